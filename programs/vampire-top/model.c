@@ -98,21 +98,20 @@ void top_model_skip(struct top_model *model)
 
 /* ---- losses */
 
-static struct top_loss *loss_of(struct top_snapshot *shown, const char *text)
+static struct top_loss *loss_of(struct top_snapshot *shown, const char *raw)
 {
+    char text[2 * TOP_WORD_BYTES];
+    top_text_clean(text, sizeof text, raw);
     for (unsigned i = 0; i < shown->loss_count; i++) {
         if (strcmp(shown->losses[i].text, text) == 0) {
             return &shown->losses[i];
         }
     }
     /* The last one takes losses that find no place. */
-    if (shown->loss_count == TOP_LOSSES_MAX) {
-        return &shown->losses[TOP_LOSSES_MAX - 1];
+    if (shown->loss_count < TOP_LOSSES_MAX) {
+        memcpy(shown->losses[shown->loss_count++].text, text, sizeof text);
     }
-    struct top_loss *loss = &shown->losses[shown->loss_count++];
-    *loss = (struct top_loss){.count = 0};
-    (void)snprintf(loss->text, sizeof loss->text, "%s", text);
-    return loss;
+    return &shown->losses[shown->loss_count - 1];
 }
 
 /* A number that only grows, reported with each bucket: of `what` in or of `where`. Losses before
@@ -120,9 +119,8 @@ static struct top_loss *loss_of(struct top_snapshot *shown, const char *text)
 static void report_loss(struct top_snapshot *shown, const char *what, const char *where,
                         double count)
 {
-    char raw[2 * TOP_WORD_BYTES], text[2 * TOP_WORD_BYTES];
-    (void)snprintf(raw, sizeof raw, "%s %.40s", what, where);
-    top_text_clean(text, sizeof text, raw);
+    char text[2 * TOP_WORD_BYTES];
+    (void)snprintf(text, sizeof text, "%s %.40s", what, where);
     struct top_loss *loss = loss_of(shown, text);
     loss->fresh = shown->buckets > 0 && count > loss->count ? count - loss->count : 0;
     loss->count = count;
@@ -161,19 +159,15 @@ static void take_lost(struct top_snapshot *shown, const json_t *line)
     }
 }
 
-/* The time of day within a time as RFC 3339 has it. */
-static const char *time_of_day(const json_t *line, const char *key)
-{
-    const char *time = top_json_text(line, key);
-    return strlen(time) > 11 ? time + 11 : "?";
-}
-
+/* Of times as RFC 3339 has them, the times of day. */
 static void take_gap(struct top_snapshot *shown, const json_t *line)
 {
+    const char *start = top_json_text(line, "start"), *end = top_json_text(line, "end");
     char text[sizeof shown->gap];
     shown->gaps++;
-    (void)snprintf(text, sizeof text, "%.12s to %.12s (%.31s)", time_of_day(line, "start"),
-                   time_of_day(line, "end"), top_json_text(line, "reason"));
+    (void)snprintf(text, sizeof text, "%.12s to %.12s (%.31s)",
+                   strlen(start) > 11 ? start + 11 : "?", strlen(end) > 11 ? end + 11 : "?",
+                   top_json_text(line, "reason"));
     top_text_clean(shown->gap, sizeof shown->gap, text);
 }
 
@@ -223,29 +217,24 @@ static const struct metric *find_metric(const char *name)
     return NULL;
 }
 
-/* Only tiers that changed have lines: returns the sum with this tier's change. */
-static double take_tier(struct top_model *model, const char *name, double active)
+static void take_gauge(struct top_model *model, enum top_gauge gauge, const json_t *line)
 {
+    const char *name = top_json_text(json_object_get(line, "labels"), "tier");
+    const double value = top_json_number(line, "value");
     double sum = 0;
     bool found = false;
-    for (unsigned i = 0; i < TIERS_MAX; i++) {
+    /* Only tiers that changed have lines: of transports, the sum with this tier's change. */
+    for (unsigned i = 0; gauge == TOP_ACTIVE && i < TIERS_MAX; i++) {
         struct tier *tier = &model->tiers[i];
         if (!found && (!tier->known || strcmp(tier->name, name) == 0)) {
             found = tier->known = true;
             (void)snprintf(tier->name, sizeof tier->name, "%s", name);
-            tier->active = active;
+            tier->active = value;
         }
         sum += tier->active;
     }
-    return sum;
-}
-
-static void take_gauge(struct top_model *model, enum top_gauge gauge, const json_t *line)
-{
-    const char *tier = top_json_text(json_object_get(line, "labels"), "tier");
-    const double value = top_json_number(line, "value");
     model->shown.known[gauge] = true;
-    model->shown.gauges[gauge] = gauge == TOP_ACTIVE ? take_tier(model, tier, value) : value;
+    model->shown.gauges[gauge] = gauge == TOP_ACTIVE ? sum : value;
 }
 
 static void take_times(struct vamp_histogram *times, const json_t *line)
@@ -322,6 +311,118 @@ static void take_metric(struct top_model *model, const json_t *line)
     }
 }
 
+/* ---- alarms */
+
+static void remove_alarm(struct top_attention *attention, unsigned at)
+{
+    memmove(&attention->alarms[at], &attention->alarms[at + 1],
+            (attention->alarm_count - at - 1) * sizeof attention->alarms[0]);
+    attention->alarm_count--;
+}
+
+/* Its place in the list, or else that of an alarm that is over, which may be given up; at the end
+ * when there is none. */
+static unsigned find_alarm(const struct top_attention *attention, const struct top_alarm *wanted,
+                           bool *ret_found)
+{
+    unsigned over = attention->alarm_count;
+    for (unsigned i = 0; i < attention->alarm_count; i++) {
+        const struct top_alarm *alarm = &attention->alarms[i];
+        *ret_found = alarm->instance == wanted->instance && strcmp(alarm->rule, wanted->rule) == 0;
+        if (*ret_found) {
+            return i;
+        }
+        over = alarm->state == TOP_ALARM_RESOLVED && i < over ? i : over;
+    }
+    return over;
+}
+
+/* `count`: it is none of them. */
+static unsigned word_number(const char *const *words, unsigned count, const char *word)
+{
+    unsigned number = 0;
+    while (number < count && strcmp(words[number], word) != 0) {
+        number++;
+    }
+    return number;
+}
+
+/* `seen_ns`: the widths of all buckets so far. */
+static void take_alarm(struct top_attention *attention, const json_t *line, double seen_ns)
+{
+    static const char *const states[] = {"firing", "pending", "resolved"};
+    static const char *const severities[] = {"critical", "warning"};
+    struct top_alarm alarm = {
+        .instance = top_json_number(line, "instance"),
+        .severity = word_number(severities, 2, top_json_text(line, "severity")),
+        .silenced = json_is_true(json_object_get(line, "silenced")),
+        .has_value = json_is_number(json_object_get(line, "value")),
+        .value = json_number_value(json_object_get(line, "value")),
+        .changed_ns = seen_ns,
+    };
+    top_json_copy(alarm.rule, sizeof alarm.rule, line, "alarm");
+    top_json_copy(alarm.unit, sizeof alarm.unit, line, "unit");
+    top_json_copy(alarm.since, sizeof alarm.since, line, "since");
+    top_json_copy(alarm.component, sizeof alarm.component, line, "component");
+    top_json_copy(alarm.cdo, sizeof alarm.cdo, line, "cdo");
+    const unsigned known = word_number(states, 3, top_json_text(line, "state"));
+    bool found = false;
+    unsigned at = find_alarm(attention, &alarm, &found);
+    if (known == 3) { /* it was cleared before it fired */
+        if (found) {
+            remove_alarm(attention, at);
+        }
+        return;
+    }
+    if (!found && attention->alarm_count == TOP_ALARMS_MAX) {
+        if (at == TOP_ALARMS_MAX) {
+            return;
+        }
+        remove_alarm(attention, at);
+    }
+    alarm.state = (enum top_alarm_state)known;
+    attention->alarms[found ? at : attention->alarm_count++] = alarm;
+}
+
+/* ---- demands */
+
+static void take_pending(struct top_attention *attention, const json_t *line)
+{
+    attention->next_demands = top_json_number(line, "demands");
+    if (attention->next_waiting_count == TOP_WAITING_MAX) {
+        return;
+    }
+    struct top_waiting *waiting = &attention->next_waiting[attention->next_waiting_count++];
+    const char *cdo = *top_json_text(line, "name") != '\0' ? "name" : "id";
+    top_json_copy(waiting->component, sizeof waiting->component, line, "component");
+    top_json_copy(waiting->cdo, sizeof waiting->cdo, line, cdo);
+    top_json_copy(waiting->producer, sizeof waiting->producer, line, "producer");
+    waiting->age_ns = top_json_number(line, "age_ns");
+    waiting->offered = json_is_true(json_object_get(line, "offered"));
+    waiting->uncertain = json_is_true(json_object_get(line, "uncertain"));
+}
+
+/* The bucket is complete: what waited at the end of the one before is forgotten. `firing`: alarms
+ * as vampire reports them, after the bucket before. */
+static void commit_attention(struct top_attention *attention, double firing, double seen_ns)
+{
+    memcpy(attention->waiting, attention->next_waiting, sizeof attention->waiting);
+    attention->waiting_count = attention->next_waiting_count;
+    attention->demands = attention->next_demands;
+    attention->next_waiting_count = 0;
+    attention->next_demands = 0;
+    attention->unseen_firing =
+        firing > attention->listed_firing ? firing - attention->listed_firing : 0;
+    attention->listed_firing = 0;
+    for (unsigned i = attention->alarm_count; i-- > 0;) {
+        const struct top_alarm *alarm = &attention->alarms[i];
+        attention->listed_firing += alarm->state == TOP_ALARM_FIRING;
+        if (alarm->state == TOP_ALARM_RESOLVED && seen_ns - alarm->changed_ns > TOP_RESOLVED_NS) {
+            remove_alarm(attention, i);
+        }
+    }
+}
+
 /* ---- the other lines */
 
 static bool lists(const json_t *labels, const char *name)
@@ -337,16 +438,19 @@ static bool lists(const json_t *labels, const char *name)
     return found;
 }
 
-/* Which numbers the stream has; a header that does not describe its metrics changes nothing. */
-static void take_descriptions(struct top_snapshot *shown, const json_t *descriptions)
+/* Also which numbers the stream has; a header that does not describe its metrics leaves that. */
+static void take_header(struct top_snapshot *shown, const json_t *line)
 {
+    const json_t *descriptions = json_object_get(line, "metrics");
     size_t i = 0;
     json_t *description = NULL;
-    if (!json_is_array(descriptions)) {
-        return;
+    shown->ended = false;
+    top_json_copy(shown->sampling, sizeof shown->sampling, line, "sampling");
+    top_json_copy(shown->workflow, sizeof shown->workflow, line, "workflow");
+    if (json_is_array(descriptions)) {
+        shown->hidden = shown->hidden_in_rows = TOP_NUMBERS_ALL;
+        shown->by_model = false;
     }
-    shown->hidden = shown->hidden_in_rows = TOP_NUMBERS_ALL;
-    shown->by_model = false;
     json_array_foreach(descriptions, i, description)
     {
         const struct metric *metric = find_metric(top_json_text(description, "name"));
@@ -363,14 +467,6 @@ static void take_descriptions(struct top_snapshot *shown, const json_t *descript
         shown->hidden &= ~TOP_BIT(metric->number);
         shown->hidden_in_rows &= in_rows ? ~TOP_BIT(metric->number) : TOP_NUMBERS_ALL;
     }
-}
-
-static void take_header(struct top_snapshot *shown, const json_t *line)
-{
-    shown->ended = false;
-    take_descriptions(shown, json_object_get(line, "metrics"));
-    top_json_copy(shown->sampling, sizeof shown->sampling, line, "sampling");
-    top_json_copy(shown->workflow, sizeof shown->workflow, line, "workflow");
 }
 
 /* No metric distinguishes components, so that operations come from the lines of components, which
@@ -407,20 +503,6 @@ static void take_component(struct top_model *model, const json_t *line)
     model->next_component_lines++;
 }
 
-static void add_to_history(struct top_snapshot *shown, const struct top_part *now)
-{
-    assert(shown->history_count <= TOP_HISTORY);
-    const double seconds = shown->width_ns > 0 ? shown->width_ns / 1e9 : 1;
-    if (shown->history_count == TOP_HISTORY) {
-        const size_t kept = (TOP_HISTORY - 1) * sizeof(double);
-        memmove(shown->operations_history, shown->operations_history + 1, kept);
-        memmove(shown->moved_history, shown->moved_history + 1, kept);
-        shown->history_count--;
-    }
-    shown->operations_history[shown->history_count] = now->sums[TOP_OPERATIONS] / seconds;
-    shown->moved_history[shown->history_count++] = now->sums[TOP_MOVED] / seconds;
-}
-
 /* Its last line: what was counted becomes the newest bucket. */
 static void take_bucket(struct top_model *model, const json_t *line)
 {
@@ -455,8 +537,18 @@ static void take_bucket(struct top_model *model, const json_t *line)
     shown->seen_ns += shown->width_ns;
     model->next_metrics = 0;
     model->next_component_lines = 0;
-    add_to_history(shown, &model->total->now);
-    top_attention_commit(&shown->attention, shown->gauges[TOP_FIRING], shown->seen_ns);
+    const double *sums = model->total->now.sums;
+    const double seconds = shown->width_ns > 0 ? shown->width_ns / 1e9 : 1;
+    assert(shown->history_count <= TOP_HISTORY);
+    if (shown->history_count == TOP_HISTORY) {
+        const size_t kept = (TOP_HISTORY - 1) * sizeof(double);
+        memmove(shown->operations_history, shown->operations_history + 1, kept);
+        memmove(shown->moved_history, shown->moved_history + 1, kept);
+        shown->history_count--;
+    }
+    shown->operations_history[shown->history_count] = sums[TOP_OPERATIONS] / seconds;
+    shown->moved_history[shown->history_count++] = sums[TOP_MOVED] / seconds;
+    commit_attention(&shown->attention, shown->gauges[TOP_FIRING], shown->seen_ns);
 }
 
 static enum top_fed take_end(struct top_snapshot *shown, const json_t *line)
@@ -493,9 +585,9 @@ static enum top_fed take_line(struct top_model *model, const json_t *line)
     } else if (strcmp(type, "component") == 0) {
         take_component(model, line);
     } else if (strcmp(type, "alarm") == 0) {
-        top_attention_alarm(&shown->attention, line, shown->seen_ns);
+        take_alarm(&shown->attention, line, shown->seen_ns);
     } else if (strcmp(type, "pending") == 0) {
-        top_attention_pending(&shown->attention, line);
+        take_pending(&shown->attention, line);
     } else if (strcmp(type, "lost") == 0) {
         take_lost(shown, line);
     } else if (strcmp(type, "gap") == 0) {
@@ -510,29 +602,39 @@ enum top_fed top_model_feed(struct top_model *model, const char *line, size_t by
 {
     /* As doubles: jansson's integers end at 2^63, the format's at 2^64. */
     json_t *json = json_loadb(line, bytes, JSON_DECODE_INT_AS_REAL, NULL);
-    if (json == NULL) {
-        model->shown.bad_lines++;
-        return TOP_FED_BAD;
-    }
-    const enum top_fed fed = take_line(model, json);
+    const enum top_fed fed = take_line(model, json); /* without a type, if it is no JSON */
     json_decref(json);
     return fed;
 }
 
 /* ---- snapshot */
 
-static void take_sums(double *sums, const struct top_counted *row, const struct top_snapshot *s)
+/* What fires is first and what is silenced last of it, then by severity, then what changed last. */
+static int compare_alarms(const void *a, const void *b)
 {
-    for (unsigned i = 0; i < TOP_SUM_COUNT; i++) {
-        sums[i] = s->mode == TOP_MODE_SUMS || i == TOP_ANOMALIES ? row->all.sums[i]
-                  : s->width_ns > 0 ? row->now.sums[i] * 1e9 / s->width_ns
-                                    : row->now.sums[i];
-    }
+    const struct top_alarm *one = a, *other = b;
+    int order = (int)one->state - (int)other->state;
+    order = order != 0 ? order : (int)one->silenced - (int)other->silenced;
+    order = order != 0 ? order : (int)one->severity - (int)other->severity;
+    order = order != 0
+                ? order
+                : (one->changed_ns < other->changed_ns) - (one->changed_ns > other->changed_ns);
+    return order != 0 ? order : strcmp(one->rule, other->rule);
 }
 
 static const struct top_part *part_of(const struct top_counted *row, enum top_mode mode)
 {
     return mode == TOP_MODE_SUMS ? &row->all : &row->now;
+}
+
+static void take_sums(double *sums, const struct top_counted *row, const struct top_snapshot *s)
+{
+    const bool rates = s->mode != TOP_MODE_SUMS && s->width_ns > 0;
+    for (unsigned i = 0; i < TOP_SUM_COUNT; i++) {
+        const double sum = part_of(row, s->mode)->sums[i];
+        sums[i] = rates ? sum * 1e9 / s->width_ns : sum;
+    }
+    sums[TOP_ANOMALIES] = row->all.sums[TOP_ANOMALIES];
 }
 
 static void take_row(struct top_row *out, const struct top_snapshot *s,
@@ -558,22 +660,17 @@ static void take_row(struct top_row *out, const struct top_snapshot *s,
 
 /* Pairs have a row when something moved, components always; but one that is counted with its model
  * only if it vanished, for the head. */
-static bool is_shown(const struct top_snapshot *s, enum top_kind kind,
-                     const struct top_counted *row, bool is_other)
+static void take_rows(struct top_snapshot *s, const struct top_model *model, enum top_kind kind)
 {
-    return kind == TOP_PAIRS ? !top_part_is_empty(part_of(row, s->mode))
-                             : !top_part_is_empty(&row->all) ||
-                                   (!is_other && (!s->by_model || top_counted_has_vanished(row)));
-}
-
-static void take_rows(struct top_snapshot *snapshot, const struct top_model *model,
-                      enum top_kind kind)
-{
-    struct top_table *table = &snapshot->tables[kind];
+    struct top_table *table = &s->tables[kind];
     for (size_t i = 0; i < model->rows[kind].count; i++) {
         const struct top_counted *row = model->rows[kind].rows[i];
-        if (is_shown(snapshot, kind, row, i == 0)) {
-            take_row(&table->rows[table->count++], snapshot, row, &model->bins);
+        const bool is_other = i == 0;
+        if (kind == TOP_PAIRS
+                ? !top_part_is_empty(part_of(row, s->mode))
+                : !top_part_is_empty(&row->all) ||
+                      (!is_other && (!s->by_model || top_counted_has_vanished(row)))) {
+            take_row(&table->rows[table->count++], s, row, &model->bins);
         }
     }
 }
@@ -599,7 +696,8 @@ int top_snapshot_take(struct top_snapshot *snapshot, const struct top_model *mod
             snapshot->losses[snapshot->loss_count++] = model->shown.losses[i];
         }
     }
-    top_attention_sort(&snapshot->attention);
+    qsort(snapshot->attention.alarms, snapshot->attention.alarm_count, sizeof(struct top_alarm),
+          compare_alarms);
     take_sums(snapshot->sums, model->total, snapshot);
     take_rows(snapshot, model, TOP_COMPONENTS);
     take_rows(snapshot, model, TOP_PAIRS);

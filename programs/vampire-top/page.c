@@ -45,18 +45,24 @@ static struct top_figure figure(bool hidden, double value, struct top_figure (*t
 /* A shorter curve shows nothing. */
 #define CURVE_COLUMNS_MIN 12
 
-/* The last values, one column each, as heights of the largest. */
-static struct top_fitted curve_text(const double *values, unsigned count, unsigned columns)
+/* Puts the last values after the text, one column each, as heights of the largest, when there is
+ * room for a useful curve. */
+static void add_curve(struct page_line *line, unsigned columns, const double *values,
+                      unsigned count)
 {
     static const char *const blocks[] = {"\u2581", "\u2582", "\u2583", "\u2584",
                                          "\u2585", "\u2586", "\u2587", "\u2588"};
     static const char *const letters[] = {"_", ".", ":", "-", "=", "+", "*", "#"};
     const char *const *heights = strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? blocks : letters;
-    struct top_fitted curve = {""};
+    char curve[TOP_TEXT_BYTES] = "";
     double largest = 0;
     size_t used = 0;
-    assert(columns <= TOP_COLUMNS);
-    const unsigned first = count > columns ? count - columns : 0;
+    columns = columns < TOP_COLUMNS ? columns : TOP_COLUMNS;
+    if (columns < CURVE_COLUMN + 1 + CURVE_COLUMNS_MIN) {
+        return;
+    }
+    const unsigned width = columns - CURVE_COLUMN - 1;
+    const unsigned first = count > width ? count - width : 0;
     for (unsigned i = first; i < count; i++) {
         largest = values[i] > largest ? values[i] : largest;
     }
@@ -64,27 +70,16 @@ static struct top_fitted curve_text(const double *values, unsigned count, unsign
         const unsigned height = largest > 0 ? (unsigned)(values[i] / largest * 7.999) : 0;
         assert(height < sizeof blocks / sizeof blocks[0]);
         const char *mark = values[i] > 0 ? heights[height] : " ";
-        memcpy(curve.text + used, mark, strlen(mark) + 1);
+        memcpy(curve + used, mark, strlen(mark) + 1);
         used += strlen(mark);
     }
-    return curve;
-}
-
-/* Puts the curve after the text when there is room for a useful one. */
-static void add_curve(struct page_line *line, unsigned columns, const double *values,
-                      unsigned count)
-{
-    if (columns < CURVE_COLUMN + 1 + CURVE_COLUMNS_MIN) {
-        return;
-    }
-    /* It is padded: only what lies after the padding would be cut. */
+    /* The text is padded: only what lies after the padding would be cut. */
     size_t bytes = strlen(line->text);
     while (bytes > 0 && line->text[bytes - 1] == ' ') {
         line->text[--bytes] = '\0';
     }
-    const unsigned width = (columns < TOP_COLUMNS ? columns : TOP_COLUMNS) - CURVE_COLUMN - 1;
     print_line(line, line->mark, columns, "%s %s", top_text_fit(line->text, CURVE_COLUMN).text,
-               curve_text(values, count, width).text);
+               curve);
 }
 
 /* ---- head */
@@ -101,60 +96,25 @@ static void head_run(struct page_line *line, const struct top_snapshot *s, const
     }
     const char *time = strlen(s->time) > 21 ? s->time + 11 : s->time;
     const char *since = strlen(s->since) > 19 ? s->since + 11 : s->since;
-    const char *ended = s->ended ? "  ended: " : "";
     /* A long name of a workflow is cut to leave room for the values. */
-    const struct top_fitted workflow = cut(s->workflow, columns / 3);
+    char begin[TOP_TEXT_BYTES + TOP_WORD_BYTES + 32];
+    (void)snprintf(begin, sizeof begin, "vampire-top  %s%s%s", cut(s->workflow, columns / 3).text,
+                   s->ended ? "  ended: " : "", s->ended ? s->end_reason : "");
     if (s->mode == TOP_MODE_SUMS) {
-        print_line(line, PAGE_TITLE, columns,
-                   "vampire-top  %s%s%s  %.8s to %.10s UTC  sums of %.0f buckets", workflow.text,
-                   ended, s->ended ? s->end_reason : "", since, time, s->buckets);
-        return;
-    }
-    print_line(line, PAGE_TITLE, columns, "vampire-top  %s%s%s  %.10s UTC  bucket %.0f of %s%s",
-               workflow.text, ended, s->ended ? s->end_reason : "", time, s->bucket,
-               top_text_time(s->width_ns).text, s->partial ? "  (begun within it)" : "");
-}
-
-static bool is_hidden(const struct top_snapshot *s, enum top_number number)
-{
-    return (s->hidden & TOP_BIT(number)) != 0;
-}
-
-static void head_operations(struct page_line *line, const struct top_snapshot *s, unsigned columns,
-                            bool curve)
-{
-    static const char *const words[] = {"offer", "demand", "withdraw"};
-    const double *counts = &s->sums[TOP_OFFERS];
-    char kinds[3 * (TOP_NUMBER_BYTES + 16)] = "";
-    for (size_t i = 0; i < 3; i++) {
-        if (counts[i] > 0) {
-            const size_t used = strlen(kinds);
-            (void)snprintf(kinds + used, sizeof kinds - used, "  %s %s", words[i],
-                           top_text_count(counts[i]).text);
-        }
-    }
-    print_line(line, PAGE_PLAIN, columns, "operations %8s%s%s",
-               figure(is_hidden(s, TOP_OPERATIONS), s->sums[TOP_OPERATIONS], top_text_count).text,
-               s->mode == TOP_MODE_SUMS ? "" : "/s", kinds);
-    if (curve) {
-        add_curve(line, columns, s->operations_history, s->history_count);
+        print_line(line, PAGE_TITLE, columns, "%s  %.8s to %.10s UTC  sums of %.0f buckets", begin,
+                   since, time, s->buckets);
+    } else {
+        print_line(line, PAGE_TITLE, columns, "%s  %.10s UTC  bucket %.0f of %s%s", begin, time,
+                   s->bucket, top_text_time(s->width_ns).text,
+                   s->partial ? "  (begun within it)" : "");
     }
 }
 
-static void head_bytes(struct page_line *line, const struct top_snapshot *s, unsigned columns,
-                       bool curve)
+/* A number of all rows. */
+static struct top_figure sum_text(const struct top_snapshot *s, enum top_number number,
+                                  struct top_figure (*text)(double value))
 {
-    const char *each = s->mode == TOP_MODE_SUMS ? "" : "/s";
-    const double lag_ns = s->gauges[TOP_LAG]; /* how old events are when vampire counts them */
-    print_line(line, s->width_ns > 0 && lag_ns > s->width_ns ? PAGE_WARNING : PAGE_PLAIN, columns,
-               "bytes      %8s%s moved  %s%s produced%s%s",
-               figure(is_hidden(s, TOP_MOVED), s->sums[TOP_MOVED], top_text_bytes).text, each,
-               figure(is_hidden(s, TOP_PRODUCED), s->sums[TOP_PRODUCED], top_text_bytes).text, each,
-               s->known[TOP_LAG] ? "  lag " : "",
-               s->known[TOP_LAG] ? top_text_time(lag_ns).text : "");
-    if (curve) {
-        add_curve(line, columns, s->moved_history, s->history_count);
-    }
+    return figure((s->hidden & TOP_BIT(number)) != 0, s->sums[number], text);
 }
 
 /* "?" until a stream that began in the middle has reported it. */
@@ -162,17 +122,6 @@ static struct top_figure gauge(const struct top_snapshot *s, enum top_gauge gaug
                                struct top_figure (*text)(double value))
 {
     return s->known[gauge] ? text(s->gauges[gauge]) : (struct top_figure){"?"};
-}
-
-static void head_pool(struct page_line *line, const struct top_snapshot *s, unsigned columns)
-{
-    const double anomalies = s->sums[TOP_ANOMALIES];
-    print_line(
-        line, anomalies > 0 ? PAGE_WARNING : PAGE_PLAIN, columns,
-        "pool       %8s in %s CDOs  components %s  transports %s  anomalies %s",
-        gauge(s, TOP_POOL_BYTES, top_text_bytes).text, gauge(s, TOP_POOL_CDOS, top_text_count).text,
-        gauge(s, TOP_PRESENT, top_text_count).text, gauge(s, TOP_ACTIVE, top_text_count).text,
-        figure(is_hidden(s, TOP_ANOMALIES), anomalies, top_text_count).text);
 }
 
 /* A list that continues in the next line when one is full; what does not fit into the last line is
@@ -295,13 +244,39 @@ unsigned page_head(struct page_line lines[static PAGE_HEAD_LINES],
                    const struct top_snapshot *snapshot, const char *name, unsigned columns,
                    bool curve)
 {
+    static const char *const words[] = {"offer", "demand", "withdraw"};
+    const struct top_snapshot *s = snapshot;
+    const char *each = s->mode == TOP_MODE_SUMS ? "" : "/s";
+    const double lag_ns = s->gauges[TOP_LAG]; /* how old events are when vampire counts them */
+    char kinds[3 * (TOP_NUMBER_BYTES + 16)] = "";
     unsigned count = 4;
     _Static_assert(4 + PAGE_SHARE_LINES + PAGE_VANISHED_LINES + PAGE_LOSS_LINES == PAGE_HEAD_LINES,
                    "the head's room");
-    head_run(&lines[0], snapshot, name, columns);
-    head_operations(&lines[1], snapshot, columns, curve);
-    head_bytes(&lines[2], snapshot, columns, curve);
-    head_pool(&lines[3], snapshot, columns);
+    for (size_t i = 0; i < 3; i++) {
+        const size_t used = strlen(kinds);
+        if (s->sums[TOP_OFFERS + i] > 0) {
+            (void)snprintf(kinds + used, sizeof kinds - used, "  %s %s", words[i],
+                           top_text_count(s->sums[TOP_OFFERS + i]).text);
+        }
+    }
+    head_run(&lines[0], s, name, columns);
+    print_line(&lines[1], PAGE_PLAIN, columns, "operations %8s%s%s",
+               sum_text(s, TOP_OPERATIONS, top_text_count).text, each, kinds);
+    print_line(
+        &lines[2], s->width_ns > 0 && lag_ns > s->width_ns ? PAGE_WARNING : PAGE_PLAIN, columns,
+        "bytes      %8s%s moved  %s%s produced%s%s", sum_text(s, TOP_MOVED, top_text_bytes).text,
+        each, sum_text(s, TOP_PRODUCED, top_text_bytes).text, each,
+        s->known[TOP_LAG] ? "  lag " : "", s->known[TOP_LAG] ? top_text_time(lag_ns).text : "");
+    print_line(
+        &lines[3], s->sums[TOP_ANOMALIES] > 0 ? PAGE_WARNING : PAGE_PLAIN, columns,
+        "pool       %8s in %s CDOs  components %s  transports %s  anomalies %s",
+        gauge(s, TOP_POOL_BYTES, top_text_bytes).text, gauge(s, TOP_POOL_CDOS, top_text_count).text,
+        gauge(s, TOP_PRESENT, top_text_count).text, gauge(s, TOP_ACTIVE, top_text_count).text,
+        sum_text(s, TOP_ANOMALIES, top_text_count).text);
+    if (curve) {
+        add_curve(&lines[1], columns, s->operations_history, s->history_count);
+        add_curve(&lines[2], columns, s->moved_history, s->history_count);
+    }
     count += share_lines(&lines[count], snapshot, columns);
     count += vanished_lines(&lines[count], snapshot, columns);
     count += page_losses(&lines[count], snapshot, columns);
@@ -354,28 +329,20 @@ static bool is_hidden_in_rows(const struct top_snapshot *s, enum top_number numb
     return (s->hidden_in_rows & TOP_BIT(number)) != 0;
 }
 
-static bool is_hidden_in(const struct top_snapshot *s, const struct top_row *row,
-                         enum top_number number)
-{
-    const bool absent = is_hidden_in_rows(s, number);
-    if (number == TOP_OPERATIONS) {
-        /* Without metrics by component, their lines have the operations. */
-        return row->hidden || (absent && s->by_model);
-    }
-    if (number == TOP_TRANSPORTS || number == TOP_MOVED) {
-        /* What took time has moved: its number is elsewhere, in another series or filtered out. */
-        return absent ||
-               (row->timed > 0 && row->sums[TOP_TRANSPORTS] == 0 && row->sums[number] == 0);
-    }
-    return row->hidden || absent;
-}
-
 static struct top_figure cell_text(const struct top_snapshot *s, const struct top_row *row,
                                    const struct column *column)
 {
-    const bool hidden = is_hidden_in(s, row, column->number);
-    if (column->number < TOP_SUM_COUNT) {
-        return figure(hidden, row->sums[column->number], column->text);
+    const enum top_number number = column->number;
+    const bool absent = is_hidden_in_rows(s, number);
+    /* Without metrics by component, their lines have the operations. What took time has moved: its
+     * number is elsewhere, in another series or filtered out. */
+    const bool hidden =
+        number == TOP_OPERATIONS ? row->hidden || (absent && s->by_model)
+        : number == TOP_TRANSPORTS || number == TOP_MOVED
+            ? absent || (row->timed > 0 && row->sums[TOP_TRANSPORTS] == 0 && row->sums[number] == 0)
+            : row->hidden || absent;
+    if (number < TOP_SUM_COUNT) {
+        return figure(hidden, row->sums[number], column->text);
     }
     /* An idle row has no times; of several rows in one only the longest is known. */
     if (!hidden && row->timed == 0) {
@@ -399,20 +366,6 @@ static void table_line(struct page_line *line, enum page_mark mark, const struct
                          row != NULL ? cell_text(s, row, column).text : column->titles[s->mode]);
     }
     print_line(line, mark, columns, "%s", text);
-}
-
-static void table_title(struct page_line *line, const struct top_snapshot *s, enum top_kind kind,
-                        unsigned columns)
-{
-    const bool none = kind == TOP_PAIRS && is_hidden_in_rows(s, TOP_TRANSPORTS) &&
-                      is_hidden_in_rows(s, TOP_MOVED) && is_hidden_in_rows(s, TOP_DURATIONS);
-    const char *name = kind == TOP_PAIRS ? "SOURCE -> SINK" : s->by_model ? "MODEL" : "COMPONENT";
-    if (none) {
-        print_line(line, PAGE_TITLE, columns,
-                   "SOURCE -> SINK: not in this stream, whose output drops them");
-    } else {
-        table_line(line, PAGE_TITLE, s, kind, NULL, name, columns);
-    }
 }
 
 /* A component that has not left and does no operation for this time is called idle. */
@@ -482,8 +435,17 @@ bool page_table(struct page_line *line, const struct top_snapshot *s, enum top_k
     const struct top_table *table = &s->tables[kind];
     assert(first <= table->chosen);
     const size_t rows = table->chosen - first < room ? table->chosen - first : room;
-    if (at == 0) {
-        table_title(line, s, kind, columns);
+    const bool none = kind == TOP_PAIRS && is_hidden_in_rows(s, TOP_TRANSPORTS) &&
+                      is_hidden_in_rows(s, TOP_MOVED) && is_hidden_in_rows(s, TOP_DURATIONS);
+    if (at == 0 && none) {
+        print_line(line, PAGE_TITLE, columns,
+                   "SOURCE -> SINK: not in this stream, whose output drops them");
+    } else if (at == 0) {
+        table_line(line, PAGE_TITLE, s, kind, NULL,
+                   kind == TOP_PAIRS ? "SOURCE -> SINK"
+                   : s->by_model     ? "MODEL"
+                                     : "COMPONENT",
+                   columns);
     } else if (at <= rows) {
         page_row(line, s, kind, &table->rows[first + at - 1], columns);
     } else if (at == rows + 1 && rows < table->chosen) {
@@ -497,9 +459,10 @@ bool page_table(struct page_line *line, const struct top_snapshot *s, enum top_k
 
 /* ---- alarms */
 
-#define STATE_COLUMNS 9
-#define VALUE_COLUMNS 10
-#define SINCE_COLUMNS 8
+/* The columns of an alarm between its rule and what it is of. */
+#define ALARM_COLUMNS 32
+/* The column of a time that a demand waits, with the blanks around it. */
+#define AGE_COLUMNS 14
 
 /* A name that is too long loses its middle: those of fields differ at their end. */
 static struct top_fitted fit_ends(const char *name, unsigned columns)
@@ -536,22 +499,6 @@ static unsigned rule_columns(unsigned columns)
     return columns < 60 ? 12 : columns < 112 ? columns / 4 : 28;
 }
 
-static void alarm_title(struct page_line *line, const struct top_attention *attention,
-                        unsigned shown, unsigned columns)
-{
-    char title[64] = "ALARM", more[64] = "";
-    if (attention->alarm_count > shown) {
-        (void)snprintf(title, sizeof title, "ALARM (%u of %u)", shown, attention->alarm_count);
-    }
-    if (attention->unseen_firing > 0) {
-        (void)snprintf(more, sizeof more, "  %.0f more fire, not seen from their begin",
-                       attention->unseen_firing);
-    }
-    print_line(line, PAGE_TITLE, columns, "%s %-*s %*s %-*s  OF%s",
-               top_text_fit(title, rule_columns(columns)).text, STATE_COLUMNS, "STATE",
-               VALUE_COLUMNS, "AT CHANGE", SINCE_COLUMNS, "SINCE", more);
-}
-
 static void alarm_line(struct page_line *line, const struct top_alarm *alarm, unsigned columns)
 {
     static const char *const states[] = {[TOP_ALARM_FIRING] = "FIRING",
@@ -563,13 +510,13 @@ static void alarm_line(struct page_line *line, const struct top_alarm *alarm, un
                                 : alarm->severity == 0                         ? PAGE_LOSS
                                                                                : PAGE_WARNING;
     const bool both = alarm->component[0] != '\0' && alarm->cdo[0] != '\0';
-    const unsigned before = rule_columns(columns) + 1 + STATE_COLUMNS + 1 + VALUE_COLUMNS + 1 +
-                            SINCE_COLUMNS + 2 + top_text_columns(alarm->component) + (both ? 2 : 0);
-    print_line(line, mark, columns, "%s %-*s %*s %-*.*s  %s%s%s",
-               top_text_fit(alarm->rule, rule_columns(columns)).text, STATE_COLUMNS,
-               silenced ? "silenced" : states[alarm->state], VALUE_COLUMNS, value_text(alarm).text,
-               SINCE_COLUMNS, SINCE_COLUMNS, strlen(alarm->since) > 19 ? alarm->since + 11 : "?",
-               alarm->component, both ? ": " : "",
+    const unsigned before =
+        rule_columns(columns) + ALARM_COLUMNS + top_text_columns(alarm->component) + (both ? 2 : 0);
+    print_line(line, mark, columns, "%s %-9s %10s %-8.8s  %s%s%s",
+               top_text_fit(alarm->rule, rule_columns(columns)).text,
+               silenced ? "silenced" : states[alarm->state], value_text(alarm).text,
+               strlen(alarm->since) > 19 ? alarm->since + 11 : "?", alarm->component,
+               both ? ": " : "",
                fit_ends(alarm->cdo, columns > before + 8 ? columns - before : 8).text);
 }
 
@@ -579,11 +526,10 @@ static void waiting_columns(struct page_line *line, enum page_mark mark, unsigne
                             const char *component, const char *cdo, const char *age,
                             const char *producer)
 {
-    const unsigned room = columns > 40 ? columns - VALUE_COLUMNS - 4 : 27;
+    const unsigned room = columns > 40 ? columns - AGE_COLUMNS : 27;
     const unsigned third = room * 3 / 10;
-    print_line(line, mark, columns, "%s %s %*s  %s", top_text_fit(component, third).text,
-               fit_ends(cdo, room - 2 * third).text, VALUE_COLUMNS, age,
-               top_text_fit(producer, third).text);
+    print_line(line, mark, columns, "%s %s %10s  %s", top_text_fit(component, third).text,
+               fit_ends(cdo, room - 2 * third).text, age, top_text_fit(producer, third).text);
 }
 
 static void waiting_line(struct page_line *line, const struct top_waiting *waiting,
@@ -602,29 +548,33 @@ static void waiting_line(struct page_line *line, const struct top_waiting *waiti
                     waiting->cdo, age, producer);
 }
 
-static unsigned fitting(unsigned count, unsigned room)
-{
-    return count < room - 1 ? count : room - 1;
-}
-
 unsigned page_attention(struct page_line lines[static PAGE_ATTENTION_LINES], unsigned room,
                         const struct top_snapshot *snapshot, unsigned columns)
 {
     const struct top_attention *attention = &snapshot->attention;
+    const unsigned alarms = attention->alarm_count, waiting = attention->waiting_count;
+    char title[64], more[64] = "";
     unsigned used = 0;
     room = room < PAGE_ATTENTION_LINES ? room : PAGE_ATTENTION_LINES;
     /* Alarms leave half of the room to demands that wait. */
-    const unsigned upper = attention->waiting_count > 0 ? (room + 1) / 2 : room;
-    if (upper >= 2 && (attention->alarm_count > 0 || attention->unseen_firing > 0)) {
-        const unsigned shown = fitting(attention->alarm_count, upper);
-        alarm_title(&lines[used++], attention, shown, columns);
+    const unsigned upper = waiting > 0 ? (room + 1) / 2 : room;
+    if (upper >= 2 && (alarms > 0 || attention->unseen_firing > 0)) {
+        const unsigned shown = alarms < upper - 1 ? alarms : upper - 1;
+        (void)snprintf(title, sizeof title, shown < alarms ? "ALARM (%u of %u)" : "ALARM", shown,
+                       alarms);
+        if (attention->unseen_firing > 0) {
+            (void)snprintf(more, sizeof more, "  %.0f more fire, not seen from their begin",
+                           attention->unseen_firing);
+        }
+        print_line(&lines[used++], PAGE_TITLE, columns, "%s %-9s %10s %-8s  OF%s",
+                   top_text_fit(title, rule_columns(columns)).text, "STATE", "AT CHANGE", "SINCE",
+                   more);
         for (unsigned i = 0; i < shown; i++) {
             alarm_line(&lines[used++], &attention->alarms[i], columns);
         }
     }
-    if (room - used >= 2 && attention->waiting_count > 0) {
-        const unsigned shown = fitting(attention->waiting_count, room - used);
-        char title[64];
+    if (room - used >= 2 && waiting > 0) {
+        const unsigned shown = waiting < room - used - 1 ? waiting : room - used - 1;
         (void)snprintf(title, sizeof title, "WAITS (%u of %.0f)", shown, attention->demands);
         waiting_columns(&lines[used++], PAGE_TITLE, columns, title, "FOR THE CDO", "AGE ",
                         "WHICH IS");

@@ -22,6 +22,7 @@
 #define SCREEN_LINES_MAX 500
 #define SMALLEST_LINES 15
 #define SMALLEST_COLUMNS 40
+_Static_assert(PAGE_ATTENTION_LINES >= PAGE_HEAD_LINES, "the head has no room");
 _Static_assert(SMALLEST_LINES >= PAGE_HEAD_LINES + 2 + 2, "no room for two titles");
 /* Without a bucket for SILENCE_S and for three bucket widths, what is shown is old. */
 #define SILENCE_S 5
@@ -35,7 +36,7 @@ struct view {
     struct top_model *model;
     struct top_show show;
     struct top_snapshot snapshot; /* what is shown; does not change during a pause */
-    size_t first[TOP_KINDS];      /* rows scrolled away */
+    long first[TOP_KINDS];        /* rows scrolled away */
     enum top_kind focus;          /* the table that is scrolled */
     bool paused, typing, help, quit, source_ended;
     int64_t news_ns;                   /* when the last bucket came */
@@ -65,27 +66,17 @@ static const char *const help_lines[] = {
     "components, and demands for what is not offered.",
 };
 
-static attr_t mark_attributes(enum page_mark mark)
-{
-    const attr_t colours = has_colors() ? A_NORMAL : A_REVERSE;
-    switch (mark) {
-    case PAGE_PLAIN:
-        return A_NORMAL;
-    case PAGE_TITLE:
-        return A_BOLD;
-    case PAGE_WARNING:
-        return has_colors() ? (attr_t)COLOR_PAIR(2) : A_BOLD;
-    case PAGE_LOSS:
-        return colours | A_BOLD | (attr_t)COLOR_PAIR(1);
-    case PAGE_DIM:
-        return A_DIM;
-    }
-    return A_NORMAL;
-}
-
 static void draw_line(int row, const struct page_line *line)
 {
-    (void)attrset((int)mark_attributes(line->mark));
+    static const attr_t attributes[][2] = {
+        /* without and with colours */
+        [PAGE_PLAIN] = {A_NORMAL, A_NORMAL},
+        [PAGE_TITLE] = {A_BOLD, A_BOLD},
+        [PAGE_WARNING] = {A_BOLD, COLOR_PAIR(2)},
+        [PAGE_LOSS] = {A_REVERSE | A_BOLD, A_BOLD | COLOR_PAIR(1)},
+        [PAGE_DIM] = {A_DIM, A_DIM},
+    };
+    (void)attrset((int)attributes[line->mark][has_colors()]);
     (void)mvaddstr(row, 0, line->text);
     (void)attrset(A_NORMAL);
 }
@@ -110,11 +101,11 @@ static void draw_table(struct view *view, enum top_kind kind, int top, int lines
     size_t room = lines > 1 ? (size_t)lines - 1 : 0;
     /* The rest takes a line, but one row by name is left at least. */
     room -= table->chosen > room && room > 1 ? 1 : 0;
-    const size_t last_first = table->chosen > room ? table->chosen - room : 0;
-    size_t *first = &view->first[kind];
-    *first = *first < last_first ? *first : last_first;
-    for (int i = 0; i < lines && page_table(&line, &view->snapshot, kind, *first, room, (size_t)i,
-                                            columns_used());
+    const long last_first = table->chosen > room ? (long)(table->chosen - room) : 0;
+    long *first = &view->first[kind];
+    *first = *first < 0 ? 0 : *first < last_first ? *first : last_first;
+    for (int i = 0; i < lines && page_table(&line, &view->snapshot, kind, (size_t)*first, room,
+                                            (size_t)i, columns_used());
          i++) {
         draw_line(top + i, &line);
     }
@@ -125,33 +116,20 @@ static void draw_table(struct view *view, enum top_kind kind, int top, int lines
 static double silent_seconds(const struct view *view)
 {
     const struct top_snapshot *s = &view->snapshot;
-    double seconds = (double)(vamp_clock_monotonic_ns(&vamp_clock_system) - view->news_ns) / 1e9;
-    double expected = s->width_ns / 1e9 * 3;
-    return s->any && !s->ended && seconds > (expected > SILENCE_S ? expected : SILENCE_S) ? seconds
-                                                                                          : 0;
+    const double age_ns = (double)(vamp_clock_monotonic_ns(&vamp_clock_system) - view->news_ns);
+    const bool is_old = age_ns > 3 * s->width_ns && age_ns > SILENCE_S * 1e9;
+    return s->any && !s->ended && is_old ? age_ns / 1e9 : 0;
 }
 
-/* Adds the keys for which there is room, whole. */
-static void add_keys(const struct view *view, char *text, size_t text_bytes)
-{
-    const char *const keys[] = {
-        "h help",  "q quit", view->show.mode == TOP_MODE_RATES ? "t sums" : "t rates",
-        "p pause", "s sort", "/ filter"};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        const size_t used = strlen(text);
-        if (top_text_columns(text) + 2 + strlen(keys[i]) < columns_used()) {
-            (void)snprintf(text + used, text_bytes - used, "  %s", keys[i]);
-        }
-    }
-}
-
-/* The last line: the filter that is typed, or the state and the keys. */
+/* The last line: the filter that is typed, or the state and the keys for which there is room. */
 static void draw_foot(const struct view *view)
 {
     enum page_mark mark = PAGE_PLAIN;
-    char text[TOP_TEXT_BYTES];
-    char state[64] = "";
+    char text[TOP_TEXT_BYTES], state[64] = "";
     const struct top_choice *choice = &view->show.choice;
+    const char *const keys[] = {
+        "h help",  "q quit", view->show.mode == TOP_MODE_RATES ? "t sums" : "t rates",
+        "p pause", "s sort", "/ filter"};
     const double silent = silent_seconds(view);
     if (view->paused || view->source_ended) {
         (void)snprintf(state, sizeof state, view->paused ? "[paused]  " : "[end]  ");
@@ -169,43 +147,17 @@ static void draw_foot(const struct view *view)
         (void)snprintf(text, sizeof text, "%s%s%s%ssort: %s%s", state, filter ? "[" : "",
                        choice->filter, filter ? "]  " : "", top_sort_names[choice->sort],
                        choice->reverse ? " up" : "");
-        add_keys(view, text, sizeof text);
+        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+            const size_t used = strlen(text);
+            if (top_text_columns(text) + 2 + strlen(keys[i]) < columns_used()) {
+                (void)snprintf(text + used, sizeof text - used, "  %s", keys[i]);
+            }
+        }
     }
     draw_text(LINES - 1, mark, text);
     if (view->paused) {
         (void)mvchgat(LINES - 1, 0, 8, A_REVERSE, 0, NULL);
     }
-}
-
-/* Components get the lines they need, up to three fifths, or the lines that pairs leave. */
-static void draw_tables(struct view *view, int head)
-{
-    const int rows = LINES - head - 2;
-    assert(rows >= 2); /* the smallest screen has room for the largest head and two titles */
-    const int components = (int)view->snapshot.tables[TOP_COMPONENTS].chosen + 1;
-    const int pairs = (int)view->snapshot.tables[TOP_PAIRS].chosen + 1;
-    const int upper = components + pairs <= rows   ? components
-                      : components <= rows * 3 / 5 ? components
-                      : pairs < rows * 2 / 5       ? rows - pairs
-                                                   : rows * 3 / 5;
-    draw_table(view, TOP_COMPONENTS, head + 1, upper);
-    draw_table(view, TOP_PAIRS, head + 1 + upper, rows - upper);
-}
-
-/* In up to half of the lines that the tables would have. Returns how many lines it took. */
-static int draw_attention(const struct view *view, int head)
-{
-    struct page_line lines[PAGE_ATTENTION_LINES];
-    const int rest = LINES - head - 2;
-    const unsigned room = rest > 6 ? (unsigned)rest / 2 : 0;
-    const unsigned count = page_attention(lines, room, &view->snapshot, columns_used());
-    for (unsigned i = 0; i < count; i++) {
-        draw_line(head + 1 + (int)i, &lines[i]);
-        if (lines[i].mark == PAGE_TITLE) {
-            (void)mvchgat(head + 1 + (int)i, 0, -1, A_REVERSE, 0, NULL);
-        }
-    }
-    return (int)count;
 }
 
 /* The whole screen, from the snapshot. */
@@ -221,27 +173,39 @@ static void draw(struct view *view)
         }
         draw_foot(view);
     } else {
-        struct page_line head[PAGE_HEAD_LINES];
-        int lines = (int)page_head(head, &view->snapshot, top_input_name(view->input),
-                                   columns_used(), true);
+        struct page_line part[PAGE_ATTENTION_LINES];
+        const struct top_snapshot *s = &view->snapshot;
+        int lines = (int)page_head(part, s, top_input_name(view->input), columns_used(), true);
         for (int i = 0; i < lines; i++) {
-            draw_line(i, &head[i]);
+            draw_line(i, &part[i]);
         }
-        lines += draw_attention(view, lines);
-        draw_tables(view, lines);
+        /* In up to half of the lines that the tables would have. */
+        int rows = LINES - lines - 2;
+        const unsigned room = rows > 6 ? (unsigned)rows / 2 : 0;
+        const int count = (int)page_attention(part, room, s, columns_used());
+        for (int i = 0; i < count; i++, lines++) {
+            draw_line(lines + 1, &part[i]);
+            if (part[i].mark == PAGE_TITLE) {
+                (void)mvchgat(lines + 1, 0, -1, A_REVERSE, 0, NULL);
+            }
+        }
+        rows -= count;
+        assert(rows >= 2); /* the smallest screen has room for the largest head and two titles */
+        /* Components get the lines they need, up to three fifths, or those that pairs leave. */
+        const int components = (int)s->tables[TOP_COMPONENTS].chosen + 1;
+        const int pairs = (int)s->tables[TOP_PAIRS].chosen + 1;
+        const int upper = components + pairs <= rows   ? components
+                          : components <= rows * 3 / 5 ? components
+                          : pairs < rows * 2 / 5       ? rows - pairs
+                                                       : rows * 3 / 5;
+        draw_table(view, TOP_COMPONENTS, lines + 1, upper);
+        draw_table(view, TOP_PAIRS, lines + 1 + upper, rows - upper);
         draw_foot(view);
     }
     (void)refresh();
 }
 
 /* ---- keys */
-
-static void sort_by(struct view *view, enum top_sort sort)
-{
-    view->show.choice.sort = sort;
-    view->show.choice.reverse = false;
-    view->first[0] = view->first[1] = 0;
-}
 
 static void type_key(struct view *view, int key)
 {
@@ -261,25 +225,30 @@ static void type_key(struct view *view, int key)
     view->first[0] = view->first[1] = 0;
 }
 
-/* Drawing keeps it within the table. */
-static void scroll_by(struct view *view, int rows)
-{
-    size_t *first = &view->first[view->focus];
-    *first = rows < 0 && *first < (size_t)-rows ? 0 : (size_t)((long)*first + rows);
-}
-
 static void take_key(struct view *view, int key)
 {
     static const char sorts[] = "obwn"; /* in the order of enum top_sort */
     _Static_assert(sizeof sorts - 1 == TOP_SORT_COUNT, "a key for each order");
+    struct top_choice *choice = &view->show.choice;
+    const char *sort = key > 0 && key < 128 ? strchr(sorts, key) : NULL;
     if (view->typing) {
         type_key(view, key);
         return;
     }
-    if (key > 0 && key < 128 && strchr(sorts, key) != NULL) {
-        sort_by(view, (enum top_sort)(strchr(sorts, key) - sorts));
-        return;
+    if (sort != NULL || key == 's') {
+        choice->sort = sort != NULL ? (enum top_sort)(sort - sorts)
+                                    : (enum top_sort)((choice->sort + 1) % TOP_SORT_COUNT);
+        choice->reverse = false;
+        view->first[0] = view->first[1] = 0;
     }
+    /* Drawing keeps it within the table. */
+    long *first = &view->first[view->focus];
+    *first += key == KEY_UP      ? -1
+              : key == KEY_DOWN  ? 1
+              : key == KEY_PPAGE ? -LINES / 2
+              : key == KEY_NPAGE ? LINES / 2
+              : key == KEY_HOME  ? -*first
+                                 : 0;
     switch (key) {
     case 'q':
         view->quit = true;
@@ -292,11 +261,8 @@ static void take_key(struct view *view, int key)
         view->show.mode = view->show.mode == TOP_MODE_RATES ? TOP_MODE_SUMS : TOP_MODE_RATES;
         view->paused = false;
         break;
-    case 's':
-        sort_by(view, (enum top_sort)((view->show.choice.sort + 1) % TOP_SORT_COUNT));
-        break;
     case 'r':
-        view->show.choice.reverse = !view->show.choice.reverse;
+        choice->reverse = !choice->reverse;
         break;
     case '/':
         view->typing = true;
@@ -304,7 +270,7 @@ static void take_key(struct view *view, int key)
         break;
     case 27:
         view->help = false;
-        view->show.choice.filter[0] = '\0';
+        choice->filter[0] = '\0';
         break;
     case 'h':
     case '?':
@@ -312,21 +278,6 @@ static void take_key(struct view *view, int key)
         break;
     case '\t':
         view->focus = view->focus == TOP_PAIRS ? TOP_COMPONENTS : TOP_PAIRS;
-        break;
-    case KEY_UP:
-        scroll_by(view, -1);
-        break;
-    case KEY_DOWN:
-        scroll_by(view, 1);
-        break;
-    case KEY_PPAGE:
-        scroll_by(view, -LINES / 2);
-        break;
-    case KEY_NPAGE:
-        scroll_by(view, LINES / 2);
-        break;
-    case KEY_HOME:
-        view->first[view->focus] = 0;
         break;
     default:
         break;
@@ -352,14 +303,6 @@ static void fit_screen(void)
 
 /* ---- the loop */
 
-static void take_signals(struct view *view)
-{
-    struct signalfd_siginfo info;
-    if (read(view->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
-        view->quit = true;
-    }
-}
-
 /* Reads the available lines, also during a pause: the writer must not wait. True when there is more
  * at once. */
 static bool take_input(struct view *view)
@@ -382,19 +325,9 @@ static bool take_input(struct view *view)
     return !view->source_ended;
 }
 
-/* A pause keeps the snapshot, but not its order. */
-static int take_snapshot(struct view *view, struct vamp_err *err)
-{
-    const int code =
-        view->paused ? 0 : top_snapshot_take(&view->snapshot, view->model, view->show.mode, err);
-    for (unsigned kind = 0; code == 0 && kind < TOP_KINDS; kind++) {
-        top_choose(&view->snapshot.tables[kind], (enum top_kind)kind, &view->show.choice);
-    }
-    return code;
-}
-
 static int show_all(struct view *view, struct vamp_err *err)
 {
+    struct signalfd_siginfo info;
     while (!view->quit) {
         bool more = take_input(view);
         int key = ERR;
@@ -403,14 +336,22 @@ static int show_all(struct view *view, struct vamp_err *err)
             keys = true;
             take_key(view, key);
         }
-        take_signals(view);
+        if (read(view->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+            view->quit = true;
+        }
         if (more && !keys) {
             continue; /* a long file is not drawn bucket by bucket */
         }
         fit_screen();
-        int code = take_snapshot(view, err);
+        /* A pause keeps the snapshot, but not its order. */
+        const int code =
+            view->paused ? 0
+                         : top_snapshot_take(&view->snapshot, view->model, view->show.mode, err);
         if (code != 0) {
             return code;
+        }
+        for (unsigned kind = 0; kind < TOP_KINDS; kind++) {
+            top_choose(&view->snapshot.tables[kind], (enum top_kind)kind, &view->show.choice);
         }
         draw(view);
         if (!more) {
@@ -456,17 +397,6 @@ static int open_screen(struct view *view, struct vamp_err *err)
     return 0;
 }
 
-static void close_screen(struct view *view)
-{
-    if (view->screen != NULL) {
-        (void)endwin();
-        delscreen(view->screen);
-    }
-    if (view->keys != NULL) {
-        (void)fclose(view->keys);
-    }
-}
-
 int top_view_run(struct top_input *input, struct top_model *model, const struct top_show *show,
                  struct vamp_err *err)
 {
@@ -491,7 +421,13 @@ int top_view_run(struct top_input *input, struct top_model *model, const struct 
     if (code == 0) {
         code = show_all(view, err);
     }
-    close_screen(view);
+    if (view->screen != NULL) {
+        (void)endwin();
+        delscreen(view->screen);
+    }
+    if (view->keys != NULL) {
+        (void)fclose(view->keys);
+    }
     if (code == 0 && view->failure[0] != '\0') {
         code = vamp_err_set(err, -EIO, "%s", view->failure);
     }
