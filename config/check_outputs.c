@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "config/internal.h"
-#include "vampire/stats/bucket/patterns.h"
+#include "vampire/stats/bucket/bucket.h"
 #include "writers/format/sent_alarms.h"
 #include "writers/output/resolution.h"
 

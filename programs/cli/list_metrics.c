@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "programs/cli/options.h"
-#include "vampire/stats/bucket/base_unit.h"
+#include "vampire/stats/bucket/metric.h"
 
 static const char *const set_names[] = {"basic",     "waits",     "transport", "lifecycle",
                                         "anomalies", "in_flight", "vampire",   "collect"};

@@ -12,7 +12,6 @@
 #include "vampire/core/clock.h"
 #include "vampire/stats/stats.h"
 #include "writers/output/output.h"
-#include "writers/output/paths.h"
 
 struct vamp_run_output {
     struct vamp_output *output;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "programs/vampire/source_thread.h"
 
-#include <time.h>
-
 #include "vampire/core/thread.h"
 
 /* Longest wait before the stop flag is checked again; the longer one after several waits without an
@@ -21,9 +19,8 @@
 
 static void wait_for_room(struct vamp_source_thread *thread)
 {
-    const struct timespec pause = {.tv_nsec = ROOM_NS};
     vamp_ring_publish(thread->ring);
-    (void)nanosleep(&pause, NULL);
+    vamp_sleep_ns(ROOM_NS);
 }
 
 static void push_event(struct vamp_source_thread *thread, const struct vamp_event *event)

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "vampire/stats/bucket/base_unit.h"
+#include "vampire/stats/bucket/metric.h"
 
 static const struct vamp_metric *metric_named(const char *name)
 {

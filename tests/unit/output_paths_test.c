@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "writers/output/paths.h"
+#include "writers/output/output.h"
 
 struct seen {
     size_t count;

@@ -7,7 +7,7 @@
 #include <syslog.h>
 
 #include "vampire/core/units.h"
-#include "vampire/stats/bucket/run_labels.h"
+#include "vampire/stats/bucket/bucket_json.h"
 
 const char *const vamp_alarm_state_words[VAMP_ALARM_STATE_COUNT + 1] = {
     "pending", "firing", "resolved", "cleared", NULL};

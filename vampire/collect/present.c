@@ -6,8 +6,9 @@
 
 #include "vampire/collect/internal.h"
 #include "vampire/core/json_emit.h"
+#include "vampire/core/options/options.h"
+#include "vampire/stats/bucket/bucket.h"
 #include "vampire/stats/bucket/bucket_json.h"
-#include "vampire/stats/bucket/patterns.h"
 
 /* A server of NATS passes on a mebibyte, unless told otherwise; room for one more line. */
 #define ANSWER_BYTES_MAX ((size_t)1024 * 1024 - 2 * (size_t)VAMP_JSON_LINE_BYTES)

@@ -18,7 +18,6 @@
 #include "vampire/core/event/components.h"
 #include "vampire/core/event/event.h"
 #include "vampire/stats/bucket/bucket.h"
-#include "vampire/stats/bucket/totals.h"
 #include "vampire/stats/cells/options.h"
 
 struct vamp_stats;

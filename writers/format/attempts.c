@@ -3,7 +3,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "vampire/core/clock.h"
 
@@ -18,10 +17,9 @@ static int64_t now_ns(void)
 
 int vamp_attempts_await(const struct vamp_attempts *attempts, struct vamp_err *err)
 {
-    const struct timespec pause = {.tv_nsec = POLL_NS};
     const int64_t until_ns = now_ns() + VAMP_ATTEMPT_NS;
     while (now_ns() < attempts->again_ns && now_ns() < until_ns) {
-        (void)nanosleep(&pause, NULL);
+        vamp_sleep_ns(POLL_NS);
     }
     return now_ns() >= attempts->again_ns ? 0 : vamp_err_set(err, -EAGAIN, "%s", attempts->last);
 }

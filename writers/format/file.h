@@ -13,6 +13,21 @@
 enum vamp_target_access { VAMP_ACCESS_PRIVATE, VAMP_ACCESS_GROUP, VAMP_ACCESS_ALL };
 extern const char *const vamp_target_access_words[]; /* "private", "group", "all", NULL */
 
+/* Rows of a format's table of options: where its files are, of which `files` are the names, and who
+ * may read them. */
+#define VAMP_TARGET_DIRECTORY_OPTION(files, place, conditions)                                     \
+    {                                                                                              \
+        .key = "directory", .type = VAMP_OPT_STRING, .preset = ".", .max = 3840, .offset = place,  \
+        .help = "existing directory for the " files, .role = VAMP_OPT_DIRECTORY,                   \
+        .only_with = conditions                                                                    \
+    }
+#define VAMP_TARGET_ACCESS_OPTION(whom, place, conditions)                                         \
+    {                                                                                              \
+        .key = "access", .type = VAMP_OPT_ENUM, .preset = "private",                               \
+        .choices = vamp_target_access_words, .offset = place,                                      \
+        .help = "who may " whom ": the owner, the owner's group, or all", .only_with = conditions  \
+    }
+
 /* DIRECTORY/vampire-WORKFLOW-START-RUN-NAME-SEGMENT.EXTENSION, for example
  * runs/vampire-forecast-20261121T034400Z-6f9619ff-minutes-0001.h5. RUN is the first part of the
  * run's identifier, so that runs that begin in the same second have files of their own; NAME is the

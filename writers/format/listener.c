@@ -11,8 +11,9 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "vampire/core/clock.h"
 
 #define BACKLOG 16
 /* Tries while another process replaces the same socket file, which takes microseconds. */
@@ -127,14 +128,13 @@ static int lock_directory(const char *path, struct vamp_err *err)
     if (fd < 0) {
         return vamp_err_set_errno(err, errno, "listen on unix:%s", path);
     }
-    const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
     for (unsigned i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
         if (i >= LOCK_TRIES) {
             (void)close(fd);
             return vamp_err_set(
                 err, -EBUSY, "listen on unix:%s: another process keeps its directory locked", path);
         }
-        (void)nanosleep(&pause, NULL);
+        vamp_sleep_ns(LOCK_PAUSE_NS);
     }
     return fd;
 }

@@ -193,23 +193,9 @@ static int write_bucket(void *self, const struct vamp_delivery *delivery, struct
 /* ---- the table */
 
 static const struct vamp_opt hdf5_options_table[] = {
-    {
-        .key = "directory",
-        .type = VAMP_OPT_STRING,
-        .preset = ".",
-        .max = 3840,
-        .offset = offsetof(struct hdf5_options, directory),
-        .help = "existing directory for the files vampire-WORKFLOW-START-RUN-NAME-SEGMENT.h5",
-        .role = VAMP_OPT_DIRECTORY,
-    },
-    {
-        .key = "access",
-        .type = VAMP_OPT_ENUM,
-        .preset = "private",
-        .choices = vamp_target_access_words,
-        .offset = offsetof(struct hdf5_options, access),
-        .help = "who may read the files: the owner, the owner's group, or all",
-    },
+    VAMP_TARGET_DIRECTORY_OPTION("files vampire-WORKFLOW-START-RUN-NAME-SEGMENT.h5",
+                                 offsetof(struct hdf5_options, directory), 0),
+    VAMP_TARGET_ACCESS_OPTION("read the files", offsetof(struct hdf5_options, access), 0),
     {
         .key = "sync",
         .type = VAMP_OPT_BOOL,

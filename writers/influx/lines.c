@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "vampire/core/utf8.h"
+#include "vampire/stats/bucket/bucket.h"
 #include "vampire/stats/bucket/rows.h"
-#include "vampire/stats/bucket/run_labels.h"
 #include "writers/influx/lines.h"
 
 struct lines {

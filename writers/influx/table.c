@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "vampire/core/clock.h"
-#include "vampire/stats/bucket/run_labels.h"
+#include "vampire/stats/bucket/bucket.h"
 #include "writers/influx/lines.h"
 
 #define OPTION(member) offsetof(struct influx_options, member)

@@ -18,7 +18,7 @@
 #include "vampire/core/clock.h"
 #include "vampire/core/event/event.h"
 #include "vampire/core/map.h"
-#include "vampire/stats/bucket/run_labels.h"
+#include "vampire/stats/bucket/bucket.h"
 #include "version.h"
 #include "writers/format/file.h"
 #include "writers/trace/sink.h"

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "vampire/core/event/ring.h"
 #include "writers/output/triggered.h"
@@ -325,11 +324,10 @@ static void go_on_after(struct vamp_output *output, const struct vamp_output *be
 static void end_recording(struct vamp_output *output, int64_t until_ns)
 {
     struct event_queue *queue = output->queue;
-    const struct timespec pause = {.tv_nsec = ROOM_NS};
     output_trigger_end(queue->trigger);
     publish_events(output);
     while (output_trigger_rest(queue->trigger) > 0 && vamp_worker_now_ns() < until_ns) {
-        (void)nanosleep(&pause, NULL);
+        vamp_sleep_ns(ROOM_NS);
         publish_events(output);
     }
     const uint64_t rest = output_trigger_rest(queue->trigger);
@@ -346,12 +344,11 @@ static uint64_t events_waiting(const struct vamp_output *output)
 static void end_events(struct vamp_output *output, int64_t until_ns)
 {
     struct event_queue *queue = output->queue;
-    const struct timespec pause = {.tv_nsec = ROOM_NS};
     if (output->opens_later) {
         end_recording(output, until_ns);
     }
     while (!vamp_losses_finish(&queue->losses, queue->ring) && vamp_worker_now_ns() < until_ns) {
-        (void)nanosleep(&pause, NULL);
+        vamp_sleep_ns(ROOM_NS);
     }
     vamp_ring_close(queue->ring);
 }

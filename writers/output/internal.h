@@ -11,7 +11,6 @@
 
 #include "vampire/core/worker.h"
 #include "writers/output/output.h"
-#include "writers/output/paths.h"
 
 /* What a kind has for the output's thread. */
 enum output_next {

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "vampire/alarms/change.h"
+#include "vampire/stats/bucket/bucket.h"
 #include "vampire/stats/bucket/merged.h"
-#include "vampire/stats/bucket/patterns.h"
 
 #define LEFT_OUT UINT32_MAX
 

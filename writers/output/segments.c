@@ -3,8 +3,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define PAUSE_NS INT64_C(100000000)
 #define PAUSE_LONGEST_NS (5 * VAMP_NS_PER_SECOND)
@@ -35,14 +35,52 @@ static void pause_thread(struct vamp_output *output, int64_t pause_ns)
 
 void output_await_room(struct vamp_output *output)
 {
-    const struct timespec pause = {.tv_nsec = ROOM_NS};
     int64_t left_ns = VAMP_OUTPUT_PATIENCE_NS;
     while (output->stop != NULL && !output->stuck &&
            output->kind->used(output) >= output->crowded && atomic_load(output->stop) == 0) {
-        (void)nanosleep(&pause, NULL);
+        vamp_sleep_ns(ROOM_NS);
         left_ns -= ROOM_NS;
         output->stuck = left_ns <= 0;
     }
+}
+
+/* ---- the list of files */
+
+void vamp_paths_add(struct vamp_paths *paths, const char *path)
+{
+    if (paths->count > 0 && strcmp(paths->items[paths->count - 1], path) == 0) {
+        return;
+    }
+    if (paths->items == NULL) {
+        paths->items = calloc(VAMP_PATHS_MAX, sizeof *paths->items);
+    }
+    char *copy = paths->items != NULL ? strdup(path) : NULL;
+    if (copy == NULL) {
+        return;
+    }
+    if (paths->count == VAMP_PATHS_MAX) {
+        free(paths->items[--paths->count]);
+        paths->left_out++;
+    }
+    paths->items[paths->count++] = copy;
+}
+
+size_t vamp_paths_each(const struct vamp_paths *paths,
+                       void (*each)(void *context, const char *path), void *context)
+{
+    for (size_t i = 0; i < paths->count; i++) {
+        each(context, paths->items[i]);
+    }
+    return paths->count + paths->left_out;
+}
+
+void vamp_paths_done(struct vamp_paths *paths)
+{
+    for (size_t i = 0; i < paths->count; i++) {
+        free(paths->items[i]);
+    }
+    free(paths->items);
+    *paths = (struct vamp_paths){.items = NULL};
 }
 
 /* ---- the account */

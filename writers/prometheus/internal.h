@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-#include "vampire/stats/bucket/base_unit.h"
+#include "vampire/stats/bucket/metric.h"
 #include "vampire/stats/bucket/rows.h"
 #include "writers/format/listener.h"
 #include "writers/format/text.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vampire/stats/bucket/run_labels.h"
+#include "vampire/stats/bucket/bucket.h"
 #include "writers/prometheus/internal.h"
 
 /* Lines of the page itself, at most. */

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "vampire/stats/bucket/run_labels.h"
+#include "vampire/stats/bucket/bucket.h"
 #include "writers/prometheus/internal.h"
 
 #define NUMBER_BYTES 40

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "vampire/core/clock.h"
 #include "version.h"
@@ -205,11 +204,10 @@ static int64_t prometheus_linger_ns(const void *options)
 /* Until the time is over or a signal ends it. */
 static void linger(const struct prometheus *self, int stop)
 {
-    const struct timespec pause = {.tv_nsec = PAUSE_NS};
     const int64_t until = vamp_clock_monotonic_ns(&vamp_clock_system) + self->options->linger_ns;
     while (vamp_clock_monotonic_ns(&vamp_clock_system) < until &&
            (self->stop == NULL || atomic_load(self->stop) == stop)) {
-        (void)nanosleep(&pause, NULL);
+        vamp_sleep_ns(PAUSE_NS);
     }
 }
 

@@ -16,23 +16,9 @@ struct recording_options {
 };
 
 static const struct vamp_opt recording_options[] = {
-    {
-        .key = "directory",
-        .type = VAMP_OPT_STRING,
-        .preset = ".",
-        .max = 3840,
-        .offset = offsetof(struct recording_options, directory),
-        .help = "existing directory for the files vampire-WORKFLOW-START-RUN-NAME-SEGMENT.rec",
-        .role = VAMP_OPT_DIRECTORY,
-    },
-    {
-        .key = "access",
-        .type = VAMP_OPT_ENUM,
-        .preset = "private",
-        .choices = vamp_target_access_words,
-        .offset = offsetof(struct recording_options, access),
-        .help = "who may read the file: the owner, the owner's group, or all",
-    },
+    VAMP_TARGET_DIRECTORY_OPTION("files vampire-WORKFLOW-START-RUN-NAME-SEGMENT.rec",
+                                 offsetof(struct recording_options, directory), 0),
+    VAMP_TARGET_ACCESS_OPTION("read the file", offsetof(struct recording_options, access), 0),
     {.key = NULL},
 };
 

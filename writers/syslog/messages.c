@@ -7,8 +7,8 @@
 #include <syslog.h>
 
 #include "vampire/alarms/change.h"
+#include "vampire/stats/bucket/bucket.h"
 #include "vampire/stats/bucket/bucket_json.h"
-#include "vampire/stats/bucket/run_labels.h"
 #include "writers/syslog/messages.h"
 
 #define SYSLOG_VERSION 1

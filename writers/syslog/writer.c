@@ -10,7 +10,7 @@
 #include <syslog.h>
 #include <time.h>
 
-#include "vampire/stats/bucket/run_labels.h"
+#include "vampire/stats/bucket/bucket.h"
 #include "writers/format/attempts.h"
 #include "writers/syslog/messages.h"
 

@@ -12,7 +12,7 @@
 
 #include "vampire/core/event/event.h"
 #include "vampire/core/json_emit.h"
-#include "vampire/stats/bucket/run_labels.h"
+#include "vampire/stats/bucket/bucket_json.h"
 #include "version.h"
 #include "writers/format/file.h"
 #include "writers/trace/sink.h"

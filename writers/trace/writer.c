@@ -54,25 +54,11 @@ static const struct vamp_opt trace_options[] = {
         .help = "chrome: a file of trace event JSON for Perfetto and chrome://tracing; otf2: an "
                 "archive for Vampir and the tools of OTF2, which is written when it is completed",
     },
-    {
-        .key = "directory",
-        .type = VAMP_OPT_STRING,
-        .preset = ".",
-        .max = 3840,
-        .offset = OPTION(directory),
-        .help = "existing directory for the files "
-                "vampire-WORKFLOW-START-RUN-NAME-SEGMENT.trace.json or the archives "
-                "vampire-WORKFLOW-START-RUN-NAME-SEGMENT.otf2/trace.otf2",
-        .role = VAMP_OPT_DIRECTORY,
-    },
-    {
-        .key = "access",
-        .type = VAMP_OPT_ENUM,
-        .preset = "private",
-        .choices = vamp_target_access_words,
-        .offset = OPTION(access),
-        .help = "who may read the file: the owner, the owner's group, or all",
-    },
+    VAMP_TARGET_DIRECTORY_OPTION(
+        "files vampire-WORKFLOW-START-RUN-NAME-SEGMENT.trace.json or the archives "
+        "vampire-WORKFLOW-START-RUN-NAME-SEGMENT.otf2/trace.otf2",
+        OPTION(directory), 0),
+    VAMP_TARGET_ACCESS_OPTION("read the file", OPTION(access), 0),
     {
         .key = "from",
         .type = VAMP_OPT_DURATION,

@@ -2,6 +2,14 @@
 #include "vampire/stats/bucket/bucket.h"
 
 #include <assert.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uuid/uuid.h>
+
+#include "vampire/core/options/options.h"
 
 /* The holders are counted in the bucket itself, which is otherwise constant. */
 static unsigned *holders_of(const struct vamp_bucket *bucket)
@@ -18,8 +26,29 @@ const struct vamp_bucket *vamp_bucket_hold(const struct vamp_bucket *bucket)
 void vamp_bucket_release(const struct vamp_bucket *bucket)
 {
     if (bucket != NULL && __atomic_sub_fetch(holders_of(bucket), 1, __ATOMIC_ACQ_REL) == 0) {
-        bucket->destroy(bucket);
+        if (bucket->destroy != NULL) {
+            bucket->destroy(bucket);
+            return;
+        }
+        free((void *)(uintptr_t)bucket->alarms);
+        free((void *)(uintptr_t)bucket);
     }
+}
+
+void *vamp_bucket_cut(struct vamp_bucket_block *block, size_t bytes)
+{
+    void *part = block->memory != NULL ? block->memory + block->used : NULL;
+    block->used += (bytes + 7) & ~(size_t)7;
+    return part;
+}
+
+void *vamp_bucket_copy(struct vamp_bucket_block *block, const void *from, size_t bytes)
+{
+    void *part = vamp_bucket_cut(block, bytes);
+    if (part != NULL && bytes > 0) {
+        memcpy(part, from, bytes);
+    }
+    return part;
 }
 
 void vamp_bucket_set_alarms(const struct vamp_bucket *bucket, struct vamp_alarm_change *alarms,
@@ -70,4 +99,174 @@ const char *vamp_cdo_end_name(unsigned end)
 {
     static const char *const names[] = {"disposed", "left", "evicted", "run"};
     return end < sizeof names / sizeof names[0] ? names[end] : "unknown";
+}
+
+/* ---- totals */
+
+uint64_t vamp_totals_operations(const struct vamp_totals *totals)
+{
+    uint64_t sum = 0;
+    for (unsigned kind = 0; kind < VAMP_EVENT_KIND_COUNT; kind++) {
+        sum += totals->operations[kind];
+    }
+    return sum;
+}
+
+uint64_t vamp_totals_lost(const struct vamp_totals *totals)
+{
+    uint64_t sum = 0;
+    for (unsigned reason = 0; reason < VAMP_LOSS_COUNT; reason++) {
+        sum += totals->accounting.lost[reason];
+    }
+    return sum;
+}
+
+/* ---- names of label sets and identifiers of series, the same for all who make some */
+
+uint32_t vamp_label_set_bits(const struct vamp_label_set *set)
+{
+    uint32_t labels = 0;
+    for (unsigned i = 0; i < set->label_count; i++) {
+        labels |= UINT32_C(1) << set->labels[i];
+    }
+    return labels;
+}
+
+void vamp_label_set_describe(struct vamp_label_set *set, uint32_t labels)
+{
+    set->name[0] = '\0';
+    set->label_count = 0;
+    size_t used = 0;
+    for (unsigned label = 0; label < VAMP_LABEL_COUNT; label++) {
+        if ((labels & UINT32_C(1) << label) == 0 || used >= sizeof set->name) {
+            continue;
+        }
+        const int added = snprintf(set->name + used, sizeof set->name - used, "%s%s",
+                                   used == 0 ? "" : "_", vamp_label_name(label));
+        used += added > 0 ? (size_t)added : 0;
+        set->labels[set->label_count++] = (enum vamp_label)label;
+    }
+    if (set->label_count == 1) {
+        (void)snprintf(set->name + used, sizeof set->name - used, "_series");
+    }
+}
+
+/* Appends `text`, percent-encoding what separates the parts of an id's text. */
+static char *append_escaped(char *to, const char *end, const char *text)
+{
+    for (; *text != '\0' && end - to > 4; text++) {
+        if (*text == '/' || *text == '%') {
+            to += snprintf(to, 4, "%%%02X", (unsigned char)*text);
+        } else {
+            *to++ = *text;
+        }
+    }
+    return to;
+}
+
+void vamp_series_identify(const uint8_t series_space[static 16], const struct vamp_label_set *set,
+                          struct vamp_series *series,
+                          char scratch[static VAMP_SERIES_SCRATCH_BYTES])
+{
+    char *end = scratch + VAMP_SERIES_SCRATCH_BYTES;
+    char *to = append_escaped(scratch, end, set->name);
+    for (unsigned i = 0; i < set->label_count; i++) {
+        *to++ = '/';
+        to = append_escaped(to, end, vamp_label_name(set->labels[i]));
+        *to++ = '=';
+        to = append_escaped(to, end, series->labels[i]);
+    }
+    uuid_t id;
+    uuid_generate_sha1(id, series_space, scratch, (size_t)(to - scratch));
+    uuid_unparse_lower(id, series->id);
+}
+
+/* ---- run labels */
+
+const char *const vamp_run_label_words[VAMP_RUN_LABEL_COUNT + 1] = {
+    [VAMP_RUN_WORKFLOW] = "workflow", [VAMP_RUN_RUN] = "run",   [VAMP_RUN_HOST] = "host",
+    [VAMP_RUN_PID] = "pid",           [VAMP_RUN_USER] = "user", [VAMP_RUN_BATCH_JOB] = "batch_job",
+};
+
+const char *vamp_run_label(const struct vamp_run *run, enum vamp_run_label label,
+                           char scratch[static VAMP_RUN_LABEL_BYTES])
+{
+    switch (label) {
+    case VAMP_RUN_WORKFLOW:
+        return run->workflow;
+    case VAMP_RUN_RUN:
+        return run->id;
+    case VAMP_RUN_HOST:
+        return run->host;
+    case VAMP_RUN_PID:
+        (void)snprintf(scratch, VAMP_RUN_LABEL_BYTES, "%" PRIu64, run->pid);
+        return scratch;
+    case VAMP_RUN_USER:
+        return run->user;
+    case VAMP_RUN_BATCH_JOB:
+        return run->batch_job;
+    }
+    return "";
+}
+
+uint64_t vamp_run_labels_to_add(const struct vamp_schema *schema, uint64_t labels)
+{
+    uint32_t own = 0;
+    for (unsigned i = 0; i < schema->label_set_count; i++) {
+        own |= vamp_label_set_bits(&schema->label_sets[i]);
+    }
+    if ((own >> VAMP_LABEL_WORKFLOW & 1U) != 0) {
+        labels &= ~(UINT64_C(1) << VAMP_RUN_WORKFLOW);
+    }
+    if ((own >> VAMP_LABEL_RUN & 1U) != 0) {
+        labels &= ~(UINT64_C(1) << VAMP_RUN_RUN);
+    }
+    return labels;
+}
+
+/* ---- which series are wanted */
+
+bool vamp_series_pattern(const char *text, enum vamp_label *ret_label, const char **ret_pattern)
+{
+    const char *equals = strchr(text, '=');
+    for (unsigned label = 0; equals != NULL && label < VAMP_LABEL_COUNT; label++) {
+        const char *name = vamp_label_name(label);
+        const size_t length = (size_t)(equals - text);
+        if (strlen(name) == length && memcmp(name, text, length) == 0) {
+            *ret_label = (enum vamp_label)label;
+            *ret_pattern = equals + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether no pattern concerns the label, or one of those that do fits the value. */
+static bool label_is_wanted(const struct vamp_strings *patterns, enum vamp_label label,
+                            const char *value)
+{
+    bool concerned = false;
+    for (size_t i = 0; i < patterns->count; i++) {
+        enum vamp_label of = VAMP_LABEL_COMPONENT;
+        const char *pattern = NULL;
+        if (!vamp_series_pattern(patterns->items[i], &of, &pattern) || of != label) {
+            continue;
+        }
+        concerned = true;
+        if (fnmatch(pattern, value, 0) == 0) {
+            return true;
+        }
+    }
+    return !concerned;
+}
+
+bool vamp_series_is_wanted(const struct vamp_strings *patterns, const struct vamp_label_set *set,
+                           const struct vamp_series *series)
+{
+    for (unsigned i = 0; i < set->label_count; i++) {
+        if (!label_is_wanted(patterns, set->labels[i], series->labels[i])) {
+            return false;
+        }
+    }
+    return true;
 }

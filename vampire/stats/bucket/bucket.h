@@ -277,7 +277,8 @@ struct vamp_bucket {
     unsigned alarm_count;
     uint64_t alarms_unlisted; /* of merged buckets, beyond VAMP_ALARM_CHANGES_MAX */
     /* For the maker of the bucket: starts at 1; vamp_bucket_hold and _release count it with
-     * __atomic operations, and the last release calls `destroy`. */
+     * __atomic operations, and the last release calls `destroy`; NULL: the bucket is a
+     * vamp_bucket_block. */
     unsigned holders;
     void (*destroy)(const struct vamp_bucket *bucket);
 };
@@ -291,7 +292,87 @@ void vamp_bucket_release(const struct vamp_bucket *bucket);
 void vamp_bucket_set_alarms(const struct vamp_bucket *bucket, struct vamp_alarm_change *alarms,
                             unsigned count);
 
+/* The memory of a bucket and all that it points to, cut from front to back in multiples of 8 bytes.
+ * A bucket is built twice: without memory, which only measures, and into a block of that size. */
+struct vamp_bucket_block {
+    unsigned char *memory; /* malloc'ed; NULL: measuring */
+    size_t used;
+};
+/* NULL: measuring. */
+void *vamp_bucket_cut(struct vamp_bucket_block *block, size_t bytes);
+/* The same with a copy; `from` may be NULL where `bytes` is 0. */
+void *vamp_bucket_copy(struct vamp_bucket_block *block, const void *from, size_t bytes);
+
 /* Where closed buckets go. Takes a holder: the callee releases it. Must not block. */
 typedef void vamp_bucket_fn(void *context, const struct vamp_bucket *bucket);
+
+/* Totals since the start, for the status line and the summary: the sums of what the buckets hold,
+ * those that are open included. What a metric's filter turned away is in neither. */
+struct vamp_totals {
+    /* By kind. [0]: without a kind, in the series `(other)` of a full label set. */
+    uint64_t operations[VAMP_EVENT_KIND_COUNT];
+    uint64_t produced_bytes, consumed_bytes;
+    uint64_t transports, transport_bytes;
+    uint64_t pool_cdos, pool_bytes;
+    uint64_t buckets_without_memory;           /* could not be built: gaps in the data */
+    unsigned unwatched;                        /* gaps while the pool manager was gone */
+    uint64_t unwatched_ns;                     /* their sum */
+    uint64_t evicted;                          /* records given up at max_cdos, max_pending */
+    uint64_t series_overflow;                  /* values under (other) at max_series */
+    uint64_t labels_given_up;                  /* by values that found a coarser series there */
+    const struct vamp_histogram *transport_ns; /* all series merged; NULL when not enabled */
+    const struct vamp_histogram *demand_wait_ns;
+    struct vamp_accounting accounting;
+    /* Bit per metric (VAMP_TOTALS_BIT) that is counted; what is 0 without one is not known. */
+    uint32_t counted;
+};
+
+/* Metrics that can be left out of the totals. */
+enum vamp_totals_metric {
+    VAMP_TOTALS_OPERATIONS,
+    VAMP_TOTALS_PRODUCED,
+    VAMP_TOTALS_TRANSPORTS,
+    VAMP_TOTALS_TRANSPORT_BYTES,
+};
+#define VAMP_TOTALS_BIT(metric) (UINT32_C(1) << (metric))
+
+uint64_t vamp_totals_operations(const struct vamp_totals *totals);
+/* Events known to be lost, whatever the reason. */
+uint64_t vamp_totals_lost(const struct vamp_totals *totals);
+
+/* ---- run labels: facts about the run that formats can add to every series */
+
+enum vamp_run_label {
+    VAMP_RUN_WORKFLOW,
+    VAMP_RUN_RUN, /* the run's id */
+    VAMP_RUN_HOST,
+    VAMP_RUN_PID,
+    VAMP_RUN_USER,
+    VAMP_RUN_BATCH_JOB,
+};
+#define VAMP_RUN_LABEL_COUNT 6
+extern const char *const vamp_run_label_words[]; /* "workflow", "run", ..., ended by NULL */
+
+/* The value, never NULL: one of the run's texts, or `scratch`. */
+#define VAMP_RUN_LABEL_BYTES 24
+#define VAMP_RUN_TEXT_BYTES 256 /* formats cut a longer one */
+const char *vamp_run_label(const struct vamp_run *run, enum vamp_run_label label,
+                           char scratch[static VAMP_RUN_LABEL_BYTES]);
+/* Those of `labels` (bits) that series do not have themselves: collected ones have the workflow and
+ * the run from which they come. */
+uint64_t vamp_run_labels_to_add(const struct vamp_schema *schema, uint64_t labels);
+
+/* ---- which series are wanted: patterns of the values of labels, as options and requests have them
+ */
+
+struct vamp_strings; /* vampire/core/options/options.h */
+/* Splits "LABEL=PATTERN". False: there is no such label, or no "=". `*ret_pattern` points into the
+ * text. */
+bool vamp_series_pattern(const char *text, enum vamp_label *ret_label, const char **ret_pattern);
+/* Whether the patterns ("component=IFS*", fnmatch) choose the series. Those of one label are
+ * alternatives; of different labels all must hold. A label set without the label is not concerned.
+ */
+bool vamp_series_is_wanted(const struct vamp_strings *patterns, const struct vamp_label_set *set,
+                           const struct vamp_series *series);
 
 #endif

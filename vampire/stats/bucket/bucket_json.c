@@ -98,3 +98,16 @@ void vamp_bucket_json_values(struct vamp_json *json, const struct vamp_bins *bin
         return;
     }
 }
+
+void vamp_run_labels_json(struct vamp_json *json, const struct vamp_run *run)
+{
+    char scratch[VAMP_RUN_LABEL_BYTES];
+    for (unsigned label = 0; label < VAMP_RUN_LABEL_COUNT; label++) {
+        const char *value = vamp_run_label(run, (enum vamp_run_label)label, scratch);
+        if (label == VAMP_RUN_PID) {
+            vamp_json_unsigned(json, vamp_run_label_words[label], run->pid);
+        } else {
+            vamp_json_long_text(json, vamp_run_label_words[label], value, VAMP_RUN_TEXT_BYTES);
+        }
+    }
+}

@@ -22,4 +22,9 @@ void vamp_bucket_json_account(struct vamp_json *json, const struct vamp_accounti
 void vamp_bucket_json_values(struct vamp_json *json, const struct vamp_bins *bins,
                              const struct vamp_row *row);
 
+/* All run labels as members of the object that is open; a text longer than VAMP_RUN_TEXT_BYTES is
+ * cut.
+ */
+void vamp_run_labels_json(struct vamp_json *json, const struct vamp_run *run);
+
 #endif

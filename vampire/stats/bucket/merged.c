@@ -441,30 +441,14 @@ void vamp_merged_clear(struct vamp_merged *merged, bool keep_counts)
 
 /* ---- a copy */
 
-static void destroy(const struct vamp_bucket *bucket)
-{
-    free((void *)(uintptr_t)bucket);
-}
-
-/* Copies `bytes`, a multiple of 8, to where `*at` is in the block, and moves that on; without a
- * block it only counts. */
-static void *copy(char *block, size_t *at, const void *from, size_t bytes)
-{
-    void *to = block != NULL ? block + *at : NULL;
-    if (to != NULL && bytes > 0) {
-        memcpy(to, from, bytes);
-    }
-    *at += (bytes + 7) & ~(size_t)7;
-    return to;
-}
-
-static void copy_histograms(char *block, size_t *at, struct vamp_metric_values *values)
+static void copy_histograms(struct vamp_bucket_block *block, struct vamp_metric_values *values)
 {
     struct vamp_histogram_value *list =
-        copy(block, at, values->histograms, values->count * sizeof *list);
+        vamp_bucket_copy(block, values->histograms, values->count * sizeof *list);
     for (unsigned i = 0; i < values->count; i++) {
         const struct vamp_bucket_histogram *from = values->histograms[i].histogram;
-        const void *to = copy(block, at, from, vamp_bucket_histogram_bytes(from->bin_count));
+        const void *to =
+            vamp_bucket_copy(block, from, vamp_bucket_histogram_bytes(from->bin_count));
         if (list != NULL) {
             list[i].histogram = to;
         }
@@ -472,29 +456,27 @@ static void copy_histograms(char *block, size_t *at, struct vamp_metric_values *
     values->histograms = list;
 }
 
-/* Lays the bucket out in a block; returns how many bytes it takes. */
-static size_t lay_out(char *block, const struct vamp_bucket *from)
+static struct vamp_bucket *lay_out(struct vamp_bucket_block *block, const struct vamp_bucket *from)
 {
     const struct vamp_schema *schema = from->schema;
-    size_t at = 0;
-    struct vamp_bucket *bucket = copy(block, &at, from, sizeof *from);
-    const unsigned *counts =
-        copy(block, &at, from->series_count, schema->label_set_count * sizeof *from->series_count);
+    struct vamp_bucket *bucket = vamp_bucket_copy(block, from, sizeof *from);
+    const unsigned *counts = vamp_bucket_copy(block, from->series_count,
+                                              schema->label_set_count * sizeof *from->series_count);
     const struct vamp_gap *gaps =
-        copy(block, &at, from->gaps, from->gap_count * sizeof *from->gaps);
+        vamp_bucket_copy(block, from->gaps, from->gap_count * sizeof *from->gaps);
     struct vamp_metric_values *values =
-        copy(block, &at, from->values, schema->metric_count * sizeof *from->values);
+        vamp_bucket_copy(block, from->values, schema->metric_count * sizeof *from->values);
     for (unsigned i = 0; i < schema->metric_count; i++) {
         struct vamp_metric_values of = from->values[i];
         switch (vamp_metrics[schema->metrics[i].id].kind) {
         case VAMP_COUNTER:
-            of.counters = copy(block, &at, of.counters, of.count * sizeof *of.counters);
+            of.counters = vamp_bucket_copy(block, of.counters, of.count * sizeof *of.counters);
             break;
         case VAMP_GAUGE:
-            of.gauges = copy(block, &at, of.gauges, of.count * sizeof *of.gauges);
+            of.gauges = vamp_bucket_copy(block, of.gauges, of.count * sizeof *of.gauges);
             break;
         case VAMP_HISTOGRAM:
-            copy_histograms(block, &at, &of);
+            copy_histograms(block, &of);
             break;
         }
         if (values != NULL) {
@@ -506,9 +488,8 @@ static size_t lay_out(char *block, const struct vamp_bucket *from)
         bucket->gaps = gaps;
         bucket->values = values;
         bucket->holders = 1;
-        bucket->destroy = destroy;
     }
-    return at;
+    return bucket;
 }
 
 const struct vamp_bucket *vamp_merged_copy(const struct vamp_bucket *bucket)
@@ -516,9 +497,8 @@ const struct vamp_bucket *vamp_merged_copy(const struct vamp_bucket *bucket)
     assert(bucket->component_count + bucket->cdo_count + bucket->alert_count +
                bucket->demand_count + bucket->oldest_count + bucket->alarm_count ==
            0);
-    char *block = malloc(lay_out(NULL, bucket));
-    if (block != NULL) {
-        (void)lay_out(block, bucket);
-    }
-    return (const struct vamp_bucket *)(void *)block;
+    struct vamp_bucket_block block = {NULL, 0};
+    (void)lay_out(&block, bucket);
+    block = (struct vamp_bucket_block){malloc(block.used), 0};
+    return block.memory != NULL ? lay_out(&block, bucket) : NULL;
 }

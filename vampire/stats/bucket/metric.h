@@ -210,4 +210,17 @@ static inline unsigned vamp_size_class(bool known, uint64_t size_bytes)
 }
 const char *vamp_size_class_name(unsigned size_class);
 
+/* A metric in base units, seconds instead of nanoseconds, with the name that Prometheus expects:
+ * transport_ns is vampire_transport_seconds there. Values stay integers, with decimals. */
+#define VAMP_BASE_NAME_BYTES 96
+
+struct vamp_base_metric {
+    char name[VAMP_BASE_NAME_BYTES]; /* without the "_total" of a counter */
+    const char *unit;                /* "seconds", "bytes": what the name ends with; else "" */
+    unsigned decimals;               /* of the metric's integer values: 9 for nanoseconds */
+};
+
+/* Any thread. */
+void vamp_base_metric(const struct vamp_metric *metric, struct vamp_base_metric *ret_base);
+
 #endif

@@ -32,11 +32,13 @@ static uint32_t *list_counts(struct vamp_open_histogram *list)
     return (uint32_t *)(void *)(list_bins(list) + list->room);
 }
 
-static struct vamp_bin_count list_entry(const struct vamp_open_histogram *list, unsigned at)
+/* An array has an entry for each bin, whether it holds values or not. */
+static struct vamp_bin_count entry_at(const struct vamp_open_histogram *open, unsigned at)
 {
-    const uint16_t *bins = (const uint16_t *)(const void *)list->bins;
-    const uint32_t *counts = (const uint32_t *)(const void *)(bins + list->room);
-    return (struct vamp_bin_count){counts[at], bins[at]};
+    const uint16_t *bins = (const uint16_t *)(const void *)open->bins;
+    const uint32_t *counts = (const uint32_t *)(const void *)(bins + open->room);
+    return open->form == VAMP_OPEN_ARRAY ? (struct vamp_bin_count){open->bins[at], at}
+                                         : (struct vamp_bin_count){counts[at], bins[at]};
 }
 
 /* Entries that a list has room for; 0: an array. */
@@ -68,12 +70,13 @@ void vamp_open_pool_done(struct vamp_open_pool *pool)
     memset(pool, 0, sizeof *pool);
 }
 
-/* The bins of an array that may hold values: from *ret_first to before *ret_end. */
-static void array_range(const struct vamp_open_pool *pool, const struct vamp_open_histogram *open,
-                        unsigned *ret_first, unsigned *ret_end)
+/* The entries that may hold values: from the one returned to before *ret_end. */
+static unsigned first_entry(const struct vamp_open_pool *pool,
+                            const struct vamp_open_histogram *open, unsigned *ret_end)
 {
-    *ret_first = vamp_bin_index(pool->bins->sub_bits, open->min);
-    *ret_end = vamp_bin_index(pool->bins->sub_bits, open->max) + 1;
+    const bool is_array = open->form == VAMP_OPEN_ARRAY;
+    *ret_end = is_array ? vamp_bin_index(pool->bins->sub_bits, open->max) + 1 : open->used;
+    return is_array ? vamp_bin_index(pool->bins->sub_bits, open->min) : 0;
 }
 
 /* The bins of an array are zero while it is free. */
@@ -89,8 +92,8 @@ void vamp_open_release(struct vamp_open_pool *pool, struct vamp_open_histogram *
         return;
     }
     if (histogram->form == VAMP_OPEN_ARRAY) {
-        unsigned first = 0, end = 0;
-        array_range(pool, histogram, &first, &end);
+        unsigned end;
+        const unsigned first = first_entry(pool, histogram, &end);
         memset(&histogram->bins[first], 0, (end - first) * sizeof histogram->bins[0]);
     }
     put_free(pool, histogram);
@@ -161,7 +164,7 @@ static struct vamp_open_histogram *grow(struct vamp_open_pool *pool,
     larger->max = list->max;
     larger->values = list->values;
     for (unsigned i = 0; i < list->used; i++) {
-        const struct vamp_bin_count entry = list_entry(list, i);
+        const struct vamp_bin_count entry = entry_at(list, i);
         if (larger->form == VAMP_OPEN_ARRAY) {
             larger->bins[entry.bin] = entry.count;
         } else {
@@ -252,14 +255,9 @@ bool vamp_open_record_in_list(struct vamp_open_pool *pool, struct vamp_open_hist
 void vamp_open_add_to(const struct vamp_open_pool *pool, const struct vamp_open_histogram *open,
                       struct vamp_histogram *into)
 {
-    unsigned first = 0, end = open->used;
-    if (open->form == VAMP_OPEN_ARRAY) {
-        array_range(pool, open, &first, &end);
-    }
-    for (unsigned i = first; i < end; i++) {
-        const struct vamp_bin_count entry = open->form == VAMP_OPEN_ARRAY
-                                                ? (struct vamp_bin_count){open->bins[i], i}
-                                                : list_entry(open, i);
+    unsigned end;
+    for (unsigned i = first_entry(pool, open, &end); i < end; i++) {
+        const struct vamp_bin_count entry = entry_at(open, i);
         into->bins[entry.bin] += entry.count;
         into->count += entry.count;
     }
@@ -271,42 +269,11 @@ void vamp_open_add_to(const struct vamp_open_pool *pool, const struct vamp_open_
 unsigned vamp_open_bin_count(const struct vamp_open_pool *pool,
                              const struct vamp_open_histogram *open)
 {
-    if (open->form != VAMP_OPEN_ARRAY) {
-        return open->used;
-    }
-    unsigned first = 0, end = 0, count = 0;
-    array_range(pool, open, &first, &end);
-    for (unsigned i = first; i < end; i++) {
-        count += open->bins[i] > 0;
+    unsigned end, count = 0;
+    for (unsigned i = first_entry(pool, open, &end); i < end; i++) {
+        count += entry_at(open, i).count > 0;
     }
     return count;
-}
-
-/* The list's bins in ascending order: there are few. */
-static void copy_list(const struct vamp_open_histogram *open, struct vamp_bucket_histogram *to)
-{
-    for (uint32_t i = 0; i < open->used; i++) {
-        const struct vamp_bin_count entry = list_entry(open, i);
-        uint32_t at = to->bin_count++;
-        for (; at > 0 && to->bins[at - 1].bin > entry.bin; at--) {
-            to->bins[at] = to->bins[at - 1];
-        }
-        to->bins[at] = entry;
-        to->count += entry.count;
-    }
-}
-
-static void copy_array(const struct vamp_open_pool *pool, const struct vamp_open_histogram *open,
-                       struct vamp_bucket_histogram *to)
-{
-    unsigned first = 0, end = 0;
-    array_range(pool, open, &first, &end);
-    for (unsigned i = first; i < end; i++) {
-        if (open->bins[i] > 0) {
-            to->bins[to->bin_count++] = (struct vamp_bin_count){open->bins[i], i};
-            to->count += open->bins[i];
-        }
-    }
 }
 
 void vamp_open_copy(const struct vamp_open_pool *pool, const struct vamp_open_histogram *open,
@@ -317,9 +284,16 @@ void vamp_open_copy(const struct vamp_open_pool *pool, const struct vamp_open_hi
     to->min = open->min;
     to->max = open->max;
     to->bin_count = 0;
-    if (open->form == VAMP_OPEN_ARRAY) {
-        copy_array(pool, open, to);
-    } else {
-        copy_list(open, to);
+    unsigned end;
+    for (unsigned i = first_entry(pool, open, &end); i < end; i++) {
+        const struct vamp_bin_count entry = entry_at(open, i);
+        if (entry.count > 0) {
+            uint32_t at = to->bin_count++;
+            for (; at > 0 && to->bins[at - 1].bin > entry.bin; at--) {
+                to->bins[at] = to->bins[at - 1]; /* only of a list: there are few */
+            }
+            to->bins[at] = entry;
+            to->count += entry.count;
+        }
     }
 }

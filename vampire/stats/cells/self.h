@@ -7,7 +7,7 @@
 #ifndef VAMP_STATS_CELLS_SELF_H
 #define VAMP_STATS_CELLS_SELF_H
 
-#include "vampire/stats/bucket/totals.h"
+#include "vampire/stats/bucket/bucket.h"
 #include "vampire/stats/cells/cells.h"
 
 /* Whether one of these gauges is enabled. */

@@ -7,49 +7,19 @@
 
 #include "vampire/stats/cells/self.h"
 
-/* The block a bucket lies in, cut from front to back; all parts are multiples of 8 bytes. A bucket
- * is built twice: without memory, which only measures, and into a block of that size. */
-struct block {
-    unsigned char *memory; /* NULL: measuring */
-    size_t used;
-};
-
-/* NULL: measuring. */
-static void *cut(struct block *block, size_t bytes)
-{
-    void *part = block->memory != NULL ? block->memory + block->used : NULL;
-    block->used += (bytes + 7) & ~(size_t)7;
-    return part;
-}
-
-/* `from` may be NULL where `bytes` is 0. */
-static const void *copy(struct block *block, const void *from, size_t bytes)
-{
-    void *part = cut(block, bytes);
-    if (part != NULL && bytes > 0) {
-        memcpy(part, from, bytes);
-    }
-    return part;
-}
-
 static uint32_t series_count(const struct vamp_cells *cells, enum vamp_metric_id id)
 {
     return cells->range[id].set->count;
 }
 
-static void destroy_bucket(const struct vamp_bucket *bucket)
-{
-    free((void *)(uintptr_t)bucket->alarms);
-    free((void *)(uintptr_t)bucket);
-}
-
 static const struct vamp_counter_value *copy_counters(const struct vamp_cells *cells,
                                                       const struct vamp_slot *slot,
-                                                      struct block *block, enum vamp_metric_id id)
+                                                      struct vamp_bucket_block *block,
+                                                      enum vamp_metric_id id)
 {
     const uint32_t first = cells->range[id].first;
     const uint32_t count = series_count(cells, id);
-    struct vamp_counter_value *values = cut(block, count * sizeof *values);
+    struct vamp_counter_value *values = vamp_bucket_cut(block, count * sizeof *values);
     for (uint32_t i = 0; values != NULL && i < count; i++) {
         values[i].delta = slot->counters[first + i];
         values[i].value = cells->counter_totals[first + i];
@@ -58,12 +28,13 @@ static const struct vamp_counter_value *copy_counters(const struct vamp_cells *c
 }
 
 static const struct vamp_gauge_value *copy_gauges(const struct vamp_cells *cells,
-                                                  const struct vamp_slot *slot, struct block *block,
+                                                  const struct vamp_slot *slot,
+                                                  struct vamp_bucket_block *block,
                                                   enum vamp_metric_id id)
 {
     const uint32_t first = cells->range[id].first;
     const uint32_t count = series_count(cells, id);
-    struct vamp_gauge_value *values = cut(block, count * sizeof *values);
+    struct vamp_gauge_value *values = vamp_bucket_cut(block, count * sizeof *values);
     for (uint32_t i = 0; values != NULL && i < count; i++) {
         const struct vamp_gauge_change *change = &slot->gauges[first + i];
         const uint64_t end = (uint64_t)cells->gauge_values[first + i];
@@ -77,7 +48,7 @@ static const struct vamp_gauge_value *copy_gauges(const struct vamp_cells *cells
 
 static const struct vamp_histogram_value *copy_histograms(const struct vamp_cells *cells,
                                                           const struct vamp_slot *slot,
-                                                          struct block *block,
+                                                          struct vamp_bucket_block *block,
                                                           enum vamp_metric_id id, unsigned *count)
 {
     const uint32_t first = cells->range[id].first;
@@ -86,12 +57,12 @@ static const struct vamp_histogram_value *copy_histograms(const struct vamp_cell
     for (uint32_t i = first; i < end; i++) {
         *count += slot->histograms[i] != NULL;
     }
-    struct vamp_histogram_value *values = cut(block, *count * sizeof *values);
+    struct vamp_histogram_value *values = vamp_bucket_cut(block, *count * sizeof *values);
     struct vamp_histogram_value *next = values;
     for (uint32_t i = first; i < end; i++) {
         const struct vamp_open_histogram *open = slot->histograms[i];
         if (open != NULL) {
-            struct vamp_bucket_histogram *histogram = cut(
+            struct vamp_bucket_histogram *histogram = vamp_bucket_cut(
                 block,
                 vamp_bucket_histogram_bytes(vamp_open_bin_count(&cells->open_histograms, open)));
             if (histogram != NULL) {
@@ -104,11 +75,12 @@ static const struct vamp_histogram_value *copy_histograms(const struct vamp_cell
     return values;
 }
 
-static const struct vamp_metric_values *
-copy_values(const struct vamp_cells *cells, const struct vamp_slot *slot, struct block *block)
+static const struct vamp_metric_values *copy_values(const struct vamp_cells *cells,
+                                                    const struct vamp_slot *slot,
+                                                    struct vamp_bucket_block *block)
 {
     struct vamp_metric_values measured,
-        *values = cut(block, cells->schema.metric_count * sizeof *values);
+        *values = vamp_bucket_cut(block, cells->schema.metric_count * sizeof *values);
     for (unsigned i = 0; i < cells->schema.metric_count; i++) {
         const enum vamp_metric_id id = cells->metrics[i].id;
         struct vamp_metric_values *to = values != NULL ? &values[i] : &measured;
@@ -130,13 +102,13 @@ copy_values(const struct vamp_cells *cells, const struct vamp_slot *slot, struct
 
 /* The rows that have changed. */
 static const struct vamp_component_row *copy_rows(const struct vamp_components *components,
-                                                  struct block *block, unsigned *count)
+                                                  struct vamp_bucket_block *block, unsigned *count)
 {
     *count = 0;
     for (size_t i = 0; i < vamp_components_count(components); i++) {
         *count += vamp_components_row(components, i)->changed;
     }
-    struct vamp_component_row *rows = cut(block, *count * sizeof *rows);
+    struct vamp_component_row *rows = vamp_bucket_cut(block, *count * sizeof *rows);
     struct vamp_component_row *next = rows;
     for (size_t i = 0; rows != NULL && i < vamp_components_count(components); i++) {
         const struct vamp_component *row = vamp_components_row(components, i);
@@ -148,12 +120,14 @@ static const struct vamp_component_row *copy_rows(const struct vamp_components *
     return rows;
 }
 
-static const struct vamp_bucket *
-build_bucket(const struct vamp_cells *cells, const struct vamp_slot *slot, uint64_t number,
-             int64_t start_ns, const struct vamp_components *components, struct block *block)
+static const struct vamp_bucket *build_bucket(const struct vamp_cells *cells,
+                                              const struct vamp_slot *slot, uint64_t number,
+                                              int64_t start_ns,
+                                              const struct vamp_components *components,
+                                              struct vamp_bucket_block *block)
 {
-    struct vamp_bucket measured, *bucket = cut(block, sizeof *bucket);
-    unsigned *counts = cut(block, cells->series.set_count * sizeof *counts);
+    struct vamp_bucket measured, *bucket = vamp_bucket_cut(block, sizeof *bucket);
+    unsigned *counts = vamp_bucket_cut(block, cells->series.set_count * sizeof *counts);
     for (unsigned i = 0; counts != NULL && i < cells->series.set_count; i++) {
         counts[i] = cells->series.sets[i].count;
     }
@@ -166,21 +140,21 @@ build_bucket(const struct vamp_cells *cells, const struct vamp_slot *slot, uint6
         .series_count = counts,
         .series = cells->series_arrays,
         .accounting = cells->accounting,
-        .gaps = copy(block, slot->gaps, slot->gap_count * sizeof *slot->gaps),
+        .gaps = vamp_bucket_copy(block, slot->gaps, slot->gap_count * sizeof *slot->gaps),
         .gap_count = slot->gap_count,
-        .cdos = copy(block, slot->cdos, slot->cdo_count * sizeof *slot->cdos),
+        .cdos = vamp_bucket_copy(block, slot->cdos, slot->cdo_count * sizeof *slot->cdos),
         .cdo_count = slot->cdo_count,
         .cdos_unlisted = slot->cdos_unlisted,
-        .alerts = copy(block, slot->alerts, slot->alert_count * sizeof *slot->alerts),
+        .alerts = vamp_bucket_copy(block, slot->alerts, slot->alert_count * sizeof *slot->alerts),
         .alert_count = slot->alert_count,
         .alerts_unlisted = slot->alerts_unlisted,
-        .demands = copy(block, slot->demands, slot->demand_count * sizeof *slot->demands),
+        .demands =
+            vamp_bucket_copy(block, slot->demands, slot->demand_count * sizeof *slot->demands),
         .demand_count = slot->demand_count,
         .demands_pending = slot->demands_pending,
-        .oldest = copy(block, slot->oldest, slot->oldest_count * sizeof *slot->oldest),
+        .oldest = vamp_bucket_copy(block, slot->oldest, slot->oldest_count * sizeof *slot->oldest),
         .oldest_count = slot->oldest_count,
         .holders = 1,
-        .destroy = destroy_bucket,
     };
     unsigned changed = 0;
     const struct vamp_metric_values *values = copy_values(cells, slot, block);
@@ -224,11 +198,11 @@ static const struct vamp_bucket *close_bucket(struct vamp_cells *cells, struct v
 {
     vamp_self_fold(cells, slot);
     add_to_totals(cells, slot);
-    struct block block = {NULL, 0};
+    struct vamp_bucket_block block = {NULL, 0};
     const struct vamp_bucket *bucket = NULL;
     (void)build_bucket(cells, slot, number, start_ns, components, &block);
     const size_t bytes = block.used;
-    block = (struct block){malloc(bytes), 0};
+    block = (struct vamp_bucket_block){malloc(bytes), 0};
     if (block.memory != NULL) {
         bucket = build_bucket(cells, slot, number, start_ns, components, &block);
         assert(block.used == bytes);
