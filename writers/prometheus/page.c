@@ -61,7 +61,7 @@ int page_create(const struct prometheus_options *options, const struct vamp_writ
 
 static void metric_done(struct page_metric *metric)
 {
-    for (unsigned i = 0; i < metric->count && metric->metric->kind == VAMP_HISTOGRAM; i++) {
+    for (unsigned i = 0; i < metric->room && metric->metric->kind == VAMP_HISTOGRAM; i++) {
         free(metric->values[i].histogram);
     }
     free(metric->values);
