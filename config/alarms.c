@@ -46,7 +46,11 @@ static int walk_action(const struct config_loader *loader, struct vamp_alarm_con
     if (name == NULL) {
         return 0;
     }
-    const struct vamp_alarm_action_ops *ops = vamp_alarm_action_find(name);
+    const struct vamp_alarm_action_ops *const *at = vamp_alarm_actions;
+    while (*at != NULL && strcmp((*at)->name, name) != 0) {
+        at++;
+    }
+    const struct vamp_alarm_action_ops *ops = *at;
     const int code = vamp_alarm_config_add(rule, ops, loader->err);
     if (code != 0 || value->type != CONFIG_OBJECT) {
         return code;

@@ -41,7 +41,5 @@ struct vamp_alarm_action_ops {
 
 /* Every kind of action, ended by NULL: the only list of them. */
 extern const struct vamp_alarm_action_ops *const vamp_alarm_actions[];
-/* NULL when there is none with this name. */
-const struct vamp_alarm_action_ops *vamp_alarm_action_find(const char *name);
 
 #endif

@@ -125,16 +125,6 @@ extern const struct vamp_alarm_action_ops vamp_alarm_action_command;
 const struct vamp_alarm_action_ops *const vamp_alarm_actions[] = {
     &action_log, &vamp_alarm_action_command, &action_level, NULL};
 
-const struct vamp_alarm_action_ops *vamp_alarm_action_find(const char *name)
-{
-    for (size_t i = 0; vamp_alarm_actions[i] != NULL; i++) {
-        if (strcmp(vamp_alarm_actions[i]->name, name) == 0) {
-            return vamp_alarm_actions[i];
-        }
-    }
-    return NULL;
-}
-
 /* ---- what they share */
 
 bool vamp_action_services_select(const struct vamp_action_services *services,
