@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Output `trace` of format otf2, read by the tools of OTF2: what is in it is in the Chrome trace and in the oracle."""
 
+import fcntl
 import json
+import os
 import pathlib
+import shutil
 import signal
+import struct
 import subprocess
 
 import pytest
@@ -15,6 +19,7 @@ import stream
 import streams
 import trace_file
 
+F_OFD_SETLK = 37  # <fcntl.h>; Python before 3.9 does not name it
 SLOW = {"type": "synthetic", "producers": 2, "consumers": 2, "steps": 1000, "step": "1s", "speed": 1}
 
 
@@ -112,6 +117,55 @@ def test_no_room(space, many, small_disk):
     assert done.returncode == 1 and "No space left on device" in done.stderr, done.stderr
     assert "0 events written" in done.stderr and "LOST" in done.stderr, done.stderr
     assert archives(place) == []
+
+
+def named(path, start):
+    """The name that a run with another start and id would have given it."""
+    return path.parent / path.name.replace(path.name[path.name.index("-20") + 1:][:25], start)
+
+
+@pytest.mark.parametrize("limit", [{"age": "1d"}, {"size": "1B"}], ids=["age", "size"])
+def test_keep(space, many, limit):
+    """Of older archives of the output those that are complete go, each whole, and none in which something else is."""
+    assert run(space, space.path, many, "otf2").returncode == 0
+    made = archives(space.path)[0]
+    for i, what in enumerate(("whole", "incomplete", "with notes", "with notes inside", "of another")):
+        copy = named(made, f"2020010{i + 1}T000000Z-0123abcd")
+        copy = copy.parent / copy.name.replace("-otf2-", "-minutes-") if what == "of another" else copy
+        shutil.copytree(made, copy)
+        if what == "incomplete":
+            (copy / "trace.otf2").unlink()
+        if what.startswith("with notes"):
+            (copy / ("trace" if "inside" in what else ".") / "notes").write_text("of the user")
+        os.utime(copy, (10**9, 10**9))
+    elsewhere = space.path / "elsewhere"
+    shutil.copytree(made, elsewhere)
+    link = named(made, "20200106T000000Z-0123abcd")
+    link.symlink_to(elsewhere)
+    before = archives(space.path)
+    done = run(space, space.path, many, "otf2", keep=limit)
+    assert done.returncode == 0, done.stderr
+    gone = set(before) - set(archives(space.path))
+    expected = {named(made, "20200101T000000Z-0123abcd"), *([made] if "size" in limit else [])}
+    assert gone == expected, done.stderr
+    assert (f"deleted {len(gone)} older file" in done.stderr) and len(list(elsewhere.rglob("*"))) > 5
+    assert len(archives(space.path)) == len(before) + 1 - len(gone)
+
+
+def test_keep_of_files(space, many):
+    """Traces that are files are deleted as those of other formats are: never one that is being written."""
+    assert run(space, space.path, many, "chrome").returncode == 0
+    made = next(space.path.glob("*.trace.json"))
+    old = [named(made, f"2020010{day}T000000Z-0123abcd") for day in (1, 2)]
+    for path in old:
+        shutil.copy(made, path)
+        os.utime(path, (10**9, 10**9))
+    with open(old[1], "r+") as held:
+        lock = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        fcntl.fcntl(held, F_OFD_SETLK, lock)
+        done = run(space, space.path, many, "chrome", keep={"age": "1d"})
+    assert done.returncode == 0 and "deleted 1 older file" in done.stderr, done.stderr
+    assert not old[0].exists() and old[1].exists() and made.exists()
 
 
 def test_killed(space):

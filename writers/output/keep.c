@@ -3,13 +3,14 @@
  * What an output keeps of its own older files: in the directory of the new segment those whose
  * names differ from its own only in the run's start, the run and the segment's number
  * (writers/format/ file.h). A file that a process has locked is being written and is never deleted;
- * nor is one where the file system knows no locks. Whichever thread opens segments.
+ * nor is one where the file system knows no locks. A segment can be a folder, an archive whose path
+ * is that of its anchor file: that comes last when the archive is completed, so one without it is
+ * being written, and it goes last. Whichever thread opens segments.
  */
 #include <dirent.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,16 +30,19 @@
 
 /* The names of the output's files, of whatever run. */
 struct own_name {
-    const char *file; /* of the new segment */
-    char *pattern;    /* of fnmatch, malloc'ed */
-    size_t number_at; /* where the segment's number begins, */
-    size_t rest;      /* and the bytes behind it: ".h5" */
+    const char *file;        /* of the new segment */
+    const char *anchor;      /* of an archive: the name of the anchor file; NULL: it is a file */
+    char *pattern;           /* of fnmatch, malloc'ed */
+    size_t number_at;        /* where the segment's number begins, */
+    size_t rest;             /* and the bytes behind it: ".h5", ".trace.json" */
+    char stem[NAME_MAX + 1]; /* of an archive: the anchor's name without its extension */
 };
 
 struct old_file {
     char name[NAME_MAX + 1];
     int64_t written_ns; /* the last time */
     uint64_t bytes;
+    bool has_anchor; /* of an archive */
 };
 
 struct old_files {
@@ -48,33 +52,32 @@ struct old_files {
 };
 
 /* False for a name that vampire did not choose, and without memory. */
-static bool make_pattern(const struct vamp_output *output, const char *file,
-                         struct own_name *ret_name)
+static bool make_pattern(const struct vamp_output *output, struct own_name *own)
 {
+    const char *file = own->file;
     char run[RUN_CHARACTERS + 3];
     (void)snprintf(run, sizeof run, "-%.*s-", RUN_CHARACTERS, output->run->id);
-    const char *extension = strrchr(file, '.');
     const char *segment = strrchr(file, '-');
+    const char *extension = segment != NULL ? strchr(segment, '.') : NULL;
     const char *at = NULL;
     /* The last one: a workflow may be called like its run. */
     for (const char *next = strstr(file, run); next != NULL; next = strstr(next + 1, run)) {
         at = next;
     }
     const char *name = at != NULL ? at + RUN_CHARACTERS + 1 : NULL;
-    if (at == NULL || extension == NULL || segment > extension || segment < name ||
-        at - file < START_CHARACTERS || strpbrk(file, "*?[\\") != NULL) {
+    if (at == NULL || extension == NULL || segment < name || at - file < START_CHARACTERS ||
+        strpbrk(file, "*?[\\") != NULL) {
         return false;
     }
-    *ret_name = (struct own_name){
-        .file = file,
-        .number_at = (size_t)(segment - file) + 1,
-        .rest = strlen(extension),
-    };
-    return asprintf(&ret_name->pattern,
-                    "%.*s" FOUR_DIGITS FOUR_DIGITS "T" FOUR_DIGITS
-                    "[0-9][0-9]Z-" FOUR_OF_RUN FOUR_OF_RUN "%.*s" FOUR_DIGITS "*%s",
-                    (int)(at - file) - START_CHARACTERS, file, (int)(segment - name) + 1, name,
-                    extension) >= 0;
+    own->number_at = (size_t)(segment - file) + 1;
+    own->rest = strlen(extension);
+    const int length = asprintf(&own->pattern,
+                                "%.*s" FOUR_DIGITS FOUR_DIGITS "T" FOUR_DIGITS
+                                "[0-9][0-9]Z-" FOUR_OF_RUN FOUR_OF_RUN "%.*s" FOUR_DIGITS "*%s",
+                                (int)(at - file) - START_CHARACTERS, file,
+                                (int)(segment - name) + 1, name, extension);
+    own->pattern = length >= 0 ? own->pattern : NULL;
+    return length >= 0;
 }
 
 static bool is_own_name(const struct own_name *own, const char *file)
@@ -83,12 +86,80 @@ static bool is_own_name(const struct own_name *own, const char *file)
            strspn(file + own->number_at, "0123456789") == strlen(file) - own->number_at - own->rest;
 }
 
+/* What an archive has in its folder: files called as the anchor apart from the extension; in the
+ * folder in it, which is called so, too, files called by a number. */
+static bool is_of_archive(const struct own_name *own, const char *name, bool inner)
+{
+    const size_t same = inner ? strspn(name, "0123456789") : strlen(own->stem);
+    return same > 0 && (inner || strncmp(name, own->stem, same) == 0) && name[same] == '.';
+}
+
+static DIR *open_folder(int parent, const char *name)
+{
+    const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+    if (folder == NULL && fd >= 0) {
+        (void)close(fd);
+    }
+    return folder;
+}
+
+/* Adds up the files, or deletes them, but the anchor. False if something else is among them, and
+ * after a failure, with errno. */
+static bool walk_folder(const struct own_name *own, DIR *folder, bool inner, bool deletes,
+                        struct old_file *sum)
+{
+    bool good = true;
+    const struct dirent *entry;
+    while (good && (entry = readdir(folder)) != NULL) {
+        const char *name = entry->d_name;
+        struct stat status;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+            (!inner && strcmp(name, own->stem) == 0)) {
+            continue;
+        }
+        const bool is_anchor = !inner && strcmp(name, own->anchor) == 0;
+        good = fstatat(dirfd(folder), name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+               S_ISREG(status.st_mode) && is_of_archive(own, name, inner) &&
+               (!deletes || is_anchor || unlinkat(dirfd(folder), name, 0) == 0);
+        sum->bytes += good ? (uint64_t)status.st_size : 0;
+        sum->has_anchor |= is_anchor;
+    }
+    return good;
+}
+
+/* The same for an archive, which is deleted whole, its anchor after the other files. */
+static bool walk_archive(const struct own_name *own, int parent, const char *name, bool deletes,
+                         struct old_file *sum)
+{
+    DIR *outer = open_folder(parent, name);
+    DIR *inner = outer != NULL ? open_folder(dirfd(outer), own->stem) : NULL;
+    const bool good = inner != NULL && walk_folder(own, inner, true, deletes, sum) &&
+                      walk_folder(own, outer, false, deletes, sum) &&
+                      (!deletes || (unlinkat(dirfd(outer), own->stem, AT_REMOVEDIR) == 0 &&
+                                    unlinkat(dirfd(outer), own->anchor, 0) == 0 &&
+                                    unlinkat(parent, name, AT_REMOVEDIR) == 0));
+    const int code = errno;
+    if (inner != NULL) {
+        (void)closedir(inner);
+    }
+    if (outer != NULL) {
+        (void)closedir(outer);
+    }
+    errno = code;
+    return good;
+}
+
 /* False without memory. */
-static bool add_file(struct old_files *files, int directory, const char *name)
+static bool add_file(struct old_files *files, const struct own_name *own, int directory,
+                     const char *name)
 {
     struct stat status;
+    struct old_file sum = {.bytes = 0};
     if (files->count == FILES_MAX || fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-        !S_ISREG(status.st_mode)) {
+        (own->anchor == NULL
+             ? !S_ISREG(status.st_mode)
+             : !walk_archive(own, directory, name, false, &sum) || !sum.has_anchor)) {
         return true;
     }
     struct old_file *items = reallocarray(files->items, files->count + 1, sizeof *items);
@@ -98,7 +169,7 @@ static bool add_file(struct old_files *files, int directory, const char *name)
     files->items = items;
     struct old_file *file = &items[files->count++];
     file->written_ns = (int64_t)status.st_mtim.tv_sec * VAMP_NS_PER_SECOND + status.st_mtim.tv_nsec;
-    file->bytes = (uint64_t)status.st_size;
+    file->bytes = own->anchor == NULL ? (uint64_t)status.st_size : sum.bytes;
     (void)snprintf(file->name, sizeof file->name, "%s", name);
     files->bytes += file->bytes;
     return true;
@@ -113,7 +184,7 @@ static int oldest_first(const void *left, const void *right)
     return strcmp(one->name, other->name);
 }
 
-/* Whether no process writes the file. */
+/* Whether no process writes the file; archives that are not complete were not added. */
 static bool is_closed(int directory, const char *name)
 {
     const int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -149,7 +220,14 @@ static void report_failed(struct vamp_output *output, const char *name, int code
     vamp_worker_unlock(&output->worker);
 }
 
-static void delete_older(struct vamp_output *output, int directory, const char *present,
+static bool delete_file(const struct own_name *own, int directory, const char *name)
+{
+    struct old_file deleted = {.bytes = 0};
+    return own->anchor == NULL ? unlinkat(directory, name, 0) == 0
+                               : walk_archive(own, directory, name, true, &deleted);
+}
+
+static void delete_older(struct vamp_output *output, int directory, const struct own_name *own,
                          struct old_files *files)
 {
     const struct vamp_output_settings *settings = output->settings;
@@ -161,11 +239,11 @@ static void delete_older(struct vamp_output *output, int directory, const char *
         const struct old_file *file = &files->items[i];
         const bool too_old = settings->keep_ns > 0 && now_ns - file->written_ns > settings->keep_ns;
         const bool too_much = settings->keep_bytes > 0 && left > settings->keep_bytes;
-        if ((!too_old && !too_much) || strcmp(file->name, present) == 0 ||
-            !is_closed(directory, file->name)) {
+        if ((!too_old && !too_much) || strcmp(file->name, own->file) == 0 ||
+            (own->anchor == NULL && !is_closed(directory, file->name))) {
             continue;
         }
-        if (unlinkat(directory, file->name, 0) != 0) {
+        if (!delete_file(own, directory, file->name)) {
             report_failed(output, file->name, errno);
             continue;
         }
@@ -185,14 +263,25 @@ static void look_through(struct vamp_output *output, DIR *directory, const struc
     bool good = true;
     for (const struct dirent *entry = readdir(directory); entry != NULL && good;
          entry = readdir(directory)) {
-        good =
-            !is_own_name(own, entry->d_name) || add_file(&files, dirfd(directory), entry->d_name);
+        good = !is_own_name(own, entry->d_name) ||
+               add_file(&files, own, dirfd(directory), entry->d_name);
     }
     if (good && files.count > 0) { /* else there is no memory: the next segment tries again */
         qsort(files.items, files.count, sizeof *files.items, oldest_first);
-        delete_older(output, dirfd(directory), own->file, &files);
+        delete_older(output, dirfd(directory), own, &files);
     }
     free(files.items);
+}
+
+/* The last component of the path, which is cut off. */
+static char *cut_name(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (slash == NULL) {
+        return NULL;
+    }
+    *slash = '\0';
+    return slash + 1;
 }
 
 void output_keep(struct vamp_output *output)
@@ -200,18 +289,22 @@ void output_keep(struct vamp_output *output)
     if (output->settings->keep_ns <= 0 && output->settings->keep_bytes == 0) {
         return;
     }
-    const char *path = output->format->path(output->segment.writer);
-    const char *slash = strrchr(path, '/');
-    struct own_name own;
-    if (!make_pattern(output, slash != NULL ? slash + 1 : path, &own)) {
-        return;
+    char *path = strdup(output->format->path(output->segment.writer));
+    struct own_name own = {.anchor = NULL};
+    own.file = path != NULL ? cut_name(path) : NULL;
+    bool known = own.file != NULL && make_pattern(output, &own);
+    if (own.file != NULL && !known) {
+        own.anchor = own.file;
+        (void)snprintf(own.stem, sizeof own.stem, "%.*s", (int)strcspn(own.anchor, "."),
+                       own.anchor);
+        own.file = cut_name(path);
+        known = own.file != NULL && make_pattern(output, &own);
     }
-    char *copy = strdup(path);
-    DIR *directory = copy != NULL ? opendir(dirname(copy)) : NULL;
-    free(copy);
+    DIR *directory = known ? opendir(path) : NULL;
     if (directory != NULL) {
         look_through(output, directory, &own);
         (void)closedir(directory);
     }
     free(own.pattern);
+    free(path);
 }

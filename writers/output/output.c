@@ -74,7 +74,8 @@ const struct vamp_output_section *vamp_output_sections(const struct vamp_writer_
         {"keep", "which older closed files are deleted", keep_options},
         {NULL, NULL, NULL},
     };
-    return format->bytes != NULL ? of_files : &of_files[2];
+    /* A trace begins no new file by itself. */
+    return format->bytes != NULL ? of_files : &of_files[format->files != NULL ? 1 : 2];
 }
 
 uint32_t vamp_output_holding(const struct vamp_writer_ops *format, const void *options,
