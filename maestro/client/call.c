@@ -9,8 +9,16 @@ static struct call *call_of(struct list_link *link)
     return CONTAINER_OF(link, struct call, of_port);
 }
 
-static void answer_call(struct call *call, const Mstro__Wire__Response *response)
+void calls_answer(const struct list *calls, const Mstro__Wire__Response *response)
 {
+    struct list_link *link = list_first(calls);
+    while (link != NULL && call_of(link)->id != response->id) {
+        link = list_next(calls, link);
+    }
+    if (link == NULL) {
+        return;
+    }
+    struct call *call = call_of(link);
     call->done = true;
     call->status =
         response->status < mstro_status_MAX ? (mstro_status)response->status : MSTRO_FAIL;
@@ -22,16 +30,6 @@ static void answer_call(struct call *call, const Mstro__Wire__Response *response
     (void)snprintf(call->text, sizeof call->text, "%s",
                    response->text != NULL ? response->text : "");
     (void)pthread_cond_signal(&call->answered);
-}
-
-void calls_answer(const struct list *calls, const Mstro__Wire__Response *response)
-{
-    for (struct list_link *link = list_first(calls); link != NULL; link = list_next(calls, link)) {
-        if (call_of(link)->id == response->id) {
-            answer_call(call_of(link), response);
-            return;
-        }
-    }
 }
 
 void calls_wake(const struct list *calls)

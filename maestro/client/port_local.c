@@ -39,7 +39,7 @@ struct local {
     struct port port;
     pthread_mutex_t lock;
     struct pool *pool;
-    struct port_events events;
+    struct port_events events; /* all NULL: ignored */
     const struct port_service *service;
     struct list calls, jobs;
     uint64_t last_request;
@@ -139,13 +139,21 @@ static void end_transport(struct local *local, uint64_t transport_id, mstro_stat
     (void)pthread_mutex_unlock(&local->lock);
 }
 
+static void report_arrival(const struct local *local, const Mstro__Wire__Ticket *ticket,
+                           mstro_status status)
+{
+    if (local->events.arrived != NULL) {
+        local->events.arrived(local->events.context, ticket, status);
+    }
+}
+
 static void finish_job(struct job *job, mstro_status status)
 {
     struct local *local = job->local;
     if (job->ticket->transport_id != 0) {
         end_transport(local, job->ticket->transport_id, status);
     }
-    local->events.arrived(local->events.context, job->ticket, status);
+    report_arrival(local, job->ticket, status);
     mstro__wire__ticket__free_unpacked(job->ticket, NULL);
     free(job);
 }
@@ -187,7 +195,8 @@ static void run_job(struct job *job)
         finish_job(job, MSTRO_OK);
         return;
     }
-    void *destination = local->events.place(local->events.context, ticket);
+    void *destination =
+        local->events.place != NULL ? local->events.place(local->events.context, ticket) : NULL;
     if (destination == NULL) {
         finish_job(job, MSTRO_NOMEM);
         return;
@@ -216,7 +225,7 @@ static void end_failed(struct local *local, const struct failed *failed)
     ticket.handle = failed->handle;
     ticket.has_status = true;
     ticket.status = (uint32_t)failed->status;
-    local->events.arrived(local->events.context, &ticket, failed->status);
+    report_arrival(local, &ticket, failed->status);
 }
 
 /* Called with the lock; comes back with it. False: nothing was left to do. */
@@ -247,10 +256,13 @@ static bool deliver_one(struct local *local)
         return true;
     }
     (void)pthread_mutex_unlock(&local->lock);
-    const int result = local->events.events(local->events.context, local->batch, batch.bytes, NULL);
-    /* The pool's own batches are well-formed; a loss that found no memory is reported later. */
-    assert(result == 0 || result == -ENOMEM);
-    (void)result;
+    if (local->events.events != NULL) {
+        const int result =
+            local->events.events(local->events.context, local->batch, batch.bytes, NULL);
+        /* The pool's own batches are well-formed; a loss that found no memory is reported later. */
+        assert(result == 0 || result == -ENOMEM);
+        (void)result;
+    }
     (void)pthread_mutex_lock(&local->lock);
     return true;
 }
@@ -273,30 +285,6 @@ void port_local_unlock(struct port *port)
     }
     (void)pthread_mutex_unlock(&local->lock);
 }
-
-/* ------------------------------------------------------------------ a component that ignores all
- * events */
-
-static void *no_place(void *context, const Mstro__Wire__Ticket *ticket)
-{
-    (void)context, (void)ticket;
-    return NULL;
-}
-
-static void ignore_arrival(void *context, const Mstro__Wire__Ticket *ticket, mstro_status status)
-{
-    (void)context, (void)ticket, (void)status;
-}
-
-static int ignore_events(void *context, const uint8_t *batch, size_t length, struct vamp_err *err)
-{
-    (void)context, (void)batch, (void)length, (void)err;
-    return 0;
-}
-
-/* The pool of this process is never gone. */
-static const struct port_events no_events = {
-    .place = no_place, .arrived = ignore_arrival, .events = ignore_events};
 
 /* ------------------------------------------------------------------ the table */
 
@@ -403,7 +391,7 @@ mstro_status port_open_local(const struct port_member *member, const struct pool
         return MSTRO_NOMEM;
     }
     local->port.ops = &local_ops;
-    local->events = events != NULL ? *events : no_events;
+    local->events = events != NULL ? *events : (struct port_events){.place = NULL};
     list_init(&local->calls);
     list_init(&local->jobs);
     (void)pthread_mutex_init(&local->lock, NULL);

@@ -430,31 +430,6 @@ static void *make_progress(void *argument)
 
 /* ---- calls */
 
-static int init_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    int result = pthread_condattr_init(&attributes);
-    if (result == 0) {
-        (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        result = pthread_cond_init(condition, &attributes);
-        (void)pthread_condattr_destroy(&attributes);
-    }
-    return result;
-}
-
-/* False: the deadline has passed. */
-static bool await(struct remote *remote, struct call *call, uint32_t deadline_ms)
-{
-    int64_t end_ns = monotonic_ns() + (int64_t)deadline_ms * 1000000;
-    const struct timespec end = vamp_timespec(end_ns);
-    int result = 0;
-    while (!call->done && !remote->gone_reported && !remote->shut && result != ETIMEDOUT) {
-        result = deadline_ms == 0 ? pthread_cond_wait(&call->answered, &remote->lock)
-                                  : pthread_cond_timedwait(&call->answered, &remote->lock, &end);
-    }
-    return call->done || remote->gone_reported || remote->shut;
-}
-
 static mstro_status no_pool_manager(const struct remote *remote, struct vamp_err *err)
 {
     (void)vamp_err_set(err, -ENOTCONN, "%s",
@@ -491,9 +466,15 @@ static mstro_status send_and_wait(struct remote *remote, Mstro__Wire__Request *r
             remote->pm.fabric); /* the progress thread has to retry, or to poll more often */
     }
     list_append(&remote->calls, &call->of_port);
-    bool in_time = await(remote, call, deadline_ms);
+    const struct timespec until = vamp_timespec(monotonic_ns() + (int64_t)deadline_ms * 1000000);
+    result = 0;
+    while (!call->done && !remote->gone_reported && !remote->shut && result != ETIMEDOUT) {
+        result = deadline_ms == 0 ? pthread_cond_wait(&call->answered, &remote->lock)
+                                  : pthread_cond_clockwait(&call->answered, &remote->lock,
+                                                           CLOCK_MONOTONIC, &until);
+    }
     list_remove(&call->of_port);
-    if (!in_time) {
+    if (!call->done && !remote->gone_reported && !remote->shut) {
         (void)vamp_err_set(err, -ETIMEDOUT, "the pool manager does not answer within %.1f s",
                            (double)deadline_ms / 1e3);
         return MSTRO_TIMEOUT;
@@ -512,11 +493,7 @@ static mstro_status remote_call(struct port *port, Mstro__Wire__Request *request
                                 struct vamp_err *err)
 {
     struct remote *remote = as_remote(port);
-    struct call call = {0};
-    if (init_condition(&call.answered) != 0) {
-        (void)vamp_err_set_errno(err, ENOMEM, "wait for the pool manager");
-        return MSTRO_NOMEM;
-    }
+    struct call call = {.answered = PTHREAD_COND_INITIALIZER};
     (void)pthread_mutex_lock(&remote->lock);
     mstro_status status = send_and_wait(remote, request, deadline_ms, &call, err);
     (void)pthread_mutex_unlock(&remote->lock);

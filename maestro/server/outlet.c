@@ -23,11 +23,8 @@ static bool lend(struct server *server, struct server_peer *peer, uint64_t trans
                  Mstro__Wire__Memory *memory)
 {
     struct server_loan *loan = calloc(1, sizeof *loan);
-    if (loan == NULL) {
-        return false;
-    }
-    if (fabric_register(server->fabric, (void *)(uintptr_t)memory->address, memory->bytes,
-                        &loan->memory, NULL) != 0) {
+    if (loan == NULL || fabric_register(server->fabric, (void *)(uintptr_t)memory->address,
+                                        memory->bytes, &loan->memory, NULL) != 0) {
         free(loan);
         return false;
     }
@@ -83,20 +80,6 @@ static void events_ready(void *context, uint64_t app_id, bool at_once)
     }
 }
 
-static mstro_status fetch_for_local(void *context, uint64_t source_app_id,
-                                    const Mstro__Wire__Memory *memory, void *destination,
-                                    void (*done)(void *done_context, mstro_status status),
-                                    void *done_context);
-
-void server_outlet_init(struct server *server)
-{
-    list_init(&server->gathering);
-    server->outlet = (struct pool_outlet){
-        .respond = respond, .ticket = send_ticket, .events_ready = events_ready, .context = server};
-    server->service = (struct port_service){
-        .outlet = &server->outlet, .fetch = fetch_for_local, .context = server};
-}
-
 /* ---- payloads for the local component */
 
 struct local_fetch {
@@ -143,6 +126,15 @@ static mstro_status fetch_for_local(void *context, uint64_t source_app_id,
     }
     fabric_wake(server->fabric);
     return MSTRO_OK;
+}
+
+void server_outlet_init(struct server *server)
+{
+    list_init(&server->gathering);
+    server->outlet = (struct pool_outlet){
+        .respond = respond, .ticket = send_ticket, .events_ready = events_ready, .context = server};
+    server->service = (struct port_service){
+        .outlet = &server->outlet, .fetch = fetch_for_local, .context = server};
 }
 
 /* ---- events */

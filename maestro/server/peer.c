@@ -8,65 +8,14 @@
 
 struct server_peer *server_find_session(const struct server *server, uint64_t session)
 {
-    struct map_link *link =
-        map_first(&server->by_session, map_hash_number(&server->by_session, session));
-    while (link != NULL && CONTAINER_OF(link, struct server_peer, by_session)->session != session) {
-        link = map_next(link);
-    }
+    struct map_link *link = map_find_number(&server->by_session, session);
     return link != NULL ? CONTAINER_OF(link, struct server_peer, by_session) : NULL;
 }
 
 struct server_peer *server_find_app(const struct server *server, uint64_t app_id)
 {
-    struct map_link *link = map_first(&server->by_app, map_hash_number(&server->by_app, app_id));
-    while (link != NULL && CONTAINER_OF(link, struct server_peer, by_app)->app_id != app_id) {
-        link = map_next(link);
-    }
+    struct map_link *link = map_find_number(&server->by_app, app_id);
     return link != NULL ? CONTAINER_OF(link, struct server_peer, by_app) : NULL;
-}
-
-static struct server_peer *find_address(const struct server *server, const uint8_t *address,
-                                        size_t length)
-{
-    struct server_peer *peer = server->all;
-    while (peer != NULL &&
-           (peer->address_length != length || memcmp(peer->address, address, length) != 0)) {
-        peer = peer->next;
-    }
-    return peer;
-}
-
-static void enlist(struct server *server, struct server_peer *peer)
-{
-    map_insert(&server->by_session, &peer->by_session,
-               map_hash_number(&server->by_session, peer->session));
-    map_insert(&server->by_app, &peer->by_app, map_hash_number(&server->by_app, peer->app_id));
-    peer->next = server->all;
-    if (server->all != NULL) {
-        server->all->previous = peer;
-    }
-    server->all = peer;
-}
-
-static void delist(struct server *server, struct server_peer *peer)
-{
-    map_remove(&server->by_session, &peer->by_session);
-    map_remove(&server->by_app, &peer->by_app);
-    list_remove(&peer->of_gathering);
-    if (peer->previous != NULL) {
-        peer->previous->next = peer->next;
-    } else {
-        server->all = peer->next;
-    }
-    if (peer->next != NULL) {
-        peer->next->previous = peer->previous;
-    }
-    for (struct server_peer **at = &server->work; *at != NULL; at = &(*at)->next_work) {
-        if (*at == peer) {
-            *at = peer->next_work;
-            break;
-        }
-    }
 }
 
 void server_put_to_work(struct server *server, struct server_peer *peer)
@@ -104,7 +53,23 @@ static void return_all_loans(struct server *server, struct server_peer *peer)
 
 void server_peer_remove(struct server *server, struct server_peer *peer)
 {
-    delist(server, peer);
+    map_remove(&server->by_session, &peer->by_session);
+    map_remove(&server->by_app, &peer->by_app);
+    list_remove(&peer->of_gathering);
+    if (peer->previous != NULL) {
+        peer->previous->next = peer->next;
+    } else {
+        server->all = peer->next;
+    }
+    if (peer->next != NULL) {
+        peer->next->previous = peer->previous;
+    }
+    for (struct server_peer **at = &server->work; *at != NULL; at = &(*at)->next_work) {
+        if (*at == peer) {
+            *at = peer->next_work;
+            break;
+        }
+    }
     return_all_loans(server, peer);
     link_done(&peer->link);
     fabric_peer_remove(server->fabric, peer->link.peer);
@@ -136,19 +101,6 @@ struct fetch_source server_source(const struct server_peer *peer)
     return source;
 }
 
-static void say_goodbye(struct server *server, struct server_peer *peer, mstro_status status,
-                        const char *text)
-{
-    Mstro__Wire__Goodbye goodbye = MSTRO__WIRE__GOODBYE__INIT;
-    goodbye.status = (uint32_t)status;
-    goodbye.text = frame_text(text);
-    /* the component may be gone already: a failure does not matter */
-    if (link_send(&peer->link, server_now(), FRAME_GOODBYE, &goodbye.base) != 0) {
-        peer->end_ns = 0;
-        server_look_by(server, 0);
-    }
-}
-
 void server_dismiss(struct server *server, struct server_peer *peer, enum vamp_leave_reason reason,
                     mstro_status status, const char *text)
 {
@@ -157,7 +109,14 @@ void server_dismiss(struct server *server, struct server_peer *peer, enum vamp_l
     }
     begin_end(server, peer,
               reason == VAMP_LEAVE_VANISHED ? SERVER_VANISHED_LINGER_NS : SERVER_LINGER_NS);
-    say_goodbye(server, peer, status, text);
+    Mstro__Wire__Goodbye goodbye = MSTRO__WIRE__GOODBYE__INIT;
+    goodbye.status = (uint32_t)status;
+    goodbye.text = frame_text(text);
+    /* the component may be gone already: a failure does not matter */
+    if (link_send(&peer->link, server_now(), FRAME_GOODBYE, &goodbye.base) != 0) {
+        peer->end_ns = 0;
+        server_look_by(server, 0);
+    }
     server_put_to_work(server, peer);
     const struct fetch_source source = server_source(peer);
     fetch_abandon(&server->fetcher, NULL, &source);
@@ -284,7 +243,13 @@ static void welcome(struct server *server, struct server_peer *peer, mstro_statu
         server_look_by(server, peer->end_ns);
         server->refused++;
     }
-    enlist(server, peer);
+    map_insert_number(&server->by_session, &peer->by_session, peer->session);
+    map_insert_number(&server->by_app, &peer->by_app, peer->app_id);
+    peer->next = server->all;
+    if (server->all != NULL) {
+        server->all->previous = peer;
+    }
+    server->all = peer;
     send_welcome(server, peer, status, err->text);
 }
 
@@ -293,7 +258,12 @@ static void welcome(struct server *server, struct server_peer *peer, mstro_statu
  * one; it gets no answer. */
 static bool make_way(struct server *server, const Mstro__Wire__Join *join, mstro_status status)
 {
-    struct server_peer *earlier = find_address(server, join->address.data, join->address.len);
+    const ProtobufCBinaryData *address = &join->address;
+    struct server_peer *earlier = server->all;
+    while (earlier != NULL && (earlier->address_length != address->len ||
+                               memcmp(earlier->address, address->data, address->len) != 0)) {
+        earlier = earlier->next;
+    }
     if (earlier == NULL) {
         return true;
     }

@@ -57,15 +57,10 @@ struct envelope {
     unsigned bodies;
 };
 
-static bool is_body(uint64_t key)
-{
-    return (key & 7) == VAMP_WIRE_BYTES && key >> 3 >= FRAME_JOIN && key >> 3 <= FRAME_GOODBYE;
-}
-
 static void read_field(struct vamp_wire *wire, uint64_t key, struct envelope *envelope)
 {
     struct frame *frame = &envelope->frame;
-    if (is_body(key)) {
+    if ((key & 7) == VAMP_WIRE_BYTES && key >> 3 >= FRAME_JOIN && key >> 3 <= FRAME_GOODBYE) {
         frame->kind = (enum frame_kind)(key >> 3);
         frame->body = vamp_wire_bytes(wire, &frame->body_length);
         envelope->bodies++;

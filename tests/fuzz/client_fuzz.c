@@ -76,8 +76,8 @@ static void let_time_pass(struct remote *remote, size_t how)
 static void call_in(struct remote *remote, struct call *calls)
 {
     for (unsigned i = 0; i < WAITING; i++) {
-        calls[i] = (struct call){.id = ++remote->last_request};
-        require(init_condition(&calls[i].answered) == 0);
+        calls[i] =
+            (struct call){.answered = PTHREAD_COND_INITIALIZER, .id = ++remote->last_request};
         list_append(&remote->calls, &calls[i].of_port);
     }
 }

@@ -63,14 +63,14 @@ static void change_phase(struct maestro_source *source, enum maestro_phase phase
 {
     (void)pthread_mutex_lock(&source->lock);
     source->phase = phase;
-    source->phase_since_ns = vamp_clock_monotonic_ns(source->session.context.clock);
+    source->phase_since_ns = vamp_session_now(&source->session);
     (void)pthread_mutex_unlock(&source->lock);
 }
 
 /* The info is a secret: a hash of it distinguishes one pool manager from another. */
 static void note_where(struct maestro_source *source)
 {
-    const char *info = getenv(vamp_maestro_info_variable());
+    const char *info = getenv(MSTRO_ENV_POOL_INFO);
     (void)pthread_mutex_lock(&source->lock);
     source->where[0] = '\0';
     if (info != NULL && info[0] != '\0') {
@@ -117,16 +117,6 @@ static int maestro_open(const void *options, const struct vamp_source_context *c
 
 /* ------------------------------------------------------------------ events */
 
-static void observe_roster(struct maestro_source *source, const struct vamp_event *event)
-{
-    vamp_roster_observe(&source->roster, event);
-    if (!vamp_roster_all_left(&source->roster)) {
-        source->all_left_ns = INT64_MAX;
-    } else if (source->all_left_ns == INT64_MAX) {
-        source->all_left_ns = vamp_clock_monotonic_ns(source->session.context.clock);
-    }
-}
-
 /* The next event that is wanted, converted. */
 static bool give(struct maestro_source *source, struct vamp_event *ret_event)
 {
@@ -137,7 +127,12 @@ static bool give(struct maestro_source *source, struct vamp_event *ret_event)
         source->said_goodbye = source->said_goodbye || (ret_event->kind == VAMP_EVENT_LEAVE &&
                                                         ret_event->reason == VAMP_LEAVE_POOL_ENDED);
         if (source->session.options->leave_when_empty) {
-            observe_roster(source, ret_event);
+            vamp_roster_observe(&source->roster, ret_event);
+            if (!vamp_roster_all_left(&source->roster)) {
+                source->all_left_ns = INT64_MAX;
+            } else if (source->all_left_ns == INT64_MAX) {
+                source->all_left_ns = vamp_session_now(&source->session);
+            }
         }
         if (vamp_source_is_wanted(&source->session.context, ret_event)) {
             return true;
@@ -156,9 +151,8 @@ static enum vamp_source_status at_the_end(const struct maestro_source *source, s
     if (failure == MSTRO_OK || vamp_maestro_status_no_manager(failure)) {
         return VAMP_SOURCE_GONE;
     }
-    char text[256];
-    vamp_maestro_status_text(failure, text, sizeof text);
-    (void)vamp_err_set(err, -EIO, "reading the pool's events failed: %s", text);
+    (void)vamp_err_set(err, -EIO, "reading the pool's events failed: %s",
+                       vamp_maestro_status_text(failure).text);
     return VAMP_SOURCE_ERROR;
 }
 
@@ -168,7 +162,7 @@ static int64_t grace_left_ns(const struct maestro_source *source)
         return INT64_MAX;
     }
     return source->all_left_ns + source->session.options->leave_grace_ns -
-           vamp_clock_monotonic_ns(source->session.context.clock);
+           vamp_session_now(&source->session);
 }
 
 static enum vamp_source_status watch(struct maestro_source *source, struct vamp_event *ret_event,
@@ -192,20 +186,16 @@ static enum vamp_source_status watch(struct maestro_source *source, struct vamp_
 
 /* ------------------------------------------------------------------ a pool that is gone */
 
-/* What the pool's clock says. Ours may be another; a mark from the future makes others late. */
-static int64_t event_now_ns(const struct maestro_source *source)
-{
-    int64_t event_ns = 0;
-    return vamp_event_clock_now(&source->event_clock,
-                                vamp_clock_monotonic_ns(source->session.context.clock), &event_ns)
-               ? event_ns
-               : vamp_clock_utc_ns(source->session.context.clock);
-}
-
+/* A mark at what the pool's clock says. Ours may be another; a mark from the future makes others
+ * late. */
 static enum vamp_source_status return_mark(const struct maestro_source *source,
                                            enum vamp_event_kind mark, struct vamp_event *ret_event)
 {
-    *ret_event = (struct vamp_event){.kind = (uint8_t)mark, .time_ns = event_now_ns(source)};
+    *ret_event = (struct vamp_event){.kind = (uint8_t)mark};
+    if (!vamp_event_clock_now(&source->event_clock, vamp_session_now(&source->session),
+                              &ret_event->time_ns)) {
+        ret_event->time_ns = vamp_clock_utc_ns(source->session.context.clock);
+    }
     return VAMP_SOURCE_MORE;
 }
 
@@ -332,11 +322,11 @@ static void maestro_wait(void *self, int64_t timeout_ns)
         return;
     }
     const int64_t slice_ns =
-        vamp_maestro_has_time() || merge->stream_count == 1 ? timeout_ns : SLICE_NS;
-    const int64_t start_ns = vamp_clock_monotonic_ns(source->session.context.clock);
+        VAMP_MSTRO_HAS_TIME || merge->stream_count == 1 ? timeout_ns : SLICE_NS;
+    const int64_t start_ns = vamp_session_now(&source->session);
     int64_t left_ns = timeout_ns;
     while (left_ns > 0) {
-        const int64_t before_ns = vamp_clock_monotonic_ns(source->session.context.clock);
+        const int64_t before_ns = vamp_session_now(&source->session);
         vamp_merge_wait(merge, least(left_ns, slice_ns));
         if (vamp_merge_holds(merge)) {
             vamp_sleep_ns(GATHER_NS);
@@ -345,7 +335,7 @@ static void maestro_wait(void *self, int64_t timeout_ns)
         if (vamp_merge_read(merge) || vamp_merge_ended(merge)) {
             return;
         }
-        const int64_t now_ns = vamp_clock_monotonic_ns(source->session.context.clock);
+        const int64_t now_ns = vamp_session_now(&source->session);
         if (now_ns - before_ns < GATHER_NS) {
             vamp_sleep_ns(
                 GATHER_NS); /* the wait came back with nothing before its time: never spin */

@@ -31,38 +31,28 @@ static enum vamp_event_kind our_kind(uint64_t theirs)
     return VAMP_EVENT_NONE;
 }
 
-uint64_t vamp_maestro_service_kinds(void)
-{
-    uint64_t kinds = 0;
+/* Kinds that are not vampire's; 0 where this maestro.h lacks one. */
 #if VAMP_MSTRO_HAS_KIND_LOST
-    kinds |= (uint64_t)MSTRO_POOL_EVENT_LOST;
+#define KIND_LOST ((uint64_t)MSTRO_POOL_EVENT_LOST)
+#define LOST_COUNT(theirs) ((theirs)->payload.lost.count)
+#else
+#define KIND_LOST UINT64_C(0)
+#define LOST_COUNT(theirs) UINT64_C(0)
 #endif
 #if VAMP_MSTRO_HAS_KIND_POOL_GONE
-    kinds |= (uint64_t)MSTRO_POOL_EVENT_POOL_GONE;
+#define KIND_GONE ((uint64_t)MSTRO_POOL_EVENT_POOL_GONE)
+#else
+#define KIND_GONE UINT64_C(0)
 #endif
-    return kinds;
+
+uint64_t vamp_maestro_service_kinds(void)
+{
+    return KIND_LOST | KIND_GONE;
 }
 
 bool vamp_maestro_is_gone(const struct mstro_pool_event_ *theirs)
 {
-#if VAMP_MSTRO_HAS_KIND_POOL_GONE
-    return (uint64_t)theirs->kind == (uint64_t)MSTRO_POOL_EVENT_POOL_GONE;
-#else
-    (void)theirs;
-    return false;
-#endif
-}
-
-static uint64_t lost_count(const struct mstro_pool_event_ *theirs)
-{
-#if VAMP_MSTRO_HAS_KIND_LOST
-    if ((uint64_t)theirs->kind == (uint64_t)MSTRO_POOL_EVENT_LOST) {
-        return theirs->payload.lost.count;
-    }
-#else
-    (void)theirs;
-#endif
-    return 0;
+    return KIND_GONE != 0 && (uint64_t)theirs->kind == KIND_GONE;
 }
 
 /* ------------------------------------------------------------------ fields */
@@ -75,37 +65,6 @@ uint64_t vamp_maestro_serial(const struct mstro_pool_event_ *theirs)
     (void)theirs;
     return 0;
 #endif
-}
-
-bool vamp_maestro_has_time(void)
-{
-    return VAMP_MSTRO_HAS_TIME;
-}
-
-/* Who acted and on what, from the member of the union that belongs to the kind. */
-struct actor {
-    bool has_app;
-    uint64_t app_id;
-    const char *name; /* NULL: not reported */
-};
-
-static struct actor actor_of(const struct mstro_pool_event_ *theirs, enum vamp_event_kind kind)
-{
-    switch (kind) {
-#define VAMP_EVENT_KIND(symbol, number, name, help)                                                \
-    case VAMP_EVENT_##symbol:                                                                      \
-        return (struct actor){VAMP_MSTRO_HAS_APPID_##name, VAMP_MSTRO_APPID_##name(theirs),        \
-                              VAMP_MSTRO_NAME_##name(theirs)};
-#include "vampire/core/event/kinds.def"
-    case VAMP_EVENT_NONE:
-    case VAMP_EVENT_GONE:
-    case VAMP_EVENT_UNWATCHED:
-    case VAMP_EVENT_TIME:
-    case VAMP_EVENT_LOST:
-    case VAMP_EVENT_REJECTED:
-        break;
-    }
-    return (struct actor){.has_app = false};
 }
 
 static uint32_t name_length(const struct mstro_pool_event_ *theirs, const char *name)
@@ -124,16 +83,31 @@ static void now_has(struct vamp_event *event, unsigned fields)
     event->present = (uint16_t)(event->present | fields);
 }
 
+/* Who acted and on what, from the member of the union that belongs to the kind. */
 static void take_actor(const struct mstro_pool_event_ *theirs, struct vamp_event *event)
 {
-    const struct actor actor = actor_of(theirs, (enum vamp_event_kind)event->kind);
-    if (actor.has_app) {
-        event->app_id = actor.app_id;
-        now_has(event, VAMP_HAS_APP);
+    const char *name = NULL; /* not reported */
+    switch ((enum vamp_event_kind)event->kind) {
+#define VAMP_EVENT_KIND(symbol, number, kind, help)                                                \
+    case VAMP_EVENT_##symbol:                                                                      \
+        if (VAMP_MSTRO_HAS_APPID_##kind) {                                                         \
+            event->app_id = VAMP_MSTRO_APPID_##kind(theirs);                                       \
+            now_has(event, VAMP_HAS_APP);                                                          \
+        }                                                                                          \
+        name = VAMP_MSTRO_NAME_##kind(theirs);                                                     \
+        break;
+#include "vampire/core/event/kinds.def"
+    case VAMP_EVENT_NONE:
+    case VAMP_EVENT_GONE:
+    case VAMP_EVENT_UNWATCHED:
+    case VAMP_EVENT_TIME:
+    case VAMP_EVENT_LOST:
+    case VAMP_EVENT_REJECTED:
+        break;
     }
-    if (actor.name != NULL) {
-        event->name = actor.name;
-        event->name_length = name_length(theirs, actor.name);
+    if (name != NULL) {
+        event->name = name;
+        event->name_length = name_length(theirs, name);
         now_has(event, vamp_event_name_field(event->kind));
     }
 }
@@ -152,7 +126,7 @@ static void take_actor(const struct mstro_pool_event_ *theirs, struct vamp_event
         break;
 #define TAKE_TIME TAKE_NUMBER
 #define TAKE_ID(symbol, type, member, values)                                                      \
-    case VAMP_ITEM_##symbol: /* take_id */                                                         \
+    case VAMP_ITEM_##symbol: /* take_extensions */                                                 \
         return;
 
 static inline void take_value(struct vamp_event *event, enum vamp_event_item item, uint64_t value)
@@ -167,17 +141,6 @@ static inline void take_value(struct vamp_event *event, enum vamp_event_item ite
     now_has(event, 1U << item);
 }
 
-static void take_id(const struct mstro_pool_event_ *theirs, struct vamp_event *event)
-{
-    (void)theirs, (void)event;
-#if VAMP_MSTRO_HAS_CDO_ID
-    if ((theirs->present & MSTRO_POOL_EVENT_HAS_CDO_ID) != 0) {
-        event->cdo_id = vamp_cdo_id_from_bytes(theirs->cdo_id);
-        now_has(event, VAMP_HAS_CDO_ID);
-    }
-#endif
-}
-
 /* Fields that upstream is not known to have. */
 static void take_extensions(const struct mstro_pool_event_ *theirs, struct vamp_event *event)
 {
@@ -186,7 +149,12 @@ static void take_extensions(const struct mstro_pool_event_ *theirs, struct vamp_
         take_value(event, VAMP_ITEM_##symbol, VAMP_MSTRO_VALUE_##symbol(theirs));                  \
     }
 #include "vampire/core/event/fields.def"
-    take_id(theirs, event);
+#if VAMP_MSTRO_HAS_CDO_ID
+    if ((theirs->present & MSTRO_POOL_EVENT_HAS_CDO_ID) != 0) {
+        event->cdo_id = vamp_cdo_id_from_bytes(theirs->cdo_id);
+        now_has(event, VAMP_HAS_CDO_ID);
+    }
+#endif
 }
 
 void vamp_maestro_convert(const struct mstro_pool_event_ *theirs, enum vamp_event_phase phase,
@@ -206,7 +174,8 @@ void vamp_maestro_convert(const struct mstro_pool_event_ *theirs, enum vamp_even
         take_actor(theirs, ret_event);
         return;
     }
-    const uint64_t lost = lost_count(theirs);
+    const uint64_t lost =
+        KIND_LOST != 0 && (uint64_t)theirs->kind == KIND_LOST ? LOST_COUNT(theirs) : 0;
     *ret_event = (struct vamp_event){
         .kind = lost != 0 ? VAMP_EVENT_LOST : VAMP_EVENT_REJECTED,
         .reason = VAMP_LOSS_POOL_MANAGER, /* of REJECTED not looked at */
@@ -225,35 +194,6 @@ bool vamp_maestro_status_no_manager(mstro_status status)
 #else
     /* Without a status of its own any failure to read a subscription has to be taken for it. */
     return status != MSTRO_OK && status != MSTRO_TIMEOUT;
-#endif
-}
-
-bool vamp_maestro_status_no_memory(mstro_status status)
-{
-#if VAMP_MSTRO_HAS_STATUS_NOMEM
-    return status == MSTRO_NOMEM;
-#else
-    (void)status;
-    return false;
-#endif
-}
-
-bool vamp_maestro_status_refused(mstro_status status)
-{
-#if VAMP_MSTRO_HAS_STATUS_REFUSED
-    return status == MSTRO_REFUSED;
-#else
-    (void)status;
-    return false;
-#endif
-}
-
-const char *vamp_maestro_info_variable(void)
-{
-#if VAMP_MSTRO_HAS_ENV_POOL_INFO
-    return MSTRO_ENV_POOL_INFO;
-#else
-    return "MSTRO_POOL_MANAGER_INFO";
 #endif
 }
 

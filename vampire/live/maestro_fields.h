@@ -31,17 +31,19 @@ bool vamp_maestro_is_gone(const struct mstro_pool_event_ *theirs);
  * LOST mark. `arrival_ns` is taken as the time of an event that has none. */
 void vamp_maestro_convert(const struct mstro_pool_event_ *theirs, enum vamp_event_phase phase,
                           int64_t arrival_ns, struct vamp_event *ret_event);
-/* True when events have the pool manager's time, so that the moment of reading does not matter. */
-bool vamp_maestro_has_time(void);
-
-/* What a status of Maestro means, whatever statuses this maestro.h has; any thread. */
-
-/* The status says that there is no pool manager (any more). */
+/* The status says that there is no pool manager (any more); any thread. */
 bool vamp_maestro_status_no_manager(mstro_status status);
-/* There was no memory, which may change: the same again may succeed. */
-bool vamp_maestro_status_no_memory(mstro_status status);
-bool vamp_maestro_status_refused(mstro_status status);
-/* The environment variable that holds the pool manager's info. */
-const char *vamp_maestro_info_variable(void);
+
+/* What this maestro.h lacks: statuses that no function returns, and the environment variable that
+ * holds the pool manager's info. */
+#if !VAMP_MSTRO_HAS_STATUS_NOMEM
+#define MSTRO_NOMEM ((mstro_status)-1)
+#endif
+#if !VAMP_MSTRO_HAS_STATUS_REFUSED
+#define MSTRO_REFUSED ((mstro_status)-1)
+#endif
+#if !VAMP_MSTRO_HAS_ENV_POOL_INFO
+#define MSTRO_ENV_POOL_INFO "MSTRO_POOL_MANAGER_INFO"
+#endif
 
 #endif

@@ -60,22 +60,12 @@ static void take(struct vamp_merge *merge, struct vamp_merge_stream *stream, mst
 /* A read that failed ends its stream; one that only timed out, or lacked memory, does not. */
 static bool failed(struct vamp_merge *merge, struct vamp_merge_stream *stream, mstro_status status)
 {
-    if (status == MSTRO_OK || status == MSTRO_TIMEOUT || vamp_maestro_status_no_memory(status)) {
+    if (status == MSTRO_OK || status == MSTRO_TIMEOUT || status == MSTRO_NOMEM) {
         return false;
     }
     stream->ended = true;
     merge->failure = status;
     return true;
-}
-
-static bool any_ended(const struct vamp_merge *merge)
-{
-    for (unsigned i = 0; i < merge->stream_count; i++) {
-        if (merge->streams[i].ended) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static bool read_stream(struct vamp_merge *merge, struct vamp_merge_stream *stream, bool closing)
@@ -100,8 +90,11 @@ bool vamp_merge_read(struct vamp_merge *merge)
 {
     /* When the pool manager was gone for one subscription before this round began, an empty
      * other one has nothing to come either. */
-    const bool closing = any_ended(merge);
+    bool closing = false;
     bool came = false;
+    for (unsigned i = 0; i < merge->stream_count; i++) {
+        closing = closing || merge->streams[i].ended;
+    }
     for (unsigned i = 0; i < merge->stream_count; i++) {
         came = read_stream(merge, &merge->streams[i], closing) || came;
     }

@@ -4,21 +4,13 @@
 #include <stdlib.h>
 
 struct member {
-    struct map_link link;
-    uint64_t app_id;
+    struct map_link link; /* by its application id */
 };
 
 static struct member *find_member(const struct vamp_roster *roster, uint64_t app_id)
 {
-    const uint64_t hash = map_hash_number(&roster->present, app_id);
-    for (struct map_link *link = map_first(&roster->present, hash); link != NULL;
-         link = map_next(link)) {
-        struct member *member = CONTAINER_OF(link, struct member, link);
-        if (member->app_id == app_id) {
-            return member;
-        }
-    }
-    return NULL;
+    struct map_link *link = map_find_number(&roster->present, app_id);
+    return link == NULL ? NULL : CONTAINER_OF(link, struct member, link);
 }
 
 /* `joined`: the id is certainly new, so it counts even where it cannot be kept. */
@@ -34,8 +26,7 @@ static void add_component(struct vamp_roster *roster, uint64_t app_id, bool join
         roster->uncounted += joined;
         return;
     }
-    member->app_id = app_id;
-    map_insert(&roster->present, &member->link, map_hash_number(&roster->present, app_id));
+    map_insert_number(&roster->present, &member->link, app_id);
 }
 
 static void remove_component(struct vamp_roster *roster, uint64_t app_id)

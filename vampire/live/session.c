@@ -32,19 +32,16 @@
 /* The text that begins the line, as the environment variable is called. */
 #define LINE_START "MSTRO_POOL_MANAGER_INFO;"
 
-void vamp_maestro_status_text(mstro_status status, char *text, size_t bytes)
+struct vamp_status_text vamp_maestro_status_text(mstro_status status)
 {
+    struct vamp_status_text made;
     const char *more = "";
 #if VAMP_MSTRO_HAS_LAST_ERROR
     more = mstro_last_error();
 #endif
-    (void)snprintf(text, bytes, "%s%s%s%s", mstro_status_description(status),
+    (void)snprintf(made.text, sizeof made.text, "%s%s%s%s", mstro_status_description(status),
                    *more != '\0' ? " (" : "", more, *more != '\0' ? ")" : "");
-}
-
-static int64_t now(const struct vamp_session *session)
-{
-    return vamp_clock_monotonic_ns(session->context.clock);
+    return made;
 }
 
 static double seconds(int64_t ns)
@@ -68,7 +65,7 @@ static void report(const struct vamp_session *session, enum vamp_own_operation o
 {
     if (session->context.own_roundtrip != NULL) {
         session->context.own_roundtrip(session->context.own_roundtrip_context, operation,
-                                       now(session) - start_ns);
+                                       vamp_session_now(session) - start_ns);
     }
 }
 
@@ -89,19 +86,13 @@ static int copy_info(const char *start, size_t length, char *info, size_t bytes)
     return 0;
 }
 
-static const char *line_with_info(const char *text)
+int vamp_maestro_info_parse(const char *text, char *info, size_t bytes)
 {
     const char *line = text;
     while (line != NULL && strncmp(line, LINE_START, strlen(LINE_START)) != 0) {
         line = strchr(line, '\n');
         line = line != NULL ? line + 1 : NULL;
     }
-    return line;
-}
-
-int vamp_maestro_info_parse(const char *text, char *info, size_t bytes)
-{
-    const char *line = line_with_info(text);
     if (line != NULL) {
         const char *start = line + strlen(LINE_START);
         size_t length = strcspn(start, ";\n");
@@ -151,7 +142,7 @@ static int read_info_file(const char *path, char *info, struct vamp_err *err)
 /* Puts the info where mstro_init looks for it. 0, -EAGAIN: not there yet, or another -errno. */
 static int provide_info(const struct vamp_maestro_options *options, struct vamp_err *err)
 {
-    const char *variable = vamp_maestro_info_variable();
+    const char *variable = MSTRO_ENV_POOL_INFO;
     if (options->alone) {
         return unsetenv(variable) == 0 ? 0 : vamp_err_set_errno(err, errno, "unset %s", variable);
     }
@@ -205,25 +196,24 @@ static int join_once(struct vamp_session *session, struct vamp_err *err)
     if (result != 0) {
         return result;
     }
-    const int64_t start_ns = now(session);
+    const int64_t start_ns = vamp_session_now(session);
     mstro_status status = mstro_init(context->workflow, context->component, 0);
     if (status == MSTRO_OK) {
         session->joined = true;
         report(session, VAMP_OWN_JOIN, start_ns);
         return 0;
     }
-    char text[256];
-    vamp_maestro_status_text(status, text, sizeof text);
     if (status == MSTRO_NOT_TWICE || status == MSTRO_INVARG) {
         return vamp_err_set(err, -EINVAL, "cannot join workflow \"%s\" as \"%s\": %s",
-                            context->workflow, context->component, text);
+                            context->workflow, context->component,
+                            vamp_maestro_status_text(status).text);
     }
     /* A name that is taken may be that of a vampire killed a moment ago. */
-    return vamp_err_set(err, -EAGAIN,
-                        vamp_maestro_status_refused(status)
-                            ? "the pool manager refuses \"%s\" in workflow \"%s\": %s"
-                            : "no answer to \"%s\" from a pool manager of workflow \"%s\": %s",
-                        context->component, context->workflow, text);
+    return vamp_err_set(
+        err, -EAGAIN,
+        status == MSTRO_REFUSED ? "the pool manager refuses \"%s\" in workflow \"%s\": %s"
+                                : "no answer to \"%s\" from a pool manager of workflow \"%s\": %s",
+        context->component, context->workflow, vamp_maestro_status_text(status).text);
 }
 
 int vamp_session_end(struct vamp_session *session, bool answered, struct vamp_err *err)
@@ -235,12 +225,11 @@ int vamp_session_end(struct vamp_session *session, bool answered, struct vamp_er
         return 0;
     }
     session->joined = false;
-    const int64_t start_ns = now(session);
+    const int64_t start_ns = vamp_session_now(session);
     mstro_status status = mstro_finalize();
     if (status != MSTRO_OK && !vamp_maestro_status_no_manager(status)) {
-        char text[256];
-        vamp_maestro_status_text(status, text, sizeof text);
-        return vamp_err_set(err, -EIO, "leaving the workflow failed: %s", text);
+        return vamp_err_set(err, -EIO, "leaving the workflow failed: %s",
+                            vamp_maestro_status_text(status).text);
     }
     if (answered) {
         report(session, VAMP_OWN_LEAVE, start_ns);
@@ -280,14 +269,13 @@ static int subscribe(struct vamp_session *session, uint64_t event_kinds,
     }
     const mstro_pool_event_kind mask =
         (mstro_pool_event_kind)(kinds | vamp_maestro_service_kinds());
-    const int64_t start_ns = now(session);
+    const int64_t start_ns = vamp_session_now(session);
     mstro_subscription subscription = NULL;
     mstro_status status = mstro_subscribe(selector, mask, options, &subscription);
     if (status != MSTRO_OK) {
-        char text[256];
-        vamp_maestro_status_text(status, text, sizeof text);
         return vamp_err_set(err, vamp_maestro_status_no_manager(status) ? -ENOTCONN : -EIO,
-                            "cannot subscribe to the pool's events: %s", text);
+                            "cannot subscribe to the pool's events: %s",
+                            vamp_maestro_status_text(status).text);
     }
     report(session, VAMP_OWN_SUBSCRIBE, start_ns);
     vamp_merge_add(&session->merge, subscription,
@@ -336,10 +324,8 @@ static int subscribe_selected(struct vamp_session *session, struct vamp_err *err
     if (text != NULL) {
         mstro_status status = mstro_cdo_selector_create(NULL, NULL, text, &selector);
         if (status != MSTRO_OK) {
-            char why[256];
-            vamp_maestro_status_text(status, why, sizeof why);
             result = vamp_err_set(err, -EINVAL, "Maestro does not accept the selector \"%s\": %s",
-                                  text, why);
+                                  text, vamp_maestro_status_text(status).text);
         }
     }
     result = result != 0 ? result : subscribe_all(session, selector, err);
@@ -354,21 +340,11 @@ static int subscribe_selected(struct vamp_session *session, struct vamp_err *err
 
 /* ------------------------------------------------------------------ the first time */
 
-/* What the user has set stays. */
-static void limit_attempts(int64_t wait_ns)
-{
-    char text[32];
-    int64_t wait_ms = wait_ns / (VAMP_NS_PER_SECOND / 1000) + 1;
-    (void)snprintf(text, sizeof text, "%lld",
-                   (long long)(wait_ms < ATTEMPT_MS ? wait_ms : ATTEMPT_MS));
-    (void)setenv(ATTEMPT_VARIABLE, text, 0); /* without memory: the library's own patience */
-}
-
 /* Tries until it has joined, the time is over or it is stopped. */
 static int join(struct vamp_session *session, struct vamp_err *err)
 {
     const struct vamp_source_context *context = &session->context;
-    session->remind_ns = now(session);
+    session->remind_ns = vamp_session_now(session);
     for (;;) {
         if (context->stop != NULL && atomic_load(context->stop) != 0) {
             return vamp_err_set(err, -ECANCELED, "stopped while waiting for a pool manager");
@@ -378,7 +354,7 @@ static int join(struct vamp_session *session, struct vamp_err *err)
         if (result != -EAGAIN) {
             return result == 0 ? 0 : vamp_err_set(err, result, "%s", why.text);
         }
-        const int64_t now_ns = now(session);
+        const int64_t now_ns = vamp_session_now(session);
         if (now_ns >= session->until_ns) {
             return vamp_err_set(err, -ETIMEDOUT, "%s; gave up after %.0f s", why.text,
                                 seconds(session->options->wait_ns));
@@ -392,15 +368,20 @@ static int join(struct vamp_session *session, struct vamp_err *err)
 int vamp_session_begin(struct vamp_session *session, struct vamp_err *err)
 {
     session->merge.clock = session->context.clock;
-    session->until_ns = now(session) + session->options->wait_ns;
-    limit_attempts(session->options->wait_ns);
+    session->until_ns = vamp_session_now(session) + session->options->wait_ns;
+    /* What the user has set stays; without memory, the library has its own patience. */
+    const int64_t wait_ms = session->options->wait_ns / (VAMP_NS_PER_SECOND / 1000) + 1;
+    char attempt_ms[32];
+    (void)snprintf(attempt_ms, sizeof attempt_ms, "%lld",
+                   (long long)(wait_ms < ATTEMPT_MS ? wait_ms : ATTEMPT_MS));
+    (void)setenv(ATTEMPT_VARIABLE, attempt_ms, 0);
     for (;;) {
         int result = join(session, err);
         result = result != 0 ? result : subscribe_selected(session, err);
         if (result != -ENOTCONN) {
             return result;
         }
-        if (now(session) >= session->until_ns) {
+        if (vamp_session_now(session) >= session->until_ns) {
             return vamp_err_wrap(err, "joined, but then the pool manager was gone");
         }
     }
@@ -430,7 +411,7 @@ static bool info_has_changed(const struct vamp_session *session)
 void vamp_session_seek(struct vamp_session *session)
 {
     const struct vamp_maestro_options *options = session->options;
-    const int64_t now_ns = now(session);
+    const int64_t now_ns = vamp_session_now(session);
     assert(!session->joined);
     session->since_ns = now_ns;
     session->until_ns = now_ns + options->rejoin_ns;
@@ -449,7 +430,7 @@ void vamp_session_seek(struct vamp_session *session)
 /* What is wrong with the info may be put right: every failure is worth another attempt. */
 enum vamp_rejoin_status vamp_session_try(struct vamp_session *session, int64_t timeout_ns)
 {
-    int64_t now_ns = now(session);
+    int64_t now_ns = vamp_session_now(session);
     if (now_ns < session->next_ns && !info_has_changed(session)) {
         const int64_t next_ns =
             session->next_ns < session->until_ns ? session->next_ns : session->until_ns;
@@ -462,12 +443,12 @@ enum vamp_rejoin_status vamp_session_try(struct vamp_session *session, int64_t t
     }
     session->attempts++;
     if (join_once(session, &session->why) == 0 && subscribe_selected(session, &session->why) == 0) {
-        vamp_source_say(&session->context,
-                        "joined workflow \"%s\" again; it was not observed for %.1f s",
-                        session->context.workflow, seconds(now(session) - session->since_ns));
+        vamp_source_say(
+            &session->context, "joined workflow \"%s\" again; it was not observed for %.1f s",
+            session->context.workflow, seconds(vamp_session_now(session) - session->since_ns));
         return VAMP_REJOIN_BACK;
     }
-    now_ns = now(session);
+    now_ns = vamp_session_now(session);
     schedule_attempt(session, now_ns);
     if (now_ns >= session->until_ns) {
         return VAMP_REJOIN_OVER;

@@ -31,13 +31,21 @@ struct vamp_session {
     unsigned attempts;
 };
 
+static inline int64_t vamp_session_now(const struct vamp_session *session)
+{
+    return vamp_clock_monotonic_ns(session->context.clock);
+}
+
 /* The info in a text that is the bare info, or has the line "MSTRO_POOL_MANAGER_INFO;<info>;" that
  * a pool manager prints, among others perhaps. 0; -EAGAIN: not (or not completely) there; -EINVAL:
  * what is there can never be an info. On success `info` is terminated. */
 VAMP_MUST_CHECK int vamp_maestro_info_parse(const char *text, char *info, size_t bytes);
 
-/* Text on a status and on what made it, in `text`; always terminated. Any thread. */
-void vamp_maestro_status_text(mstro_status status, char *text, size_t bytes);
+/* What a status means and what made it; any thread. */
+struct vamp_status_text {
+    char text[256];
+};
+struct vamp_status_text vamp_maestro_status_text(mstro_status status);
 
 /* Joins and subscribes; before the source thread exists. Tries for the configured time, unless
  * `*context.stop` is set, and reports the user what it waits for. 0, -ETIMEDOUT, -ECANCELED,

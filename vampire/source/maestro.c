@@ -5,17 +5,14 @@
  * library takes 0.2 s to load and most commands (--version, --check-config, --replay) need none.
  */
 #include <assert.h>
-#include <stdlib.h>
 
 #include "vampire/core/module.h"
 #include "vampire/source/live.h"
 #include "vampire/source/source.h"
 #include "version.h"
 
-struct front {
-    const struct vamp_live *live;
-    void *source;
-};
+/* Loaded by the first open, and for good: one source of this kind can be open at a time. */
+static const struct vamp_live *live;
 
 #define OPTION(member) offsetof(struct vamp_maestro_options, member)
 
@@ -107,7 +104,8 @@ static const struct vamp_opt maestro_options[] = {
 
 /* ------------------------------------------------------------------ loading */
 
-static int load_live(const struct vamp_live **ret_live, struct vamp_err *err)
+static int front_open(const void *options, const struct vamp_source_context *context,
+                      void **ret_self, struct vamp_err *err)
 {
     const struct vamp_module module = {
         .file = "maestro.so",
@@ -118,60 +116,33 @@ static int load_live(const struct vamp_live **ret_live, struct vamp_err *err)
     };
     const void *symbol = NULL;
     const int result = vamp_module_load(&module, &symbol, err);
-    *ret_live = symbol;
-    return result;
-}
-
-/* ------------------------------------------------------------------ the source */
-
-static int front_open(const void *options, const struct vamp_source_context *context,
-                      void **ret_self, struct vamp_err *err)
-{
-    struct front *front = calloc(1, sizeof *front);
-    if (front == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "open the live source");
-    }
-    int result = load_live(&front->live, err);
-    if (result == 0) {
-        assert(front->live != NULL);
-        result = front->live->open(options, context, &front->source, err);
-    }
     if (result != 0) {
-        free(front);
         return result;
     }
-    *ret_self = front;
-    return 0;
+    assert(symbol != NULL);
+    live = symbol;
+    return live->open(options, context, ret_self, err);
 }
 
 static enum vamp_source_status front_next(void *self, struct vamp_event *ret_event,
                                           struct vamp_err *err)
 {
-    const struct front *front = self;
-    return front->live->next(front->source, ret_event, err);
+    return live->next(self, ret_event, err);
 }
 
 static void front_wait(void *self, int64_t timeout_ns)
 {
-    const struct front *front = self;
-    front->live->wait(front->source, timeout_ns);
+    live->wait(self, timeout_ns);
 }
 
 static void front_describe(void *self, struct vamp_source_state *ret_state)
 {
-    const struct front *front = self;
-    front->live->describe(front->source, ret_state);
+    live->describe(self, ret_state);
 }
 
 static int front_close(void *self, struct vamp_err *err)
 {
-    struct front *front = self;
-    if (front == NULL) {
-        return 0;
-    }
-    const int result = front->live->close(front->source, err);
-    free(front);
-    return result;
+    return self == NULL ? 0 : live->close(self, err);
 }
 
 const struct vamp_source_ops vamp_source_maestro = {

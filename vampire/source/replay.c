@@ -143,28 +143,6 @@ static int check_order(struct replay *replay, struct vamp_err *err)
     return 0;
 }
 
-/* True: the next file goes on; `*ret_lost` events between the two are in neither. */
-static bool open_next(struct replay *replay, uint64_t *ret_lost, int *ret_code,
-                      struct vamp_err *err)
-{
-    *ret_code = 0;
-    if (replay->file + 1 >= replay->path_count) {
-        return false;
-    }
-    const uint64_t seen = replay->header.events_before + vamp_recording_events(replay->recording);
-    vamp_recording_close(replay->recording);
-    replay->recording = NULL;
-    replay->file++;
-    *ret_code = vamp_recording_open(present_path(replay), &replay->recording, &replay->header, err);
-    if (*ret_code != 0) {
-        return false;
-    }
-    vamp_recording_skip_repeated(replay->recording);
-    replay->remarked = false;
-    *ret_lost = replay->header.events_before > seen ? replay->header.events_before - seen : 0;
-    return true;
-}
-
 static int replay_open(const void *options, const struct vamp_source_context *context,
                        void **ret_self, struct vamp_err *err)
 {
@@ -271,18 +249,21 @@ static enum vamp_source_status end_replay(const struct replay *replay, struct va
 static enum vamp_source_status go_on(struct replay *replay, struct vamp_err *err)
 {
     report_remark(replay);
-    if (replay->end_reported) {
-        return end_replay(replay, err);
+    if (replay->file + 1 >= replay->path_count) {
+        return !replay->end_reported && report_missing_end(replay) ? VAMP_SOURCE_MORE
+                                                                   : end_replay(replay, err);
     }
-    uint64_t lost = 0;
-    int code = 0;
-    if (!open_next(replay, &lost, &code, err)) {
-        if (code == 0 && report_missing_end(replay)) {
-            return VAMP_SOURCE_MORE;
-        }
-        return code == 0 ? end_replay(replay, err) : VAMP_SOURCE_ERROR;
+    const uint64_t seen = replay->header.events_before + vamp_recording_events(replay->recording);
+    vamp_recording_close(replay->recording);
+    replay->recording = NULL;
+    replay->file++;
+    if (vamp_recording_open(present_path(replay), &replay->recording, &replay->header, err) != 0) {
+        return VAMP_SOURCE_ERROR;
     }
-    if (lost > 0) {
+    vamp_recording_skip_repeated(replay->recording);
+    replay->remarked = false;
+    if (replay->header.events_before > seen) {
+        const uint64_t lost = replay->header.events_before - seen;
         vamp_source_say(&replay->context,
                         "before recording %s %" PRIu64 " events are missing; is a segment missing?",
                         present_path(replay), lost);

@@ -96,13 +96,6 @@ static bool is_earlier(const struct cdo *left, const struct cdo *right)
     return left->at_ns != right->at_ns ? left->at_ns < right->at_ns : left->number < right->number;
 }
 
-static void swap_cdos(struct cdo *left, struct cdo *right)
-{
-    const struct cdo kept = *left;
-    *left = *right;
-    *right = kept;
-}
-
 static void sift_down(struct life *life, uint32_t at)
 {
     for (;;) {
@@ -115,7 +108,9 @@ static void sift_down(struct life *life, uint32_t at)
         if (least == at) {
             return;
         }
-        swap_cdos(&life->heap[at], &life->heap[least]);
+        const struct cdo kept = life->heap[at];
+        life->heap[at] = life->heap[least];
+        life->heap[least] = kept;
         at = least;
     }
 }
@@ -124,11 +119,10 @@ static void push_cdo(struct life *life, const struct cdo *cdo)
 {
     assert(life->live < LIVE_MAX);
     uint32_t at = life->live++;
-    life->heap[at] = *cdo;
-    while (at > 0 && is_earlier(&life->heap[at], &life->heap[(at - 1) / 2])) {
-        swap_cdos(&life->heap[at], &life->heap[(at - 1) / 2]);
-        at = (at - 1) / 2;
+    for (; at > 0 && is_earlier(cdo, &life->heap[(at - 1) / 2]); at = (at - 1) / 2) {
+        life->heap[at] = life->heap[(at - 1) / 2];
     }
+    life->heap[at] = *cdo;
 }
 
 static void drop_first(struct life *life)
@@ -173,20 +167,6 @@ static void find_next_vanish(struct life *life)
     }
 }
 
-static void init_components(struct life *life)
-{
-    const struct plan *plan = &life->plan;
-    const uint64_t whole_ns = (plan->steps + 1) * (uint64_t)plan->step_ns;
-    for (uint64_t i = 0; i < life->component_count; i++) {
-        life->components[i].vanish_ns = INT64_MAX;
-        if (chance(&life->random, plan->vanish_permille)) {
-            life->components[i].vanish_ns =
-                life->plan.start_ns + (int64_t)(vamp_random_next(&life->random) % whole_ns);
-        }
-    }
-    find_next_vanish(life);
-}
-
 static void free_life(struct life *life)
 {
     if (life != NULL) {
@@ -218,7 +198,15 @@ static int create_life(const struct plan *plan, struct life **ret_life, struct v
         return vamp_err_set(err, -ENOMEM, "no memory for a synthetic workflow of %llu components",
                             (unsigned long long)plan->producers + plan->consumers);
     }
-    init_components(life);
+    const uint64_t whole_ns = (plan->steps + 1) * (uint64_t)plan->step_ns;
+    for (uint64_t i = 0; i < life->component_count; i++) {
+        life->components[i].vanish_ns = INT64_MAX;
+        if (chance(&life->random, plan->vanish_permille)) {
+            life->components[i].vanish_ns =
+                life->plan.start_ns + (int64_t)(vamp_random_next(&life->random) % whole_ns);
+        }
+    }
+    find_next_vanish(life);
     *ret_life = life;
     return 0;
 }
@@ -272,6 +260,11 @@ static uint64_t consumer_of(const struct life *life, const struct cdo *cdo)
     return life->plan.producers + (cdo->number + cdo->consumers_done) % life->plan.consumers;
 }
 
+static bool is_consumers(const struct cdo *cdo)
+{
+    return cdo->stage >= CONSUMER_DECLARE && cdo->stage <= CONSUMER_DISPOSE;
+}
+
 /* Fills the event of the CDO's present stage. */
 static void give_stage(struct life *life, struct cdo *cdo, struct vamp_event *event)
 {
@@ -290,9 +283,8 @@ static void give_stage(struct life *life, struct cdo *cdo, struct vamp_event *ev
         [WITHDRAW] = VAMP_EVENT_WITHDRAW,
         [DISPOSE] = VAMP_EVENT_DISPOSE,
     };
-    const bool is_consumers = cdo->stage >= CONSUMER_DECLARE && cdo->stage <= CONSUMER_DISPOSE;
     start_event(life, (enum vamp_event_kind)kinds[cdo->stage],
-                is_consumers ? consumer_of(life, cdo) : cdo->producer, event);
+                is_consumers(cdo) ? consumer_of(life, cdo) : cdo->producer, event);
     unsigned present = event->present | VAMP_HAS_CDO_ID;
     event->phase = cdo->stage == DEMAND_BEGIN || cdo->stage == WITHDRAW_BEGIN ? VAMP_PHASE_BEFORE
                                                                               : VAMP_PHASE_AFTER;
@@ -300,7 +292,7 @@ static void give_stage(struct life *life, struct cdo *cdo, struct vamp_event *ev
     event->cdo_id.high = vamp_random_next(&id);
     event->cdo_id.low = vamp_random_next(&id);
     /* A consumer's handle knows the size once the data came. */
-    if (cdo->stage != DECLARE && (!is_consumers || cdo->stage >= TRANSPORT_BEGIN)) {
+    if (cdo->stage != DECLARE && (!is_consumers(cdo) || cdo->stage >= TRANSPORT_BEGIN)) {
         event->size_bytes = cdo->size;
         present |= VAMP_HAS_SIZE;
     }
@@ -349,11 +341,6 @@ static bool advance_cdo(struct life *life, struct cdo *cdo)
     return true;
 }
 
-static int64_t step_time(const struct life *life, uint64_t step)
-{
-    return life->plan.start_ns + ((int64_t)step + 1) * life->plan.step_ns;
-}
-
 static void begin_step(struct life *life, uint64_t producer, int64_t at_ns)
 {
     const struct plan *plan = &life->plan;
@@ -373,20 +360,25 @@ static void begin_step(struct life *life, uint64_t producer, int64_t at_ns)
     life->components[producer].step++;
 }
 
-/* Begins every step whose time comes before the next stage of any CDO, while there is room. */
+/* Whether a step at this time begins now: before the next stage of any CDO, while there is room. */
+static bool step_begins(const struct life *life, int64_t at_ns)
+{
+    return life->live == 0 ||
+           (at_ns <= life->heap[0].at_ns && life->live + life->plan.burst <= LIVE_MAX);
+}
+
 static void begin_steps(struct life *life)
 {
-    if (life->live != 0 &&
-        (life->next_step_ns > life->heap[0].at_ns || life->live + life->plan.burst > LIVE_MAX)) {
+    if (!step_begins(life, life->next_step_ns)) {
         return;
     }
     life->next_step_ns = INT64_MAX;
     for (uint64_t i = 0; i < life->plan.producers; i++) {
         const struct component *producer = &life->components[i];
         while (!producer->gone && producer->step < life->plan.steps) {
-            const int64_t at_ns = step_time(life, producer->step);
-            if (life->live != 0 &&
-                (at_ns > life->heap[0].at_ns || life->live + life->plan.burst > LIVE_MAX)) {
+            const int64_t at_ns =
+                life->plan.start_ns + ((int64_t)producer->step + 1) * life->plan.step_ns;
+            if (!step_begins(life, at_ns)) {
                 life->next_step_ns = at_ns < life->next_step_ns ? at_ns : life->next_step_ns;
                 break;
             }
@@ -408,22 +400,8 @@ static uint64_t next_to_vanish(const struct life *life, int64_t until_ns)
 
 static bool actors_are_there(const struct life *life, const struct cdo *cdo)
 {
-    const bool is_consumers = cdo->stage >= CONSUMER_DECLARE && cdo->stage <= CONSUMER_DISPOSE;
     return !life->components[cdo->producer].gone &&
-           !(is_consumers && life->components[consumer_of(life, cdo)].gone);
-}
-
-static bool give_farewell(struct life *life, struct vamp_event *ret_event)
-{
-    while (life->left < life->component_count) {
-        const uint64_t component = life->left++;
-        if (!life->components[component].gone) {
-            life->now_ns += MICROSECOND;
-            give_leave(life, component, VAMP_LEAVE_FINALIZED, ret_event);
-            return true;
-        }
-    }
-    return false;
+           !(is_consumers(cdo) && life->components[consumer_of(life, cdo)].gone);
 }
 
 static bool next_of_life(struct life *life, struct vamp_event *ret_event)
@@ -435,13 +413,20 @@ static bool next_of_life(struct life *life, struct vamp_event *ret_event)
     for (;;) {
         begin_steps(life);
         if (life->live == 0) {
-            return give_farewell(life, ret_event);
+            while (life->left < life->component_count && life->components[life->left].gone) {
+                life->left++;
+            }
+            if (life->left == life->component_count) {
+                return false;
+            }
+            life->now_ns += MICROSECOND;
+            give_leave(life, life->left++, VAMP_LEAVE_FINALIZED, ret_event);
+            return true;
         }
         const uint64_t victim = next_to_vanish(life, life->heap[0].at_ns);
         if (victim < life->component_count) {
-            if (life->components[victim].vanish_ns > life->now_ns) {
-                life->now_ns = life->components[victim].vanish_ns;
-            }
+            const int64_t vanish_ns = life->components[victim].vanish_ns;
+            life->now_ns = vanish_ns > life->now_ns ? vanish_ns : life->now_ns;
             give_leave(life, victim, VAMP_LEAVE_VANISHED, ret_event);
             find_next_vanish(life);
             return true;
@@ -650,20 +635,6 @@ static bool fetch_synthetic(struct synthetic *synthetic)
     return true;
 }
 
-/* A loss is reported before the event that follows it. */
-static bool take_lost_mark(struct synthetic *synthetic, struct vamp_event *ret_event)
-{
-    if (synthetic->lost == 0) {
-        return false;
-    }
-    *ret_event = (struct vamp_event){.kind = VAMP_EVENT_LOST,
-                                     .reason = VAMP_LOSS_POOL_MANAGER,
-                                     .count = synthetic->lost,
-                                     .time_ns = synthetic->lost_ns};
-    synthetic->lost = 0;
-    return true;
-}
-
 static enum vamp_source_status synthetic_next(void *self, struct vamp_event *ret_event,
                                               struct vamp_err *err)
 {
@@ -671,7 +642,12 @@ static enum vamp_source_status synthetic_next(void *self, struct vamp_event *ret
     (void)err;
     do {
         const bool there = fetch_synthetic(synthetic);
-        if (take_lost_mark(synthetic, ret_event)) {
+        if (synthetic->lost != 0) { /* a loss is reported before the event that follows it */
+            *ret_event = (struct vamp_event){.kind = VAMP_EVENT_LOST,
+                                             .reason = VAMP_LOSS_POOL_MANAGER,
+                                             .count = synthetic->lost,
+                                             .time_ns = synthetic->lost_ns};
+            synthetic->lost = 0;
             return VAMP_SOURCE_MORE;
         }
         if (!there) {
