@@ -5,17 +5,8 @@
 
 #include "filters/named.h"
 
-/* Attributes of CDOs: known to the pool manager, not to vampire. */
-#define ATTRIBUTE_PREFIX ".maestro."
-
 static const char *const field_names[FIELD_COUNT + 1] = {
 #define VAMP_EVENT_FILTER(symbol, name, type, notation, kinds, help) [FIELD_##symbol] = name,
-#include "vampire/core/event/fields.def"
-};
-
-static const enum vamp_value_type field_types[FIELD_COUNT] = {
-#define VAMP_EVENT_FILTER(symbol, name, type, notation, kinds, help)                               \
-    [FIELD_##symbol] = VAMP_VALUE_##type,
 #include "vampire/core/event/fields.def"
 };
 
@@ -28,9 +19,16 @@ static const char *const phase_choices[] = {"after", "before", NULL};
 static const char *const tier_choices[] = {"unknown", "OFI", "GFS", "MIO", NULL};
 static const char *const cause_choices[] = {"unknown", "demand", "manager", NULL};
 
-static const struct vamp_field_rules field_rules[FIELD_COUNT] = {
+static const char *const *const field_choices[FIELD_COUNT] = {
+    [FIELD_KIND] = kind_choices,
+    [FIELD_PHASE] = phase_choices,
+    [FIELD_TIER] = tier_choices,
+    [FIELD_CAUSE] = cause_choices,
+};
+
+static const struct vamp_field fields[FIELD_COUNT] = {
 #define VAMP_EVENT_FILTER(symbol, name, type, notation, kinds, help)                               \
-    [FIELD_##symbol] = {VAMP_NOTATION_##notation, NULL, false},
+    [FIELD_##symbol] = {VAMP_VALUE_##type, VAMP_NOTATION_##notation, NULL, false},
 #include "vampire/core/event/fields.def"
 };
 
@@ -46,54 +44,20 @@ static const uint64_t field_kinds[FIELD_COUNT] = {
 #include "vampire/core/event/fields.def"
 };
 
-/* The rules of the fields with a closed set of words, and of names of components. */
-static const struct vamp_field_rules kind_rules = {.choices = kind_choices};
-static const struct vamp_field_rules phase_rules = {.choices = phase_choices};
-static const struct vamp_field_rules tier_rules = {.choices = tier_choices};
-static const struct vamp_field_rules cause_rules = {.choices = cause_choices};
-static const struct vamp_field_rules component_rules = {.numbered = true};
-
 /* ---- vocabulary */
 
-static int resolve(void *context, const char *name, enum vamp_value_type *ret_type)
+static int resolve(void *context, const char *name, struct vamp_field *ret_field)
 {
     (void)context;
     for (int field = 0; field < FIELD_COUNT; field++) {
         if (strcmp(field_names[field], name) == 0) {
-            *ret_type = field_types[field];
+            *ret_field = fields[field];
+            ret_field->choices = field_choices[field];
+            ret_field->numbered = field == FIELD_COMPONENT_NAME || field == FIELD_PEER_NAME;
             return field;
         }
     }
     return -1;
-}
-
-/* Attributes are in no event; whether a filter may ask for them depends on its place, which the
- * event filter knows. */
-static bool attribute(void *context, const char *name, enum vamp_value_type *ret_type)
-{
-    (void)context;
-    *ret_type = VAMP_VALUE_ABSENT;
-    return strncmp(name, ATTRIBUTE_PREFIX, sizeof(ATTRIBUTE_PREFIX) - 1) == 0;
-}
-
-static const struct vamp_field_rules *rules(void *context, int field)
-{
-    (void)context;
-    switch (field) {
-    case FIELD_KIND:
-        return &kind_rules;
-    case FIELD_PHASE:
-        return &phase_rules;
-    case FIELD_TIER:
-        return &tier_rules;
-    case FIELD_CAUSE:
-        return &cause_rules;
-    case FIELD_COMPONENT_NAME:
-    case FIELD_PEER_NAME:
-        return &component_rules;
-    default:
-        return &field_rules[field];
-    }
 }
 
 static const char *named_text(void *context, const char *name)
@@ -106,8 +70,7 @@ struct vamp_vocabulary vamp_event_vocabulary(struct vamp_named_filters *named)
 {
     return (struct vamp_vocabulary){
         .resolve = resolve,
-        .attribute = attribute,
-        .rules = rules,
+        .attributes = ".maestro.",
         .named = named != NULL ? named_text : NULL,
         .field_names = field_names,
         .filter_names = named != NULL ? vamp_named_filters_names(named) : NULL,
@@ -132,15 +95,6 @@ static void set_word(struct vamp_value *ret, const char *word)
     ret->type = VAMP_VALUE_TEXT;
     ret->text.bytes = word;
     ret->text.length = strlen(word);
-}
-
-static void set_natural(struct vamp_value *ret, uint64_t natural)
-{
-    if (natural > INT64_MAX) {
-        *ret = (struct vamp_value){.type = VAMP_VALUE_UINT, .natural = natural};
-    } else {
-        *ret = (struct vamp_value){.type = VAMP_VALUE_INT, .integer = (int64_t)natural};
-    }
 }
 
 static void set_name(struct vamp_value *ret, const struct vamp_event *event)
@@ -183,20 +137,17 @@ static void set_id(struct vamp_value *ret, struct event_lookup *lookup)
     ret->text.length = VAMP_CDO_ID_DIGITS;
 }
 
-#define LOOK_UP_NUMBER(symbol, member)                                                             \
-    case FIELD_##symbol:                                                                           \
-        if (vamp_event_has(event, VAMP_HAS_##symbol)) {                                            \
-            set_natural(ret, event->member);                                                       \
-        }                                                                                          \
-        break;
-
 static void look_up_event(enum event_field field, struct event_lookup *lookup,
                           struct vamp_value *ret)
 {
     const struct vamp_event *event = lookup->event;
     switch (field) {
 #define VAMP_EVENT_FILTER_NUMBER(symbol, member, name, notation, kinds, help)                      \
-    LOOK_UP_NUMBER(symbol, member)
+    case FIELD_##symbol:                                                                           \
+        if (vamp_event_has(event, VAMP_HAS_##symbol)) {                                            \
+            *ret = vamp_value_natural(event->member);                                              \
+        }                                                                                          \
+        break;
 #include "vampire/core/event/fields.def"
     case FIELD_KIND:
         set_word(ret, vamp_event_kind_name(event->kind));

@@ -36,15 +36,9 @@ struct vamp_event_filter {
 /* Each is compared with each: generated filters may have thousands. */
 #define CONJUNCTS_MAX 64
 
-static bool is_compare(const struct node *term, enum comparison one, enum comparison other)
+static bool is_one_of(const struct node *term, enum node_kind one, enum node_kind other)
 {
-    return term->kind == NODE_COMPARE && (term->comparison == one || term->comparison == other);
-}
-
-/* The term holds for its literals and nothing else. */
-static bool is_choice(const struct node *term)
-{
-    return term->kind == NODE_IN || is_compare(term, COMPARE_EQ, COMPARE_EQ);
+    return term->kind == one || term->kind == other;
 }
 
 static bool any_matches(const struct vamp_expression *expression, const struct literal *literals,
@@ -61,12 +55,12 @@ static bool any_matches(const struct vamp_expression *expression, const struct l
 static bool terms_exclude(const struct vamp_expression *expression, const struct node *one,
                           const struct node *other)
 {
-    if (is_choice(one)) {
-        const bool has_values = other->kind == NODE_COMPARE || other->kind == NODE_IN;
+    if (is_one_of(one, NODE_EQ, NODE_IN)) { /* it holds for its literals and nothing else */
+        const bool has_values = other->kind >= NODE_EQ || other->kind == NODE_IN;
         return has_values && !any_matches(expression, one->literals, other);
     }
     /* A lower and an upper bound: each has to admit the value of the other. */
-    return is_compare(one, COMPARE_GT, COMPARE_GE) && is_compare(other, COMPARE_LT, COMPARE_LE) &&
+    return is_one_of(one, NODE_GT, NODE_GE) && is_one_of(other, NODE_LT, NODE_LE) &&
            !(any_matches(expression, one->literals, other) &&
              any_matches(expression, other->literals, one));
 }
@@ -75,8 +69,8 @@ static bool terms_exclude(const struct vamp_expression *expression, const struct
 static bool is_below_zero(const struct vamp_expression *expression, const struct node *term)
 {
     static const struct vamp_value zero = {.type = VAMP_VALUE_INT, .integer = 0};
-    assert(term->kind != NODE_COMPARE || term->literals != NULL);
-    return term->field >= 0 && is_compare(term, COMPARE_LT, COMPARE_LE) &&
+    assert(term->kind < NODE_EQ || term->literals != NULL);
+    return term->field >= 0 && is_one_of(term, NODE_LT, NODE_LE) &&
            (term->literals->notation == VAMP_NOTATION_SIZE ||
             term->literals->notation == VAMP_NOTATION_DURATION) &&
            !vamp_term_match(expression, term, &zero);
@@ -104,79 +98,67 @@ static bool contradict(const struct vamp_expression *expression, const struct no
 
 /* ---- the filter for one kind of event */
 
-/* The reduction of `expression` for events of `kind`. */
+/* The reduction of the compiler's expression for events of `kind`. Where one of its functions
+ * returns NULL, the compilation failed. */
 struct reduction {
-    struct vamp_expression *expression;
+    struct compiler *compiler;
     enum vamp_event_kind kind;
 };
 
-static bool is_term(const struct node *node)
+/* Another node like this one with these children, in no list. */
+static struct node *make_node(struct reduction *reduction, const struct node *like,
+                              enum node_kind kind, struct node *children)
 {
-    return node->kind >= NODE_HAS;
+    struct node *node = vamp_compile_alloc(reduction->compiler, sizeof(*node));
+    if (node != NULL) {
+        *node = *like;
+        node->kind = kind;
+        node->children = children;
+        node->next = NULL;
+    }
+    return node;
 }
 
-/* A copy that can be linked into another list; NULL without memory. */
-static struct node *copy_node(struct reduction *reduction, const struct node *node)
+static bool is_possible(const struct reduction *reduction, const struct node *term)
 {
-    struct node *copy = vamp_arena_alloc(&reduction->expression->arena, sizeof(*copy));
-    if (copy != NULL) {
-        *copy = *node;
-        copy->next = NULL;
-    }
-    return copy;
-}
-
-static struct node *make_constant(struct reduction *reduction, const struct node *node,
-                                  bool is_true)
-{
-    struct node *copy = copy_node(reduction, node);
-    if (copy != NULL) {
-        copy->kind = is_true ? NODE_TRUE : NODE_FALSE;
-        copy->children = NULL;
-    }
-    return copy;
+    return term->field >= 0
+               ? vamp_event_field_possible((enum event_field)term->field, reduction->kind)
+               : (VAMP_EVENT_KINDS_WITHOUT_CDO & VAMP_EVENT_BIT(reduction->kind)) == 0;
 }
 
 static struct node *reduce_term(struct reduction *reduction, const struct node *term)
 {
-    const bool has_cdo = (VAMP_EVENT_KINDS_WITHOUT_CDO & VAMP_EVENT_BIT(reduction->kind)) == 0;
+    const struct vamp_expression *expression = reduction->compiler->expression;
+    enum node_kind kind = term->kind;
     if (term->field == FIELD_KIND) {
         const char *name = vamp_event_kind_name(reduction->kind);
         const struct vamp_value value = {.type = VAMP_VALUE_TEXT,
                                          .text = {.bytes = name, .length = strlen(name)}};
-        return make_constant(reduction, term, vamp_term_match(reduction->expression, term, &value));
+        kind = vamp_term_match(expression, term, &value) ? NODE_TRUE : NODE_FALSE;
+    } else if (!is_possible(reduction, term) || is_below_zero(expression, term)) {
+        kind = NODE_FALSE;
     }
-    bool possible = term->field < 0
-                        ? has_cdo
-                        : vamp_event_field_possible((enum event_field)term->field, reduction->kind);
-    struct node *copy = possible ? copy_node(reduction, term) : NULL;
-    bool never = !possible || (copy != NULL && contradict(reduction->expression, copy));
-    return never ? make_constant(reduction, term, false) : copy;
+    return make_node(reduction, term, kind, NULL);
 }
 
-static struct node *reduce_node(struct reduction *reduction, const struct node *node);
-
-/* NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
-static struct node *reduce_not(struct reduction *reduction, const struct node *node)
+/* The node simplified for this kind of event, with new nodes only. The comments are about an AND;
+ * for an OR, true and false change places in them.
+ * NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
+static struct node *reduce_node(struct reduction *reduction, const struct node *node)
 {
-    struct node *child = reduce_node(reduction, node->children);
-    if (child == NULL) {
-        return NULL;
+    if (node->kind >= NODE_HAS) {
+        return reduce_term(reduction, node);
     }
-    if (child->kind == NODE_TRUE || child->kind == NODE_FALSE) {
-        return make_constant(reduction, node, child->kind == NODE_FALSE);
+    if (node->kind < NODE_AND) {
+        return make_node(reduction, node, node->kind, NULL);
     }
-    struct node *copy = copy_node(reduction, node);
-    if (copy != NULL) {
-        copy->children = child;
+    if (node->kind == NODE_NOT) {
+        struct node *child = reduce_node(reduction, node->children);
+        return child == NULL               ? NULL
+               : child->kind == NODE_TRUE  ? make_node(reduction, node, NODE_FALSE, NULL)
+               : child->kind == NODE_FALSE ? make_node(reduction, node, NODE_TRUE, NULL)
+                                           : make_node(reduction, node, NODE_NOT, child);
     }
-    return copy;
-}
-
-/* Reduces an AND. For an OR, true and false change places in what the comments say. */
-/* NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
-static struct node *reduce_group(struct reduction *reduction, const struct node *node)
-{
     const enum node_kind neutral = node->kind == NODE_AND ? NODE_TRUE : NODE_FALSE;
     const enum node_kind deciding = node->kind == NODE_AND ? NODE_FALSE : NODE_TRUE;
     struct node *children = NULL, **tail = &children;
@@ -195,42 +177,12 @@ static struct node *reduce_group(struct reduction *reduction, const struct node 
         }
     }
     if (children == NULL) {
-        return make_constant(reduction, node, neutral == NODE_TRUE);
+        return make_node(reduction, node, neutral, NULL);
     }
-    if (node->kind == NODE_AND && contradict(reduction->expression, children)) {
-        return make_constant(reduction, node, false);
+    if (node->kind == NODE_AND && contradict(reduction->compiler->expression, children)) {
+        return make_node(reduction, node, NODE_FALSE, NULL);
     }
-    if (children->next == NULL) {
-        return children;
-    }
-    struct node *copy = copy_node(reduction, node);
-    if (copy != NULL) {
-        copy->children = children;
-    }
-    return copy;
-}
-
-/* The node simplified for this kind of event, with new nodes only; NULL without memory.
- * NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
-static struct node *reduce_node(struct reduction *reduction, const struct node *node)
-{
-    switch (node->kind) {
-    case NODE_TRUE:
-    case NODE_FALSE:
-        return copy_node(reduction, node);
-    case NODE_AND:
-    case NODE_OR:
-        return reduce_group(reduction, node);
-    case NODE_NOT:
-        return reduce_not(reduction, node);
-    case NODE_HAS:
-    case NODE_COMPARE:
-    case NODE_IN:
-    case NODE_GLOB:
-    case NODE_REGEX:
-        return reduce_term(reduction, node);
-    }
-    return NULL;
+    return children->next == NULL ? children : make_node(reduction, node, node->kind, children);
 }
 
 /* ---- splitting */
@@ -238,7 +190,7 @@ static struct node *reduce_node(struct reduction *reduction, const struct node *
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
 static const struct node *first_term(const struct node *node, bool attribute)
 {
-    if (is_term(node)) {
+    if (node->kind >= NODE_HAS) {
         return (node->field < 0) == attribute ? node : NULL;
     }
     const struct node *found = NULL;
@@ -254,8 +206,7 @@ struct halves {
     struct node *theirs, *ours;
 };
 
-static int split_conjuncts(struct reduction *reduction, struct node *reduced, struct halves *ret,
-                           struct vamp_err *err)
+static bool split_conjuncts(struct reduction *reduction, struct node *reduced, struct halves *ret)
 {
     struct node *conjunct = reduced->kind == NODE_AND ? reduced->children : reduced;
     struct node **theirs = &ret->theirs, **ours = &ret->ours;
@@ -265,8 +216,8 @@ static int split_conjuncts(struct reduction *reduction, struct node *reduced, st
         const struct node *attribute = first_term(conjunct, true);
         const struct node *field = first_term(conjunct, false);
         if (attribute != NULL && field != NULL) {
-            return vamp_position_error(
-                &attribute->at, -EINVAL, err,
+            return vamp_compile_fail(
+                reduction->compiler, &attribute->at, -EINVAL,
                 "%s is known to the pool manager only and %s only here, so neither can decide "
                 "their combination for %s events; combine such terms only with the outermost 'and'",
                 attribute->name, field->name, vamp_event_kind_name(reduction->kind));
@@ -275,21 +226,38 @@ static int split_conjuncts(struct reduction *reduction, struct node *reduced, st
         **tail = conjunct;
         *tail = &conjunct->next;
     }
-    return 0;
+    return true;
 }
 
-/* The AND of the conjuncts; TRUE if there are none. NULL without memory. */
+/* The AND of the conjuncts; TRUE if there are none. */
 static struct node *join_conjuncts(struct reduction *reduction, struct node *conjuncts)
 {
-    if (conjuncts != NULL && conjuncts->next == NULL) {
-        return conjuncts;
+    static const struct node none = {.kind = NODE_TRUE};
+    return conjuncts != NULL && conjuncts->next == NULL
+               ? conjuncts
+               : make_node(reduction, &none, conjuncts == NULL ? NODE_TRUE : NODE_AND, conjuncts);
+}
+
+/* The selector text of a kind, "" for none, in the arena. */
+static const char *selector_text(struct reduction *reduction, struct node *theirs)
+{
+    struct node *joined = theirs != NULL ? join_conjuncts(reduction, theirs) : NULL;
+    if (joined == NULL) {
+        return theirs == NULL ? "" : NULL;
     }
-    struct node *node = vamp_arena_alloc(&reduction->expression->arena, sizeof(*node));
-    if (node != NULL) {
-        node->kind = conjuncts == NULL ? NODE_TRUE : NODE_AND;
-        node->children = conjuncts;
+    char *text = vamp_node_print(joined);
+    char *kept = NULL;
+    if (text == NULL) {
+        reduction->compiler->code =
+            vamp_err_set(reduction->compiler->err, -ENOMEM, "compile a filter: no memory");
+    } else {
+        kept = vamp_compile_alloc(reduction->compiler, strlen(text) + 1);
     }
-    return node;
+    if (kept != NULL) {
+        memcpy(kept, text, strlen(text));
+    }
+    free(text);
+    return kept;
 }
 
 static const char *or_nothing(const char *selector)
@@ -297,104 +265,57 @@ static const char *or_nothing(const char *selector)
     return selector[0] != '\0' ? selector : "nothing";
 }
 
-/* The selector text of a kind, "" for none, in the arena; NULL without memory. */
-static const char *selector_text(struct reduction *reduction, struct node *theirs)
+/* Returns what is to be evaluated here for an event of the kind. */
+static struct node *push_kind(struct reduction *reduction, struct vamp_event_filter *result,
+                              enum vamp_event_kind *asked_by)
 {
-    struct node *joined = theirs != NULL ? join_conjuncts(reduction, theirs) : NULL;
-    if (theirs == NULL) {
-        return "";
-    }
-    char *text = joined != NULL ? vamp_node_print(joined) : NULL;
-    const char *kept =
-        text != NULL ? vamp_arena_text(&reduction->expression->arena, text, strlen(text)) : NULL;
-    free(text);
-    return kept;
-}
-
-/* What is to be evaluated here for an event of the kind goes to `*ret_rest`. */
-static int push_kind(struct reduction *reduction, struct vamp_event_filter *result,
-                     struct node **ret_rest, enum vamp_event_kind *asked_by, struct vamp_err *err)
-{
-    struct node *reduced = reduce_node(reduction, reduction->expression->root);
-    if (reduced == NULL) {
-        return vamp_err_set(err, -ENOMEM, "compile a filter: no memory");
-    }
-    *ret_rest = reduced;
-    if (reduced->kind == NODE_FALSE) {
-        return 0;
+    struct node *reduced = reduce_node(reduction, reduction->compiler->expression->root);
+    if (reduced == NULL || reduced->kind == NODE_FALSE) {
+        return reduced;
     }
     result->kinds |= VAMP_EVENT_BIT(reduction->kind);
     if ((VAMP_EVENT_KINDS_WITHOUT_CDO & VAMP_EVENT_BIT(reduction->kind)) != 0) {
-        return 0;
+        return reduced;
     }
     struct halves halves = {NULL, NULL};
-    int rc = split_conjuncts(reduction, reduced, &halves, err);
-    if (rc != 0) {
-        return rc;
-    }
-    const char *selector = selector_text(reduction, halves.theirs);
-    *ret_rest = join_conjuncts(reduction, halves.ours);
-    if (selector == NULL || *ret_rest == NULL) {
-        return vamp_err_set(err, -ENOMEM, "compile a filter: no memory");
+    const char *selector = split_conjuncts(reduction, reduced, &halves)
+                               ? selector_text(reduction, halves.theirs)
+                               : NULL;
+    if (selector == NULL) {
+        return NULL;
     }
     if (*asked_by == VAMP_EVENT_NONE) {
         *asked_by = reduction->kind;
         result->selector = selector;
     } else if (strcmp(result->selector, selector) != 0) {
-        return vamp_err_set(
-            err, -EINVAL,
-            "the pool manager takes one selector on attributes for all events, but "
-            "this filter asks %.120s of %s and %.120s of %s; restrict .event.kind or "
-            "ask the same of all",
+        reduction->compiler->code = vamp_err_set(
+            reduction->compiler->err, -EINVAL,
+            "the pool manager takes one selector on attributes for all events, but this filter "
+            "asks %.120s of %s and %.120s of %s; restrict .event.kind or ask the same of all",
             or_nothing(result->selector), vamp_event_kind_name(*asked_by), or_nothing(selector),
             vamp_event_kind_name(reduction->kind));
+        return NULL;
     }
-    return 0;
+    return join_conjuncts(reduction, halves.ours);
 }
 
-/* Reduces and splits. 0, -EINVAL when it cannot be split, -ENOMEM. */
-static int push_down(struct vamp_event_filter *filter, struct vamp_err *err)
+/* Reduces and splits. */
+static void push_down(struct compiler *compiler, struct vamp_event_filter *filter)
 {
     static const struct node never = {.kind = NODE_FALSE};
-    struct arena *arena = &filter->expression->arena;
-    filter->steps[0] = vamp_steps_create(arena, &never);
     enum vamp_event_kind asked_by = VAMP_EVENT_NONE;
-    for (unsigned kind = 1; kind < VAMP_EVENT_KIND_COUNT; kind++) {
-        struct reduction reduction = {filter->expression, (enum vamp_event_kind)kind};
-        struct node *rest = NULL;
-        int rc = push_kind(&reduction, filter, &rest, &asked_by, err);
-        if (rc != 0) {
-            return rc;
-        }
-        filter->steps[kind] = vamp_steps_create(arena, rest);
-    }
-    for (unsigned kind = 0; kind < VAMP_EVENT_KIND_COUNT; kind++) {
-        if (filter->steps[kind] == NULL) {
-            return vamp_err_set(err, -ENOMEM, "compile a filter: no memory");
-        }
+    filter->steps[0] = vamp_steps_create(compiler, &never);
+    for (unsigned kind = 1; kind < VAMP_EVENT_KIND_COUNT && compiler->code == 0; kind++) {
+        struct reduction reduction = {compiler, (enum vamp_event_kind)kind};
+        const struct node *rest = push_kind(&reduction, filter, &asked_by);
+        filter->steps[kind] = rest != NULL ? vamp_steps_create(compiler, rest) : NULL;
     }
     if (filter->selector != NULL && filter->selector[0] == '\0') {
         filter->selector = NULL;
     }
-    return 0;
 }
 
 /* ---- the whole */
-
-/* Refuses attributes where they cannot be pushed down. */
-static int check_attributes(const struct vamp_expression *expression, enum vamp_filter_place place,
-                            struct vamp_err *err)
-{
-    const struct node *term = first_term(expression->root, true);
-    if (term != NULL && place == VAMP_FILTER_INSIDE) {
-        return vamp_position_error(
-            &term->at, -EINVAL, err,
-            "%s is known to the pool manager only, and this filter is evaluated in vampire; only "
-            "events.filter can use it, and only when vampire joins a workflow",
-            term->name);
-    }
-    return 0;
-}
 
 int vamp_event_filter_compile(const char *text, enum vamp_filter_place place,
                               struct vamp_named_filters *named,
@@ -405,16 +326,24 @@ int vamp_event_filter_compile(const char *text, enum vamp_filter_place place,
     if (filter == NULL) {
         return vamp_err_set(err, -ENOMEM, "compile a filter: no memory");
     }
-    int rc = vamp_expression_compile(text, &vocabulary, &filter->expression, err);
-    if (rc == 0) {
-        rc = check_attributes(filter->expression, place, err);
+    struct compiler compiler = {.err = err};
+    compiler.code = vamp_expression_compile(text, &vocabulary, &filter->expression, err);
+    compiler.expression = filter->expression;
+    const struct node *attribute =
+        compiler.code == 0 ? first_term(filter->expression->root, true) : NULL;
+    if (attribute != NULL && place == VAMP_FILTER_INSIDE) {
+        (void)vamp_compile_fail(&compiler, &attribute->at, -EINVAL,
+                                "%s is known to the pool manager only, and this filter is "
+                                "evaluated in vampire; only events.filter can use it, and only "
+                                "when vampire joins a workflow",
+                                attribute->name);
     }
-    if (rc == 0) {
-        rc = push_down(filter, err);
+    if (compiler.code == 0) {
+        push_down(&compiler, filter);
     }
-    if (rc != 0) {
+    if (compiler.code != 0) {
         vamp_event_filter_free(filter);
-        return rc;
+        return compiler.code;
     }
     *ret_filter = filter;
     return 0;

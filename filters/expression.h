@@ -68,6 +68,13 @@ struct vamp_value {
     };
 };
 
+static inline struct vamp_value vamp_value_natural(uint64_t natural)
+{
+    return natural > INT64_MAX
+               ? (struct vamp_value){.type = VAMP_VALUE_UINT, .natural = natural}
+               : (struct vamp_value){.type = VAMP_VALUE_INT, .integer = (int64_t)natural};
+}
+
 /* Looks one name up at evaluation. `field` is what `resolve` returned for the name, or -1 and the
  * full name for an attribute. Fills `*ret`, which is all zero (type ABSENT: there is none); a text
  * must stay valid until the next look-up. Must not block or allocate. */
@@ -83,8 +90,9 @@ enum vamp_notation {
     VAMP_NOTATION_ID,       /* text: 32 hexadecimal digits, dashes are ignored; only = != in */
 };
 
-/* Further rules of a well-known field. */
-struct vamp_field_rules {
+/* A well-known field. */
+struct vamp_field {
+    enum vamp_value_type type; /* ABSENT: any */
     enum vamp_notation notation;
     /* The only texts it can have, ended by NULL; other texts are errors, case is ignored and
      * corrected. NULL: any. */
@@ -98,14 +106,12 @@ struct vamp_field_rules {
 struct vamp_vocabulary {
     const char
         *prefix; /* put before names that do not begin with '.', NULL: such names are errors */
-    /* The number (>= 0) and type of a well-known name (".event.kind"), -1 for none; type ABSENT:
-     * any. NULL: only attributes exist. */
-    int (*resolve)(void *context, const char *name, enum vamp_value_type *ret_type);
-    /* Whether a name that resolve does not know is an attribute of unknown type (true) or an error.
-     * May set the type when it is known. NULL: every such name is an attribute. */
-    bool (*attribute)(void *context, const char *name, enum vamp_value_type *ret_type);
-    /* Rules of a field that resolve knows, NULL for none. */
-    const struct vamp_field_rules *(*rules)(void *context, int field);
+    /* The number (>= 0) of a well-known name (".event.kind") and what it is, -1 for none. NULL:
+     * only attributes exist. */
+    int (*resolve)(void *context, const char *name, struct vamp_field *ret_field);
+    /* A name that resolve does not know is an attribute of unknown type if it begins with this,
+     * else an error. NULL: every such name is an attribute. */
+    const char *attributes;
     /* The text of the filter `@name`, NULL when there is none. The text must live until
      * vamp_expression_compile returns. NULL: references are errors. */
     const char *(*named)(void *context, const char *name);

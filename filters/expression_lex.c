@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Text to tokens with positions, and the arena their texts live in. */
-#include "filters/expression_tree.h"
-
+/* Text to tokens with positions, the errors at them, and the arena their texts live in. */
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "filters/expression_tree.h"
 #include "vampire/core/utf8.h"
 
 /* ---- arena */
@@ -38,15 +38,6 @@ void *vamp_arena_alloc(struct arena *arena, size_t bytes)
     return piece;
 }
 
-char *vamp_arena_text(struct arena *arena, const char *bytes, size_t length)
-{
-    char *copy = vamp_arena_alloc(arena, length + 1);
-    if (copy != NULL) {
-        memcpy(copy, bytes, length);
-    }
-    return copy;
-}
-
 void vamp_arena_done(struct arena *arena)
 {
     while (arena->chunks != NULL) {
@@ -56,70 +47,64 @@ void vamp_arena_done(struct arena *arena)
     }
 }
 
-/* ---- positions */
+/* ---- errors */
 
-int vamp_position_error(const struct position *at, int code, struct vamp_err *err,
-                        const char *format, ...)
+bool vamp_compile_fail(struct compiler *compiler, const struct position *at, int code,
+                       const char *format, ...)
 {
     char text[VAMP_ERR_TEXT_BYTES];
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    if (at->filter != NULL) {
-        return vamp_err_set(err, code, "@%s, line %u, column %u: %s", at->filter, at->line,
-                            at->column, text);
+    const bool named = at->filter != NULL;
+    compiler->code =
+        vamp_err_set(compiler->err, code, "%s%s%sline %u, column %u: %s", named ? "@" : "",
+                     named ? at->filter : "", named ? ", " : "", at->line, at->column, text);
+    return false;
+}
+
+void *vamp_compile_alloc(struct compiler *compiler, size_t bytes)
+{
+    void *memory = vamp_arena_alloc(&compiler->expression->arena, bytes);
+    if (memory == NULL) {
+        compiler->code = vamp_err_set(compiler->err, -ENOMEM, "compile a filter: no memory");
     }
-    return vamp_err_set(err, code, "line %u, column %u: %s", at->line, at->column, text);
+    return memory;
 }
 
-int vamp_no_memory(const struct compiler *compiler)
-{
-    return vamp_err_set(compiler->err, -ENOMEM, "compile a filter: no memory");
-}
+/* ---- tokens */
 
-/* ---- lexer */
+const char *const vamp_node_words[NODE_KIND_COUNT] = {
+    [NODE_NONE] = "",     [NODE_TRUE] = "true",   [NODE_FALSE] = "false", [NODE_AND] = "and",
+    [NODE_OR] = "or",     [NODE_NOT] = "not",     [NODE_HAS] = "has",     [NODE_IN] = "in",
+    [NODE_GLOB] = "glob", [NODE_REGEX] = "match", [NODE_EQ] = "=",        [NODE_NE] = "!=",
+    [NODE_LT] = "<",      [NODE_LE] = "<=",       [NODE_GT] = ">",        [NODE_GE] = ">=",
+};
 
-void vamp_lexer_init(struct lexer *lexer, const char *text, const char *filter, struct arena *arena)
+/* Steps over bytes; the column counts characters. */
+static void step(struct compiler *compiler, size_t bytes)
 {
-    *lexer = (struct lexer){.cursor = text,
-                            .end = text + strlen(text),
-                            .at = {.line = 1, .column = 1, .filter = filter},
-                            .arena = arena};
-}
-
-/* The byte under the cursor, 0 at the end (texts hold no 0). */
-static unsigned char peek(const struct lexer *lexer)
-{
-    return lexer->cursor < lexer->end ? (unsigned char)*lexer->cursor : 0;
-}
-
-/* Steps over one byte; the column counts characters. */
-static void step(struct lexer *lexer)
-{
-    lexer->cursor++;
-    if (lexer->cursor[-1] == '\n') {
-        lexer->at.line++;
-        lexer->at.column = 1;
-    } else if (vamp_utf8_begins((char)peek(lexer))) {
-        lexer->at.column++;
-    }
-}
-
-static void skip_blanks_and_comments(struct lexer *lexer)
-{
-    for (;;) {
-        unsigned char byte = peek(lexer);
-        if (byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r') {
-            step(lexer);
-        } else if (byte == ';') {
-            while (lexer->cursor < lexer->end && peek(lexer) != '\n') {
-                step(lexer);
-            }
-        } else {
-            return;
+    while (bytes-- > 0) {
+        if (*compiler->cursor++ == '\n') {
+            compiler->at.line++;
+            compiler->at.column = 1;
+        } else if (vamp_utf8_begins(*compiler->cursor)) {
+            compiler->at.column++;
         }
     }
+}
+
+static void skip_blanks_and_comments(struct compiler *compiler)
+{
+    size_t blanks;
+    do {
+        blanks = strspn(compiler->cursor, " \t\n\r");
+        if (*compiler->cursor == ';') {
+            blanks = strcspn(compiler->cursor, "\n");
+        }
+        step(compiler, blanks);
+    } while (blanks > 0);
 }
 
 /* Bytes that end a word. A comma is one, so that `in (a, b)` is an error and not a text "a,". */
@@ -128,197 +113,163 @@ static bool ends_word(unsigned char byte)
     return byte <= ' ' || byte == 0x7F || strchr("()\"'`;=<>!~,", byte) != NULL;
 }
 
-static int read_word(struct lexer *lexer, struct token *token, struct vamp_err *err)
+static bool read_word(struct compiler *compiler)
 {
-    const char *start = lexer->cursor;
-    while (!ends_word(peek(lexer))) {
-        size_t length = vamp_utf8_read(lexer->cursor, (size_t)(lexer->end - lexer->cursor), NULL);
+    struct token *token = &compiler->token;
+    const char *start = compiler->cursor;
+    while (!ends_word((unsigned char)*compiler->cursor)) {
+        const size_t length = vamp_utf8_length(compiler->cursor);
         if (length == 0) {
-            return vamp_position_error(
-                &lexer->at, -EINVAL, err,
-                "this byte (0x%02x) is not UTF-8; in a text in double quotes "
-                "it can be written \\x%02x",
-                peek(lexer), peek(lexer));
+            return vamp_compile_fail(compiler, &compiler->at, -EINVAL,
+                                     "this byte (0x%02x) is not UTF-8; in a text in double quotes "
+                                     "it can be written \\x%02x",
+                                     (unsigned char)*compiler->cursor,
+                                     (unsigned char)*compiler->cursor);
         }
-        while (length-- > 0) {
-            step(lexer);
-        }
+        step(compiler, length);
     }
-    token->length = (size_t)(lexer->cursor - start);
-    token->text = vamp_arena_text(lexer->arena, start, token->length);
-    return token->text != NULL ? 0 : vamp_err_set(err, -ENOMEM, "compile a filter: no memory");
+    token->length = (size_t)(compiler->cursor - start);
+    char *text = vamp_compile_alloc(compiler, token->length + 1);
+    if (text == NULL) {
+        return false;
+    }
+    token->text = memcpy(text, start, token->length);
+    for (enum node_kind kind = NODE_TRUE; kind < NODE_EQ && token->kind == TOKEN_WORD; kind++) {
+        token->means = strcmp(text, vamp_node_words[kind]) == 0 ? kind : token->means;
+    }
+    return true;
 }
 
-static int hex_digit(unsigned char byte)
+/* The byte that an escape stands for; the cursor is at the backslash. */
+static bool read_escape(struct compiler *compiler, char *ret_byte)
 {
-    if (byte >= '0' && byte <= '9') {
-        return byte - '0';
-    }
-    unsigned lower = byte | 0x20U;
-    return lower >= 'a' && lower <= 'f' ? (int)(lower - 'a') + 10 : -1;
-}
-
-/* The byte that an escape stands for; the cursor is after the backslash. */
-static int read_escape(struct lexer *lexer, const struct position *at, char *ret_byte,
-                       struct vamp_err *err)
-{
-    unsigned char byte = peek(lexer);
     static const char from[] = "\\\"'nrt", to[] = "\\\"'\n\r\t";
-    const char *found = byte != 0 ? strchr(from, byte) : NULL;
+    const char *at = compiler->cursor + 1;
+    const char *found = *at != '\0' ? strchr(from, *at) : NULL;
     if (found != NULL) {
         *ret_byte = to[found - from];
-        step(lexer);
-        return 0;
+        step(compiler, 2);
+        return true;
     }
-    if (byte == 'x' && lexer->end - lexer->cursor >= 3) {
-        int high = hex_digit((unsigned char)lexer->cursor[1]);
-        int low = hex_digit((unsigned char)lexer->cursor[2]);
-        if (high >= 0 && low >= 0) {
-            *ret_byte = (char)(high * 16 + low);
-            step(lexer);
-            step(lexer);
-            step(lexer);
-            return 0;
-        }
+    if (*at == 'x' && isxdigit((unsigned char)at[1]) && isxdigit((unsigned char)at[2])) {
+        *ret_byte = (char)strtoul((const char[]){at[1], at[2], '\0'}, NULL, 16);
+        step(compiler, 4);
+        return true;
     }
-    return vamp_position_error(at, -EINVAL, err,
-                               "unknown escape; known are \\\\ \\\" \\' \\n \\r \\t and \\xHH. In "
-                               "single quotes a backslash is an ordinary character");
+    return vamp_compile_fail(compiler, &compiler->at, -EINVAL,
+                             "unknown escape; known are \\\\ \\\" \\' \\n \\r \\t and \\xHH. In "
+                             "single quotes a backslash is an ordinary character");
 }
 
 /* Upper bound of the bytes in the quoted text that begins at the cursor, after its quote. */
-static size_t quoted_bytes(const struct lexer *lexer, unsigned char quote)
+static size_t quoted_bytes(const char *text, char quote)
 {
-    const char *p = lexer->cursor;
-    while (p < lexer->end && *p != '\n' && (unsigned char)*p != quote) {
-        p += *p == '\\' && quote == '"' && lexer->end - p > 1 ? 2 : 1;
+    const char *p = text;
+    while (*p != '\0' && *p != '\n' && *p != quote) {
+        p += *p == '\\' && quote == '"' && p[1] != '\0' ? 2 : 1;
     }
-    return (size_t)(p - lexer->cursor);
+    return (size_t)(p - text);
 }
 
 /* A quoted text; the cursor is at the opening quote. Escapes count in double quotes only. */
-static int read_text(struct lexer *lexer, struct token *token, struct vamp_err *err)
+static bool read_text(struct compiler *compiler)
 {
-    unsigned char quote = peek(lexer);
-    step(lexer);
-    char *text = vamp_arena_alloc(lexer->arena, quoted_bytes(lexer, quote) + 1);
-    if (text == NULL) {
-        return vamp_err_set(err, -ENOMEM, "compile a filter: no memory");
-    }
-    size_t length = 0;
-    for (;;) {
-        struct position at = lexer->at;
-        unsigned char byte = peek(lexer);
-        if (lexer->cursor >= lexer->end || byte == '\n') {
-            return vamp_position_error(
-                &token->at, -EINVAL, err,
-                "the quoted text that begins here is not closed on its line");
+    struct token *token = &compiler->token;
+    const char quote = *compiler->cursor;
+    step(compiler, 1);
+    char *text = vamp_compile_alloc(compiler, quoted_bytes(compiler->cursor, quote) + 1);
+    token->text = text;
+    while (text != NULL && *compiler->cursor != quote) {
+        const unsigned char byte = (unsigned char)*compiler->cursor;
+        const size_t character = vamp_utf8_length(compiler->cursor);
+        if (byte == '\0' || byte == '\n') {
+            return vamp_compile_fail(compiler, &token->at, -EINVAL,
+                                     "the quoted text that begins here is not closed on its line");
         }
-        if (byte == quote) {
-            step(lexer);
-            break;
-        }
-        size_t character =
-            vamp_utf8_read(lexer->cursor, (size_t)(lexer->end - lexer->cursor), NULL);
         if (character == 0) {
-            return vamp_position_error(
-                &at, -EINVAL, err,
-                "this byte (0x%02x) is not UTF-8; in double quotes it can be "
-                "written \\x%02x",
-                byte, byte);
+            return vamp_compile_fail(compiler, &compiler->at, -EINVAL,
+                                     "this byte (0x%02x) is not UTF-8; in double quotes it can be "
+                                     "written \\x%02x",
+                                     byte, byte);
         }
         if (byte == '\\' && quote == '"') {
-            step(lexer);
-            int rc = read_escape(lexer, &at, &text[length], err);
-            if (rc != 0) {
-                return rc;
+            if (!read_escape(compiler, &text[token->length++])) {
+                return false;
             }
-            length++;
             continue;
         }
-        memcpy(text + length, lexer->cursor, character);
-        length += character;
-        while (character-- > 0) {
-            step(lexer);
-        }
+        memcpy(text + token->length, compiler->cursor, character);
+        token->length += character;
+        step(compiler, character);
     }
-    token->text = text;
-    token->length = length;
-    return 0;
+    step(compiler, text != NULL);
+    return text != NULL;
 }
 
-static int read_operator(struct lexer *lexer, struct token *token, struct vamp_err *err)
+static bool read_operator(struct compiler *compiler)
 {
     static const struct {
         const char *text;
-        enum comparison comparison;
-        bool is_match;
+        enum node_kind means;
     } operators[] = {
         /* Longer operators come first. */
-        {"==", COMPARE_EQ, false}, {"=~", COMPARE_EQ, true},  {"!=", COMPARE_NE, false},
-        {"<=", COMPARE_LE, false}, {">=", COMPARE_GE, false}, {"<>", COMPARE_NE, false},
-        {"=", COMPARE_EQ, false},  {"<", COMPARE_LT, false},  {">", COMPARE_GT, false},
-        {"~", COMPARE_EQ, true},
+        {"==", NODE_EQ}, {"=~", NODE_REGEX}, {"!=", NODE_NE}, {"<=", NODE_LE}, {">=", NODE_GE},
+        {"<>", NODE_NE}, {"=", NODE_EQ},     {"<", NODE_LT},  {">", NODE_GT},  {"~", NODE_REGEX},
     };
     for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
-        size_t length = strlen(operators[i].text);
-        if ((size_t)(lexer->end - lexer->cursor) >= length &&
-            memcmp(lexer->cursor, operators[i].text, length) == 0) {
-            token->comparison = operators[i].comparison;
-            token->is_match = operators[i].is_match;
-            while (length-- > 0) {
-                step(lexer);
-            }
-            return 0;
+        const size_t length = strlen(operators[i].text);
+        if (strncmp(compiler->cursor, operators[i].text, length) == 0) {
+            compiler->token.means = operators[i].means;
+            step(compiler, length);
+            return true;
         }
     }
-    return vamp_position_error(&token->at, -EINVAL, err,
-                               "'!' is no operator alone; write != or (not ...)");
+    return vamp_compile_fail(compiler, &compiler->at, -EINVAL,
+                             "'!' is no operator alone; write != or (not ...)");
 }
 
-static int read_reference(struct lexer *lexer, struct token *token, struct vamp_err *err)
+bool vamp_compile_next(struct compiler *compiler)
 {
-    step(lexer);
-    if (ends_word(peek(lexer))) {
-        return vamp_position_error(&token->at, -EINVAL, err,
-                                   "'@' needs the name of a filter right after it");
-    }
-    return read_word(lexer, token, err);
-}
-
-int vamp_lexer_next(struct lexer *lexer, struct token *ret_token, struct vamp_err *err)
-{
-    skip_blanks_and_comments(lexer);
-    struct token token = {.at = lexer->at, .text = ""};
-    unsigned char byte = peek(lexer);
-    int rc = 0;
-    if (byte == 0) {
-        token.kind = TOKEN_END;
-    } else if (byte == '(' || byte == ')') {
-        token.kind = byte == '(' ? TOKEN_OPEN : TOKEN_CLOSE;
-        step(lexer);
-    } else if (byte == '"' || byte == '\'') {
-        token.kind = TOKEN_TEXT;
-        rc = read_text(lexer, &token, err);
-    } else if (byte == '@') {
-        token.kind = TOKEN_REFERENCE;
-        rc = read_reference(lexer, &token, err);
-    } else if (strchr("=<>!~", byte) != NULL) {
-        token.kind = TOKEN_OPERATOR;
-        rc = read_operator(lexer, &token, err);
-    } else if (byte == ',') {
-        rc = vamp_position_error(&token.at, -EINVAL, err,
+    skip_blanks_and_comments(compiler);
+    struct token *token = &compiler->token;
+    const unsigned char byte = (unsigned char)*compiler->cursor;
+    *token = (struct token){.kind = TOKEN_WORD, .at = compiler->at, .text = ""};
+    switch (byte) {
+    case '\0':
+        token->kind = TOKEN_END;
+        return true;
+    case '(':
+    case ')':
+        token->kind = byte == '(' ? TOKEN_OPEN : TOKEN_CLOSE;
+        step(compiler, 1);
+        return true;
+    case '"':
+    case '\'':
+        token->kind = TOKEN_TEXT;
+        return read_text(compiler);
+    case '@':
+        token->kind = TOKEN_REFERENCE;
+        step(compiler, 1);
+        return ends_word((unsigned char)*compiler->cursor)
+                   ? vamp_compile_fail(compiler, &token->at, -EINVAL,
+                                       "'@' needs the name of a filter right after it")
+                   : read_word(compiler);
+    case '=':
+    case '<':
+    case '>':
+    case '!':
+    case '~':
+        token->kind = TOKEN_OPERATOR;
+        return read_operator(compiler);
+    case ',':
+        return vamp_compile_fail(compiler, &token->at, -EINVAL,
                                  "a comma separates nothing here: list members are separated by "
                                  "blanks, and a text with a comma must be quoted");
-    } else if (ends_word(byte)) {
-        rc = vamp_position_error(&token.at, -EINVAL, err,
-                                 "this character (0x%02x) is allowed only in a quoted text", byte);
-    } else {
-        token.kind = TOKEN_WORD;
-        rc = read_word(lexer, &token, err);
+    default:
+        return ends_word(byte) ? vamp_compile_fail(compiler, &token->at, -EINVAL,
+                                                   "this character (0x%02x) is allowed only in a "
+                                                   "quoted text",
+                                                   byte)
+                               : read_word(compiler);
     }
-    if (rc == 0) {
-        *ret_token = token;
-    }
-    return rc;
 }

@@ -4,10 +4,11 @@
  * list of its terms, each with the next one to look at when it holds and when it does not: no
  * recursion and no node of AND, OR or NOT is left for each event.
  */
-#include "filters/expression_tree.h"
-
+#include <float.h>
 #include <math.h>
 #include <string.h>
+
+#include "filters/expression_tree.h"
 
 /* The order of two values. NONE: they are of different sorts, which do not compare. */
 enum order {
@@ -23,70 +24,20 @@ static enum order order_of(bool less, bool greater)
     return less ? ORDER_LESS : greater ? ORDER_GREATER : ORDER_EQUAL;
 }
 
-static enum order reverse(enum order order)
-{
-    return order == ORDER_LESS ? ORDER_GREATER : order == ORDER_GREATER ? ORDER_LESS : order;
-}
+/* Whole numbers of 64 bits and doubles are all exact in it. */
+_Static_assert(LDBL_MANT_DIG >= 64, "a long double holds every number exactly");
 
-/* An INT against a UINT. */
-static enum order compare_mixed(int64_t integer, uint64_t natural)
+/* Of a value that is a number. */
+static long double exact(const struct vamp_value *value)
 {
-    if (integer < 0) {
-        return ORDER_LESS;
-    }
-    return order_of((uint64_t)integer<natural, (uint64_t)integer> natural);
-}
-
-static enum order compare_whole(const struct vamp_value *a, const struct vamp_value *b)
-{
-    if (a->type == VAMP_VALUE_INT) {
-        return b->type == VAMP_VALUE_INT ? order_of(a->integer<b->integer, a->integer> b->integer)
-                                         : compare_mixed(a->integer, b->natural);
-    }
-    return b->type == VAMP_VALUE_INT ? reverse(compare_mixed(b->integer, a->natural))
-                                     : order_of(a->natural<b->natural, a->natural> b->natural);
-}
-
-/* Exact: a double is never rounded to compare it with a whole number, nor the other way round. */
-static enum order compare_double_whole(double real, const struct vamp_value *whole)
-{
-    if (isnan(real)) {
-        return ORDER_DIFFERENT;
-    }
-    if (real < -0x1p63) {
-        return ORDER_LESS;
-    }
-    if (real >= 0x1p64) {
-        return ORDER_GREATER;
-    }
-    double down = floor(real);
-    struct vamp_value floored = {.type = VAMP_VALUE_INT};
-    if (down >= 0x1p63) {
-        floored = (struct vamp_value){.type = VAMP_VALUE_UINT, .natural = (uint64_t)down};
-    } else {
-        floored.integer = (int64_t)down;
-    }
-    enum order order = compare_whole(&floored, whole);
-    return order == ORDER_EQUAL && real > down ? ORDER_GREATER : order;
+    return value->type == VAMP_VALUE_INT    ? (long double)value->integer
+           : value->type == VAMP_VALUE_UINT ? (long double)value->natural
+                                            : (long double)value->real;
 }
 
 static bool is_number(const struct vamp_value *value)
 {
-    return value->type == VAMP_VALUE_INT || value->type == VAMP_VALUE_UINT ||
-           value->type == VAMP_VALUE_DOUBLE;
-}
-
-static enum order compare_numbers(const struct vamp_value *a, const struct vamp_value *b)
-{
-    if (a->type != VAMP_VALUE_DOUBLE) {
-        return b->type != VAMP_VALUE_DOUBLE ? compare_whole(a, b)
-                                            : reverse(compare_double_whole(b->real, a));
-    }
-    if (b->type != VAMP_VALUE_DOUBLE) {
-        return compare_double_whole(a->real, b);
-    }
-    return isnan(a->real) || isnan(b->real) ? ORDER_DIFFERENT
-                                            : order_of(a->real<b->real, a->real> b->real);
+    return value->type >= VAMP_VALUE_INT && value->type <= VAMP_VALUE_DOUBLE;
 }
 
 static enum order compare_texts(const struct vamp_value *a, const struct vamp_value *b)
@@ -104,7 +55,8 @@ static __attribute__((noinline)) enum order compare_any(const struct vamp_value 
                                                         const struct vamp_value *b)
 {
     if (is_number(a) && is_number(b)) {
-        return compare_numbers(a, b);
+        const long double left = exact(a), right = exact(b);
+        return isunordered(left, right) ? ORDER_DIFFERENT : order_of(left<right, left> right);
     }
     if (a->type != b->type || a->type == VAMP_VALUE_ABSENT) {
         return ORDER_NONE;
@@ -121,24 +73,16 @@ static inline enum order compare(const struct vamp_value *a, const struct vamp_v
                : compare_any(a, b);
 }
 
-static bool holds(enum comparison comparison, enum order order)
-{
-    switch (comparison) {
-    case COMPARE_EQ:
-        return order == ORDER_EQUAL;
-    case COMPARE_NE:
-        return order != ORDER_EQUAL && order != ORDER_NONE;
-    case COMPARE_LT:
-        return order == ORDER_LESS;
-    case COMPARE_LE:
-        return order == ORDER_LESS || order == ORDER_EQUAL;
-    case COMPARE_GT:
-        return order == ORDER_GREATER;
-    case COMPARE_GE:
-        return order == ORDER_GREATER || order == ORDER_EQUAL;
-    }
-    return false;
-}
+/* The orders of a field's value and the literal with which each comparison holds. */
+#define ORDER_BIT(order) (1U << (order))
+static const unsigned char orders[] = {
+    [NODE_EQ] = ORDER_BIT(ORDER_EQUAL),
+    [NODE_NE] = ORDER_BIT(ORDER_LESS) | ORDER_BIT(ORDER_GREATER) | ORDER_BIT(ORDER_DIFFERENT),
+    [NODE_LT] = ORDER_BIT(ORDER_LESS),
+    [NODE_LE] = ORDER_BIT(ORDER_LESS) | ORDER_BIT(ORDER_EQUAL),
+    [NODE_GT] = ORDER_BIT(ORDER_GREATER),
+    [NODE_GE] = ORDER_BIT(ORDER_GREATER) | ORDER_BIT(ORDER_EQUAL),
+};
 
 static bool is_in(const struct vamp_value *value, const struct literal *list)
 {
@@ -212,24 +156,12 @@ bool vamp_term_match(const struct vamp_expression *expression, const struct node
     if (value->type == VAMP_VALUE_ABSENT) {
         return false;
     }
-    switch (term->kind) {
-    case NODE_HAS:
-        return true;
-    case NODE_COMPARE:
-        return holds(term->comparison, compare(value, &term->literals->value));
-    case NODE_IN:
-        return is_in(value, term->literals);
-    case NODE_GLOB:
-    case NODE_REGEX:
-        return matches_pattern(expression, term, value);
-    case NODE_TRUE:
-    case NODE_FALSE:
-    case NODE_AND:
-    case NODE_OR:
-    case NODE_NOT:
-        break;
+    if (term->kind >= NODE_EQ) {
+        return (orders[term->kind] >> compare(value, &term->literals->value) & 1U) != 0;
     }
-    return false;
+    return term->kind == NODE_HAS  ? true
+           : term->kind == NODE_IN ? is_in(value, term->literals)
+                                   : matches_pattern(expression, term, value);
 }
 
 /* ---- the whole */
@@ -243,17 +175,11 @@ struct step {
     uint32_t yes, no;        /* the step that follows, or the answer */
 };
 
-static bool has_children(const struct node *node)
-{
-    return (node->kind == NODE_AND || node->kind == NODE_OR || node->kind == NODE_NOT) &&
-           node->children != NULL;
-}
-
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
 static uint32_t count_steps(const struct node *node)
 {
     uint32_t count = 0;
-    if (!has_children(node)) {
+    if (node->children == NULL) {
         return 1;
     }
     for (const struct node *child = node->children; child != NULL; child = child->next) {
@@ -267,7 +193,7 @@ static uint32_t count_steps(const struct node *node)
 static void write_steps(struct step *steps, uint32_t at, const struct node *node, uint32_t yes,
                         uint32_t no)
 {
-    if (!has_children(node)) {
+    if (node->children == NULL) {
         steps[at] = (struct step){node, yes, no};
         return;
     }
@@ -284,9 +210,9 @@ static void write_steps(struct step *steps, uint32_t at, const struct node *node
     }
 }
 
-const struct step *vamp_steps_create(struct arena *arena, const struct node *node)
+const struct step *vamp_steps_create(struct compiler *compiler, const struct node *node)
 {
-    struct step *steps = vamp_arena_alloc(arena, count_steps(node) * sizeof *steps);
+    struct step *steps = vamp_compile_alloc(compiler, count_steps(node) * sizeof *steps);
     if (steps != NULL) {
         write_steps(steps, 0, node, HOLDS, FAILS);
     }

@@ -1,457 +1,735 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tokens to a tree, by recursive descent. The comment of each function is its rule of the grammar;
- * the recursion is bounded by VAMP_EXPRESSION_DEPTH_MAX.
+ * Tokens to a tree, by recursive descent; names, operators, values and references are checked
+ * against the vocabulary on the way. The comment of each parsing function is its rule of the
+ * grammar; the recursion is bounded by VAMP_EXPRESSION_DEPTH_MAX.
+ *
+ * A function that returns false or NULL has set the error; what it works on is the current token.
  */
-#include "filters/expression_tree.h"
-
 #include <assert.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "filters/expression_tree.h"
 #include "vampire/core/options/options.h"
 
-static int advance(struct compiler *compiler)
+/* A named filter being expanded; on the stack of the function that expands it. */
+struct reference {
+    const char *name;
+    struct reference *outer;
+};
+
+/* An error at the current token. */
+#define REFUSE(compiler, ...)                                                                      \
+    vamp_compile_fail(compiler, &(compiler)->token.at, -EINVAL, __VA_ARGS__)
+
+#define SUGGESTION_BYTES 300
+/* "; did you mean 'word'?", or "" when no choice is near. `choices` may be NULL. */
+static const char *suggest(const char *const *choices, const char *word,
+                           char text[static SUGGESTION_BYTES])
 {
-    return vamp_lexer_next(&compiler->lexer, &compiler->token, compiler->err);
+    const char *near = choices != NULL ? vamp_opt_near_choice(choices, word) : NULL;
+    (void)snprintf(text, SUGGESTION_BYTES, near != NULL ? "; did you mean '%s'?" : "%s",
+                   near != NULL ? near : "");
+    return text;
 }
 
-/* The token as an error names it. */
-static const char *token_text(const struct token *token)
+#define LIST_BYTES 400
+/* The words with commas between them; what does not fit is cut. */
+static const char *list_words(const char *const *words, char text[static LIST_BYTES])
 {
-    switch (token->kind) {
-    case TOKEN_END:
-        return "the end of the text";
-    case TOKEN_OPEN:
-        return "'('";
-    case TOKEN_CLOSE:
-        return "')'";
-    case TOKEN_OPERATOR:
-        return "an operator";
-    case TOKEN_TEXT:
-        return "a quoted text";
-    case TOKEN_REFERENCE:
-        return "a reference to a filter";
-    case TOKEN_WORD:
-        return token->text;
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; words[i] != NULL && used < LIST_BYTES; i++) {
+        used +=
+            (size_t)snprintf(text + used, LIST_BYTES - used, "%s%s", i == 0 ? "" : ", ", words[i]);
     }
-    return "";
+    return text;
 }
 
-static bool is_word(const struct token *token, const char *word)
+/* The current token as an error names it. */
+static const char *token_text(const struct compiler *compiler)
 {
-    return token->kind == TOKEN_WORD && strcmp(token->text, word) == 0;
+    static const char *const texts[] = {
+        [TOKEN_END] = "the end of the text",
+        [TOKEN_OPEN] = "'('",
+        [TOKEN_CLOSE] = "')'",
+        [TOKEN_OPERATOR] = "an operator",
+        [TOKEN_TEXT] = "a quoted text",
+        [TOKEN_REFERENCE] = "a reference to a filter",
+    };
+    const struct token *token = &compiler->token;
+    return token->kind == TOKEN_WORD ? token->text : texts[token->kind];
 }
 
 /* Counts one of the terms an expression may have. */
-static int count_term(struct compiler *compiler, const struct position *at)
+static bool count_term(struct compiler *compiler)
 {
-    if (++compiler->terms > VAMP_EXPRESSION_TERMS_MAX) {
-        return vamp_position_error(at, -E2BIG, compiler->err,
-                                   "more than %d terms and list members (named filters count where "
-                                   "they are used)",
-                                   VAMP_EXPRESSION_TERMS_MAX);
-    }
-    return 0;
+    return ++compiler->terms <= VAMP_EXPRESSION_TERMS_MAX ||
+           vamp_compile_fail(compiler, &compiler->token.at, -E2BIG,
+                             "more than %d terms and list members (named filters count where they "
+                             "are used)",
+                             VAMP_EXPRESSION_TERMS_MAX);
 }
 
-/* A new node, or NULL with `*ret_rc` set. */
-static struct node *new_node(struct compiler *compiler, enum node_kind kind,
-                             const struct position *at, int *ret_rc)
+static struct node *new_node(struct compiler *compiler, enum node_kind kind)
 {
-    *ret_rc = count_term(compiler, at);
-    if (*ret_rc != 0) {
-        return NULL;
+    struct node *node = count_term(compiler) ? vamp_compile_alloc(compiler, sizeof(*node)) : NULL;
+    if (node != NULL) {
+        node->kind = kind;
+        node->at = compiler->token.at;
+        node->field = -1;
     }
-    struct node *node = vamp_arena_alloc(&compiler->expression->arena, sizeof(*node));
-    if (node == NULL) {
-        *ret_rc = vamp_no_memory(compiler);
-        return NULL;
-    }
-    node->kind = kind;
-    node->at = *at;
-    node->field = -1;
     return node;
 }
 
-/* One expression from the current token on; the token after it becomes current. */
-static int parse_expression(struct compiler *compiler, struct node **ret_node);
+/* ---- names */
 
-static int enter(struct compiler *compiler, const struct position *at)
+/* The name with the vocabulary's prefix. */
+static const char *full_name(struct compiler *compiler)
 {
-    if (++compiler->depth > VAMP_EXPRESSION_DEPTH_MAX) {
-        return vamp_position_error(at, -E2BIG, compiler->err, "nested more than %d deep",
-                                   VAMP_EXPRESSION_DEPTH_MAX);
+    const char *prefix = compiler->vocabulary->prefix, *name = compiler->token.text;
+    if (name[0] == '.') {
+        return name;
     }
-    return 0;
+    const size_t length = strlen(prefix), bytes = length + compiler->token.length + 2;
+    const bool dot = length == 0 || prefix[length - 1] != '.';
+    char *full = vamp_compile_alloc(compiler, bytes);
+    if (full != NULL) {
+        (void)snprintf(full, bytes, "%s%s%s", prefix, dot ? "." : "", name);
+    }
+    return full;
 }
+
+/* Letters, digits, '_', '-' and beyond ASCII, in parts joined by single dots. */
+static bool name_is_valid(const char *name)
+{
+    char before = '.';
+    for (const char *p = name + (name[0] == '.'); *p != '\0'; before = *p++) {
+        bool letter = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+                      (*p >= '0' && *p <= '9') || *p == '_' || *p == '-' || (*p & 0x80) != 0;
+        if (!letter && (*p != '.' || before == '.')) {
+            return false;
+        }
+    }
+    return before != '.';
+}
+
+static bool unknown_name(struct compiler *compiler, const char *name)
+{
+    const char *const *names = compiler->vocabulary->field_names;
+    char text[LIST_BYTES];
+    if (suggest(names, name, text)[0] != '\0') {
+        return REFUSE(compiler, "unknown name '%s'%s", name, text);
+    }
+    return REFUSE(compiler, "unknown name '%.200s'%s%s", name, names != NULL ? "; known are " : "",
+                  names != NULL ? list_words(names, text) : "");
+}
+
+/* Sets field and name of a term, and what the field is. */
+static bool check_name(struct compiler *compiler, struct node *term, struct vamp_field *ret_field)
+{
+    const struct vamp_vocabulary *vocabulary = compiler->vocabulary;
+    const char *text = compiler->token.text;
+    *ret_field = (struct vamp_field){.type = VAMP_VALUE_ABSENT};
+    if (!name_is_valid(text)) {
+        return REFUSE(compiler,
+                      "'%.200s' is no name: a name is letters, digits, '_' and '-' in parts joined "
+                      "by dots",
+                      text);
+    }
+    for (enum node_kind kind = NODE_AND; kind <= NODE_HAS && vocabulary->prefix == NULL; kind++) {
+        if (strcasecmp(text, vamp_node_words[kind]) == 0) {
+            return REFUSE(compiler, "'%s' is written in small letters: '%s'", text,
+                          vamp_node_words[kind]);
+        }
+    }
+    if (text[0] != '.' && vocabulary->prefix == NULL) {
+        return REFUSE(compiler, "a name begins with a dot: did you mean '.%.200s'?", text);
+    }
+    const char *name = full_name(compiler), *attributes = vocabulary->attributes;
+    if (name == NULL) {
+        return false;
+    }
+    term->name = name;
+    term->field = vocabulary->resolve != NULL
+                      ? vocabulary->resolve(vocabulary->context, name, ret_field)
+                      : -1;
+    return term->field >= 0 || attributes == NULL ||
+           strncmp(name, attributes, strlen(attributes)) == 0 || unknown_name(compiler, name);
+}
+
+/* ---- values */
+
+/* How an error names a value of each notation, and an example of one. */
+static const struct {
+    const char *name, *example;
+} sorts[] = {
+    [VAMP_NOTATION_PLAIN] = {"a number", "42 or 0.5"},
+    [VAMP_NOTATION_SIZE] = {"a size", "4096 or 1MiB"},
+    [VAMP_NOTATION_DURATION] = {"a duration", "5ms"},
+    [VAMP_NOTATION_TIME] = {"a time", "2026-11-21T03:44:00Z"},
+    [VAMP_NOTATION_ID] = {"an identifier", "0123456789abcdef0123456789abcdef"},
+};
+
+static bool value_error(struct compiler *compiler, const struct node *term,
+                        enum vamp_notation notation)
+{
+    const struct token *token = &compiler->token;
+    return REFUSE(compiler, "%s is %s, such as %s, not %s'%.100s'", term->name,
+                  sorts[notation].name, sorts[notation].example,
+                  token->kind == TOKEN_TEXT ? "the text " : "", token->text);
+}
+
+static bool check_choice(struct compiler *compiler, const struct node *term,
+                         const char *const *choices, struct literal *literal)
+{
+    const struct token *token = &compiler->token;
+    for (size_t i = 0; choices[i] != NULL; i++) {
+        if (strlen(choices[i]) == token->length && strcasecmp(choices[i], token->text) == 0) {
+            literal->value.text.bytes = choices[i];
+            return true;
+        }
+    }
+    char near[SUGGESTION_BYTES], allowed[LIST_BYTES];
+    return REFUSE(compiler, "%s has no value '%.60s'%s; it is one of %s", term->name, token->text,
+                  suggest(choices, token->text, near), list_words(choices, allowed));
+}
+
+#define ID_DIGITS 32
+
+/* An identifier in its normal form: 32 lower-case hexadecimal digits. */
+static bool check_id(struct compiler *compiler, const struct node *term, struct literal *literal)
+{
+    const struct token *token = &compiler->token;
+    char *digits = vamp_compile_alloc(compiler, ID_DIGITS + 1);
+    size_t count = 0;
+    for (size_t i = 0; i < token->length && digits != NULL; i++) {
+        const unsigned char byte = (unsigned char)token->text[i];
+        if (byte == '-') {
+            continue;
+        }
+        if (!isxdigit(byte) || count == ID_DIGITS) {
+            return value_error(compiler, term, VAMP_NOTATION_ID);
+        }
+        digits[count++] = (char)tolower(byte);
+    }
+    literal->value.text.bytes = digits;
+    literal->value.text.length = ID_DIGITS;
+    return digits != NULL && (count == ID_DIGITS || value_error(compiler, term, VAMP_NOTATION_ID));
+}
+
+static void set_text(struct literal *literal, const struct token *token)
+{
+    literal->value = (struct vamp_value){.type = VAMP_VALUE_TEXT,
+                                         .text = {.bytes = token->text, .length = token->length}};
+}
+
+static bool check_text(struct compiler *compiler, const struct node *term,
+                       const struct vamp_field *field, struct literal *literal)
+{
+    const struct token *token = &compiler->token;
+    set_text(literal, token);
+    if (field->choices != NULL) {
+        return check_choice(compiler, term, field->choices, literal);
+    }
+    if (field->notation == VAMP_NOTATION_ID) {
+        return check_id(compiler, term, literal);
+    }
+    /* A bare word that the user may have meant as something else. */
+    if (token->kind == TOKEN_WORD && token->text[0] == '.') {
+        return REFUSE(compiler,
+                      "'%.200s' looks like a name, and two fields cannot be compared; a text that "
+                      "begins with a dot must be quoted",
+                      token->text);
+    }
+    return token->kind == TOKEN_TEXT || strpbrk(token->text, "*?[") == NULL ||
+           REFUSE(compiler,
+                  "use 'glob' for a pattern such as '%.200s'; to compare with the text itself, "
+                  "quote it",
+                  token->text);
+}
+
+/* Reads a word that should be a number. `*ret_is_number` is false if it does not begin like one. */
+static bool read_number(struct compiler *compiler, struct literal *literal, bool *ret_is_number)
+{
+    const char *text = compiler->token.text;
+    const enum word_kind kind = compiler->token.kind == TOKEN_WORD
+                                    ? vamp_word_read(text, &literal->value, &literal->notation)
+                                    : WORD_OTHER;
+    *ret_is_number = kind == WORD_NUMBER;
+    if (kind == WORD_RANGE) {
+        return REFUSE(compiler, "%.100s is out of range", text);
+    }
+    return kind != WORD_BROKEN ||
+           REFUSE(compiler,
+                  literal->notation == VAMP_NOTATION_TIME
+                      ? "'%.100s' is no time in RFC 3339 such as 2026-11-21T03:44:00Z; "
+                        "quote it if it is a text"
+                      : "'%.100s' begins like a number but is none (sizes B KiB MiB GiB "
+                        "TiB kB MB GB TB, durations ns us ms s min h d); quote it if it "
+                        "is a text",
+                  text);
+}
+
+static bool check_number(struct compiler *compiler, const struct node *term,
+                         enum vamp_notation notation, struct literal *literal)
+{
+    bool is_number;
+    if (!read_number(compiler, literal, &is_number)) {
+        return false;
+    }
+    /* A plain number is a number of bytes; zero needs no unit. */
+    const bool plain = literal->notation == VAMP_NOTATION_PLAIN;
+    const bool zero = literal->value.type == VAMP_VALUE_INT && literal->value.integer == 0;
+    const bool fits = literal->notation == notation || (plain && notation == VAMP_NOTATION_SIZE) ||
+                      (plain && zero && notation == VAMP_NOTATION_DURATION);
+    if (!is_number || !fits) {
+        return value_error(compiler, term, notation);
+    }
+    if (literal->value.type != VAMP_VALUE_DOUBLE) {
+        literal->notation = notation;
+    }
+    return true;
+}
+
+static bool read_bool(const struct token *token, struct literal *literal)
+{
+    literal->value =
+        (struct vamp_value){.type = VAMP_VALUE_BOOL, .boolean = token->means == NODE_TRUE};
+    return token->means == NODE_TRUE || token->means == NODE_FALSE;
+}
+
+/* A value for a field of unknown type: its notation decides the type. */
+static bool check_any(struct compiler *compiler, const struct node *term,
+                      const struct vamp_field *field, struct literal *literal)
+{
+    bool is_number;
+    if (read_bool(&compiler->token, literal)) {
+        return term->kind < NODE_LT ||
+               REFUSE(compiler, "true and false have no order; use = or !=");
+    }
+    return read_number(compiler, literal, &is_number) &&
+           (is_number || check_text(compiler, term, field, literal));
+}
+
+/* The literal that the current token means for the field. */
+static bool check_literal(struct compiler *compiler, const struct node *term,
+                          const struct vamp_field *field, struct literal *literal)
+{
+    switch (field->type) {
+    case VAMP_VALUE_ABSENT:
+        return check_any(compiler, term, field, literal);
+    case VAMP_VALUE_BOOL:
+        return read_bool(&compiler->token, literal) ||
+               REFUSE(compiler, "%s is true or false, not '%.100s'", term->name,
+                      compiler->token.text);
+    case VAMP_VALUE_INT:
+    case VAMP_VALUE_UINT:
+    case VAMP_VALUE_DOUBLE:
+        return check_number(compiler, term, field->notation, literal);
+    case VAMP_VALUE_TEXT:
+        return check_text(compiler, term, field, literal);
+    }
+    return false;
+}
+
+static bool is_value(const struct compiler *compiler)
+{
+    return compiler->token.kind == TOKEN_WORD || compiler->token.kind == TOKEN_TEXT;
+}
+
+/* Reads one value into *ret_literal. */
+static bool parse_value(struct compiler *compiler, const struct node *term,
+                        const struct vamp_field *field, struct literal **ret_literal)
+{
+    if (!is_value(compiler)) {
+        return REFUSE(compiler, "expected a value for %s, found %s", term->name,
+                      token_text(compiler));
+    }
+    *ret_literal = vamp_compile_alloc(compiler, sizeof(**ret_literal));
+    return *ret_literal != NULL && check_literal(compiler, term, field, *ret_literal) &&
+           vamp_compile_next(compiler);
+}
+
+/* ---- terms */
+
+/* ")" */
+static bool close_term(struct compiler *compiler, const char *after)
+{
+    return compiler->token.kind == TOKEN_CLOSE
+               ? vamp_compile_next(compiler)
+               : REFUSE(compiler, "expected ')' %s, found %s", after, token_text(compiler));
+}
+
+/* has = "(" "has" name ")" */
+static struct node *parse_has(struct compiler *compiler)
+{
+    struct vamp_field field;
+    struct node *node = new_node(compiler, NODE_HAS);
+    if (node == NULL || !vamp_compile_next(compiler)) {
+        return NULL;
+    }
+    if (compiler->token.kind != TOKEN_WORD) {
+        (void)REFUSE(compiler, "'has' takes a name such as .cdo.size, found %s",
+                     token_text(compiler));
+        return NULL;
+    }
+    return check_name(compiler, node, &field) && vamp_compile_next(compiler) &&
+                   close_term(compiler, "since 'has' takes one name")
+               ? node
+               : NULL;
+}
+
+/* list = "in" "(" value { value } ")" */
+static bool parse_list(struct compiler *compiler, struct node *term, const struct vamp_field *field)
+{
+    if (!vamp_compile_next(compiler)) {
+        return false;
+    }
+    if (compiler->token.kind != TOKEN_OPEN) {
+        return REFUSE(compiler, "'in' takes a list in parentheses, such as in (1 2 3), found %s",
+                      token_text(compiler));
+    }
+    bool fine = vamp_compile_next(compiler);
+    for (struct literal **tail = &term->literals; fine && is_value(compiler);
+         tail = &(*tail)->next) {
+        fine = count_term(compiler) && parse_value(compiler, term, field, tail);
+        if (!fine) {
+            return false;
+        }
+    }
+    return fine &&
+           (term->literals != NULL ? close_term(compiler, "or another value in the list of 'in'")
+                                   : REFUSE(compiler, "the list of 'in' is empty"));
+}
+
+/* The pattern of a GLOB or REGEX, compiled. */
+static bool check_pattern(struct compiler *compiler, struct node *term,
+                          const struct vamp_field *field)
+{
+    const struct token *token = &compiler->token;
+    const bool text = field->type == VAMP_VALUE_TEXT || field->type == VAMP_VALUE_ABSENT;
+    if (!text || field->notation == VAMP_NOTATION_ID) {
+        return vamp_compile_fail(compiler, &term->at, -EINVAL, "'%s' needs a text, but %s is %s",
+                                 vamp_node_words[term->kind], term->name,
+                                 field->type == VAMP_VALUE_BOOL ? "true or false"
+                                                                : sorts[field->notation].name);
+    }
+    if (token->length > VAMP_EXPRESSION_PATTERN_BYTES_MAX) {
+        return vamp_compile_fail(compiler, &token->at, -E2BIG, "the pattern has more than %d bytes",
+                                 VAMP_EXPRESSION_PATTERN_BYTES_MAX);
+    }
+    term->literals = vamp_compile_alloc(compiler, sizeof(*term->literals));
+    if (term->literals == NULL) {
+        return false;
+    }
+    set_text(term->literals, token);
+    if (term->kind == NODE_GLOB) {
+        const char *wrong = vamp_glob_check(token->text, token->length);
+        return wrong == NULL || REFUSE(compiler, "in the pattern: %s", wrong);
+    }
+    struct vamp_err inner = VAMP_ERR_NONE;
+    const int code =
+        vamp_regex_add(compiler->expression, token->text, token->length, &term->regex, &inner);
+    if (code != 0) {
+        return vamp_compile_fail(compiler, &token->at, code, "in the regular expression: %s",
+                                 inner.text);
+    }
+    if (field->numbered) {
+        term->memo = vamp_compile_alloc(compiler, MEMO_ENTRIES * sizeof *term->memo);
+    }
+    return !field->numbered || term->memo != NULL;
+}
+
+/* glob = "glob" text ; match = ( "match" | "~" | "=~" ) text */
+static bool parse_pattern(struct compiler *compiler, struct node *term,
+                          const struct vamp_field *field)
+{
+    if (!vamp_compile_next(compiler)) {
+        return false;
+    }
+    if (!is_value(compiler)) {
+        return REFUSE(compiler, "expected a pattern, best in quotes, found %s",
+                      token_text(compiler));
+    }
+    return check_pattern(compiler, term, field) && vamp_compile_next(compiler);
+}
+
+static bool parse_comparison(struct compiler *compiler, struct node *term,
+                             const struct vamp_field *field)
+{
+    const char *unordered = field->type == VAMP_VALUE_BOOL        ? "is true or false"
+                            : field->choices != NULL              ? "is one of a set of words"
+                            : field->notation == VAMP_NOTATION_ID ? "is an identifier"
+                                                                  : NULL;
+    if (term->kind >= NODE_LT && unordered != NULL) {
+        return REFUSE(compiler, "%s %s and has no order; use = or != %s", term->name, unordered,
+                      field->type == VAMP_VALUE_BOOL ? "" : "or in");
+    }
+    return vamp_compile_next(compiler) && parse_value(compiler, term, field, &term->literals);
+}
+
+static bool operator_error(struct compiler *compiler, const struct node *term)
+{
+    static const char *const words[] = {"in", "glob", "match", NULL};
+    const bool is_word = compiler->token.kind == TOKEN_WORD;
+    char near[SUGGESTION_BYTES] = "";
+    return REFUSE(compiler,
+                  "expected an operator after %s (one of = != < <= > >= in glob match), found %s%s",
+                  term->name, token_text(compiler),
+                  is_word ? suggest(words, compiler->token.text, near) : near);
+}
+
+/* comparison = "(" name operator value ")" ; the name is the current token */
+static struct node *parse_term(struct compiler *compiler)
+{
+    struct vamp_field field;
+    struct node *term = new_node(compiler, NODE_NONE);
+    if (term == NULL || !check_name(compiler, term, &field) || !vamp_compile_next(compiler)) {
+        return NULL;
+    }
+    term->kind = compiler->token.means;
+    const bool fine = term->kind == NODE_IN  ? parse_list(compiler, term, &field)
+                      : term->kind < NODE_IN ? operator_error(compiler, term)
+                      : term->kind < NODE_EQ ? parse_pattern(compiler, term, &field)
+                                             : parse_comparison(compiler, term, &field);
+    if (fine && compiler->token.kind == TOKEN_WORD) {
+        (void)REFUSE(compiler,
+                     "expected ')' after the value, found %s; a text with blanks is quoted, and a "
+                     "unit follows its number without a blank",
+                     token_text(compiler));
+        return NULL;
+    }
+    return fine && close_term(compiler, "after the value") ? term : NULL;
+}
+
+/* ---- expressions */
+
+static struct node *parse_expression(struct compiler *compiler);
 
 /* Appends at `*tail` and returns the new tail. An AND in an AND (an OR in an OR) is flattened: the
  * meaning is the same, and push-down works on conjuncts. */
 static struct node **append(struct node **tail, struct node *child, enum node_kind parent)
 {
-    bool same = child->kind == parent && (parent == NODE_AND || parent == NODE_OR);
-    *tail = same ? child->children : child;
+    *tail = child->kind == parent ? child->children : child;
     while (*tail != NULL) {
         tail = &(*tail)->next;
     }
     return tail;
 }
 
-static int close_term(struct compiler *compiler, const char *after)
-{
-    if (compiler->token.kind == TOKEN_CLOSE) {
-        return advance(compiler);
-    }
-    return vamp_position_error(&compiler->token.at, -EINVAL, compiler->err,
-                               "expected ')' %s, found %s", after, token_text(&compiler->token));
-}
-
 /* and = "(" "and" expression { expression } ")" ; or likewise. The keyword is the current token. */
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by VAMP_EXPRESSION_DEPTH_MAX. */
-static int parse_group(struct compiler *compiler, enum node_kind kind, struct node **ret_node)
+static struct node *parse_group(struct compiler *compiler)
 {
-    int rc;
-    const char *word = compiler->token.text;
-    struct node *group = new_node(compiler, kind, &compiler->token.at, &rc);
-    if (group == NULL) {
-        return rc;
+    struct node *group = new_node(compiler, compiler->token.means);
+    if (group == NULL || !vamp_compile_next(compiler)) {
+        return NULL;
     }
     struct node **tail = &group->children;
-    rc = advance(compiler);
-    while (rc == 0 && compiler->token.kind != TOKEN_CLOSE && compiler->token.kind != TOKEN_END) {
-        struct node *child = NULL;
-        rc = parse_expression(compiler, &child);
-        if (rc == 0 && child != NULL) {
-            tail = append(tail, child, kind);
+    while (compiler->token.kind != TOKEN_CLOSE && compiler->token.kind != TOKEN_END) {
+        struct node *child = parse_expression(compiler);
+        if (child == NULL) {
+            return NULL;
         }
-    }
-    if (rc != 0) {
-        return rc;
+        tail = append(tail, child, group->kind);
     }
     if (group->children == NULL) {
-        return vamp_position_error(&compiler->token.at, -EINVAL, compiler->err,
-                                   "'%s' needs at least one expression in parentheses after it",
-                                   word);
+        (void)REFUSE(compiler, "'%s' needs at least one expression in parentheses after it",
+                     vamp_node_words[group->kind]);
+        return NULL;
     }
-    *ret_node = group->children->next == NULL ? group->children : group;
-    return close_term(compiler, "or another expression");
+    return !close_term(compiler, "or another expression") ? NULL
+           : group->children->next == NULL                ? group->children
+                                                          : group;
 }
 
 /* not = "(" "not" expression ")" */
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by VAMP_EXPRESSION_DEPTH_MAX. */
-static int parse_not(struct compiler *compiler, struct node **ret_node)
+static struct node *parse_not(struct compiler *compiler)
 {
-    int rc;
-    struct node *node = new_node(compiler, NODE_NOT, &compiler->token.at, &rc);
-    if (node == NULL) {
-        return rc;
+    struct node *node = new_node(compiler, NODE_NOT);
+    if (node == NULL || !vamp_compile_next(compiler)) {
+        return NULL;
     }
-    rc = advance(compiler);
-    if (rc == 0) {
-        rc = parse_expression(compiler, &node->children);
-    }
-    if (rc != 0) {
-        return rc;
-    }
-    *ret_node = node;
-    return close_term(compiler, "since 'not' takes one expression");
-}
-
-/* has = "(" "has" name ")" */
-static int parse_has(struct compiler *compiler, struct node **ret_node)
-{
-    struct field_type type;
-    int rc;
-    struct node *node = new_node(compiler, NODE_HAS, &compiler->token.at, &rc);
-    if (node == NULL) {
-        return rc;
-    }
-    rc = advance(compiler);
-    if (rc == 0 && compiler->token.kind != TOKEN_WORD) {
-        rc = vamp_position_error(&compiler->token.at, -EINVAL, compiler->err,
-                                 "'has' takes a name such as .cdo.size, found %s",
-                                 token_text(&compiler->token));
-    }
-    if (rc == 0) {
-        rc = vamp_check_name(compiler, &compiler->token, node, &type);
-    }
-    if (rc == 0) {
-        rc = advance(compiler);
-    }
-    if (rc != 0) {
-        return rc;
-    }
-    *ret_node = node;
-    return close_term(compiler, "since 'has' takes one name");
-}
-
-static bool is_value(const struct token *token)
-{
-    return token->kind == TOKEN_WORD || token->kind == TOKEN_TEXT;
-}
-
-/* Reads one value into *ret_literal and advances to the token after it. */
-static int parse_value(struct compiler *compiler, const struct node *term,
-                       const struct field_type *type, struct literal **ret_literal)
-{
-    if (!is_value(&compiler->token)) {
-        return vamp_position_error(&compiler->token.at, -EINVAL, compiler->err,
-                                   "expected a value for %s, found %s", term->name,
-                                   token_text(&compiler->token));
-    }
-    struct literal *literal = vamp_arena_alloc(&compiler->expression->arena, sizeof(*literal));
-    if (literal == NULL) {
-        return vamp_no_memory(compiler);
-    }
-    int rc = vamp_check_literal(compiler, term, type, &compiler->token, literal);
-    *ret_literal = literal;
-    return rc != 0 ? rc : advance(compiler);
-}
-
-/* list = "in" "(" value { value } ")" ; the current token is the one after "in" */
-static int parse_list(struct compiler *compiler, struct node *term, const struct field_type *type)
-{
-    term->kind = NODE_IN;
-    if (compiler->token.kind != TOKEN_OPEN) {
-        return vamp_position_error(&compiler->token.at, -EINVAL, compiler->err,
-                                   "'in' takes a list in parentheses, such as in (1 2 3), found %s",
-                                   token_text(&compiler->token));
-    }
-    int rc = advance(compiler);
-    struct literal **tail = &term->literals;
-    while (rc == 0 && is_value(&compiler->token)) {
-        rc = count_term(compiler, &compiler->token.at);
-        if (rc == 0) {
-            rc = parse_value(compiler, term, type, tail);
-        }
-        if (rc == 0) {
-            tail = &(*tail)->next;
-        }
-    }
-    if (rc != 0) {
-        return rc;
-    }
-    if (term->literals == NULL) {
-        return vamp_position_error(&compiler->token.at, -EINVAL, compiler->err,
-                                   "the list of 'in' is empty");
-    }
-    return close_term(compiler, "or another value in the list of 'in'");
-}
-
-/* glob = "glob" text ; match = ( "match" | "~" | "=~" ) text */
-static int parse_pattern(struct compiler *compiler, struct node *term,
-                         const struct field_type *type, enum node_kind kind)
-{
-    term->kind = kind;
-    int rc = advance(compiler);
-    if (rc == 0 && !is_value(&compiler->token)) {
-        rc = vamp_position_error(&compiler->token.at, -EINVAL, compiler->err,
-                                 "expected a pattern, best in quotes, found %s",
-                                 token_text(&compiler->token));
-    }
-    if (rc == 0) {
-        rc = vamp_check_pattern(compiler, term, type, &compiler->token);
-    }
-    return rc != 0 ? rc : advance(compiler);
-}
-
-static int parse_comparison(struct compiler *compiler, struct node *term,
-                            const struct field_type *type)
-{
-    term->kind = NODE_COMPARE;
-    term->comparison = compiler->token.comparison;
-    int rc = vamp_check_comparison(compiler, term, type, &compiler->token.at);
-    if (rc == 0) {
-        rc = advance(compiler);
-    }
-    return rc != 0 ? rc : parse_value(compiler, term, type, &term->literals);
-}
-
-static int operator_error(struct compiler *compiler, const struct node *term)
-{
-    const struct token *token = &compiler->token;
-    const char *near = NULL;
-    static const char *const words[] = {"in", "glob", "match", NULL};
-    if (token->kind == TOKEN_WORD) {
-        near = vamp_opt_near_choice(words, token->text);
-    }
-    return vamp_position_error(
-        &token->at, -EINVAL, compiler->err,
-        "expected an operator after %s (one of = != < <= > >= in glob match), found %s%s%s%s",
-        term->name, token_text(token), near != NULL ? "; did you mean '" : "",
-        near != NULL ? near : "", near != NULL ? "'?" : "");
-}
-
-/* comparison = "(" name operator value ")" ; the name is the current token */
-static int parse_term(struct compiler *compiler, struct node **ret_node)
-{
-    struct field_type type;
-    int rc;
-    struct node *term = new_node(compiler, NODE_COMPARE, &compiler->token.at, &rc);
-    if (term == NULL) {
-        return rc;
-    }
-    rc = vamp_check_name(compiler, &compiler->token, term, &type);
-    if (rc == 0) {
-        rc = advance(compiler);
-    }
-    if (rc != 0) {
-        return rc;
-    }
-    const struct token *token = &compiler->token;
-    if (is_word(token, "match") || (token->kind == TOKEN_OPERATOR && token->is_match)) {
-        rc = parse_pattern(compiler, term, &type, NODE_REGEX);
-    } else if (is_word(token, "glob")) {
-        rc = parse_pattern(compiler, term, &type, NODE_GLOB);
-    } else if (is_word(token, "in")) {
-        rc = advance(compiler);
-        rc = rc != 0 ? rc : parse_list(compiler, term, &type);
-    } else if (token->kind == TOKEN_OPERATOR) {
-        rc = parse_comparison(compiler, term, &type);
-    } else {
-        rc = operator_error(compiler, term);
-    }
-    if (rc != 0) {
-        return rc;
-    }
-    *ret_node = term;
-    if (token->kind == TOKEN_WORD) {
-        return vamp_position_error(&token->at, -EINVAL, compiler->err,
-                                   "expected ')' after the value, found %s; a text with blanks is "
-                                   "quoted, and a unit follows its number without a blank",
-                                   token_text(token));
-    }
-    return close_term(compiler, "after the value");
+    node->children = parse_expression(compiler);
+    return node->children != NULL && close_term(compiler, "since 'not' takes one expression")
+               ? node
+               : NULL;
 }
 
 /* true = "true" ; false = "false" */
-static int parse_constant(struct compiler *compiler, struct node **ret_node)
+static struct node *parse_constant(struct compiler *compiler)
 {
-    enum node_kind kind = is_word(&compiler->token, "true") ? NODE_TRUE : NODE_FALSE;
-    int rc;
-    *ret_node = new_node(compiler, kind, &compiler->token.at, &rc);
-    return rc != 0 ? rc : advance(compiler);
+    struct node *node = new_node(compiler, compiler->token.means);
+    return node != NULL && vamp_compile_next(compiler) ? node : NULL;
+}
+
+/* An expression in parentheses of its own, whose "(" or "@name" is the current token. */
+/* NOLINTNEXTLINE(misc-no-recursion): bounded by VAMP_EXPRESSION_DEPTH_MAX. */
+static struct node *parse_wrapped(struct compiler *compiler)
+{
+    struct node *node = parse_expression(compiler);
+    const enum node_kind joins = compiler->token.means;
+    if (node != NULL && (joins == NODE_AND || joins == NODE_OR)) {
+        (void)REFUSE(compiler, "'%s' precedes what it joins: (%s (A) (B))", vamp_node_words[joins],
+                     vamp_node_words[joins]);
+        return NULL;
+    }
+    return node != NULL && close_term(compiler, "after the expression") ? node : NULL;
 }
 
 /* The inside of parentheses; the current token is the one after "(". */
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by VAMP_EXPRESSION_DEPTH_MAX. */
-static int parse_inside(struct compiler *compiler, struct node **ret_node)
+static struct node *parse_inside(struct compiler *compiler)
 {
     const struct token *token = &compiler->token;
-    int rc;
-    if (is_word(token, "and") || is_word(token, "or")) {
-        return parse_group(compiler, is_word(token, "and") ? NODE_AND : NODE_OR, ret_node);
-    }
-    if (is_word(token, "not")) {
-        return parse_not(compiler, ret_node);
-    }
-    if (is_word(token, "has")) {
-        return parse_has(compiler, ret_node);
-    }
-    if (is_word(token, "true") || is_word(token, "false")) {
-        rc = parse_constant(compiler, ret_node);
-        return rc != 0 ? rc : close_term(compiler, "after the constant");
-    }
-    if (token->kind == TOKEN_WORD) {
-        return parse_term(compiler, ret_node);
-    }
-    if (token->kind == TOKEN_OPEN || token->kind == TOKEN_REFERENCE) {
-        rc = parse_expression(compiler, ret_node);
-        if (rc == 0 && (is_word(token, "and") || is_word(token, "or"))) {
-            return vamp_position_error(&token->at, -EINVAL, compiler->err,
-                                       "'%s' precedes what it joins: (%s (A) (B))", token->text,
-                                       token->text);
-        }
-        return rc != 0 ? rc : close_term(compiler, "after the expression");
-    }
+    const enum node_kind means = token->means;
+    struct node *node = NULL;
     if (token->kind == TOKEN_OPERATOR) {
-        return vamp_position_error(&token->at, -EINVAL, compiler->err,
-                                   "the operator is between name and value: (.name = value)");
+        (void)REFUSE(compiler, "the operator is between name and value: (.name = value)");
+    } else if (means == NODE_AND || means == NODE_OR) {
+        node = parse_group(compiler);
+    } else if (means == NODE_NOT) {
+        node = parse_not(compiler);
+    } else if (means == NODE_HAS) {
+        node = parse_has(compiler);
+    } else if (means == NODE_TRUE || means == NODE_FALSE) {
+        node = parse_constant(compiler);
+        node = node != NULL && close_term(compiler, "after the constant") ? node : NULL;
+    } else if (token->kind == TOKEN_WORD) {
+        node = parse_term(compiler);
+    } else if (token->kind == TOKEN_OPEN || token->kind == TOKEN_REFERENCE) {
+        node = parse_wrapped(compiler);
+    } else {
+        (void)REFUSE(compiler, "expected a name, 'has', 'and', 'or' or 'not' after '(', found %s",
+                     token_text(compiler));
     }
-    return vamp_position_error(&token->at, -EINVAL, compiler->err,
-                               "expected a name, 'has', 'and', 'or' or 'not' after '(', found %s",
-                               token_text(token));
+    return node;
 }
+
+/* Refuses a reference to a filter that is being expanded, and names the circle: "a -> b -> a". */
+static bool check_circle(struct compiler *compiler)
+{
+    const struct reference *found = compiler->references;
+    const char *name = compiler->token.text;
+    while (found != NULL && strcmp(found->name, name) != 0) {
+        found = found->outer;
+    }
+    if (found == NULL) {
+        return true;
+    }
+    /* The chain is linked from the inside out: fill the buffer from its end. */
+    char path[256];
+    size_t at = sizeof(path) - 1;
+    path[at] = '\0';
+    for (const struct reference *one = compiler->references;; one = one->outer) {
+        const size_t length = strlen(name);
+        if (at < length + 8) {
+            at -= 3;
+            memcpy(path + at, "...", 3);
+            break;
+        }
+        at -= length;
+        memcpy(path + at, name, length);
+        if (one == found->outer) {
+            break;
+        }
+        at -= 4;
+        memcpy(path + at, " -> ", 4);
+        name = one->name;
+    }
+    return REFUSE(compiler, "filters refer to each other in a circle: %s", path + at);
+}
+
+static struct node *parse_text(struct compiler *compiler, const char *text, const char *filter);
 
 /* reference = "@" name ; the text of the named filter is parsed in its place */
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by VAMP_EXPRESSION_DEPTH_MAX. */
-static int parse_reference(struct compiler *compiler, struct node **ret_node)
+static struct node *parse_reference(struct compiler *compiler)
 {
-    struct token token = compiler->token;
-    const char *text = NULL;
-    int rc = vamp_check_reference(compiler, &token, &text);
-    if (rc == 0) {
-        /* Counted, because filters that each refer to two others grow exponentially. */
-        rc = count_term(compiler, &token.at);
+    const struct vamp_vocabulary *vocabulary = compiler->vocabulary;
+    const char *name = compiler->token.text, *after = compiler->cursor;
+    const struct position at = compiler->at;
+    const char *text =
+        vocabulary->named != NULL ? vocabulary->named(vocabulary->context, name) : NULL;
+    if (text == NULL) {
+        char near[SUGGESTION_BYTES];
+        (void)(vocabulary->named == NULL
+                   ? REFUSE(compiler, "filters cannot be referred to by name here")
+                   : REFUSE(compiler, "no filter is named '%s'%s", name,
+                            suggest(vocabulary->filter_names, name, near)));
+        return NULL;
     }
-    if (rc != 0) {
-        return rc;
+    /* Counted, because filters that each refer to two others grow exponentially. */
+    if (!check_circle(compiler) || !count_term(compiler)) {
+        return NULL;
     }
-    struct reference reference = {.name = token.text, .outer = compiler->references};
-    struct lexer outer = compiler->lexer;
+    struct reference reference = {.name = name, .outer = compiler->references};
     compiler->references = &reference;
-    rc = vamp_parse_text(compiler, text, token.text, ret_node);
+    struct node *node = parse_text(compiler, text, name);
     compiler->references = reference.outer;
-    compiler->lexer = outer;
-    return rc != 0 ? rc : advance(compiler);
+    compiler->cursor = after;
+    compiler->at = at;
+    return node != NULL && vamp_compile_next(compiler) ? node : NULL;
 }
 
-/* expression = "(" ... ")" | true | false | reference */
+/* expression = "(" ... ")" | true | false | reference ; the token after it becomes current */
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by VAMP_EXPRESSION_DEPTH_MAX. */
-static int parse_expression(struct compiler *compiler, struct node **ret_node)
+static struct node *parse_expression(struct compiler *compiler)
 {
     const struct token *token = &compiler->token;
-    int rc = enter(compiler, &token->at);
-    if (rc != 0) {
-        return rc;
-    }
-    if (token->kind == TOKEN_OPEN) {
-        rc = advance(compiler);
-        rc = rc != 0 ? rc : parse_inside(compiler, ret_node);
+    struct node *node = NULL;
+    if (++compiler->depth > VAMP_EXPRESSION_DEPTH_MAX) {
+        (void)vamp_compile_fail(compiler, &token->at, -E2BIG, "nested more than %d deep",
+                                VAMP_EXPRESSION_DEPTH_MAX);
+    } else if (token->kind == TOKEN_OPEN) {
+        node = vamp_compile_next(compiler) ? parse_inside(compiler) : NULL;
     } else if (token->kind == TOKEN_REFERENCE) {
-        rc = parse_reference(compiler, ret_node);
-    } else if (is_word(token, "true") || is_word(token, "false")) {
-        rc = parse_constant(compiler, ret_node);
+        node = parse_reference(compiler);
+    } else if (token->means == NODE_TRUE || token->means == NODE_FALSE) {
+        node = parse_constant(compiler);
     } else {
-        rc = vamp_position_error(
-            &token->at, -EINVAL, compiler->err,
-            "expected an expression in parentheses, such as (.cdo.size > 1MiB), "
-            "found %s",
-            token_text(token));
+        (void)REFUSE(compiler,
+                     "expected an expression in parentheses, such as (.cdo.size > 1MiB), found %s",
+                     token_text(compiler));
     }
     compiler->depth--;
-    return rc;
+    return node;
 }
 
+/* A whole text, named filters included; `filter` is its name, NULL for the main text. */
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by VAMP_EXPRESSION_DEPTH_MAX. */
-int vamp_parse_text(struct compiler *compiler, const char *text, const char *filter,
-                    struct node **ret_node)
+static struct node *parse_text(struct compiler *compiler, const char *text, const char *filter)
 {
-    vamp_lexer_init(&compiler->lexer, text, filter, &compiler->expression->arena);
+    compiler->cursor = text;
+    compiler->at = (struct position){.line = 1, .column = 1, .filter = filter};
     if (strnlen(text, VAMP_EXPRESSION_TEXT_BYTES_MAX + 1) > VAMP_EXPRESSION_TEXT_BYTES_MAX) {
-        return vamp_position_error(&compiler->lexer.at, -E2BIG, compiler->err,
-                                   "the text has more than %d bytes",
-                                   VAMP_EXPRESSION_TEXT_BYTES_MAX);
+        (void)vamp_compile_fail(compiler, &compiler->at, -E2BIG, "the text has more than %d bytes",
+                                VAMP_EXPRESSION_TEXT_BYTES_MAX);
+        return NULL;
     }
-    int rc = advance(compiler);
-    if (rc != 0) {
-        return rc;
+    if (!vamp_compile_next(compiler)) {
+        return NULL;
     }
     const struct token *token = &compiler->token;
     if (token->kind == TOKEN_END) {
-        return vamp_position_error(&token->at, -EINVAL, compiler->err,
-                                   "the filter is empty; write true to pass all events");
+        (void)REFUSE(compiler, "the filter is empty; write true to pass all events");
+        return NULL;
     }
-    rc = parse_expression(compiler, ret_node);
-    if (rc == 0 && token->kind != TOKEN_END) {
-        return vamp_position_error(&token->at, -EINVAL, compiler->err,
-                                   "the expression has ended, but %s follows; join expressions "
-                                   "with (and ...) or (or ...)",
-                                   token_text(token));
+    struct node *node = parse_expression(compiler);
+    if (node != NULL && token->kind != TOKEN_END) {
+        (void)REFUSE(compiler,
+                     "the expression has ended, but %s follows; join expressions with (and ...) or "
+                     "(or ...)",
+                     token_text(compiler));
+        return NULL;
     }
-    return rc;
+    return node;
 }
 
 /* ---- creation and end of an expression */
@@ -464,17 +742,18 @@ int vamp_expression_compile(const char *text, const struct vamp_vocabulary *voca
         return vamp_err_set(err, -ENOMEM, "compile a filter: no memory");
     }
     struct compiler compiler = {.vocabulary = vocabulary, .expression = expression, .err = err};
-    expression->tally = vamp_arena_alloc(&expression->arena, sizeof(*expression->tally));
-    int rc = expression->tally == NULL ? vamp_no_memory(&compiler)
-                                       : vamp_parse_text(&compiler, text, NULL, &expression->root);
-    assert(rc != 0 || (compiler.depth == 0 && compiler.references == NULL));
-    if (rc == 0) {
-        expression->steps = vamp_steps_create(&expression->arena, expression->root);
-        rc = expression->steps == NULL ? vamp_no_memory(&compiler) : 0;
+    expression->tally = vamp_compile_alloc(&compiler, sizeof(*expression->tally));
+    if (expression->tally != NULL) {
+        expression->root = parse_text(&compiler, text, NULL);
     }
-    if (rc != 0) {
+    if (expression->root != NULL) {
+        assert(compiler.depth == 0 && compiler.references == NULL);
+        expression->steps = vamp_steps_create(&compiler, expression->root);
+    }
+    if (expression->steps == NULL) {
+        assert(compiler.code != 0);
         vamp_expression_free(expression);
-        return rc;
+        return compiler.code;
     }
     expression->tally->allowance = VAMP_EXPRESSION_ALLOWANCE_MAX;
     *ret_expression = expression;

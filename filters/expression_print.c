@@ -1,31 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The normal form: one line, one blank between parts, texts in double quotes, full names. */
-#include "filters/expression_tree.h"
-
+/* The normal form: one line, one blank between parts, texts in double quotes, full names. Units are
+ * those of vampire/core/options/options.h. */
+#include <inttypes.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "filters/expression_tree.h"
+#include "vampire/core/clock.h"
+#include "vampire/core/options/options.h"
 #include "vampire/core/utf8.h"
-
-static const char *comparison_text(enum comparison comparison)
-{
-    switch (comparison) {
-    case COMPARE_EQ:
-        return "=";
-    case COMPARE_NE:
-        return "!=";
-    case COMPARE_LT:
-        return "<";
-    case COMPARE_LE:
-        return "<=";
-    case COMPARE_GT:
-        return ">";
-    case COMPARE_GE:
-        return ">=";
-    }
-    return "";
-}
 
 static void print_text(FILE *out, const char *bytes, size_t length)
 {
@@ -48,84 +33,120 @@ static void print_text(FILE *out, const char *bytes, size_t length)
     (void)fputc('"', out);
 }
 
+/* The shortest text that reads back as the same double and is no integer. */
+static void print_double(FILE *out, double real)
+{
+    char text[40];
+    for (int precision = 15; precision <= 17; precision++) {
+        (void)snprintf(text, sizeof text, "%.*g", precision, real);
+        if (strtod(text, NULL) == real) {
+            break;
+        }
+    }
+    (void)fprintf(out, strpbrk(text, ".e") == NULL ? "%s.0" : "%s", text);
+}
+
+/* Of "....120000000Z" without the trailing zeros. */
+static void print_time(FILE *out, int64_t ns)
+{
+    char text[VAMP_TIME_TEXT_BYTES];
+    vamp_time_text(ns, text);
+    size_t length = strlen(text) - 1;
+    while (text[length - 1] == '0') {
+        length--;
+    }
+    length -= text[length - 1] == '.';
+    (void)fprintf(out, "%.*sZ", (int)length, text);
+}
+
+static void print_integer(FILE *out, int64_t integer, enum vamp_notation notation)
+{
+    char text[VAMP_QUANTITY_TEXT_BYTES];
+    if (notation == VAMP_NOTATION_TIME) {
+        print_time(out, integer);
+        return;
+    }
+    (void)snprintf(text, sizeof text, "%" PRId64, integer);
+    if (notation == VAMP_NOTATION_SIZE && integer >= 0) {
+        vamp_size_text((uint64_t)integer, text, sizeof text);
+    } else if (notation == VAMP_NOTATION_DURATION) {
+        vamp_duration_text(integer, text, sizeof text);
+    }
+    (void)fputs(text, out);
+}
+
 static void print_literal(FILE *out, const struct literal *literal)
 {
-    char text[VAMP_NUMBER_TEXT_BYTES];
-    switch (literal->value.type) {
+    const struct vamp_value *value = &literal->value;
+    char text[VAMP_QUANTITY_TEXT_BYTES];
+    switch (value->type) {
     case VAMP_VALUE_ABSENT:
         break;
     case VAMP_VALUE_BOOL:
-        (void)fputs(literal->value.boolean ? "true" : "false", out);
+        (void)fputs(value->boolean ? "true" : "false", out);
         break;
     case VAMP_VALUE_INT:
+        print_integer(out, value->integer, literal->notation);
+        break;
     case VAMP_VALUE_UINT:
+        (void)snprintf(text, sizeof text, "%" PRIu64, value->natural);
+        if (literal->notation == VAMP_NOTATION_SIZE) {
+            vamp_size_text(value->natural, text, sizeof text);
+        }
+        (void)fputs(text, out);
+        break;
     case VAMP_VALUE_DOUBLE:
-        (void)fputs(vamp_number_text(&literal->value, literal->notation, text), out);
+        print_double(out, value->real);
         break;
     case VAMP_VALUE_TEXT:
-        print_text(out, literal->value.text.bytes, literal->value.text.length);
+        print_text(out, value->text.bytes, value->text.length);
         break;
     }
-}
-
-static void print_list(FILE *out, const struct literal *list)
-{
-    const char *before = "(";
-    for (; list != NULL; list = list->next) {
-        (void)fputs(before, out);
-        print_literal(out, list);
-        before = " ";
-    }
-    (void)fputc(')', out);
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
 static void print_node(FILE *out, const struct node *node)
 {
-    switch (node->kind) {
-    case NODE_TRUE:
-    case NODE_FALSE:
-        (void)fputs(node->kind == NODE_TRUE ? "true" : "false", out);
+    const char *word = vamp_node_words[node->kind];
+    if (node->kind < NODE_AND) {
+        (void)fputs(word, out);
         return;
-    case NODE_AND:
-    case NODE_OR:
-    case NODE_NOT:
-        (void)fputs(node->kind == NODE_AND ? "(and" : node->kind == NODE_OR ? "(or" : "(not", out);
-        for (const struct node *child = node->children; child != NULL; child = child->next) {
-            (void)fputc(' ', out);
-            print_node(out, child);
-        }
-        break;
-    case NODE_HAS:
-        (void)fprintf(out, "(has %s", node->name);
-        break;
-    case NODE_COMPARE:
-        (void)fprintf(out, "(%s %s ", node->name, comparison_text(node->comparison));
-        print_literal(out, node->literals);
-        break;
-    case NODE_IN:
-        (void)fprintf(out, "(%s in ", node->name);
-        print_list(out, node->literals);
-        break;
-    case NODE_GLOB:
-    case NODE_REGEX:
-        (void)fprintf(out, "(%s %s ", node->name, node->kind == NODE_GLOB ? "glob" : "match");
-        print_literal(out, node->literals);
-        break;
     }
-    (void)fputc(')', out);
+    if (node->kind <= NODE_HAS) {
+        (void)fprintf(out, "(%s%s%s", word, node->kind == NODE_HAS ? " " : "",
+                      node->kind == NODE_HAS ? node->name : "");
+    } else {
+        (void)fprintf(out, "(%s %s%s", node->name, word, node->kind == NODE_IN ? " (" : " ");
+    }
+    for (const struct node *child = node->children; child != NULL; child = child->next) {
+        (void)fputc(' ', out);
+        print_node(out, child);
+    }
+    for (const struct literal *literal = node->literals; literal != NULL; literal = literal->next) {
+        print_literal(out, literal);
+        (void)fputs(literal->next != NULL ? " " : "", out);
+    }
+    (void)fputs(node->kind == NODE_IN ? "))" : ")", out);
 }
 
 char *vamp_node_print(const struct node *node)
 {
     char *text = NULL;
     size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
+    const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    FILE *out = plain != (locale_t)0 ? open_memstream(&text, &bytes) : NULL;
     if (out == NULL) {
+        if (plain != (locale_t)0) {
+            freelocale(plain);
+        }
         return NULL;
     }
+    /* Doubles have a dot whatever the program's locale is. */
+    const locale_t before = uselocale(plain);
     print_node(out, node);
-    bool failed = ferror(out) != 0;
+    (void)uselocale(before);
+    freelocale(plain);
+    const bool failed = ferror(out) != 0;
     if (fclose(out) != 0 || failed) {
         free(text);
         return NULL;

@@ -21,66 +21,36 @@ struct arena {
 };
 /* Zeroed and aligned; NULL without memory. */
 void *vamp_arena_alloc(struct arena *arena, size_t bytes);
-/* A terminated copy of `length` bytes; NULL without memory. */
-char *vamp_arena_text(struct arena *arena, const char *bytes, size_t length);
 void vamp_arena_done(struct arena *arena);
-
-/* ---- tokens */
-enum token_kind {
-    TOKEN_END,
-    TOKEN_OPEN,
-    TOKEN_CLOSE,
-    TOKEN_WORD,      /* a name, a keyword, a number or a bare text */
-    TOKEN_TEXT,      /* quoted; escapes are resolved */
-    TOKEN_REFERENCE, /* @name; text is the name */
-    TOKEN_OPERATOR,
-};
-
-enum comparison { COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_LE, COMPARE_GT, COMPARE_GE };
-
-/* A place in a text: line and column count from 1, columns in characters. `filter` is the named
- * filter that holds the text, NULL for the main text. */
-struct position {
-    uint32_t line, column;
-    const char *filter;
-};
-
-struct token {
-    enum token_kind kind;
-    struct position at;
-    const char *text; /* WORD, TEXT, REFERENCE: in the arena, terminated */
-    size_t length;
-    enum comparison comparison; /* OPERATOR, unless `is_match` */
-    bool is_match;              /* OPERATOR: ~ */
-};
-
-struct lexer {
-    const char *cursor, *end;
-    struct position at;
-    struct arena *arena;
-};
-
-void vamp_lexer_init(struct lexer *lexer, const char *text, const char *filter,
-                     struct arena *arena);
-/* The next token; at the end of the text always TOKEN_END. 0, -EINVAL, -ENOMEM. */
-VAMP_MUST_CHECK int vamp_lexer_next(struct lexer *lexer, struct token *ret_token,
-                                    struct vamp_err *err);
-/* Sets "line L, column C: ...", after the name of a named filter, and returns `code`. */
-int vamp_position_error(const struct position *at, int code, struct vamp_err *err,
-                        const char *format, ...) VAMP_PRINTF(4, 5);
 
 /* ---- the tree */
 enum node_kind {
+    NODE_NONE,
     NODE_TRUE,
     NODE_FALSE,
     NODE_AND,
     NODE_OR,
     NODE_NOT,
     NODE_HAS, /* terms from here on */
-    NODE_COMPARE,
     NODE_IN,
     NODE_GLOB,
     NODE_REGEX,
+    NODE_EQ, /* comparisons from here on */
+    NODE_NE,
+    NODE_LT,
+    NODE_LE,
+    NODE_GT,
+    NODE_GE,
+    NODE_KIND_COUNT,
+};
+/* As the language writes each kind: the keyword or operator. */
+extern const char *const vamp_node_words[NODE_KIND_COUNT];
+
+/* A place in a text: line and column count from 1, columns in characters. `filter` is the named
+ * filter that holds the text, NULL for the main text. */
+struct position {
+    uint32_t line, column;
+    const char *filter;
 };
 
 /* A constant of the text; the notation says how to print it. */
@@ -94,7 +64,6 @@ struct literal {
 
 struct node {
     enum node_kind kind;
-    enum comparison comparison; /* COMPARE */
     struct position at;
     /* AND, OR, NOT: children in order. */
     struct node *children, *next;
@@ -125,57 +94,46 @@ struct vamp_expression {
     struct tally *tally; /* in the arena, so that matching a const expression can count */
 };
 
-/* A named filter being expanded; on the stack of the function that expands it. */
-struct reference {
-    const char *name;
-    struct reference *outer;
+/* ---- one compilation: parsing, and push-down for an event filter */
+
+enum token_kind {
+    TOKEN_END,
+    TOKEN_OPEN,
+    TOKEN_CLOSE,
+    TOKEN_WORD,      /* a name, a keyword, a number or a bare text */
+    TOKEN_TEXT,      /* quoted; escapes are resolved */
+    TOKEN_REFERENCE, /* @name; text is the name */
+    TOKEN_OPERATOR,
 };
 
-/* The state of one compilation. */
+struct token {
+    enum token_kind kind;
+    struct position at;
+    const char *text; /* WORD, TEXT, REFERENCE: in the arena, terminated */
+    size_t length;
+    enum node_kind means; /* OPERATOR, and a WORD that is a keyword; else NONE */
+};
+
 struct compiler {
     const struct vamp_vocabulary *vocabulary;
     struct vamp_expression *expression;
-    struct lexer lexer;
+    const char *cursor;           /* in the text that is read, after the current token */
+    struct position at;           /* of the cursor */
     struct token token;           /* the current one */
     struct reference *references; /* the named filters being expanded, innermost first */
     unsigned depth, terms;
     struct vamp_err *err;
+    int code; /* 0, or why the compilation failed: set with err by the three functions below */
 };
 
-/* Sets the error of a compilation that lacks memory and returns -ENOMEM. */
-int vamp_no_memory(const struct compiler *compiler);
-
-/* ---- parsing (expression_parse.c): 0 or -errno with the error set */
-/* Parses a whole text, named filters included; `filter` is its name, NULL for the main text. It
- * leaves the lexer at the end of that text. */
-VAMP_MUST_CHECK int vamp_parse_text(struct compiler *compiler, const char *text, const char *filter,
-                                    struct node **ret_node);
-
-/* ---- names, types and references (expression_check.c): 0 or -errno with the error set */
-/* Sets field and full name of a term from the word in `token`; type and rules for its literals. */
-struct field_type {
-    enum vamp_value_type type;
-    enum vamp_notation notation;
-    const char *const *choices;
-    bool numbered;
-};
-VAMP_MUST_CHECK int vamp_check_name(struct compiler *compiler, const struct token *token,
-                                    struct node *term, struct field_type *ret_type);
-/* Whether the comparison makes sense for the type. */
-VAMP_MUST_CHECK int vamp_check_comparison(struct compiler *compiler, const struct node *term,
-                                          const struct field_type *type, const struct position *at);
-/* The literal a token means for a field of this type. */
-VAMP_MUST_CHECK int vamp_check_literal(struct compiler *compiler, const struct node *term,
-                                       const struct field_type *type, const struct token *token,
-                                       struct literal *ret_literal);
-/* The pattern of a GLOB or REGEX term, compiled. */
-VAMP_MUST_CHECK int vamp_check_pattern(struct compiler *compiler, struct node *term,
-                                       const struct field_type *type, const struct token *token);
-
-/* The text of the filter that a reference names; an error if there is none, or if it is being
- * expanded already. */
-VAMP_MUST_CHECK int vamp_check_reference(struct compiler *compiler, const struct token *token,
-                                         const char **ret_text);
+/* Sets "line L, column C: ...", after the name of a named filter. Returns false. */
+bool vamp_compile_fail(struct compiler *compiler, const struct position *at, int code,
+                       const char *format, ...) VAMP_PRINTF(4, 5);
+/* Memory from the expression's arena, zeroed; NULL: the compilation failed. */
+void *vamp_compile_alloc(struct compiler *compiler, size_t bytes);
+/* The next token becomes the current one; at the end of the text always TOKEN_END. False: the
+ * compilation failed. */
+bool vamp_compile_next(struct compiler *compiler);
 
 /* ---- numbers as text (expression_number.c) */
 enum word_kind {
@@ -187,10 +145,6 @@ enum word_kind {
 };
 enum word_kind vamp_word_read(const char *word, struct vamp_value *ret_value,
                               enum vamp_notation *ret_notation);
-/* Enough for every number, size, duration and time. Returns text. */
-#define VAMP_NUMBER_TEXT_BYTES 96
-const char *vamp_number_text(const struct vamp_value *value, enum vamp_notation notation,
-                             char text[static VAMP_NUMBER_TEXT_BYTES]);
 
 /* ---- patterns (expression_glob.c, expression_regex.c) */
 /* NULL when the pattern is well formed, else what is wrong. */
@@ -213,10 +167,10 @@ int vamp_regex_match(const struct vamp_expression *expression, const struct rege
 void vamp_regexes_free(struct vamp_expression *expression);
 
 /* ---- evaluation and printing of parts */
-/* The node as a list of terms, in the arena; NULL without memory. The node's terms stay where they
- * are. */
+/* The node as a list of terms, in the arena; NULL: the compilation failed. The node's terms stay
+ * where they are. */
 struct step;
-const struct step *vamp_steps_create(struct arena *arena, const struct node *node);
+const struct step *vamp_steps_create(struct compiler *compiler, const struct node *node);
 bool vamp_steps_match(const struct vamp_expression *expression, const struct step *steps,
                       vamp_lookup_fn *lookup, void *context);
 /* The node in normal form, malloc'ed; NULL without memory. */

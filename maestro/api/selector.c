@@ -5,15 +5,6 @@
 #include "filters/expression.h"
 #include "maestro/api/internal.h"
 
-/* A subscriber may lack the schemas of the components it watches: every name is an attribute. */
-static bool any_attribute(void *context, const char *name, enum vamp_value_type *ret_type)
-{
-    (void)context;
-    (void)name;
-    *ret_type = VAMP_VALUE_ABSENT;
-    return true;
-}
-
 /* The namespace with the '.' that keys are put behind; NULL without memory. */
 static char *prefix_of(const char *schema_namespace)
 {
@@ -38,7 +29,8 @@ static mstro_status normalise(const char *schema_namespace, const char *query, c
             return api_fail(MSTRO_NOMEM, "mstro_cdo_selector_create: no memory");
         }
     }
-    const struct vamp_vocabulary vocabulary = {.prefix = prefix, .attribute = any_attribute};
+    /* Every name is an attribute: a subscriber may lack the schemas of those it watches. */
+    const struct vamp_vocabulary vocabulary = {.prefix = prefix};
     struct vamp_expression *expression;
     struct vamp_err err = VAMP_ERR_NONE;
     int status = vamp_expression_compile(query, &vocabulary, &expression, &err);

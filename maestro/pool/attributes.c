@@ -96,15 +96,6 @@ size_t pool_attributes_bytes(Mstro__Wire__Attribute *const *items, size_t count)
     return bytes;
 }
 
-static void natural_value(uint64_t natural, struct vamp_value *ret)
-{
-    if (natural > INT64_MAX) {
-        *ret = (struct vamp_value){.type = VAMP_VALUE_UINT, .natural = natural};
-    } else {
-        *ret = (struct vamp_value){.type = VAMP_VALUE_INT, .integer = (int64_t)natural};
-    }
-}
-
 /* Nanoseconds since 1970, as times are written in selectors. */
 static void timestamp_value(const Mstro__Wire__Timestamp *timestamp, struct vamp_value *ret)
 {
@@ -125,7 +116,7 @@ static void item_value(const Mstro__Wire__Attribute *item, struct vamp_value *re
         *ret = (struct vamp_value){.type = VAMP_VALUE_INT, .integer = item->integer};
         return;
     case MSTRO__WIRE__ATTRIBUTE__VALUE_NATURAL:
-        natural_value(item->natural, ret);
+        *ret = vamp_value_natural(item->natural);
         return;
     case MSTRO__WIRE__ATTRIBUTE__VALUE_REAL:
         *ret = (struct vamp_value){.type = VAMP_VALUE_DOUBLE, .real = item->real};

@@ -15,19 +15,11 @@ enum {
     ((uint32_t)(MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK | MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE |      \
                 MSTRO_SUBSCRIPTION_OPTS_NO_LOCAL_EVENTS))
 
-/* Every name is an attribute: the pool knows no schemas. */
-static bool any_attribute(void *context, const char *name, enum vamp_value_type *ret_type)
-{
-    (void)context;
-    (void)name;
-    *ret_type = VAMP_VALUE_ABSENT;
-    return true;
-}
-
 static mstro_status compile(const char *text, struct vamp_expression **ret_selector,
                             struct vamp_err *err)
 {
-    const struct vamp_vocabulary vocabulary = {.attribute = any_attribute};
+    /* Every name is an attribute: the pool knows no schemas. */
+    const struct vamp_vocabulary vocabulary = {.prefix = NULL};
     *ret_selector = NULL;
     int status = text == NULL ? 0 : vamp_expression_compile(text, &vocabulary, ret_selector, err);
     if (status == 0) {
