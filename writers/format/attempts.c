@@ -5,23 +5,21 @@
 #include <stdio.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/core/worker.h"
 
 #define POLL_NS INT64_C(50000000)
 #define PAUSE_FIRST_NS (VAMP_NS_PER_SECOND / 4)
 #define PAUSE_LONGEST_NS (5 * VAMP_NS_PER_SECOND)
 
-static int64_t now_ns(void)
-{
-    return vamp_clock_monotonic_ns(&vamp_clock_system);
-}
-
 int vamp_attempts_await(const struct vamp_attempts *attempts, struct vamp_err *err)
 {
-    const int64_t until_ns = now_ns() + VAMP_ATTEMPT_NS;
-    while (now_ns() < attempts->again_ns && now_ns() < until_ns) {
+    const int64_t until_ns = vamp_worker_now_ns() + VAMP_ATTEMPT_NS;
+    while (vamp_worker_now_ns() < attempts->again_ns && vamp_worker_now_ns() < until_ns) {
         vamp_sleep_ns(POLL_NS);
     }
-    return now_ns() >= attempts->again_ns ? 0 : vamp_err_set(err, -EAGAIN, "%s", attempts->last);
+    return vamp_worker_now_ns() >= attempts->again_ns
+               ? 0
+               : vamp_err_set(err, -EAGAIN, "%s", attempts->last);
 }
 
 int vamp_attempts_failed(struct vamp_attempts *attempts, struct vamp_err *err, const char *format,
@@ -33,7 +31,7 @@ int vamp_attempts_failed(struct vamp_attempts *attempts, struct vamp_err *err, c
     va_end(arguments);
     const int64_t longer_ns = attempts->pause_ns == 0 ? PAUSE_FIRST_NS : attempts->pause_ns * 2;
     attempts->pause_ns = longer_ns > PAUSE_LONGEST_NS ? PAUSE_LONGEST_NS : longer_ns;
-    attempts->again_ns = now_ns() + attempts->pause_ns;
+    attempts->again_ns = vamp_worker_now_ns() + attempts->pause_ns;
     return vamp_err_set(err, -EAGAIN, "%s", attempts->last);
 }
 

@@ -17,18 +17,8 @@
 
 const char *const vamp_target_access_words[] = {"private", "group", "all", NULL};
 
-static mode_t file_mode(enum vamp_target_access access)
-{
-    switch (access) {
-    case VAMP_ACCESS_PRIVATE:
-        return 0600;
-    case VAMP_ACCESS_GROUP:
-        return 0640;
-    case VAMP_ACCESS_ALL:
-        return 0644;
-    }
-    return 0600;
-}
+static const mode_t file_modes[] = {
+    [VAMP_ACCESS_PRIVATE] = 0600, [VAMP_ACCESS_GROUP] = 0640, [VAMP_ACCESS_ALL] = 0644};
 
 static void sanitize(const char *name, char out[static NAME_BYTES + 1])
 {
@@ -120,7 +110,7 @@ int vamp_target_create(const char *path, enum vamp_target_access access, int *re
     if (fd < 0) {
         return create_error(errno, path, err);
     }
-    if (fchmod(fd, file_mode(access)) != 0) { /* regardless of the umask */
+    if (fchmod(fd, file_modes[access]) != 0) { /* regardless of the umask */
         int code = errno;
         (void)close(fd);
         (void)unlink(path);
@@ -133,7 +123,7 @@ int vamp_target_create(const char *path, enum vamp_target_access access, int *re
 
 int vamp_target_permit(const char *path, enum vamp_target_access access, bool is_directory)
 {
-    const mode_t files = file_mode(access);
+    const mode_t files = file_modes[access];
     /* Whoever may read a directory may also enter it. */
     return chmod(path, is_directory ? files | (files & 0444) >> 2 : files) == 0 ? 0 : -errno;
 }

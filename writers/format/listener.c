@@ -182,28 +182,16 @@ static int clear_name(const union address *address, socklen_t bytes, struct vamp
                : vamp_err_set_errno(err, errno, "remove the socket of an ended process, %s", path);
 }
 
-/* Connecting requires write permission. */
-static mode_t socket_mode(enum vamp_target_access access)
-{
-    switch (access) {
-    case VAMP_ACCESS_PRIVATE:
-        return 0600;
-    case VAMP_ACCESS_GROUP:
-        return 0660;
-    case VAMP_ACCESS_ALL:
-        return 0666;
-    }
-    return 0600;
-}
-
 /* The mode is set before the name exists: there is no moment with another one. */
 static int bind_unix(struct vamp_listener *listener, const union address *address, socklen_t bytes,
                      enum vamp_target_access access, struct vamp_err *err)
 {
     const char *path = address->local.sun_path;
     struct stat status;
-    if (fchmod(listener->fd, socket_mode(access)) != 0 ||
-        bind(listener->fd, &address->any, bytes) != 0) {
+    /* Connecting requires write permission. */
+    static const mode_t modes[] = {
+        [VAMP_ACCESS_PRIVATE] = 0600, [VAMP_ACCESS_GROUP] = 0660, [VAMP_ACCESS_ALL] = 0666};
+    if (fchmod(listener->fd, modes[access]) != 0 || bind(listener->fd, &address->any, bytes) != 0) {
         return vamp_err_set_errno(err, errno, "listen on unix:%s", path);
     }
     (void)snprintf(listener->path, sizeof listener->path, "%s", path);

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/core/worker.h"
 #include "version.h"
 #include "writers/format/attempts.h"
 #include "writers/format/secret.h"
@@ -77,11 +78,6 @@ struct influx {
     uint64_t cut;
     bool cut_reported;
 };
-
-static int64_t now_ns(void)
-{
-    return vamp_clock_monotonic_ns(&vamp_clock_system);
-}
 
 /* ---- requests */
 
@@ -247,7 +243,7 @@ static int begin(struct influx *self, struct vamp_err *err)
 static int send_request(struct influx *self, struct vamp_err *err)
 {
     struct request *request = &self->request;
-    const int64_t until_ns = now_ns() + VAMP_ATTEMPT_NS;
+    const int64_t until_ns = vamp_worker_now_ns() + VAMP_ATTEMPT_NS;
     if (!request->under_way) {
         int code = vamp_attempts_await(&self->attempts, err);
         if (code == 0) {
@@ -265,7 +261,7 @@ static int send_request(struct influx *self, struct vamp_err *err)
             return conclude(self, message->data.result, err);
         }
         (void)curl_multi_poll(request->multi, NULL, 0, POLL_MS, NULL);
-    } while (now_ns() < until_ns);
+    } while (vamp_worker_now_ns() < until_ns);
     return -EAGAIN; /* under way: nothing to report before "timeout" */
 }
 
@@ -448,14 +444,14 @@ static int send_datagrams(struct influx *influx, struct vamp_err *err)
 {
     struct datagrams *self = &influx->datagrams;
     const struct vamp_text *text = &influx->text;
-    const int64_t until_ns = now_ns() + VAMP_ATTEMPT_NS;
+    const int64_t until_ns = vamp_worker_now_ns() + VAMP_ATTEMPT_NS;
     int code = 0, refusal = 0;
     if (self->fd < 0) {
         code = vamp_attempts_await(&influx->attempts, err);
         code = code == 0 ? connect_now(influx, err) : code;
     }
     while (code == 0 && self->sent < text->used) {
-        if (now_ns() > until_ns) {
+        if (vamp_worker_now_ns() > until_ns) {
             return -EAGAIN;
         }
         code = send_next(influx, err);

@@ -22,6 +22,7 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/thread.h"
+#include "vampire/core/worker.h"
 #include "writers/format/listener.h"
 #include "writers/format/text.h"
 #include "writers/jsonl/internal.h"
@@ -79,11 +80,6 @@ struct jsonl_clients {
     uint64_t lost, dropped, refused, reported; /* for the operator; the last is their sum then */
     int64_t remark_ns;
 };
-
-static int64_t now_ns(void)
-{
-    return vamp_clock_monotonic_ns(&vamp_clock_system);
-}
 
 /* ---- blocks */
 
@@ -303,7 +299,7 @@ static void serve_client(struct jsonl_clients *clients, unsigned index, short ev
     if (good && (events & POLLOUT) != 0) {
         good = send_some(client);
         /* Clients that keep reading may read to the end. */
-        const int64_t until_ns = now_ns() + END_PATIENCE_NS;
+        const int64_t until_ns = vamp_worker_now_ns() + END_PATIENCE_NS;
         clients->stop_ns = until_ns < clients->last_ns ? until_ns : clients->last_ns;
     }
     if (!good) {
@@ -318,7 +314,7 @@ static void accept_all(struct jsonl_clients *clients)
         if (fd < 0) {
             /* Without a free descriptor, poll would return at once again and again. */
             if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-                clients->accept_again_ns = now_ns() + TRY_AGAIN_MS * NS_PER_MS;
+                clients->accept_again_ns = vamp_worker_now_ns() + TRY_AGAIN_MS * NS_PER_MS;
             }
             return;
         }
@@ -337,16 +333,17 @@ static bool is_done(const struct jsonl_clients *clients)
     for (unsigned i = 0; i < clients->count; i++) {
         waiting = waiting || clients->items[i]->count > 0;
     }
-    return clients->stop && (!waiting || now_ns() >= clients->stop_ns);
+    return clients->stop && (!waiting || vamp_worker_now_ns() >= clients->stop_ns);
 }
 
 static void listen_again(struct jsonl_clients *clients)
 {
-    if (clients->listener.fd < 0 && !clients->stop && now_ns() >= clients->accept_again_ns) {
+    if (clients->listener.fd < 0 && !clients->stop &&
+        vamp_worker_now_ns() >= clients->accept_again_ns) {
         const int code = vamp_listener_open(clients->options->path,
                                             (enum vamp_target_access)clients->options->access,
                                             &clients->listener, NULL);
-        clients->accept_again_ns = code != 0 ? now_ns() + TRY_AGAIN_MS * NS_PER_MS : 0;
+        clients->accept_again_ns = code != 0 ? vamp_worker_now_ns() + TRY_AGAIN_MS * NS_PER_MS : 0;
     }
 }
 
@@ -354,7 +351,7 @@ static void listen_again(struct jsonl_clients *clients)
 static int gather(const struct jsonl_clients *clients,
                   struct pollfd polled[static POLL_CLIENTS + JSONL_READERS_MAX])
 {
-    const int64_t now = now_ns();
+    const int64_t now = vamp_worker_now_ns();
     const bool listening = clients->listener.fd >= 0 && now >= clients->accept_again_ns;
     polled[POLL_WAKE] = (struct pollfd){.fd = clients->wake, .events = POLLIN};
     polled[POLL_LISTENER] = (struct pollfd){
@@ -561,8 +558,9 @@ bool jsonl_socket_remark(const struct jsonl *self, char text[static VAMP_ERR_TEX
     struct jsonl_clients *clients = self->clients;
     (void)pthread_mutex_lock(&clients->lock);
     const uint64_t all = clients->lost + clients->dropped + clients->refused;
-    const bool due = all != clients->reported &&
-                     (clients->remark_ns == 0 || now_ns() - clients->remark_ns >= REMARK_NS);
+    const bool due =
+        all != clients->reported &&
+        (clients->remark_ns == 0 || vamp_worker_now_ns() - clients->remark_ns >= REMARK_NS);
     if (due) {
         (void)snprintf(text, VAMP_ERR_TEXT_BYTES,
                        "readers of %s that do not keep up have missed %" PRIu64
@@ -570,7 +568,7 @@ bool jsonl_socket_remark(const struct jsonl *self, char text[static VAMP_ERR_TEX
                        " found none",
                        self->path, clients->lost, clients->dropped, clients->refused);
         clients->reported = all;
-        clients->remark_ns = now_ns();
+        clients->remark_ns = vamp_worker_now_ns();
     }
     (void)pthread_mutex_unlock(&clients->lock);
     return due;
@@ -586,7 +584,7 @@ void jsonl_socket_close(struct jsonl *self)
     }
     (void)pthread_mutex_lock(&clients->lock);
     clients->stop = true;
-    clients->stop_ns = now_ns() + END_PATIENCE_NS;
+    clients->stop_ns = vamp_worker_now_ns() + END_PATIENCE_NS;
     clients->last_ns = clients->stop_ns + PATIENCE_TIMES * END_PATIENCE_NS;
     (void)pthread_mutex_unlock(&clients->lock);
     wake(clients);

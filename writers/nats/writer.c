@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/core/worker.h"
 #include "version.h"
 #include "writers/nats/connection.h"
 #include "writers/nats/messages.h"
@@ -38,11 +39,6 @@ static bool sends_alarms(const struct nats *self)
     return self->options->alarms.send == VAMP_SEND_ALARMS;
 }
 
-static int64_t now_ns(void)
-{
-    return vamp_clock_monotonic_ns(&vamp_clock_system);
-}
-
 /* ---- publishing */
 
 /* What a plain connection has not confirmed will be sent again; a stream keeps what it has. */
@@ -68,7 +64,7 @@ static int open_link(struct nats *self, struct vamp_err *err)
     if (code != 0) {
         return code;
     }
-    self->since_ns = now_ns();
+    self->since_ns = vamp_worker_now_ns();
     if (!self->options->jetstream) {
         return 0;
     }
@@ -109,7 +105,8 @@ static int conclude(struct nats *self, natsStatus status, jsErrCode refusal, str
         return 0;
     }
     /* A server that did not answer may still do so. */
-    if (status == NATS_TIMEOUT && now_ns() - self->since_ns < self->options->timeout_ns) {
+    if (status == NATS_TIMEOUT &&
+        vamp_worker_now_ns() - self->since_ns < self->options->timeout_ns) {
         return -EAGAIN;
     }
     if (refusal == JSStreamMessageExceedsMaximumErr) {
@@ -137,15 +134,15 @@ static int publish(struct nats *self, const char *id, struct vamp_err *err)
     if (code != 0) {
         return code;
     }
-    const int64_t until_ns = now_ns() + NATS_PATIENCE_NS;
+    const int64_t until_ns = vamp_worker_now_ns() + NATS_PATIENCE_NS;
     natsStatus status = NATS_OK;
     jsErrCode refusal = 0;
     while (status == NATS_OK && self->sent < self->messages.count) {
-        if (now_ns() > until_ns) {
+        if (vamp_worker_now_ns() > until_ns) {
             return -EAGAIN;
         }
         status = send_next(self, id, &refusal);
-        self->since_ns = status == NATS_OK ? now_ns() : self->since_ns;
+        self->since_ns = status == NATS_OK ? vamp_worker_now_ns() : self->since_ns;
     }
     if (status == NATS_OK && self->stream == NULL) {
         status = nats_connection_confirm(&self->connection);
@@ -251,12 +248,12 @@ static const char *nats_path(const void *self)
 /* The account does not count this message: a reader that misses it sees no more buckets. */
 static void publish_ending(struct nats *self, const struct vamp_ending *ending)
 {
-    const int64_t until_ns = now_ns() + ENDING_NS;
+    const int64_t until_ns = vamp_worker_now_ns() + ENDING_NS;
     char id[ID_BYTES];
     (void)snprintf(id, sizeof id, "%s.end", self->run->id);
     nats_encode_ending(self->encoder, ending, &self->messages);
     int code = self->messages.text.failed ? 0 : -EAGAIN;
-    while (code == -EAGAIN && now_ns() < until_ns) {
+    while (code == -EAGAIN && vamp_worker_now_ns() < until_ns) {
         struct vamp_err err = {.code = 0};
         code = publish(self, id, &err);
     }

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Outputs of events: a ring into which events are copied; each segment begins with the JOINs of the
- * components that are present, and a mark in the target itself reports events that found no
- * room. */
+ * components that are present, and a mark in the target itself reports events that found no room.
+ *
+ * With `when` the events of the stream are written while one of these alarms fires, from a moment
+ * before it on, as far as the history reaches. Each time is a recording that is complete in itself.
+ * Events go from the history into the ring as long as that has room. */
 #include "writers/output/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/alarms/change.h"
+#include "vampire/alarms/firing.h"
 #include "vampire/core/event/ring.h"
-#include "writers/output/triggered.h"
 
 /* The format's own buffer is flushed at least this often. */
 #define FLUSH_NS VAMP_NS_PER_SECOND
@@ -89,6 +95,25 @@ static const struct vamp_opt event_options[] = {
     {.key = NULL},
 };
 
+/* Which recording is asked for. The submitting thread's. */
+struct trigger {
+    struct vamp_history *history;
+    const struct vamp_components *components; /* with those who left */
+    void (*say)(void *context, bool error, const char *line);
+    void *say_context;
+
+    struct vamp_firing firing;
+    struct vamp_firing recorded;     /* those that fired since the recording began */
+    bool due, writing;               /* a recording is to begin; one has begun */
+    bool goes_on;                    /* the one that is due: in a new file, after a reload */
+    int64_t first_ns;                /* where the one that is due begins */
+    struct vamp_history_place place; /* of the next event */
+    bool ending;                     /* at the event with this number */
+    uint64_t end_number;
+    int64_t limit_at_ns;
+    bool limited; /* the limit was met, and an alarm still fires */
+};
+
 struct event_queue {
     struct vamp_ring *ring;
 
@@ -97,8 +122,7 @@ struct event_queue {
     unsigned unpublished;
     bool (*filter)(void *context, const struct vamp_event *event);
     void *filter_context;
-    struct output_trigger *trigger;    /* NULL: all events of the run are written */
-    const struct vamp_components *all; /* with those who left; of a trigger */
+    struct trigger trigger; /* of an output with `when` */
 
     /* The output's thread's. */
     uint64_t recorded_before;            /* events in earlier recordings */
@@ -146,6 +170,38 @@ static void learn_present(struct vamp_components *components, const struct vamp_
     }
 }
 
+static void say(const struct vamp_output *output, bool error, const char *format, ...)
+    VAMP_PRINTF(3, 4);
+static void say(const struct vamp_output *output, bool error, const char *format, ...)
+{
+    const struct trigger *trigger = &((const struct event_queue *)output->queue)->trigger;
+    char text[VAMP_ERR_TEXT_BYTES], line[VAMP_ERR_TEXT_BYTES + VAMP_OUTPUT_NAME_BYTES + 16];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    (void)snprintf(line, sizeof line, "output %s: %s", output->settings->name, text);
+    trigger->say(trigger->say_context, error, line);
+}
+
+static int prepare_trigger(struct vamp_output *output, const struct vamp_output_context *context,
+                           struct vamp_err *err)
+{
+    struct trigger *trigger = &((struct event_queue *)output->queue)->trigger;
+    assert(context->history != NULL && context->say != NULL);
+    trigger->history = context->history;
+    trigger->components = context->components;
+    trigger->say = context->say;
+    trigger->say_context = context->say_context;
+    const int code =
+        vamp_history_grow(trigger->history, (size_t)output->settings->memory_bytes, err);
+    if (code == -EBUSY) {
+        say(output, false, "\"memory\" cannot grow while vampire runs; it stays as it was");
+        return 0;
+    }
+    return code;
+}
+
 static int event_queue_create(struct vamp_output *output, const struct vamp_output_context *context,
                               struct vamp_err *err)
 {
@@ -158,7 +214,6 @@ static int event_queue_create(struct vamp_output *output, const struct vamp_outp
     output->usually_waiting = 100000; /* which a disk takes in an instant */
     queue->filter = context->filter;
     queue->filter_context = context->filter_context;
-    queue->all = context->components;
     code = vamp_ring_create((size_t)output->settings->buffer_bytes, &queue->ring, err);
     if (code == 0) {
         output->bound = vamp_ring_capacity_bytes(queue->ring);
@@ -169,16 +224,13 @@ static int event_queue_create(struct vamp_output *output, const struct vamp_outp
         learn_present(queue->components, context->present, INT64_MAX);
     }
     output->opens_later = output->settings->when.count > 0;
-    return code != 0 || !output->opens_later
-               ? code
-               : output_trigger_create(output->settings, context, &queue->trigger, err);
+    return code == 0 && output->opens_later ? prepare_trigger(output, context, err) : code;
 }
 
 static void event_queue_done(struct vamp_output *output)
 {
     struct event_queue *queue = output->queue;
     if (queue != NULL) {
-        output_trigger_free(queue->trigger);
         vamp_components_free(queue->components);
         vamp_ring_free(queue->ring);
         free(queue);
@@ -234,8 +286,9 @@ static void put_border(const struct event_queue *queue, bool begins, int64_t fir
     struct vamp_components *present = NULL;
     struct vamp_err err = VAMP_ERR_NONE;
     if (begins && first_ns < INT64_MAX &&
-        vamp_components_create(vamp_components_count(queue->all) + 1, &present, &err) == 0) {
-        learn_present(present, queue->all, first_ns);
+        vamp_components_create(vamp_components_count(queue->trigger.components) + 1, &present,
+                               &err) == 0) {
+        learn_present(present, queue->trigger.components, first_ns);
     }
     const struct vamp_event border = {
         .kind = VAMP_EVENT_NONE,
@@ -263,28 +316,117 @@ static void count_missed(struct vamp_output *output, uint64_t missed, int64_t ti
     }
 }
 
+/* The next event of the recording, or its end. False: none for now. */
+static bool follow_event(struct vamp_output *output)
+{
+    struct event_queue *queue = output->queue;
+    struct trigger *trigger = &queue->trigger;
+    uint64_t missed = 0;
+    const bool ends = trigger->ending && trigger->place.number >= trigger->end_number;
+    const struct vamp_event *event =
+        ends ? NULL : vamp_history_next(trigger->history, &trigger->place, &missed);
+    if (event == NULL && !ends) {
+        return false;
+    }
+    if (ends || event->time_ns >= trigger->limit_at_ns) {
+        if (!ends) {
+            trigger->limited = !trigger->ending;
+            say(output, false,
+                "the recording ends at its \"limit\" although the alarm still fires");
+        }
+        trigger->writing = false;
+        put_border(queue, false, 0);
+        return true;
+    }
+    if (missed > 0) {
+        say(output, true,
+            "%" PRIu64 " events are missing in the recording: they came faster than they could be "
+            "written; a larger \"memory\" keeps more",
+            missed);
+        count_missed(output, missed, event->time_ns);
+    }
+    if (!output->settings->concerned || vamp_event_is_mark(event) ||
+        event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE ||
+        vamp_firing_concerns(&trigger->recorded, trigger->components, event)) {
+        put_event(output, event, trigger->place.passed);
+    }
+    return true;
+}
+
 /* Puts what the alarms ask for into the queue, as long as that is half empty: the rest waits in the
  * history. */
 static void follow_alarms(struct vamp_output *output)
 {
     struct event_queue *queue = output->queue;
-    struct output_triggered_item item;
-    enum output_triggered next = TRIGGERED_BEGIN;
-    while (next != TRIGGERED_NOTHING) {
+    struct trigger *trigger = &queue->trigger;
+    bool more = true;
+    while (more) {
         output_await_room(output);
         if (output->kind->used(output) >= output->bound / 2) {
             return;
         }
-        next = output_trigger_next(queue->trigger, &item);
-        if (next == TRIGGERED_BEGIN || next == TRIGGERED_END) {
-            put_border(queue, next == TRIGGERED_BEGIN, item.first_ns);
-        } else if (next == TRIGGERED_EVENT) {
-            if (item.missed > 0) {
-                count_missed(output, item.missed, item.event->time_ns);
-            }
-            if (item.wanted) {
-                put_event(output, item.event, item.passed);
-            }
+        if (trigger->due) {
+            put_border(queue, true, trigger->goes_on ? INT64_MAX : trigger->first_ns);
+            trigger->due = trigger->goes_on = false;
+            trigger->writing = true;
+        } else {
+            more = trigger->writing && follow_event(output);
+        }
+    }
+}
+
+/* One that is being written goes on, also when its end had been asked for. */
+static void ask_for_recording(struct vamp_output *output, int64_t from_ns)
+{
+    struct trigger *trigger = &((struct event_queue *)output->queue)->trigger;
+    if (trigger->limited) {
+        return; /* the alarm that met the limit still fires */
+    }
+    trigger->ending = false;
+    if (!trigger->writing && !trigger->due) {
+        const int64_t oldest_ns = vamp_history_oldest_ns(trigger->history);
+        const bool is_short = oldest_ns != INT64_MAX && oldest_ns > from_ns;
+        const int64_t limit_ns = output->settings->limit_ns;
+        trigger->due = true;
+        trigger->first_ns = is_short ? oldest_ns : from_ns;
+        trigger->limit_at_ns =
+            limit_ns < INT64_MAX - trigger->first_ns ? trigger->first_ns + limit_ns : INT64_MAX;
+        trigger->place = vamp_history_find(trigger->history, from_ns);
+        trigger->recorded = (struct vamp_firing){.count = 0};
+        if (is_short && vamp_history_has_dropped(trigger->history)) {
+            say(output, false,
+                "the recording begins %.1f s later than asked for: a larger \"memory\" keeps more "
+                "events",
+                (double)(oldest_ns - from_ns) / (double)VAMP_NS_PER_SECOND);
+        }
+    }
+}
+
+/* With the newest event. */
+static void ask_for_end(struct trigger *trigger)
+{
+    trigger->limited = false;
+    if (!trigger->ending) {
+        trigger->ending = true;
+        trigger->end_number = vamp_history_end(trigger->history).number;
+    }
+}
+
+static void note_alarms(struct vamp_output *output, const struct vamp_bucket *bucket)
+{
+    struct trigger *trigger = &((struct event_queue *)output->queue)->trigger;
+    for (unsigned i = 0; output->opens_later && i < bucket->alarm_count; i++) {
+        const struct vamp_alarm_change *change = &bucket->alarms[i];
+        const unsigned before = trigger->firing.count;
+        if (!vamp_alarm_change_is_of(change, &output->settings->when)) {
+            continue;
+        }
+        vamp_firing_note(&trigger->firing, change);
+        if (trigger->firing.count > before) {
+            ask_for_recording(output, change->since_ns - output->settings->before_ns);
+            vamp_firing_note(&trigger->recorded, change);
+        } else if (trigger->firing.count == 0 && before > 0) {
+            ask_for_end(trigger);
         }
     }
 }
@@ -296,14 +438,6 @@ static void submit_event(struct vamp_output *output, const struct vamp_event *ev
     }
 }
 
-static void note_alarms(struct vamp_output *output, const struct vamp_bucket *bucket)
-{
-    struct event_queue *queue = output->queue;
-    for (unsigned i = 0; output->opens_later && i < bucket->alarm_count; i++) {
-        output_trigger_note(queue->trigger, &bucket->alarms[i]);
-    }
-}
-
 static void publish_events(struct vamp_output *output)
 {
     if (output->opens_later) {
@@ -312,27 +446,45 @@ static void publish_events(struct vamp_output *output)
     publish_ring(output->queue);
 }
 
+/* The alarms that fire are those of the trigger before the reload; a recording that it wrote goes
+ * on in a new file. */
 static void go_on_after(struct vamp_output *output, const struct vamp_output *before)
 {
-    const struct event_queue *queue = output->queue, *old = before->queue;
-    if (output->opens_later && before->opens_later) {
-        output_trigger_continue(queue->trigger, old->trigger);
+    struct trigger *trigger = &((struct event_queue *)output->queue)->trigger;
+    const struct trigger *old = &((const struct event_queue *)before->queue)->trigger;
+    if (!output->opens_later || !before->opens_later) {
+        return;
     }
+    trigger->firing = old->firing;
+    trigger->limited = old->limited;
+    if (trigger->firing.count > 0 && !trigger->limited) {
+        trigger->due = trigger->goes_on = true;
+        trigger->limit_at_ns = old->limit_at_ns;
+        trigger->place = vamp_history_end(trigger->history);
+        trigger->recorded = old->recorded;
+    }
+}
+
+/* Events that still belong to the recording, after the end. */
+static uint64_t rest_of(const struct trigger *trigger)
+{
+    return (trigger->due || trigger->writing) && trigger->end_number > trigger->place.number
+               ? trigger->end_number - trigger->place.number
+               : 0;
 }
 
 /* Puts the rest of a recording into the queue; what finds no room in time is lost. */
 static void end_recording(struct vamp_output *output, int64_t until_ns)
 {
-    struct event_queue *queue = output->queue;
-    output_trigger_end(queue->trigger);
+    struct trigger *trigger = &((struct event_queue *)output->queue)->trigger;
+    ask_for_end(trigger);
     publish_events(output);
-    while (output_trigger_rest(queue->trigger) > 0 && vamp_worker_now_ns() < until_ns) {
+    while (rest_of(trigger) > 0 && vamp_worker_now_ns() < until_ns) {
         vamp_sleep_ns(ROOM_NS);
         publish_events(output);
     }
-    const uint64_t rest = output_trigger_rest(queue->trigger);
-    if (rest > 0) {
-        count_missed(output, rest, vamp_clock_utc_ns(output->clock));
+    if (rest_of(trigger) > 0) {
+        count_missed(output, rest_of(trigger), vamp_clock_utc_ns(output->clock));
     }
 }
 

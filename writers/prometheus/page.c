@@ -1,15 +1,183 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The values on the page. A bucket has what happened in it; the page has what happened since the
  * run began, as scrapers expect. */
+#include "writers/prometheus/page.h"
+
 #include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "vampire/stats/bucket/bucket.h"
-#include "writers/prometheus/internal.h"
+#include "vampire/stats/bucket/metric.h"
+#include "vampire/stats/bucket/rows.h"
 
-/* Lines of the page itself, at most. */
+/* Lines of the page itself without their labels, at most; those with labels of the run. */
 #define OWN_BYTES 16384
+#define OWN_LINES 5
+#define NUMBER_BYTES 40
+#define SUFFIX_BYTES 12
+#define ESCAPED "\\\""
+
+struct page_histogram {
+    uint64_t count;
+    unsigned __int128 sum;
+    uint64_t in_bound[]; /* as many as bounds, and one: not cumulative */
+};
+
+/* What the page has of a series. */
+struct page_value {
+    union {
+        uint64_t counter;
+        struct vamp_gauge_value gauge;
+        struct page_histogram *histogram; /* NULL: nothing recorded, or no room */
+    };
+    bool refused; /* a histogram that found no room */
+};
+
+/* A metric and its series on the page. */
+struct page_metric {
+    const struct vamp_metric *metric;
+    struct vamp_base_metric base;
+    unsigned label_set;
+    bool has_bounds; /* of a gauge: see struct vamp_schema_metric */
+    bool full;       /* a series found no room: no further one is admitted */
+    unsigned count;  /* admitted, from series 0 on; of a histogram: the array's length */
+    unsigned room;   /* of the array */
+    unsigned left_out;
+    struct page_value *values;  /* by number of the series */
+    struct page_bounds *bounds; /* of a histogram */
+};
+
+struct page {
+    const struct vamp_schema *schema;
+    uint64_t max_bytes, reserved_bytes; /* reserved: what the longest page of these series takes */
+    struct vamp_text run_labels;        /* those that every series has, as text */
+    struct vamp_text info_labels;       /* those of vampire_run_info */
+
+    pthread_mutex_t lock; /* of all below; the format's and the server's thread */
+    struct page_metric *metrics;
+    const struct vamp_series *const *const *series; /* [label set][series]: as buckets have them */
+    uint64_t buckets, lost_buckets;
+    int64_t end_ns; /* of the newest bucket */
+    bool ended;
+};
+
+/* ---- bounds */
+
+/* Values outside of these powers of 2 are rare: smaller ones are in the first bucket, larger ones
+ * in +Inf only. */
+struct range {
+    unsigned first, last;
+};
+
+static struct range range_of(const struct vamp_metric *metric)
+{
+    if (strcmp(metric->unit, "ns") == 0) {
+        return (struct range){10, 47}; /* 1 us to 39 h */
+    }
+    return strcmp(metric->unit, "1") == 0 ? (struct range){0, 20} : (struct range){8, 44};
+}
+
+/* Whether a bin that ends before `edge` is the last one before a bound. The bounds divide each
+ * doubling into `parts` of the same width. */
+static bool is_bound(uint64_t edge, uint64_t parts, struct range range)
+{
+    if (edge < UINT64_C(1) << range.first || edge > UINT64_C(1) << range.last) {
+        return false;
+    }
+    const uint64_t power = UINT64_C(1) << (63 - (unsigned)__builtin_clzll(edge));
+    return (edge - power) * parts % power == 0;
+}
+
+/* "0.000001023", "1023.0": a number with a point, which is its canonical text in OpenMetrics. */
+static void set_text(char le[static PAGE_LE_BYTES], uint64_t upper, unsigned decimals)
+{
+    char digits[24];
+    const int length =
+        snprintf(digits, sizeof digits, "%0*llu", (int)decimals + 1, (unsigned long long)upper);
+    const int whole = length - (int)decimals;
+    (void)snprintf(le, PAGE_LE_BYTES, "%.*s.%s", whole, digits,
+                   decimals > 0 ? digits + whole : "0");
+}
+
+struct page_bounds *page_bounds(const struct vamp_metric *metric, const struct vamp_bins *bins,
+                                unsigned resolution)
+{
+    const struct range range = range_of(metric);
+    const unsigned bits = resolution < bins->sub_bits ? resolution : bins->sub_bits;
+    struct vamp_base_metric base;
+    vamp_base_metric(metric, &base);
+    struct page_bounds *bounds = calloc(1, sizeof *bounds + bins->count * sizeof bounds->le[0]);
+    for (unsigned bin = 0; bounds != NULL && bin < bins->count; bin++) {
+        bounds->of_bin[bin] = (uint16_t)bounds->count;
+        const uint64_t upper = bins->upper[bin];
+        if (upper < UINT64_MAX && is_bound(upper + 1, UINT64_C(1) << bits, range)) {
+            set_text(bounds->le[bounds->count++], upper, base.decimals);
+        }
+    }
+    return bounds;
+}
+
+/* ---- parts of lines */
+
+static void add_label(struct vamp_text *text, const char *name, const char *value)
+{
+    vamp_text_word(text, text->used > 0 ? "," : "");
+    vamp_text_word(text, name);
+    vamp_text_word(text, "=\"");
+    vamp_text_escaped(text, value, ESCAPED);
+    vamp_text_word(text, "\"");
+}
+
+static void add_run_labels(struct vamp_text *text, const struct vamp_run *run, uint64_t labels)
+{
+    for (unsigned label = 0; label < VAMP_RUN_LABEL_COUNT; label++) {
+        char scratch[VAMP_RUN_LABEL_BYTES];
+        if ((labels >> label & 1U) != 0) {
+            add_label(text, vamp_run_label_words[label],
+                      vamp_run_label(run, (enum vamp_run_label)label, scratch));
+        }
+    }
+}
+
+/* ---- how long it can become */
+
+/* Escaping makes a byte two, or three where it is not UTF-8. */
+static uint64_t label_bytes(const char *name, const char *value)
+{
+    return strlen(name) + 3 * strlen(value) + sizeof ",=\"\"";
+}
+
+/* What the lines of a series take at most. */
+static uint64_t series_bytes(const struct page *page, const struct page_metric *metric,
+                             const struct vamp_series *series)
+{
+    const struct vamp_label_set *set = &page->schema->label_sets[metric->label_set];
+    uint64_t bytes =
+        strlen(metric->base.name) + SUFFIX_BYTES + NUMBER_BYTES + page->run_labels.used + 1;
+    for (unsigned i = 0; i < set->label_count; i++) {
+        bytes += label_bytes(vamp_label_name(set->labels[i]), series->labels[i]);
+    }
+    switch (metric->metric->kind) {
+    case VAMP_COUNTER:
+        return bytes;
+    case VAMP_GAUGE:
+        return 3 * bytes;
+    case VAMP_HISTOGRAM:
+        return (metric->bounds->count + 3) * (bytes + PAGE_LE_BYTES);
+    }
+    return bytes;
+}
+
+/* And those of a metric without series. */
+static uint64_t metric_bytes(const struct page_metric *metric)
+{
+    const uint64_t described =
+        3 * (strlen(metric->base.name) + SUFFIX_BYTES + 32) + strlen(metric->metric->help);
+    return metric->metric->kind == VAMP_GAUGE ? 3 * described : described;
+}
 
 /* ---- create and free */
 
@@ -22,12 +190,12 @@ static int create_metric(struct page *page, unsigned index, unsigned resolution)
     metric->has_bounds = entry->has_bounds;
     vamp_base_metric(metric->metric, &metric->base);
     if (metric->metric->kind == VAMP_HISTOGRAM) {
-        metric->bounds = prometheus_bounds_create(metric->metric, &page->schema->bins, resolution);
+        metric->bounds = page_bounds(metric->metric, &page->schema->bins, resolution);
         if (metric->bounds == NULL) {
             return -ENOMEM;
         }
     }
-    page->reserved_bytes += page_metric_bytes(metric);
+    page->reserved_bytes += metric_bytes(metric);
     return 0;
 }
 
@@ -40,14 +208,18 @@ int page_create(const struct prometheus_options *options, const struct vamp_writ
         return vamp_err_set_errno(err, ENOMEM, "prepare the page");
     }
     (void)pthread_mutex_init(&page->lock, NULL);
-    page->run = target->run;
     page->schema = schema;
     page->max_bytes = options->page_bytes;
-    page->run_labels = vamp_run_labels_to_add(schema, options->labels);
+    add_run_labels(&page->run_labels, target->run, vamp_run_labels_to_add(schema, options->labels));
+    add_run_labels(&page->info_labels, target->run, UINT64_MAX);
+    add_label(&page->info_labels, "component", target->run->component);
+    add_label(&page->info_labels, "version", target->run->version);
     page->end_ns = target->run->started_ns;
-    page->reserved_bytes = OWN_BYTES;
+    page->reserved_bytes = OWN_BYTES + OWN_LINES * page->run_labels.used + page->info_labels.used;
     page->metrics = calloc(schema->metric_count + 1, sizeof *page->metrics);
-    int code = page->metrics != NULL ? 0 : -ENOMEM;
+    int code = page->metrics != NULL && !page->run_labels.failed && !page->info_labels.failed
+                   ? 0
+                   : -ENOMEM;
     for (unsigned i = 0; i < schema->metric_count && code == 0; i++) {
         code = create_metric(page, i, options->bounds);
     }
@@ -65,15 +237,7 @@ static void metric_done(struct page_metric *metric)
         free(metric->values[i].histogram);
     }
     free(metric->values);
-    prometheus_bounds_free(metric->bounds);
-}
-
-static void drop_texts(struct page *page)
-{
-    for (unsigned kind = 0; kind < PAGE_KIND_COUNT; kind++) {
-        page_release(page->texts[kind]);
-        page->texts[kind] = NULL;
-    }
+    free(metric->bounds);
 }
 
 void page_free(struct page *page)
@@ -84,7 +248,8 @@ void page_free(struct page *page)
     for (unsigned i = 0; page->metrics != NULL && i < page->schema->metric_count; i++) {
         metric_done(&page->metrics[i]);
     }
-    drop_texts(page);
+    vamp_text_done(&page->run_labels);
+    vamp_text_done(&page->info_labels);
     free(page->metrics);
     (void)pthread_mutex_destroy(&page->lock);
     free(page);
@@ -111,7 +276,7 @@ static bool make_room(struct page_metric *metric, unsigned count)
 /* Reserves the bytes of one more series. */
 static bool has_place(struct page *page, struct page_metric *metric, unsigned series)
 {
-    const uint64_t bytes = page_series_bytes(page, metric, page->series[metric->label_set][series]);
+    const uint64_t bytes = series_bytes(page, metric, page->series[metric->label_set][series]);
     if (page->reserved_bytes + bytes > page->max_bytes) {
         metric->full = true;
         return false;
@@ -162,7 +327,7 @@ static bool admit(struct page *page, struct page_metric *metric, unsigned known,
 
 /* ---- values */
 
-static void add_histogram(const struct prometheus_bounds *bounds, struct page_histogram *to,
+static void add_histogram(const struct page_bounds *bounds, struct page_histogram *to,
                           const struct vamp_bucket_histogram *from)
 {
     to->count += from->count;
@@ -217,7 +382,6 @@ int page_add(struct page *page, const struct vamp_delivery *delivery, struct vam
         page->buckets += bucket->buckets;
         page->lost_buckets += delivery->lost_before;
         page->end_ns = bucket->start_ns + bucket->width_ns;
-        drop_texts(page);
     }
     (void)pthread_mutex_unlock(&page->lock);
     return good ? 0 : vamp_err_set_errno(err, ENOMEM, "add a bucket to the page");
@@ -227,55 +391,223 @@ void page_end(struct page *page)
 {
     (void)pthread_mutex_lock(&page->lock);
     page->ended = true;
-    drop_texts(page);
     (void)pthread_mutex_unlock(&page->lock);
+}
+
+static uint64_t left_out_of(const struct page *page)
+{
+    uint64_t left_out = 0;
+    for (unsigned i = 0; i < page->schema->metric_count; i++) {
+        left_out += page->metrics[i].left_out;
+    }
+    return left_out;
 }
 
 uint64_t page_left_out(struct page *page)
 {
-    uint64_t left_out = 0;
     (void)pthread_mutex_lock(&page->lock);
-    for (unsigned i = 0; i < page->schema->metric_count; i++) {
-        left_out += page->metrics[i].left_out;
-    }
+    const uint64_t left_out = left_out_of(page);
     (void)pthread_mutex_unlock(&page->lock);
     return left_out;
 }
 
-/* ---- as text */
+/* ---- as text: format 0.0.4 of Prometheus, or OpenMetrics 1.0 */
 
-static struct page_text *render(const struct page *page, enum page_kind kind)
+struct rendering {
+    struct vamp_text *text;
+    enum page_kind kind;
+    struct vamp_text labels; /* of the present series */
+};
+
+static void set_labels(struct rendering *rendering, const struct page *page,
+                       const struct page_metric *metric, unsigned series)
 {
-    struct page_text *made = calloc(1, sizeof *made);
-    struct vamp_text text = {.bytes = NULL};
-    page_render(page, kind, &text);
-    if (made == NULL || text.failed) {
-        vamp_text_done(&text);
-        free(made);
-        return NULL;
+    const struct vamp_label_set *set = &page->schema->label_sets[metric->label_set];
+    const struct vamp_series *described = page->series[metric->label_set][series];
+    struct vamp_text *labels = &rendering->labels;
+    labels->used = 0;
+    vamp_text_add(labels, page->run_labels.bytes, page->run_labels.used);
+    for (unsigned i = 0; i < set->label_count; i++) {
+        add_label(labels, vamp_label_name(set->labels[i]), described->labels[i]);
     }
-    *made = (struct page_text){.holders = 1, .length = text.used, .bytes = text.bytes};
-    return made;
 }
 
-struct page_text *page_hold(struct page *page, enum page_kind kind)
+/* HELP, TYPE and UNIT. In OpenMetrics a counter's lines have its name without "_total". */
+static void describe(struct rendering *rendering, const char *name, const char *suffix,
+                     const char *type, const char *unit, const char *help)
 {
+    const char *const parts[] = {"# HELP ", "# TYPE ", "# UNIT "};
+    const char *const words[] = {help, type, unit};
+    const bool total = strcmp(type, "counter") == 0 && rendering->kind == PAGE_TEXT;
+    const unsigned count = rendering->kind == PAGE_OPENMETRICS && unit[0] != '\0' ? 3 : 2;
+    for (unsigned i = 0; i < count; i++) {
+        vamp_text_word(rendering->text, parts[i]);
+        vamp_text_word(rendering->text, name);
+        vamp_text_word(rendering->text, suffix);
+        vamp_text_word(rendering->text, total ? "_total " : " ");
+        vamp_text_word(rendering->text, words[i]);
+        vamp_text_word(rendering->text, "\n");
+    }
+}
+
+/* Up to the value; `le` NULL: no such label. */
+static void begin_line(const struct rendering *rendering, const char *name, const char *suffix,
+                       const char *le)
+{
+    struct vamp_text *text = rendering->text;
+    const struct vamp_text *labels = &rendering->labels;
+    vamp_text_word(text, name);
+    vamp_text_word(text, suffix);
+    if (labels->used > 0 || le != NULL) {
+        vamp_text_word(text, "{");
+        vamp_text_add(text, labels->bytes, labels->used);
+        if (le != NULL) {
+            vamp_text_word(text, labels->used > 0 ? ",le=\"" : "le=\"");
+            vamp_text_word(text, le);
+            vamp_text_word(text, "\"");
+        }
+        vamp_text_word(text, "}");
+    }
+    vamp_text_word(text, " ");
+}
+
+static void number_line(const struct rendering *rendering, const char *name, const char *suffix,
+                        const char *le, uint64_t value)
+{
+    begin_line(rendering, name, suffix, le);
+    vamp_text_number(rendering->text, value, 0);
+    vamp_text_word(rendering->text, "\n");
+}
+
+/* ---- metrics */
+
+static void counter_lines(struct rendering *rendering, const struct page *page,
+                          const struct page_metric *metric)
+{
+    const bool labelled = page->schema->label_sets[metric->label_set].label_count > 0;
+    describe(rendering, metric->base.name, "", "counter", metric->base.unit, metric->metric->help);
+    for (unsigned i = 0; i < metric->count; i++) {
+        if (i == 0 && labelled && metric->values[0].counter == 0) {
+            continue; /* "(other)" appears when something is counted there */
+        }
+        set_labels(rendering, page, metric, i);
+        begin_line(rendering, metric->base.name, "_total", NULL);
+        vamp_text_number(rendering->text, metric->values[i].counter, metric->base.decimals);
+        vamp_text_word(rendering->text, "\n");
+    }
+}
+
+/* The value at the end of the newest bucket, and the least and the largest in it. */
+static void gauge_lines(struct rendering *rendering, const struct page *page,
+                        const struct page_metric *metric)
+{
+    const char *const suffixes[] = {"", metric->has_bounds ? "_min_bound" : "_min",
+                                    metric->has_bounds ? "_max_bound" : "_max"};
+    const bool labelled = page->schema->label_sets[metric->label_set].label_count > 0;
+    for (unsigned what = 0; what < 3; what++) {
+        describe(rendering, metric->base.name, suffixes[what], "gauge",
+                 what == 0 ? metric->base.unit : "", metric->metric->help);
+        for (unsigned i = 0; i < metric->count; i++) {
+            const struct vamp_gauge_value *gauge = &metric->values[i].gauge;
+            const int64_t values[] = {gauge->value, gauge->min, gauge->max};
+            if (values[what] == VAMP_GAUGE_NONE ||
+                (i == 0 && labelled && gauge->min == 0 && gauge->max == 0)) {
+                continue;
+            }
+            set_labels(rendering, page, metric, i);
+            begin_line(rendering, metric->base.name, suffixes[what], NULL);
+            vamp_text_signed(rendering->text, values[what], metric->base.decimals);
+            vamp_text_word(rendering->text, "\n");
+        }
+    }
+}
+
+static void histogram_lines(struct rendering *rendering, const struct page *page,
+                            const struct page_metric *metric)
+{
+    const char *name = metric->base.name;
+    describe(rendering, name, "", "histogram", metric->base.unit, metric->metric->help);
+    for (unsigned i = 0; i < metric->count; i++) {
+        const struct page_histogram *histogram = metric->values[i].histogram;
+        if (histogram == NULL) {
+            continue;
+        }
+        set_labels(rendering, page, metric, i);
+        uint64_t count = 0;
+        for (unsigned bound = 0; bound < metric->bounds->count; bound++) {
+            count += histogram->in_bound[bound];
+            number_line(rendering, name, "_bucket", metric->bounds->le[bound], count);
+        }
+        number_line(rendering, name, "_bucket", "+Inf", histogram->count);
+        begin_line(rendering, name, "_sum", NULL);
+        vamp_text_number(rendering->text, histogram->sum, metric->base.decimals);
+        vamp_text_word(rendering->text, "\n");
+        number_line(rendering, name, "_count", NULL, histogram->count);
+    }
+}
+
+/* ---- the page itself */
+
+static void own_gauge(struct rendering *rendering, const char *name, const char *unit,
+                      const char *help, uint64_t value, unsigned decimals)
+{
+    describe(rendering, name, "", "gauge", unit, help);
+    begin_line(rendering, name, "", NULL);
+    vamp_text_number(rendering->text, value, decimals);
+    vamp_text_word(rendering->text, "\n");
+}
+
+static void info_lines(struct rendering *rendering, const struct page *page)
+{
+    const bool info = rendering->kind == PAGE_OPENMETRICS; /* a type of its own there */
+    describe(rendering, info ? "vampire_run" : "vampire_run_info", "", info ? "info" : "gauge", "",
+             "the run that this page is about");
+    rendering->labels.used = 0;
+    vamp_text_add(&rendering->labels, page->info_labels.bytes, page->info_labels.used);
+    number_line(rendering, "vampire_run_info", "", NULL, 1);
+}
+
+static void page_lines(struct rendering *rendering, const struct page *page)
+{
+    info_lines(rendering, page);
+    rendering->labels.used = 0;
+    vamp_text_add(&rendering->labels, page->run_labels.bytes, page->run_labels.used);
+    own_gauge(rendering, "vampire_run_ended", "", "1 after the end of the run", page->ended, 0);
+    own_gauge(rendering, "vampire_page_end_time_seconds", "seconds",
+              "time up to which the values are counted, since 1970",
+              page->end_ns > 0 ? (uint64_t)page->end_ns : 0, 9);
+    own_gauge(rendering, "vampire_page_series_left_out", "",
+              "series without room on this page, see the option page", left_out_of(page), 0);
+    describe(rendering, "vampire_page_buckets", "", "counter", "",
+             "buckets of the statistics that are in the values of this page");
+    number_line(rendering, "vampire_page_buckets_total", "", NULL, page->buckets);
+    describe(rendering, "vampire_page_lost_buckets", "", "counter", "",
+             "buckets that did not reach this page: its histograms lack their values");
+    number_line(rendering, "vampire_page_lost_buckets_total", "", NULL, page->lost_buckets);
+}
+
+void page_render(struct page *page, enum page_kind kind, struct vamp_text *text)
+{
+    struct rendering rendering = {.text = text, .kind = kind};
     (void)pthread_mutex_lock(&page->lock);
-    if (page->texts[kind] == NULL) {
-        page->texts[kind] = render(page, kind);
+    page_lines(&rendering, page);
+    for (unsigned i = 0; i < page->schema->metric_count; i++) {
+        const struct page_metric *metric = &page->metrics[i];
+        switch (metric->metric->kind) {
+        case VAMP_COUNTER:
+            counter_lines(&rendering, page, metric);
+            break;
+        case VAMP_GAUGE:
+            gauge_lines(&rendering, page, metric);
+            break;
+        case VAMP_HISTOGRAM:
+            histogram_lines(&rendering, page, metric);
+            break;
+        }
     }
-    struct page_text *text = page->texts[kind];
-    if (text != NULL) {
-        (void)__atomic_add_fetch(&text->holders, 1, __ATOMIC_RELAXED);
-    }
+    assert(text->used <= page->reserved_bytes);
     (void)pthread_mutex_unlock(&page->lock);
-    return text;
-}
-
-void page_release(struct page_text *text)
-{
-    if (text != NULL && __atomic_sub_fetch(&text->holders, 1, __ATOMIC_ACQ_REL) == 0) {
-        free(text->bytes);
-        free(text);
-    }
+    vamp_text_word(text, kind == PAGE_OPENMETRICS ? "# EOF\n" : "");
+    text->failed = text->failed || rendering.labels.failed;
+    vamp_text_done(&rendering.labels);
 }

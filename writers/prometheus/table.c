@@ -6,7 +6,8 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/stats/bucket/bucket.h"
-#include "writers/prometheus/internal.h"
+#include "writers/format/listener.h"
+#include "writers/prometheus/page.h"
 
 #define OPTION(member) offsetof(struct prometheus_options, member)
 

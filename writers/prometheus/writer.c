@@ -9,7 +9,8 @@
 
 #include "vampire/core/clock.h"
 #include "version.h"
-#include "writers/prometheus/internal.h"
+#include "writers/format/listener.h"
+#include "writers/prometheus/page.h"
 
 #define PAUSE_NS 50000000
 #define CONNECTIONS_MAX 32U
@@ -30,11 +31,6 @@ struct prometheus {
 
 static const char text_type[] = "text/plain; version=0.0.4; charset=utf-8";
 static const char openmetrics_type[] = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-static void release_text(void *text)
-{
-    page_release(text);
-}
 
 static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status,
                               struct MHD_Response *response, const char *type)
@@ -66,14 +62,16 @@ static enum MHD_Result answer_page(struct page *page, struct MHD_Connection *con
         MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
     const bool openmetrics =
         accepted != NULL && strstr(accepted, "application/openmetrics-text") != NULL;
-    struct page_text *text = page_hold(page, openmetrics ? PAGE_OPENMETRICS : PAGE_TEXT);
-    if (text == NULL) {
+    struct vamp_text text = {.bytes = NULL};
+    page_render(page, openmetrics ? PAGE_OPENMETRICS : PAGE_TEXT, &text);
+    if (text.failed) {
+        vamp_text_done(&text);
         return answer_constant(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "no memory\n");
     }
-    struct MHD_Response *response = MHD_create_response_from_buffer_with_free_callback_cls(
-        text->length, text->bytes, release_text, text);
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(text.used, text.bytes, MHD_RESPMEM_MUST_FREE);
     if (response == NULL) {
-        page_release(text);
+        vamp_text_done(&text);
     }
     return answer(connection, MHD_HTTP_OK, response, openmetrics ? openmetrics_type : text_type);
 }

@@ -9,12 +9,13 @@
 
 #include "vampire/core/json_emit.h"
 #include "writers/format/sent_alarms.h"
-#include "writers/format/system_log.h"
 #include "writers/format/text.h"
 #include "writers/writer.h"
 
+/* A message with everything before it; rsyslog cuts at 8 KiB unless told otherwise. */
+#define SYSLOG_MESSAGE_BYTES ((size_t)8000)
 #define SYSLOG_PREFIX_BYTES ((size_t)512)
-#define SYSLOG_OBJECT_BYTES (VAMP_LOG_MESSAGE_BYTES - SYSLOG_PREFIX_BYTES)
+#define SYSLOG_OBJECT_BYTES (SYSLOG_MESSAGE_BYTES - SYSLOG_PREFIX_BYTES)
 
 struct syslog_message {
     size_t begin, bytes; /* of the object in the text */

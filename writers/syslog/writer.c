@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The syslog format: no target is opened, so that a run can begin while nothing reads the log. */
+/*
+ * The syslog format: no target is opened, so that a run can begin while nothing reads the log.
+ * Messages are datagrams to a socket of this machine. Not by syslog(3): that reports no failure, so
+ * that nothing could be counted, waits while the reader's queue is full, and knows one socket only.
+ */
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 #include <syslog.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "vampire/stats/bucket/bucket.h"
 #include "writers/format/attempts.h"
 #include "writers/syslog/messages.h"
 
+#define PROGRAM "vampire"
+/* For room in the reader's queue. */
 #define PATIENCE_MS 500
 #define HOST_BYTES 256 /* what RFC 5424 allows */
 #define OPTION(member) offsetof(struct syslog_options, member)
@@ -28,7 +37,7 @@ enum syslog_format {
 struct syslog_options {
     char *socket;      /* NULL: the usual one of the format */
     unsigned format;   /* enum syslog_format */
-    unsigned facility; /* index into vamp_log_facility_words */
+    unsigned facility; /* index into facilities */
     struct vamp_sent_alarms alarms;
 };
 
@@ -38,6 +47,13 @@ static const char *const format_words[] = {
     [SYSLOG_JOURNAL] = "journal",
     NULL,
 };
+static const char *const facility_words[] = {"user",   "daemon", "local0", "local1",
+                                             "local2", "local3", "local4", "local5",
+                                             "local6", "local7", NULL};
+
+static const unsigned facilities[] = {LOG_USER,   LOG_DAEMON, LOG_LOCAL0, LOG_LOCAL1, LOG_LOCAL2,
+                                      LOG_LOCAL3, LOG_LOCAL4, LOG_LOCAL5, LOG_LOCAL6, LOG_LOCAL7};
+
 static const struct vamp_opt syslog_options_table[] = {
     {.key = "format",
      .type = VAMP_OPT_ENUM,
@@ -56,7 +72,7 @@ static const struct vamp_opt syslog_options_table[] = {
     {.key = "facility",
      .type = VAMP_OPT_ENUM,
      .preset = "user",
-     .choices = vamp_log_facility_words,
+     .choices = facility_words,
      .offset = OPTION(facility),
      .help = "the facility of all messages; their severity is that of an alarm, else \"warning\" "
              "for an alert and \"info\" for values"},
@@ -81,7 +97,8 @@ static const struct vamp_kept_labels by_unset[] = {
 struct syslog {
     const struct syslog_options *options;
     const struct vamp_run *run;
-    struct vamp_log_socket socket;
+    const char *path;
+    int fd; /* -1: not connected */
     struct vamp_text datagram;
     struct syslog_messages messages; /* of the bucket that is being sent */
     unsigned sent;                   /* of these messages */
@@ -91,8 +108,8 @@ struct syslog {
 /* The address that the options mean. */
 static const char *path_of(const struct syslog_options *options)
 {
-    static const char *const usual[] = {[SYSLOG_LOCAL] = VAMP_LOG_PATH,
-                                        [SYSLOG_RFC5424] = VAMP_LOG_PATH,
+    static const char *const usual[] = {[SYSLOG_LOCAL] = "/dev/log",
+                                        [SYSLOG_RFC5424] = "/dev/log",
                                         [SYSLOG_JOURNAL] = "/run/systemd/journal/socket"};
     return options->socket != NULL ? options->socket : usual[options->format];
 }
@@ -106,12 +123,29 @@ static int open_target(const void *options, const struct vamp_writer_target *tar
     }
     self->options = options;
     self->run = target->run;
-    self->socket = (struct vamp_log_socket){.path = path_of(self->options), .fd = -1};
+    self->path = path_of(self->options);
+    self->fd = -1;
     *ret_self = self;
     return 0;
 }
 
 /* ---- what is sent for a message, by what the reader of the socket expects */
+
+/* What syslog(3) writes before a message: "<14>Nov 22 13:04:05 vampire[123]: ", by the clock and
+ * time zone of the machine. */
+static void add_local(struct vamp_text *text, const struct vamp_run *run, unsigned priority)
+{
+    char prefix[SYSLOG_PREFIX_BYTES];
+    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    const time_t now = time(NULL);
+    struct tm parts = {0};
+    (void)localtime_r(&now, &parts);
+    (void)snprintf(
+        prefix, sizeof prefix, "<%u>%s %2d %02d:%02d:%02d " PROGRAM "[%" PRIu64 "]: ", priority,
+        months[parts.tm_mon], parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, run->pid);
+    vamp_text_word(text, prefix);
+}
 
 /* The host's name with the characters that the header allows; "-" without one. */
 static void header_host(const char *host, char text[static HOST_BYTES])
@@ -136,8 +170,7 @@ static void add_rfc5424(struct vamp_text *text, const struct vamp_run *run, unsi
     (void)gmtime_r(&now.tv_sec, &parts);
     header_host(run->host, host);
     (void)snprintf(prefix, sizeof prefix,
-                   "<%u>1 %04d-%02d-%02dT%02d:%02d:%02d.%06ldZ %s " VAMP_LOG_PROGRAM " %" PRIu64
-                   " %s - ",
+                   "<%u>1 %04d-%02d-%02dT%02d:%02d:%02d.%06ldZ %s " PROGRAM " %" PRIu64 " %s - ",
                    priority, parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
                    parts.tm_min, parts.tm_sec, now.tv_nsec / 1000, host, run->pid, type);
     vamp_text_word(text, prefix);
@@ -172,7 +205,7 @@ static void add_journal(struct vamp_text *text, const struct vamp_run *run, unsi
     add_word_field(text, "PRIORITY", number);
     (void)snprintf(number, sizeof number, "%u", priority >> 3);
     add_word_field(text, "SYSLOG_FACILITY", number);
-    add_word_field(text, "SYSLOG_IDENTIFIER", VAMP_LOG_PROGRAM);
+    add_word_field(text, "SYSLOG_IDENTIFIER", PROGRAM);
     add_word_field(text, "VAMPIRE_TYPE", type);
     add_word_field(text, "VAMPIRE_WORKFLOW", run->workflow);
     add_word_field(text, "VAMPIRE_RUN", run->id);
@@ -185,15 +218,13 @@ static void make_datagram(struct vamp_text *text, const struct syslog_options *o
                           const struct vamp_run *run, const struct syslog_messages *messages,
                           const struct syslog_message *message)
 {
-    const unsigned priority = vamp_log_priority(options->facility, message->severity);
+    const unsigned priority = facilities[options->facility] | message->severity;
     const char *object = messages->text.bytes + message->begin;
-    char header[VAMP_LOG_HEADER_BYTES];
     text->used = 0;
     text->failed = false;
     switch ((enum syslog_format)options->format) {
     case SYSLOG_LOCAL:
-        vamp_log_header(header, priority, run->pid);
-        vamp_text_word(text, header);
+        add_local(text, run, priority);
         break;
     case SYSLOG_RFC5424:
         add_rfc5424(text, run, priority, message->type);
@@ -207,19 +238,57 @@ static void make_datagram(struct vamp_text *text, const struct syslog_options *o
     vamp_text_add(text, object, message->bytes);
 }
 
+/* ---- the socket */
+
+static void disconnect(struct syslog *self)
+{
+    if (self->fd >= 0) {
+        (void)close(self->fd);
+        self->fd = -1;
+    }
+}
+
+static int fail(struct syslog *self, int code, struct vamp_err *err)
+{
+    const char *why = code == EPROTOTYPE ? "it does not take datagrams"
+                      : code == EAGAIN   ? "nothing reads there"
+                                         : strerror(code);
+    if (code != EAGAIN) {
+        disconnect(self);
+    }
+    return vamp_err_set(err, -EAGAIN, "send to %s: %s; " VAMP_BUCKETS_WAIT, self->path, why);
+}
+
+static int connect_now(struct syslog *self, struct vamp_err *err)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", self->path);
+    self->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const bool connected =
+        self->fd >= 0 && connect(self->fd, (const struct sockaddr *)&address, sizeof address) == 0;
+    return connected ? 0 : fail(self, errno, err);
+}
+
 /* As write_bucket. */
 static int send_message(struct syslog *self, const struct syslog_message *message,
                         struct vamp_err *err)
 {
-    struct vamp_err why = VAMP_ERR_NONE;
+    const struct vamp_text *datagram = &self->datagram;
     make_datagram(&self->datagram, self->options, self->run, &self->messages, message);
-    if (self->datagram.failed) {
+    if (datagram->failed) {
         return vamp_err_set(err, -EAGAIN, "no memory for a message");
     }
-    return vamp_log_send(&self->socket, self->datagram.bytes, self->datagram.used, PATIENCE_MS,
-                         &why) == 0
-               ? 0
-               : vamp_err_set(err, -EAGAIN, "%s; " VAMP_BUCKETS_WAIT, why.text);
+    const int code = self->fd < 0 ? connect_now(self, err) : 0;
+    if (code != 0) {
+        return code;
+    }
+    ssize_t sent = send(self->fd, datagram->bytes, datagram->used, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EAGAIN) {
+        struct pollfd room = {.fd = self->fd, .events = POLLOUT};
+        (void)poll(&room, 1, PATIENCE_MS);
+        sent = send(self->fd, datagram->bytes, datagram->used, MSG_NOSIGNAL);
+    }
+    return sent >= 0 ? 0 : fail(self, errno, err);
 }
 
 static int write_bucket(void *context, const struct vamp_delivery *delivery, struct vamp_err *err)
@@ -259,7 +328,7 @@ static uint64_t left_out(void *self, const char **ret_what)
 
 static const char *target_path(const void *self)
 {
-    return ((const struct syslog *)self)->socket.path;
+    return ((const struct syslog *)self)->path;
 }
 
 static int close_target(void *context, const struct vamp_ending *ending, struct vamp_err *err)
@@ -277,7 +346,7 @@ static int close_target(void *context, const struct vamp_ending *ending, struct 
             code = send_message(self, &messages->items[0], err);
         }
     }
-    vamp_log_close(&self->socket);
+    disconnect(self);
     vamp_text_done(&self->datagram);
     syslog_messages_done(&self->messages);
     free(self);

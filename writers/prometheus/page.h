@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The prometheus format: a page of all values that scrapers fetch. page.c keeps the values and
+ * writes the page as text, writer.c is the format and answers requests. table.c is in the program;
+ * the others are in the shared object prometheus.so. The page is described in docs/exporters.md.
+ */
+#ifndef VAMP_WRITERS_PROMETHEUS_PAGE_H
+#define VAMP_WRITERS_PROMETHEUS_PAGE_H
+
+#include "writers/format/text.h"
+#include "writers/writer.h"
+
+struct prometheus_options {
+    char *listen;
+    uint64_t labels; /* bit per enum vamp_run_label */
+    uint64_t page_bytes;
+    unsigned bounds;   /* 2 to the power of it in each doubling */
+    int64_t linger_ns; /* after the end of the run */
+};
+
+/* Upper bounds of a histogram's buckets on the page, each the exact upper edge of a bin. */
+#define PAGE_LE_BYTES 32
+struct page_bounds {
+    unsigned count;                 /* without +Inf */
+    uint16_t of_bin[VAMP_BINS_MAX]; /* index of a bin's bound; `count`: +Inf */
+    char le[][PAGE_LE_BYTES];       /* their texts, in the base unit */
+};
+/* 2 to the power of `resolution` bounds a doubling, or as many as there are bins. malloc'ed; NULL:
+ * no memory. */
+struct page_bounds *page_bounds(const struct vamp_metric *metric, const struct vamp_bins *bins,
+                                unsigned resolution);
+
+struct page;
+enum page_kind { PAGE_TEXT, PAGE_OPENMETRICS };
+#define PAGE_KIND_COUNT 2
+
+/* 0 or -ENOMEM. */
+VAMP_MUST_CHECK int page_create(const struct prometheus_options *options,
+                                const struct vamp_writer_target *target, struct page **ret_page,
+                                struct vamp_err *err);
+void page_free(struct page *page); /* NULL is fine */
+/* Takes the values of a bucket. 0 or -ENOMEM: nothing was taken. */
+VAMP_MUST_CHECK int page_add(struct page *page, const struct vamp_delivery *delivery,
+                             struct vamp_err *err);
+/* The run has ended. */
+void page_end(struct page *page);
+/* How many series have no room on the page. */
+uint64_t page_left_out(struct page *page);
+/* Appends the page; `failed` of the text: no memory. Any thread. */
+void page_render(struct page *page, enum page_kind kind, struct vamp_text *text);
+
+#endif
