@@ -245,8 +245,10 @@ static enum vamp_source_status end_replay(const struct replay *replay, struct va
     return VAMP_SOURCE_DAMAGED;
 }
 
-/* At the end of a file. MORE: go on, perhaps with a mark that is pending. */
-static enum vamp_source_status go_on(struct replay *replay, struct vamp_err *err)
+/* At the end of a file. MORE: go on, perhaps with a mark that is pending. Not inline: its texts
+ * would cost the path of an event. */
+static __attribute__((noinline)) enum vamp_source_status go_on(struct replay *replay,
+                                                               struct vamp_err *err)
 {
     report_remark(replay);
     if (replay->file + 1 >= replay->path_count) {

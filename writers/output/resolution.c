@@ -295,11 +295,12 @@ static int reserve_values(struct vamp_resolution *resolution, const struct vamp_
         if (vamp_metrics[merged->metrics[m].id].kind != VAMP_HISTOGRAM) {
             continue;
         }
-        struct vamp_rows rows = vamp_rows_of(bucket, resolution->from[m].place, 0);
-        while (vamp_rows_next(&rows)) {
-            const uint32_t series = numbers(resolution, m)[rows.row.number];
+        const struct vamp_metric_values *from = &bucket->values[resolution->from[m].place];
+        for (unsigned i = 0; i < from->count; i++) {
+            const uint32_t series = numbers(resolution, m)[from->histograms[i].series];
             if (series != LEFT_OUT &&
-                vamp_merged_reserve(merged, m, series, rows.row.histogram->bin_count) != 0) {
+                vamp_merged_reserve(merged, m, series, from->histograms[i].histogram->bin_count) !=
+                    0) {
                 return -ENOMEM;
             }
         }
@@ -318,26 +319,29 @@ static uint64_t counted(const struct vamp_bucket *bucket, enum vamp_metric_id id
     return 0;
 }
 
+/* Not a walk over rows: of a merge all values are needed and nothing but the values, which are most
+ * of what a bucket has. */
 static void add_metric(struct vamp_resolution *resolution, unsigned metric,
                        const struct vamp_bucket *bucket)
 {
     struct vamp_merged *merged = &resolution->merged;
-    struct vamp_rows rows = vamp_rows_of(bucket, resolution->from[metric].place, 0);
+    const struct vamp_metric_values *from = &bucket->values[resolution->from[metric].place];
+    const enum vamp_metric_kind kind = vamp_metrics[merged->metrics[metric].id].kind;
     const uint32_t *number = numbers(resolution, metric);
-    while (vamp_rows_next(&rows)) {
-        const uint32_t series = number[rows.row.number];
+    for (unsigned i = 0; i < from->count; i++) {
+        const uint32_t series = number[kind == VAMP_HISTOGRAM ? from->histograms[i].series : i];
         if (series == LEFT_OUT) {
             continue;
         }
-        switch (rows.row.metric->kind) {
+        switch (kind) {
         case VAMP_COUNTER:
-            vamp_merged_counter(merged, metric, series, rows.row.counter);
+            vamp_merged_counter(merged, metric, series, &from->counters[i]);
             break;
         case VAMP_GAUGE:
-            vamp_merged_gauge(merged, metric, series, rows.row.gauge);
+            vamp_merged_gauge(merged, metric, series, &from->gauges[i]);
             break;
         case VAMP_HISTOGRAM:
-            vamp_merged_histogram(merged, metric, series, rows.row.histogram);
+            vamp_merged_histogram(merged, metric, series, from->histograms[i].histogram);
             break;
         }
     }
