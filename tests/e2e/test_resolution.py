@@ -349,9 +349,11 @@ def test_reload_splits_a_coarse_bucket(space):
     """Both parts say which buckets of the statistics they hold."""
     source = {**SOURCE, "steps": 100000, "speed": 20}
     made = {"source": source, "statistics": {"bucket": "1s"}, "outputs": [
-        {"type": "jsonl", "name": "coarse", "bucket": "1h", "without": []}]}
+        {"type": "jsonl", "name": "coarse", "bucket": "1h", "without": []},
+        {"type": "jsonl", "name": "fine", "path": "fine.jsonl"}]}
     vampire = space.vampire(made, ready=False)
-    wait_until(lambda: list(space.path.glob("*coarse-0001.jsonl")), "the first file")
+    fine = space.path / "fine.jsonl"
+    wait_until(lambda: fine.exists() and b'"type":"bucket"' in fine.read_bytes(), "a bucket to split")
     vampire.signal(signal.SIGHUP)
     wait_until(lambda: list(space.path.glob("*coarse-0002.jsonl")), "the second file")
     vampire.signal(signal.SIGINT)
