@@ -411,13 +411,6 @@ void vamp_collect_advance(struct vamp_collect *collect, int64_t now_ns)
     }
 }
 
-int64_t vamp_collect_next_close(const struct vamp_collect *collect)
-{
-    return collect->started
-               ? collect->next_ns + collect->options.bucket_ns + collect->options.delay_ns
-               : INT64_MAX;
-}
-
 void vamp_collect_finish(struct vamp_collect *collect, int64_t now_ns)
 {
     vamp_collect_advance(collect, now_ns);

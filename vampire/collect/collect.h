@@ -58,8 +58,6 @@ void vamp_collect_message(struct vamp_collect *collect, const void *data, size_t
                           int64_t now_ns);
 /* Closes the buckets that are due. */
 void vamp_collect_advance(struct vamp_collect *collect, int64_t now_ns);
-/* When the next bucket is due; INT64_MAX before the first message or vamp_collect_advance. */
-int64_t vamp_collect_next_close(const struct vamp_collect *collect);
 /* Closes all buckets for which there is a message, and the one in which `now_ns` is. Nothing may be
  * collected afterwards. */
 void vamp_collect_finish(struct vamp_collect *collect, int64_t now_ns);
