@@ -30,18 +30,20 @@ struct job {
 };
 
 struct running {
-    struct job *job; /* NULL: free */
+    struct job *job;
     struct vamp_process process;
     bool given_up; /* ended because the run is over */
 };
 
 struct vamp_commands {
-    struct vamp_worker worker; /* jobs wait in its queue */
-    char **environment;
-    int wake; /* an eventfd: there is something new */
+    struct vamp_worker worker;                         /* jobs wait in its queue */
+    char *environment[VAMP_PROCESS_VARIABLES_MAX + 1]; /* ended by NULL */
+    int wake;                                          /* an eventfd: there is something new */
 
-    uint64_t succeeded, failed, timed_out;             /* with the worker's lock */
-    struct running running[VAMP_COMMANDS_RUNNING_MAX]; /* the thread's */
+    uint64_t succeeded, failed, timed_out; /* with the worker's lock */
+    /* The thread's. */
+    struct running running[VAMP_COMMANDS_RUNNING_MAX];
+    unsigned running_count;
 };
 
 /* ---- begin and end of a command; the thread */
@@ -106,26 +108,29 @@ static void finish_job(struct vamp_commands *commands, struct job *job, const ch
     free(job);
 }
 
-static void begin_job(struct vamp_commands *commands, struct running *free_place, struct job *job)
+static void begin_job(struct vamp_commands *commands, struct job *job)
 {
     struct vamp_err err = VAMP_ERR_NONE;
+    struct running *running = &commands->running[commands->running_count];
     const int code =
-        vamp_process_start(&free_place->process, job->argv, commands->environment, job->input,
+        vamp_process_start(&running->process, job->argv, commands->environment, job->input,
                            job->input_bytes, vamp_worker_now_ns() + job->timeout_ns, &err);
     if (code == 0) {
-        free_place->job = job;
-        free_place->given_up = false;
+        running->job = job;
+        running->given_up = false;
+        commands->running_count++;
         return;
     }
     (void)vamp_err_wrap(&err, "%.80s", job->about);
     finish_job(commands, job, err.text, false);
 }
 
-static void end_if_ended(struct vamp_commands *commands, struct running *running)
+/* False: it still runs. */
+static bool end_if_ended(struct vamp_commands *commands, struct running *running)
 {
     struct vamp_process_end end;
     if (!vamp_process_ended(&running->process, &end)) {
-        return;
+        return false;
     }
     const bool well = end.known && !end.by_signal && end.status == 0 && !running->process.timed_out;
     char text[VAMP_ERR_TEXT_BYTES];
@@ -134,26 +139,16 @@ static void end_if_ended(struct vamp_commands *commands, struct running *running
     }
     finish_job(commands, running->job, well ? NULL : text,
                running->process.timed_out && !running->given_up);
-    running->job = NULL;
+    *running = commands->running[--commands->running_count];
+    return true;
 }
 
 /* ---- what is next */
 
-static struct running *find_place(struct vamp_commands *commands)
-{
-    for (unsigned i = 0; i < VAMP_COMMANDS_RUNNING_MAX; i++) {
-        if (commands->running[i].job == NULL) {
-            return &commands->running[i];
-        }
-    }
-    return NULL;
-}
-
 static bool lane_is_busy(const struct vamp_commands *commands, unsigned lane)
 {
-    for (unsigned i = 0; i < VAMP_COMMANDS_RUNNING_MAX; i++) {
-        const struct job *job = commands->running[i].job;
-        if (job != NULL && job->lane == lane) {
+    for (unsigned i = 0; i < commands->running_count; i++) {
+        if (commands->running[i].job->lane == lane) {
             return true;
         }
     }
@@ -177,10 +172,10 @@ static struct job *take_job(struct vamp_commands *commands)
 
 static void begin_jobs(struct vamp_commands *commands)
 {
-    struct running *place = NULL;
     struct job *job = NULL;
-    while ((place = find_place(commands)) != NULL && (job = take_job(commands)) != NULL) {
-        begin_job(commands, place, job);
+    while (commands->running_count < VAMP_COMMANDS_RUNNING_MAX &&
+           (job = take_job(commands)) != NULL) {
+        begin_job(commands, job);
     }
 }
 
@@ -198,9 +193,9 @@ static void drop_waiting(struct vamp_commands *commands)
 static void give_up(struct vamp_commands *commands, int64_t now_ns)
 {
     drop_waiting(commands);
-    for (unsigned i = 0; i < VAMP_COMMANDS_RUNNING_MAX; i++) {
+    for (unsigned i = 0; i < commands->running_count; i++) {
         struct vamp_process *process = &commands->running[i].process;
-        if (commands->running[i].job != NULL && !process->timed_out) {
+        if (!process->timed_out) {
             process->next_ns = now_ns;
             commands->running[i].given_up = true;
         }
@@ -211,11 +206,9 @@ static void give_up(struct vamp_commands *commands, int64_t now_ns)
 static int wait_ms(const struct vamp_commands *commands, int64_t give_up_ns, int64_t now_ns)
 {
     int64_t next_ns = now_ns < give_up_ns ? give_up_ns : INT64_MAX;
-    for (unsigned i = 0; i < VAMP_COMMANDS_RUNNING_MAX; i++) {
-        const struct running *running = &commands->running[i];
-        if (running->job != NULL && running->process.next_ns < next_ns) {
-            next_ns = running->process.next_ns;
-        }
+    for (unsigned i = 0; i < commands->running_count; i++) {
+        const int64_t due_ns = commands->running[i].process.next_ns;
+        next_ns = due_ns < next_ns ? due_ns : next_ns;
     }
     if (next_ns == INT64_MAX) {
         return -1;
@@ -229,12 +222,10 @@ static void wait_for_news(struct vamp_commands *commands, int timeout_ms)
     struct pollfd polled[1 + 2 * VAMP_COMMANDS_RUNNING_MAX];
     polled[0] = (struct pollfd){.fd = commands->wake, .events = POLLIN};
     nfds_t count = 1;
-    for (unsigned i = 0; i < VAMP_COMMANDS_RUNNING_MAX; i++) {
-        const struct running *running = &commands->running[i];
-        if (running->job != NULL) {
-            polled[count++] = (struct pollfd){.fd = running->process.pidfd, .events = POLLIN};
-            polled[count++] = (struct pollfd){.fd = running->process.output, .events = POLLIN};
-        }
+    for (unsigned i = 0; i < commands->running_count; i++) {
+        const struct vamp_process *process = &commands->running[i].process;
+        polled[count++] = (struct pollfd){.fd = process->pidfd, .events = POLLIN};
+        polled[count++] = (struct pollfd){.fd = process->output, .events = POLLIN};
     }
     (void)poll(polled, count, timeout_ms);
     uint64_t ignored = 0;
@@ -243,24 +234,12 @@ static void wait_for_news(struct vamp_commands *commands, int timeout_ms)
 
 static void follow_running(struct vamp_commands *commands)
 {
-    for (unsigned i = 0; i < VAMP_COMMANDS_RUNNING_MAX; i++) {
+    for (unsigned i = 0; i < commands->running_count;) {
         struct running *running = &commands->running[i];
-        if (running->job != NULL) {
-            vamp_process_read(&running->process);
-            vamp_process_expire(&running->process, vamp_worker_now_ns(), VAMP_COMMANDS_GRACE_NS);
-            end_if_ended(commands, running);
-        }
+        vamp_process_read(&running->process);
+        vamp_process_expire(&running->process, vamp_worker_now_ns(), VAMP_COMMANDS_GRACE_NS);
+        i += !end_if_ended(commands, running); /* else another one takes its place */
     }
-}
-
-static bool any_running(const struct vamp_commands *commands)
-{
-    for (unsigned i = 0; i < VAMP_COMMANDS_RUNNING_MAX; i++) {
-        if (commands->running[i].job != NULL) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static void run_commands(void *context)
@@ -274,7 +253,7 @@ static void run_commands(void *context)
             give_up(commands, now_ns);
         }
         begin_jobs(commands);
-        if (finishing && !any_running(commands)) {
+        if (finishing && commands->running_count == 0) {
             break; /* nothing waits either: it would have been started */
         }
         wait_for_news(commands, wait_ms(commands, give_up_ns, vamp_worker_now_ns()));
@@ -391,7 +370,6 @@ static void release_commands(struct vamp_commands *commands)
         (void)close(commands->wake);
     }
     vamp_worker_done(&commands->worker);
-    free(commands->environment);
     free(commands);
 }
 
@@ -407,10 +385,7 @@ static int start_commands(struct vamp_commands *commands, struct vamp_err *err)
     if (commands->wake < 0) {
         return vamp_err_set_errno(err, errno, "actions of type command: make an eventfd");
     }
-    commands->environment = vamp_process_environment();
-    if (commands->environment == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "actions of type command");
-    }
+    vamp_process_environment(commands->environment);
     return vamp_worker_start(&commands->worker, "commands", run_commands, commands, err);
 }
 

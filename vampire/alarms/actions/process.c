@@ -5,8 +5,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
@@ -15,32 +13,22 @@
 
 /* ---- the environment */
 
-static const char *const kept_names[] = {"PATH", "HOME",   "USER", "LOGNAME", "SHELL",
-                                         "LANG", "LC_ALL", "TZ",   "TMPDIR"};
-#define KEPT_NAMES (sizeof kept_names / sizeof kept_names[0])
-
-char **vamp_process_environment(void)
+void vamp_process_environment(char *kept[static VAMP_PROCESS_VARIABLES_MAX + 1])
 {
-    size_t bytes = (KEPT_NAMES + 1) * sizeof(char *);
-    for (size_t i = 0; i < KEPT_NAMES; i++) {
-        const char *value = getenv(kept_names[i]);
-        bytes += value != NULL ? strlen(kept_names[i]) + strlen(value) + 2 : 0;
-    }
-    char **environment = malloc(bytes);
-    if (environment == NULL) {
-        return NULL;
-    }
-    char *text = (char *)(environment + KEPT_NAMES + 1);
-    size_t count = 0;
-    for (size_t i = 0; i < KEPT_NAMES; i++) {
-        const char *value = getenv(kept_names[i]);
-        if (value != NULL) {
-            environment[count++] = text;
-            text += sprintf(text, "%s=%s", kept_names[i], value) + 1;
+    static const char *const names[VAMP_PROCESS_VARIABLES_MAX] = {
+        "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TMPDIR"};
+    for (size_t i = 0; i < VAMP_PROCESS_VARIABLES_MAX; i++) {
+        const size_t length = strlen(names[i]);
+        char **at = environ;
+        while (at != NULL && *at != NULL &&
+               (strncmp(*at, names[i], length) != 0 || (*at)[length] != '=')) {
+            at++;
+        }
+        if (at != NULL && *at != NULL) {
+            *kept++ = *at;
         }
     }
-    environment[count] = NULL;
-    return environment;
+    *kept = NULL;
 }
 
 /* ---- start */

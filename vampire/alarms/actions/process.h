@@ -39,9 +39,10 @@ struct vamp_process_end {
 };
 
 /* PATH, HOME, USER, LOGNAME, SHELL, LANG, LC_ALL, TZ and TMPDIR of this process, nothing else: what
- * else is in its environment, such as the address of a pool manager, may be secret. malloc'ed as
- * one piece, ended by NULL; NULL without memory. Before other threads change the environment. */
-char **vamp_process_environment(void);
+ * else is in its environment, such as the address of a pool manager, may be secret. `kept` is of
+ * this process's own texts, ended by NULL. Nothing changes these variables any more. */
+#define VAMP_PROCESS_VARIABLES_MAX 9
+void vamp_process_environment(char *kept[static VAMP_PROCESS_VARIABLES_MAX + 1]);
 
 /* Starts argv[0] (a path) with these arguments. 0 or -errno with nothing left behind. May wait for
  * the file system that holds the program. `now_ns` and the time-out are monotonic. */
