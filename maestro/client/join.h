@@ -35,12 +35,6 @@ struct pool_manager {
     int64_t heartbeat_ns, silence_ns;
 };
 
-/* The clock of all times here. */
-static inline int64_t monotonic_ns(void)
-{
-    return vamp_clock_monotonic_ns(&vamp_clock_system);
-}
-
 /* Opens the fabric and joins as `member`. On failure, with text, the caller still closes what is
  * open: fabric, link, arena and credentials. */
 mstro_status pool_manager_join(struct pool_manager *pm, const struct port_member *member,

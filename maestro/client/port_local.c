@@ -28,13 +28,6 @@ struct job {
     Mstro__Wire__Ticket *ticket;
 };
 
-/* What is left of a ticket that could not be copied for lack of memory. */
-struct failed {
-    uint64_t transport_id; /* 0: the ticket only reports that a demand has ended */
-    uint64_t handle;
-    mstro_status status;
-};
-
 struct local {
     struct port port;
     pthread_mutex_t lock;
@@ -44,7 +37,8 @@ struct local {
     struct list calls, jobs;
     uint64_t last_request;
     bool shut, delivering, events_ready;
-    struct failed failed[FAILED_MAX];
+    /* What is left of tickets that could not be copied for lack of memory. */
+    Mstro__Wire__Ticket failed[FAILED_MAX];
     size_t failed_count;
     uint8_t batch[FRAME_BYTES_MAX]; /* of the delivering thread */
 };
@@ -88,11 +82,12 @@ static void queue_job(struct local *local, uint64_t source_app_id,
     if (copy == NULL) {
         free(job);
         if (local->failed_count < FAILED_MAX) {
-            local->failed[local->failed_count++] = (struct failed){
-                .transport_id = ticket->transport_id,
-                .handle = ticket->handle,
-                .status = ticket->has_status ? (mstro_status)ticket->status : MSTRO_NOMEM,
-            };
+            Mstro__Wire__Ticket *failed = &local->failed[local->failed_count++];
+            mstro__wire__ticket__init(failed);
+            failed->transport_id = ticket->transport_id;
+            failed->handle = ticket->handle;
+            failed->has_status = true;
+            failed->status = ticket->has_status ? ticket->status : MSTRO_NOMEM;
         }
         return;
     }
@@ -167,25 +162,9 @@ static void fetched(void *context, mstro_status status)
     port_local_unlock(&local->port);
 }
 
-static void start_fetch(struct job *job, void *destination)
-{
-    struct local *local = job->local;
-    (void)pthread_mutex_lock(&local->lock);
-    const struct port_service *service = local->service;
-    mstro_status status = MSTRO_NO_PM;
-    if (service != NULL) {
-        status = service->fetch(service->context, job->source_app_id, job->ticket->memory,
-                                destination, fetched, job);
-    }
-    (void)pthread_mutex_unlock(&local->lock);
-    if (status != MSTRO_OK) {
-        finish_job(job, status);
-    }
-}
-
 static void run_job(struct job *job)
 {
-    const struct local *local = job->local;
+    struct local *local = job->local;
     const Mstro__Wire__Ticket *ticket = job->ticket;
     if (ticket->has_status && ticket->status != MSTRO_OK) {
         finish_job(job, (mstro_status)ticket->status);
@@ -202,7 +181,17 @@ static void run_job(struct job *job)
         return;
     }
     if (job->source_app_id != local->port.app_id) {
-        start_fetch(job, destination);
+        (void)pthread_mutex_lock(&local->lock);
+        const struct port_service *service = local->service;
+        mstro_status status = MSTRO_NO_PM;
+        if (service != NULL) {
+            status = service->fetch(service->context, job->source_app_id, ticket->memory,
+                                    destination, fetched, job);
+        }
+        (void)pthread_mutex_unlock(&local->lock);
+        if (status != MSTRO_OK) {
+            finish_job(job, status);
+        }
         return;
     }
     /* The pool keeps every source of this component while this runs. */
@@ -212,20 +201,6 @@ static void run_job(struct job *job)
     } source = {.number = ticket->memory->address};
     memcpy(destination, source.pointer, ticket->memory->bytes);
     finish_job(job, MSTRO_OK);
-}
-
-/* Reports the transport as failed, or the demand as ended. */
-static void end_failed(struct local *local, const struct failed *failed)
-{
-    if (failed->transport_id != 0) {
-        end_transport(local, failed->transport_id, failed->status);
-        return;
-    }
-    Mstro__Wire__Ticket ticket = MSTRO__WIRE__TICKET__INIT;
-    ticket.handle = failed->handle;
-    ticket.has_status = true;
-    ticket.status = (uint32_t)failed->status;
-    report_arrival(local, &ticket, failed->status);
 }
 
 /* Called with the lock; comes back with it. False: nothing was left to do. */
@@ -240,9 +215,14 @@ static bool deliver_one(struct local *local)
         return true;
     }
     if (local->failed_count > 0) {
-        const struct failed failed = local->failed[--local->failed_count];
+        const Mstro__Wire__Ticket failed = local->failed[--local->failed_count];
+        const mstro_status status = (mstro_status)failed.status;
         (void)pthread_mutex_unlock(&local->lock);
-        end_failed(local, &failed);
+        if (failed.transport_id != 0) {
+            end_transport(local, failed.transport_id, status);
+        } else { /* it only reports that a demand has ended */
+            report_arrival(local, &failed, status);
+        }
         (void)pthread_mutex_lock(&local->lock);
         return true;
     }

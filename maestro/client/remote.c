@@ -324,14 +324,6 @@ static int64_t look_after(struct remote *remote, int64_t now_ns)
     return beat_ns < silence_ns ? beat_ns : silence_ns;
 }
 
-/* Whether a thread waits for a message, or others may read memory. A component that
- * only receives events is woken by the heartbeat at the latest. */
-static bool is_busy(const struct remote *remote)
-{
-    return remote->gone || remote->exposed > 0 || list_first(&remote->calls) != NULL ||
-           list_first(&remote->transports) != NULL || remote->pm.link.first != NULL;
-}
-
 /* Does the work that is due. Returns the time until the next work. */
 static int64_t advance(struct remote *remote, bool drained, int64_t now_ns)
 {
@@ -349,7 +341,10 @@ static int64_t advance(struct remote *remote, bool drained, int64_t now_ns)
     if (remote->pm.link.first != NULL && remote->pm.link.retry_ns < next_ns) {
         next_ns = remote->pm.link.retry_ns;
     }
-    remote->waits_long = !is_busy(remote);
+    /* Unless a thread waits for a message or others may read memory: a component that only receives
+     * events is woken by the heartbeat at the latest. */
+    remote->waits_long = !remote->gone && remote->exposed == 0 && list_is_empty(&remote->calls) &&
+                         list_is_empty(&remote->transports) && remote->pm.link.first == NULL;
     if (!remote->waits_long && next_ns > now_ns + FABRIC_WAIT_LONGEST_NS) {
         next_ns = now_ns + FABRIC_WAIT_LONGEST_NS;
     }

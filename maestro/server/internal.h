@@ -62,14 +62,13 @@ struct server_peer {
     struct list_link of_gathering; /* its events wait for others */
     enum server_peer_state state;
     bool on_work_list, events_waiting;
-    bool emptying; /* its events are due, and all queues are emptied in one go: subscriptions must
-                      advance together */
-    bool broken;   /* found unreachable inside the pool; server_work dismisses it */
-    bool leaving;  /* has asked to leave; a subscriber may delay the answer */
-    uint64_t session, app_id; /* app_id 0: refused */
+    bool emptying;   /* its events are due, and all queues are emptied in one go: subscriptions must
+                        advance together */
+    bool broken;     /* found unreachable inside the pool; server_work dismisses it */
+    bool leaving;    /* has asked to leave; a subscriber may delay the answer */
+    uint64_t app_id; /* 0: refused */
+    struct fetch_source source; /* its session and address */
     struct link link;
-    uint8_t address[FABRIC_ADDRESS_BYTES];
-    size_t address_length;
     uint64_t received_sequence;
     uint64_t batches_sent, batches_taken;
     int64_t heard_ns, batched_ns, end_ns;
@@ -122,10 +121,6 @@ struct server {
     struct server_counts counts;
 };
 
-static inline int64_t server_now(void)
-{
-    return vamp_clock_monotonic_ns(&vamp_clock_system);
-}
 /* Something new will be due at this time: when liveness is checked next. */
 static inline void server_look_by(struct server *server, int64_t time_ns)
 {
@@ -140,14 +135,13 @@ void server_join(struct server *server, const struct frame *frame, const Mstro__
 /* Removes the component from the pool, sends a good-bye with `text` and lets the link linger. */
 void server_dismiss(struct server *server, struct server_peer *peer, enum vamp_leave_reason reason,
                     mstro_status status, const char *text);
-/* The component has left by itself. */
-void server_peer_left(struct server *server, struct server_peer *peer);
+/* The component has left: from now on only the link is kept, for a limited time. */
+void server_peer_left(struct server *server, struct server_peer *peer, int64_t linger_ns);
 /* Frees the peer at once. */
 void server_peer_remove(struct server *server, struct server_peer *peer);
 /* Sends; a peer that cannot be reached is dismissed. */
 void server_send(struct server *server, struct server_peer *peer, enum frame_kind kind,
                  const ProtobufCMessage *body);
-struct fetch_source server_source(const struct server_peer *peer);
 void server_put_to_work(struct server *server, struct server_peer *peer);
 void server_return_loan(struct server *server, struct server_peer *peer, uint64_t transport_id);
 

@@ -25,8 +25,8 @@ static bool is_dead(struct server *server, const struct server_peer *peer, int64
     if (peer->link.first == NULL || now_ns < server->probe_ns) {
         return false;
     }
-    bool dead = fabric_peer_refuses(server->fabric, peer->address, peer->address_length);
-    int64_t took_ns = server_now() - now_ns;
+    bool dead = fabric_peer_refuses(server->fabric, peer->source.address, peer->source.length);
+    int64_t took_ns = monotonic_ns() - now_ns;
     server->probe_ns = now_ns + PROBE_SHARE * took_ns;
     return dead;
 }

@@ -14,7 +14,7 @@ static void respond(void *context, uint64_t app_id, const Mstro__Wire__Response 
     }
     server_send(server, peer, FRAME_RESPONSE, &response->base);
     if (peer->leaving && pool_component_name(server->pool, app_id) == NULL) {
-        server_peer_left(server, peer); /* that was the answer to its leave */
+        server_peer_left(server, peer, SERVER_LINGER_NS); /* that was the answer to its leave */
     }
 }
 
@@ -60,7 +60,8 @@ static void send_ticket(void *context, uint64_t app_id, uint64_t source_app_id,
         memory = *ticket->memory;
         whole.memory = &memory;
         if (source != NULL) {
-            set_source(&whole, source->address, source->address_length, source->session);
+            set_source(&whole, source->source.address, source->source.length,
+                       source->source.session);
         } else if (lend(server, peer, ticket->transport_id, &memory)) {
             set_source(&whole, server->info.address, server->info.address_length,
                        server->info.session);
@@ -113,7 +114,7 @@ static mstro_status fetch_for_local(void *context, uint64_t source_app_id,
         return MSTRO_NOMEM;
     }
     *fetch = (struct local_fetch){.server = server, .done = done, .done_context = done_context};
-    struct fetch_order order = {.source = server_source(source),
+    struct fetch_order order = {.source = source->source,
                                 .address = memory->address,
                                 .key = memory->key,
                                 .destination = destination,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The components in other processes: finding, joining, leaving, dismissing. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,28 +76,13 @@ void server_peer_remove(struct server *server, struct server_peer *peer)
     free(peer);
 }
 
-/* From now on only the link is kept, for a limited time. */
-static void begin_end(struct server *server, struct server_peer *peer, int64_t linger_ns)
+void server_peer_left(struct server *server, struct server_peer *peer, int64_t linger_ns)
 {
     peer->state = SERVER_PEER_ENDING;
-    peer->end_ns = server_now() + linger_ns;
+    peer->end_ns = monotonic_ns() + linger_ns;
     server_look_by(server, peer->end_ns);
     peer->events_waiting = peer->emptying = false;
     return_all_loans(server, peer);
-}
-
-void server_peer_left(struct server *server, struct server_peer *peer)
-{
-    if (peer->state == SERVER_PEER_JOINED) {
-        begin_end(server, peer, SERVER_LINGER_NS);
-    }
-}
-
-struct fetch_source server_source(const struct server_peer *peer)
-{
-    struct fetch_source source = {.session = peer->session, .length = peer->address_length};
-    memcpy(source.address, peer->address, peer->address_length);
-    return source;
 }
 
 void server_dismiss(struct server *server, struct server_peer *peer, enum vamp_leave_reason reason,
@@ -107,21 +91,20 @@ void server_dismiss(struct server *server, struct server_peer *peer, enum vamp_l
     if (peer->state == SERVER_PEER_ENDING) {
         return;
     }
-    begin_end(server, peer,
-              reason == VAMP_LEAVE_VANISHED ? SERVER_VANISHED_LINGER_NS : SERVER_LINGER_NS);
+    server_peer_left(server, peer,
+                     reason == VAMP_LEAVE_VANISHED ? SERVER_VANISHED_LINGER_NS : SERVER_LINGER_NS);
     Mstro__Wire__Goodbye goodbye = MSTRO__WIRE__GOODBYE__INIT;
     goodbye.status = (uint32_t)status;
     goodbye.text = frame_text(text);
     /* the component may be gone already: a failure does not matter */
-    if (link_send(&peer->link, server_now(), FRAME_GOODBYE, &goodbye.base) != 0) {
+    if (link_send(&peer->link, monotonic_ns(), FRAME_GOODBYE, &goodbye.base) != 0) {
         peer->end_ns = 0;
         server_look_by(server, 0);
     }
     server_put_to_work(server, peer);
-    const struct fetch_source source = server_source(peer);
-    fetch_abandon(&server->fetcher, NULL, &source);
+    fetch_abandon(&server->fetcher, NULL, &peer->source);
     if (reason == VAMP_LEAVE_VANISHED) {
-        fabric_peer_bury(server->fabric, peer->address, peer->address_length);
+        fabric_peer_bury(server->fabric, peer->source.address, peer->source.length);
     }
     server->counts.vanished += reason == VAMP_LEAVE_VANISHED ? 1U : 0U;
     server->counts.protocol_errors += reason == VAMP_LEAVE_PROTOCOL ? 1U : 0U;
@@ -131,7 +114,7 @@ void server_dismiss(struct server *server, struct server_peer *peer, enum vamp_l
 void server_send(struct server *server, struct server_peer *peer, enum frame_kind kind,
                  const ProtobufCMessage *body)
 {
-    int result = link_send(&peer->link, server_now(), kind, body);
+    int result = link_send(&peer->link, monotonic_ns(), kind, body);
     peer->broken = peer->broken || result != 0;
     if (peer->broken || peer->link.first != NULL) {
         server_put_to_work(server, peer);
@@ -140,23 +123,21 @@ void server_send(struct server *server, struct server_peer *peer, enum frame_kin
 
 /* ---- joining */
 
+/* NULL: no memory, or an address that libfabric does not accept. */
 static struct server_peer *new_peer(struct server *server, uint64_t session,
-                                    const ProtobufCBinaryData *address, struct vamp_err *err)
+                                    const ProtobufCBinaryData *address)
 {
     struct server_peer *peer = calloc(1, sizeof *peer);
-    if (peer == NULL) {
-        return NULL;
-    }
-    list_link_init(&peer->of_gathering);
     fabric_peer fabric_address;
-    if (fabric_peer_add(server->fabric, address->data, address->len, &fabric_address, err) != 0) {
+    if (peer == NULL ||
+        fabric_peer_add(server->fabric, address->data, address->len, &fabric_address, NULL) != 0) {
         free(peer);
         return NULL;
     }
-    memcpy(peer->address, address->data, address->len);
-    peer->address_length = address->len;
-    peer->session = session;
-    peer->heard_ns = server_now();
+    list_link_init(&peer->of_gathering);
+    peer->source = (struct fetch_source){.session = session, .length = address->len};
+    memcpy(peer->source.address, address->data, address->len);
+    peer->heard_ns = monotonic_ns();
     peer->link = (struct link){.fabric = server->fabric,
                                .peer = fabric_address,
                                .session = server->info.session,
@@ -181,7 +162,7 @@ static void send_welcome(struct server *server, struct server_peer *peer, mstro_
     }
     struct auth_proof proof;
     if (!server->gate.open) {
-        auth_prove_welcome(&server->gate.key, peer->session, &welcome, &proof);
+        auth_prove_welcome(&server->gate.key, peer->source.session, &welcome, &proof);
         welcome.has_proof = 1;
         welcome.proof = frame_bytes(proof.bytes, sizeof proof.bytes);
     }
@@ -236,14 +217,12 @@ static void welcome(struct server *server, struct server_peer *peer, mstro_statu
     if (status == MSTRO_OK) {
         peer->state = SERVER_PEER_JOINED;
         server->counts.joins++;
-        server_look_by(server, server_now() + server->heartbeat_ns);
+        server_look_by(server, monotonic_ns() + server->heartbeat_ns);
     } else {
-        peer->state = SERVER_PEER_ENDING;
-        peer->end_ns = server_now() + SERVER_LINGER_NS;
-        server_look_by(server, peer->end_ns);
+        server_peer_left(server, peer, SERVER_LINGER_NS);
         server->refused++;
     }
-    map_insert_number(&server->by_session, &peer->by_session, peer->session);
+    map_insert_number(&server->by_session, &peer->by_session, peer->source.session);
     map_insert_number(&server->by_app, &peer->by_app, peer->app_id);
     peer->next = server->all;
     if (server->all != NULL) {
@@ -260,8 +239,8 @@ static bool make_way(struct server *server, const Mstro__Wire__Join *join, mstro
 {
     const ProtobufCBinaryData *address = &join->address;
     struct server_peer *earlier = server->all;
-    while (earlier != NULL && (earlier->address_length != address->len ||
-                               memcmp(earlier->address, address->data, address->len) != 0)) {
+    while (earlier != NULL && (earlier->source.length != address->len ||
+                               memcmp(earlier->source.address, address->data, address->len) != 0)) {
         earlier = earlier->next;
     }
     if (earlier == NULL) {
@@ -312,7 +291,7 @@ void server_join(struct server *server, const struct frame *frame, const Mstro__
     }
     /* Before the pool reports the join: a component for which there is no room here has not joined,
      * and joins again later. */
-    peer = new_peer(server, frame->session, &join->address, NULL);
+    peer = new_peer(server, frame->session, &join->address);
     if (peer == NULL) {
         server->counts.protocol_errors++;
         return;

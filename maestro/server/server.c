@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "maestro/server/internal.h"
-#include "vampire/core/clock.h"
 #include "vampire/core/thread.h"
 
 #define SILENCE_PRESET_MS 60000U
@@ -74,7 +73,7 @@ static void take_body(struct server *server, struct server_peer *peer, const str
  * gone. */
 static bool take_head(struct server *server, struct server_peer *peer, const struct frame *frame)
 {
-    peer->heard_ns = server_now();
+    peer->heard_ns = monotonic_ns();
     if (frame->sequence <= peer->received_sequence) {
         return false; /* a copy; occurs after a reconnection */
     }
@@ -190,7 +189,7 @@ static int64_t go_round(struct server *server)
         fail(server, count);
         return 0;
     }
-    int64_t now_ns = server_now();
+    int64_t now_ns = monotonic_ns();
     for (int i = 0; i < count; i++) {
         take_event(server, &events[i]);
     }
@@ -339,7 +338,7 @@ mstro_status server_start(struct port *local_port, const char *workflow,
     }
     fetch_init(&server->fetcher, server->fabric, server->silence_ns);
     server_outlet_init(server);
-    server->looked_ns = server_now();
+    server->looked_ns = monotonic_ns();
     server->pool = port_local_lock(local_port);
     result = vamp_thread_start(&server->thread, "pool manager", serve, server, err);
     port_local_unlock(local_port); /* not before: the thread reads its own id */

@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <munge.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

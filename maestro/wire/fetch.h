@@ -13,7 +13,6 @@
 #ifndef MAESTRO_WIRE_FETCH_H
 #define MAESTRO_WIRE_FETCH_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -7,7 +7,6 @@
 #ifndef MAESTRO_WIRE_FRAME_H
 #define MAESTRO_WIRE_FRAME_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

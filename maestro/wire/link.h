@@ -13,6 +13,7 @@
 
 #include "maestro/wire/fabric.h"
 #include "maestro/wire/frame.h"
+#include "vampire/core/clock.h"
 #include "vampire/core/err.h"
 
 /* Bytes of messages waiting for the provider to take them; a peer with more waiting is given up. */
@@ -21,6 +22,12 @@
 #define LINK_IN_FLIGHT 32
 
 struct link_message;
+
+/* The clock of all times here and in the rooms above. */
+static inline int64_t monotonic_ns(void)
+{
+    return vamp_clock_monotonic_ns(&vamp_clock_system);
+}
 
 struct link {
     struct fabric *fabric;

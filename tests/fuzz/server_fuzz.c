@@ -86,7 +86,7 @@ static struct server *open_service(struct port *port)
     server->info.session = POOL_SESSION;
     fetch_init(&server->fetcher, server->fabric, server->silence_ns);
     server_outlet_init(server);
-    server->looked_ns = server_now();
+    server->looked_ns = monotonic_ns();
     server->pool = port_local_lock(port);
     port_local_unlock(port);
     port_local_serve(port, &server->service);

@@ -141,21 +141,6 @@ static bool give(struct maestro_source *source, struct vamp_event *ret_event)
     return false;
 }
 
-/* Everything was given out and the pool manager is gone. */
-static enum vamp_source_status at_the_end(const struct maestro_source *source, struct vamp_err *err)
-{
-    if (source->all_left_ns != INT64_MAX && !source->said_goodbye) {
-        return VAMP_SOURCE_END;
-    }
-    const mstro_status failure = source->session.merge.failure;
-    if (failure == MSTRO_OK || vamp_maestro_status_no_manager(failure)) {
-        return VAMP_SOURCE_GONE;
-    }
-    (void)vamp_err_set(err, -EIO, "reading the pool's events failed: %s",
-                       vamp_maestro_status_text(failure).text);
-    return VAMP_SOURCE_ERROR;
-}
-
 static int64_t grace_left_ns(const struct maestro_source *source)
 {
     if (source->all_left_ns == INT64_MAX) {
@@ -179,7 +164,17 @@ static enum vamp_source_status watch(struct maestro_source *source, struct vamp_
         return VAMP_SOURCE_EMPTY;
     }
     if (vamp_merge_ended(&source->session.merge)) {
-        return at_the_end(source, err);
+        /* Everything was given out and the pool manager is gone. */
+        const mstro_status failure = source->session.merge.failure;
+        if (source->all_left_ns != INT64_MAX && !source->said_goodbye) {
+            return VAMP_SOURCE_END;
+        }
+        if (failure == MSTRO_OK || vamp_maestro_status_no_manager(failure)) {
+            return VAMP_SOURCE_GONE;
+        }
+        (void)vamp_err_set(err, -EIO, "reading the pool's events failed: %s",
+                           vamp_maestro_status_text(failure).text);
+        return VAMP_SOURCE_ERROR;
     }
     return grace_left_ns(source) <= 0 ? VAMP_SOURCE_END : VAMP_SOURCE_EMPTY;
 }

@@ -7,7 +7,6 @@
 #define VAMP_LIVE_MAESTRO_FIELDS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include <maestro.h>

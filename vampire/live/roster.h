@@ -7,7 +7,6 @@
 #define VAMP_LIVE_ROSTER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "vampire/core/event/event.h"

@@ -320,15 +320,13 @@ static int subscribe_selected(struct vamp_session *session, struct vamp_err *err
 {
     const char *text = session->context.selector;
     mstro_cdo_selector selector = NULL;
-    int result = 0;
-    if (text != NULL) {
-        mstro_status status = mstro_cdo_selector_create(NULL, NULL, text, &selector);
-        if (status != MSTRO_OK) {
-            result = vamp_err_set(err, -EINVAL, "Maestro does not accept the selector \"%s\": %s",
-                                  text, vamp_maestro_status_text(status).text);
-        }
-    }
-    result = result != 0 ? result : subscribe_all(session, selector, err);
+    const mstro_status status =
+        text != NULL ? mstro_cdo_selector_create(NULL, NULL, text, &selector) : MSTRO_OK;
+    const int result =
+        status == MSTRO_OK
+            ? subscribe_all(session, selector, err)
+            : vamp_err_set(err, -EINVAL, "Maestro does not accept the selector \"%s\": %s", text,
+                           vamp_maestro_status_text(status).text);
     if (selector != NULL) {
         (void)mstro_cdo_selector_dispose(selector);
     }
