@@ -60,6 +60,21 @@ static int walk_action(const struct config_loader *loader, struct vamp_alarm_con
     return config_walk_object(loader, &object, value);
 }
 
+/* Whether the value is a list, of at most so many of what `noun` says; else that is reported. */
+static bool is_list(const struct config_loader *loader, const struct config_value *value,
+                    const char *needed, const char *noun, unsigned most)
+{
+    if (value->type != CONFIG_LIST) {
+        config_report_found(loader, value, needed);
+    } else if (value->count > most) {
+        char path[CONFIG_PATH_BYTES];
+        config_value_path(value, path);
+        config_error(loader, path, "%" PRIu32 " %s, at most %u are allowed", value->count, noun,
+                     most);
+    }
+    return value->type == CONFIG_LIST && value->count <= most;
+}
+
 /* Without "actions" a rule writes a line of the log; an empty list means none, on purpose. */
 static int walk_actions(const struct config_loader *loader, struct vamp_alarm_config *rule,
                         const struct config_value *list)
@@ -67,15 +82,8 @@ static int walk_actions(const struct config_loader *loader, struct vamp_alarm_co
     if (list == NULL) {
         return vamp_alarm_config_add(rule, vamp_alarm_actions[0], loader->err);
     }
-    if (list->type != CONFIG_LIST) {
-        config_report_found(loader, list, "a list of actions [\"log\", {\"type\": ...}, ...]");
-        return 0;
-    }
-    if (list->count > VAMP_ALARM_ACTIONS_MAX) {
-        char path[CONFIG_PATH_BYTES];
-        config_value_path(list, path);
-        config_error(loader, path, "%" PRIu32 " actions, at most %d are allowed", list->count,
-                     VAMP_ALARM_ACTIONS_MAX);
+    if (!is_list(loader, list, "a list of actions [\"log\", {\"type\": ...}, ...]", "actions",
+                 VAMP_ALARM_ACTIONS_MAX)) {
         return 0;
     }
     int code = 0;
@@ -113,19 +121,10 @@ static int walk_rule(struct config_loader *loader, const struct config_value *ob
 int config_walk_alarms(struct config_loader *loader)
 {
     const struct config_value *list = config_member(loader->tree.root, "alarms");
-    if (list == NULL) {
-        return 0;
-    }
-    if (list->type != CONFIG_LIST) {
-        config_report_found(loader, list, "a list of rules [{\"name\": ...}, ...]");
-        return 0;
-    }
-    if (list->count == 0) {
-        return 0;
-    }
-    if (list->count > VAMP_ALARM_RULES_MAX) {
-        config_error(loader, "/alarms", "%" PRIu32 " rules, at most %d are allowed", list->count,
-                     VAMP_ALARM_RULES_MAX);
+    if (list == NULL ||
+        !is_list(loader, list, "a list of rules [{\"name\": ...}, ...]", "rules",
+                 VAMP_ALARM_RULES_MAX) ||
+        list->count == 0) {
         return 0;
     }
     loader->config->alarms = calloc(list->count, sizeof *loader->config->alarms);
@@ -216,34 +215,24 @@ bool vamp_config_cdos_while_firing(const struct vamp_config *config)
     return false;
 }
 
-/* What an action's own options do not show. NULL: nothing is wrong. */
-static const char *action_mistake(const struct vamp_config *config,
-                                  const struct vamp_alarm_action_ops *ops)
-{
-    if (!ops->selects_cdos || config->statistics.level == VAMP_LEVEL_COMPONENT) {
-        return NULL;
-    }
-    return config->statistics.level == VAMP_LEVEL_CDO
-               ? "it has no effect: at \"statistics.level\" cdo every CDO has a record"
-               : "records of CDOs need \"statistics.level\" component";
-}
-
 static void check_actions(const struct config_loader *loader, unsigned rule)
 {
     const struct vamp_alarm_config *alarm = &loader->config->alarms[rule];
+    const unsigned level = loader->config->statistics.level;
     for (unsigned i = 0; i < alarm->action_count; i++) {
         struct vamp_err err = VAMP_ERR_NONE;
         const struct vamp_alarm_action *action = &alarm->actions[i];
+        char path[CONFIG_PATH_BYTES];
+        option_path(&(struct checking){loader, rule}, "actions", i, path);
         if (action->ops->check != NULL && action->ops->check(action->options, &err) != 0) {
-            char path[CONFIG_PATH_BYTES];
-            option_path(&(struct checking){loader, rule}, "actions", i, path);
             config_error(loader, path, "%s", err.text);
         }
-        const char *mistake = action_mistake(loader->config, action->ops);
-        if (mistake != NULL) {
-            char path[CONFIG_PATH_BYTES];
-            option_path(&(struct checking){loader, rule}, "actions", i, path);
-            config_error(loader, path, "%s", mistake);
+        if (action->ops->selects_cdos && level != VAMP_LEVEL_COMPONENT) {
+            config_error(
+                loader, path, "%s",
+                level == VAMP_LEVEL_CDO
+                    ? "it has no effect: at \"statistics.level\" cdo every CDO has a record"
+                    : "records of CDOs need \"statistics.level\" component");
         }
     }
 }

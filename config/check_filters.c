@@ -39,26 +39,37 @@ static int find_kinds(const struct config_loader *loader, const char *text,
     return code;
 }
 
+/* A mistake in the filter NAME, of which the text says "@NAME, line L, column C: ...", has its
+ * place there, and is reported once. */
+static void report_expression(const struct config_loader *loader, const char *path,
+                              const char *text)
+{
+    const char *comma = text[0] == '@' ? strstr(text, ", line ") : NULL;
+    if (comma == NULL) {
+        config_expression_error(loader, path, text);
+        return;
+    }
+    char name[256], inside[CONFIG_PATH_BYTES] = "/filters";
+    (void)snprintf(name, sizeof name, "%.*s", (int)(comma - text - 1), text + 1);
+    (void)config_path_push(inside, name);
+    if (!config_is_wrong(loader, inside)) {
+        config_expression_error(loader, inside, comma + 2);
+    }
+}
+
 int config_check_expression(const struct config_loader *loader, const char *path, const char *text,
                             enum vamp_filter_place place, uint64_t *ret_kinds)
 {
     struct vamp_err err = VAMP_ERR_NONE;
-    *ret_kinds = 0;
     const int code = find_kinds(loader, text, place, ret_kinds, &err);
-    if (code == 0 || code == -ENOMEM) {
-        return code == 0 ? 0 : no_memory(loader);
+    if (code == -ENOMEM) {
+        return no_memory(loader);
     }
-    /* "@NAME, line L, column C: ..." is about the filter NAME. */
-    const char *comma = err.text[0] == '@' ? strstr(err.text, ", line ") : NULL;
-    if (comma == NULL) {
-        config_expression_error(loader, path, err.text);
-        return 0;
+    if (code != 0) {
+        report_expression(loader, path, err.text);
     }
-    char name[256], inside[CONFIG_PATH_BYTES] = "/filters";
-    (void)snprintf(name, sizeof name, "%.*s", (int)(comma - err.text - 1), err.text + 1);
-    (void)config_path_push(inside, name);
-    if (!config_is_wrong(loader, inside)) {
-        config_expression_error(loader, inside, comma + 2);
+    if (code != 0 || config_is_wrong(loader, path) || config_is_wrong(loader, "/filters")) {
+        *ret_kinds = VAMP_EVENT_KINDS_ALL;
     }
     return 0;
 }
@@ -86,7 +97,7 @@ int config_check_named(struct config_loader *loader)
             uint64_t kinds = 0;
             code = config_check_expression(loader, path, item->text, config_first_place(config),
                                            &kinds);
-            if (code == 0 && kinds == 0 && !config_is_wrong(loader, "/filters")) {
+            if (code == 0 && kinds == 0) {
                 config_warning(loader, path, "this filter is never true");
             }
         }
@@ -237,7 +248,7 @@ int config_compose_filter(struct config_loader *loader)
     if (code != 0 || config_is_wrong(loader, "/filters")) {
         return code;
     }
-    if (kinds == 0 && !config_is_wrong(loader, "/events/filter")) {
+    if (kinds == 0) {
         config_error(loader, "/events/filter", "this filter is never true");
     }
     if (config_is_wrong(loader, "/events")) {

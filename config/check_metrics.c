@@ -205,7 +205,7 @@ static int check_metric_filter(const struct config_loader *loader,
     }
     uint64_t kinds = 0;
     int code = config_check_expression(loader, path, item->text, VAMP_FILTER_INSIDE, &kinds);
-    if (code == 0 && !config_is_wrong(loader, path) && !config_is_wrong(loader, "/filters")) {
+    if (code == 0) {
         report_empty_metric(loader, path, metric, kinds);
     }
     return code;

@@ -1,26 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names of outputs, and the metrics and series they get. */
-#include <stdarg.h>
+/* Names of outputs, the metrics and series they get, and where they write. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "config/internal.h"
 #include "vampire/stats/bucket/bucket.h"
+#include "writers/format/file.h"
 #include "writers/format/sent_alarms.h"
 #include "writers/output/resolution.h"
-
-/* An error about an option of an output; `inside` is in it, as in "rotate/size". */
-static void VAMP_PRINTF(4, 5) output_error(const struct config_loader *loader, unsigned index,
-                                           const char *inside, const char *format, ...)
-{
-    char path[CONFIG_PATH_BYTES], text[384];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    (void)snprintf(path, sizeof path, "/outputs/%u/%s", loader->output_index[index], inside);
-    config_error(loader, path, "%s", text);
-}
 
 /* ---- names */
 
@@ -44,7 +34,7 @@ static int settle_names(const struct config_loader *loader)
     for (unsigned i = 1; i < config->output_count; i++) {
         const char *name = config->outputs[i].settings.name;
         if (name != NULL && find_name(config, name, i, i) >= 0) {
-            output_error(loader, i, "name", "another output is called \"%s\" too", name);
+            config_output_error(loader, i, "name", "another output is called \"%s\" too", name);
         }
     }
     for (unsigned i = 0; i < config->output_count; i++) {
@@ -80,9 +70,9 @@ static void check_bucket(const struct config_loader *loader, unsigned index)
     char text[VAMP_QUANTITY_TEXT_BYTES];
     if (whole_ns > 0 && bucket_width(loader, index) % whole_ns != 0) {
         vamp_duration_text(whole_ns, text, sizeof text);
-        output_error(loader, index, "bucket", "not a multiple of \"%s.bucket\", which is %s",
-                     loader->config->program == VAMP_CONFIG_COLLECT ? "collect" : "statistics",
-                     text);
+        config_output_error(
+            loader, index, "bucket", "not a multiple of \"%s.bucket\", which is %s",
+            loader->config->program == VAMP_CONFIG_COLLECT ? "collect" : "statistics", text);
     }
 }
 
@@ -90,11 +80,12 @@ static void check_rotation(const struct config_loader *loader, unsigned index)
 {
     const struct vamp_output_settings *settings = &loader->config->outputs[index].settings;
     if (settings->rotate_ns > 0 && settings->rotate_ns < bucket_width(loader, index)) {
-        output_error(loader, index, "rotate/interval",
-                     "shorter than a bucket, which is the least a file can contain");
+        config_output_error(loader, index, "rotate/interval",
+                            "shorter than a bucket, which is the least a file can contain");
     }
     if (settings->rotate_bytes > 0 && settings->rotate_bytes < ROTATE_BYTES_MIN) {
-        output_error(loader, index, "rotate/size", "too small: 0B (never) or at least 64KiB");
+        config_output_error(loader, index, "rotate/size",
+                            "too small: 0B (never) or at least 64KiB");
     }
 }
 
@@ -272,8 +263,7 @@ static int check_output_filter(const struct config_loader *loader, unsigned inde
     uint64_t kinds = 0;
     int code =
         config_check_expression(loader, path, output->settings.filter, VAMP_FILTER_INSIDE, &kinds);
-    if (code == 0 && kinds == 0 && !config_is_wrong(loader, path) &&
-        !config_is_wrong(loader, "/filters")) {
+    if (code == 0 && kinds == 0) {
         config_error(loader, path, "this filter is never true: no event would be recorded");
     }
     return code;
@@ -314,19 +304,209 @@ static void check_alarm_names(const struct config_loader *loader, unsigned index
 static void check_sent_alarms(const struct config_loader *loader, unsigned index)
 {
     const struct vamp_config_output *output = &loader->config->outputs[index];
-    char path[CONFIG_PATH_BYTES];
     if (!vamp_sends_alarms(output->ops, output->options)) {
         return;
     }
     if (loader->config->alarm_count == 0) {
-        config_output_path(loader, index, "send", path);
-        config_error(loader, path, "there is no rule in \"alarms\": nothing would be sent");
+        config_output_error(loader, index, "send",
+                            "there is no rule in \"alarms\": nothing would be sent");
     }
     const struct vamp_sent_alarms *sent = output->ops->alarms(output->options);
     check_alarm_names(loader, index, &sent->when);
+    char path[CONFIG_PATH_BYTES];
     config_output_path(loader, index, "states", path);
     if (sent->states == 0 && !config_is_wrong(loader, path)) {
         config_error(loader, path, "empty: nothing would be sent");
+    }
+}
+
+/* ---- where outputs write: files, directories, addresses, and that no two of them are the same */
+
+/* A target as the file system sees it, so that two spellings of one place are found. */
+struct place {
+    const char *type; /* of the output; directories are shared by outputs of different types */
+    bool file;
+    dev_t device;
+    ino_t directory;
+    const char *name; /* of the file in the directory; of a directory: the output's, which is in
+                         the names of its files */
+};
+
+static const char *target_text(const struct vamp_config_output *output, const struct vamp_opt *opt)
+{
+    const char *base = output->options;
+    return *(char *const *)(const void *)(base + opt->offset);
+}
+
+static bool is_target(const struct vamp_opt *opt)
+{
+    return opt->role == VAMP_OPT_NEW_FILE || opt->role == VAMP_OPT_DIRECTORY ||
+           opt->role == VAMP_OPT_LISTEN;
+}
+
+/* The first option that says where the output writes, NULL: none does. */
+static const struct vamp_opt *find_target(const struct vamp_config_output *output)
+{
+    for (const struct vamp_opt *opt = output->ops->options; opt->key != NULL; opt++) {
+        if (is_target(opt) && target_text(output, opt) != NULL) {
+            return opt;
+        }
+    }
+    return NULL;
+}
+
+/* An output that writes to a place has to have one: all of its options for it may be empty. */
+static void check_target(const struct config_loader *loader, unsigned index)
+{
+    const struct vamp_config_output *output = &loader->config->outputs[index];
+    const struct vamp_opt *last = NULL;
+    for (const struct vamp_opt *opt = output->ops->options; opt->key != NULL; opt++) {
+        last = is_target(opt) && opt->role != VAMP_OPT_LISTEN ? opt : last;
+    }
+    if (last != NULL && find_target(output) == NULL) {
+        config_output_error(
+            loader, index, last->key,
+            "empty, so this output has no directory to write to; \".\" is the directory "
+            "in which vampire runs");
+    }
+}
+
+/* Checks the directory, and what already has the name of a new file in it, if there is one; next to
+ * a regular file the new one gets a number. 0 or -errno: nothing can be written there. */
+static int look_at(const char *file, const char *directory, bool writable, struct vamp_err *err)
+{
+    struct stat status;
+    if (file != NULL && lstat(file, &status) == 0) {
+        const bool is_stream = S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode);
+        if (S_ISDIR(status.st_mode)) {
+            return vamp_err_set(err, -EISDIR,
+                                "%s is a directory; give the name of a file in it, or set "
+                                "\"directory\" instead of \"path\"",
+                                file);
+        }
+        if (S_ISLNK(status.st_mode)) {
+            return vamp_err_set(
+                err, -ELOOP,
+                "%s is a symbolic link, and vampire follows none there; give the real path", file);
+        }
+        if (is_stream && faccessat(AT_FDCWD, file, W_OK, AT_EACCESS) != 0) {
+            return vamp_err_set_errno(err, errno, "%s cannot be written to", file);
+        }
+    }
+    if (stat(directory, &status) != 0) {
+        return vamp_err_set_errno(err, errno, "the directory %s cannot be used", directory);
+    }
+    if (!S_ISDIR(status.st_mode)) {
+        return vamp_err_set(err, -ENOTDIR, "%s is not a directory", directory);
+    }
+    if (writable && faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) != 0) {
+        return vamp_err_set_errno(err, errno, "the directory %s cannot be written to", directory);
+    }
+    return 0;
+}
+
+/* Whether the options mean one of these kinds of targets; `kinds` are their bits. */
+static bool writes_to(const struct vamp_config_output *output, uint32_t kinds)
+{
+    return (vamp_output_holding(output->ops, output->options, &output->settings) & kinds) != 0;
+}
+
+/* The directory, and the file's name in it when the option names a file. */
+static bool find_file(const struct config_loader *loader, unsigned index, struct place *place)
+{
+    const struct vamp_config_output *output = &loader->config->outputs[index];
+    const struct vamp_opt *opt = find_target(output);
+    const char *text = target_text(output, opt);
+    const char *slash = strrchr(text, '/');
+    char directory[4096];
+    (void)snprintf(directory, sizeof directory, "%s", text);
+    if (opt->role == VAMP_OPT_NEW_FILE) {
+        place->file = true;
+        place->name = slash != NULL ? slash + 1 : text;
+        if (place->name[0] == '\0') {
+            config_output_error(loader, index, opt->key, "this names a directory, not a file");
+            return false;
+        }
+        (void)snprintf(directory, sizeof directory, "%.*s",
+                       slash == NULL || slash == text ? 1 : (int)(slash - text),
+                       slash == NULL ? "." : text);
+    }
+    const bool writable =
+        !writes_to(output, VAMP_TARGET_BIT(VAMP_TARGET_FIFO) | VAMP_TARGET_BIT(VAMP_TARGET_DEVICE));
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (loader->request->paths &&
+        look_at(place->file ? text : NULL, directory, writable, &err) != 0) {
+        config_output_error(loader, index, opt->key, "%s", err.text);
+        return false;
+    }
+    struct stat status;
+    if (stat(directory, &status) != 0) {
+        return false;
+    }
+    place->device = status.st_dev;
+    place->directory = status.st_ino;
+    return true;
+}
+
+/* Where the output writes. False: nowhere, or not known; what is wrong is reported. */
+static bool find_place(const struct config_loader *loader, unsigned index, struct place *ret_place)
+{
+    const struct vamp_config_output *output = &loader->config->outputs[index];
+    const struct vamp_opt *opt = find_target(output);
+    struct vamp_err err = VAMP_ERR_NONE;
+    const char *key = "type";
+    if (output->ops->check != NULL && output->ops->check(output->options, &key, &err) != 0) {
+        config_output_error(loader, index, key, "%s", err.text);
+        return false;
+    }
+    if (opt == NULL) {
+        return false;
+    }
+    *ret_place = (struct place){.type = output->ops->name, .name = output->settings.name};
+    if (opt->role != VAMP_OPT_LISTEN &&
+        !writes_to(output, VAMP_TARGET_SOCKETS | VAMP_TARGET_BIT(VAMP_TARGET_STDOUT))) {
+        return find_file(loader, index, ret_place);
+    }
+    ret_place->file = true; /* one name, one place */
+    ret_place->name = target_text(output, opt);
+    return true;
+}
+
+/* Two files with one name, or two outputs that give their files the same names. */
+static bool same_place(const struct place *left, const struct place *right)
+{
+    return left->file == right->file && left->device == right->device &&
+           left->directory == right->directory &&
+           (left->file ? strcmp(left->name, right->name) == 0
+                       : vamp_target_same_name(left->name, right->name) &&
+                             strcmp(left->type, right->type) == 0);
+}
+
+static void check_targets(const struct config_loader *loader)
+{
+    const struct vamp_config *config = loader->config;
+    struct place places[VAMP_OUTPUTS_MAX];
+    bool known[VAMP_OUTPUTS_MAX] = {false};
+    for (unsigned i = 0; i < config->output_count; i++) {
+        const struct vamp_writer_ops *functions = NULL;
+        struct vamp_err err = VAMP_ERR_NONE;
+        if (loader->request->paths && /* of a plug-in that is not installed */
+            vamp_writer_load(config->outputs[i].ops, &functions, &err) != 0) {
+            config_output_error(loader, i, "type", "%s", err.text);
+        }
+        check_target(loader, i);
+        known[i] = find_place(loader, i, &places[i]);
+        for (unsigned j = 0; j < i && known[i]; j++) {
+            if (!known[j] || !same_place(&places[i], &places[j])) {
+                continue;
+            }
+            config_output_error(loader, i, find_target(&config->outputs[i])->key,
+                                "output \"%s\" would %s", config->outputs[j].settings.name,
+                                find_target(&config->outputs[i])->role == VAMP_OPT_LISTEN
+                                    ? "listen on the same address"
+                                    : "write the same files");
+            break;
+        }
     }
 }
 
@@ -350,7 +530,7 @@ int config_check_outputs(struct config_loader *loader)
             return code;
         }
     }
-    config_check_targets(loader);
+    check_targets(loader);
     const struct config_value *list = config_member(loader->tree.root, "outputs");
     if (list != NULL && list->type == CONFIG_LIST && list->count == 0) {
         config_warning(loader, "/outputs", "no output: nothing will be written");

@@ -157,11 +157,9 @@ static void check_loop(const struct config_loader *loader, unsigned index)
     const char *prefix =
         *(char *const *)(const void *)((const char *)output->options + opt->offset);
     if (prefix != NULL && takes_prefix(loader->config->collect.subject, prefix)) {
-        char path[CONFIG_PATH_BYTES];
-        config_output_path(loader, index, "prefix", path);
-        config_error(loader, path,
-                     "what this output publishes would be collected again, since "
-                     "\"collect.subject\" takes it: give it another prefix");
+        config_output_error(loader, index, "prefix",
+                            "what this output publishes would be collected again, since "
+                            "\"collect.subject\" takes it: give it another prefix");
     }
 }
 

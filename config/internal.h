@@ -244,6 +244,9 @@ struct vamp_diagnostic config_problem(const struct config_loader *loader, const 
 /* The whole of it for an error without more to say. */
 void config_error(const struct config_loader *loader, const char *path, const char *format, ...)
     VAMP_PRINTF(3, 4);
+/* The same about an option of an output; `inside` is in it, as in "rotate/size". */
+void config_output_error(const struct config_loader *loader, unsigned output, const char *inside,
+                         const char *format, ...) VAMP_PRINTF(4, 5);
 void config_warning(const struct config_loader *loader, const char *path, const char *format, ...)
     VAMP_PRINTF(3, 4);
 /* An error in an expression, whose message begins with "line L, column C: " within that text: the
@@ -300,17 +303,15 @@ void config_check_collect(const struct config_loader *loader);
 /* Compiles the filters by name; before every other filter is checked. */
 VAMP_MUST_CHECK int config_check_named(struct config_loader *loader);
 /* Compiles an expression and reports what is wrong with it, at its own place or at that of the
- * named filter in which the mistake is. `*ret_kinds` are the kinds that can pass, 0 also when it is
- * wrong. 0 or -ENOMEM. */
+ * named filter in which the mistake is. `*ret_kinds` are the kinds that can pass, all when it or a
+ * named filter is wrong. 0 or -ENOMEM. */
 VAMP_MUST_CHECK int config_check_expression(const struct config_loader *loader, const char *path,
                                             const char *text, enum vamp_filter_place place,
                                             uint64_t *ret_kinds);
 /* Attributes of CDOs are not in the events: only a live pool manager can decide on them. */
 enum vamp_filter_place config_first_place(const struct vamp_config *config);
 
-/* ---- check_events.c: the section "events" */
-
-/* Composes it into `config->filter` and checks each part of it. */
+/* Composes the section "events" into `config->filter` and checks each part of it. */
 VAMP_MUST_CHECK int config_compose_filter(struct config_loader *loader);
 
 /* ---- check_metrics.c: single metrics, their filters, the selected CDOs */
@@ -321,9 +322,8 @@ VAMP_MUST_CHECK int config_check_metric_filters(struct config_loader *loader);
 void config_report_no_metric(const struct config_loader *loader, const char *path,
                              const char *name);
 
-/* ---- check.c, check_outputs.c, check_targets.c: across options */
+/* ---- check.c, check_outputs.c: across options */
 VAMP_MUST_CHECK int config_check(struct config_loader *loader);
 VAMP_MUST_CHECK int config_check_outputs(struct config_loader *loader);
-void config_check_targets(const struct config_loader *loader);
 
 #endif

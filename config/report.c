@@ -298,24 +298,40 @@ struct vamp_diagnostic config_problem(const struct config_loader *loader, const 
     return problem;
 }
 
+static void VAMP_PRINTF(4, 0)
+    add_problem(const struct config_loader *loader, const char *path, enum vamp_severity severity,
+                const char *format, va_list arguments)
+{
+    struct vamp_diagnostic problem = path_problem(loader, path, CONFIG_AT_VALUE, format, arguments);
+    problem.severity = severity;
+    vamp_diagnostics_add(loader->diagnostics, &problem);
+}
+
 void config_error(const struct config_loader *loader, const char *path, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    const struct vamp_diagnostic problem =
-        path_problem(loader, path, CONFIG_AT_VALUE, format, arguments);
+    add_problem(loader, path, VAMP_SEVERITY_ERROR, format, arguments);
     va_end(arguments);
-    vamp_diagnostics_add(loader->diagnostics, &problem);
+}
+
+void config_output_error(const struct config_loader *loader, unsigned output, const char *inside,
+                         const char *format, ...)
+{
+    char path[CONFIG_PATH_BYTES];
+    (void)snprintf(path, sizeof path, "/outputs/%u/%s", loader->output_index[output], inside);
+    va_list arguments;
+    va_start(arguments, format);
+    add_problem(loader, path, VAMP_SEVERITY_ERROR, format, arguments);
+    va_end(arguments);
 }
 
 void config_warning(const struct config_loader *loader, const char *path, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    struct vamp_diagnostic problem = path_problem(loader, path, CONFIG_AT_VALUE, format, arguments);
+    add_problem(loader, path, VAMP_SEVERITY_WARNING, format, arguments);
     va_end(arguments);
-    problem.severity = VAMP_SEVERITY_WARNING;
-    vamp_diagnostics_add(loader->diagnostics, &problem);
 }
 
 void config_expression_error(const struct config_loader *loader, const char *path,
