@@ -251,10 +251,11 @@ static const char *selector_text(struct reduction *reduction, struct node *their
         reduction->compiler->code =
             vamp_err_set(reduction->compiler->err, -ENOMEM, "compile a filter: no memory");
     } else {
-        kept = vamp_compile_alloc(reduction->compiler, strlen(text) + 1);
-    }
-    if (kept != NULL) {
-        memcpy(kept, text, strlen(text));
+        const size_t bytes = strlen(text) + 1;
+        kept = vamp_compile_alloc(reduction->compiler, bytes);
+        if (kept != NULL) {
+            memcpy(kept, text, bytes);
+        }
     }
     free(text);
     return kept;

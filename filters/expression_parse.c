@@ -744,6 +744,7 @@ int vamp_expression_compile(const char *text, const struct vamp_vocabulary *voca
     struct compiler compiler = {.vocabulary = vocabulary, .expression = expression, .err = err};
     expression->tally = vamp_compile_alloc(&compiler, sizeof(*expression->tally));
     if (expression->tally != NULL) {
+        expression->tally->allowance = VAMP_EXPRESSION_ALLOWANCE_MAX;
         expression->root = parse_text(&compiler, text, NULL);
     }
     if (expression->root != NULL) {
@@ -755,7 +756,6 @@ int vamp_expression_compile(const char *text, const struct vamp_vocabulary *voca
         vamp_expression_free(expression);
         return compiler.code;
     }
-    expression->tally->allowance = VAMP_EXPRESSION_ALLOWANCE_MAX;
     *ret_expression = expression;
     return 0;
 }
