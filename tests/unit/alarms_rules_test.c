@@ -352,8 +352,7 @@ static void a_silenced_alarm_says_so_for_a_time(void **state)
 {
     (void)state;
     struct world *world = world_create();
-    struct vamp_silence silence = {.pattern = (char[]){"ma*"}, .until_ns = 1000};
-    world->silences = (struct vamp_silences){&silence, 1};
+    world->silences = (struct vamp_silences){.items = {{"ma*", 1000}}, .count = 1};
     world_rule(world, "name", "many", "metric", "components_present", "when", "> 5");
     world_start(world);
     world->now_ns = 999;

@@ -14,10 +14,7 @@
 
 void vamp_silences_done(struct vamp_silences *silences)
 {
-    for (unsigned i = 0; i < silences->count; i++) {
-        free(silences->items[i].pattern);
-    }
-    free(silences->items);
+    free(silences->text);
     *silences = (struct vamp_silences){.count = 0};
 }
 
@@ -30,24 +27,6 @@ static char *without_blanks_at_ends(char *text)
         text[--length] = '\0';
     }
     return text;
-}
-
-static int add_silence(struct vamp_silences *silences, const char *pattern, int64_t until_ns,
-                       struct vamp_err *err)
-{
-    struct vamp_silence *items =
-        reallocarray(silences->items, silences->count + 1, sizeof *silences->items);
-    if (items == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "keep the silences");
-    }
-    silences->items = items;
-    struct vamp_silence *added = &items[silences->count];
-    *added = (struct vamp_silence){strdup(pattern), until_ns};
-    if (added->pattern == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "keep the silences");
-    }
-    silences->count++;
-    return 0;
 }
 
 /* "NAME DURATION", cut at the last blank. */
@@ -65,15 +44,16 @@ static int read_silence(struct vamp_silences *silences, char *line, int64_t chan
         return vamp_err_set(err, -E2BIG, "more than %u silences", VAMP_SILENCES_MAX);
     }
     *blank = '\0';
-    return add_silence(silences, without_blanks_at_ends(line), changed_ns + duration_ns, err);
+    silences->items[silences->count++] =
+        (struct vamp_silence){without_blanks_at_ends(line), changed_ns + duration_ns};
+    return 0;
 }
 
-static int read_lines(struct vamp_silences *silences, char *text, int64_t changed_ns,
-                      struct vamp_err *err)
+static int read_lines(struct vamp_silences *silences, int64_t changed_ns, struct vamp_err *err)
 {
     int status = 0;
     unsigned number = 0;
-    char *rest = text;
+    char *rest = silences->text;
     for (char *line = strsep(&rest, "\n"); line != NULL && status == 0;
          line = strsep(&rest, "\n")) {
         number++;
@@ -110,20 +90,15 @@ static int read_text(int fd, char text[static VAMP_SILENCES_FILE_BYTES + 1], str
 static int read_file(struct vamp_silences *silences, int fd, struct vamp_err *err)
 {
     struct stat info;
-    char *text = malloc(VAMP_SILENCES_FILE_BYTES + 1);
-    if (text == NULL || fstat(fd, &info) != 0) {
-        free(text);
-        return vamp_err_set_errno(err, text == NULL ? ENOMEM : errno, "read it");
+    silences->text = malloc(VAMP_SILENCES_FILE_BYTES + 1);
+    if (silences->text == NULL || fstat(fd, &info) != 0) {
+        return vamp_err_set_errno(err, silences->text == NULL ? ENOMEM : errno, "read it");
     }
-    int status = S_ISREG(info.st_mode) ? read_text(fd, text, err)
-                                       : vamp_err_set(err, -EINVAL, "it is no file");
-    if (status == 0) {
-        status = read_lines(
-            silences, text,
-            (int64_t)info.st_mtim.tv_sec * VAMP_NS_PER_SECOND + (int64_t)info.st_mtim.tv_nsec, err);
-    }
-    free(text);
-    return status;
+    const int status = S_ISREG(info.st_mode) ? read_text(fd, silences->text, err)
+                                             : vamp_err_set(err, -EINVAL, "it is no file");
+    const int64_t changed_ns =
+        (int64_t)info.st_mtim.tv_sec * VAMP_NS_PER_SECOND + (int64_t)info.st_mtim.tv_nsec;
+    return status == 0 ? read_lines(silences, changed_ns, err) : status;
 }
 
 int vamp_silences_read(struct vamp_silences *silences, const char *path, struct vamp_err *err)

@@ -16,13 +16,14 @@
 #define VAMP_SILENCES_FILE_BYTES 65536U
 
 struct vamp_silence {
-    char *pattern;
+    const char *pattern;
     int64_t until_ns; /* UTC */
 };
 
 struct vamp_silences {
-    struct vamp_silence *items;
+    struct vamp_silence items[VAMP_SILENCES_MAX];
     unsigned count;
+    char *text; /* of the file; the patterns are in it. malloc'ed */
 };
 
 /* Replaces the silences by those of a file; a file that does not exist means none. 0, or -errno
