@@ -134,106 +134,77 @@ static int VAMP_PRINTF(1, 2) usage(const char *format, ...)
 
 /* ---- options */
 
-static int take_time(const char *text, uint32_t *ret_ms, struct vamp_err *err)
-{
-    int64_t ns = 0;
-    int result = vamp_duration_parse(text, &ns, err);
-    if (result != 0) {
-        return result;
-    }
-    if (ns < 100000000 || ns > INT64_C(3600) * 24 * 1000000000 * 7) {
-        return vamp_err_set(err, -ERANGE, "allowed are 100ms to 7d");
-    }
-    *ret_ms = (uint32_t)(ns / 1000000);
-    return 0;
-}
+/* What follows an option, and where it is stored. */
+enum kind { FLAG, TEXT, TIME, SIZE, COUNT };
 
-static int take_size(const char *text, uint64_t least, size_t *ret_size, struct vamp_err *err)
-{
-    uint64_t bytes = 0;
-    int result = vamp_size_parse(text, &bytes, err);
-    if (result != 0) {
-        return result;
-    }
-    if (bytes < least || bytes > UINT64_C(1) << 40) {
-        return vamp_err_set(err, -ERANGE, "allowed are %" PRIu64 "KiB to 1TiB", least / 1024);
-    }
-    *ret_size = (size_t)bytes;
-    return 0;
-}
+static const struct target {
+    enum kind kind;
+    size_t offset;
+    uint64_t least; /* bytes of a SIZE */
+} targets[] = {
+#define INTO(member) offsetof(struct settings, member)
+    [KEY_WORKFLOW] = {TEXT, INTO(workflow)},
+    [KEY_COMPONENT] = {TEXT, INTO(component)},
+    [KEY_PROVIDER] = {TEXT, INTO(server.provider)},
+    [KEY_BIND] = {TEXT, INTO(server.bind)},
+    [KEY_INFO_FILE] = {TEXT, INTO(info_file)},
+    [KEY_OPEN] = {FLAG, INTO(server.open)},
+    [KEY_MUNGE] = {FLAG, INTO(server.munge)},
+    [KEY_HEARTBEAT] = {TIME, INTO(server.heartbeat_ms)},
+    [KEY_SILENCE] = {TIME, INTO(server.silence_ms)},
+    [KEY_QUEUE_BYTES] = {SIZE, INTO(bounds.queue_bytes_per_subscription), 16384},
+    [KEY_MEMORY] = {SIZE, INTO(bounds.memory_bytes), 65536},
+    [KEY_MAX_COMPONENTS] = {COUNT, INTO(bounds.components)},
+    [KEY_MAX_CDOS] = {COUNT, INTO(bounds.cdos)},
+    [KEY_MAX_HANDLES] = {COUNT, INTO(bounds.handles_per_component)},
+    [KEY_MAX_SUBSCRIPTIONS] = {COUNT, INTO(bounds.subscriptions_per_component)},
+#undef INTO
+};
 
-static int take_count(const char *text, size_t *ret_count, struct vamp_err *err)
-{
-    char *end = NULL;
-    errno = 0;
-    unsigned long long count = strtoull(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || *text == '-' || count < 1 ||
-        count > 1000000000) {
-        return vamp_err_set(err, -EINVAL, "allowed are whole numbers from 1 to 1000000000");
-    }
-    *ret_count = (size_t)count;
-    return 0;
-}
-
-static int take_option(struct settings *settings, enum option_key key, const char *text,
+static int take_option(struct settings *settings, const struct target *target, const char *text,
                        struct vamp_err *err)
 {
-    switch (key) {
-    case KEY_WORKFLOW:
-        settings->workflow = text;
+    void *at = (char *)settings + target->offset;
+    char *end = NULL;
+    int64_t ns = 0;
+    uint64_t number = 0;
+    int result = 0;
+    switch (target->kind) {
+    case FLAG:
+        *(bool *)at = true;
         return 0;
-    case KEY_COMPONENT:
-        settings->component = text;
+    case TEXT:
+        *(const char **)at = text;
         return 0;
-    case KEY_PROVIDER:
-        settings->server.provider = text;
-        return 0;
-    case KEY_BIND:
-        settings->server.bind = text;
-        return 0;
-    case KEY_INFO_FILE:
-        settings->info_file = text;
-        return 0;
-    case KEY_OPEN:
-        settings->server.open = true;
-        return 0;
-    case KEY_MUNGE:
-        settings->server.munge = true;
-        return 0;
-    case KEY_HEARTBEAT:
-        return take_time(text, &settings->server.heartbeat_ms, err);
-    case KEY_SILENCE:
-        return take_time(text, &settings->server.silence_ms, err);
-    case KEY_QUEUE_BYTES:
-        return take_size(text, 16384, &settings->bounds.queue_bytes_per_subscription, err);
-    case KEY_MEMORY:
-        return take_size(text, 65536, &settings->bounds.memory_bytes, err);
-    case KEY_MAX_COMPONENTS:
-        return take_count(text, &settings->bounds.components, err);
-    case KEY_MAX_CDOS:
-        return take_count(text, &settings->bounds.cdos, err);
-    case KEY_MAX_HANDLES:
-        return take_count(text, &settings->bounds.handles_per_component, err);
-    case KEY_MAX_SUBSCRIPTIONS:
-        return take_count(text, &settings->bounds.subscriptions_per_component, err);
-    case KEY_HELP:
-    case KEY_VERSION:
-        break; /* answered before */
+    case TIME:
+        result = vamp_duration_parse(text, &ns, err);
+        if (result == 0 && (ns < 100000000 || ns > INT64_C(3600) * 24 * 1000000000 * 7)) {
+            return vamp_err_set(err, -ERANGE, "allowed are 100ms to 7d");
+        }
+        if (result == 0) {
+            *(uint32_t *)at = (uint32_t)(ns / 1000000);
+        }
+        return result;
+    case SIZE:
+        result = vamp_size_parse(text, &number, err);
+        if (result == 0 && (number < target->least || number > UINT64_C(1) << 40)) {
+            return vamp_err_set(err, -ERANGE, "allowed are %" PRIu64 "KiB to 1TiB",
+                                target->least / 1024);
+        }
+        break;
+    case COUNT:
+        errno = 0;
+        number = strtoull(text, &end, 10);
+        if (errno != 0 || end == text || *end != '\0' || *text == '-' || number < 1 ||
+            number > 1000000000) {
+            return vamp_err_set(err, -EINVAL, "allowed are whole numbers from 1 to 1000000000");
+        }
+        break;
     }
-    return -EINVAL;
-}
-
-/* True when the option only asks for a text, which has been printed. */
-static bool answer(enum option_key key)
-{
-    if (key == KEY_HELP) {
-        print_help();
-    } else if (key == KEY_VERSION) {
-        (void)puts(PROGRAM " " VAMP_VERSION);
-    } else {
-        return false;
+    if (result == 0) {
+        *(size_t *)at = (size_t)number;
     }
-    return true;
+    return result;
 }
 
 static const char *environment(const char *name, const char *preset)
@@ -251,11 +222,15 @@ static int read_arguments(struct settings *settings, int count, char **arguments
     int found = 0;
     vamp_command_line_start();
     while ((found = vamp_command_line_next(&line, &given, &err)) == 1) {
-        enum option_key key = (enum option_key)given.key;
-        if (answer(key)) {
+        if (given.key == KEY_HELP || given.key == KEY_VERSION) {
+            if (given.key == KEY_HELP) {
+                print_help();
+            } else {
+                (void)puts(PROGRAM " " VAMP_VERSION);
+            }
             return fflush(stdout) != 0 || ferror(stdout) ? EXIT_FAILED : EXIT_FINE;
         }
-        if (take_option(settings, key, given.argument, &err) != 0) {
+        if (take_option(settings, &targets[given.key], given.argument, &err) != 0) {
             return usage("%s: \"%s\": %s", given.name, given.argument, err.text);
         }
     }
@@ -386,18 +361,15 @@ static int serve(const struct settings *settings, struct port *port, int signals
         (void)fprintf(stderr, PROGRAM ": cannot start: %s\n", err.text);
         return EXIT_NO_START;
     }
-    int code;
+    struct server_counts counts;
     if (announce(settings, server_info(server), &err) != 0) {
         (void)fprintf(stderr, PROGRAM ": cannot start: %s\n", err.text);
-        code = EXIT_NO_START;
-    } else {
-        code = wait_for_end(server, signals);
+        server_stop(server, &counts);
+        return EXIT_NO_START;
     }
-    struct server_counts counts;
+    int code = wait_for_end(server, signals);
     server_stop(server, &counts);
-    if (code != EXIT_NO_START) {
-        print_summary(&counts);
-    }
+    print_summary(&counts);
     return code;
 }
 

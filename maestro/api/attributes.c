@@ -11,15 +11,21 @@
 
 #include "maestro/api/internal.h"
 
-static const size_t value_bytes[MSTRO_CDO_ATTR_VALUE__MAX] = {
-    [MSTRO_CDO_ATTR_VALUE_bool] = sizeof(bool),
-    [MSTRO_CDO_ATTR_VALUE_int32] = sizeof(int32_t),
-    [MSTRO_CDO_ATTR_VALUE_int64] = sizeof(int64_t),
-    [MSTRO_CDO_ATTR_VALUE_uint32] = sizeof(uint32_t),
-    [MSTRO_CDO_ATTR_VALUE_uint64] = sizeof(uint64_t),
-    [MSTRO_CDO_ATTR_VALUE_float] = sizeof(float),
-    [MSTRO_CDO_ATTR_VALUE_double] = sizeof(double),
-    [MSTRO_CDO_ATTR_VALUE_timestamp] = sizeof(mstro_timestamp),
+/* Values of the types: their size here, and what they travel as. */
+static const struct value_type {
+    size_t bytes;
+    Mstro__Wire__Attribute__ValueCase wire;
+} value_types[MSTRO_CDO_ATTR_VALUE__MAX] = {
+    [MSTRO_CDO_ATTR_VALUE_bool] = {sizeof(bool), MSTRO__WIRE__ATTRIBUTE__VALUE_BOOLEAN},
+    [MSTRO_CDO_ATTR_VALUE_int32] = {sizeof(int32_t), MSTRO__WIRE__ATTRIBUTE__VALUE_INTEGER},
+    [MSTRO_CDO_ATTR_VALUE_int64] = {sizeof(int64_t), MSTRO__WIRE__ATTRIBUTE__VALUE_INTEGER},
+    [MSTRO_CDO_ATTR_VALUE_uint32] = {sizeof(uint32_t), MSTRO__WIRE__ATTRIBUTE__VALUE_NATURAL},
+    [MSTRO_CDO_ATTR_VALUE_uint64] = {sizeof(uint64_t), MSTRO__WIRE__ATTRIBUTE__VALUE_NATURAL},
+    [MSTRO_CDO_ATTR_VALUE_float] = {sizeof(float), MSTRO__WIRE__ATTRIBUTE__VALUE_REAL},
+    [MSTRO_CDO_ATTR_VALUE_double] = {sizeof(double), MSTRO__WIRE__ATTRIBUTE__VALUE_REAL},
+    [MSTRO_CDO_ATTR_VALUE_cstring] = {sizeof(char *), MSTRO__WIRE__ATTRIBUTE__VALUE_TEXT},
+    [MSTRO_CDO_ATTR_VALUE_timestamp] = {sizeof(mstro_timestamp),
+                                        MSTRO__WIRE__ATTRIBUTE__VALUE_TIMESTAMP},
 };
 
 struct attribute *attribute_find(const struct mstro_cdo_ *cdo, const char *key)
@@ -72,70 +78,40 @@ static void *disown(const void *memory)
     return pointer.taken;
 }
 
-static mstro_status set_text(struct attribute *attribute, const char *text, bool copy,
-                             bool user_owned)
-{
-    if (text == NULL) {
-        return api_fail(MSTRO_NOMATCH, "mstro_cdo_attribute_set: \"%s\" needs a text, not NULL",
-                        attribute->key);
-    }
-    attribute->own.text = text;
-    attribute->value = &attribute->own.text;
-    if (copy) {
-        attribute->owned = strdup(text);
-        attribute->own.text = attribute->owned;
-        return attribute->owned == NULL
-                   ? api_fail(MSTRO_NOMEM, "mstro_cdo_attribute_set: no memory")
-                   : MSTRO_OK;
-    }
-    attribute->owned = user_owned ? NULL : disown(text);
-    return MSTRO_OK;
-}
-
-static void set_scalar(struct attribute *attribute, const void *value, bool copy, bool user_owned)
-{
-    if (copy) {
-        memcpy(&attribute->own, value, value_bytes[attribute->type]);
-        attribute->value = &attribute->own;
-    } else {
-        attribute->value = value;
-        attribute->owned = user_owned ? NULL : disown(value);
-    }
-}
-
-/* For a pointer, `copy` means the data it points to; the caller copies them. */
-static void set_pointer(struct attribute *attribute, const void *value, bool copy, bool user_owned)
-{
-    attribute->own.pointer = disown(value);
-    attribute->value = &attribute->own.pointer;
-    attribute->owned = copy || user_owned ? NULL : disown(value);
-}
-
 mstro_status attribute_put(struct mstro_cdo_ *cdo, const char *key,
                            enum mstro_cdo_attr_value_type type, const void *value, bool copy,
                            bool user_owned)
 {
-    if (value == NULL && type != MSTRO_CDO_ATTR_VALUE_pointer) {
+    const bool is_text = type == MSTRO_CDO_ATTR_VALUE_cstring;
+    const bool is_pointer = type == MSTRO_CDO_ATTR_VALUE_pointer;
+    if (value == NULL && !is_pointer) {
         return api_fail(MSTRO_INVARG, "mstro_cdo_attribute_set: no value for \"%.200s\"", key);
+    }
+    const void *lent = is_text ? *(const char *const *)value : value;
+    if (lent == NULL && is_text) {
+        return api_fail(MSTRO_NOMATCH, "mstro_cdo_attribute_set: \"%s\" needs a text, not NULL",
+                        key);
     }
     size_t key_bytes = strlen(key) + 1;
     struct attribute *attribute = calloc(1, sizeof *attribute + key_bytes);
-    if (attribute == NULL) {
+    char *text = is_text && copy ? strdup(lent) : NULL;
+    if (attribute == NULL || (is_text && copy && text == NULL)) {
+        free(attribute);
+        free(text);
         return api_fail(MSTRO_NOMEM, "mstro_cdo_attribute_set: no memory");
     }
     memcpy(attribute->key, key, key_bytes);
     attribute->type = type;
-    mstro_status status = MSTRO_OK;
-    if (type == MSTRO_CDO_ATTR_VALUE_cstring) {
-        status = set_text(attribute, *(const char *const *)value, copy, user_owned);
-    } else if (type == MSTRO_CDO_ATTR_VALUE_pointer) {
-        set_pointer(attribute, value, copy, user_owned);
+    attribute->value = &attribute->own;
+    attribute->owned = copy || user_owned ? text : disown(lent);
+    if (is_text) {
+        attribute->own.text = copy ? text : lent;
+    } else if (is_pointer) { /* `copy` means the data it points to; the caller copies them */
+        attribute->own.pointer = disown(value);
+    } else if (copy) {
+        memcpy(&attribute->own, value, value_types[type].bytes);
     } else {
-        set_scalar(attribute, value, copy, user_owned);
-    }
-    if (status != MSTRO_OK) {
-        free_attribute(attribute);
-        return status;
+        attribute->value = value;
     }
     insert(cdo, attribute);
     return MSTRO_OK;
@@ -195,20 +171,16 @@ static bool text_of(const void *value, char text[TEXT_BYTES])
     return true;
 }
 
-static bool to_integer(const char *text, int64_t *ret)
+static bool to_number(const char *text, bool has_sign, union attribute_value *ret)
 {
     char *end;
     errno = 0;
-    *ret = strtoll(text, &end, 10);
-    return errno == 0 && end != text && *end == '\0';
-}
-
-static bool to_natural(const char *text, uint64_t *ret)
-{
-    char *end;
-    errno = 0;
-    *ret = strtoull(text, &end, 10);
-    return errno == 0 && end != text && *end == '\0' && strchr(text, '-') == NULL;
+    if (has_sign) {
+        ret->int64 = strtoll(text, &end, 10);
+    } else {
+        ret->uint64 = strtoull(text, &end, 10);
+    }
+    return errno == 0 && end != text && *end == '\0' && (has_sign || strchr(text, '-') == NULL);
 }
 
 /* A day that does not exist is no date: its fields change in the conversion. */
@@ -234,8 +206,8 @@ static bool to_timestamp(const char *text, mstro_timestamp *ret)
 static mstro_status convert(const char *key, enum mstro_cdo_attr_value_type type, const char *text,
                             union attribute_value *ret)
 {
-    if ((type == MSTRO_CDO_ATTR_VALUE_int64 && to_integer(text, &ret->int64)) ||
-        (type == MSTRO_CDO_ATTR_VALUE_uint64 && to_natural(text, &ret->uint64)) ||
+    if ((type == MSTRO_CDO_ATTR_VALUE_int64 && to_number(text, true, ret)) ||
+        (type == MSTRO_CDO_ATTR_VALUE_uint64 && to_number(text, false, ret)) ||
         (type == MSTRO_CDO_ATTR_VALUE_timestamp && to_timestamp(text, &ret->timestamp))) {
         return MSTRO_OK;
     }
@@ -266,64 +238,44 @@ static bool travels(const struct attribute *attribute)
            strcmp(attribute->key, MSTRO_ATTR_CORE_CDO_SCOPE_LOCAL_SIZE) != 0;
 }
 
-static void set_timestamp(struct slot *slot, const mstro_timestamp *value)
-{
-    mstro__wire__timestamp__init(&slot->timestamp);
-    slot->timestamp.sec = value->sec;
-    slot->timestamp.nsec = value->nsec;
-    slot->timestamp.has_offset = value->offset != 0;
-    slot->timestamp.offset = value->offset;
-    slot->item.value_case = MSTRO__WIRE__ATTRIBUTE__VALUE_TIMESTAMP;
-    slot->item.timestamp = &slot->timestamp;
-}
-
 static void fill(struct slot *slot, const struct attribute *attribute)
 {
     Mstro__Wire__Attribute *item = &slot->item;
     const void *value = attribute->value;
+    const bool narrow = value_types[attribute->type].bytes == sizeof(int32_t);
     mstro__wire__attribute__init(item);
     item->key = disown(attribute->key);
     item->has_type = true;
     item->type = (uint32_t)attribute->type;
-    switch (attribute->type) {
-    case MSTRO_CDO_ATTR_VALUE_bool:
-        item->value_case = MSTRO__WIRE__ATTRIBUTE__VALUE_BOOLEAN;
+    item->value_case = value_types[attribute->type].wire;
+    switch (item->value_case) {
+    case MSTRO__WIRE__ATTRIBUTE__VALUE_BOOLEAN:
         item->boolean = *(const bool *)value;
         return;
-    case MSTRO_CDO_ATTR_VALUE_int32:
-        item->value_case = MSTRO__WIRE__ATTRIBUTE__VALUE_INTEGER;
-        item->integer = *(const int32_t *)value;
+    case MSTRO__WIRE__ATTRIBUTE__VALUE_INTEGER:
+        item->integer = narrow ? *(const int32_t *)value : *(const int64_t *)value;
         return;
-    case MSTRO_CDO_ATTR_VALUE_int64:
-        item->value_case = MSTRO__WIRE__ATTRIBUTE__VALUE_INTEGER;
-        item->integer = *(const int64_t *)value;
+    case MSTRO__WIRE__ATTRIBUTE__VALUE_NATURAL:
+        item->natural = narrow ? *(const uint32_t *)value : *(const uint64_t *)value;
         return;
-    case MSTRO_CDO_ATTR_VALUE_uint32:
-        item->value_case = MSTRO__WIRE__ATTRIBUTE__VALUE_NATURAL;
-        item->natural = *(const uint32_t *)value;
+    case MSTRO__WIRE__ATTRIBUTE__VALUE_REAL:
+        item->real = narrow ? (double)*(const float *)value : *(const double *)value;
         return;
-    case MSTRO_CDO_ATTR_VALUE_uint64:
-        item->value_case = MSTRO__WIRE__ATTRIBUTE__VALUE_NATURAL;
-        item->natural = *(const uint64_t *)value;
-        return;
-    case MSTRO_CDO_ATTR_VALUE_float:
-        item->value_case = MSTRO__WIRE__ATTRIBUTE__VALUE_REAL;
-        item->real = (double)*(const float *)value;
-        return;
-    case MSTRO_CDO_ATTR_VALUE_double:
-        item->value_case = MSTRO__WIRE__ATTRIBUTE__VALUE_REAL;
-        item->real = *(const double *)value;
-        return;
-    case MSTRO_CDO_ATTR_VALUE_cstring:
-        item->value_case = MSTRO__WIRE__ATTRIBUTE__VALUE_TEXT;
+    case MSTRO__WIRE__ATTRIBUTE__VALUE_TEXT:
         item->text = disown(attribute->own.text);
         return;
-    case MSTRO_CDO_ATTR_VALUE_timestamp:
-        set_timestamp(slot, value);
+    case MSTRO__WIRE__ATTRIBUTE__VALUE_TIMESTAMP: {
+        const mstro_timestamp *time = value;
+        mstro__wire__timestamp__init(&slot->timestamp);
+        slot->timestamp.sec = time->sec;
+        slot->timestamp.nsec = time->nsec;
+        slot->timestamp.has_offset = time->offset != 0;
+        slot->timestamp.offset = time->offset;
+        item->timestamp = &slot->timestamp;
         return;
-    case MSTRO_CDO_ATTR_VALUE_pointer:
-    case MSTRO_CDO_ATTR_VALUE_INVALID:
-    case MSTRO_CDO_ATTR_VALUE__MAX:
+    }
+    case MSTRO__WIRE__ATTRIBUTE__VALUE__NOT_SET: /* a pointer */
+    case _MSTRO__WIRE__ATTRIBUTE__VALUE__CASE_IS_INT_SIZE:
         return;
     }
 }
@@ -416,43 +368,33 @@ mstro_status attributes_from_wire(struct mstro_cdo_ *cdo, Mstro__Wire__Attribute
 
 static void print_value(const struct attribute *attribute)
 {
-    const void *value = attribute->value;
-    switch (attribute->type) {
-    case MSTRO_CDO_ATTR_VALUE_bool:
-        (void)printf("%s", *(const bool *)value ? "true" : "false");
+    struct slot slot;
+    fill(&slot, attribute);
+    const Mstro__Wire__Attribute *item = &slot.item;
+    switch (item->value_case) {
+    case MSTRO__WIRE__ATTRIBUTE__VALUE_BOOLEAN:
+        (void)printf("%s", item->boolean ? "true" : "false");
         return;
-    case MSTRO_CDO_ATTR_VALUE_int32:
-        (void)printf("%" PRId32, *(const int32_t *)value);
+    case MSTRO__WIRE__ATTRIBUTE__VALUE_INTEGER:
+        (void)printf("%" PRId64, item->integer);
         return;
-    case MSTRO_CDO_ATTR_VALUE_int64:
-        (void)printf("%" PRId64, *(const int64_t *)value);
+    case MSTRO__WIRE__ATTRIBUTE__VALUE_NATURAL:
+        (void)printf("%" PRIu64, item->natural);
         return;
-    case MSTRO_CDO_ATTR_VALUE_uint32:
-        (void)printf("%" PRIu32, *(const uint32_t *)value);
+    case MSTRO__WIRE__ATTRIBUTE__VALUE_REAL:
+        (void)printf("%.*g", attribute->type == MSTRO_CDO_ATTR_VALUE_float ? 9 : 17, item->real);
         return;
-    case MSTRO_CDO_ATTR_VALUE_uint64:
-        (void)printf("%" PRIu64, *(const uint64_t *)value);
+    case MSTRO__WIRE__ATTRIBUTE__VALUE_TEXT:
+        (void)printf("\"%s\"", item->text);
         return;
-    case MSTRO_CDO_ATTR_VALUE_float:
-        (void)printf("%.9g", (double)*(const float *)value);
+    case MSTRO__WIRE__ATTRIBUTE__VALUE_TIMESTAMP:
+        (void)printf("%" PRId64 ".%09" PRId64 " %+" PRId64 " min", item->timestamp->sec,
+                     item->timestamp->nsec, item->timestamp->offset);
         return;
-    case MSTRO_CDO_ATTR_VALUE_double:
-        (void)printf("%.17g", *(const double *)value);
-        return;
-    case MSTRO_CDO_ATTR_VALUE_cstring:
-        (void)printf("\"%s\"", attribute->own.text);
-        return;
-    case MSTRO_CDO_ATTR_VALUE_timestamp: {
-        const mstro_timestamp *time = value;
-        (void)printf("%" PRId64 ".%09" PRId64 " %+" PRId64 " min", time->sec, time->nsec,
-                     time->offset);
-        return;
-    }
-    case MSTRO_CDO_ATTR_VALUE_pointer:
+    case MSTRO__WIRE__ATTRIBUTE__VALUE__NOT_SET:
         (void)printf("%p", attribute->own.pointer);
         return;
-    case MSTRO_CDO_ATTR_VALUE_INVALID:
-    case MSTRO_CDO_ATTR_VALUE__MAX:
+    case _MSTRO__WIRE__ATTRIBUTE__VALUE__CASE_IS_INT_SIZE:
         return;
     }
 }
@@ -500,7 +442,7 @@ mstro_status mstro_cdo_attribute_set(mstro_cdo cdo, const char *key, void *value
     if (cdo == NULL || key == NULL) {
         return api_fail(MSTRO_INVARG, "mstro_cdo_attribute_set: no CDO, or no key");
     }
-    mstro_status status = api_enter_for("mstro_cdo_attribute_set", cdo->generation);
+    mstro_status status = api_enter("mstro_cdo_attribute_set", cdo->generation);
     if (status != MSTRO_OK) {
         return status;
     }

@@ -18,15 +18,8 @@ static void *allocate_pages(uint64_t bytes)
 
 static struct mstro_cdo_ *find_cdo(uint64_t handle)
 {
-    uint64_t hash = map_hash_number(&library.cdos, handle);
-    for (struct map_link *link = map_first(&library.cdos, hash); link != NULL;
-         link = map_next(link)) {
-        struct mstro_cdo_ *cdo = CONTAINER_OF(link, struct mstro_cdo_, by_handle);
-        if (cdo->handle == handle) {
-            return cdo;
-        }
-    }
-    return NULL;
+    struct map_link *link = map_find_number(&library.cdos, handle);
+    return link == NULL ? NULL : CONTAINER_OF(link, struct mstro_cdo_, by_handle);
 }
 
 /* ------------------------------------------------------------------ what the producer set */
@@ -49,36 +42,28 @@ static bool local_size(const struct mstro_cdo_ *cdo, uint64_t *ret_bytes)
 
 /* ------------------------------------------------------------------ callbacks of the port */
 
-/* The caller's own memory when it is large enough, else new memory. */
-static void *choose_memory(struct mstro_cdo_ *cdo, uint64_t bytes)
-{
-    uint64_t room;
-    void *own = raw_pointer(cdo);
-    if (own != NULL && local_size(cdo, &room) && room >= bytes) {
-        cdo->in_user_memory = true;
-        return own;
-    }
-    if (cdo->received != NULL && !cdo->in_user_memory && cdo->received_bytes >= bytes) {
-        return cdo->received; /* of a transport that failed before */
-    }
-    if (!cdo->in_user_memory) {
-        free(cdo->received);
-    }
-    cdo->in_user_memory = false;
-    cdo->received = NULL;
-    return allocate_pages(bytes);
-}
-
 void *cdo_place(void *context, const Mstro__Wire__Ticket *ticket)
 {
     (void)context;
-    (void)pthread_mutex_lock(&library.lock);
+    const uint64_t bytes = ticket->memory->bytes;
     void *memory = NULL;
+    (void)pthread_mutex_lock(&library.lock);
     struct mstro_cdo_ *cdo = find_cdo(ticket->handle);
     if (cdo != NULL && cdo->demand == DEMAND_WAITS) {
-        memory = choose_memory(cdo, ticket->memory->bytes);
+        uint64_t room;
+        void *own = raw_pointer(cdo);
+        const bool fits = own != NULL && local_size(cdo, &room) && room >= bytes;
+        if (fits) {
+            memory = own;
+        } else if (cdo->received != NULL && !cdo->in_user_memory && cdo->received_bytes >= bytes) {
+            memory = cdo->received; /* of a transport that failed before */
+        } else {
+            free(cdo->in_user_memory ? NULL : cdo->received);
+            memory = allocate_pages(bytes);
+        }
+        cdo->in_user_memory = fits;
         cdo->received = memory;
-        cdo->received_bytes = ticket->memory->bytes;
+        cdo->received_bytes = bytes;
     }
     (void)pthread_mutex_unlock(&library.lock);
     return memory;
@@ -123,9 +108,8 @@ void cdo_arrived(void *context, const Mstro__Wire__Ticket *ticket, mstro_status 
 
 void cdos_wake(void)
 {
-    for (struct list_link *link = list_first(&library.cdo_list); link != NULL;
-         link = list_next(&library.cdo_list, link)) {
-        (void)pthread_cond_broadcast(&CONTAINER_OF(link, struct mstro_cdo_, of_library)->changed);
+    LIST_EACH (cdo, &library.cdo_list, struct mstro_cdo_, of_library) {
+        (void)pthread_cond_broadcast(&cdo->changed);
     }
 }
 
@@ -155,31 +139,6 @@ static void free_cdo(struct mstro_cdo_ *cdo)
     free(cdo);
 }
 
-static mstro_status declare(struct mstro_cdo_ *cdo)
-{
-    Mstro__Wire__Declare declare = MSTRO__WIRE__DECLARE__INIT;
-    declare.name = cdo->name;
-    Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
-    request.what_case = MSTRO__WIRE__REQUEST__WHAT_DECLARE;
-    request.declare = &declare;
-    struct port_answer answer;
-    const char *name = cdo->name;
-    mstro_status status = attribute_put(cdo, MSTRO_ATTR_CORE_CDO_NAME, MSTRO_CDO_ATTR_VALUE_cstring,
-                                        &name, false, true);
-    if (status == MSTRO_OK) {
-        status = api_call(&request, &answer);
-    }
-    if (status == MSTRO_OK) {
-        (void)pthread_mutex_lock(&library.lock);
-        cdo->handle = answer.handle;
-        cdo->generation = library.generation;
-        list_append(&library.cdo_list, &cdo->of_library);
-        map_insert(&library.cdos, &cdo->by_handle, map_hash_number(&library.cdos, cdo->handle));
-        (void)pthread_mutex_unlock(&library.lock);
-    }
-    return status;
-}
-
 mstro_status mstro_cdo_declare(const char *name, mstro_cdo_attributes attributes, mstro_cdo *result)
 {
     if (name == NULL || result == NULL) {
@@ -189,22 +148,42 @@ mstro_status mstro_cdo_declare(const char *name, mstro_cdo_attributes attributes
         return api_fail(MSTRO_UNIMPL, "mstro_cdo_declare: only MSTRO_ATTR_DEFAULT; set attributes "
                                       "with mstro_cdo_attribute_set");
     }
-    mstro_status status = api_enter("mstro_cdo_declare");
+    mstro_status status = api_enter("mstro_cdo_declare", 0);
     if (status != MSTRO_OK) {
         return status;
     }
     struct mstro_cdo_ *cdo = calloc(1, sizeof *cdo);
-    if (cdo != NULL) {
-        list_link_init(&cdo->of_library);
-        (void)pthread_cond_init(&cdo->changed, NULL);
-        cdo->name = strdup(name);
+    char *own_name = strdup(name);
+    if (cdo == NULL || own_name == NULL) {
+        free(cdo);
+        free(own_name);
+        api_leave();
+        return api_fail(MSTRO_NOMEM, "mstro_cdo_declare: no memory");
     }
-    status = cdo == NULL || cdo->name == NULL
-                 ? api_fail(MSTRO_NOMEM, "mstro_cdo_declare: no memory")
-                 : declare(cdo);
+    cdo->name = own_name;
+    list_link_init(&cdo->of_library);
+    (void)pthread_cond_init(&cdo->changed, NULL);
+    Mstro__Wire__Declare declare = MSTRO__WIRE__DECLARE__INIT;
+    declare.name = cdo->name;
+    Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
+    request.what_case = MSTRO__WIRE__REQUEST__WHAT_DECLARE;
+    request.declare = &declare;
+    struct port_answer answer;
+    const char *text = own_name;
+    status = attribute_put(cdo, MSTRO_ATTR_CORE_CDO_NAME, MSTRO_CDO_ATTR_VALUE_cstring, &text,
+                           false, true);
     if (status == MSTRO_OK) {
+        status = api_call(&request, &answer);
+    }
+    if (status == MSTRO_OK) {
+        (void)pthread_mutex_lock(&library.lock);
+        cdo->handle = answer.handle;
+        cdo->generation = library.generation;
+        list_append(&library.cdo_list, &cdo->of_library);
+        map_insert_number(&library.cdos, &cdo->by_handle, cdo->handle);
+        (void)pthread_mutex_unlock(&library.lock);
         *result = cdo;
-    } else if (cdo != NULL) {
+    } else {
         free_cdo(cdo);
     }
     api_leave();
@@ -213,28 +192,32 @@ mstro_status mstro_cdo_declare(const char *name, mstro_cdo_attributes attributes
 
 /* ------------------------------------------------------------------ operations */
 
-/* The caller sets only the fields of `operation` that are specific to it. */
+/* The caller sets only the fields of `operation` that are specific to it; NULL: none are. */
 static mstro_status operate(const struct mstro_cdo_ *cdo, Mstro__Wire__Operation kind,
                             Mstro__Wire__CdoOperation *operation)
 {
-    operation->operation = kind;
-    operation->handle = cdo->handle;
+    Mstro__Wire__CdoOperation plain = MSTRO__WIRE__CDO_OPERATION__INIT;
     Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
     request.what_case = MSTRO__WIRE__REQUEST__WHAT_OPERATION;
-    request.operation = operation;
+    request.operation = operation == NULL ? &plain : operation;
+    request.operation->operation = kind;
+    request.operation->handle = cdo->handle;
     return api_call(&request, NULL);
 }
 
-static mstro_status operate_plainly(const struct mstro_cdo_ *cdo, Mstro__Wire__Operation kind)
+/* One operation of the public interface. */
+static mstro_status run(const char *what, struct mstro_cdo_ *cdo,
+                        mstro_status (*step)(struct mstro_cdo_ *cdo))
 {
-    Mstro__Wire__CdoOperation operation = MSTRO__WIRE__CDO_OPERATION__INIT;
-    return operate(cdo, kind, &operation);
-}
-
-static mstro_status enter_with(const char *what, struct mstro_cdo_ *cdo)
-{
-    return cdo == NULL ? api_fail(MSTRO_INVARG, "%s: no CDO", what)
-                       : api_enter_for(what, cdo->generation);
+    if (cdo == NULL) {
+        return api_fail(MSTRO_INVARG, "%s: no CDO", what);
+    }
+    mstro_status status = api_enter(what, cdo->generation);
+    if (status == MSTRO_OK) {
+        status = step(cdo);
+        api_leave();
+    }
+    return status;
 }
 
 /* raw-ptr was set with `copy`: from now on the caller's memory is not needed. */
@@ -277,12 +260,7 @@ static mstro_status seal(struct mstro_cdo_ *cdo)
 
 mstro_status mstro_cdo_seal(mstro_cdo cdo)
 {
-    mstro_status status = enter_with("mstro_cdo_seal", cdo);
-    if (status == MSTRO_OK) {
-        status = seal(cdo);
-        api_leave();
-    }
-    return status;
+    return run("mstro_cdo_seal", cdo, seal);
 }
 
 static void forget_memory(struct mstro_cdo_ *cdo)
@@ -293,35 +271,25 @@ static void forget_memory(struct mstro_cdo_ *cdo)
     }
 }
 
-static mstro_status expose(struct mstro_cdo_ *cdo, Mstro__Wire__Memory *memory,
-                           Mstro__Wire__CdoOperation *operation)
-{
-    uint64_t bytes;
-    void *data = raw_pointer(cdo);
-    if (data == NULL || cdo->registered || !local_size(cdo, &bytes) || bytes == 0) {
-        return MSTRO_OK;
-    }
-    struct vamp_err err = VAMP_ERR_NONE;
-    mstro_status status =
-        library.port->ops->expose(library.port, data, bytes, memory, &cdo->registration, &err);
-    if (status != MSTRO_OK) {
-        return api_fail(status, "mstro_cdo_offer: \"%.200s\": %s", cdo->name, err.text);
-    }
-    cdo->registered = true;
-    operation->memory = memory;
-    return MSTRO_OK;
-}
-
 static mstro_status offer(struct mstro_cdo_ *cdo)
 {
     mstro_status status = cdo->sealed ? MSTRO_OK : seal(cdo);
-    Mstro__Wire__Memory memory = MSTRO__WIRE__MEMORY__INIT;
-    Mstro__Wire__CdoOperation operation = MSTRO__WIRE__CDO_OPERATION__INIT;
-    if (status == MSTRO_OK) {
-        status = expose(cdo, &memory, &operation);
-    }
     if (status != MSTRO_OK) {
         return status;
+    }
+    Mstro__Wire__Memory memory = MSTRO__WIRE__MEMORY__INIT;
+    Mstro__Wire__CdoOperation operation = MSTRO__WIRE__CDO_OPERATION__INIT;
+    uint64_t bytes;
+    void *data = raw_pointer(cdo);
+    if (data != NULL && !cdo->registered && local_size(cdo, &bytes) && bytes > 0) {
+        struct vamp_err err = VAMP_ERR_NONE;
+        status =
+            library.port->ops->expose(library.port, data, bytes, &memory, &cdo->registration, &err);
+        if (status != MSTRO_OK) {
+            return api_fail(status, "mstro_cdo_offer: \"%.200s\": %s", cdo->name, err.text);
+        }
+        cdo->registered = true;
+        operation.memory = &memory;
     }
     status = operate(cdo, MSTRO__WIRE__OPERATION__OFFER, &operation);
     if (status != MSTRO_OK && operation.memory != NULL) {
@@ -332,39 +300,39 @@ static mstro_status offer(struct mstro_cdo_ *cdo)
 
 mstro_status mstro_cdo_offer(mstro_cdo cdo)
 {
-    mstro_status status = enter_with("mstro_cdo_offer", cdo);
-    if (status == MSTRO_OK) {
-        status = offer(cdo);
-        api_leave();
-    }
-    return status;
+    return run("mstro_cdo_offer", cdo, offer);
+}
+
+static mstro_status require(struct mstro_cdo_ *cdo)
+{
+    mstro_status status = cdo->sealed ? MSTRO_OK : seal(cdo);
+    return status == MSTRO_OK ? operate(cdo, MSTRO__WIRE__OPERATION__REQUIRE, NULL) : status;
 }
 
 mstro_status mstro_cdo_require(mstro_cdo cdo)
 {
-    mstro_status status = enter_with("mstro_cdo_require", cdo);
-    if (status == MSTRO_OK) {
-        status = cdo->sealed ? MSTRO_OK : seal(cdo);
-        if (status == MSTRO_OK) {
-            status = operate_plainly(cdo, MSTRO__WIRE__OPERATION__REQUIRE);
-        }
-        api_leave();
-    }
-    return status;
+    return run("mstro_cdo_require", cdo, require);
 }
 
-/* After DEMAND was answered; the data may be here already. */
-static mstro_status await_data(struct mstro_cdo_ *cdo)
+static mstro_status demand(struct mstro_cdo_ *cdo)
 {
     (void)pthread_mutex_lock(&library.lock);
-    while (cdo->demand == DEMAND_WAITS && !library.gone && library.ready) {
+    cdo->demand = DEMAND_WAITS;
+    (void)pthread_mutex_unlock(&library.lock);
+    mstro_status status = operate(cdo, MSTRO__WIRE__OPERATION__DEMAND, NULL);
+    const bool accepted = status == MSTRO_OK;
+    (void)pthread_mutex_lock(&library.lock);
+    /* The data may be here already. */
+    while (accepted && cdo->demand == DEMAND_WAITS && !library.gone && library.ready) {
         (void)pthread_cond_wait(&cdo->changed, &library.lock);
     }
-    bool ended = cdo->demand == DEMAND_ENDED;
-    mstro_status status = ended ? cdo->demand_status : MSTRO_NO_PM;
+    const bool ended = cdo->demand == DEMAND_ENDED;
+    if (accepted) {
+        status = ended ? cdo->demand_status : MSTRO_NO_PM;
+    }
     cdo->demand = DEMAND_NONE;
     (void)pthread_mutex_unlock(&library.lock);
-    if (status == MSTRO_OK) {
+    if (!accepted || status == MSTRO_OK) {
         return status;
     }
     return api_fail(status, "mstro_cdo_demand: \"%.200s\": %s", cdo->name,
@@ -373,46 +341,31 @@ static mstro_status await_data(struct mstro_cdo_ *cdo)
 
 mstro_status mstro_cdo_demand(mstro_cdo cdo)
 {
-    mstro_status status = enter_with("mstro_cdo_demand", cdo);
-    if (status != MSTRO_OK) {
-        return status;
-    }
-    (void)pthread_mutex_lock(&library.lock);
-    cdo->demand = DEMAND_WAITS;
-    (void)pthread_mutex_unlock(&library.lock);
-    status = operate_plainly(cdo, MSTRO__WIRE__OPERATION__DEMAND);
-    if (status == MSTRO_OK) {
-        status = await_data(cdo);
-    } else {
-        (void)pthread_mutex_lock(&library.lock);
-        cdo->demand = DEMAND_NONE;
-        (void)pthread_mutex_unlock(&library.lock);
-    }
-    api_leave();
-    return status;
+    return run("mstro_cdo_demand", cdo, demand);
+}
+
+static mstro_status retract(struct mstro_cdo_ *cdo)
+{
+    return operate(cdo, MSTRO__WIRE__OPERATION__RETRACT, NULL);
 }
 
 mstro_status mstro_cdo_retract(mstro_cdo cdo)
 {
-    mstro_status status = enter_with("mstro_cdo_retract", cdo);
+    return run("mstro_cdo_retract", cdo, retract);
+}
+
+static mstro_status withdraw(struct mstro_cdo_ *cdo)
+{
+    mstro_status status = operate(cdo, MSTRO__WIRE__OPERATION__WITHDRAW, NULL);
     if (status == MSTRO_OK) {
-        status = operate_plainly(cdo, MSTRO__WIRE__OPERATION__RETRACT);
-        api_leave();
+        forget_memory(cdo);
     }
     return status;
 }
 
 mstro_status mstro_cdo_withdraw(mstro_cdo cdo)
 {
-    mstro_status status = enter_with("mstro_cdo_withdraw", cdo);
-    if (status == MSTRO_OK) {
-        status = operate_plainly(cdo, MSTRO__WIRE__OPERATION__WITHDRAW);
-        if (status == MSTRO_OK) {
-            forget_memory(cdo);
-        }
-        api_leave();
-    }
-    return status;
+    return run("mstro_cdo_withdraw", cdo, withdraw);
 }
 
 mstro_status mstro_cdo_dispose(mstro_cdo cdo)
@@ -420,24 +373,24 @@ mstro_status mstro_cdo_dispose(mstro_cdo cdo)
     if (cdo == NULL) {
         return api_fail(MSTRO_INVARG, "mstro_cdo_dispose: no CDO");
     }
-    if (api_enter_for("mstro_cdo_dispose", cdo->generation) != MSTRO_OK) {
-        api_forget_leftover(&cdo->of_library);
-        free_cdo(cdo);
-        return MSTRO_OK;
-    }
-    mstro_status status = operate_plainly(cdo, MSTRO__WIRE__OPERATION__DISPOSE);
+    const bool inside = api_enter("mstro_cdo_dispose", cdo->generation) == MSTRO_OK;
+    mstro_status status = inside ? operate(cdo, MSTRO__WIRE__OPERATION__DISPOSE, NULL) : MSTRO_OK;
     if (status == MSTRO_NO_PM) {
         status = MSTRO_OK; /* the handle ended with the pool */
     }
     if (status == MSTRO_OK) {
-        forget_memory(cdo);
+        forget_memory(cdo); /* of a leftover none is registered */
         (void)pthread_mutex_lock(&library.lock);
-        map_remove(&library.cdos, &cdo->by_handle);
+        if (inside) {
+            map_remove(&library.cdos, &cdo->by_handle);
+        }
         list_remove(&cdo->of_library);
         (void)pthread_mutex_unlock(&library.lock);
         free_cdo(cdo);
     }
-    api_leave();
+    if (inside) {
+        api_leave();
+    }
     return status;
 }
 

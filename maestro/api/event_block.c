@@ -41,16 +41,14 @@ static void append(struct event_block *block, struct node *node)
     block->tail = &node->event;
 }
 
-/* In the first node, if any were lost. */
-static void mark_lost(struct event_block *block, uint64_t lost)
+/* A LOST or POOL_GONE, as the first node. */
+static void put_mark(struct event_block *block, mstro_pool_event_kind kind, uint64_t count)
 {
-    block->lost = lost;
-    if (lost > 0) {
-        struct node *node = nodes_of(block);
-        node->event.kind = MSTRO_POOL_EVENT_LOST;
-        node->event.payload.lost.count = lost;
-        append(block, node);
-    }
+    struct node *node = nodes_of(block);
+    node->event.kind = kind;
+    node->event.payload.lost.count = count;
+    block->lost = count;
+    append(block, node);
 }
 
 /* ------------------------------------------------------------------ straight from the wire */
@@ -155,7 +153,9 @@ int event_block_create(const struct vamp_event_batch *batch, struct event_block 
     char *texts = (char *)(node + batch->events + 1);
     memcpy(texts, packed, length);
     block->subscription = batch->subscription;
-    mark_lost(block, batch->lost);
+    if (batch->lost > 0) {
+        put_mark(block, MSTRO_POOL_EVENT_LOST, batch->lost);
+    }
     if (!fill_all(block, *batch, packed, node + (batch->lost > 0), texts)) {
         free(block);
         return vamp_err_set(err, -EBADMSG,
@@ -172,13 +172,7 @@ struct event_block *event_block_mark(mstro_pool_event_kind kind, uint64_t count)
 {
     struct event_block *block = allocate(1, 0);
     if (block != NULL) {
-        struct node *node = nodes_of(block);
-        node->event.kind = kind;
-        if (kind == MSTRO_POOL_EVENT_LOST) {
-            node->event.payload.lost.count = count;
-            block->lost = count;
-        }
-        append(block, node);
+        put_mark(block, kind, count);
     }
     return block;
 }
@@ -210,4 +204,11 @@ void event_block_free(struct event_block *block)
         free(block);
         block = next;
     }
+}
+
+void event_queue_append(struct event_queue *queue, struct event_block *block)
+{
+    *(queue->last == NULL ? &queue->first : &queue->last->next) = block;
+    queue->last = block;
+    queue->bytes += block->bytes;
 }

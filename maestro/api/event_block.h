@@ -22,12 +22,19 @@ struct event_block {
     mstro_pool_event head, tail; /* NULL: an empty list */
 };
 
+/* Blocks in the order of their arrival; zeroed it is empty. */
+struct event_queue {
+    struct event_block *first, *last;
+    size_t bytes;
+};
+void event_queue_append(struct event_queue *queue, struct event_block *block);
+
 /* From a batch of which nothing has been taken; the batch is not needed afterwards. The first node
  * reports the batch's `lost`, if there are any. Events of unknown kinds are left out. 0; -EBADMSG:
  * an event cannot be understood, or there are too many; -ENOMEM. */
 VAMP_MUST_CHECK int event_block_create(const struct vamp_event_batch *batch,
                                        struct event_block **ret_block, struct vamp_err *err);
-/* One node of kind LOST or POOL_GONE. */
+/* One node of kind LOST, or POOL_GONE with a count of 0. */
 struct event_block *event_block_mark(mstro_pool_event_kind kind, uint64_t count);
 /* For a subscriber that does not ask for LOST: removes its node. */
 void event_block_hide_lost(struct event_block *block);

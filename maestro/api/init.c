@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The start and the end of the library, and of the pool manager in it. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +15,10 @@ enum { JOIN_DEADLINE_MS = 30000, LEAVE_DEADLINE_MS = 5000 };
 static void pool_gone(void *context, mstro_status status, const char *text)
 {
     (void)context;
+    (void)status;
+    (void)text;
     (void)pthread_mutex_lock(&library.lock);
     library.gone = true;
-    (void)snprintf(library.gone_text, sizeof library.gone_text, "%s",
-                   text != NULL && *text != '\0' ? text : mstro_status_description(status));
     cdos_wake();
     subscriptions_gone();
     (void)pthread_mutex_unlock(&library.lock);
@@ -37,21 +38,6 @@ static uint32_t join_deadline_ms(void)
     unsigned long value = text != NULL ? strtoul(text, &end, 10) : 0;
     bool fits = text != NULL && *end == '\0' && value > 0 && value <= 3600000;
     return fits ? (uint32_t)value : JOIN_DEADLINE_MS;
-}
-
-static mstro_status open_port(uint64_t index, struct vamp_err *err)
-{
-    const struct port_events events = {.place = cdo_place,
-                                       .arrived = cdo_arrived,
-                                       .events = subscriptions_events,
-                                       .gone = pool_gone};
-    const struct port_member member = {
-        .workflow = library.workflow, .component = library.component, .index = index};
-    const char *info = environment(MSTRO_ENV_POOL_INFO);
-    if (info == NULL) {
-        return port_open_local(&member, NULL, &events, &library.port, err);
-    }
-    return port_open_remote(info, &member, join_deadline_ms(), &events, &library.port, err);
 }
 
 static void forget_all(void)
@@ -82,7 +68,19 @@ static mstro_status start_library(const char *workflow, const char *component, u
     }
     mstro_status status = schema_load(environment(MSTRO_ENV_SCHEMA_LIST),
                                       environment(MSTRO_ENV_SCHEMA_PATH), &library.schemas, err);
-    return status == MSTRO_OK ? open_port(index, err) : status;
+    if (status != MSTRO_OK) {
+        return status;
+    }
+    const struct port_events events = {.place = cdo_place,
+                                       .arrived = cdo_arrived,
+                                       .events = subscriptions_events,
+                                       .gone = pool_gone};
+    const struct port_member member = {
+        .workflow = library.workflow, .component = library.component, .index = index};
+    const char *info = environment(MSTRO_ENV_POOL_INFO);
+    return info == NULL
+               ? port_open_local(&member, NULL, &events, &library.port, err)
+               : port_open_remote(info, &member, join_deadline_ms(), &events, &library.port, err);
 }
 
 /* Under the lock: waits until no thread starts or ends the library. */
@@ -91,25 +89,6 @@ static void await_change(void)
     while (library.changing) {
         (void)pthread_cond_wait(&library.changed, &library.lock);
     }
-}
-
-/* Under the lock. */
-static void end_change(void)
-{
-    library.changing = false;
-    (void)pthread_cond_broadcast(&library.changed);
-}
-
-/* False: the library is in use already; counts one more user. */
-static bool begin_start(void)
-{
-    (void)pthread_mutex_lock(&library.lock);
-    await_change();
-    bool first = !library.ready;
-    library.changing = first;
-    library.users += !first;
-    (void)pthread_mutex_unlock(&library.lock);
-    return first;
 }
 
 mstro_status mstro_init(const char *workflow_name, const char *component_name,
@@ -125,7 +104,13 @@ mstro_status mstro_init(const char *workflow_name, const char *component_name,
                         workflow == NULL || *workflow == '\0' ? MSTRO_ENV_WORKFLOW_NAME
                                                               : MSTRO_ENV_COMPONENT_NAME);
     }
-    if (!begin_start()) {
+    (void)pthread_mutex_lock(&library.lock);
+    await_change();
+    const bool first = !library.ready;
+    library.changing = first;
+    library.users += !first;
+    (void)pthread_mutex_unlock(&library.lock);
+    if (!first) {
         return api_fail(MSTRO_NOT_TWICE, "mstro_init: called before without mstro_finalize; each "
                                          "call needs a mstro_finalize of its own");
     }
@@ -138,34 +123,34 @@ mstro_status mstro_init(const char *workflow_name, const char *component_name,
     library.ready = status == MSTRO_OK;
     library.users = status == MSTRO_OK;
     library.generation += status == MSTRO_OK;
-    end_change();
+    library.changing = false;
+    (void)pthread_cond_broadcast(&library.changed);
     (void)pthread_mutex_unlock(&library.lock);
     return status == MSTRO_OK ? status : api_fail(status, "mstro_init: %s", err.text);
 }
 
 /* ------------------------------------------------------------------ end */
 
-/* For the last user no call begins any more, and waits that only this process can end do. */
-static mstro_status begin_end(bool *ret_last)
+mstro_status mstro_finalize(void)
 {
     (void)pthread_mutex_lock(&library.lock);
     await_change();
-    bool ready = library.ready;
+    const bool ready = library.ready;
     assert(!ready || library.users > 0);
     library.users -= ready;
-    *ret_last = ready && library.users == 0;
-    if (*ret_last) {
+    const bool last = ready && library.users == 0;
+    if (last) { /* no call begins any more, and waits that only this process can end do */
         library.ready = false;
         library.changing = true;
         cdos_wake();
         subscriptions_gone();
     }
     (void)pthread_mutex_unlock(&library.lock);
-    return ready ? MSTRO_OK : api_fail(MSTRO_UNINIT, "mstro_finalize: mstro_init was not called");
-}
-
-static void leave_pool(void)
-{
+    if (!last) {
+        return ready ? MSTRO_OK
+                     : api_fail(MSTRO_UNINIT, "mstro_finalize: mstro_init was not called");
+    }
+    server_stop(library.server, NULL);
     Mstro__Wire__Leave leave = MSTRO__WIRE__LEAVE__INIT;
     Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
     request.what_case = MSTRO__WIRE__REQUEST__WHAT_LEAVE;
@@ -174,17 +159,6 @@ static void leave_pool(void)
     struct vamp_err err = VAMP_ERR_NONE;
     /* If this fails, the pool manager removes the component after its silence time. */
     (void)library.port->ops->call(library.port, &request, LEAVE_DEADLINE_MS, &answer, &err);
-}
-
-mstro_status mstro_finalize(void)
-{
-    bool last;
-    mstro_status status = begin_end(&last);
-    if (!last) {
-        return status;
-    }
-    server_stop(library.server, NULL);
-    leave_pool();
     library.port->ops->shut(library.port);
 
     (void)pthread_mutex_lock(&library.lock);
@@ -198,7 +172,8 @@ mstro_status mstro_finalize(void)
     size_t held = cdos_detach();
     subscriptions_detach();
     forget_all();
-    end_change();
+    library.changing = false;
+    (void)pthread_cond_broadcast(&library.changed);
     (void)pthread_mutex_unlock(&library.lock);
     if (held > 0) {
         (void)fprintf(stderr, "maestro: mstro_finalize: %zu CDOs were not disposed; released\n",
@@ -211,7 +186,7 @@ mstro_status mstro_finalize(void)
 
 mstro_status mstro_pm_start(void)
 {
-    mstro_status status = api_enter("mstro_pm_start");
+    mstro_status status = api_enter("mstro_pm_start", 0);
     if (status != MSTRO_OK) {
         return status;
     }
@@ -236,19 +211,17 @@ mstro_status mstro_pm_getinfo(char **result)
     if (result == NULL) {
         return api_fail(MSTRO_INVARG, "mstro_pm_getinfo: no place for the result");
     }
-    mstro_status status = api_enter("mstro_pm_getinfo");
+    mstro_status status = api_enter("mstro_pm_getinfo", 0);
     if (status != MSTRO_OK) {
         return status;
     }
+    char *copy = NULL;
     if (library.server == NULL) {
         status = api_fail(MSTRO_NO_PM, "mstro_pm_getinfo: mstro_pm_start was not called");
+    } else if ((copy = strdup(server_info(library.server))) == NULL) {
+        status = api_fail(MSTRO_NOMEM, "mstro_pm_getinfo: no memory");
     } else {
-        char *copy = strdup(server_info(library.server));
-        if (copy == NULL) {
-            status = api_fail(MSTRO_NOMEM, "mstro_pm_getinfo: no memory");
-        } else {
-            *result = copy;
-        }
+        *result = copy;
     }
     api_leave();
     return status;
@@ -256,7 +229,7 @@ mstro_status mstro_pm_getinfo(char **result)
 
 mstro_status mstro_pm_terminate(void)
 {
-    mstro_status status = api_enter("mstro_pm_terminate");
+    mstro_status status = api_enter("mstro_pm_terminate", 0);
     if (status != MSTRO_OK) {
         return status;
     }

@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 
+#include "maestro/api/event_block.h"
 #include "maestro/api/schema.h"
 #include "maestro/client/port.h"
 #include "maestro/maestro.h"
@@ -92,15 +93,12 @@ size_t cdos_detach(void);
 
 /* ------------------------------------------------------------------ subscriptions */
 
-struct event_block;
-
 struct mstro_subscription_ {
     struct list_link of_library;
     uint64_t generation, id;
     mstro_pool_event_kind kinds;
     mstro_subscription_opts options;
-    struct event_block *first, *last;
-    size_t bytes;                    /* of the blocks that were not polled yet */
+    struct event_queue waiting;      /* the blocks that were not polled yet */
     bool held;                       /* the pool keeps further events */
     uint64_t flow_number, flow_sent; /* of the last change of `held`; of the last one sent */
     uint64_t lost; /* events behind all those blocks, for whose mark there was no memory */
@@ -112,43 +110,11 @@ struct mstro_cdo_selector_ {
     char *text; /* full names, normal form; NULL: everything */
 };
 
-/* Bytes of unpolled events from which the pool is asked to keep the further ones; it loses and
- * counts what then finds no room in its queue. Not with REQUIRE_ACK: there the held operations
- * are the bound. */
-#define SUBSCRIPTION_BYTES_HOLD ((size_t)48 << 20)
-/* Bytes of unpolled events a subscription may have in this process. What is under way when the pool
- * is asked is less than the difference, so only from an older pool manager a batch can come that is
- * beyond it: it is dropped and counted as LOST. */
-#define SUBSCRIPTION_BYTES_MAX ((size_t)64 << 20)
-
-/* received.c: what has been received and not been polled. */
-
 /* Callbacks of the port. */
 int subscriptions_events(void *context, const uint8_t *packed, size_t length, struct vamp_err *err);
 /* Under the lock: the last event of each. */
 void subscriptions_gone(void);
 void subscriptions_detach(void);
-
-/* Under the lock: adds to a new subscription the events that arrived before it was known, NULL when
- * it did not come to be. The other blocks stay as long as an mstro_subscribe is in progress. */
-void received_adopt_strays(struct mstro_subscription_ *subscription);
-/* Under the lock: appends a mark after all blocks for the lost events that are not reported yet.
- * False: no memory now; the caller tries again later. */
-bool received_mark_lost(struct mstro_subscription_ *subscription);
-/* Under the lock: no more events will arrive. */
-void received_end(struct mstro_subscription_ *subscription);
-
-/* Whether the pool is to keep further events, to be sent without the lock. */
-struct received_flow {
-    struct port *port; /* NULL: nothing to send */
-    uint64_t subscription, number;
-    bool hold;
-};
-/* Under the lock. */
-void received_hold(struct mstro_subscription_ *subscription, bool held);
-struct received_flow received_next_flow(struct mstro_subscription_ *subscription);
-/* Without the lock; the port is open during a callback of its own and between enter and leave. */
-void received_send_flow(const struct received_flow *flow);
 
 /* ------------------------------------------------------------------ the library */
 
@@ -160,7 +126,6 @@ struct library {
     bool changing;          /* one of the two is in progress */
     size_t users;           /* calls of mstro_init without their mstro_finalize, while ready */
     bool gone;              /* the pool manager is */
-    char gone_text[128];
     uint64_t generation;
     size_t active; /* calls inside */
     struct port *port;
@@ -170,24 +135,19 @@ struct library {
     bool drop_unknown;
     struct map cdos; /* by handle */
     struct list cdo_list, subscription_list;
-    struct list leftovers;           /* CDOs and subscriptions that outlived mstro_finalize */
-    size_t subscribing;              /* calls of mstro_subscribe inside */
-    struct event_block *stray_first; /* events that arrived before mstro_subscribe returned */
-    struct event_block *stray_last;
-    size_t stray_bytes;
+    struct list leftovers;              /* CDOs and subscriptions that outlived mstro_finalize */
+    size_t subscribing;                 /* calls of mstro_subscribe inside */
+    struct event_queue strays;          /* events that arrived before mstro_subscribe returned */
     uint64_t stray_lost, stray_lost_of; /* events behind them that are lost; whose */
 };
 extern struct library library;
 
 /* Notes `status` and its text for mstro_last_error. Returns the status. */
 mstro_status api_fail(mstro_status status, const char *format, ...) VAMP_PRINTF(2, 3);
-/* Every call that uses the port is between enter and leave. MSTRO_UNINIT: do not leave. */
-mstro_status api_enter(const char *what);
+/* Every call that uses the port is between enter and leave. MSTRO_UNINIT: do not leave; also when a
+ * handle is of an earlier mstro_init, as its `generation` says (0: no handle). */
+mstro_status api_enter(const char *what, uint64_t generation);
 void api_leave(void);
-/* Removes a leftover from the list. */
-void api_forget_leftover(struct list_link *of_library);
-/* As above for a handle of `generation`: MSTRO_UNINIT also when it is of an earlier mstro_init. */
-mstro_status api_enter_for(const char *what, uint64_t generation);
 /* Sends a request and waits; notes a failure for mstro_last_error. */
 mstro_status api_call(Mstro__Wire__Request *request, struct port_answer *ret_answer);
 

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state of the one library of a process, and how calls enter and leave it. */
+/* The one library of a process: its state, its last error, and how calls enter and leave it. */
 #include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 #include "maestro/api/internal.h"
+#include "vampire/core/clock.h"
+#include "version.h"
 
 struct library library = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -11,14 +15,51 @@ struct library library = {
     .leftovers = {.head = {&library.leftovers.head, &library.leftovers.head}},
 };
 
-void api_forget_leftover(struct list_link *of_library)
+static _Thread_local char last_error[VAMP_ERR_TEXT_BYTES];
+
+const char *mstro_version(void)
 {
-    (void)pthread_mutex_lock(&library.lock);
-    list_remove(of_library);
-    (void)pthread_mutex_unlock(&library.lock);
+    return "embedded Maestro " VAMP_VERSION;
 }
 
-mstro_status api_enter_for(const char *what, uint64_t generation)
+uint64_t mstro_clock(void)
+{
+    return (uint64_t)vamp_clock_utc_ns(&vamp_clock_system);
+}
+
+const char *mstro_last_error(void)
+{
+    return last_error;
+}
+
+mstro_status api_fail(mstro_status status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(last_error, sizeof last_error, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+const char *mstro_pool_event_description(mstro_pool_event_kind kind)
+{
+    if (kind == MSTRO_POOL_EVENT_LOST) {
+        return "events were lost";
+    }
+    if (kind == MSTRO_POOL_EVENT_POOL_GONE) {
+        return "the pool manager is gone";
+    }
+    for (unsigned number = 1; number < VAMP_EVENT_KIND_COUNT; number++) {
+        if (kind == (mstro_pool_event_kind)1 << number) {
+            return vamp_event_kind_help(number);
+        }
+    }
+    return "unknown event";
+}
+
+/* ------------------------------------------------------------------ calls */
+
+mstro_status api_enter(const char *what, uint64_t generation)
 {
     (void)pthread_mutex_lock(&library.lock);
     bool inside = library.ready && (generation == 0 || generation == library.generation);
@@ -29,11 +70,6 @@ mstro_status api_enter_for(const char *what, uint64_t generation)
                              "%s: mstro_init has not been called, or mstro_finalize "
                              "has",
                              what);
-}
-
-mstro_status api_enter(const char *what)
-{
-    return api_enter_for(what, 0);
 }
 
 void api_leave(void)

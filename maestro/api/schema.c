@@ -9,19 +9,16 @@
 #include <unistd.h>
 #include <yaml.h>
 
-#include "vampire/core/list.h"
 #include "vampire/core/map.h"
 
 struct entry {
     struct map_link by_key;
-    struct list_link of_set;
     struct schema_attribute attribute;
     char key[];
 };
 
 struct schema_set {
     struct map keys;
-    struct list entries;
 };
 
 struct type_word {
@@ -38,18 +35,6 @@ static const struct type_word type_words[] = {
     {"uint32", MSTRO_CDO_ATTR_VALUE_uint32},       {"uint64", MSTRO_CDO_ATTR_VALUE_uint64},
 };
 
-/* The type that a schema file writes as `text`, such as "int()"; INVALID: there is none. */
-static enum mstro_cdo_attr_value_type parse_type(const char *text)
-{
-    for (size_t i = 0; i < sizeof type_words / sizeof type_words[0]; i++) {
-        size_t length = strlen(type_words[i].word);
-        if (strncmp(text, type_words[i].word, length) == 0 && strcmp(text + length, "()") == 0) {
-            return type_words[i].type;
-        }
-    }
-    return MSTRO_CDO_ATTR_VALUE_INVALID;
-}
-
 const char *schema_type_name(enum mstro_cdo_attr_value_type type)
 {
     for (size_t i = 0; i < sizeof type_words / sizeof type_words[0]; i++) {
@@ -58,18 +43,6 @@ const char *schema_type_name(enum mstro_cdo_attr_value_type type)
         }
     }
     return "unknown";
-}
-
-/* An empty set; NULL without memory. */
-static struct schema_set *create_set(void)
-{
-    struct schema_set *set = calloc(1, sizeof *set);
-    if (set == NULL || map_init(&set->keys) < 0) {
-        free(set);
-        return NULL;
-    }
-    list_init(&set->entries);
-    return set;
 }
 
 static struct entry *find_entry(const struct schema_set *set, const char *key, uint64_t *ret_hash)
@@ -85,10 +58,9 @@ static struct entry *find_entry(const struct schema_set *set, const char *key, u
     return NULL;
 }
 
-/* Takes a copy of the attribute and its key, in place of a MARS keyword that is built in. `where`
- * ("file:line") is for the message when the set has the key with another type. */
+/* Takes a copy of the attribute and its key, in place of a MARS keyword that is built in. */
 static mstro_status add_attribute(struct schema_set *set, const struct schema_attribute *attribute,
-                                  const char *where, struct vamp_err *err)
+                                  struct vamp_err *err)
 {
     uint64_t hash;
     const char *key = attribute->key;
@@ -99,31 +71,27 @@ static mstro_status add_attribute(struct schema_set *set, const struct schema_at
         return MSTRO_OK;
     }
     if (old != NULL && old->attribute.type != attribute->type) {
-        (void)vamp_err_set(err, -EEXIST,
-                           "%s: the attribute \"%s\" is defined before with another "
-                           "type",
-                           where, key);
+        (void)vamp_err_set(err, -EEXIST, "the attribute \"%s\" is defined before with another type",
+                           key);
         return MSTRO_INVARG;
     }
     if (old != NULL) {
         return MSTRO_OK;
     }
     if (set->keys.count >= SCHEMA_ATTRIBUTES_MAX) {
-        (void)vamp_err_set(err, -ENOSPC, "%s: more than %d attributes", where,
-                           SCHEMA_ATTRIBUTES_MAX);
+        (void)vamp_err_set(err, -ENOSPC, "more than %d attributes", SCHEMA_ATTRIBUTES_MAX);
         return MSTRO_NOMEM;
     }
     size_t bytes = strlen(key) + 1;
     struct entry *entry = malloc(sizeof *entry + bytes);
     if (entry == NULL) {
-        (void)vamp_err_set(err, -ENOMEM, "%s: no memory", where);
+        (void)vamp_err_set(err, -ENOMEM, "no memory");
         return MSTRO_NOMEM;
     }
     memcpy(entry->key, key, bytes);
     entry->attribute = *attribute;
     entry->attribute.key = entry->key;
     map_insert(&set->keys, &entry->by_key, hash);
-    list_append(&set->entries, &entry->of_set);
     return MSTRO_OK;
 }
 
@@ -134,61 +102,69 @@ const struct schema_attribute *schema_find(const struct schema_set *set, const c
     return entry == NULL ? NULL : &entry->attribute;
 }
 
+static void free_entry(struct map_link *link)
+{
+    free(CONTAINER_OF(link, struct entry, by_key));
+}
+
 void schema_free(struct schema_set *set)
 {
-    if (set == NULL) {
-        return;
+    if (set != NULL) {
+        map_drop(&set->keys, free_entry);
+        free(set);
     }
-    struct list_link *link;
-    while ((link = list_take(&set->entries)) != NULL) {
-        free(CONTAINER_OF(link, struct entry, of_set));
-    }
-    map_done(&set->keys);
-    free(set);
 }
 
 /* ---- what is built in */
-
-static const struct schema_attribute core_attributes[] = {
-    {MSTRO_ATTR_CORE_CDO_NAME, MSTRO_CDO_ATTR_VALUE_cstring, true, false},
-    {MSTRO_ATTR_CORE_CDO_RAW_PTR, MSTRO_CDO_ATTR_VALUE_pointer, false, false},
-    {MSTRO_ATTR_CORE_CDO_SCOPE_LOCAL_SIZE, MSTRO_CDO_ATTR_VALUE_uint64, false, false},
-};
 
 #define MARS(keyword, type_word)                                                                   \
     {                                                                                              \
         ".maestro.ecmwf." keyword, MSTRO_CDO_ATTR_VALUE_##type_word, false, true                   \
     }
 
-/* The MARS keywords, known without configuration: the attributes of a meteorological field. Listed
- * in docs/operations.md as well. */
-static const struct schema_attribute mars_keywords[] = {
-    MARS("class", cstring),     MARS("stream", cstring),     MARS("type", cstring),
-    MARS("expver", cstring),    MARS("domain", cstring),     MARS("levtype", cstring),
-    MARS("model", cstring),     MARS("origin", cstring),     MARS("dataset", cstring),
-    MARS("activity", cstring),  MARS("experiment", cstring), MARS("resolution", cstring),
-    MARS("repres", cstring),    MARS("georef", cstring),     MARS("date", timestamp),
-    MARS("hdate", timestamp),   MARS("time", uint64),        MARS("step", int64),
-    MARS("param", int64),       MARS("levelist", int64),     MARS("number", int64),
-    MARS("system", int64),      MARS("method", int64),       MARS("fcmonth", int64),
-    MARS("generation", int64),  MARS("channel", int64),      MARS("ident", int64),
-    MARS("instrument", int64),  MARS("direction", int64),    MARS("frequency", int64),
-    MARS("realization", int64), MARS("iteration", int64),
+/* The core attributes, and the MARS keywords: the attributes of a meteorological field. Listed in
+ * docs/operations.md as well. */
+static const struct schema_attribute built_in[] = {
+    {MSTRO_ATTR_CORE_CDO_NAME, MSTRO_CDO_ATTR_VALUE_cstring, true, false},
+    {MSTRO_ATTR_CORE_CDO_RAW_PTR, MSTRO_CDO_ATTR_VALUE_pointer, false, false},
+    {MSTRO_ATTR_CORE_CDO_SCOPE_LOCAL_SIZE, MSTRO_CDO_ATTR_VALUE_uint64, false, false},
+    MARS("class", cstring),
+    MARS("stream", cstring),
+    MARS("type", cstring),
+    MARS("expver", cstring),
+    MARS("domain", cstring),
+    MARS("levtype", cstring),
+    MARS("model", cstring),
+    MARS("origin", cstring),
+    MARS("dataset", cstring),
+    MARS("activity", cstring),
+    MARS("experiment", cstring),
+    MARS("resolution", cstring),
+    MARS("repres", cstring),
+    MARS("georef", cstring),
+    MARS("date", timestamp),
+    MARS("hdate", timestamp),
+    MARS("time", uint64),
+    MARS("step", int64),
+    MARS("param", int64),
+    MARS("levelist", int64),
+    MARS("number", int64),
+    MARS("system", int64),
+    MARS("method", int64),
+    MARS("fcmonth", int64),
+    MARS("generation", int64),
+    MARS("channel", int64),
+    MARS("ident", int64),
+    MARS("instrument", int64),
+    MARS("direction", int64),
+    MARS("frequency", int64),
+    MARS("realization", int64),
+    MARS("iteration", int64),
 };
-
-static mstro_status add_all(struct schema_set *set, const struct schema_attribute *attributes,
-                            size_t count, const char *where, struct vamp_err *err)
-{
-    mstro_status status = MSTRO_OK;
-    for (size_t i = 0; status == MSTRO_OK && i < count; i++) {
-        status = add_attribute(set, &attributes[i], where, err);
-    }
-    return status;
-}
 
 /* ---- one file */
 
-enum { WHERE_BYTES = 320, KEY_BYTES = 512 };
+enum { KEY_BYTES = 512 };
 
 struct reader {
     struct schema_set *set;
@@ -212,54 +188,49 @@ static const char *text_of(const yaml_node_t *node)
                                                           : NULL;
 }
 
-/* The value of `key` in a mapping, NULL when there is none. */
-static yaml_node_t *member(struct reader *reader, const yaml_node_t *mapping, const char *key)
-{
-    for (const yaml_node_pair_t *pair = mapping->data.mapping.pairs.start;
-         pair < mapping->data.mapping.pairs.top; pair++) {
-        const char *text = text_of(yaml_document_get_node(&reader->document, pair->key));
-        if (text != NULL && strcmp(text, key) == 0) {
-            return yaml_document_get_node(&reader->document, pair->value);
-        }
-    }
-    return NULL;
-}
-
-/* Accepts only these keys: a misspelt one is reported, not skipped. */
-static mstro_status check_keys(struct reader *reader, const yaml_node_t *mapping,
-                               const char *const *allowed)
+/* The values of a mapping's keys `names`, up to a NULL; of those that are missing `ret_values`
+ * stays as it is. Other keys are refused: a misspelt one is reported, not skipped. */
+static mstro_status read_members(struct reader *reader, const yaml_node_t *mapping,
+                                 const char *const *names, const yaml_node_t **ret_values)
 {
     for (const yaml_node_pair_t *pair = mapping->data.mapping.pairs.start;
          pair < mapping->data.mapping.pairs.top; pair++) {
         const yaml_node_t *node = yaml_document_get_node(&reader->document, pair->key);
         const char *text = text_of(node);
-        const char *const *at = allowed;
-        while (*at != NULL && (text == NULL || strcmp(text, *at) != 0)) {
-            at++;
+        size_t i = 0;
+        while (names[i] != NULL && (text == NULL || strcmp(text, names[i]) != 0)) {
+            i++;
         }
-        if (*at == NULL) {
+        if (names[i] == NULL) {
             char what[256];
             (void)snprintf(what, sizeof what, "unknown key \"%.80s\"",
                            text == NULL ? "(not a text)" : text);
             return fault(reader, node, what);
         }
+        if (ret_values[i] == NULL) {
+            ret_values[i] = yaml_document_get_node(&reader->document, pair->value);
+        }
     }
     return MSTRO_OK;
 }
 
+/* A type as a schema file has it, such as "int()". */
 static mstro_status read_type(struct reader *reader, const yaml_node_t *node,
                               enum mstro_cdo_attr_value_type *ret_type)
 {
-    const char *text = text_of(node);
-    *ret_type = parse_type(text == NULL ? "" : text);
-    if (*ret_type != MSTRO_CDO_ATTR_VALUE_INVALID) {
-        return MSTRO_OK;
+    const char *text = text_of(node) == NULL ? "" : text_of(node);
+    for (size_t i = 0; i < sizeof type_words / sizeof type_words[0]; i++) {
+        size_t length = strlen(type_words[i].word);
+        if (strncmp(text, type_words[i].word, length) == 0 && strcmp(text + length, "()") == 0) {
+            *ret_type = type_words[i].type;
+            return MSTRO_OK;
+        }
     }
     char what[256];
     (void)snprintf(what, sizeof what,
                    "type \"%.40s\" is none of int(), uint(), str(), double(), float(), bool(), "
                    "timestamp(), pointer(), int32(), int64(), uint32(), uint64()",
-                   text == NULL ? "" : text);
+                   text);
     return fault(reader, node, what);
 }
 
@@ -293,60 +264,63 @@ static mstro_status full_key(struct reader *reader, const yaml_node_t *node, cha
 
 static mstro_status read_attribute(struct reader *reader, const yaml_node_t *node)
 {
-    static const char *const allowed[] = {"key",           "type",    "required",
-                                          "documentation", "default", NULL};
+    enum { KEY, TYPE, REQUIRED, COUNT = 5 };
+    static const char *const names[COUNT + 1] = {"key", "type", "required", "documentation",
+                                                 "default"};
     if (node == NULL || node->type != YAML_MAPPING_NODE) {
         return fault(reader, node,
                      "an attribute is a mapping with key, type, required and "
                      "documentation");
     }
-    mstro_status status = check_keys(reader, node, allowed);
-    const yaml_node_t *key_node = member(reader, node, "key");
-    const yaml_node_t *type_node = member(reader, node, "type");
+    const yaml_node_t *values[COUNT] = {NULL};
     char key[KEY_BYTES];
     struct schema_attribute attribute = {.key = key};
+    mstro_status status = read_members(reader, node, names, values);
     if (status == MSTRO_OK) {
-        status = full_key(reader, key_node == NULL ? node : key_node, key);
+        status = full_key(reader, values[KEY] == NULL ? node : values[KEY], key);
     }
     if (status == MSTRO_OK) {
-        status = read_type(reader, type_node == NULL ? node : type_node, &attribute.type);
+        status = read_type(reader, values[TYPE] == NULL ? node : values[TYPE], &attribute.type);
     }
     if (status == MSTRO_OK) {
-        status = read_required(reader, member(reader, node, "required"), &attribute.required);
+        status = read_required(reader, values[REQUIRED], &attribute.required);
     }
     if (status != MSTRO_OK) {
         return status;
     }
-    char where[WHERE_BYTES];
-    (void)snprintf(where, sizeof where, "%.280s:%lu", reader->file,
-                   (unsigned long)node->start_mark.line + 1);
-    return add_attribute(reader->set, &attribute, where, reader->err);
+    status = add_attribute(reader->set, &attribute, reader->err);
+    if (status != MSTRO_OK) {
+        (void)vamp_err_wrap(reader->err, "%.280s:%lu", reader->file,
+                            (unsigned long)node->start_mark.line + 1);
+    }
+    return status;
 }
 
 static mstro_status read_document(struct reader *reader)
 {
-    static const char *const allowed[] = {"schema-name", "schema-version", "schema-namespace",
-                                          "maestro-attributes", NULL};
+    enum { NAME, NAMESPACE, ATTRIBUTES, COUNT = 4 };
+    static const char *const names[COUNT + 1] = {"schema-name", "schema-namespace",
+                                                 "maestro-attributes", "schema-version"};
     const yaml_node_t *root = yaml_document_get_root_node(&reader->document);
     if (root == NULL || root->type != YAML_MAPPING_NODE) {
         return fault(reader, root,
                      "a schema is a mapping with schema-name, schema-version, "
                      "schema-namespace and maestro-attributes");
     }
-    mstro_status status = check_keys(reader, root, allowed);
+    const yaml_node_t *values[COUNT] = {NULL};
+    mstro_status status = read_members(reader, root, names, values);
     if (status != MSTRO_OK) {
         return status;
     }
-    if (text_of(member(reader, root, "schema-name")) == NULL) {
+    if (text_of(values[NAME]) == NULL) {
         return fault(reader, root, "\"schema-name\" is missing");
     }
-    const yaml_node_t *space = member(reader, root, "schema-namespace");
-    reader->schema_namespace = text_of(space);
+    reader->schema_namespace = text_of(values[NAMESPACE]);
     if (reader->schema_namespace == NULL || reader->schema_namespace[0] != '.') {
-        return fault(reader, space == NULL ? root : space,
+        return fault(reader, values[NAMESPACE] == NULL ? root : values[NAMESPACE],
                      "\"schema-namespace\" is missing, or does not begin with '.'");
     }
-    const yaml_node_t *list = member(reader, root, "maestro-attributes");
+    const yaml_node_t *list = values[ATTRIBUTES];
     if (list == NULL || list->type != YAML_SEQUENCE_NODE) {
         return fault(reader, list == NULL ? root : list,
                      "\"maestro-attributes\" is missing, or no list");
@@ -358,76 +332,59 @@ static mstro_status read_document(struct reader *reader)
     return status;
 }
 
-static mstro_status parse(struct reader *reader, FILE *stream)
-{
-    yaml_parser_t parser;
-    if (!yaml_parser_initialize(&parser)) {
-        (void)vamp_err_set(reader->err, -ENOMEM, "%s: no memory", reader->file);
-        return MSTRO_NOMEM;
-    }
-    yaml_parser_set_input_file(&parser, stream);
-    mstro_status status;
-    if (yaml_parser_load(&parser, &reader->document)) {
-        status = read_document(reader);
-        yaml_document_delete(&reader->document);
-    } else {
-        (void)vamp_err_set(reader->err, -EINVAL, "%s:%lu: %s", reader->file,
-                           (unsigned long)parser.problem_mark.line + 1,
-                           parser.problem == NULL ? "not readable as YAML" : parser.problem);
-        status = MSTRO_INVARG;
-    }
-    yaml_parser_delete(&parser);
-    return status;
-}
-
 /* Adds what one file defines. */
 static mstro_status read_file(struct schema_set *set, const char *file, struct vamp_err *err)
 {
     struct reader reader = {.set = set, .file = file, .err = err};
+    yaml_parser_t parser;
     FILE *stream = fopen(file, "rbe");
     if (stream == NULL) {
         (void)vamp_err_set_errno(err, errno, "schema %s", file);
         return MSTRO_INVARG;
     }
-    mstro_status status = parse(&reader, stream);
+    if (!yaml_parser_initialize(&parser)) {
+        (void)fclose(stream);
+        (void)vamp_err_set(err, -ENOMEM, "%s: no memory", file);
+        return MSTRO_NOMEM;
+    }
+    yaml_parser_set_input_file(&parser, stream);
+    mstro_status status = MSTRO_INVARG;
+    if (yaml_parser_load(&parser, &reader.document)) {
+        status = read_document(&reader);
+        yaml_document_delete(&reader.document);
+    } else {
+        (void)vamp_err_set(err, -EINVAL, "%s:%lu: %s", file,
+                           (unsigned long)parser.problem_mark.line + 1,
+                           parser.problem == NULL ? "not readable as YAML" : parser.problem);
+    }
+    yaml_parser_delete(&parser);
     (void)fclose(stream);
     return status;
 }
 
 /* ---- all files */
 
-/* "directory/name", or the name alone when it is a path of its own; NULL: not there. */
-static char *try_file(const char *directory, size_t directory_length, const char *name,
-                      const char *suffix)
-{
-    char *file = NULL;
-    int written = name[0] == '/' ? asprintf(&file, "%s%s", name, suffix)
-                                 : asprintf(&file, "%.*s/%s%s", (int)directory_length, directory,
-                                            name, suffix);
-    if (written < 0) {
-        return NULL;
-    }
-    if (access(file, R_OK) == 0) {
-        return file;
-    }
-    free(file);
-    return NULL;
-}
-
-/* malloc'ed, NULL when it is in none of the directories. */
+/* "directory/name", or the name alone when it is a path of its own, as it is or with ".yaml".
+ * malloc'ed, NULL when it is in none of the directories. */
 static char *find_file(const char *name, const char *path)
 {
+    static const char *const suffixes[] = {"", ".yaml"};
     const char *directory = path == NULL || *path == '\0' ? "." : path;
-    while (*directory != '\0') {
-        size_t length = strcspn(directory, ";");
-        char *file = length == 0 ? NULL : try_file(directory, length, name, "");
-        if (file == NULL && length > 0) {
-            file = try_file(directory, length, name, ".yaml");
+    size_t length;
+    for (; *directory != '\0'; directory += length + (directory[length] == ';')) {
+        length = strcspn(directory, ";");
+        for (size_t i = 0; length > 0 && i < 2; i++) {
+            const bool is_path = name[0] == '/';
+            char *file = NULL;
+            if (asprintf(&file, "%.*s%s%s%s", is_path ? 0 : (int)length, directory,
+                         is_path ? "" : "/", name, suffixes[i]) < 0) {
+                continue;
+            }
+            if (access(file, R_OK) == 0) {
+                return file;
+            }
+            free(file);
         }
-        if (file != NULL) {
-            return file;
-        }
-        directory += length + (directory[length] == ';');
     }
     return NULL;
 }
@@ -451,11 +408,9 @@ static mstro_status load_named(struct schema_set *set, const char *name, const c
 static mstro_status load_all(struct schema_set *set, const char *list, const char *path,
                              struct vamp_err *err)
 {
-    mstro_status status = add_all(
-        set, mars_keywords, sizeof mars_keywords / sizeof mars_keywords[0], "MARS keywords", err);
-    if (status == MSTRO_OK) {
-        status = add_all(set, core_attributes, sizeof core_attributes / sizeof core_attributes[0],
-                         "core schema", err);
+    mstro_status status = MSTRO_OK;
+    for (size_t i = 0; status == MSTRO_OK && i < sizeof built_in / sizeof built_in[0]; i++) {
+        status = add_attribute(set, &built_in[i], err);
     }
     while (status == MSTRO_OK && list != NULL && *list != '\0') {
         size_t length = strcspn(list, ";");
@@ -474,8 +429,9 @@ static mstro_status load_all(struct schema_set *set, const char *list, const cha
 mstro_status schema_load(const char *list, const char *path, struct schema_set **ret_set,
                          struct vamp_err *err)
 {
-    struct schema_set *set = create_set();
-    if (set == NULL) {
+    struct schema_set *set = calloc(1, sizeof *set);
+    if (set == NULL || map_init(&set->keys) < 0) {
+        free(set);
         (void)vamp_err_set(err, -ENOMEM, "schemas: no memory");
         return MSTRO_NOMEM;
     }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Selectors; subscriptions; their events that have been received and not been polled, and whether
+ * the pool may send more. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "maestro/api/event_block.h"
+#include "filters/expression.h"
 #include "maestro/api/internal.h"
 #include "maestro/wire/frame.h"
 #include "vampire/core/clock.h"
@@ -14,6 +17,304 @@ enum { ACKS_PER_MESSAGE = 512 };
 
 #define KINDS_OF_POOL (((mstro_pool_event_kind)1 << VAMP_EVENT_KIND_COUNT) - 2)
 #define KINDS_ALL (KINDS_OF_POOL | MSTRO_POOL_EVENT_LOST | MSTRO_POOL_EVENT_POOL_GONE)
+
+/* Bytes of unpolled events from which the pool is asked to keep the further ones; it loses and
+ * counts what then finds no room in its queue. Not with REQUIRE_ACK: there the held operations
+ * are the bound. */
+#define SUBSCRIPTION_BYTES_HOLD ((size_t)48 << 20)
+/* Bytes of unpolled events a subscription may have in this process. What is under way when the pool
+ * is asked is less than the difference, so only from an older pool manager a batch can come that is
+ * beyond it: it is dropped and counted as LOST. */
+#define SUBSCRIPTION_BYTES_MAX ((size_t)64 << 20)
+
+/* ------------------------------------------------------------------ selectors */
+
+/* The normal form with full names, as it is sent. A subscriber may lack the schemas of the
+ * components it watches: every name is an attribute. */
+static mstro_status normalise(const char *schema_namespace, const char *query, char **ret_text)
+{
+    char *prefix = NULL;
+    const size_t length = schema_namespace == NULL ? 0 : strlen(schema_namespace);
+    const char *dot = length > 0 && schema_namespace[length - 1] != '.' ? "." : "";
+    if (schema_namespace != NULL && asprintf(&prefix, "%s%s", schema_namespace, dot) < 0) {
+        return api_fail(MSTRO_NOMEM, "mstro_cdo_selector_create: no memory");
+    }
+    const struct vamp_vocabulary vocabulary = {.prefix = prefix};
+    struct vamp_expression *expression;
+    struct vamp_err err = VAMP_ERR_NONE;
+    int status = vamp_expression_compile(query, &vocabulary, &expression, &err);
+    free(prefix);
+    if (status < 0) {
+        return api_fail(status == -ENOMEM ? MSTRO_NOMEM : MSTRO_INVARG,
+                        "mstro_cdo_selector_create: %s", err.text);
+    }
+    *ret_text = vamp_expression_print(expression);
+    vamp_expression_free(expression);
+    return *ret_text == NULL ? api_fail(MSTRO_NOMEM, "mstro_cdo_selector_create: no memory")
+                             : MSTRO_OK;
+}
+
+mstro_status mstro_cdo_selector_create(mstro_schema schema, const char *schema_namespace,
+                                       const char *query, mstro_cdo_selector *result)
+{
+    (void)schema;
+    if (result == NULL) {
+        return api_fail(MSTRO_INVARG, "mstro_cdo_selector_create: no place for the result");
+    }
+    struct mstro_cdo_selector_ *selector = calloc(1, sizeof *selector);
+    if (selector == NULL) {
+        return api_fail(MSTRO_NOMEM, "mstro_cdo_selector_create: no memory");
+    }
+    mstro_status status =
+        query == NULL ? MSTRO_OK : normalise(schema_namespace, query, &selector->text);
+    if (status != MSTRO_OK) {
+        free(selector);
+        return status;
+    }
+    *result = selector;
+    return MSTRO_OK;
+}
+
+mstro_status mstro_cdo_selector_dispose(mstro_cdo_selector selector)
+{
+    if (selector == NULL) {
+        return api_fail(MSTRO_INVARG, "mstro_cdo_selector_dispose: no selector");
+    }
+    free(selector->text);
+    free(selector);
+    return MSTRO_OK;
+}
+
+/* ------------------------------------------------------------------ receiving */
+
+/* Whether the pool is to keep further events, to be sent without the lock. */
+struct flow {
+    struct port *port; /* NULL: nothing to send */
+    uint64_t subscription, number;
+    bool hold;
+};
+
+/* Under the lock, as what follows unless it says otherwise. */
+static void append(struct mstro_subscription_ *subscription, struct event_block *block)
+{
+    event_queue_append(&subscription->waiting, block);
+    (void)pthread_cond_broadcast(&subscription->changed);
+}
+
+/* Appends a mark after all blocks for the lost events that are not reported yet. False: no memory
+ * now; the caller tries again later. */
+static bool mark_lost(struct mstro_subscription_ *subscription)
+{
+    if (subscription->lost > 0) {
+        struct event_block *mark = event_block_mark(MSTRO_POOL_EVENT_LOST, subscription->lost);
+        if (mark == NULL) {
+            return false;
+        }
+        append(subscription, mark);
+        subscription->lost = 0;
+    }
+    return true;
+}
+
+/* Reports events dropped here, at their place: consecutive losses share one mark. */
+static void count_lost(struct mstro_subscription_ *subscription, uint64_t count)
+{
+    if ((subscription->kinds & MSTRO_POOL_EVENT_LOST) == 0 || count == 0) {
+        return;
+    }
+    struct event_block *last = subscription->waiting.last;
+    if (subscription->lost == 0 && last != NULL && last->events == 0 && last->lost > 0) {
+        event_block_add_lost(last, count);
+        return;
+    }
+    subscription->lost += count;
+    (void)mark_lost(subscription);
+}
+
+static void hold(struct mstro_subscription_ *subscription, bool held)
+{
+    if (subscription->held != held) {
+        subscription->held = held;
+        subscription->flow_number++;
+    }
+}
+
+static struct flow next_flow(struct mstro_subscription_ *subscription)
+{
+    if (subscription->flow_number == subscription->flow_sent) {
+        return (struct flow){.port = NULL};
+    }
+    subscription->flow_sent = subscription->flow_number;
+    return (struct flow){.port = library.port,
+                         .subscription = subscription->id,
+                         .number = subscription->flow_number,
+                         .hold = subscription->held};
+}
+
+/* Without the lock; the port is open during a callback of its own and between enter and leave. */
+static void send_flow(const struct flow *flow)
+{
+    if (flow->port != NULL) {
+        flow->port->ops->flow(flow->port, flow->subscription, flow->number, flow->hold);
+    }
+}
+
+/* Takes ownership of the block. */
+static void accept(struct mstro_subscription_ *subscription, struct event_block *block)
+{
+    bool bounded = (subscription->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) == 0;
+    if (!mark_lost(subscription) ||
+        (bounded && subscription->waiting.bytes + block->bytes > SUBSCRIPTION_BYTES_MAX)) {
+        count_lost(subscription, block->events + block->lost);
+        event_block_free(block);
+        return;
+    }
+    if ((subscription->kinds & MSTRO_POOL_EVENT_LOST) == 0) {
+        event_block_hide_lost(block);
+    }
+    if (block->head == NULL) {
+        event_block_free(block);
+    } else {
+        append(subscription, block);
+    }
+    if (bounded && subscription->waiting.bytes >= SUBSCRIPTION_BYTES_HOLD) {
+        hold(subscription, true);
+    }
+}
+
+static struct mstro_subscription_ *find(uint64_t id)
+{
+    LIST_EACH (subscription, &library.subscription_list, struct mstro_subscription_, of_library) {
+        if (subscription->id == id) {
+            return subscription;
+        }
+    }
+    return NULL;
+}
+
+/* For a subscription still being made; losses of two such subscriptions are counted as one. */
+static void count_stray_lost(uint64_t subscription, uint64_t count)
+{
+    if (library.subscribing > 0 && count > 0) {
+        library.stray_lost += count;
+        library.stray_lost_of = subscription;
+    }
+}
+
+/* The first events of a subscription may overtake the answer to its mstro_subscribe. */
+static void keep_stray(struct event_block *block)
+{
+    const bool lost_before = library.stray_lost > 0 && library.stray_lost_of == block->subscription;
+    if (library.subscribing == 0 || lost_before ||
+        library.strays.bytes + block->bytes > SUBSCRIPTION_BYTES_MAX) {
+        count_stray_lost(block->subscription, block->events + block->lost);
+        event_block_free(block);
+        return;
+    }
+    event_queue_append(&library.strays, block);
+}
+
+/* Adds to a new subscription the events that arrived before it was known, NULL when it did not come
+ * to be. The other blocks stay as long as an mstro_subscribe is in progress. */
+static void adopt_strays(struct mstro_subscription_ *subscription)
+{
+    struct event_block *block = library.strays.first;
+    library.strays = (struct event_queue){0};
+    while (block != NULL) {
+        struct event_block *next = block->next;
+        block->next = NULL;
+        if (subscription != NULL && block->subscription == subscription->id) {
+            accept(subscription, block);
+        } else {
+            keep_stray(block);
+        }
+        block = next;
+    }
+    if (subscription != NULL && library.stray_lost_of == subscription->id) {
+        count_lost(subscription, library.stray_lost);
+        library.stray_lost = 0;
+    }
+    library.stray_lost = library.subscribing > 0 ? library.stray_lost : 0;
+}
+
+/* There is no memory for the batch: its events are lost, their number is not. False: there is not
+ * even memory to report it. */
+static bool lose_batch(const struct vamp_event_batch *batch)
+{
+    bool reported = true;
+    (void)pthread_mutex_lock(&library.lock);
+    struct mstro_subscription_ *subscription = find(batch->subscription);
+    const uint64_t lost = batch->events + batch->lost;
+    if (subscription != NULL) {
+        count_lost(subscription, lost);
+        reported = subscription->lost == 0;
+    } else {
+        count_stray_lost(batch->subscription, lost);
+    }
+    (void)pthread_mutex_unlock(&library.lock);
+    return reported;
+}
+
+int subscriptions_events(void *context, const uint8_t *packed, size_t length, struct vamp_err *err)
+{
+    (void)context;
+    struct vamp_event_batch batch;
+    struct event_block *block = NULL;
+    int result = vamp_event_batch_open(packed, length, &batch, err);
+    if (result == 0) {
+        result = event_block_create(&batch, &block, err);
+    }
+    if (result == 0) {
+        struct flow flow = {.port = NULL};
+        (void)pthread_mutex_lock(&library.lock);
+        struct mstro_subscription_ *subscription = find(block->subscription);
+        if (subscription == NULL) {
+            keep_stray(block);
+        } else {
+            accept(subscription, block);
+            flow = next_flow(subscription);
+        }
+        (void)pthread_mutex_unlock(&library.lock);
+        send_flow(&flow);
+    } else if (result == -ENOMEM && lose_batch(&batch)) {
+        result = 0; /* else the connection ends, and that is reported */
+    }
+    return result;
+}
+
+/* No more events will arrive. */
+static void end(struct mstro_subscription_ *subscription)
+{
+    if (subscription->gone) {
+        return;
+    }
+    subscription->gone = true;
+    if (mark_lost(subscription) && (subscription->kinds & MSTRO_POOL_EVENT_POOL_GONE) != 0) {
+        struct event_block *mark = event_block_mark(MSTRO_POOL_EVENT_POOL_GONE, 0);
+        if (mark != NULL) {
+            append(subscription, mark);
+        }
+    }
+    (void)pthread_cond_broadcast(&subscription->changed);
+}
+
+void subscriptions_gone(void)
+{
+    LIST_EACH (subscription, &library.subscription_list, struct mstro_subscription_, of_library) {
+        end(subscription);
+    }
+}
+
+void subscriptions_detach(void)
+{
+    struct list_link *link;
+    while ((link = list_take(&library.subscription_list)) != NULL) {
+        list_append(&library.leftovers, link);
+    }
+    event_block_free(library.strays.first);
+    library.strays = (struct event_queue){0};
+    library.stray_lost = 0;
+}
 
 /* ------------------------------------------------------------------ subscribing */
 
@@ -27,7 +328,7 @@ static mstro_status subscribe(mstro_cdo_selector selector, struct mstro_subscrip
     request.what_case = MSTRO__WIRE__REQUEST__WHAT_SUBSCRIBE;
     request.subscribe = &subscribe;
     struct port_answer answer;
-    struct received_flow flow = {.port = NULL};
+    struct flow flow = {.port = NULL};
 
     (void)pthread_mutex_lock(&library.lock);
     library.subscribing++;
@@ -39,16 +340,16 @@ static mstro_status subscribe(mstro_cdo_selector selector, struct mstro_subscrip
     if (status == MSTRO_OK) {
         subscription->id = answer.subscription;
         list_append(&library.subscription_list, &subscription->of_library);
-        received_adopt_strays(subscription);
-        flow = received_next_flow(subscription);
+        adopt_strays(subscription);
+        flow = next_flow(subscription);
         if (library.gone || !library.ready) {
-            received_end(subscription);
+            end(subscription);
         }
     } else {
-        received_adopt_strays(NULL);
+        adopt_strays(NULL);
     }
     (void)pthread_mutex_unlock(&library.lock);
-    received_send_flow(&flow);
+    send_flow(&flow);
     return status;
 }
 
@@ -59,7 +360,7 @@ mstro_status mstro_subscribe(mstro_cdo_selector selector, mstro_pool_event_kind 
         return api_fail(MSTRO_INVARG, "mstro_subscribe: %s",
                         result == NULL ? "no place for the result" : "not a set of event kinds");
     }
-    mstro_status status = api_enter("mstro_subscribe");
+    mstro_status status = api_enter("mstro_subscribe", 0);
     if (status != MSTRO_OK) {
         return status;
     }
@@ -88,7 +389,9 @@ mstro_status mstro_subscription_dispose(mstro_subscription subscription)
     if (subscription == NULL) {
         return api_fail(MSTRO_INVARG, "mstro_subscription_dispose: no subscription");
     }
-    if (api_enter_for("mstro_subscription_dispose", subscription->generation) == MSTRO_OK) {
+    const bool inside =
+        api_enter("mstro_subscription_dispose", subscription->generation) == MSTRO_OK;
+    if (inside) {
         Mstro__Wire__Unsubscribe unsubscribe = MSTRO__WIRE__UNSUBSCRIBE__INIT;
         unsubscribe.subscription = subscription->id;
         Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
@@ -96,35 +399,20 @@ mstro_status mstro_subscription_dispose(mstro_subscription subscription)
         request.unsubscribe = &unsubscribe;
         /* Only a pool that is gone refuses it, and then there is nothing to end. */
         (void)api_call(&request, NULL);
-        (void)pthread_mutex_lock(&library.lock);
-        list_remove(&subscription->of_library);
-        (void)pthread_mutex_unlock(&library.lock);
-        api_leave();
-    } else {
-        api_forget_leftover(&subscription->of_library);
     }
-    event_block_free(subscription->first);
+    (void)pthread_mutex_lock(&library.lock);
+    list_remove(&subscription->of_library);
+    (void)pthread_mutex_unlock(&library.lock);
+    if (inside) {
+        api_leave();
+    }
+    event_block_free(subscription->waiting.first);
     (void)pthread_cond_destroy(&subscription->changed);
     free(subscription);
     return MSTRO_OK;
 }
 
 /* ------------------------------------------------------------------ polling */
-
-/* All blocks as one list; they are chained, as are the events of each. */
-static mstro_pool_event take(struct mstro_subscription_ *subscription)
-{
-    struct event_block *first = subscription->first;
-    if (first == NULL) {
-        return NULL;
-    }
-    for (struct event_block *block = first; block->next != NULL; block = block->next) {
-        block->tail->next = block->next->head;
-    }
-    subscription->first = subscription->last = NULL;
-    subscription->bytes = 0;
-    return first->head;
-}
 
 /* Converts wall-clock time to monotonic time, so that a step of the wall clock during a wait does
  * not change its length. */
@@ -141,17 +429,7 @@ static struct timespec monotonic_of(const struct timespec *abstime)
                              .tv_nsec = bounded_ns % VAMP_NS_PER_SECOND};
 }
 
-/* NULL `until`: no limit; else monotonic. Returns false when the time has passed. */
-static bool wait_change(struct mstro_subscription_ *subscription, const struct timespec *until)
-{
-    if (until == NULL) {
-        (void)pthread_cond_wait(&subscription->changed, &library.lock);
-        return true;
-    }
-    return pthread_cond_clockwait(&subscription->changed, &library.lock, CLOCK_MONOTONIC, until) ==
-           0;
-}
-
+/* NULL `until`: no limit; else monotonic. */
 static mstro_status poll(const char *what, mstro_subscription subscription, bool wait,
                          const struct timespec *until, mstro_pool_event *result)
 {
@@ -163,18 +441,26 @@ static mstro_status poll(const char *what, mstro_subscription subscription, bool
     bool in_time = true;
     bool ours = library.ready && subscription->generation == library.generation;
     library.active += ours;
-    while (ours && wait && in_time && subscription->first == NULL && subscription->lost == 0 &&
-           !subscription->gone) {
-        in_time = wait_change(subscription, until);
+    while (ours && wait && in_time && subscription->waiting.first == NULL &&
+           subscription->lost == 0 && !subscription->gone) {
+        in_time = until == NULL ? pthread_cond_wait(&subscription->changed, &library.lock) == 0
+                                : pthread_cond_clockwait(&subscription->changed, &library.lock,
+                                                         CLOCK_MONOTONIC, until) == 0;
     }
-    const bool marked = received_mark_lost(subscription);
-    *result = take(subscription);
-    received_hold(subscription, false);
-    const struct received_flow flow =
-        ours ? received_next_flow(subscription) : (struct received_flow){.port = NULL};
+    const bool marked = mark_lost(subscription);
+    struct event_block *first = subscription->waiting.first;
+    if (first != NULL) { /* all blocks as one list: they are chained, as are the events of each */
+        for (struct event_block *block = first; block->next != NULL; block = block->next) {
+            block->tail->next = block->next->head;
+        }
+        *result = first->head;
+        subscription->waiting = (struct event_queue){0};
+    }
+    hold(subscription, false);
+    const struct flow flow = ours ? next_flow(subscription) : (struct flow){.port = NULL};
     bool ended = subscription->gone;
     (void)pthread_mutex_unlock(&library.lock);
-    received_send_flow(&flow);
+    send_flow(&flow);
     if (ours) {
         api_leave();
     }
@@ -235,7 +521,7 @@ mstro_status mstro_subscription_ack(mstro_subscription subscription, mstro_pool_
     if ((subscription->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) == 0) {
         return MSTRO_OK;
     }
-    mstro_status status = api_enter_for("mstro_subscription_ack", subscription->generation);
+    mstro_status status = api_enter("mstro_subscription_ack", subscription->generation);
     if (status != MSTRO_OK) {
         return status;
     }

@@ -72,14 +72,6 @@ struct pool_attributes *pool_attributes_copy(struct pool_memory *memory,
     return copy;
 }
 
-struct pool_attributes *pool_attributes_retain(struct pool_attributes *attributes)
-{
-    if (attributes != NULL) {
-        attributes->references++;
-    }
-    return attributes;
-}
-
 void pool_attributes_release(struct pool_memory *memory, struct pool_attributes *attributes)
 {
     if (attributes != NULL && --attributes->references == 0) {
@@ -96,18 +88,10 @@ size_t pool_attributes_bytes(Mstro__Wire__Attribute *const *items, size_t count)
     return bytes;
 }
 
-/* Nanoseconds since 1970, as times are written in selectors. */
-static void timestamp_value(const Mstro__Wire__Timestamp *timestamp, struct vamp_value *ret)
-{
-    int64_t ns;
-    if (!__builtin_mul_overflow(timestamp->sec, VAMP_NS_PER_SECOND, &ns) &&
-        !__builtin_add_overflow(ns, timestamp->nsec, &ns)) {
-        *ret = (struct vamp_value){.type = VAMP_VALUE_INT, .integer = ns};
-    }
-}
-
+/* Timestamps in nanoseconds since 1970, as times are written in selectors. */
 static void item_value(const Mstro__Wire__Attribute *item, struct vamp_value *ret)
 {
+    int64_t ns;
     switch (item->value_case) {
     case MSTRO__WIRE__ATTRIBUTE__VALUE_BOOLEAN:
         *ret = (struct vamp_value){.type = VAMP_VALUE_BOOL, .boolean = item->boolean};
@@ -126,7 +110,10 @@ static void item_value(const Mstro__Wire__Attribute *item, struct vamp_value *re
                                    .text = {.bytes = item->text, .length = strlen(item->text)}};
         return;
     case MSTRO__WIRE__ATTRIBUTE__VALUE_TIMESTAMP:
-        timestamp_value(item->timestamp, ret);
+        if (!__builtin_mul_overflow(item->timestamp->sec, VAMP_NS_PER_SECOND, &ns) &&
+            !__builtin_add_overflow(ns, item->timestamp->nsec, &ns)) {
+            *ret = (struct vamp_value){.type = VAMP_VALUE_INT, .integer = ns};
+        }
         return;
     case MSTRO__WIRE__ATTRIBUTE__VALUE__NOT_SET:
     case _MSTRO__WIRE__ATTRIBUTE__VALUE__CASE_IS_INT_SIZE:
@@ -138,10 +125,7 @@ void pool_attributes_lookup(const struct pool_attributes *attributes, const char
                             struct vamp_value *ret)
 {
     *ret = (struct vamp_value){.type = VAMP_VALUE_ABSENT};
-    if (attributes == NULL) {
-        return;
-    }
-    for (size_t i = 0; i < attributes->count; i++) {
+    for (size_t i = 0; attributes != NULL && i < attributes->count; i++) {
         if (strcmp(attributes->items[i]->key, key) == 0) {
             item_value(attributes->items[i], ret);
             return;

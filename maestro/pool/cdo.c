@@ -161,7 +161,7 @@ static mstro_status apply_declare(struct pool *pool, struct component *component
     component->handle_count++;
     map_insert_number(&pool->handles, &handle->by_id, handle->id);
 
-    struct answer answer = {.has_handle = true, .handle = handle->id};
+    struct answer answer = {.handle = handle->id};
     memcpy(answer.cdo_id, cdo->id, sizeof answer.cdo_id);
     struct subject subject;
     cdo_subject(VAMP_EVENT_DECLARE, component->id, cdo, &subject);
@@ -292,28 +292,6 @@ static void end_subject(const struct pool *pool, enum vamp_event_kind kind,
     ret_subject->event.present |= VAMP_HAS_DURATION;
 }
 
-static void send_ticket(struct pool *pool, const struct transport *transport)
-{
-    const struct handle *source = transport->source;
-    Mstro__Wire__Memory memory = MSTRO__WIRE__MEMORY__INIT;
-    Mstro__Wire__Ticket ticket = MSTRO__WIRE__TICKET__INIT;
-    ticket.transport_id = transport->id;
-    ticket.handle = transport->sink->id;
-    ticket.size_bytes = transport->size_bytes;
-    if (source->attributes != NULL) {
-        ticket.n_attributes = source->attributes->count;
-        ticket.attributes = source->attributes->items;
-    }
-    if (source->has_memory) {
-        memory.address = source->memory_address;
-        memory.key = source->memory_key;
-        memory.bytes = source->memory_bytes;
-        ticket.memory = &memory;
-    }
-    pool->outlet.ticket(pool->outlet.context, transport->sink->component->id,
-                        transport->source_app_id, &ticket);
-}
-
 static int begin_transport(struct pool *pool, struct handle *sink, struct handle *source)
 {
     assert(sink->state == HANDLE_DEMANDED && sink->receiving == NULL);
@@ -338,7 +316,23 @@ static int begin_transport(struct pool *pool, struct handle *sink, struct handle
     struct subject subject;
     transport_subject(VAMP_EVENT_TRANSPORT_INIT, transport, &subject);
     pool_emit(pool, &subject, true, NULL);
-    send_ticket(pool, transport);
+    Mstro__Wire__Memory memory = MSTRO__WIRE__MEMORY__INIT;
+    Mstro__Wire__Ticket ticket = MSTRO__WIRE__TICKET__INIT;
+    ticket.transport_id = transport->id;
+    ticket.handle = sink->id;
+    ticket.size_bytes = transport->size_bytes;
+    if (source->attributes != NULL) {
+        ticket.n_attributes = source->attributes->count;
+        ticket.attributes = source->attributes->items;
+    }
+    if (source->has_memory) {
+        memory.address = source->memory_address;
+        memory.key = source->memory_key;
+        memory.bytes = source->memory_bytes;
+        ticket.memory = &memory;
+    }
+    pool->outlet.ticket(pool->outlet.context, sink->component->id, transport->source_app_id,
+                        &ticket);
     pool_emit(pool, &subject, false, NULL);
     return 0;
 }
@@ -464,7 +458,8 @@ static void seal(struct handle *handle, const Mstro__Wire__CdoOperation *operati
         cdo->match_known = 0;
     }
     if (handle->attributes != NULL && cdo->attributes == NULL) {
-        cdo->attributes = pool_attributes_retain(handle->attributes);
+        cdo->attributes = handle->attributes;
+        cdo->attributes->references++;
         cdo->match_known = 0;
     }
 }
@@ -550,6 +545,7 @@ static void do_dispose(struct pool *pool, struct handle *handle,
 /* ------------------------------------------------------------------ the legal transitions */
 
 #define STATE_BIT(state) (1U << (unsigned)(state))
+#define UNUSED_YET (STATE_BIT(HANDLE_DECLARED) | STATE_BIT(HANDLE_SEALED))
 
 static const char *const state_names[] = {
     [HANDLE_DECLARED] = "declared",   [HANDLE_SEALED] = "sealed",
@@ -568,12 +564,8 @@ struct rule {
 
 static const struct rule rules[] = {
     [MSTRO__WIRE__OPERATION__SEAL] = {"seal", STATE_BIT(HANDLE_DECLARED), "declared", do_seal},
-    [MSTRO__WIRE__OPERATION__OFFER] = {"offer",
-                                       STATE_BIT(HANDLE_DECLARED) | STATE_BIT(HANDLE_SEALED),
-                                       "declared or sealed", do_offer},
-    [MSTRO__WIRE__OPERATION__REQUIRE] = {"require",
-                                         STATE_BIT(HANDLE_DECLARED) | STATE_BIT(HANDLE_SEALED),
-                                         "declared or sealed", do_require},
+    [MSTRO__WIRE__OPERATION__OFFER] = {"offer", UNUSED_YET, "declared or sealed", do_offer},
+    [MSTRO__WIRE__OPERATION__REQUIRE] = {"require", UNUSED_YET, "declared or sealed", do_require},
     [MSTRO__WIRE__OPERATION__DEMAND] = {"demand", STATE_BIT(HANDLE_REQUIRED), "required",
                                         do_demand},
     [MSTRO__WIRE__OPERATION__RETRACT] = {"retract", STATE_BIT(HANDLE_REQUIRED), "required",
@@ -581,8 +573,7 @@ static const struct rule rules[] = {
     [MSTRO__WIRE__OPERATION__WITHDRAW] = {"withdraw", STATE_BIT(HANDLE_OFFERED), "offered",
                                           do_withdraw},
     [MSTRO__WIRE__OPERATION__DISPOSE] = {"dispose",
-                                         STATE_BIT(HANDLE_DECLARED) | STATE_BIT(HANDLE_SEALED) |
-                                             STATE_BIT(HANDLE_WITHDRAWN) |
+                                         UNUSED_YET | STATE_BIT(HANDLE_WITHDRAWN) |
                                              STATE_BIT(HANDLE_SATISFIED) |
                                              STATE_BIT(HANDLE_RETRACTED),
                                          "declared, sealed, withdrawn, satisfied or retracted",

@@ -86,15 +86,6 @@ static bool concerns(const struct pool *pool, const struct subscription *subscri
     return selects(pool, subscription, subject);
 }
 
-/* The event takes its place in the stream. */
-static void number(struct pool *pool, struct vamp_event *event, enum vamp_event_phase phase)
-{
-    event->serial = ++pool->last_serial;
-    event->time_ns = vamp_clock_utc_ns(pool->clock);
-    event->present |= VAMP_HAS_SERIAL | VAMP_HAS_TIME;
-    event->phase = (uint8_t)phase;
-}
-
 /* Packs the event as a field of a batch. Returns its length. */
 static size_t pack(const struct subject *subject, uint8_t *at)
 {
@@ -140,6 +131,7 @@ static enum pool_queue_class class_of(const struct subject *subject, bool before
 
 void pool_emit(struct pool *pool, struct subject *subject, bool before, struct held **ret_held)
 {
+    struct vamp_event *event = &subject->event;
     const enum vamp_event_phase phase = before ? VAMP_PHASE_BEFORE : VAMP_PHASE_AFTER;
     if ((pool->kinds[phase] & VAMP_EVENT_BIT(subject->event.kind)) == 0) {
         return;
@@ -152,12 +144,15 @@ void pool_emit(struct pool *pool, struct subject *subject, bool before, struct h
         if (!concerns(pool, subscription, subject, phase)) {
             continue;
         }
-        if (!numbered) {
-            number(pool, &subject->event, phase);
+        if (!numbered) { /* the event takes its place in the stream */
             numbered = true;
+            event->serial = ++pool->last_serial;
+            event->time_ns = vamp_clock_utc_ns(pool->clock);
+            event->present |= VAMP_HAS_SERIAL | VAMP_HAS_TIME;
+            event->phase = (uint8_t)phase;
         }
         struct pool_queue *queue = &subscription->queue;
-        uint8_t *at = pool_queue_begin(queue, &subject->event, class, most);
+        uint8_t *at = pool_queue_begin(queue, event, class, most);
         if (at != NULL) {
             pool_queue_end(queue, pack(subject, at));
             if (subscription->awaited && ret_held != NULL) {
@@ -189,14 +184,14 @@ void pool_respond(struct pool *pool, uint64_t app_id, uint64_t request_id, mstro
         copy[sizeof copy - 1] = '\0';
         response.text = copy;
     }
-    if (answer != NULL && answer->has_handle) {
+    if (answer != NULL && answer->handle != 0) {
         memcpy(id, answer->cdo_id, sizeof id);
         response.has_handle = true;
         response.handle = answer->handle;
         response.has_cdo_id = true;
         response.cdo_id = (ProtobufCBinaryData){.len = sizeof id, .data = id};
     }
-    if (answer != NULL && answer->has_subscription) {
+    if (answer != NULL && answer->subscription != 0) {
         response.has_subscription = true;
         response.subscription = answer->subscription;
     }

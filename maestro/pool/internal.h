@@ -71,7 +71,6 @@ struct pool_attributes *pool_attributes_copy(struct pool_memory *memory,
                                              Mstro__Wire__Attribute *const *items, size_t count);
 /* Bytes that a copy takes. */
 size_t pool_attributes_copy_bytes(Mstro__Wire__Attribute *const *items, size_t count);
-struct pool_attributes *pool_attributes_retain(struct pool_attributes *attributes);
 /* NULL is fine. */
 void pool_attributes_release(struct pool_memory *memory, struct pool_attributes *attributes);
 /* Bytes on the wire. */
@@ -249,8 +248,7 @@ struct subject {
 
 /* The fields of a successful response. */
 struct answer {
-    uint64_t handle, subscription;
-    bool has_handle, has_subscription;
+    uint64_t handle, subscription; /* 0: none */
     unsigned char cdo_id[POOL_CDO_ID_BYTES];
 };
 

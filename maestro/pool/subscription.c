@@ -141,7 +141,7 @@ static mstro_status apply_subscribe(struct pool *pool, struct component *compone
     }
 
     /* It begins after its own SUBSCRIBE event, which only the others get. */
-    struct answer answer = {.has_subscription = true, .subscription = subscription->id};
+    struct answer answer = {.subscription = subscription->id};
     struct subject subject;
     subject_init(VAMP_EVENT_SUBSCRIBE, component->id, &subject);
     pool_finish(pool, &subject, request->id, &answer);

@@ -3,38 +3,29 @@
 
 #include <stdlib.h>
 
-struct member {
-    struct map_link link; /* by its application id */
-};
-
-static struct member *find_member(const struct vamp_roster *roster, uint64_t app_id)
-{
-    struct map_link *link = map_find_number(&roster->present, app_id);
-    return link == NULL ? NULL : CONTAINER_OF(link, struct member, link);
-}
-
-/* `joined`: the id is certainly new, so it counts even where it cannot be kept. */
+/* A member is its link alone: the hash of its application id is no other one's.
+ * `joined`: the id is certainly new, so it counts even where it cannot be kept. */
 static void add_component(struct vamp_roster *roster, uint64_t app_id, bool joined)
 {
-    if (find_member(roster, app_id) != NULL) {
+    if (map_find_number(&roster->present, app_id) != NULL) {
         return;
     }
     const bool has_room = roster->present.count < VAMP_ROSTER_MAX &&
                           (roster->present.slots != NULL || map_init(&roster->present) == 0);
-    struct member *member = has_room ? malloc(sizeof *member) : NULL;
+    struct map_link *member = has_room ? malloc(sizeof *member) : NULL;
     if (member == NULL) {
         roster->uncounted += joined;
         return;
     }
-    map_insert_number(&roster->present, &member->link, app_id);
+    map_insert_number(&roster->present, member, app_id);
 }
 
 static void remove_component(struct vamp_roster *roster, uint64_t app_id)
 {
-    struct member *member = find_member(roster, app_id);
+    struct map_link *member = map_find_number(&roster->present, app_id);
     roster->left++;
     if (member != NULL) {
-        map_remove(&roster->present, &member->link);
+        map_remove(&roster->present, member);
         free(member);
     } else if (roster->uncounted > 0) {
         roster->uncounted--;
@@ -72,7 +63,7 @@ bool vamp_roster_all_left(const struct vamp_roster *roster)
 
 static void free_member(struct map_link *link)
 {
-    free(CONTAINER_OF(link, struct member, link));
+    free(link);
 }
 
 void vamp_roster_done(struct vamp_roster *roster)
