@@ -281,20 +281,6 @@ static int write_file(const char *path, const char *info, struct vamp_err *err)
     return 0;
 }
 
-static int announce(const struct settings *settings, const char *info, struct vamp_err *err)
-{
-    if (settings->info_file != NULL) {
-        int result = write_file(settings->info_file, info, err);
-        if (result != 0) {
-            return result;
-        }
-    }
-    if (printf(LINE, info) < 0 || fflush(stdout) != 0) {
-        return vamp_err_set_errno(err, errno, "print the info to stdout");
-    }
-    return 0;
-}
-
 /* ---- running */
 
 /* Blocked in all threads, so that only the descriptor sees them. */
@@ -362,7 +348,12 @@ static int serve(const struct settings *settings, struct port *port, int signals
         return EXIT_NO_START;
     }
     struct server_counts counts;
-    if (announce(settings, server_info(server), &err) != 0) {
+    const char *info = server_info(server);
+    int result = settings->info_file == NULL ? 0 : write_file(settings->info_file, info, &err);
+    if (result == 0 && (printf(LINE, info) < 0 || fflush(stdout) != 0)) {
+        result = vamp_err_set_errno(&err, errno, "print the info to stdout");
+    }
+    if (result != 0) {
         (void)fprintf(stderr, PROGRAM ": cannot start: %s\n", err.text);
         server_stop(server, &counts);
         return EXIT_NO_START;

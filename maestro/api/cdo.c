@@ -69,22 +69,6 @@ void *cdo_place(void *context, const Mstro__Wire__Ticket *ticket)
     return memory;
 }
 
-/* Keeps what the consumer can query afterwards. */
-static mstro_status take_over(struct mstro_cdo_ *cdo, const Mstro__Wire__Ticket *ticket)
-{
-    mstro_status status = attributes_from_wire(cdo, ticket->attributes, ticket->n_attributes);
-    uint64_t bytes = ticket->size_bytes;
-    if (status == MSTRO_OK) {
-        status = attribute_put(cdo, MSTRO_ATTR_CORE_CDO_SCOPE_LOCAL_SIZE,
-                               MSTRO_CDO_ATTR_VALUE_uint64, &bytes, true, false);
-    }
-    if (status == MSTRO_OK && ticket->memory != NULL && !cdo->in_user_memory) {
-        status = attribute_put(cdo, MSTRO_ATTR_CORE_CDO_RAW_PTR, MSTRO_CDO_ATTR_VALUE_pointer,
-                               cdo->received, false, true);
-    }
-    return status;
-}
-
 void cdo_arrived(void *context, const Mstro__Wire__Ticket *ticket, mstro_status status)
 {
     (void)context;
@@ -92,8 +76,18 @@ void cdo_arrived(void *context, const Mstro__Wire__Ticket *ticket, mstro_status 
     (void)pthread_mutex_lock(&library.lock);
     struct mstro_cdo_ *cdo = ends ? find_cdo(ticket->handle) : NULL;
     if (cdo != NULL && cdo->demand == DEMAND_WAITS) {
+        /* What the consumer can query afterwards. */
         if (status == MSTRO_OK) {
-            status = take_over(cdo, ticket);
+            status = attributes_from_wire(cdo, ticket->attributes, ticket->n_attributes);
+        }
+        if (status == MSTRO_OK) {
+            uint64_t bytes = ticket->size_bytes;
+            status = attribute_put(cdo, MSTRO_ATTR_CORE_CDO_SCOPE_LOCAL_SIZE,
+                                   MSTRO_CDO_ATTR_VALUE_uint64, &bytes, true, false);
+        }
+        if (status == MSTRO_OK && ticket->memory != NULL && !cdo->in_user_memory) {
+            status = attribute_put(cdo, MSTRO_ATTR_CORE_CDO_RAW_PTR, MSTRO_CDO_ATTR_VALUE_pointer,
+                                   cdo->received, false, true);
         }
         if (ticket->text != NULL) {
             cdo->demand_text[0] = '\0';

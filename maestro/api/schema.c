@@ -389,22 +389,6 @@ static char *find_file(const char *name, const char *path)
     return NULL;
 }
 
-static mstro_status load_named(struct schema_set *set, const char *name, const char *path,
-                               struct vamp_err *err)
-{
-    char *file = find_file(name, path);
-    if (file == NULL) {
-        (void)vamp_err_set(err, -ENOENT,
-                           "the schema \"%s\" of " MSTRO_ENV_SCHEMA_LIST
-                           " is in no directory of " MSTRO_ENV_SCHEMA_PATH " (%s)",
-                           name, path == NULL ? "not set: the current directory" : path);
-        return MSTRO_INVARG;
-    }
-    mstro_status status = read_file(set, file, err);
-    free(file);
-    return status;
-}
-
 static mstro_status load_all(struct schema_set *set, const char *list, const char *path,
                              struct vamp_err *err)
 {
@@ -412,16 +396,26 @@ static mstro_status load_all(struct schema_set *set, const char *list, const cha
     for (size_t i = 0; status == MSTRO_OK && i < sizeof built_in / sizeof built_in[0]; i++) {
         status = add_attribute(set, &built_in[i], err);
     }
-    while (status == MSTRO_OK && list != NULL && *list != '\0') {
-        size_t length = strcspn(list, ";");
+    size_t length;
+    for (; status == MSTRO_OK && list != NULL && *list != '\0';
+         list += length + (list[length] == ';')) {
+        length = strcspn(list, ";");
         char *name = strndup(list, length);
+        char *file = name == NULL || length == 0 ? NULL : find_file(name, path);
         if (name == NULL) {
             (void)vamp_err_set(err, -ENOMEM, "schemas: no memory");
-            return MSTRO_NOMEM;
+            status = MSTRO_NOMEM;
+        } else if (file != NULL) {
+            status = read_file(set, file, err);
+        } else if (length > 0) {
+            (void)vamp_err_set(err, -ENOENT,
+                               "the schema \"%s\" of " MSTRO_ENV_SCHEMA_LIST
+                               " is in no directory of " MSTRO_ENV_SCHEMA_PATH " (%s)",
+                               name, path == NULL ? "not set: the current directory" : path);
+            status = MSTRO_INVARG;
         }
-        status = length == 0 ? MSTRO_OK : load_named(set, name, path, err);
+        free(file);
         free(name);
-        list += length + (list[length] == ';');
     }
     return status;
 }

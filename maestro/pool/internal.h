@@ -119,8 +119,6 @@ void pool_queue_done(struct pool_queue *queue);
 /* Components are present, `count` of them, with application ids from `app_id` on: takes the room
  * for their LEAVEs, as far as there is any. */
 void pool_queue_expect_leaves(struct pool_queue *queue, size_t count, uint64_t app_id);
-/* A component is no longer present; its LEAVE is the next event. */
-void pool_queue_leave_is_next(struct pool_queue *queue);
 /* Where the event is to be packed as a field of the batch, in at most `bytes` bytes; a LEAVE may
  * take POOL_QUEUE_LEAVE_BYTES without a count. pool_queue_end follows at once. NULL: no room,
  * counted. Of the event serial and app_id are looked at. */

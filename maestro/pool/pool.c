@@ -104,7 +104,8 @@ static void release_component(struct pool *pool, struct component *component)
     assert(component->handle_count == 0 && component->subscription_count == 0);
     for (size_t i = 0; i < pool->subscription_count; i++) {
         if (subscription_reports_leaves(pool->subscriptions[i])) {
-            pool_queue_leave_is_next(&pool->subscriptions[i]->queue);
+            assert(pool->subscriptions[i]->queue.expected > 0);
+            pool->subscriptions[i]->queue.expected--; /* its LEAVE is the next event */
         }
     }
     list_remove(&component->of_pool);
@@ -258,15 +259,17 @@ static mstro_status check_request(struct pool *pool, struct component *component
     return rules[what]->check(pool, component, request, ret_subject, err);
 }
 
-/* After a check that succeeded just now. */
+/* After a check with this result just now. */
 static void handle_request(struct pool *pool, struct component *component,
-                           const Mstro__Wire__Request *request)
+                           const Mstro__Wire__Request *request, mstro_status status,
+                           struct vamp_err *err)
 {
-    struct vamp_err err = VAMP_ERR_NONE;
-    uint64_t app_id = component->id;
-    mstro_status status = rules[request->what_case]->apply(pool, component, request, &err);
+    const uint64_t app_id = component->id;
+    if (status == MSTRO_OK) {
+        status = rules[request->what_case]->apply(pool, component, request, err);
+    }
     if (status != MSTRO_OK) {
-        pool_respond(pool, app_id, request->id, status, err.text, NULL);
+        pool_respond(pool, app_id, request->id, status, err->text, NULL);
     }
 }
 
@@ -305,11 +308,7 @@ static void run_held(struct pool *pool)
         struct vamp_err err = VAMP_ERR_NONE;
         struct subject subject;
         mstro_status status = check_request(pool, component, held->request, &subject, &err);
-        if (status == MSTRO_OK) {
-            handle_request(pool, component, held->request);
-        } else {
-            pool_respond(pool, held->app_id, held->request_id, status, err.text, NULL);
-        }
+        handle_request(pool, component, held->request, status, &err);
         held_free(pool, held);
     }
 }
@@ -334,13 +333,10 @@ void pool_request(struct pool *pool, uint64_t app_id, const Mstro__Wire__Request
                            POOL_HELD_MAX);
         status = MSTRO_NOMEM;
     }
-    if (status != MSTRO_OK) {
-        pool_respond(pool, app_id, request->id, status, err.text, NULL);
-        return;
-    }
-    bool has_listener = (pool->kinds[VAMP_PHASE_BEFORE] & VAMP_EVENT_BIT(subject.event.kind)) != 0;
+    const bool has_listener = status == MSTRO_OK && (pool->kinds[VAMP_PHASE_BEFORE] &
+                                                     VAMP_EVENT_BIT(subject.event.kind)) != 0;
     if (!has_listener || !hold_before(pool, component, request, &subject)) {
-        handle_request(pool, component, request);
+        handle_request(pool, component, request, status, &err);
     }
     run_held(pool);
 }

@@ -119,12 +119,6 @@ void pool_queue_expect_leaves(struct pool_queue *queue, size_t count, uint64_t a
     }
 }
 
-void pool_queue_leave_is_next(struct pool_queue *queue)
-{
-    assert(queue->expected > 0);
-    queue->expected--;
-}
-
 /* Finds a place for the event outside the room of the LEAVEs. */
 static struct place admit(struct pool_queue *queue, const struct vamp_event *event,
                           enum pool_queue_class class, size_t need)
