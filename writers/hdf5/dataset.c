@@ -367,6 +367,19 @@ unsigned hdf5_texts_create(struct hdf5_file *file, const char *name, const char 
               });
 }
 
+unsigned hdf5_column_create(struct hdf5_file *file, unsigned dimension, const char *name,
+                            enum hdf5_type type, const char *units, const char *about,
+                            uint64_t usual)
+{
+    return hdf5_dataset_create(file, &(struct hdf5_spec){.name = name,
+                                                         .type = type,
+                                                         .rank = 1,
+                                                         .dimensions = {dimension},
+                                                         .fill_value = usual,
+                                                         .units = units,
+                                                         .long_name = about});
+}
+
 /* ---- chunks */
 
 /* Runs of one byte and a code of few bits for the others: shuffled numbers have nothing else. The
@@ -421,16 +434,6 @@ static void shuffle(const uint64_t *numbers, size_t count, size_t bytes, unsigne
     }
 }
 
-static bool pack(struct hdf5_chunks *chunks, size_t bytes)
-{
-    z_stream *stream = &chunks->stream;
-    stream->next_in = chunks->shuffled;
-    stream->avail_in = (uInt)bytes;
-    stream->next_out = chunks->packed;
-    stream->avail_out = (uInt)chunks->packed_bytes;
-    return deflateReset(stream) == Z_OK && deflate(stream, Z_FINISH) == Z_STREAM_END;
-}
-
 static void failed_to_write(struct hdf5_file *file, const struct hdf5_dataset *dataset)
 {
     hdf5_failed(file, "write \"%s\" in %s", dataset->name, file->path);
@@ -444,9 +447,14 @@ static void put_chunk(struct hdf5_file *file, const struct hdf5_dataset *dataset
     const size_t bytes = type_bytes(dataset->type);
     assert(count * bytes <= chunks->shuffled_bytes);
     shuffle(numbers, count, bytes, chunks->shuffled);
-    if (!pack(chunks, count * bytes) ||
-        H5Dwrite_chunk(dataset->id, H5P_DEFAULT, 0, start,
-                       chunks->packed_bytes - chunks->stream.avail_out, chunks->packed) < 0) {
+    z_stream *stream = &chunks->stream;
+    stream->next_in = chunks->shuffled;
+    stream->avail_in = (uInt)(count * bytes);
+    stream->next_out = chunks->packed;
+    stream->avail_out = (uInt)chunks->packed_bytes;
+    if (deflateReset(stream) != Z_OK || deflate(stream, Z_FINISH) != Z_STREAM_END ||
+        H5Dwrite_chunk(dataset->id, H5P_DEFAULT, 0, start, chunks->packed_bytes - stream->avail_out,
+                       chunks->packed) < 0) {
         failed_to_write(file, dataset);
     }
 }

@@ -250,21 +250,6 @@ static void start_swmr(struct hdf5_file *file)
     }
 }
 
-static void build(struct hdf5_file *file, const struct vamp_delivery *first)
-{
-    const uint64_t layout = (uint64_t)file->dataset_capacity * LAYOUT_BYTES_PER_DATASET +
-                            strlen(file->run->configuration);
-    file->code = hdf5_space_reserve(file->fd, 0, layout, file->path, file->err);
-    if (file->code == 0) {
-        keep_freed_memory(false);
-        create_hdf5(file);
-    }
-    hdf5_layout_create(file, first);
-    write_attributes(file);
-    hdf5_chunks_init(file, largest_chunk(file) * sizeof(uint64_t));
-    start_swmr(file);
-}
-
 static void file_free(struct hdf5_file *file)
 {
     if (file->fd >= 0) {
@@ -327,7 +312,17 @@ int hdf5_file_open(const void *options, const struct vamp_writer_target *target,
         file_free(file);
         return code;
     }
-    build(file, target->first);
+    const uint64_t layout = (uint64_t)file->dataset_capacity * LAYOUT_BYTES_PER_DATASET +
+                            strlen(file->run->configuration);
+    file->code = hdf5_space_reserve(file->fd, 0, layout, file->path, err);
+    if (file->code == 0) {
+        keep_freed_memory(false);
+        create_hdf5(file);
+    }
+    hdf5_layout_create(file, target->first);
+    write_attributes(file);
+    hdf5_chunks_init(file, largest_chunk(file) * sizeof(uint64_t));
+    start_swmr(file);
     if (file->code != 0) {
         code = file->code;
         file->failed = true; /* so that close removes it */
@@ -337,20 +332,6 @@ int hdf5_file_open(const void *options, const struct vamp_writer_target *target,
     }
     *ret_self = file;
     return 0;
-}
-
-static void write_ending(struct hdf5_file *file, const struct vamp_ending *ending)
-{
-    const uint8_t how = ending == NULL ? HDF5_ROTATED : HDF5_ENDED;
-    const hsize_t start = 0, length = file->dimensions[HDF5_TEXT_LENGTH].size;
-    char reason[HDF5_TEXT_BYTES];
-    hdf5_datasets_trim(file, false);
-    hdf5_dataset_put(file, file->how_ended, &start, &length, &how);
-    if (ending != NULL) {
-        (void)vamp_utf8_copy(reason, sizeof reason, ending->reason);
-        hdf5_dataset_put(file, file->ended, &start, &length, &ending->time_ns);
-        hdf5_dataset_put(file, file->end_reason, &start, &length, reason);
-    }
 }
 
 int hdf5_file_close(void *self, const struct vamp_ending *ending, struct vamp_err *err)
@@ -369,7 +350,16 @@ int hdf5_file_close(void *self, const struct vamp_ending *ending, struct vamp_er
         hdf5_datasets_trim(file, true);
         file->err = err;
     } else {
-        write_ending(file, ending);
+        const uint8_t how = ending == NULL ? HDF5_ROTATED : HDF5_ENDED;
+        const hsize_t start = 0, length = file->dimensions[HDF5_TEXT_LENGTH].size;
+        hdf5_datasets_trim(file, false);
+        hdf5_dataset_put(file, file->how_ended, &start, &length, &how);
+        if (ending != NULL) {
+            char reason[HDF5_TEXT_BYTES];
+            (void)vamp_utf8_copy(reason, sizeof reason, ending->reason);
+            hdf5_dataset_put(file, file->ended, &start, &length, &ending->time_ns);
+            hdf5_dataset_put(file, file->end_reason, &start, &length, reason);
+        }
     }
     hdf5_datasets_close(file);
     if (file->file >= 0 && H5Fclose(file->file) < 0) {

@@ -59,18 +59,6 @@ static unsigned rows_of_first(const struct hdf5_file *file, unsigned set,
     return most;
 }
 
-static unsigned choose_chunk_rows(const struct hdf5_file *file, unsigned set,
-                                  const struct vamp_delivery *first)
-{
-    const unsigned words = file->sets[set].closed_count;
-    const unsigned names = file->schema->label_sets[set].label_count - words;
-    const unsigned usual = names == 0   ? CHUNK_OF_WORDS
-                           : names > 1  ? CHUNK_OF_PAIRS
-                           : words == 0 ? CHUNK_OF_NAMES
-                                        : CHUNK_OF_NAME_WORDS;
-    return chunk_for(rows_of_first(file, set, first), usual);
-}
-
 static void join_path(char path[static HDF5_NAME_BYTES], const struct hdf5_set *set,
                       const char *name)
 {
@@ -141,7 +129,7 @@ static void create_columns(struct hdf5_file *file, struct hdf5_set *set)
 
 static bool is_histogram(const struct hdf5_file *file, unsigned metric)
 {
-    return vamp_metrics[file->schema->metrics[metric].id].kind == VAMP_HISTOGRAM;
+    return hdf5_kind(file, metric) == VAMP_HISTOGRAM;
 }
 
 static void create_metric(struct hdf5_file *file, unsigned number,
@@ -164,22 +152,17 @@ static void create_metric(struct hdf5_file *file, unsigned number,
     hdf5_metric_create_rows(file, number);
 }
 
-static void list_labels(const struct vamp_label_set *description, const char *separator, char *text,
-                        size_t bytes)
-{
-    for (unsigned l = 0; l < description->label_count; l++) {
-        const size_t used = strlen(text);
-        (void)snprintf(text + used, bytes - used, "%s%s", used > 0 ? separator : "",
-                       vamp_label_name(description->labels[l]));
-    }
-}
-
 static void create_set(struct hdf5_file *file, unsigned number, const struct vamp_delivery *first)
 {
     struct hdf5_set *set = &file->sets[number];
     char labels[HDF5_NAME_BYTES] = "";
-    list_labels(&file->schema->label_sets[number], " ", labels, sizeof labels);
-    set->chunk_rows = choose_chunk_rows(file, number, first);
+    hdf5_label_list(&file->schema->label_sets[number], true, " ", labels, sizeof labels);
+    const unsigned names = file->schema->label_sets[number].label_count - set->closed_count;
+    const unsigned usual = names == 0               ? CHUNK_OF_WORDS
+                           : names > 1              ? CHUNK_OF_PAIRS
+                           : set->closed_count == 0 ? CHUNK_OF_NAMES
+                                                    : CHUNK_OF_NAME_WORDS;
+    set->chunk_rows = chunk_for(rows_of_first(file, number, first), usual);
     hdf5_group_create(file, set->group, "labels", labels);
     set->series = create_dimension(file, set, "series");
     set->row = create_dimension(file, set, "row");
@@ -226,8 +209,8 @@ static void plan_groups(struct hdf5_file *file)
         if (metric->has_rows && !set->has_group) {
             set->has_group = true;
             (void)snprintf(set->group, sizeof set->group, "by");
-            list_labels(&file->schema->label_sets[entry->label_set], "_", set->group,
-                        sizeof set->group);
+            hdf5_label_list(&file->schema->label_sets[entry->label_set], true, "_", set->group,
+                            sizeof set->group);
             set->slot = file->slots++;
         }
         if (metric->has_rows && is_histogram(file, m)) {
@@ -287,29 +270,25 @@ void hdf5_groups_create(struct hdf5_file *file, const struct vamp_delivery *firs
 
 #define BATCH HDF5_TEXT_CHUNK_ROWS
 
-static void write_series(struct hdf5_file *file, struct hdf5_set *set,
-                         const struct vamp_series *const *series, unsigned count)
-{
-    const char *texts[BATCH];
-    for (unsigned l = 0; l <= set->label_count; l++) { /* the ids after the last label */
-        const bool is_id = l == set->label_count;
-        for (unsigned i = 0; i < count; i++) {
-            texts[i] = is_id ? series[i]->id : series[i]->labels[l];
-        }
-        hdf5_dataset_put_texts(file, is_id ? set->id_text : set->label_text[l], set->written, count,
-                               texts);
-    }
-    set->written += count;
-    file->dimensions[set->series].next = set->written;
-}
-
 void hdf5_series_write(struct hdf5_file *file, const struct vamp_bucket *bucket)
 {
     for (unsigned s = 0; s < file->schema->label_set_count; s++) {
         struct hdf5_set *set = &file->sets[s];
         while (set->has_group && set->written < bucket->series_count[s]) {
+            const char *texts[BATCH];
             const unsigned left = bucket->series_count[s] - set->written;
-            write_series(file, set, bucket->series[s] + set->written, left < BATCH ? left : BATCH);
+            const unsigned count = left < BATCH ? left : BATCH;
+            const struct vamp_series *const *series = bucket->series[s] + set->written;
+            for (unsigned l = 0; l <= set->label_count; l++) { /* the ids after the last label */
+                const bool is_id = l == set->label_count;
+                for (unsigned i = 0; i < count; i++) {
+                    texts[i] = is_id ? series[i]->id : series[i]->labels[l];
+                }
+                hdf5_dataset_put_texts(file, is_id ? set->id_text : set->label_text[l],
+                                       set->written, count, texts);
+            }
+            set->written += count;
+            file->dimensions[set->series].next = set->written;
         }
     }
 }

@@ -263,6 +263,12 @@ struct hdf5_file {
     struct hdf5_chunks chunks;
 };
 
+/* Of rows, as many as fill whole chunks. */
+static inline uint64_t hdf5_round_up(uint64_t count, uint64_t chunk)
+{
+    return (count + chunk - 1) / chunk * chunk;
+}
+
 /* error.c: from HDF5's error stack, which is cleared. The code is -errno of the system call that
  * failed, when one did, else -EIO. */
 int hdf5_fail(struct vamp_err *err, const char *format, ...) VAMP_PRINTF(2, 3);
@@ -300,6 +306,10 @@ void hdf5_dimension_create(struct hdf5_file *file, unsigned dimension, const cha
 /* Creates, attaches the scales, leaves the dataset open until the next one is created: an open one
  * takes 43 KiB. `time` stays open. Returns its number. */
 unsigned hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spec);
+/* Numbers along a dimension; `usual` takes no space. */
+unsigned hdf5_column_create(struct hdf5_file *file, unsigned dimension, const char *name,
+                            enum hdf5_type type, const char *units, const char *about,
+                            uint64_t usual);
 /* Texts along a dimension. */
 unsigned hdf5_texts_create(struct hdf5_file *file, const char *name, const char *long_name,
                            unsigned dimension, unsigned length_dimension);
@@ -350,6 +360,14 @@ void hdf5_words_place(struct hdf5_file *file, const struct vamp_bucket *bucket);
 /* metric.c: the datasets of the schema's metric `number`, in the overview and in its group. */
 void hdf5_metric_create_overview(struct hdf5_file *file, unsigned number);
 void hdf5_metric_create_rows(struct hdf5_file *file, unsigned number);
+/* Adds the names of the labels to the text: all, or those whose values are a closed list. */
+void hdf5_label_list(const struct vamp_label_set *set, bool all, const char *separator, char *text,
+                     size_t bytes);
+/* What the schema's metric `number` is. */
+static inline enum vamp_metric_kind hdf5_kind(const struct hdf5_file *file, unsigned number)
+{
+    return vamp_metrics[file->schema->metrics[number].id].kind;
+}
 
 /* rows.c. */
 /* Finds the series that have a row in this bucket, which were placed (words.c). */

@@ -67,30 +67,17 @@ static void create_dimensions(struct hdf5_file *file, const struct vamp_delivery
     }
 }
 
-static unsigned create_column(struct hdf5_file *file, unsigned dimension, const char *name,
-                              enum hdf5_type type, const char *units, const char *about,
-                              uint64_t usual)
-{
-    return hdf5_dataset_create(file, &(struct hdf5_spec){.name = name,
-                                                         .type = type,
-                                                         .rank = 1,
-                                                         .dimensions = {dimension},
-                                                         .fill_value = usual, /* takes no space */
-                                                         .units = units,
-                                                         .long_name = about});
-}
-
 static void create_bins(struct hdf5_file *file)
 {
     const struct vamp_bins *bins = &file->schema->bins;
     const hsize_t start = 0, count = bins->count;
     const unsigned lower =
-        create_column(file, HDF5_BIN, "bin_lower", HDF5_U64, "1",
-                      "smallest value of the bin, in the unit of the histogram", 0);
+        hdf5_column_create(file, HDF5_BIN, "bin_lower", HDF5_U64, "1",
+                           "smallest value of the bin, in the unit of the histogram", 0);
     hdf5_dataset_put(file, lower, &start, &count, bins->lower);
     const unsigned upper =
-        create_column(file, HDF5_BIN, "bin_upper", HDF5_U64, "1",
-                      "largest value of the bin, in the unit of the histogram", 0);
+        hdf5_column_create(file, HDF5_BIN, "bin_upper", HDF5_U64, "1",
+                           "largest value of the bin, in the unit of the histogram", 0);
     hdf5_dataset_put(file, upper, &start, &count, bins->upper);
 }
 
@@ -107,12 +94,12 @@ static void create_columns(struct hdf5_file *file)
     const unsigned count = sizeof events / sizeof events[0];
     static_assert(sizeof events / sizeof events[0] + VAMP_LOSS_COUNT == HDF5_EVENT_COLUMNS,
                   "a column for each number of the account");
-    file->bucket_ns = create_column(file, HDF5_TIME, "bucket_ns", HDF5_I64, "ns",
-                                    "width of the bucket", (uint64_t)file->schema->bucket_ns);
-    file->bucket_number =
-        create_column(file, HDF5_TIME, "bucket_number", HDF5_U64, "1",
-                      "number in the run of the first of the statistics' buckets in the row", 0);
-    file->statistics_buckets = create_column(
+    file->bucket_ns = hdf5_column_create(file, HDF5_TIME, "bucket_ns", HDF5_I64, "ns",
+                                         "width of the bucket", (uint64_t)file->schema->bucket_ns);
+    file->bucket_number = hdf5_column_create(
+        file, HDF5_TIME, "bucket_number", HDF5_U64, "1",
+        "number in the run of the first of the statistics' buckets in the row", 0);
+    file->statistics_buckets = hdf5_column_create(
         file, HDF5_TIME, "statistics_buckets", HDF5_U64, "1",
         "buckets of the statistics in the row; those missing before the next row were lost", 1);
     for (unsigned i = 0; i < HDF5_EVENT_COLUMNS; i++) {
@@ -121,8 +108,9 @@ static void create_columns(struct hdf5_file *file)
         (void)snprintf(name, sizeof name, "events_lost_%s", loss);
         (void)snprintf(about, sizeof about,
                        "events lost before they reached vampire (%s), since the start", loss);
-        const unsigned index = create_column(file, HDF5_TIME, i < count ? events[i][0] : name,
-                                             HDF5_U64, "1", i < count ? events[i][1] : about, 0);
+        const unsigned index =
+            hdf5_column_create(file, HDF5_TIME, i < count ? events[i][0] : name, HDF5_U64, "1",
+                               i < count ? events[i][1] : about, 0);
         file->events_first = i == 0 ? index : file->events_first;
     }
 }
@@ -171,12 +159,8 @@ static void create_end(struct hdf5_file *file)
                                   .fill_value = HDF5_TIME_MISSING,
                                   .units = HDF5_UNIT_TIME,
                                   .long_name = "when the run ended; missing: not in this file"});
-    file->end_reason =
-        hdf5_dataset_create(file, &(struct hdf5_spec){.name = "end_reason",
-                                                      .type = HDF5_CHAR,
-                                                      .rank = 1,
-                                                      .dimensions = {HDF5_TEXT_LENGTH},
-                                                      .long_name = "why the run ended"});
+    file->end_reason = hdf5_column_create(file, HDF5_TEXT_LENGTH, "end_reason", HDF5_CHAR, NULL,
+                                          "why the run ended", 0);
 }
 
 /* The scale of a dimension lists the variables along it, which no reader needs. h5netcdf opens all

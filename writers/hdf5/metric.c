@@ -16,108 +16,80 @@ enum axes {
     ALONG_BEFORE,
 };
 
-struct part {
+/* Where a part is. Over labels that only rows have, or of series that were added before they came
+ * here, values add and the extremes of a sum are bounds. */
+enum place { OVERVIEW, OVERVIEW_BOUNDS, ROWS, ROWS_BOUNDS };
+
+/* Those of one kind and place are in the order of its enumeration (internal.h). */
+static const struct part {
+    enum vamp_metric_kind kind;
+    enum place place;
     const char *suffix, *about, *cell_methods;
     bool has_unit; /* the metric's unit; else a number of values */
     enum hdf5_type type;
     enum axes axes;
     uint64_t fill; /* what is not written; see fill_of */
+} parts[] = {
+    {VAMP_COUNTER, OVERVIEW, "_delta", "in the bucket", "time: sum", true, HDF5_U64,
+     ALONG_TIME_WORDS, 0},
+    {VAMP_COUNTER, OVERVIEW, "_before", "since the start of the run, before restart_row", "", true,
+     HDF5_U64, ALONG_RESTART_WORDS, 0},
+    {VAMP_GAUGE, OVERVIEW, "", "at the end of the bucket", "time: point", true, HDF5_I64,
+     ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
+    {VAMP_GAUGE, OVERVIEW, "_min", "smallest in the bucket", "time: minimum", true, HDF5_I64,
+     ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
+    {VAMP_GAUGE, OVERVIEW, "_max", "largest in the bucket", "time: maximum", true, HDF5_I64,
+     ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
+    {VAMP_GAUGE, OVERVIEW_BOUNDS, "", "at the end of the bucket", "time: point", true, HDF5_I64,
+     ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
+    {VAMP_GAUGE, OVERVIEW_BOUNDS, "_min_bound", "not smaller in the bucket", "", true, HDF5_I64,
+     ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
+    {VAMP_GAUGE, OVERVIEW_BOUNDS, "_max_bound", "not larger in the bucket", "", true, HDF5_I64,
+     ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
+    {VAMP_HISTOGRAM, OVERVIEW, "", "values in each bin in the bucket", "time: sum", false, HDF5_U64,
+     ALONG_TIME_BIN, 0},
+    {VAMP_HISTOGRAM, OVERVIEW, "_count", "values in the bucket", "time: sum", false, HDF5_U64,
+     ALONG_TIME_WORDS, 0},
+    {VAMP_HISTOGRAM, OVERVIEW, "_sum", "sum of the values in the bucket", "time: sum", true,
+     HDF5_U64, ALONG_TIME_WORDS, 0},
+    {VAMP_HISTOGRAM, OVERVIEW, "_min", "smallest value in the bucket", "time: minimum", true,
+     HDF5_U64, ALONG_TIME, UINT64_MAX},
+    {VAMP_HISTOGRAM, OVERVIEW, "_max", "largest value in the bucket", "time: maximum", true,
+     HDF5_U64, ALONG_TIME, UINT64_MAX},
+    {VAMP_COUNTER, ROWS, "_delta", "in the bucket", "", true, HDF5_U64, ALONG_ROW, 0},
+    {VAMP_COUNTER, ROWS, "_before", "since the start of the run, before restart_row", "", true,
+     HDF5_U64, ALONG_BEFORE, 0},
+    {VAMP_GAUGE, ROWS, "", "at the end of the bucket", "", true, HDF5_I64, ALONG_ROW, 0},
+    {VAMP_GAUGE, ROWS, "_min", "smallest in the bucket, where it is not the value", "", true,
+     HDF5_I64, ALONG_ROW, HDF5_GAUGE_MISSING},
+    {VAMP_GAUGE, ROWS, "_max", "largest in the bucket, where it is not the value", "", true,
+     HDF5_I64, ALONG_ROW, HDF5_GAUGE_MISSING},
+    {VAMP_GAUGE, ROWS_BOUNDS, "", "at the end of the bucket", "", true, HDF5_I64, ALONG_ROW, 0},
+    {VAMP_GAUGE, ROWS_BOUNDS, "_min_bound", "not smaller in the bucket, where it is not the value",
+     "", true, HDF5_I64, ALONG_ROW, HDF5_GAUGE_MISSING},
+    {VAMP_GAUGE, ROWS_BOUNDS, "_max_bound", "not larger in the bucket, where it is not the value",
+     "", true, HDF5_I64, ALONG_ROW, HDF5_GAUGE_MISSING},
+    {VAMP_HISTOGRAM, ROWS, "_count", "values in the bucket", "", false, HDF5_U64, ALONG_ROW, 0},
+    {VAMP_HISTOGRAM, ROWS, "_sum", "sum of the values in the bucket", "", true, HDF5_U64, ALONG_ROW,
+     0},
+    {VAMP_HISTOGRAM, ROWS, "_min", "smallest value in the bucket, where there are several", "",
+     true, HDF5_U64, ALONG_ROW, 0},
+    {VAMP_HISTOGRAM, ROWS, "_max", "largest value in the bucket, where there are several", "", true,
+     HDF5_U64, ALONG_ROW, 0},
+    {VAMP_HISTOGRAM, ROWS, "_entries", "bins with values", "", false, HDF5_U32, ALONG_ROW, 0},
+    {VAMP_HISTOGRAM, ROWS, "_bin", "bin of an entry", "", false, HDF5_U16, ALONG_ENTRY, 0},
+    {VAMP_HISTOGRAM, ROWS, "_bin_count", "values in the bin of an entry", "", false, HDF5_U64,
+     ALONG_ENTRY, 0},
 };
 
-#define IN_BUCKET "time: sum"
-static const struct part counter_overview[HDF5_COUNTER_DATASETS] = {
-    [HDF5_COUNTER_DELTA] = {"_delta", "in the bucket", IN_BUCKET, true, HDF5_U64, ALONG_TIME_WORDS,
-                            0},
-    [HDF5_COUNTER_BEFORE] = {"_before", "since the start of the run, before restart_row", "", true,
-                             HDF5_U64, ALONG_RESTART_WORDS, 0},
-};
-static const struct part gauge_overview[HDF5_GAUGE_DATASETS] = {
-    [HDF5_GAUGE_VALUE] = {"", "at the end of the bucket", "time: point", true, HDF5_I64,
-                          ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
-    [HDF5_GAUGE_MIN] = {"_min", "smallest in the bucket", "time: minimum", true, HDF5_I64,
-                        ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
-    [HDF5_GAUGE_MAX] = {"_max", "largest in the bucket", "time: maximum", true, HDF5_I64,
-                        ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
-};
-/* Over labels that only rows have, values add; the extremes of a sum are bounds. */
-static const struct part gauge_bounds[HDF5_GAUGE_DATASETS] = {
-    [HDF5_GAUGE_VALUE] = {"", "at the end of the bucket", "time: point", true, HDF5_I64,
-                          ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
-    [HDF5_GAUGE_MIN] = {"_min_bound", "not smaller in the bucket", "", true, HDF5_I64,
-                        ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
-    [HDF5_GAUGE_MAX] = {"_max_bound", "not larger in the bucket", "", true, HDF5_I64,
-                        ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
-};
-static const struct part histogram_overview[HDF5_OVERVIEW_DATASETS] = {
-    [HDF5_OVERVIEW_BINS] = {"", "values in each bin in the bucket", IN_BUCKET, false, HDF5_U64,
-                            ALONG_TIME_BIN, 0},
-    [HDF5_OVERVIEW_COUNT] = {"_count", "values in the bucket", IN_BUCKET, false, HDF5_U64,
-                             ALONG_TIME_WORDS, 0},
-    [HDF5_OVERVIEW_SUM] = {"_sum", "sum of the values in the bucket", IN_BUCKET, true, HDF5_U64,
-                           ALONG_TIME_WORDS, 0},
-    [HDF5_OVERVIEW_MIN] = {"_min", "smallest value in the bucket", "time: minimum", true, HDF5_U64,
-                           ALONG_TIME, UINT64_MAX},
-    [HDF5_OVERVIEW_MAX] = {"_max", "largest value in the bucket", "time: maximum", true, HDF5_U64,
-                           ALONG_TIME, UINT64_MAX},
-};
-
-static const struct part counter_rows[HDF5_COUNTER_DATASETS] = {
-    [HDF5_COUNTER_DELTA] = {"_delta", "in the bucket", "", true, HDF5_U64, ALONG_ROW, 0},
-    [HDF5_COUNTER_BEFORE] = {"_before", "since the start of the run, before restart_row", "", true,
-                             HDF5_U64, ALONG_BEFORE, 0},
-};
-static const struct part gauge_rows[HDF5_GAUGE_DATASETS] = {
-    [HDF5_GAUGE_VALUE] = {"", "at the end of the bucket", "", true, HDF5_I64, ALONG_ROW, 0},
-    [HDF5_GAUGE_MIN] = {"_min", "smallest in the bucket, where it is not the value", "", true,
-                        HDF5_I64, ALONG_ROW, HDF5_GAUGE_MISSING},
-    [HDF5_GAUGE_MAX] = {"_max", "largest in the bucket, where it is not the value", "", true,
-                        HDF5_I64, ALONG_ROW, HDF5_GAUGE_MISSING},
-};
-/* Of a gauge whose series were added before they came here. */
-static const struct part gauge_bound_rows[HDF5_GAUGE_DATASETS] = {
-    [HDF5_GAUGE_VALUE] = {"", "at the end of the bucket", "", true, HDF5_I64, ALONG_ROW, 0},
-    [HDF5_GAUGE_MIN] = {"_min_bound", "not smaller in the bucket, where it is not the value", "",
-                        true, HDF5_I64, ALONG_ROW, HDF5_GAUGE_MISSING},
-    [HDF5_GAUGE_MAX] = {"_max_bound", "not larger in the bucket, where it is not the value", "",
-                        true, HDF5_I64, ALONG_ROW, HDF5_GAUGE_MISSING},
-};
-static const struct part histogram_rows[HDF5_ROWS_DATASETS] = {
-    [HDF5_ROWS_COUNT] = {"_count", "values in the bucket", "", false, HDF5_U64, ALONG_ROW, 0},
-    [HDF5_ROWS_SUM] = {"_sum", "sum of the values in the bucket", "", true, HDF5_U64, ALONG_ROW, 0},
-    [HDF5_ROWS_MIN] = {"_min", "smallest value in the bucket, where there are several", "", true,
-                       HDF5_U64, ALONG_ROW, 0},
-    [HDF5_ROWS_MAX] = {"_max", "largest value in the bucket, where there are several", "", true,
-                       HDF5_U64, ALONG_ROW, 0},
-    [HDF5_ROWS_ENTRIES] = {"_entries", "bins with values", "", false, HDF5_U32, ALONG_ROW, 0},
-    [HDF5_ROWS_BIN] = {"_bin", "bin of an entry", "", false, HDF5_U16, ALONG_ENTRY, 0},
-    [HDF5_ROWS_BIN_COUNT] = {"_bin_count", "values in the bin of an entry", "", false, HDF5_U64,
-                             ALONG_ENTRY, 0},
-};
-
-struct parts {
-    const struct part *first;
-    unsigned count;
-};
-
-/* Of the overview, and of rows. */
-static const struct parts all_parts[2][VAMP_HISTOGRAM + 1] = {
-    {[VAMP_COUNTER] = {counter_overview, HDF5_COUNTER_DATASETS},
-     [VAMP_GAUGE] = {gauge_overview, HDF5_GAUGE_DATASETS},
-     [VAMP_HISTOGRAM] = {histogram_overview, HDF5_OVERVIEW_DATASETS}},
-    {[VAMP_COUNTER] = {counter_rows, HDF5_COUNTER_DATASETS},
-     [VAMP_GAUGE] = {gauge_rows, HDF5_GAUGE_DATASETS},
-     [VAMP_HISTOGRAM] = {histogram_rows, HDF5_ROWS_DATASETS}},
-};
-
-/* Of the overview the closed labels, of rows all of them. */
-static void label_list(const struct vamp_label_set *description, bool all, char *text, size_t bytes)
+void hdf5_label_list(const struct vamp_label_set *set, bool all, const char *separator, char *text,
+                     size_t bytes)
 {
-    text[0] = '\0';
-    for (unsigned l = 0; l < description->label_count; l++) {
+    for (unsigned l = 0; l < set->label_count; l++) {
         const size_t used = strlen(text);
-        if (all || !vamp_label_is_open(description->labels[l])) {
-            (void)snprintf(text + used, bytes - used, "%s%s", used > 0 ? " " : "",
-                           vamp_label_name(description->labels[l]));
+        if (all || !vamp_label_is_open(set->labels[l])) {
+            (void)snprintf(text + used, bytes - used, "%s%s", used > 0 ? separator : "",
+                           vamp_label_name(set->labels[l]));
         }
     }
 }
@@ -130,7 +102,8 @@ static void describe_metric(struct hdf5_file *file, hid_t id,
     const bool has_words = part->axes == ALONG_TIME_WORDS || part->axes == ALONG_RESTART_WORDS;
     char labels[VAMP_LABELS_MAX * 32] = "";
     if (rows || has_words) {
-        label_list(&file->schema->label_sets[entry->label_set], rows, labels, sizeof labels);
+        hdf5_label_list(&file->schema->label_sets[entry->label_set], rows, " ", labels,
+                        sizeof labels);
     }
     const char *const attributes[][2] = {
         {"coordinates", part->axes == ALONG_TIME_BIN ? "bin_lower bin_upper"
@@ -245,15 +218,16 @@ static unsigned create_part(struct hdf5_file *file, unsigned number, const struc
 /* Returns the first dataset. */
 static unsigned create_parts(struct hdf5_file *file, unsigned number, bool rows, bool has_bounds)
 {
-    const enum vamp_metric_kind kind = vamp_metrics[file->schema->metrics[number].id].kind;
-    struct parts parts = all_parts[rows][kind];
-    if (kind == VAMP_GAUGE && has_bounds) {
-        parts.first = rows ? gauge_bound_rows : gauge_bounds;
-    }
+    const enum vamp_metric_kind kind = hdf5_kind(file, number);
+    const bool bounds = kind == VAMP_GAUGE && has_bounds;
+    const enum place place =
+        rows ? (bounds ? ROWS_BOUNDS : ROWS) : (bounds ? OVERVIEW_BOUNDS : OVERVIEW);
     unsigned first = 0;
-    for (unsigned i = 0; i < parts.count; i++) {
-        const unsigned index = create_part(file, number, &parts.first[i], rows);
-        first = i == 0 ? index : first;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (parts[i].kind == kind && parts[i].place == place) {
+            const unsigned index = create_part(file, number, &parts[i], rows);
+            first = first == 0 ? index : first;
+        }
     }
     return first;
 }

@@ -71,40 +71,36 @@ static void write_part(struct hdf5_file *file, unsigned metric, unsigned part, h
 
 /* ---- metrics */
 
-static void write_extremes(struct hdf5_file *file, unsigned first,
-                           const struct vamp_metric_values *values)
+/* The bins of all series, their sums, and the extremes. */
+static void write_histogram(struct hdf5_file *file, unsigned metric,
+                            const struct vamp_metric_values *values)
 {
+    const unsigned first = file->metrics[metric].overview;
+    uint64_t *bins =
+        values->count == 0 ? NULL : hdf5_column_begin(file, file->schema->bins.count, 0);
     uint64_t least = UINT64_MAX, greatest = 0;
-    for (unsigned i = 0; i < values->count; i++) {
+    for (unsigned i = 0; bins != NULL && i < values->count; i++) {
         const struct vamp_bucket_histogram *histogram = values->histograms[i].histogram;
         least = histogram->min < least ? histogram->min : least;
         greatest = histogram->max > greatest ? histogram->max : greatest;
-    }
-    hdf5_dataset_put_number(file, first + HDF5_OVERVIEW_MIN, file->rows, least);
-    hdf5_dataset_put_number(file, first + HDF5_OVERVIEW_MAX, file->rows, greatest);
-}
-
-static void write_bins(struct hdf5_file *file, unsigned first,
-                       const struct vamp_metric_values *values)
-{
-    uint64_t *bins = hdf5_column_begin(file, file->schema->bins.count, 0);
-    if (bins == NULL) {
-        return;
-    }
-    for (unsigned i = 0; i < values->count; i++) {
-        const struct vamp_bucket_histogram *histogram = values->histograms[i].histogram;
         for (uint32_t b = 0; b < histogram->bin_count; b++) {
             bins[histogram->bins[b].bin] += histogram->bins[b].count;
         }
     }
+    if (bins == NULL) {
+        return;
+    }
     hdf5_dataset_put_row(file, first + HDF5_OVERVIEW_BINS, file->rows, bins);
+    write_part(file, metric, HDF5_OVERVIEW_COUNT, file->rows, values);
+    write_part(file, metric, HDF5_OVERVIEW_SUM, file->rows, values);
+    hdf5_dataset_put_number(file, first + HDF5_OVERVIEW_MIN, file->rows, least);
+    hdf5_dataset_put_number(file, first + HDF5_OVERVIEW_MAX, file->rows, greatest);
 }
 
 static void write_metric(struct hdf5_file *file, unsigned metric,
                          const struct vamp_metric_values *values)
 {
-    const unsigned first = file->metrics[metric].overview;
-    switch (vamp_metrics[file->schema->metrics[metric].id].kind) {
+    switch (hdf5_kind(file, metric)) {
     case VAMP_COUNTER:
         write_part(file, metric, HDF5_COUNTER_DELTA, file->rows, values);
         return;
@@ -114,12 +110,7 @@ static void write_metric(struct hdf5_file *file, unsigned metric,
         }
         return;
     case VAMP_HISTOGRAM:
-        if (values->count > 0) {
-            write_bins(file, first, values);
-            write_part(file, metric, HDF5_OVERVIEW_COUNT, file->rows, values);
-            write_part(file, metric, HDF5_OVERVIEW_SUM, file->rows, values);
-            write_extremes(file, first, values);
-        }
+        write_histogram(file, metric, values);
         return;
     }
 }
@@ -127,8 +118,7 @@ static void write_metric(struct hdf5_file *file, unsigned metric,
 void hdf5_overview_restart(struct hdf5_file *file, const struct vamp_bucket *bucket)
 {
     for (unsigned m = 0; m < file->schema->metric_count; m++) {
-        if (file->metrics[m].place == HDF5_PLACE_OVERVIEW &&
-            vamp_metrics[file->schema->metrics[m].id].kind == VAMP_COUNTER) {
+        if (file->metrics[m].place == HDF5_PLACE_OVERVIEW && hdf5_kind(file, m) == VAMP_COUNTER) {
             write_part(file, m, HDF5_COUNTER_BEFORE, file->dimensions[HDF5_RESTART].size,
                        &bucket->values[m]);
         }

@@ -38,8 +38,7 @@ static enum hdf5_place place_of(const struct hdf5_file *file, unsigned number)
 
 static struct hdf5_table *table_of(struct hdf5_file *file, unsigned metric)
 {
-    return vamp_metrics[file->schema->metrics[metric].id].kind == VAMP_COUNTER ? &file->own_counters
-                                                                               : &file->own_gauges;
+    return hdf5_kind(file, metric) == VAMP_COUNTER ? &file->own_counters : &file->own_gauges;
 }
 
 static bool has_column(struct hdf5_file *file, unsigned metric, const struct hdf5_table *table)
@@ -110,15 +109,9 @@ static void describe_columns(struct hdf5_file *file, const struct hdf5_table *ta
         hdf5_dataset_put_texts(file, index, 0, table->columns, texts[i]);
     }
     (void)snprintf(name, sizeof name, HDF5_OWN_GROUP "/%s_word", table->name);
-    const unsigned index = hdf5_dataset_create(
-        file, &(struct hdf5_spec){
-                  .name = name,
-                  .type = HDF5_U64,
-                  .rank = 1,
-                  .dimensions = {table->dimension},
-                  .units = "1",
-                  .long_name = "number of the column's word in the list of the label's words",
-              });
+    const unsigned index =
+        hdf5_column_create(file, table->dimension, name, HDF5_U64, "1",
+                           "number of the column's word in the list of the label's words", 0);
     const hsize_t start = 0, count = table->columns;
     hdf5_dataset_put(file, index, &start, &count, words);
 }

@@ -12,20 +12,12 @@
 
 /* ---- which series */
 
-static bool gauge_differs(const struct hdf5_metric *metric, unsigned series,
-                          const struct vamp_gauge_value *value)
-{
-    const struct vamp_gauge_value *shown =
-        series < metric->shown_count ? &metric->shown[series] : NULL;
-    return shown == NULL || shown->value != value->value || shown->min != value->min ||
-           shown->max != value->max;
-}
-
 static void mark_metric(const struct hdf5_file *file, unsigned number,
                         const struct vamp_metric_values *values, bool restart)
 {
     const struct vamp_schema_metric *entry = &file->schema->metrics[number];
     bool *is_changed = file->sets[entry->label_set].is_changed;
+    const struct hdf5_metric *metric = &file->metrics[number];
     switch (vamp_metrics[entry->id].kind) {
     case VAMP_COUNTER:
         for (unsigned i = 0; i < values->count; i++) {
@@ -34,8 +26,10 @@ static void mark_metric(const struct hdf5_file *file, unsigned number,
         return;
     case VAMP_GAUGE:
         for (unsigned i = 0; i < values->count; i++) {
-            is_changed[i] = is_changed[i] || restart ||
-                            gauge_differs(&file->metrics[number], i, &values->gauges[i]);
+            const struct vamp_gauge_value *value = &values->gauges[i], *shown = &metric->shown[i];
+            is_changed[i] = is_changed[i] || restart || i >= metric->shown_count ||
+                            shown->value != value->value || shown->min != value->min ||
+                            shown->max != value->max;
         }
         return;
     case VAMP_HISTOGRAM:
@@ -86,15 +80,10 @@ uint64_t hdf5_rows_entries(const struct vamp_metric_values *values)
 
 /* ---- columns */
 
-static size_t whole_chunks(size_t count, unsigned chunk)
-{
-    return (count + chunk - 1) / chunk * chunk;
-}
-
 /* A column of as many rows as the bucket has in this group, each `fill`. NULL: something failed. */
 static uint64_t *begin_column(struct hdf5_file *file, const struct hdf5_set *set, uint64_t fill)
 {
-    return hdf5_column_begin(file, whole_chunks(set->changed_count, set->chunk_rows), fill);
+    return hdf5_column_begin(file, hdf5_round_up(set->changed_count, set->chunk_rows), fill);
 }
 
 static void write_index(struct hdf5_file *file, struct hdf5_set *set)
@@ -108,10 +97,10 @@ static void write_index(struct hdf5_file *file, struct hdf5_set *set)
     }
     struct hdf5_dimension *row = &file->dimensions[set->row];
     hdf5_dataset_put_chunks(file, set->series_index, row->size,
-                            whole_chunks(set->changed_count, set->chunk_rows), numbers);
+                            hdf5_round_up(set->changed_count, set->chunk_rows), numbers);
     file->slot_first[set->slot] = (uint32_t)row->size;
     file->slot_count[set->slot] = set->changed_count;
-    row->next = row->size + whole_chunks(set->changed_count, set->chunk_rows);
+    row->next = row->size + hdf5_round_up(set->changed_count, set->chunk_rows);
 }
 
 /* An extreme that is the value itself is the fill value, which takes no space. */
@@ -148,7 +137,7 @@ static void write_entries(struct hdf5_file *file, const struct hdf5_metric *metr
 {
     struct hdf5_dimension *entry = &file->dimensions[metric->entry];
     const size_t count = (size_t)hdf5_rows_entries(values);
-    const size_t padded = whole_chunks(count, metric->entry_chunk);
+    const size_t padded = hdf5_round_up(count, metric->entry_chunk);
     uint64_t *bins = hdf5_column_begin(file, padded, 0);
     uint64_t *counts = hdf5_column_reserve(file, &file->counts, padded);
     if (count == 0 || counts == NULL) {
@@ -177,7 +166,7 @@ static void write_part(struct hdf5_file *file, const struct hdf5_set *set, unsig
                        unsigned part, const struct vamp_metric_values *values)
 {
     const unsigned dataset = file->metrics[number].rows + part;
-    const enum vamp_metric_kind kind = vamp_metrics[file->schema->metrics[number].id].kind;
+    const enum vamp_metric_kind kind = hdf5_kind(file, number);
     uint64_t *numbers = begin_column(file, set, file->datasets[dataset].fill);
     if (numbers == NULL) {
         return;
@@ -194,7 +183,7 @@ static void write_part(struct hdf5_file *file, const struct hdf5_set *set, unsig
         }
     }
     hdf5_dataset_put_chunks(file, dataset, file->dimensions[set->row].size,
-                            whole_chunks(set->changed_count, set->chunk_rows), numbers);
+                            hdf5_round_up(set->changed_count, set->chunk_rows), numbers);
 }
 
 /* What the reader knows of each series now. */
@@ -220,7 +209,7 @@ static void write_metric(struct hdf5_file *file, const struct hdf5_set *set, uns
                          const struct vamp_metric_values *values)
 {
     struct hdf5_metric *metric = &file->metrics[number];
-    switch (vamp_metrics[file->schema->metrics[number].id].kind) {
+    switch (hdf5_kind(file, number)) {
     case VAMP_COUNTER:
         write_part(file, set, number, HDF5_COUNTER_DELTA, values);
         return;
@@ -301,7 +290,7 @@ static unsigned find_series(struct hdf5_file *file, const struct vamp_bucket *bu
 static void write_totals(struct hdf5_file *file, const struct hdf5_set *set, unsigned dataset,
                          unsigned count, const struct vamp_metric_values *values)
 {
-    const size_t padded = whole_chunks(count, set->chunk_rows);
+    const size_t padded = hdf5_round_up(count, set->chunk_rows);
     uint64_t *numbers =
         hdf5_column_begin(file, padded, dataset == set->before_series ? HDF5_PADDING : 0);
     if (numbers == NULL) {
@@ -331,6 +320,6 @@ void hdf5_rows_restart(struct hdf5_file *file, const struct vamp_bucket *bucket)
                              &bucket->values[m]);
             }
         }
-        file->dimensions[set->before].next += whole_chunks(count, set->chunk_rows);
+        file->dimensions[set->before].next += hdf5_round_up(count, set->chunk_rows);
     }
 }

@@ -19,11 +19,6 @@
 #define MARGIN_BYTES 1048576
 #define FIXED_BYTES 65536
 
-static bool is_posix(long magic)
-{
-    return magic != NFS_MAGIC && magic != SMB_MAGIC && magic != CIFS_MAGIC && magic != SMB2_MAGIC;
-}
-
 int hdf5_space_check(const char *directory, struct vamp_err *err)
 {
     struct statfs status;
@@ -31,7 +26,8 @@ int hdf5_space_check(const char *directory, struct vamp_err *err)
         return vamp_err_set_errno(err, errno, "look at the directory \"%s\" for HDF5 files",
                                   directory);
     }
-    if (!is_posix((long)status.f_type)) {
+    const long magic = (long)status.f_type;
+    if (magic == NFS_MAGIC || magic == SMB_MAGIC || magic == CIFS_MAGIC || magic == SMB2_MAGIC) {
         return vamp_err_set(
             err, -ENOTSUP,
             "the directory \"%s\" is on NFS or SMB, where an HDF5 file that is read "
@@ -84,11 +80,6 @@ void hdf5_space_release(int fd)
     }
 }
 
-static uint64_t round_up(uint64_t count, uint64_t chunk)
-{
-    return (count + chunk - 1) / chunk * chunk;
-}
-
 /* What a packed chunk of so many numbers takes at most; compression can add a little. */
 static uint64_t packed_bytes(uint64_t numbers)
 {
@@ -119,10 +110,10 @@ static uint64_t rows_bytes(const struct hdf5_file *file, unsigned number,
     const struct hdf5_metric *metric = &file->metrics[number];
     const struct vamp_metric_values *values = &bucket->values[number];
     const struct hdf5_set *set = &file->sets[entry->label_set];
-    const uint64_t rows = packed_bytes(round_up(set->changed_count, set->chunk_rows));
+    const uint64_t rows = packed_bytes(hdf5_round_up(set->changed_count, set->chunk_rows));
     switch (vamp_metrics[entry->id].kind) {
     case VAMP_COUNTER: /* and a total of each series */
-        return rows + packed_bytes(round_up(values->count, set->chunk_rows));
+        return rows + packed_bytes(hdf5_round_up(values->count, set->chunk_rows));
     case VAMP_GAUGE:
         return HDF5_GAUGE_DATASETS * rows;
     case VAMP_HISTOGRAM:
@@ -131,7 +122,7 @@ static uint64_t rows_bytes(const struct hdf5_file *file, unsigned number,
     const uint64_t entries = hdf5_rows_entries(values);
     return values->count == 0 ? 0
                               : HDF5_ROWS_DATASETS * rows +
-                                    2 * packed_bytes(round_up(entries, metric->entry_chunk));
+                                    2 * packed_bytes(hdf5_round_up(entries, metric->entry_chunk));
 }
 
 static uint64_t text_bytes(const struct hdf5_file *file, const struct vamp_delivery *delivery)
@@ -144,16 +135,17 @@ static uint64_t text_bytes(const struct hdf5_file *file, const struct vamp_deliv
         const unsigned there = delivery->bucket->series_count[s];
         if (set->has_group) {
             const uint64_t fresh = there > set->written ? there - set->written : 0;
-            bytes += round_up(fresh + HDF5_TEXT_CHUNK_ROWS, HDF5_TEXT_CHUNK_ROWS) *
+            bytes += hdf5_round_up(fresh + HDF5_TEXT_CHUNK_ROWS, HDF5_TEXT_CHUNK_ROWS) *
                      (file->schema->label_sets[s].label_count * (name + word) + 64);
             /* series_index and totals */
-            bytes += packed_bytes(round_up(set->changed_count, set->chunk_rows)) +
-                     2 * packed_bytes(round_up(set->known, set->chunk_rows));
+            bytes += packed_bytes(hdf5_round_up(set->changed_count, set->chunk_rows)) +
+                     2 * packed_bytes(hdf5_round_up(set->known, set->chunk_rows));
         }
     }
     /* Chunks of tables are allotted whole. */
-    bytes += round_up(delivery->component_count + 2 * HDF5_TEXT_CHUNK_ROWS, HDF5_TEXT_CHUNK_ROWS) *
-             (name + word + 64);
+    bytes +=
+        hdf5_round_up(delivery->component_count + 2 * HDF5_TEXT_CHUNK_ROWS, HDF5_TEXT_CHUNK_ROWS) *
+        (name + word + 64);
     bytes += file->cdo != 0 ? (delivery->bucket->cdo_count + 512) *
                                   (uint64_t)(16 * 8 + 4 * VAMP_CDO_NAME_BYTES)
                             : 0;
@@ -192,9 +184,9 @@ static uint64_t index_bytes(const struct hdf5_file *file)
 
 uint64_t hdf5_space_needed(const struct hdf5_file *file, const struct vamp_delivery *delivery)
 {
-    uint64_t bytes =
-        FIXED_BYTES + index_bytes(file) + text_bytes(file, delivery) +
-        2 * packed_bytes(round_up(file->slots, HDF5_PLACE_CHUNK_SLOTS) * HDF5_PLACE_CHUNK_ROWS);
+    uint64_t bytes = FIXED_BYTES + index_bytes(file) + text_bytes(file, delivery) +
+                     2 * packed_bytes(hdf5_round_up(file->slots, HDF5_PLACE_CHUNK_SLOTS) *
+                                      HDF5_PLACE_CHUNK_ROWS);
     for (unsigned i = 0; i < file->schema->metric_count; i++) {
         const struct vamp_schema_metric *entry = &file->schema->metrics[i];
         const struct hdf5_set *set = &file->sets[entry->label_set];

@@ -68,37 +68,25 @@ void hdf5_words_create(struct hdf5_file *file)
     }
 }
 
-/* 0: (other). */
-static unsigned output_number(struct hdf5_file *file, const char *text)
+/* 0: (other). An output that is new gets a word, while there are some. */
+static unsigned number_of(struct hdf5_file *file, enum vamp_label label, const char *text)
 {
-    struct hdf5_words *words = &file->words[VAMP_LABEL_OUTPUT];
+    struct hdf5_words *words = &file->words[label];
+    const bool is_output = label == VAMP_LABEL_OUTPUT;
+    if (strcmp(text, VAMP_SERIES_OTHER) == 0) {
+        return 0;
+    }
     for (unsigned w = 1; w < words->named; w++) {
-        if (strcmp(file->output_words[w], text) == 0) {
+        if (strcmp(is_output ? file->output_words[w] : word_of(label, w - 1), text) == 0) {
             return w;
         }
     }
-    if (words->named == words->slots) {
+    if (!is_output || words->named == words->slots) {
         return 0;
     }
     file->output_words[words->named] = text;
     hdf5_dataset_put_texts(file, words->text, words->named, 1, &text);
     return words->named++;
-}
-
-static unsigned number_of(struct hdf5_file *file, enum vamp_label label, const char *text)
-{
-    if (strcmp(text, VAMP_SERIES_OTHER) == 0) {
-        return 0;
-    }
-    if (label == VAMP_LABEL_OUTPUT) {
-        return output_number(file, text);
-    }
-    for (unsigned w = 1; w < file->words[label].slots; w++) {
-        if (strcmp(word_of(label, w - 1), text) == 0) {
-            return w;
-        }
-    }
-    return 0;
 }
 
 /* Room for `count` items of `bytes`; what was there stays. False without memory. */
