@@ -119,9 +119,19 @@ static int set_option(struct vamp_options *options, const struct vamp_command_gi
         [VAMP_KEY_RECOVER] = VAMP_COMMAND_RECOVER,
         [VAMP_KEY_VERSION] = VAMP_COMMAND_VERSION,
     };
+    bool *const flags[VAMP_KEY_PRINT_COMPLETION + 1] = {
+        [VAMP_KEY_QUIET] = &options->quiet,
+        [VAMP_KEY_VERBOSE] = &options->verbose,
+        [VAMP_KEY_JSON] = &options->json,
+        [VAMP_KEY_DRY_RUN] = &options->dry_run,
+    };
     const char *argument = given->argument;
     int code = 0;
-    switch ((enum vamp_option_key)given->key) {
+    if (flags[given->key] != NULL) {
+        *flags[given->key] = true;
+        return 0;
+    }
+    switch (given->key) {
     case VAMP_KEY_REPLAY: /* the recording replaces the source that the file describes */
         code = add_override(options, "source.type", vamp_source_replay.name, given->name, err);
         break;
@@ -132,18 +142,6 @@ static int set_option(struct vamp_options *options, const struct vamp_command_gi
     case VAMP_KEY_READY_FILE:
         options->ready_file = argument;
         return 0;
-    case VAMP_KEY_QUIET:
-        options->quiet = true;
-        return 0;
-    case VAMP_KEY_VERBOSE:
-        options->verbose = true;
-        return 0;
-    case VAMP_KEY_JSON:
-        options->json = true;
-        return 0;
-    case VAMP_KEY_DRY_RUN:
-        options->dry_run = true;
-        return 0;
     case VAMP_KEY_LIST_METRICS:
         code = check_word(options, given, "json", err);
         options->json = options->json || argument != NULL;
@@ -153,17 +151,7 @@ static int set_option(struct vamp_options *options, const struct vamp_command_gi
         return choose_completion(options, argument, err);
     case VAMP_KEY_HELP:
         return choose_help(options, given, err);
-    case VAMP_KEY_WORKFLOW:
-    case VAMP_KEY_COMPONENT:
-    case VAMP_KEY_INFO:
-    case VAMP_KEY_INFO_FILE:
-    case VAMP_KEY_WAIT:
-    case VAMP_KEY_CHECK_CONFIG:
-    case VAMP_KEY_DUMP_CONFIG:
-    case VAMP_KEY_PRINT_SCHEMA:
-    case VAMP_KEY_SUMMARY:
-    case VAMP_KEY_RECOVER:
-    case VAMP_KEY_VERSION:
+    default:
         break;
     }
     if (code != 0 || paths[given->key] != NULL) {

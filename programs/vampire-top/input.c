@@ -61,6 +61,14 @@ struct address {
     socklen_t bytes;
 };
 
+static void close_fd(struct top_input *input)
+{
+    if (input->fd > STDIN_FILENO) {
+        (void)close(input->fd);
+    }
+    input->fd = -1;
+}
+
 static bool is_socket(const char *source)
 {
     return strncmp(source, "unix:", 5) == 0 || strncmp(source, "tcp:", 4) == 0;
@@ -189,9 +197,7 @@ static int take_fd(struct top_input *input, int fd, struct vamp_err *err)
     input->device = status.st_dev;
     input->inode = status.st_ino;
     restart(input);
-    if (input->fd > STDIN_FILENO) {
-        (void)close(input->fd);
-    }
+    close_fd(input);
     input->fd = fd;
     if (input->kind == KIND_FILE) {
         skip_to_tail(input, status.st_size);
@@ -347,13 +353,10 @@ int top_input_open(const struct top_input_options *options, struct top_input **r
 
 void top_input_close(struct top_input *input)
 {
-    if (input == NULL) {
-        return;
+    if (input != NULL) {
+        close_fd(input);
+        free(input);
     }
-    if (input->fd > STDIN_FILENO) {
-        (void)close(input->fd);
-    }
-    free(input);
 }
 
 const char *top_input_name(const struct top_input *input)
@@ -366,17 +369,14 @@ const char *top_input_name(const struct top_input *input)
 static enum top_fed feed_line(struct top_input *input, struct top_model *model, const char *line,
                               size_t bytes)
 {
-    if (input->skip_line) {
-        if (!input->skip_silently) {
-            top_model_skip(model);
-        }
-        input->skip_line = input->skip_silently = false;
-        return TOP_FED_LINE;
+    if (!input->skip_line) {
+        return bytes > 0 ? top_model_feed(model, line, bytes) : TOP_FED_LINE;
     }
-    if (bytes == 0) {
-        return TOP_FED_LINE;
+    if (!input->skip_silently) {
+        top_model_skip(model);
     }
-    return top_model_feed(model, line, bytes);
+    input->skip_line = input->skip_silently = false;
+    return TOP_FED_LINE;
 }
 
 /* The lines that are in the buffer, up to the end of a bucket or of the run. */
@@ -414,16 +414,6 @@ static void make_room(struct top_input *input)
 
 /* ---- reading */
 
-/* The run continues with another configuration and will listen again in a moment. */
-static enum top_input_state connect_again(struct top_input *input)
-{
-    (void)close(input->fd);
-    input->fd = -1;
-    input->rotated = false;
-    input->reconnect_until_ns = vamp_clock_monotonic_ns(&vamp_clock_system) + RECONNECT_NS;
-    return TOP_INPUT_IDLE;
-}
-
 /* The state that the end of the data means for this kind of input. */
 static enum top_input_state at_end(struct top_input *input, struct top_model *model)
 {
@@ -433,16 +423,21 @@ static enum top_input_state at_end(struct top_input *input, struct top_model *mo
             (void)feed_line(input, model, input->buffer, input->held);
             input->held = 0;
         }
-        return input->rotated && is_socket(input->options.source) ? connect_again(input)
-                                                                  : TOP_INPUT_END;
+        if (!input->rotated || !is_socket(input->options.source)) {
+            return TOP_INPUT_END;
+        }
+        /* The run continues with another configuration and will listen again in a moment. */
+        close_fd(input);
+        input->rotated = false;
+        input->reconnect_until_ns = vamp_clock_monotonic_ns(&vamp_clock_system) + RECONNECT_NS;
+        return TOP_INPUT_IDLE;
     case KIND_FIFO:
         input->hung_up = true;
         return input->finished ? TOP_INPUT_END : TOP_INPUT_IDLE;
     case KIND_FILE:
-        if (follow(input, model)) {
-            return TOP_INPUT_MORE;
-        }
-        return input->finished ? TOP_INPUT_END : TOP_INPUT_IDLE;
+        return follow(input, model) ? TOP_INPUT_MORE
+               : input->finished    ? TOP_INPUT_END
+                                    : TOP_INPUT_IDLE;
     }
     return TOP_INPUT_END;
 }

@@ -30,16 +30,6 @@ static int end_block(struct vamp_err *err)
     return fflush(stdout) == 0 ? 0 : vamp_err_set_errno(err, errno, "print");
 }
 
-static void print_table(struct top_snapshot *snapshot, enum top_kind kind,
-                        const struct top_choice *choice)
-{
-    struct page_line line;
-    top_choose(&snapshot->tables[kind], kind, choice);
-    for (size_t i = 0; page_table(&line, snapshot, kind, 0, rows_shown[kind], i, COLUMNS); i++) {
-        print_lines(&line, 1);
-    }
-}
-
 static int show_newest(struct top_input *input, const struct top_model *model,
                        const struct top_show *show, struct vamp_err *err)
 {
@@ -54,8 +44,13 @@ static int show_newest(struct top_input *input, const struct top_model *model,
         _Static_assert(PAGE_ATTENTION_LINES >= PAGE_HEAD_LINES, "the head has no room");
         print_lines(lines, page_head(lines, &snapshot, name, TOP_COLUMNS, false));
         print_lines(lines, page_attention(lines, PAGE_ATTENTION_LINES, &snapshot, COLUMNS));
-        print_table(&snapshot, TOP_COMPONENTS, &show->choice);
-        print_table(&snapshot, TOP_PAIRS, &show->choice);
+        for (enum top_kind kind = TOP_COMPONENTS; kind < TOP_KINDS; kind++) {
+            top_choose(&snapshot.tables[kind], kind, &show->choice);
+            for (size_t i = 0; page_table(lines, &snapshot, kind, 0, rows_shown[kind], i, COLUMNS);
+                 i++) {
+                print_lines(lines, 1);
+            }
+        }
         code = end_block(err);
     } else {
         code = vamp_err_set(err, -ENODATA, "%s: it has no bucket%s", name,
@@ -81,14 +76,6 @@ static int show_end(const struct top_model *model, struct vamp_err *err)
     return end_block(err);
 }
 
-/* The newest state was shown, or the file is not one of vampire's. */
-static bool is_all(const struct top_input *input, const struct top_model *model,
-                   const struct top_show *show, bool any)
-{
-    const bool settled = top_input_is_settled(input);
-    return (show->once && (any || settled)) || (settled && top_model_is_foreign(model));
-}
-
 int top_plain_run(struct top_input *input, struct top_model *model, const struct top_show *show,
                   struct vamp_err *err)
 {
@@ -103,7 +90,10 @@ int top_plain_run(struct top_input *input, struct top_model *model, const struct
         if (state == TOP_INPUT_END) {
             return show->once || !any ? show_newest(input, model, show, err) : 0;
         }
-        if (state == TOP_INPUT_IDLE && is_all(input, model, show, any)) {
+        /* The newest state was shown, or the file is not one of vampire's. */
+        const bool settled = top_input_is_settled(input);
+        if (state == TOP_INPUT_IDLE &&
+            ((show->once && (any || settled)) || (settled && top_model_is_foreign(model)))) {
             return show_newest(input, model, show, err);
         }
         if (state == TOP_INPUT_BUCKET && !show->once) {

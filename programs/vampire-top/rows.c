@@ -139,17 +139,11 @@ const char *const top_sort_names[TOP_SORT_COUNT] = {"operations", "bytes", "wait
 
 static double sorted_by(const struct top_row *row, enum top_sort sort)
 {
-    switch (sort) {
-    case TOP_SORT_OPERATIONS:
-        return row->sums[TOP_OPERATIONS] + row->sums[TOP_TRANSPORTS];
-    case TOP_SORT_BYTES:
-        return row->sums[TOP_PRODUCED] + row->sums[TOP_CONSUMED] + row->sums[TOP_MOVED];
-    case TOP_SORT_WAIT:
-        return row->times[TOP_P99];
-    case TOP_SORT_NAME:
-        break;
-    }
-    return 0;
+    const double *sums = row->sums;
+    return sort == TOP_SORT_OPERATIONS ? sums[TOP_OPERATIONS] + sums[TOP_TRANSPORTS]
+           : sort == TOP_SORT_BYTES    ? sums[TOP_PRODUCED] + sums[TOP_CONSUMED] + sums[TOP_MOVED]
+           : sort == TOP_SORT_WAIT     ? row->times[TOP_P99]
+                                       : 0;
 }
 
 /* Larger first. */
