@@ -275,30 +275,6 @@ static hid_t dataset_space(const struct hdf5_file *file, const struct hdf5_datas
     return H5Screate_simple((int)dataset->rank, size, largest);
 }
 
-static void describe(struct hdf5_file *file, const struct hdf5_dataset *dataset,
-                     const struct hdf5_spec *spec)
-{
-    for (unsigned i = 0; i < dataset->rank; i++) {
-        hid_t scale = file->dimensions[dataset->dimensions[i]].scale;
-        if (scale >= 0 && H5DSattach_scale(dataset->id, scale, i) < 0) {
-            hdf5_failed(file, "give dataset \"%s\" its dimensions", spec->name);
-            return;
-        }
-    }
-    if (spec->long_name != NULL) {
-        hdf5_attribute_text(file, dataset->id, "long_name", spec->long_name);
-    }
-    if (spec->units != NULL) {
-        hdf5_attribute_text(file, dataset->id, "units", spec->units);
-    }
-    if (spec->has_fill) {
-        hdf5_attribute_numbers(file, dataset->id, "_FillValue", spec->type, &spec->fill_value, 1);
-    }
-    if (spec->type == HDF5_CHAR) {
-        hdf5_attribute_text(file, dataset->id, "_Encoding", "utf-8");
-    }
-}
-
 void hdf5_dataset_close(struct hdf5_file *file, unsigned index)
 {
     struct hdf5_dataset *dataset = &file->datasets[index];
@@ -349,7 +325,24 @@ unsigned hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spe
         return 0;
     }
     file->dataset_count++;
-    describe(file, dataset, spec);
+    for (unsigned i = 0; i < dataset->rank; i++) {
+        hid_t scale = file->dimensions[dataset->dimensions[i]].scale;
+        if (scale >= 0 && file->code == 0 && H5DSattach_scale(dataset->id, scale, i) < 0) {
+            hdf5_failed(file, "give dataset \"%s\" its dimensions", spec->name);
+        }
+    }
+    if (spec->long_name != NULL) {
+        hdf5_attribute_text(file, dataset->id, "long_name", spec->long_name);
+    }
+    if (spec->units != NULL) {
+        hdf5_attribute_text(file, dataset->id, "units", spec->units);
+    }
+    if (spec->has_fill) {
+        hdf5_attribute_numbers(file, dataset->id, "_FillValue", spec->type, &spec->fill_value, 1);
+    }
+    if (spec->type == HDF5_CHAR) {
+        hdf5_attribute_text(file, dataset->id, "_Encoding", "utf-8");
+    }
     return index;
 }
 

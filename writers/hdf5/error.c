@@ -12,15 +12,6 @@ struct walk {
     int errno_value; /* of the system call, 0: none took part */
 };
 
-/* HDF5's drivers put "errno = 28, error message = ..." into the description. */
-static void take_errno(struct walk *walk, const char *text)
-{
-    const char *at = strstr(text, "errno = ");
-    if (at != NULL) {
-        walk->errno_value = (int)strtol(at + sizeof "errno = " - 1, NULL, 10);
-    }
-}
-
 static herr_t visit(unsigned depth, const H5E_error2_t *entry, void *context)
 {
     struct walk *walk = context;
@@ -29,7 +20,11 @@ static herr_t visit(unsigned depth, const H5E_error2_t *entry, void *context)
         (void)snprintf(walk->outer, sizeof walk->outer, "%s", text);
     }
     (void)snprintf(walk->inner, sizeof walk->inner, "%s", text);
-    take_errno(walk, text);
+    /* HDF5's drivers put "errno = 28, error message = ..." into the description. */
+    const char *at = strstr(text, "errno = ");
+    if (at != NULL) {
+        walk->errno_value = (int)strtol(at + sizeof "errno = " - 1, NULL, 10);
+    }
     return 0;
 }
 

@@ -109,31 +109,14 @@ static bool without_locks(hid_t access)
 #define LAYOUT_CACHE_BYTES ((size_t)64 << 10)
 #define BUCKET_CACHE_BYTES ((size_t)1 << 20)
 
-static void set_cache(H5AC_cache_config_t *config, size_t bytes)
+static H5AC_cache_config_t *fixed_cache(H5AC_cache_config_t *config, size_t bytes)
 {
     config->set_initial_size = true;
-    config->initial_size = bytes;
-    config->min_size = bytes;
-    config->max_size = bytes;
+    config->initial_size = config->min_size = config->max_size = bytes;
     config->incr_mode = H5C_incr__off;
     config->flash_incr_mode = H5C_flash_incr__off;
     config->decr_mode = H5C_decr__off;
-}
-
-static bool limit_layout_cache(hid_t access)
-{
-    H5AC_cache_config_t config = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
-    const bool known = H5Pget_mdc_config(access, &config) >= 0;
-    set_cache(&config, LAYOUT_CACHE_BYTES);
-    return known && H5Pset_mdc_config(access, &config) >= 0;
-}
-
-static bool limit_bucket_cache(hid_t file)
-{
-    H5AC_cache_config_t config = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
-    const bool known = H5Fget_mdc_config(file, &config) >= 0;
-    set_cache(&config, BUCKET_CACHE_BYTES);
-    return known && H5Fset_mdc_config(file, &config) >= 0;
+    return config;
 }
 
 /* HDF5 keeps freed memory of each kind for the same kind. While the layout is made it returns it to
@@ -158,7 +141,10 @@ static void create_hdf5(struct hdf5_file *file)
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     hid_t create = H5Pcreate(H5P_FILE_CREATE);
     const unsigned order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
-    if (access >= 0 && create >= 0 && without_locks(access) && limit_layout_cache(access) &&
+    H5AC_cache_config_t cache = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
+    if (access >= 0 && create >= 0 && without_locks(access) &&
+        H5Pget_mdc_config(access, &cache) >= 0 &&
+        H5Pset_mdc_config(access, fixed_cache(&cache, LAYOUT_CACHE_BYTES)) >= 0 &&
         H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
         H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
         H5Pset_obj_track_times(create, false) >= 0 &&
@@ -238,9 +224,11 @@ static void start_swmr(struct hdf5_file *file)
     if (file->code != 0) {
         return;
     }
+    H5AC_cache_config_t cache = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
     hdf5_datasets_close(file);
     if (file->code == 0 &&
-        (H5Fflush(file->file, H5F_SCOPE_LOCAL) < 0 || !limit_bucket_cache(file->file) ||
+        (H5Fflush(file->file, H5F_SCOPE_LOCAL) < 0 || H5Fget_mdc_config(file->file, &cache) < 0 ||
+         H5Fset_mdc_config(file->file, fixed_cache(&cache, BUCKET_CACHE_BYTES)) < 0 ||
          H5Fstart_swmr_write(file->file) < 0)) {
         hdf5_failed(file, "make %s readable while it is written", file->path);
     }

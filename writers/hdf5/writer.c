@@ -96,9 +96,14 @@ static void flush(struct hdf5_file *file, hid_t id, bool is_file)
     }
 }
 
-static void write_data(struct hdf5_file *file, const struct vamp_delivery *delivery, bool restart)
+static void write_all(struct hdf5_file *file, const struct vamp_delivery *delivery, bool restart)
 {
     const struct vamp_bucket *bucket = delivery->bucket;
+    const struct hdf5_dataset *number = &file->datasets[file->bucket_number];
+    const struct hdf5_dataset *time = &file->datasets[file->time];
+    /* The variable that readers find in the list of `time`: no other may ever be longer. */
+    hdf5_dataset_put_number(file, file->bucket_number, file->rows, bucket->number);
+    flush(file, number->id, false);
     hdf5_tables_write(file, delivery);
     hdf5_series_write(file, bucket);
     hdf5_rows_write(file, bucket);
@@ -112,21 +117,11 @@ static void write_data(struct hdf5_file *file, const struct vamp_delivery *deliv
         hdf5_rows_restart(file, bucket);
         restarts->next = restarts->size + 1;
     }
-}
-
-static void write_all(struct hdf5_file *file, const struct vamp_delivery *delivery, bool restart)
-{
-    const struct hdf5_dataset *number = &file->datasets[file->bucket_number];
-    const struct hdf5_dataset *time = &file->datasets[file->time];
-    /* The variable that readers find in the list of `time`: no other may ever be longer. */
-    hdf5_dataset_put_number(file, file->bucket_number, file->rows, delivery->bucket->number);
-    flush(file, number->id, false);
-    write_data(file, delivery, restart);
     flush(file, file->file, true);
     /* All else is flushed: only `time` has changed, except where it takes a new chunk and the file
      * becomes longer. */
     const bool has_chunk = file->rows % time->chunk[0] != 0;
-    hdf5_dataset_put_number(file, file->time, file->rows, (uint64_t)delivery->bucket->start_ns);
+    hdf5_dataset_put_number(file, file->time, file->rows, (uint64_t)bucket->start_ns);
     flush(file, has_chunk ? time->id : file->file, !has_chunk);
     if (file->code == 0 && file->options->sync && fdatasync(file->fd) != 0) {
         file->code = vamp_err_set_errno(file->err, errno, "sync %s", file->path);
