@@ -304,14 +304,14 @@ static void check_alarm_names(const struct config_loader *loader, unsigned index
 static void check_sent_alarms(const struct config_loader *loader, unsigned index)
 {
     const struct vamp_config_output *output = &loader->config->outputs[index];
-    if (!vamp_sends_alarms(output->ops, output->options)) {
+    const struct vamp_sent_alarms *sent = vamp_sent_alarms(output->ops, output->options);
+    if (sent == NULL) {
         return;
     }
     if (loader->config->alarm_count == 0) {
         config_output_error(loader, index, "send",
                             "there is no rule in \"alarms\": nothing would be sent");
     }
-    const struct vamp_sent_alarms *sent = output->ops->alarms(output->options);
     check_alarm_names(loader, index, &sent->when);
     char path[CONFIG_PATH_BYTES];
     config_output_path(loader, index, "states", path);

@@ -328,9 +328,9 @@ struct config_object config_output_object(const struct vamp_writer_ops *ops,
     struct config_object object = {
         .type = ops->name,
         .summary = ops->summary,
-        .conditions = ops->target != NULL                                         ? &of_targets
-                      : ops->alarms != NULL || ops->element == VAMP_ELEMENT_EVENT ? &of_elements
-                                                                                  : NULL,
+        .conditions = ops->target != NULL                                        ? &of_targets
+                      : ops->alarms_at > 0 || ops->element == VAMP_ELEMENT_EVENT ? &of_elements
+                                                                                 : NULL,
         .chosen = output,
         .tables = {{.options = vamp_output_options(ops), .base = settings},
                    {.options = ops->options, .base = options}},

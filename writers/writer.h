@@ -21,6 +21,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "vampire/core/err.h"
@@ -101,8 +102,6 @@ struct vamp_ending {
     struct vamp_accounting accounting;
 };
 
-struct vamp_sent_alarms; /* writers/format/sent_alarms.h */
-
 /* What a killed run left in a file, and what was done about it. */
 struct vamp_recovery {
     uint64_t records;   /* whole ones in the file */
@@ -139,9 +138,10 @@ struct vamp_writer_ops {
     const struct vamp_kept_labels *by_unset;
     /* Or: the option "without" of such an output, bit per enum vamp_label; 0: none. */
     uint32_t without_unset;
-    /* NULL, or: which part of the options chooses between buckets and changes of alarms
-     * (writers/format/sent_alarms.h). With the latter, `write_bucket` sends nothing but them. */
-    const struct vamp_sent_alarms *(*alarms)(const void *options);
+    /* 0, or: where in the options a struct vamp_sent_alarms is, which chooses between buckets and
+     * changes of alarms (writers/format/sent_alarms.h). With the latter, `write_bucket` sends
+     * nothing but them. */
+    size_t alarms_at;
     /* NULL, or: whether the options name a possible address, of which it looks at the text only,
      * and what they need is installed. 0, or -EINVAL or -ENAMETOOLONG with the key of the option
      * that is wrong, and what is wrong and allowed. */

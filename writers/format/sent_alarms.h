@@ -43,10 +43,15 @@ extern const char *const vamp_send_words[]; /* ended by NULL */
         .only_with = VAMP_TARGET_BIT(VAMP_WITH_ALARMS)                                             \
     }
 
-/* Whether changes are sent, not buckets. */
-static inline bool vamp_sends_alarms(const struct vamp_writer_ops *format, const void *options)
+/* What is sent instead of buckets; NULL: buckets are. */
+static inline const struct vamp_sent_alarms *vamp_sent_alarms(const struct vamp_writer_ops *format,
+                                                              const void *options)
 {
-    return format->alarms != NULL && format->alarms(options)->send == VAMP_SEND_ALARMS;
+    const struct vamp_sent_alarms *sent = NULL;
+    if (format->alarms_at > 0) {
+        sent = (const void *)((const char *)options + format->alarms_at);
+    }
+    return sent != NULL && sent->send == VAMP_SEND_ALARMS ? sent : NULL;
 }
 
 /* Whether this change is sent. */
@@ -57,9 +62,5 @@ static inline bool vamp_sent_alarms_have(const struct vamp_sent_alarms *sent,
            (sent->when.count == 0 || vamp_alarm_change_is_of(change, &sent->when)) &&
            (sent->states & UINT64_C(1) << change->state) != 0;
 }
-
-/* How many changes of the bucket are sent. */
-unsigned vamp_sent_alarms_count(const struct vamp_sent_alarms *sent,
-                                const struct vamp_bucket *bucket);
 
 #endif

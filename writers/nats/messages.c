@@ -66,11 +66,6 @@ static void add_time(struct vamp_text *text, unsigned field, int64_t time_ns)
     }
 }
 
-static size_t begin_part(const struct vamp_text *text)
-{
-    return text->used;
-}
-
 /* Makes what was written since `begin` a field: puts key and length before it. */
 static void end_part(struct vamp_text *text, unsigned field, size_t begin)
 {
@@ -88,7 +83,7 @@ static void end_part(struct vamp_text *text, unsigned field, size_t begin)
 /* An element of a list, which may be empty. What is not UTF-8 in it is replaced. */
 static void add_element(struct vamp_text *text, unsigned field, const char *word)
 {
-    const size_t begin = begin_part(text);
+    const size_t begin = text->used;
     if (vamp_utf8_is_valid(word)) {
         vamp_text_word(text, word);
     } else {
@@ -115,7 +110,7 @@ static void describe_run(struct vamp_text *text, const struct vamp_run *run)
                                  NULL,       run->user,     run->batch_job, run->version,
                                  run->clock, run->sampling};
     add_number(text, 3, FORMAT_VERSION);
-    const size_t begin = begin_part(text);
+    const size_t begin = text->used;
     for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (texts[i] != NULL) {
             add_text(text, i + 1, texts[i]);
@@ -132,7 +127,7 @@ static void describe_schema(struct vamp_text *text, const struct vamp_schema *sc
 {
     for (unsigned s = 0; s < schema->label_set_count; s++) {
         const struct vamp_label_set *set = &schema->label_sets[s];
-        const size_t begin = begin_part(text);
+        const size_t begin = text->used;
         for (unsigned i = 0; i < set->label_count; i++) {
             add_element(text, 1, vamp_label_name(set->labels[i]));
         }
@@ -140,7 +135,7 @@ static void describe_schema(struct vamp_text *text, const struct vamp_schema *sc
     }
     for (unsigned m = 0; m < schema->metric_count; m++) {
         const struct vamp_metric *metric = &vamp_metrics[schema->metrics[m].id];
-        const size_t begin = begin_part(text);
+        const size_t begin = text->used;
         add_text(text, 1, metric->name);
         add_number(text, 2, metric->kind);
         add_text(text, 3, metric->unit);
@@ -272,13 +267,13 @@ static void add_account(struct vamp_text *text, const struct vamp_accounting *ac
     const uint64_t numbers[] = {accounting->received, accounting->decoded, accounting->rejected,
                                 accounting->filtered, accounting->counted, accounting->sampled_out,
                                 accounting->late};
-    const size_t begin = begin_part(text);
+    const size_t begin = text->used;
     for (unsigned i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         add_number(text, i + 1, numbers[i]);
     }
     for (unsigned i = 0; i < VAMP_LOSS_COUNT; i++) {
         if (accounting->lost[i] > 0) {
-            const size_t loss = begin_part(text);
+            const size_t loss = text->used;
             add_text(text, 1, vamp_loss_name(i));
             add_number(text, 2, accounting->lost[i]);
             end_part(text, 8, loss);
@@ -286,7 +281,7 @@ static void add_account(struct vamp_text *text, const struct vamp_accounting *ac
     }
     for (unsigned i = 0; i < accounting->output_count; i++) {
         const struct vamp_output_account *from = &accounting->outputs[i];
-        const size_t output = begin_part(text);
+        const size_t output = text->used;
         add_text(text, 1, from->name);
         add_number(text, 2, from->queued);
         add_number(text, 3, from->written);
@@ -324,7 +319,7 @@ static void begin_message(const struct nats_encoder *encoder, struct nats_messag
         add_account(text, &first->bucket->accounting);
         for (unsigned i = 0; i < first->gap_count; i++) {
             const struct vamp_gap *gap = &first->gaps[i];
-            const size_t begin = begin_part(text);
+            const size_t begin = text->used;
             add_time(text, 1, gap->start_ns);
             add_time(text, 2, gap->end_ns);
             add_text(text, 3, vamp_gap_reason_name(gap->reason));
@@ -341,7 +336,7 @@ static void begin_message(const struct nats_encoder *encoder, struct nats_messag
 static void add_value(struct vamp_text *text, const struct vamp_row *row)
 {
     const struct vamp_bucket_histogram *histogram = row->histogram;
-    const size_t begin = begin_part(text);
+    const size_t begin = text->used;
     size_t list = 0;
     add_number(text, 1, row->place);
     switch (row->metric->kind) {
@@ -361,12 +356,12 @@ static void add_value(struct vamp_text *text, const struct vamp_row *row)
         add_number(text, 3, histogram->sum);
         add_number(text, 4, histogram->min);
         add_number(text, 5, histogram->max);
-        list = begin_part(text);
+        list = text->used;
         for (uint32_t i = 0; i < histogram->bin_count; i++) {
             add_varint(text, histogram->bins[i].bin);
         }
         end_part(text, 6, list);
-        list = begin_part(text);
+        list = text->used;
         for (uint32_t i = 0; i < histogram->bin_count; i++) {
             add_varint(text, histogram->bins[i].count);
         }
@@ -473,7 +468,7 @@ void nats_encode_ending(struct nats_encoder *encoder, const struct vamp_ending *
     struct vamp_text *text = &messages->text;
     begin_list(messages);
     add_all(text, &encoder->run);
-    const size_t begin = begin_part(text);
+    const size_t begin = text->used;
     add_time(text, 1, ending->time_ns);
     add_text(text, 2, ending->reason);
     end_part(text, 16, begin);

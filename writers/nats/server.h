@@ -28,10 +28,6 @@ struct nats_options {
     int64_t timeout_ns;     /* of an answer of the server */
     struct vamp_sent_alarms alarms;
 };
-static inline const struct vamp_sent_alarms *nats_sent_alarms(const void *options)
-{
-    return &((const struct nats_options *)options)->alarms;
-}
 /* A message holds the head of a bucket and any one row: names, bins. */
 #define NATS_MESSAGE_BYTES_MIN ((size_t)256 * 1024)
 

@@ -94,19 +94,6 @@ static void begin_delivering(struct subscriber *self, natsSubscription *subscrip
     }
 }
 
-static natsStatus limit(const struct subscriber *self, natsSubscription *subscription)
-{
-    const bool plain = self->what.consumer == NULL;
-    const int bytes = self->what.queue_bytes > INT_MAX ? INT_MAX : (int)self->what.queue_bytes;
-    return natsSubscription_SetPendingLimits(subscription, -1, plain ? bytes : -1);
-}
-
-static natsStatus subscribe_plain(struct subscriber *self)
-{
-    return natsConnection_Subscribe(&self->data, self->connection.link, self->what.subject,
-                                    receive_data, self);
-}
-
 static natsStatus subscribe_consumer(struct subscriber *self)
 {
     natsStatus status = natsConnection_JetStream(&self->stream, self->connection.link, NULL);
@@ -128,11 +115,14 @@ static natsStatus subscribe_consumer(struct subscriber *self)
 
 static natsStatus subscribe(struct subscriber *self)
 {
-    natsStatus status =
-        self->what.consumer != NULL ? subscribe_consumer(self) : subscribe_plain(self);
+    const bool plain = self->what.consumer == NULL;
+    const int bytes = self->what.queue_bytes > INT_MAX ? INT_MAX : (int)self->what.queue_bytes;
+    natsStatus status = plain ? natsConnection_Subscribe(&self->data, self->connection.link,
+                                                         self->what.subject, receive_data, self)
+                              : subscribe_consumer(self);
     if (status == NATS_OK) {
         begin_delivering(self, self->data);
-        status = limit(self, self->data);
+        status = natsSubscription_SetPendingLimits(self->data, -1, plain ? bytes : -1);
     }
     if (status == NATS_OK && self->what.requests != NULL) {
         status = natsConnection_Subscribe(&self->requests, self->connection.link,
@@ -142,6 +132,16 @@ static natsStatus subscribe(struct subscriber *self)
         }
     }
     return status == NATS_OK ? nats_connection_confirm(&self->connection) : status;
+}
+
+/* By the library, on the present link. */
+static uint64_t dropped_now(const struct subscriber *self)
+{
+    int64_t dropped = 0;
+    if (self->data != NULL && self->what.consumer == NULL) {
+        (void)natsSubscription_GetDropped(self->data, &dropped);
+    }
+    return (uint64_t)dropped;
 }
 
 /* Closes the link, if there is one, and then ends the subscriptions, so that a consumer stays in
@@ -163,10 +163,7 @@ static void close_link(struct subscriber *self)
         vamp_worker_count(&self->queue.lost, 1);
     }
     vamp_worker_unlock(&self->queue);
-    int64_t dropped = 0;
-    if (self->data != NULL && natsSubscription_GetDropped(self->data, &dropped) == NATS_OK) {
-        self->dropped += self->what.consumer == NULL ? (uint64_t)dropped : 0;
-    }
+    self->dropped += dropped_now(self);
     natsSubscription_Destroy(self->data);
     natsSubscription_Destroy(self->requests);
     jsCtx_Destroy(self->stream);
@@ -337,15 +334,11 @@ static int subscriber_answer(void *context, const struct vamp_nats_received *rec
 static void subscriber_state(void *context, struct vamp_nats_subscriber_state *ret_state)
 {
     struct subscriber *self = context;
-    int64_t dropped = 0;
     const bool plain = self->what.consumer == NULL;
-    if (self->data != NULL && plain) {
-        (void)natsSubscription_GetDropped(self->data, &dropped);
-    }
     *ret_state = (struct vamp_nats_subscriber_state){
         .address = nats_connection_address(&self->connection),
         .connections = self->connections,
-        .lost = self->dropped + (uint64_t)dropped + (plain ? atomic_load(&self->queue.refused) : 0),
+        .lost = self->dropped + dropped_now(self) + (plain ? atomic_load(&self->queue.refused) : 0),
         .waiting = atomic_load(&self->queue.count),
         .connected = self->connection.link != NULL,
     };

@@ -276,7 +276,7 @@ static int nats_close(void *context, const struct vamp_ending *ending, struct va
 static const struct vamp_writer_ops functions = {
     .name = "nats",
     .element = VAMP_ELEMENT_BUCKET,
-    .alarms = nats_sent_alarms,
+    .alarms_at = offsetof(struct nats_options, alarms),
     .open = nats_open,
     .write_bucket = nats_write,
     .path = nats_path,

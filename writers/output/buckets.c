@@ -155,9 +155,14 @@ static void move_pending(struct pending_rows *pending, struct pending_rows *from
 /* What the account counts of a bucket when it is submitted; 0: the output does not get it. */
 static uint64_t elements_of(const struct vamp_output *output, const struct vamp_bucket *bucket)
 {
-    return output->alarms == NULL  ? 1
-           : output->run->replayed ? 0
-                                   : vamp_sent_alarms_count(output->alarms, bucket);
+    uint64_t count = 0;
+    if (output->alarms == NULL) {
+        return 1;
+    }
+    for (unsigned i = 0; !output->run->replayed && i < bucket->alarm_count; i++) {
+        count += vamp_sent_alarms_have(output->alarms, &bucket->alarms[i]);
+    }
+    return count;
 }
 
 static int make_resolution(struct vamp_output *output, struct vamp_err *err)

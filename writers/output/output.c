@@ -83,8 +83,8 @@ uint32_t vamp_output_holding(const struct vamp_writer_ops *format, const void *o
 {
     return (format->target != NULL ? format->target(options)
                                    : VAMP_TARGET_BIT(VAMP_TARGET_NEW_FILES)) |
-           VAMP_TARGET_BIT(vamp_sends_alarms(format, options) ? VAMP_WITH_ALARMS
-                                                              : VAMP_WITH_BUCKETS) |
+           VAMP_TARGET_BIT(vamp_sent_alarms(format, options) != NULL ? VAMP_WITH_ALARMS
+                                                                     : VAMP_WITH_BUCKETS) |
            (settings->when.count > 0 ? VAMP_TARGET_BIT(VAMP_WITH_WHEN) : 0);
 }
 
@@ -169,8 +169,7 @@ int vamp_output_create(const struct vamp_writer_ops *format, const void *format_
     output->format = format;
     output->kind = kind_of(format);
     output->format_options = format_options;
-    output->alarms =
-        vamp_sends_alarms(format, format_options) ? format->alarms(format_options) : NULL;
+    output->alarms = vamp_sent_alarms(format, format_options);
     output->settings = settings;
     output->run = context->run;
     output->schema = context->schema;

@@ -38,9 +38,9 @@ struct vamp_resolution {
     int64_t newest_end_ns;
     uint64_t sampled_in, weighted; /* for the mean weight */
     struct vamp_cdo_row *cdos;     /* VAMP_CDO_ROWS_MAX; NULL: not at level `cdo` */
-    struct vamp_alert *alerts;     /* VAMP_ALERTS_MAX */
-    struct vamp_alarm_change
-        *alarms; /* VAMP_ALARM_CHANGES_MAX, of which untouched pages cost nothing */
+    /* Untouched pages of these cost nothing. */
+    struct vamp_alert alerts[VAMP_ALERTS_MAX];
+    struct vamp_alarm_change alarms[VAMP_ALARM_CHANGES_MAX];
     struct vamp_waiting_demand demands[VAMP_WAITING_DEMANDS_MAX];
 };
 
@@ -186,13 +186,11 @@ static bool make_all(struct vamp_resolution *resolution, const struct vamp_schem
         good = make_route(route, &whole->label_sets[route->from],
                           &resolution->merged.label_sets[route->to]);
     }
-    resolution->alerts = calloc(VAMP_ALERTS_MAX, sizeof *resolution->alerts);
-    resolution->alarms = calloc(VAMP_ALARM_CHANGES_MAX, sizeof *resolution->alarms);
     if (whole->level == VAMP_LEVEL_CDO) {
         resolution->cdos = calloc(VAMP_CDO_ROWS_MAX, sizeof *resolution->cdos);
         good = good && resolution->cdos != NULL;
     }
-    return good && resolution->alerts != NULL && resolution->alarms != NULL;
+    return good;
 }
 
 int vamp_resolution_create(const struct vamp_resolution_choice *choice,
@@ -226,8 +224,6 @@ void vamp_resolution_free(struct vamp_resolution *resolution)
         free(resolution->routes[i].number);
     }
     free(resolution->cdos);
-    free(resolution->alerts);
-    free(resolution->alarms);
     free(resolution);
 }
 

@@ -472,10 +472,10 @@ static void begin_line(const struct rendering *rendering, const char *name, cons
 }
 
 static void number_line(const struct rendering *rendering, const char *name, const char *suffix,
-                        const char *le, uint64_t value)
+                        const char *le, unsigned __int128 value, unsigned decimals)
 {
     begin_line(rendering, name, suffix, le);
-    vamp_text_number(rendering->text, value, 0);
+    vamp_text_number(rendering->text, value, decimals);
     vamp_text_word(rendering->text, "\n");
 }
 
@@ -491,9 +491,8 @@ static void counter_lines(struct rendering *rendering, const struct page *page,
             continue; /* "(other)" appears when something is counted there */
         }
         set_labels(rendering, page, metric, i);
-        begin_line(rendering, metric->base.name, "_total", NULL);
-        vamp_text_number(rendering->text, metric->values[i].counter, metric->base.decimals);
-        vamp_text_word(rendering->text, "\n");
+        number_line(rendering, metric->base.name, "_total", NULL, metric->values[i].counter,
+                    metric->base.decimals);
     }
 }
 
@@ -536,13 +535,11 @@ static void histogram_lines(struct rendering *rendering, const struct page *page
         uint64_t count = 0;
         for (unsigned bound = 0; bound < metric->bounds->count; bound++) {
             count += histogram->in_bound[bound];
-            number_line(rendering, name, "_bucket", metric->bounds->le[bound], count);
+            number_line(rendering, name, "_bucket", metric->bounds->le[bound], count, 0);
         }
-        number_line(rendering, name, "_bucket", "+Inf", histogram->count);
-        begin_line(rendering, name, "_sum", NULL);
-        vamp_text_number(rendering->text, histogram->sum, metric->base.decimals);
-        vamp_text_word(rendering->text, "\n");
-        number_line(rendering, name, "_count", NULL, histogram->count);
+        number_line(rendering, name, "_bucket", "+Inf", histogram->count, 0);
+        number_line(rendering, name, "_sum", NULL, histogram->sum, metric->base.decimals);
+        number_line(rendering, name, "_count", NULL, histogram->count, 0);
     }
 }
 
@@ -552,9 +549,7 @@ static void own_gauge(struct rendering *rendering, const char *name, const char 
                       const char *help, uint64_t value, unsigned decimals)
 {
     describe(rendering, name, "", "gauge", unit, help);
-    begin_line(rendering, name, "", NULL);
-    vamp_text_number(rendering->text, value, decimals);
-    vamp_text_word(rendering->text, "\n");
+    number_line(rendering, name, "", NULL, value, decimals);
 }
 
 static void info_lines(struct rendering *rendering, const struct page *page)
@@ -564,7 +559,7 @@ static void info_lines(struct rendering *rendering, const struct page *page)
              "the run that this page is about");
     rendering->labels.used = 0;
     vamp_text_add(&rendering->labels, page->info_labels.bytes, page->info_labels.used);
-    number_line(rendering, "vampire_run_info", "", NULL, 1);
+    number_line(rendering, "vampire_run_info", "", NULL, 1, 0);
 }
 
 static void page_lines(struct rendering *rendering, const struct page *page)
@@ -580,10 +575,10 @@ static void page_lines(struct rendering *rendering, const struct page *page)
               "series without room on this page, see the option page", left_out_of(page), 0);
     describe(rendering, "vampire_page_buckets", "", "counter", "",
              "buckets of the statistics that are in the values of this page");
-    number_line(rendering, "vampire_page_buckets_total", "", NULL, page->buckets);
+    number_line(rendering, "vampire_page_buckets_total", "", NULL, page->buckets, 0);
     describe(rendering, "vampire_page_lost_buckets", "", "counter", "",
              "buckets that did not reach this page: its histograms lack their values");
-    number_line(rendering, "vampire_page_lost_buckets_total", "", NULL, page->lost_buckets);
+    number_line(rendering, "vampire_page_lost_buckets_total", "", NULL, page->lost_buckets, 0);
 }
 
 void page_render(struct page *page, enum page_kind kind, struct vamp_text *text)

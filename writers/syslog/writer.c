@@ -80,11 +80,6 @@ static const struct vamp_opt syslog_options_table[] = {
     {.key = NULL},
 };
 
-static const struct vamp_sent_alarms *sent_alarms(const void *options)
-{
-    return &((const struct syslog_options *)options)->alarms;
-}
-
 /* So few that the values of a bucket fit into one message. */
 static const struct vamp_kept_labels by_unset[] = {
     {"pool_operations", UINT32_C(1) << VAMP_LABEL_OPERATION},
@@ -359,7 +354,7 @@ const struct vamp_writer_ops vamp_writer_syslog = {
     .options = syslog_options_table,
     .options_bytes = sizeof(struct syslog_options),
     .by_unset = by_unset,
-    .alarms = sent_alarms,
+    .alarms_at = OPTION(alarms),
     .open = open_target,
     .element = VAMP_ELEMENT_BUCKET,
     .write_bucket = write_bucket,
