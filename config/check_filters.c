@@ -80,14 +80,15 @@ int config_check_named(struct config_loader *loader)
 {
     struct vamp_config *config = loader->config;
     const struct vamp_config_texts *filters = &config->filters;
+    const size_t count = filters->count;
     int code = vamp_named_filters_create(&config->named, loader->err);
     /* All of them are known before the first is checked. */
-    for (size_t i = 0; i < 2 * filters->count && code == 0; i++) {
-        const struct vamp_config_text *item = &filters->items[i % filters->count];
+    for (size_t i = 0; i < 2 * count && code == 0; i++) {
+        const struct vamp_config_text *item = &filters->items[i % count];
         struct vamp_err err = VAMP_ERR_NONE;
         char path[CONFIG_PATH_BYTES] = "/filters";
         (void)config_path_push(path, item->name);
-        if (i < filters->count) {
+        if (i < count) {
             code = vamp_named_filters_add(config->named, item->name, item->text, &err);
             if (code != 0 && code != -ENOMEM) {
                 config_error(loader, path, "%s", err.text);
