@@ -80,28 +80,31 @@ int config_check_named(struct config_loader *loader)
 {
     struct vamp_config *config = loader->config;
     const struct vamp_config_texts *filters = &config->filters;
-    const size_t count = filters->count;
+    char path[CONFIG_PATH_BYTES] = "/filters";
     int code = vamp_named_filters_create(&config->named, loader->err);
-    /* All of them are known before the first is checked. */
-    for (size_t i = 0; i < 2 * count && code == 0; i++) {
-        const struct vamp_config_text *item = &filters->items[i % count];
+    for (size_t i = 0; i < filters->count && code == 0; i++) {
         struct vamp_err err = VAMP_ERR_NONE;
-        char path[CONFIG_PATH_BYTES] = "/filters";
-        (void)config_path_push(path, item->name);
-        if (i < count) {
-            code = vamp_named_filters_add(config->named, item->name, item->text, &err);
-            if (code != 0 && code != -ENOMEM) {
-                config_error(loader, path, "%s", err.text);
-                code = 0;
-            }
-        } else if (!config_is_wrong(loader, path)) {
-            uint64_t kinds = 0;
-            code = config_check_expression(loader, path, item->text, config_first_place(config),
-                                           &kinds);
-            if (code == 0 && kinds == 0) {
-                config_warning(loader, path, "this filter is never true");
-            }
+        const size_t length = config_path_push(path, filters->items[i].name);
+        code = vamp_named_filters_add(config->named, filters->items[i].name, filters->items[i].text,
+                                      &err);
+        if (code != 0 && code != -ENOMEM) {
+            config_error(loader, path, "%s", err.text);
+            code = 0;
         }
+        path[length] = '\0';
+    }
+    /* All of them are known before the first is checked. */
+    for (size_t i = 0; i < filters->count && code == 0; i++) {
+        uint64_t kinds = VAMP_EVENT_KINDS_ALL;
+        const size_t length = config_path_push(path, filters->items[i].name);
+        if (!config_is_wrong(loader, path)) {
+            code = config_check_expression(loader, path, filters->items[i].text,
+                                           config_first_place(config), &kinds);
+        }
+        if (code == 0 && kinds == 0) {
+            config_warning(loader, path, "this filter is never true");
+        }
+        path[length] = '\0';
     }
     return code == -ENOMEM ? no_memory(loader) : code;
 }
