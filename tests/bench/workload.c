@@ -52,7 +52,7 @@ static int record_all(void *self, struct vamp_event *event, struct vamp_recorder
     if (status == 0) {
         status = vamp_recorder_flush(recorder, false, err);
     }
-    (void)printf("%" PRIu64 "\n", vamp_recorder_written(recorder));
+    (void)printf("%" PRIu64 "\n", recorder->written);
     const int closed = vamp_recorder_close(recorder, status == 0 ? err : NULL);
     return status != 0 ? status : closed;
 }

@@ -150,23 +150,16 @@ static void compile_pattern(struct compiling *compiling, size_t item, uint32_t l
 {
     struct vamp_alarm_rule *rule = compiling->rule;
     const char *text = compiling->options->labels.items[item];
-    const size_t name_bytes = strcspn(text, "=");
-    for (unsigned label = 0; text[name_bytes] == '=' && label < VAMP_LABEL_COUNT; label++) {
-        const char *name = vamp_label_name(label);
-        if ((labels & UINT32_C(1) << label) == 0 || strlen(name) != name_bytes ||
-            strncmp(name, text, name_bytes) != 0) {
-            continue;
-        }
-        if (rule->pattern_count == VAMP_LABELS_MAX) {
-            report_mistake(compiling, FAULT_VALUE, "labels", "", "more than %d patterns",
-                           VAMP_LABELS_MAX);
-            return;
-        }
-        rule->patterns[rule->pattern_count++] =
-            (struct vamp_alarm_pattern){(enum vamp_label)label, text + name_bytes + 1};
-        return;
+    enum vamp_label label = VAMP_LABEL_COMPONENT;
+    const char *pattern = NULL;
+    if (!vamp_series_pattern(text, &label, &pattern) || (labels >> label & 1U) == 0) {
+        report_label(compiling, item, labels, text, strcspn(text, "="));
+    } else if (rule->pattern_count == VAMP_LABELS_MAX) {
+        report_mistake(compiling, FAULT_VALUE, "labels", "", "more than %d patterns",
+                       VAMP_LABELS_MAX);
+    } else {
+        rule->patterns[rule->pattern_count++] = (struct vamp_alarm_pattern){label, pattern};
     }
-    report_label(compiling, item, labels, text, name_bytes);
 }
 
 static void compile_series(struct compiling *compiling)

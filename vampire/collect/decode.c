@@ -9,15 +9,6 @@
 
 #define FORMAT_VERSION 1
 
-unsigned collect_label(const char *name)
-{
-    unsigned label = 0;
-    while (label < VAMP_LABEL_COUNT && strcmp(vamp_label_name(label), name) != 0) {
-        label++;
-    }
-    return label;
-}
-
 /* The enumerations of both have the same order. */
 static_assert((int)VAMPIRE__TELEMETRY__METRIC__KIND__HISTOGRAM == (int)VAMP_HISTOGRAM, "kinds");
 static_assert((int)VAMPIRE__TELEMETRY__METRIC__MERGE__MEAN == (int)VAMP_MERGE_MEAN, "rules");

@@ -96,8 +96,6 @@ const Vampire__Telemetry__Message *collect_decode(struct vamp_collect *collect, 
 /* The metric of the catalogue that the message's is, which is its place in our schema as well;
  * VAMP_METRIC_NONE: none is, as it is described. */
 enum vamp_metric_id collect_metric(const Vampire__Telemetry__Metric *metric);
-/* The label with this name; VAMP_LABEL_COUNT: there is none. */
-unsigned collect_label(const char *name);
 
 /* ---- runs.c */
 

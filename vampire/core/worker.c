@@ -130,8 +130,7 @@ struct vamp_worker_item vamp_worker_remove(struct vamp_worker *worker, unsigned 
 
 void vamp_worker_wait(struct vamp_worker *worker, int64_t until_ns)
 {
-    const struct timespec until = {.tv_sec = (time_t)(until_ns / VAMP_NS_PER_SECOND),
-                                   .tv_nsec = (long)(until_ns % VAMP_NS_PER_SECOND)};
+    const struct timespec until = vamp_timespec(until_ns);
     (void)pthread_cond_timedwait(&worker->changed, &worker->lock, &until);
 }
 

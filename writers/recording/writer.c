@@ -70,19 +70,19 @@ static int recording_open(const void *options, const struct vamp_writer_target *
 static int recording_close(void *self, const struct vamp_ending *ending, struct vamp_err *err)
 {
     if (ending == NULL && self != NULL) {
-        vamp_recorder_goes_on(self);
+        ((struct vamp_recorder *)self)->goes_on = true;
     }
     return vamp_recorder_close(self, err);
 }
 
 static uint64_t recording_bytes(const void *self)
 {
-    return vamp_recorder_bytes(self);
+    return ((const struct vamp_recorder *)self)->bytes;
 }
 
 static const char *recording_path(const void *self)
 {
-    return vamp_recorder_path(self);
+    return ((const struct vamp_recorder *)self)->path;
 }
 
 static int recording_event(void *self, const struct vamp_event *event, struct vamp_err *err)
@@ -102,7 +102,7 @@ static int recording_flush(void *self, struct vamp_err *err)
 
 static uint64_t recording_written(const void *self)
 {
-    return vamp_recorder_written(self);
+    return ((const struct vamp_recorder *)self)->written;
 }
 
 static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery *ret_recovery,

@@ -269,8 +269,7 @@ void vamp_ring_wait(struct vamp_ring *ring, int64_t timeout_ns)
     }
     atomic_store(&ring->waiting, 1);
     if (atomic_load(&ring->head) == ring->taken && !atomic_load(&ring->closed)) {
-        struct timespec timeout = {.tv_sec = (time_t)(timeout_ns / VAMP_NS_PER_SECOND),
-                                   .tv_nsec = (long)(timeout_ns % VAMP_NS_PER_SECOND)};
+        const struct timespec timeout = vamp_timespec(timeout_ns);
         (void)syscall(SYS_futex, &ring->waiting, FUTEX_WAIT_PRIVATE, 1, &timeout, NULL, 0);
     }
     atomic_store(&ring->waiting, 0);

@@ -28,20 +28,6 @@ enum {
     KEY_MORE = 6 << 3
 };
 
-struct vamp_recorder {
-    int file;
-    int failure;      /* -errno of the write that failed, 0: none */
-    uint64_t bytes;   /* in the file */
-    uint64_t written; /* events in the file */
-    uint64_t lost;
-    uint64_t waiting; /* events in the batch */
-    bool repeats;     /* the batch repeats events of earlier segments */
-    bool goes_on;     /* in another segment */
-    size_t used;      /* of `buffer`; LENGTH_BYTES: empty */
-    char path[PATH_MAX];
-    uint8_t buffer[BUFFER_BYTES];
-};
-
 /* ------------------------------------------------------------------ the file */
 
 /* Writes all or cuts the file back to what it was. */
@@ -231,7 +217,7 @@ static int write_header(struct vamp_recorder *recorder, const struct vamp_record
 int vamp_recorder_begin(int file, const char *path, const struct vamp_recording_header *header,
                         struct vamp_recorder **ret_recorder, struct vamp_err *err)
 {
-    struct vamp_recorder *recorder = malloc(sizeof *recorder);
+    struct vamp_recorder *recorder = malloc(sizeof *recorder + BUFFER_BYTES);
     if (recorder == NULL) {
         (void)close(file);
         return vamp_err_set(err, -ENOMEM, "no memory to record to %s", path);
@@ -260,11 +246,6 @@ int vamp_recorder_open(const char *path, const struct vamp_recording_header *hea
         (void)unlink(path);
     }
     return result;
-}
-
-void vamp_recorder_goes_on(struct vamp_recorder *recorder)
-{
-    recorder->goes_on = true;
 }
 
 static int write_end(struct vamp_recorder *recorder, struct vamp_err *err)
@@ -299,24 +280,4 @@ int vamp_recorder_close(struct vamp_recorder *recorder, struct vamp_err *err)
     }
     free(recorder);
     return result;
-}
-
-uint64_t vamp_recorder_bytes(const struct vamp_recorder *recorder)
-{
-    return recorder->bytes;
-}
-
-uint64_t vamp_recorder_written(const struct vamp_recorder *recorder)
-{
-    return recorder->written;
-}
-
-uint64_t vamp_recorder_lost(const struct vamp_recorder *recorder)
-{
-    return recorder->lost;
-}
-
-const char *vamp_recorder_path(const struct vamp_recorder *recorder)
-{
-    return recorder->path;
 }

@@ -7,6 +7,7 @@
 #ifndef VAMP_CORE_RECORDING_RECORDING_H
 #define VAMP_CORE_RECORDING_RECORDING_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,7 +41,20 @@ struct vamp_recording_header {
 
 /* ------------------------------------------------------------------ writing */
 
-struct vamp_recorder;
+/* Others only read it, but for `goes_on`. */
+struct vamp_recorder {
+    int file;
+    int failure;      /* -errno of the write that failed, 0: none */
+    uint64_t bytes;   /* in the file */
+    uint64_t written; /* events in the file */
+    uint64_t lost;    /* by a failure */
+    uint64_t waiting; /* events in the batch */
+    bool repeats;     /* the batch repeats events of earlier segments */
+    bool goes_on;     /* in another segment, which the end mark will state */
+    size_t used;      /* of `buffer` */
+    char path[PATH_MAX];
+    uint8_t buffer[];
+};
 
 /* Creates the file, which must not exist, and writes the header. 0, -ENOMEM or another -errno; on
  * failure no file is left. */
@@ -63,16 +77,9 @@ VAMP_MUST_CHECK int vamp_recorder_repeat(struct vamp_recorder *recorder,
 /* Writes what is waiting; `durable`: returns only when it is on the disk. 0 or -errno. */
 VAMP_MUST_CHECK int vamp_recorder_flush(struct vamp_recorder *recorder, bool durable,
                                         struct vamp_err *err);
-/* Makes the end mark state that the run goes on in another segment. */
-void vamp_recorder_goes_on(struct vamp_recorder *recorder);
 /* Writes what is waiting and the end, closes, frees. A file in which no event could be written,
  * since that failed, is removed. NULL-safe. 0 or -errno; it is freed in either case. */
 VAMP_MUST_CHECK int vamp_recorder_close(struct vamp_recorder *recorder, struct vamp_err *err);
-const char *vamp_recorder_path(const struct vamp_recorder *recorder);
-/* Bytes in the file and events in them; events that a failure lost. */
-uint64_t vamp_recorder_bytes(const struct vamp_recorder *recorder);
-uint64_t vamp_recorder_written(const struct vamp_recorder *recorder);
-uint64_t vamp_recorder_lost(const struct vamp_recorder *recorder);
 
 /* ------------------------------------------------------------------ reading */
 
