@@ -35,13 +35,6 @@ void vamp_bucket_release(const struct vamp_bucket *bucket)
     }
 }
 
-void *vamp_bucket_cut(struct vamp_bucket_block *block, size_t bytes)
-{
-    void *part = block->memory != NULL ? block->memory + block->used : NULL;
-    block->used += (bytes + 7) & ~(size_t)7;
-    return part;
-}
-
 void *vamp_bucket_copy(struct vamp_bucket_block *block, const void *from, size_t bytes)
 {
     void *part = vamp_bucket_cut(block, bytes);

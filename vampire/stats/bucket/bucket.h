@@ -299,7 +299,12 @@ struct vamp_bucket_block {
     size_t used;
 };
 /* NULL: measuring. */
-void *vamp_bucket_cut(struct vamp_bucket_block *block, size_t bytes);
+static inline void *vamp_bucket_cut(struct vamp_bucket_block *block, size_t bytes)
+{
+    void *part = block->memory != NULL ? block->memory + block->used : NULL;
+    block->used += (bytes + 7) & ~(size_t)7;
+    return part;
+}
 /* The same with a copy; `from` may be NULL where `bytes` is 0. */
 void *vamp_bucket_copy(struct vamp_bucket_block *block, const void *from, size_t bytes);
 

@@ -270,8 +270,11 @@ unsigned vamp_open_bin_count(const struct vamp_open_pool *pool,
                              const struct vamp_open_histogram *open)
 {
     unsigned end, count = 0;
+    if (open->form != VAMP_OPEN_ARRAY) {
+        return open->used; /* nearly all are lists, which have no empty entries */
+    }
     for (unsigned i = first_entry(pool, open, &end); i < end; i++) {
-        count += entry_at(open, i).count > 0;
+        count += open->bins[i] > 0;
     }
     return count;
 }
