@@ -581,6 +581,14 @@ static void page_lines(struct rendering *rendering, const struct page *page)
     number_line(rendering, "vampire_page_lost_buckets_total", "", NULL, page->lost_buckets, 0);
 }
 
+uint64_t page_version(struct page *page)
+{
+    (void)pthread_mutex_lock(&page->lock);
+    const uint64_t version = page->buckets + page->lost_buckets + page->ended;
+    (void)pthread_mutex_unlock(&page->lock);
+    return version;
+}
+
 void page_render(struct page *page, enum page_kind kind, struct vamp_text *text)
 {
     struct rendering rendering = {.text = text, .kind = kind};

@@ -46,6 +46,8 @@ VAMP_MUST_CHECK int page_add(struct page *page, const struct vamp_delivery *deli
 void page_end(struct page *page);
 /* How many series have no room on the page. */
 uint64_t page_left_out(struct page *page);
+/* A number that grows with each change of the page. Any thread. */
+uint64_t page_version(struct page *page);
 /* Appends the page; `failed` of the text: no memory. Any thread. */
 void page_render(struct page *page, enum page_kind kind, struct vamp_text *text);
 

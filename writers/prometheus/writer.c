@@ -22,6 +22,10 @@ struct prometheus {
     struct page *page;
     struct MHD_Daemon *server; /* NULL: the address is still the instance's before */
     char path[VAMP_LISTENER_NAME_BYTES];
+    /* Of the server's one thread: the pages as last made. All scrapers of a page share it, and one
+     * who reads slowly keeps it, so there is never one for each of them. */
+    struct MHD_Response *pages[PAGE_KIND_COUNT];
+    uint64_t versions[PAGE_KIND_COUNT];
     bool announced;    /* the address was reported */
     uint64_t left_out; /* as last reported */
 };
@@ -32,18 +36,15 @@ struct prometheus {
 static const char text_type[] = "text/plain; version=0.0.4; charset=utf-8";
 static const char openmetrics_type[] = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status,
-                              struct MHD_Response *response, const char *type)
+/* NULL: no memory. `response` may be NULL. */
+static struct MHD_Response *of_type(struct MHD_Response *response, const char *type)
 {
-    if (response == NULL) {
-        return MHD_NO; /* no memory: the connection is closed */
+    if (response != NULL &&
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) != MHD_YES) {
+        MHD_destroy_response(response);
+        return NULL;
     }
-    enum MHD_Result result = MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-    if (result == MHD_YES) {
-        result = MHD_queue_response(connection, status, response);
-    }
-    MHD_destroy_response(response);
-    return result;
+    return response;
 }
 
 static enum MHD_Result answer_constant(struct MHD_Connection *connection, unsigned status,
@@ -51,29 +52,54 @@ static enum MHD_Result answer_constant(struct MHD_Connection *connection, unsign
 {
     /* Nothing writes to it. */
     void *bytes = (void *)(uintptr_t)text;
-    return answer(connection, status,
-                  MHD_create_response_from_buffer(strlen(text), bytes, MHD_RESPMEM_PERSISTENT),
-                  "text/plain; charset=utf-8");
+    struct MHD_Response *response =
+        of_type(MHD_create_response_from_buffer(strlen(text), bytes, MHD_RESPMEM_PERSISTENT),
+                "text/plain; charset=utf-8");
+    if (response == NULL) {
+        return MHD_NO; /* the connection is closed */
+    }
+    const enum MHD_Result result = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    return result;
 }
 
-static enum MHD_Result answer_page(struct page *page, struct MHD_Connection *connection)
+/* The page of now; NULL: no memory. The library counts who still sends it. */
+static struct MHD_Response *page_of(struct prometheus *self, enum page_kind kind)
+{
+    const uint64_t version = page_version(self->page);
+    if (self->pages[kind] != NULL && self->versions[kind] == version) {
+        return self->pages[kind];
+    }
+    struct vamp_text text = {.bytes = NULL};
+    page_render(self->page, kind, &text);
+    struct MHD_Response *response =
+        text.failed ? NULL
+                    : MHD_create_response_from_buffer(text.used, text.bytes, MHD_RESPMEM_MUST_FREE);
+    if (response == NULL) {
+        vamp_text_done(&text);
+        return NULL;
+    }
+    response = of_type(response, kind == PAGE_OPENMETRICS ? openmetrics_type : text_type);
+    if (response != NULL) {
+        if (self->pages[kind] != NULL) {
+            MHD_destroy_response(self->pages[kind]);
+        }
+        self->pages[kind] = response;
+        self->versions[kind] = version;
+    }
+    return response;
+}
+
+static enum MHD_Result answer_page(struct prometheus *self, struct MHD_Connection *connection)
 {
     const char *accepted =
         MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
     const bool openmetrics =
         accepted != NULL && strstr(accepted, "application/openmetrics-text") != NULL;
-    struct vamp_text text = {.bytes = NULL};
-    page_render(page, openmetrics ? PAGE_OPENMETRICS : PAGE_TEXT, &text);
-    if (text.failed) {
-        vamp_text_done(&text);
-        return answer_constant(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "no memory\n");
-    }
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(text.used, text.bytes, MHD_RESPMEM_MUST_FREE);
-    if (response == NULL) {
-        vamp_text_done(&text);
-    }
-    return answer(connection, MHD_HTTP_OK, response, openmetrics ? openmetrics_type : text_type);
+    struct MHD_Response *response = page_of(self, openmetrics ? PAGE_OPENMETRICS : PAGE_TEXT);
+    return response != NULL
+               ? MHD_queue_response(connection, MHD_HTTP_OK, response)
+               : answer_constant(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "no memory\n");
 }
 
 /* NOLINTNEXTLINE(readability-function-size): the parameters are those of the library. */
@@ -111,7 +137,7 @@ static int start(struct prometheus *self, struct vamp_err *err)
     sigset_t all, before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    self->server = MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD, 0, NULL, NULL, handle, self->page,
+    self->server = MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD, 0, NULL, NULL, handle, self,
                                     MHD_OPTION_LISTEN_SOCKET, listener.fd,
                                     MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
                                     MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_END);
@@ -125,6 +151,11 @@ static void prometheus_free(struct prometheus *self)
 {
     if (self->server != NULL) {
         MHD_stop_daemon(self->server);
+    }
+    for (unsigned kind = 0; kind < PAGE_KIND_COUNT; kind++) {
+        if (self->pages[kind] != NULL) {
+            MHD_destroy_response(self->pages[kind]);
+        }
     }
     page_free(self->page);
     free(self);
