@@ -92,11 +92,11 @@ def test_victoria_metrics_has_the_totals_of_the_file(space):
     vampire, options = live_run(space, server.url)
     harness.Workflow(space, model_options=options).finish()
     vampire.expect_exit(0)
-    assert_victoria_sums(server, exporters.Totals(space.hdf5()))
+    eventually(assert_victoria_sums, server, exporters.Totals(space.hdf5()))
 
 
 def eventually(check, *arguments):
-    """What arrives by UDP is found a little later."""
+    """What arrives by UDP, or at VictoriaMetrics, is found a little later."""
     deadline = time.monotonic() + 20
     while True:
         try:
