@@ -195,7 +195,7 @@ def test_only_what_a_summary_needs_is_loaded():
 
 def test_kinds_of_operations_are_those_of_vampire():
     """Lines do not have the list."""
-    kinds = re.findall(r'^VAMP_EVENT_KIND\(\w+, \d+, "(\w+)"', (ROOT / "vampire/core/event/kinds.def").read_text(), re.MULTILINE)
+    kinds = re.findall(r'^VAMP_EVENT_KIND\(\w+, \d+, (\w+),', (ROOT / "vampire/core/event/kinds.def").read_text(), re.MULTILINE)
     code = "import sys; sys.path.insert(0, sys.argv[1]); from vampire.run_lines import OPERATIONS; print(*OPERATIONS)"
     listed = subprocess.run([sys.executable, "-c", code, ROOT / "python"], capture_output=True, text=True, check=True)
     assert listed.stdout.split() == kinds
