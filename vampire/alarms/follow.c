@@ -7,6 +7,7 @@
 
 #include "vampire/core/hash.h"
 #include "vampire/core/list.h"
+#include "vampire/stats/bucket/rows.h"
 
 #define NO_MEMBER UINT32_MAX
 
@@ -195,63 +196,36 @@ void vamp_alarm_follow(struct vamp_alarm_following *following, const struct vamp
 
 /* ---- values */
 
-/* The values of an instance's series, one after the other. */
+/* The rows of an instance's series, one after the other. */
 struct walk {
     const struct vamp_alarm_following *following;
-    const struct vamp_metric_values *values;
-    uint32_t at; /* of a whole: an index of `values`; else a member */
+    struct vamp_rows rows; /* of the metric; of a whole, it is what is walked */
+    uint32_t member;       /* else the next one */
+    struct vamp_row row;
 };
 
-static struct walk begin_walk(const struct vamp_alarm_following *following,
-                              const struct vamp_alarm_instance *instance,
-                              const struct vamp_metric_values *values)
-{
-    return (struct walk){following, values, following->whole ? 0 : instance->first};
-}
-
-/* The next series; false: there is none. Of a whole histogram, the index of its value. */
-static bool next_series(struct walk *walk, uint32_t *ret_series)
+/* False: there is no further row. */
+static bool next_row(struct walk *walk)
 {
     if (walk->following->whole) {
-        *ret_series = walk->at++;
-        return *ret_series < walk->values->count;
+        const bool is_there = vamp_rows_next(&walk->rows);
+        walk->row = walk->rows.row;
+        return is_there;
     }
-    if (walk->at == NO_MEMBER) {
-        return false;
-    }
-    *ret_series = walk->following->members[walk->at].series;
-    walk->at = walk->following->members[walk->at].next;
-    return true;
-}
-
-/* What a series recorded in the bucket; NULL: nothing. */
-static const struct vamp_bucket_histogram *histogram_of(const struct vamp_metric_values *values,
-                                                        uint32_t series)
-{
-    unsigned low = 0, high = values->count;
-    while (low < high) {
-        const unsigned middle = low + (high - low) / 2;
-        if (values->histograms[middle].series < series) {
-            low = middle + 1;
-        } else {
-            high = middle;
+    while (walk->member != NO_MEMBER) {
+        const struct vamp_alarm_member *member = &walk->following->members[walk->member];
+        walk->member = member->next;
+        if (vamp_row_find(walk->rows.bucket, walk->rows.metric, member->series, &walk->row)) {
+            return true;
         }
     }
-    return low < values->count && values->histograms[low].series == series
-               ? values->histograms[low].histogram
-               : NULL;
+    return false;
 }
 
-/* The next histogram that is not empty; NULL: there is none. */
+/* The next histogram; NULL: there is none. A bucket has none that is empty. */
 static const struct vamp_bucket_histogram *next_histogram(struct walk *walk)
 {
-    const struct vamp_bucket_histogram *histogram = NULL;
-    uint32_t series = 0;
-    while (histogram == NULL && next_series(walk, &series)) {
-        histogram = walk->following->whole ? walk->values->histograms[series].histogram
-                                           : histogram_of(walk->values, series);
-    }
-    return histogram;
+    return next_row(walk) ? walk->row.histogram : NULL;
 }
 
 static void add_histogram(struct vamp_histogram *sum, const struct vamp_bucket_histogram *histogram)
@@ -308,9 +282,8 @@ static struct vamp_alarm_measured measure_recordings(struct walk *walk)
 static struct vamp_alarm_measured measure_counter(struct walk *walk)
 {
     uint64_t sum = 0;
-    uint32_t series = 0;
-    while (next_series(walk, &series)) {
-        sum += walk->values->counters[series].delta;
+    while (next_row(walk)) {
+        sum += walk->row.counter->delta;
     }
     return (struct vamp_alarm_measured){.known = true, .value = (double)sum, .grew = sum > 0};
 }
@@ -319,15 +292,14 @@ static struct vamp_alarm_measured measure_gauge(struct walk *walk)
 {
     const bool largest = vamp_metrics[walk->following->rule->metric].merge == VAMP_MERGE_LARGEST;
     struct vamp_alarm_measured measured = {.known = false};
-    uint32_t series = 0;
-    while (next_series(walk, &series)) {
-        if (walk->values->gauges[series].value == VAMP_GAUGE_NONE) {
+    while (next_row(walk)) {
+        if (walk->row.gauge->value == VAMP_GAUGE_NONE) {
             continue;
         }
-        const double value = (double)walk->values->gauges[series].value;
+        const double value = (double)walk->row.gauge->value;
         if (!measured.known || (largest && value > measured.value)) {
             measured.value = value;
-            measured.series = series;
+            measured.series = walk->row.number;
         } else if (!largest) {
             measured.value += value;
         }
@@ -340,7 +312,9 @@ struct vamp_alarm_measured vamp_alarm_measure(const struct vamp_alarm_following 
                                               const struct vamp_alarm_instance *instance,
                                               const struct vamp_bucket *bucket, unsigned metric)
 {
-    struct walk walk = begin_walk(following, instance, &bucket->values[metric]);
+    struct walk walk = {.following = following,
+                        .rows = vamp_rows_of(bucket, metric, 0),
+                        .member = following->whole ? NO_MEMBER : instance->first};
     struct vamp_alarm_measured measured = {.known = false};
     switch (vamp_metrics[following->rule->metric].kind) {
     case VAMP_COUNTER:

@@ -43,6 +43,55 @@ static void begin_metric(struct vamp_rows *rows)
     row->set = &schema->label_sets[row->entry->label_set];
 }
 
+/* Sets what differs from value to value. */
+static void set_value(const struct vamp_rows *rows, unsigned at, struct vamp_row *row)
+{
+    const struct vamp_metric_values *values = &rows->bucket->values[rows->metric];
+    row->number = at;
+    switch (row->metric->kind) {
+    case VAMP_COUNTER:
+        row->counter = &values->counters[at];
+        break;
+    case VAMP_GAUGE:
+        row->gauge = &values->gauges[at];
+        break;
+    case VAMP_HISTOGRAM:
+        row->number = values->histograms[at].series;
+        row->histogram = values->histograms[at].histogram;
+        break;
+    }
+    row->series = rows->bucket->series[row->entry->label_set][row->number];
+}
+
+bool vamp_row_find(const struct vamp_bucket *bucket, unsigned metric, unsigned series,
+                   struct vamp_row *ret_row)
+{
+    struct vamp_rows rows = vamp_rows_of(bucket, metric, 0);
+    begin_metric(&rows);
+    const struct vamp_metric_values *values = &bucket->values[metric];
+    unsigned at = series;
+    if (rows.row.metric->kind == VAMP_HISTOGRAM) {
+        unsigned high = values->count;
+        for (at = 0; at < high;) {
+            const unsigned middle = at + (high - at) / 2;
+            if (values->histograms[middle].series < series) {
+                at = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        if (at < values->count && values->histograms[at].series != series) {
+            return false;
+        }
+    }
+    if (at >= values->count) {
+        return false;
+    }
+    *ret_row = rows.row;
+    set_value(&rows, at, ret_row);
+    return true;
+}
+
 bool vamp_rows_next(struct vamp_rows *rows)
 {
     struct vamp_row *row = &rows->row;
@@ -55,20 +104,7 @@ bool vamp_rows_next(struct vamp_rows *rows)
         if (at >= values->count) {
             continue;
         }
-        row->number = at;
-        switch (row->metric->kind) {
-        case VAMP_COUNTER:
-            row->counter = &values->counters[at];
-            break;
-        case VAMP_GAUGE:
-            row->gauge = &values->gauges[at];
-            break;
-        case VAMP_HISTOGRAM:
-            row->number = values->histograms[at].series;
-            row->histogram = values->histograms[at].histogram;
-            break;
-        }
-        row->series = rows->bucket->series[row->entry->label_set][row->number];
+        set_value(rows, at, row);
         rows->next = at + 1;
         return true;
     }

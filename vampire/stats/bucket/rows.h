@@ -51,5 +51,9 @@ struct vamp_rows vamp_rows(const struct vamp_bucket *bucket, unsigned without);
 struct vamp_rows vamp_rows_of(const struct vamp_bucket *bucket, unsigned metric, unsigned without);
 /* False: there is no further row. */
 bool vamp_rows_next(struct vamp_rows *rows);
+/* The row of one series of a metric; false: it has none in this bucket, as a histogram that
+ * recorded nothing. */
+bool vamp_row_find(const struct vamp_bucket *bucket, unsigned metric, unsigned series,
+                   struct vamp_row *ret_row);
 
 #endif
