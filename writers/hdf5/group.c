@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/stats/bucket/rows.h"
+
 /* Rows of a chunk unless the first bucket of the file has more. A bucket takes at least a chunk of
  * each variable, and a reader decompresses it whole. */
 #define CHUNK_OF_WORDS 32       /* only words */
@@ -43,16 +45,13 @@ static unsigned rows_of_first(const struct hdf5_file *file, unsigned set,
     const struct vamp_schema *schema = file->schema;
     unsigned most = 0;
     for (unsigned m = 0; first != NULL && m < schema->metric_count; m++) {
-        const struct vamp_metric_values *values = &first->bucket->values[m];
         if (schema->metrics[m].label_set != set || !file->metrics[m].has_rows) {
             continue;
         }
-        unsigned rows = values->count;
-        if (vamp_metrics[schema->metrics[m].id].kind == VAMP_COUNTER) {
-            rows = 0;
-            for (unsigned i = 0; i < values->count; i++) {
-                rows += values->counters[i].delta > 0;
-            }
+        unsigned rows = 0;
+        struct vamp_rows of = vamp_rows_of(first->bucket, m, VAMP_ROWS_IDLE_COUNTERS);
+        while (vamp_rows_next(&of)) {
+            rows++;
         }
         most = rows > most ? rows : most;
     }
@@ -141,8 +140,7 @@ static void create_metric(struct hdf5_file *file, unsigned number,
     if (is_histogram(file, number)) {
         char name[HDF5_NAME_BYTES];
         (void)snprintf(name, sizeof name, "%s_entry", vamp_metrics[entry->id].name);
-        const uint64_t entries =
-            first != NULL ? hdf5_rows_entries(&first->bucket->values[number]) : 0;
+        const uint64_t entries = first != NULL ? hdf5_rows_entries(first->bucket, number) : 0;
         const unsigned least = set->closed_count == 1 && set->cells == VAMP_OUTPUTS_MAX + 1
                                    ? CHUNK_OF_WORDS
                                    : ENTRY_CHUNK_LEAST;

@@ -373,7 +373,7 @@ static inline enum vamp_metric_kind hdf5_kind(const struct hdf5_file *file, unsi
 /* Finds the series that have a row in this bucket, which were placed (words.c). */
 void hdf5_rows_plan(struct hdf5_file *file, const struct vamp_bucket *bucket, bool restart);
 /* Entries of a histogram metric. */
-uint64_t hdf5_rows_entries(const struct vamp_metric_values *values);
+uint64_t hdf5_rows_entries(const struct vamp_bucket *bucket, unsigned metric);
 void hdf5_rows_write(struct hdf5_file *file, const struct vamp_bucket *bucket);
 /* The counters' totals before this bucket. Last: what hdf5_rows_plan found is overwritten. */
 void hdf5_rows_restart(struct hdf5_file *file, const struct vamp_bucket *bucket);
@@ -381,8 +381,8 @@ void hdf5_rows_restart(struct hdf5_file *file, const struct vamp_bucket *bucket)
 /* overview.c. */
 /* Adds a part of a metric's series to its cells: HDF5_COUNTER_, HDF5_GAUGE_, HDF5_OVERVIEW_COUNT or
  * HDF5_OVERVIEW_SUM. */
-void hdf5_cells_add(const struct hdf5_file *file, unsigned metric, unsigned part,
-                    const struct vamp_metric_values *values, uint64_t *cells);
+void hdf5_cells_add(const struct hdf5_file *file, const struct vamp_bucket *bucket, unsigned metric,
+                    unsigned part, uint64_t *cells);
 void hdf5_overview_write(struct hdf5_file *file, const struct vamp_bucket *bucket);
 void hdf5_overview_restart(struct hdf5_file *file, const struct vamp_bucket *bucket);
 

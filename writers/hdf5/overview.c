@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "vampire/stats/bucket/rows.h"
+
 /* ---- cells */
 
 /* Series of one cell add, or the largest stays. */
@@ -22,9 +24,11 @@ static uint64_t join_gauge(uint64_t cell, uint64_t value, enum vamp_merge rule)
     return cell + value;
 }
 
-void hdf5_cells_add(const struct hdf5_file *file, unsigned metric, unsigned part,
-                    const struct vamp_metric_values *values, uint64_t *cells)
+/* Over the arrays, not the rows: all gauges of all series pass here in each bucket, three times. */
+void hdf5_cells_add(const struct hdf5_file *file, const struct vamp_bucket *bucket, unsigned metric,
+                    unsigned part, uint64_t *cells)
 {
+    const struct vamp_metric_values *values = &bucket->values[metric];
     const struct vamp_schema_metric *entry = &file->schema->metrics[metric];
     const uint32_t *cell = file->sets[entry->label_set].cell;
     switch (vamp_metrics[entry->id].kind) {
@@ -56,15 +60,15 @@ void hdf5_cells_add(const struct hdf5_file *file, unsigned metric, unsigned part
 }
 
 /* One part of a metric into a row of its variable. */
-static void write_part(struct hdf5_file *file, unsigned metric, unsigned part, hsize_t row,
-                       const struct vamp_metric_values *values)
+static void write_part(struct hdf5_file *file, const struct vamp_bucket *bucket, unsigned metric,
+                       unsigned part, hsize_t row)
 {
     const struct vamp_schema_metric *entry = &file->schema->metrics[metric];
     const bool is_gauge = vamp_metrics[entry->id].kind == VAMP_GAUGE;
     uint64_t *cells = hdf5_column_begin(file, file->sets[entry->label_set].cells,
                                         is_gauge ? HDF5_GAUGE_MISSING : 0);
     if (cells != NULL) {
-        hdf5_cells_add(file, metric, part, values, cells);
+        hdf5_cells_add(file, bucket, metric, part, cells);
         hdf5_dataset_put_row(file, file->metrics[metric].overview + part, row, cells);
     }
 }
@@ -72,15 +76,17 @@ static void write_part(struct hdf5_file *file, unsigned metric, unsigned part, h
 /* ---- metrics */
 
 /* The bins of all series, their sums, and the extremes. */
-static void write_histogram(struct hdf5_file *file, unsigned metric,
-                            const struct vamp_metric_values *values)
+static void write_histogram(struct hdf5_file *file, const struct vamp_bucket *bucket,
+                            unsigned metric)
 {
     const unsigned first = file->metrics[metric].overview;
-    uint64_t *bins =
-        values->count == 0 ? NULL : hdf5_column_begin(file, file->schema->bins.count, 0);
+    uint64_t *bins = bucket->values[metric].count == 0
+                         ? NULL
+                         : hdf5_column_begin(file, file->schema->bins.count, 0);
     uint64_t least = UINT64_MAX, greatest = 0;
-    for (unsigned i = 0; bins != NULL && i < values->count; i++) {
-        const struct vamp_bucket_histogram *histogram = values->histograms[i].histogram;
+    struct vamp_rows rows = vamp_rows_of(bucket, metric, 0);
+    while (bins != NULL && vamp_rows_next(&rows)) {
+        const struct vamp_bucket_histogram *histogram = rows.row.histogram;
         least = histogram->min < least ? histogram->min : least;
         greatest = histogram->max > greatest ? histogram->max : greatest;
         for (uint32_t b = 0; b < histogram->bin_count; b++) {
@@ -91,26 +97,25 @@ static void write_histogram(struct hdf5_file *file, unsigned metric,
         return;
     }
     hdf5_dataset_put_row(file, first + HDF5_OVERVIEW_BINS, file->rows, bins);
-    write_part(file, metric, HDF5_OVERVIEW_COUNT, file->rows, values);
-    write_part(file, metric, HDF5_OVERVIEW_SUM, file->rows, values);
+    write_part(file, bucket, metric, HDF5_OVERVIEW_COUNT, file->rows);
+    write_part(file, bucket, metric, HDF5_OVERVIEW_SUM, file->rows);
     hdf5_dataset_put_number(file, first + HDF5_OVERVIEW_MIN, file->rows, least);
     hdf5_dataset_put_number(file, first + HDF5_OVERVIEW_MAX, file->rows, greatest);
 }
 
-static void write_metric(struct hdf5_file *file, unsigned metric,
-                         const struct vamp_metric_values *values)
+static void write_metric(struct hdf5_file *file, const struct vamp_bucket *bucket, unsigned metric)
 {
     switch (hdf5_kind(file, metric)) {
     case VAMP_COUNTER:
-        write_part(file, metric, HDF5_COUNTER_DELTA, file->rows, values);
+        write_part(file, bucket, metric, HDF5_COUNTER_DELTA, file->rows);
         return;
     case VAMP_GAUGE:
         for (unsigned part = 0; part < HDF5_GAUGE_DATASETS; part++) {
-            write_part(file, metric, part, file->rows, values);
+            write_part(file, bucket, metric, part, file->rows);
         }
         return;
     case VAMP_HISTOGRAM:
-        write_histogram(file, metric, values);
+        write_histogram(file, bucket, metric);
         return;
     }
 }
@@ -119,8 +124,7 @@ void hdf5_overview_restart(struct hdf5_file *file, const struct vamp_bucket *buc
 {
     for (unsigned m = 0; m < file->schema->metric_count; m++) {
         if (file->metrics[m].place == HDF5_PLACE_OVERVIEW && hdf5_kind(file, m) == VAMP_COUNTER) {
-            write_part(file, m, HDF5_COUNTER_BEFORE, file->dimensions[HDF5_RESTART].size,
-                       &bucket->values[m]);
+            write_part(file, bucket, m, HDF5_COUNTER_BEFORE, file->dimensions[HDF5_RESTART].size);
         }
     }
 }
@@ -166,7 +170,7 @@ void hdf5_overview_write(struct hdf5_file *file, const struct vamp_bucket *bucke
 {
     for (unsigned m = 0; m < file->schema->metric_count; m++) {
         if (file->metrics[m].place == HDF5_PLACE_OVERVIEW) {
-            write_metric(file, m, &bucket->values[m]);
+            write_metric(file, bucket, m);
         }
     }
     write_columns(file, bucket);

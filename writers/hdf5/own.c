@@ -208,7 +208,7 @@ static void write_part(struct hdf5_file *file, const struct hdf5_table *table, u
                                                               counters ? 0 : HDF5_GAUGE_MISSING);
     for (unsigned m = 0; cells != NULL && m < file->schema->metric_count; m++) {
         if (has_column(file, m, table)) {
-            hdf5_cells_add(file, m, part, &bucket->values[m], cells + file->metrics[m].overview);
+            hdf5_cells_add(file, bucket, m, part, cells + file->metrics[m].overview);
         }
     }
     if (cells != NULL) {

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/stats/bucket/rows.h"
+
 /* ---- which series */
 
 static void mark_metric(const struct hdf5_file *file, unsigned number,
@@ -69,11 +71,12 @@ static uint32_t entries_of(const struct vamp_bucket_histogram *histogram)
     return histogram->count > 2 ? histogram->bin_count : 0;
 }
 
-uint64_t hdf5_rows_entries(const struct vamp_metric_values *values)
+uint64_t hdf5_rows_entries(const struct vamp_bucket *bucket, unsigned metric)
 {
     uint64_t entries = 0;
-    for (unsigned i = 0; i < values->count; i++) {
-        entries += entries_of(values->histograms[i].histogram);
+    struct vamp_rows rows = vamp_rows_of(bucket, metric, 0);
+    while (vamp_rows_next(&rows)) {
+        entries += entries_of(rows.row.histogram);
     }
     return entries;
 }
@@ -132,11 +135,11 @@ static uint64_t histogram_part(const struct vamp_bucket_histogram *histogram, un
     }
 }
 
-static void write_entries(struct hdf5_file *file, const struct hdf5_metric *metric,
-                          const struct vamp_metric_values *values)
+static void write_entries(struct hdf5_file *file, const struct vamp_bucket *bucket, unsigned number)
 {
+    const struct hdf5_metric *metric = &file->metrics[number];
     struct hdf5_dimension *entry = &file->dimensions[metric->entry];
-    const size_t count = (size_t)hdf5_rows_entries(values);
+    const size_t count = (size_t)hdf5_rows_entries(bucket, number);
     const size_t padded = hdf5_round_up(count, metric->entry_chunk);
     uint64_t *bins = hdf5_column_begin(file, padded, 0);
     uint64_t *counts = hdf5_column_reserve(file, &file->counts, padded);
@@ -144,8 +147,10 @@ static void write_entries(struct hdf5_file *file, const struct hdf5_metric *metr
         return;
     }
     memset(counts, 0, padded * sizeof *counts);
-    for (size_t i = 0, at = 0; i < values->count; i++) {
-        const struct vamp_bucket_histogram *histogram = values->histograms[i].histogram;
+    size_t at = 0;
+    struct vamp_rows rows = vamp_rows_of(bucket, number, 0);
+    while (vamp_rows_next(&rows)) {
+        const struct vamp_bucket_histogram *histogram = rows.row.histogram;
         for (uint32_t b = 0; b < entries_of(histogram); b++, at++) {
             bins[at] = histogram->bins[b].bin;
             counts[at] = histogram->bins[b].count;
@@ -205,10 +210,10 @@ static void keep_gauges(struct hdf5_file *file, struct hdf5_metric *metric,
     }
 }
 
-static void write_metric(struct hdf5_file *file, const struct hdf5_set *set, unsigned number,
-                         const struct vamp_metric_values *values)
+static void write_metric(struct hdf5_file *file, const struct hdf5_set *set,
+                         const struct vamp_bucket *bucket, unsigned number)
 {
-    struct hdf5_metric *metric = &file->metrics[number];
+    const struct vamp_metric_values *values = &bucket->values[number];
     switch (hdf5_kind(file, number)) {
     case VAMP_COUNTER:
         write_part(file, set, number, HDF5_COUNTER_DELTA, values);
@@ -217,13 +222,13 @@ static void write_metric(struct hdf5_file *file, const struct hdf5_set *set, uns
         for (unsigned part = 0; part < HDF5_GAUGE_DATASETS; part++) {
             write_part(file, set, number, part, values);
         }
-        keep_gauges(file, metric, values);
+        keep_gauges(file, &file->metrics[number], values);
         return;
     case VAMP_HISTOGRAM:
         for (unsigned part = 0; values->count > 0 && part <= HDF5_ROWS_ENTRIES; part++) {
             write_part(file, set, number, part, values);
         }
-        write_entries(file, metric, values);
+        write_entries(file, bucket, number);
         return;
     }
 }
@@ -243,7 +248,7 @@ void hdf5_rows_write(struct hdf5_file *file, const struct vamp_bucket *bucket)
         write_index(file, set);
         for (unsigned m = 0; m < file->schema->metric_count; m++) {
             if (file->schema->metrics[m].label_set == s && file->metrics[m].has_rows) {
-                write_metric(file, set, m, &bucket->values[m]);
+                write_metric(file, set, bucket, m);
             }
         }
     }

@@ -119,7 +119,7 @@ static uint64_t rows_bytes(const struct hdf5_file *file, unsigned number,
     case VAMP_HISTOGRAM:
         break;
     }
-    const uint64_t entries = hdf5_rows_entries(values);
+    const uint64_t entries = hdf5_rows_entries(bucket, number);
     return values->count == 0 ? 0
                               : HDF5_ROWS_DATASETS * rows +
                                     2 * packed_bytes(hdf5_round_up(entries, metric->entry_chunk));

@@ -64,9 +64,9 @@ static bool chunks_fit(const struct hdf5_file *file, const struct vamp_bucket *b
     }
     for (unsigned m = 0; m < file->schema->metric_count; m++) {
         const struct hdf5_metric *metric = &file->metrics[m];
-        fits = fits && (metric->entry == 0 ||
-                        index_fits(file, metric->entry, hdf5_rows_entries(&bucket->values[m]),
-                                   metric->entry_chunk));
+        fits = fits &&
+               (metric->entry == 0 ||
+                index_fits(file, metric->entry, hdf5_rows_entries(bucket, m), metric->entry_chunk));
     }
     return fits;
 }

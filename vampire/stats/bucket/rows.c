@@ -43,8 +43,9 @@ static void begin_metric(struct vamp_rows *rows)
     row->set = &schema->label_sets[row->entry->label_set];
 }
 
-/* Sets what differs from value to value. */
-static void set_value(const struct vamp_rows *rows, unsigned at, struct vamp_row *row)
+/* Sets what differs from value to value. In line: it is most of what a walk costs. */
+static inline __attribute__((always_inline)) void set_value(const struct vamp_rows *rows,
+                                                            unsigned at, struct vamp_row *row)
 {
     const struct vamp_metric_values *values = &rows->bucket->values[rows->metric];
     row->number = at;
