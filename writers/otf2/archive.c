@@ -479,7 +479,8 @@ static void close_locations(struct archive *archive)
     }
     must(archive, OTF2_Archive_CloseEvtFiles(archive->archive));
     must(archive, OTF2_Archive_OpenDefFiles(archive->archive));
-    for (size_t i = 0; i < archive->count; i++) {
+    /* None is made that would not be closed. */
+    for (size_t i = 0; i < archive->count && archive->code == OTF2_SUCCESS; i++) {
         OTF2_DefWriter *writer = OTF2_Archive_GetDefWriter(archive->archive, i);
         must(archive, writer != NULL ? OTF2_Archive_CloseDefWriter(archive->archive, writer)
                                      : OTF2_ERROR_ENOMEM);
