@@ -88,6 +88,7 @@ static int set_text(const struct setting *setting, const struct config_value *va
     const bool is_word = opt->type == VAMP_OPT_SET || opt->type == VAMP_OPT_SETS;
     vamp_opt_allowed(is_word ? &one_of : opt, problem.allowed);
     text = text != NULL ? text : setting->name;
+    assert(text != NULL);
     config_near(&problem, opt->type == VAMP_OPT_SET && strcasecmp(text, "all") == 0
                               ? "all"
                               : vamp_opt_near_choice(opt->choices, text));

@@ -142,22 +142,22 @@ static const struct target {
     size_t offset;
     uint64_t least; /* bytes of a SIZE */
 } targets[] = {
-#define INTO(member) offsetof(struct settings, member)
-    [KEY_WORKFLOW] = {TEXT, INTO(workflow)},
-    [KEY_COMPONENT] = {TEXT, INTO(component)},
-    [KEY_PROVIDER] = {TEXT, INTO(server.provider)},
-    [KEY_BIND] = {TEXT, INTO(server.bind)},
-    [KEY_INFO_FILE] = {TEXT, INTO(info_file)},
-    [KEY_OPEN] = {FLAG, INTO(server.open)},
-    [KEY_MUNGE] = {FLAG, INTO(server.munge)},
-    [KEY_HEARTBEAT] = {TIME, INTO(server.heartbeat_ms)},
-    [KEY_SILENCE] = {TIME, INTO(server.silence_ms)},
-    [KEY_QUEUE_BYTES] = {SIZE, INTO(bounds.queue_bytes_per_subscription), 16384},
-    [KEY_MEMORY] = {SIZE, INTO(bounds.memory_bytes), 65536},
-    [KEY_MAX_COMPONENTS] = {COUNT, INTO(bounds.components)},
-    [KEY_MAX_CDOS] = {COUNT, INTO(bounds.cdos)},
-    [KEY_MAX_HANDLES] = {COUNT, INTO(bounds.handles_per_component)},
-    [KEY_MAX_SUBSCRIPTIONS] = {COUNT, INTO(bounds.subscriptions_per_component)},
+#define INTO(member) .offset = offsetof(struct settings, member)
+    [KEY_WORKFLOW] = {.kind = TEXT, INTO(workflow)},
+    [KEY_COMPONENT] = {.kind = TEXT, INTO(component)},
+    [KEY_PROVIDER] = {.kind = TEXT, INTO(server.provider)},
+    [KEY_BIND] = {.kind = TEXT, INTO(server.bind)},
+    [KEY_INFO_FILE] = {.kind = TEXT, INTO(info_file)},
+    [KEY_OPEN] = {.kind = FLAG, INTO(server.open)},
+    [KEY_MUNGE] = {.kind = FLAG, INTO(server.munge)},
+    [KEY_HEARTBEAT] = {.kind = TIME, INTO(server.heartbeat_ms)},
+    [KEY_SILENCE] = {.kind = TIME, INTO(server.silence_ms)},
+    [KEY_QUEUE_BYTES] = {.kind = SIZE, INTO(bounds.queue_bytes_per_subscription), .least = 16384},
+    [KEY_MEMORY] = {.kind = SIZE, INTO(bounds.memory_bytes), .least = 65536},
+    [KEY_MAX_COMPONENTS] = {.kind = COUNT, INTO(bounds.components)},
+    [KEY_MAX_CDOS] = {.kind = COUNT, INTO(bounds.cdos)},
+    [KEY_MAX_HANDLES] = {.kind = COUNT, INTO(bounds.handles_per_component)},
+    [KEY_MAX_SUBSCRIPTIONS] = {.kind = COUNT, INTO(bounds.subscriptions_per_component)},
 #undef INTO
 };
 

@@ -269,7 +269,7 @@ static int open_all(struct fabric *fabric, const struct fabric_kind *kind,
     if (like != NULL) {
         fabric->info = fi_dupinfo(like->info); /* looking for it again takes some milliseconds */
         result = fabric->info != NULL ? 0 : vamp_err_set_errno(err, ENOMEM, "open an endpoint");
-        struct sockaddr *own = result == 0 ? fabric->info->src_addr : NULL;
+        struct sockaddr *own = fabric->info != NULL ? fabric->info->src_addr : NULL;
         if (own != NULL && fabric->info->addr_format == FI_SOCKADDR_IN) { /* any port */
             ((struct sockaddr_in *)(void *)own)->sin_port = 0;
         } else if (own != NULL && fabric->info->addr_format == FI_SOCKADDR_IN6) {

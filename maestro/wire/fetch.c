@@ -322,7 +322,8 @@ int64_t fetch_advance(struct fetcher *fetcher, int64_t now_ns)
 void fetch_end(struct fetcher *fetcher)
 {
     close_reader(fetcher);
-    for (struct fetch_job *job = first_job(fetcher); job != NULL; job = first_job(fetcher)) {
-        end(job, -ECANCELED);
+    struct list_link *link = NULL;
+    while ((link = list_take(&fetcher->jobs)) != NULL) {
+        end(CONTAINER_OF(link, struct fetch_job, of_fetcher), -ECANCELED);
     }
 }

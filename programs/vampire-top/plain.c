@@ -42,8 +42,10 @@ static int show_newest(struct top_input *input, const struct top_model *model,
     if (snapshot.any) {
         struct page_line lines[PAGE_ATTENTION_LINES];
         _Static_assert(PAGE_ATTENTION_LINES >= PAGE_HEAD_LINES, "the head has no room");
-        print_lines(lines, page_head(lines, &snapshot, name, TOP_COLUMNS, false));
-        print_lines(lines, page_attention(lines, PAGE_ATTENTION_LINES, &snapshot, COLUMNS));
+        unsigned count = page_head(lines, &snapshot, name, TOP_COLUMNS, false);
+        print_lines(lines, count);
+        count = page_attention(lines, PAGE_ATTENTION_LINES, &snapshot, COLUMNS);
+        print_lines(lines, count);
         for (enum top_kind kind = TOP_COMPONENTS; kind < TOP_KINDS; kind++) {
             top_choose(&snapshot.tables[kind], kind, &show->choice);
             for (size_t i = 0; page_table(lines, &snapshot, kind, 0, rows_shown[kind], i, COLUMNS);
@@ -71,7 +73,8 @@ static int show_end(const struct top_model *model, struct vamp_err *err)
     }
     struct page_line losses[PAGE_LOSS_LINES];
     (void)printf("  ended: %s\n", snapshot.end_reason);
-    print_lines(losses, page_losses(losses, &snapshot, TOP_COLUMNS));
+    const unsigned count = page_losses(losses, &snapshot, TOP_COLUMNS);
+    print_lines(losses, count);
     top_snapshot_done(&snapshot);
     return end_block(err);
 }

@@ -25,8 +25,8 @@ struct top_counted *top_counted_create(const char *name, const char *second)
     assert(vamp_bin_index(VAMP_SUB_BITS_DEFAULT, UINT64_MAX) + 1 == BINS);
     const size_t times_bytes = sizeof(struct vamp_histogram) + BINS * sizeof(uint64_t);
     const size_t name_bytes = strlen(name) + 1;
-    struct top_counted *row =
-        calloc(1, sizeof *row + 3 * times_bytes + name_bytes + strlen(second) + 1);
+    const size_t second_bytes = strlen(second) + 1;
+    struct top_counted *row = calloc(1, sizeof *row + 3 * times_bytes + name_bytes + second_bytes);
     if (row == NULL) {
         return NULL;
     }
@@ -37,7 +37,7 @@ struct top_counted *top_counted_create(const char *name, const char *second)
         clear_part(parts[i]);
     }
     row->name = memcpy(behind, name, name_bytes);
-    row->second = strcpy(behind + name_bytes, second);
+    row->second = memcpy(behind + name_bytes, second, second_bytes);
     return row;
 }
 

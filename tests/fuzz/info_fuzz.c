@@ -72,7 +72,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
     memcpy(text, PREFIX, head);
     (void)sodium_bin2base64(text + head, sizeof text - head, packed, changed,
                             sodium_base64_VARIANT_ORIGINAL);
-    size_t whole = strlen(text);
+    size_t whole = head + sodium_base64_encoded_len(changed, sodium_base64_VARIANT_ORIGINAL) - 1;
     whole = whole < max ? whole : max;
     memcpy(data, text, whole);
     return whole;

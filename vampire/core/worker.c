@@ -110,7 +110,7 @@ bool vamp_worker_put(struct vamp_worker *worker, const struct vamp_worker_item *
 
 const struct vamp_worker_item *vamp_worker_at(const struct vamp_worker *worker, unsigned number)
 {
-    assert(number < worker->count);
+    assert(number < worker->count && worker->room > 0);
     return &worker->items[(worker->first + number) % worker->room];
 }
 

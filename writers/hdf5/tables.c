@@ -77,6 +77,7 @@ static uint64_t number_at(const void *at, size_t bytes)
 }
 
 /* `rows` of the table, into the columns from `column` to `end`; `first`: dataset of column 0. */
+/* NOLINTNEXTLINE(readability-function-size): which rows, and where to, are three numbers each. */
 static void write_rows(struct hdf5_file *file, const struct table *table, unsigned first,
                        unsigned column, unsigned end, hsize_t at, const void *rows, unsigned count)
 {

@@ -94,8 +94,11 @@ static bool grow(void *array, unsigned count, size_t bytes)
 {
     void **items = array;
     void *larger = realloc(*items, count * bytes);
-    *items = larger != NULL ? larger : *items;
-    return larger != NULL;
+    if (larger == NULL) {
+        return false;
+    }
+    *items = larger;
+    return true;
 }
 
 static void place_set(struct hdf5_file *file, const struct vamp_bucket *bucket, unsigned number)

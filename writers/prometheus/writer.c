@@ -81,9 +81,7 @@ static struct MHD_Response *page_of(struct prometheus *self, enum page_kind kind
     }
     response = of_type(response, kind == PAGE_OPENMETRICS ? openmetrics_type : text_type);
     if (response != NULL) {
-        if (self->pages[kind] != NULL) {
-            MHD_destroy_response(self->pages[kind]);
-        }
+        MHD_destroy_response(self->pages[kind]);
         self->pages[kind] = response;
         self->versions[kind] = version;
     }
@@ -152,11 +150,8 @@ static void prometheus_free(struct prometheus *self)
     if (self->server != NULL) {
         MHD_stop_daemon(self->server);
     }
-    for (unsigned kind = 0; kind < PAGE_KIND_COUNT; kind++) {
-        if (self->pages[kind] != NULL) {
-            MHD_destroy_response(self->pages[kind]);
-        }
-    }
+    MHD_destroy_response(self->pages[PAGE_TEXT]); /* NULL is fine */
+    MHD_destroy_response(self->pages[PAGE_OPENMETRICS]);
     page_free(self->page);
     free(self);
 }

@@ -81,11 +81,9 @@ bool vamp_row_find(const struct vamp_bucket *bucket, unsigned metric, unsigned s
                 high = middle;
             }
         }
-        if (at < values->count && values->histograms[at].series != series) {
-            return false;
-        }
     }
-    if (at >= values->count) {
+    if (at >= values->count ||
+        (rows.row.metric->kind == VAMP_HISTOGRAM && values->histograms[at].series != series)) {
         return false;
     }
     *ret_row = rows.row;
