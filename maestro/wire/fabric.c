@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "maestro/wire/fabric.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <netinet/in.h>
@@ -194,6 +195,7 @@ static int open_objects(struct fabric *fabric, struct vamp_err *err)
 {
     unsigned tries = 0;
     struct fi_info *info = fabric->info;
+    assert(info != NULL);
     int result = fi_fabric(info->fabric_attr, &fabric->fabric, NULL);
     if (result != 0) {
         return failed(err, result, "open the fabric");

@@ -20,8 +20,8 @@
 struct column {
     const char *name, *about, *units;
     enum hdf5_type type;
+    unsigned length; /* dimension of a text; 0: the table's own */
     uint64_t fill;
-    unsigned length;      /* dimension of a text; 0: the table's own */
     size_t offset, bytes; /* of a number in the row: bool, unsigned, or one of 64 bits */
 };
 #define NUMBER(row, member, name, units, about)                                                    \
@@ -30,11 +30,11 @@ struct column {
     }
 #define TIME(row, member, fill, name, about)                                                       \
     {                                                                                              \
-        name, about, HDF5_UNIT_TIME, HDF5_I64, fill, 0, offsetof(row, member), sizeof(int64_t)     \
+        name, about, HDF5_UNIT_TIME, HDF5_I64, 0, fill, offsetof(row, member), sizeof(int64_t)     \
     }
 #define TEXT(length, name, about)                                                                  \
     {                                                                                              \
-        name, about, NULL, HDF5_CHAR, 0, length, 0, 0                                              \
+        name, about, NULL, HDF5_CHAR, length, 0, 0, 0                                              \
     }
 
 struct table {

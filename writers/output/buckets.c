@@ -201,13 +201,11 @@ static int bucket_queue_create(struct vamp_output *output,
                                 1, err);
     struct bucket_queue *queue = calloc(1, sizeof *queue);
     output->queue = queue;
-    if (code == 0 && queue == NULL) {
-        code = vamp_err_set_errno(err, ENOMEM, "make a queue of buckets");
-    }
     if (code == 0) {
-        code = make_resolution(output, err);
+        code = queue != NULL ? make_resolution(output, err)
+                             : vamp_err_set_errno(err, ENOMEM, "make a queue of buckets");
     }
-    if (code == 0) {
+    if (code == 0 && queue != NULL) {
         const unsigned rows = output->schema->max_components + 1; /* and "(other)" */
         queue->pending.capacity = queue->of_refused.capacity = rows;
         queue->pending.rows = calloc(rows, sizeof *queue->pending.rows);

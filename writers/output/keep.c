@@ -300,7 +300,7 @@ void output_keep(struct vamp_output *output)
         own.file = cut_name(path);
         known = own.file != NULL && make_pattern(output, &own);
     }
-    DIR *directory = known ? opendir(path) : NULL;
+    DIR *directory = known && own.file != NULL ? opendir(path) : NULL;
     if (directory != NULL) {
         look_through(output, directory, &own);
         (void)closedir(directory);

@@ -373,7 +373,7 @@ static void append(void *list, unsigned *count, unsigned room, const void *more,
                    unsigned more_count, size_t bytes, uint64_t *unlisted)
 {
     const unsigned left = room - *count, fits = more_count < left ? more_count : left;
-    if (fits > 0) {
+    if (fits > 0 && list != NULL) {
         memcpy((char *)list + *count * bytes, more, fits * bytes);
     }
     *count += fits;
