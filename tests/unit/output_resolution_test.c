@@ -455,23 +455,23 @@ static void aligned_like_the_statistics(void **unused)
 static void rows_up_to_a_bound(void **unused)
 {
     (void)unused;
-    static const struct vamp_alert alerts[40] = {{.count = 1}};
+    static const struct vamp_listed_anomaly anomalies[40] = {{.count = 1}};
     static const struct vamp_cdo_row rows[3] = {{.demands = 1}, {.demands = 2}, {.demands = 3}};
     struct made *made[] = {make(0, 0, 3), make(1, SECOND, 3)};
     made[0]->schema.level = VAMP_LEVEL_CDO;
     struct vamp_resolution *resolution =
         create(&(struct vamp_resolution_choice){.bucket_ns = 60 * SECOND}, made[0]);
     for (unsigned i = 0; i < 2; i++) {
-        made[i]->bucket.alerts = alerts;
-        made[i]->bucket.alert_count = 40;
-        made[i]->bucket.alerts_unlisted = 5;
+        made[i]->bucket.anomalies = anomalies;
+        made[i]->bucket.anomaly_count = 40;
+        made[i]->bucket.anomalies_unlisted = 5;
         made[i]->bucket.cdos = rows;
         made[i]->bucket.cdo_count = 3;
     }
     (void)add(resolution, made[0]);
     const struct vamp_bucket *merged = add(resolution, made[1]);
-    assert_int_equal(merged->alert_count, VAMP_ALERTS_MAX);
-    assert_int_equal(merged->alerts_unlisted, 2 * 40 - VAMP_ALERTS_MAX + 2 * 5);
+    assert_int_equal(merged->anomaly_count, VAMP_ANOMALIES_MAX);
+    assert_int_equal(merged->anomalies_unlisted, 2 * 40 - VAMP_ANOMALIES_MAX + 2 * 5);
     assert_int_equal(merged->cdo_count, 6);
     assert_int_equal(merged->cdos[5].demands, 3);
     assert_int_equal(merged->cdos_unlisted, 0);

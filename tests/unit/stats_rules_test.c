@@ -98,7 +98,7 @@ static void exclude_anomalies(void *context, const struct vamp_event *event,
     excluded[VAMP_METRIC_ANOMALIES] = event->app_id == 1;
 }
 
-static void an_excluded_anomaly_is_no_alert(void **state)
+static void an_excluded_anomaly_is_not_listed(void **state)
 {
     (void)state;
     vamp_stats_exclude(run.stats, exclude_anomalies, NULL);
@@ -110,9 +110,9 @@ static void an_excluded_anomaly_is_no_alert(void **state)
     vamp_stats_finish(run.stats);
     const struct vamp_bucket *bucket = run.buckets[run.count - 1];
     assert_int_equal(last_counter(VAMP_METRIC_ANOMALIES, "model|operation_out_of_order"), 0);
-    assert_true(bucket->alert_count > 0);
-    for (unsigned i = 0; i < bucket->alert_count; i++) {
-        assert_string_not_equal(bucket->alerts[i].component, "model");
+    assert_true(bucket->anomaly_count > 0);
+    for (unsigned i = 0; i < bucket->anomaly_count; i++) {
+        assert_string_not_equal(bucket->anomalies[i].component, "model");
     }
 }
 
@@ -266,7 +266,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_filtered_counter_counts_only_matching_events, start, end),
         cmocka_unit_test_setup_teardown(a_filtered_histogram_records_only_matching_events, start,
                                         end),
-        cmocka_unit_test_setup_teardown(an_excluded_anomaly_is_no_alert, start, end),
+        cmocka_unit_test_setup_teardown(an_excluded_anomaly_is_not_listed, start, end),
         cmocka_unit_test_setup_teardown(new_rules_begin_with_nothing_excluded, start, end),
         cmocka_unit_test_setup_teardown(verdicts_are_accounted, start, end),
         cmocka_unit_test_setup_teardown(without_sampling_an_event_stands_for_itself, start, end),

@@ -175,19 +175,19 @@ static void cdo_lines(struct jsonl *self, const struct vamp_bucket *bucket)
     }
 }
 
-static void alert_lines(struct jsonl *self, const struct vamp_bucket *bucket)
+static void anomaly_lines(struct jsonl *self, const struct vamp_bucket *bucket)
 {
     struct vamp_json *json = &self->json;
-    for (unsigned i = 0; i < bucket->alert_count; i++) {
-        const struct vamp_alert *alert = &bucket->alerts[i];
-        begin(self, "alert", alert->time_ns);
+    for (unsigned i = 0; i < bucket->anomaly_count; i++) {
+        const struct vamp_listed_anomaly *listed = &bucket->anomalies[i];
+        begin(self, "alert", listed->time_ns);
         vamp_json_unsigned(json, "bucket", bucket->number);
-        vamp_bucket_json_alert(json, alert);
+        vamp_bucket_json_anomaly(json, listed);
         vamp_json_line_end(json);
     }
-    if (bucket->alerts_unlisted > 0) {
+    if (bucket->anomalies_unlisted > 0) {
         lost_line(self, bucket->start_ns, "alerts", "more than a bucket lists",
-                  bucket->alerts_unlisted);
+                  bucket->anomalies_unlisted);
     }
 }
 
@@ -308,7 +308,7 @@ void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
     gap_lines(self, delivery);
     lost_lines(self, delivery);
     cdo_lines(self, bucket);
-    alert_lines(self, bucket);
+    anomaly_lines(self, bucket);
     alarm_lines(self, bucket);
     pending_lines(self, bucket);
     const uint64_t oversized = self->json.oversized;

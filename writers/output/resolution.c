@@ -39,7 +39,7 @@ struct vamp_resolution {
     uint64_t sampled_in, weighted; /* for the mean weight */
     struct vamp_cdo_row *cdos;     /* VAMP_CDO_ROWS_MAX; NULL: not at level `cdo` */
     /* Untouched pages of these cost nothing. */
-    struct vamp_alert alerts[VAMP_ALERTS_MAX];
+    struct vamp_listed_anomaly anomalies[VAMP_ANOMALIES_MAX];
     struct vamp_alarm_change alarms[VAMP_ALARM_CHANGES_MAX];
     struct vamp_waiting_demand demands[VAMP_WAITING_DEMANDS_MAX];
 };
@@ -385,12 +385,12 @@ static void add_lists(struct vamp_resolution *resolution, const struct vamp_buck
     struct vamp_bucket *into = &resolution->bucket;
     append(resolution->cdos, &into->cdo_count, resolution->cdos != NULL ? VAMP_CDO_ROWS_MAX : 0,
            from->cdos, from->cdo_count, sizeof *from->cdos, &into->cdos_unlisted);
-    append(resolution->alerts, &into->alert_count, VAMP_ALERTS_MAX, from->alerts, from->alert_count,
-           sizeof *from->alerts, &into->alerts_unlisted);
+    append(resolution->anomalies, &into->anomaly_count, VAMP_ANOMALIES_MAX, from->anomalies,
+           from->anomaly_count, sizeof *from->anomalies, &into->anomalies_unlisted);
     append(resolution->alarms, &into->alarm_count, VAMP_ALARM_CHANGES_MAX, from->alarms,
            from->alarm_count, sizeof *from->alarms, &into->alarms_unlisted);
     into->cdos_unlisted += from->cdos_unlisted;
-    into->alerts_unlisted += from->alerts_unlisted;
+    into->anomalies_unlisted += from->anomalies_unlisted;
     into->alarms_unlisted += from->alarms_unlisted;
     /* The demands at the end of the newest bucket are those at the end of the merged one. */
     into->demand_count = 0;
@@ -415,7 +415,7 @@ int vamp_resolution_add(struct vamp_resolution *resolution, const struct vamp_bu
             .start_ns = begin_of(resolution, bucket->start_ns),
             .width_ns = resolution->merged.schema.bucket_ns,
             .cdos = resolution->cdos,
-            .alerts = resolution->alerts,
+            .anomalies = resolution->anomalies,
             .alarms = resolution->alarms,
             .demands = resolution->demands,
         };

@@ -94,7 +94,7 @@ static void add_line(struct syslog_messages *messages, const char *type, unsigne
     }
 }
 
-/* ---- alarms and alerts */
+/* ---- alarms and anomalies */
 
 static void add_alarm(struct syslog_messages *messages, const struct vamp_run *run,
                       const struct vamp_alarm_change *change)
@@ -122,10 +122,10 @@ static void alarms_and_anomalies(struct syslog_messages *messages, const struct 
     for (unsigned i = 0; i < bucket->alarm_count; i++) {
         add_alarm(messages, run, &bucket->alarms[i]);
     }
-    for (unsigned i = 0; i < bucket->alert_count; i++) {
-        begin(&messages->line, run, "alert", bucket->alerts[i].time_ns);
+    for (unsigned i = 0; i < bucket->anomaly_count; i++) {
+        begin(&messages->line, run, "alert", bucket->anomalies[i].time_ns);
         vamp_json_unsigned(&messages->line, "bucket", bucket->number);
-        vamp_bucket_json_alert(&messages->line, &bucket->alerts[i]);
+        vamp_bucket_json_anomaly(&messages->line, &bucket->anomalies[i]);
         add_line(messages, "alert", LOG_WARNING, NULL);
     }
 }
@@ -204,7 +204,7 @@ static void make_head(struct syslog_messages *messages, const struct vamp_run *r
     vamp_json_unsigned(line, "buckets", bucket->buckets);
     vamp_json_signed(line, "width_ns", bucket->width_ns);
     vamp_json_unsigned(line, "lost_buckets", delivery->lost_before);
-    vamp_json_unsigned(line, "alerts_unlisted", bucket->alerts_unlisted);
+    vamp_json_unsigned(line, "alerts_unlisted", bucket->anomalies_unlisted);
     vamp_json_unsigned(line, "alarms_unlisted", bucket->alarms_unlisted);
 }
 

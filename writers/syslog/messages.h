@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The syslog format: alarms, alerts and values of a bucket as messages for the system's log, each
- * with one JSON object. messages.c makes the objects; writer.c is the format, and adds what the
- * reader of the socket expects before them. docs/exporters.md describes the messages.
+ * The syslog format: alarms, anomalies and values of a bucket as messages for the system's log,
+ * each with one JSON object. messages.c makes the objects; writer.c is the format, and adds what
+ * the reader of the socket expects before them. docs/exporters.md describes the messages.
  */
 #ifndef VAMP_WRITERS_SYSLOG_MESSAGES_H
 #define VAMP_WRITERS_SYSLOG_MESSAGES_H

@@ -75,7 +75,7 @@ static const struct vamp_opt syslog_options_table[] = {
      .choices = facility_words,
      .offset = OPTION(facility),
      .help = "the facility of all messages; their severity is that of an alarm, else \"warning\" "
-             "for an alert and \"info\" for values"},
+             "for an anomaly and \"info\" for values"},
     VAMP_SENT_ALARMS_OPTIONS(OF_ALARMS),
     {.key = NULL},
 };
@@ -350,7 +350,8 @@ static int close_target(void *context, const struct vamp_ending *ending, struct 
 
 const struct vamp_writer_ops vamp_writer_syslog = {
     .name = "syslog",
-    .summary = "messages for the system's log: alarms, alerts, and the values of a bucket as JSON",
+    .summary =
+        "messages for the system's log: alarms, anomalies, and the values of a bucket as JSON",
     .options = syslog_options_table,
     .options_bytes = sizeof(struct syslog_options),
     .by_unset = by_unset,

@@ -191,7 +191,7 @@ const char *vamp_cdo_end_name(unsigned end); /* never NULL */
 #define VAMP_CDO_NAME_BYTES 256 /* a longer name is cut at a character's border */
 /* Rows that one bucket lists; more of them are counted. */
 #define VAMP_CDO_ROWS_MAX 4096
-#define VAMP_ALERTS_MAX 64
+#define VAMP_ANOMALIES_MAX 64
 
 struct vamp_cdo_row {
     const char *producer; /* owned by the component table; "unknown" when none is known */
@@ -206,7 +206,7 @@ struct vamp_cdo_row {
 };
 
 /* An anomaly: who, which CDO, when. */
-struct vamp_alert {
+struct vamp_listed_anomaly {
     const char *component; /* owned by the component table */
     int64_t time_ns;       /* of the event that showed it */
     struct vamp_cdo_id id;
@@ -261,10 +261,10 @@ struct vamp_bucket {
     unsigned component_count;
     const struct vamp_cdo_row *cdos; /* CDOs whose record ended in this bucket; at level `cdo` */
     unsigned cdo_count;
-    uint64_t cdos_unlisted;          /* beyond VAMP_CDO_ROWS_MAX */
-    const struct vamp_alert *alerts; /* as counted by the metric `anomalies` */
-    unsigned alert_count;
-    uint64_t alerts_unlisted; /* beyond VAMP_ALERTS_MAX */
+    uint64_t cdos_unlisted;                      /* beyond VAMP_CDO_ROWS_MAX */
+    const struct vamp_listed_anomaly *anomalies; /* as counted by the metric `anomalies` */
+    unsigned anomaly_count;
+    uint64_t anomalies_unlisted; /* beyond VAMP_ANOMALIES_MAX */
     /* At the bucket's end, oldest first, where demand_oldest_ns is computed. */
     const struct vamp_waiting_demand *demands;
     unsigned demand_count;

@@ -24,14 +24,14 @@ void vamp_bucket_json_cdo_id(struct vamp_json *json, const struct vamp_cdo_id *i
     }
 }
 
-void vamp_bucket_json_alert(struct vamp_json *json, const struct vamp_alert *alert)
+void vamp_bucket_json_anomaly(struct vamp_json *json, const struct vamp_listed_anomaly *listed)
 {
-    vamp_json_text(json, "anomaly", vamp_anomaly_name(alert->anomaly));
-    vamp_json_unsigned(json, "count", alert->count);
-    vamp_json_text(json, "component", alert->component);
-    vamp_json_text(json, "operation", vamp_event_kind_name(alert->kind));
-    vamp_bucket_json_cdo_id(json, &alert->id, alert->id_known);
-    vamp_json_text(json, "name", alert->name);
+    vamp_json_text(json, "anomaly", vamp_anomaly_name(listed->anomaly));
+    vamp_json_unsigned(json, "count", listed->count);
+    vamp_json_text(json, "component", listed->component);
+    vamp_json_text(json, "operation", vamp_event_kind_name(listed->kind));
+    vamp_bucket_json_cdo_id(json, &listed->id, listed->id_known);
+    vamp_json_text(json, "name", listed->name);
 }
 
 void vamp_bucket_json_account(struct vamp_json *json, const struct vamp_accounting *account)

@@ -13,7 +13,7 @@ void vamp_bucket_json_labels(struct vamp_json *json, const struct vamp_label_set
 /* "id": the id's text, or null when no event reported it. */
 void vamp_bucket_json_cdo_id(struct vamp_json *json, const struct vamp_cdo_id *id, bool known);
 /* "anomaly", "count", "component", "operation", "id", "name". */
-void vamp_bucket_json_alert(struct vamp_json *json, const struct vamp_alert *alert);
+void vamp_bucket_json_anomaly(struct vamp_json *json, const struct vamp_listed_anomaly *listed);
 /* "accounting": an object, with the accounts of all outputs. */
 void vamp_bucket_json_account(struct vamp_json *json, const struct vamp_accounting *account);
 /* Of a counter "value" and "delta"; of a gauge "value", "min" and "max", or "min_bound" and

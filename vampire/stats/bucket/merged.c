@@ -494,7 +494,7 @@ static struct vamp_bucket *lay_out(struct vamp_bucket_block *block, const struct
 
 const struct vamp_bucket *vamp_merged_copy(const struct vamp_bucket *bucket)
 {
-    assert(bucket->component_count + bucket->cdo_count + bucket->alert_count +
+    assert(bucket->component_count + bucket->cdo_count + bucket->anomaly_count +
                bucket->demand_count + bucket->oldest_count + bucket->alarm_count ==
            0);
     struct vamp_bucket_block block = {NULL, 0};

@@ -89,7 +89,7 @@ static void reserve_slot(struct vamp_cells *cells, struct vamp_slot *slot)
     slot->counters = reserve(cells, cells->counter_cells, sizeof *slot->counters);
     slot->gauges = reserve(cells, cells->gauge_cells, sizeof *slot->gauges);
     slot->histograms = reserve(cells, cells->histogram_cells, sizeof(struct vamp_open_histogram *));
-    slot->alerts = reserve(cells, VAMP_ALERTS_MAX, sizeof *slot->alerts);
+    slot->anomalies = reserve(cells, VAMP_ANOMALIES_MAX, sizeof *slot->anomalies);
     if (cells->schema.level == VAMP_LEVEL_CDO) {
         slot->cdos = reserve(cells, VAMP_CDO_ROWS_MAX, sizeof *slot->cdos);
     }
@@ -230,8 +230,8 @@ void vamp_cells_clear(struct vamp_cells *cells, struct vamp_slot *slot)
     slot->gap_count = 0;
     slot->cdo_count = 0;
     slot->cdos_unlisted = 0;
-    slot->alert_count = 0;
-    slot->alerts_unlisted = 0;
+    slot->anomaly_count = 0;
+    slot->anomalies_unlisted = 0;
     slot->demand_count = 0;
     slot->demands_pending = 0;
     slot->oldest_count = 0;

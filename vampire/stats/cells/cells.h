@@ -59,9 +59,9 @@ struct vamp_slot {
     struct vamp_cdo_row *cdos; /* VAMP_CDO_ROWS_MAX; NULL: not at level `cdo` */
     unsigned cdo_count;
     uint64_t cdos_unlisted;
-    struct vamp_alert *alerts; /* VAMP_ALERTS_MAX */
-    unsigned alert_count;
-    uint64_t alerts_unlisted;
+    struct vamp_listed_anomaly *anomalies; /* VAMP_ANOMALIES_MAX */
+    unsigned anomaly_count;
+    uint64_t anomalies_unlisted;
     /* What is pending at the end, as in the bucket; NULL: not kept. */
     struct vamp_waiting_demand *demands; /* VAMP_WAITING_DEMANDS_MAX */
     unsigned demand_count;

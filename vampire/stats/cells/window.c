@@ -145,9 +145,10 @@ static const struct vamp_bucket *build_bucket(const struct vamp_cells *cells,
         .cdos = vamp_bucket_copy(block, slot->cdos, slot->cdo_count * sizeof *slot->cdos),
         .cdo_count = slot->cdo_count,
         .cdos_unlisted = slot->cdos_unlisted,
-        .alerts = vamp_bucket_copy(block, slot->alerts, slot->alert_count * sizeof *slot->alerts),
-        .alert_count = slot->alert_count,
-        .alerts_unlisted = slot->alerts_unlisted,
+        .anomalies =
+            vamp_bucket_copy(block, slot->anomalies, slot->anomaly_count * sizeof *slot->anomalies),
+        .anomaly_count = slot->anomaly_count,
+        .anomalies_unlisted = slot->anomalies_unlisted,
         .demands =
             vamp_bucket_copy(block, slot->demands, slot->demand_count * sizeof *slot->demands),
         .demand_count = slot->demand_count,

@@ -204,16 +204,16 @@ static void count_transport(struct vamp_cells *cells, const struct vamp_observat
 /* ---- Group 17: what should not happen. */
 
 /* Who and which CDO; the bucket lists a bounded number of them. */
-static void list_alert(struct vamp_slot *slot, const struct vamp_components *components,
-                       const struct vamp_observation *seen, uint32_t anomaly)
+static void list_anomaly(struct vamp_slot *slot, const struct vamp_components *components,
+                         const struct vamp_observation *seen, uint32_t anomaly)
 {
-    if (slot->alert_count == VAMP_ALERTS_MAX) {
-        slot->alerts_unlisted++;
+    if (slot->anomaly_count == VAMP_ANOMALIES_MAX) {
+        slot->anomalies_unlisted++;
         return;
     }
     const struct vamp_event *event = seen->event;
-    struct vamp_alert *alert = &slot->alerts[slot->alert_count++];
-    *alert = (struct vamp_alert){
+    struct vamp_listed_anomaly *listed = &slot->anomalies[slot->anomaly_count++];
+    *listed = (struct vamp_listed_anomaly){
         .component = vamp_components_name(components, seen->labels.value[VAMP_LABEL_COMPONENT]),
         .time_ns = event->time_ns,
         .id = event->cdo_id,
@@ -223,14 +223,14 @@ static void list_alert(struct vamp_slot *slot, const struct vamp_components *com
         .count = seen->anomalies[anomaly],
     };
     if (vamp_event_has(event, VAMP_HAS_CDO_NAME)) {
-        vamp_track_copy_name(event, alert->name);
+        vamp_track_copy_name(event, listed->name);
     }
 }
 
 static void count_anomalies(struct vamp_cells *cells, const struct vamp_observation *seen)
 {
     if ((seen->found & VAMP_FOUND_ANOMALY) == 0 || cells->excluded[VAMP_METRIC_ANOMALIES]) {
-        return; /* what does not count is no alert either */
+        return; /* what does not count is not listed either */
     }
     struct vamp_labels labels = seen->labels;
     for (uint32_t anomaly = 0; anomaly < VAMP_ANOMALY_COUNT; anomaly++) {
@@ -238,7 +238,7 @@ static void count_anomalies(struct vamp_cells *cells, const struct vamp_observat
             labels.value[VAMP_LABEL_ANOMALY] = anomaly;
             vamp_cells_count(cells, seen->slot, VAMP_METRIC_ANOMALIES, &labels,
                              seen->anomalies[anomaly]);
-            list_alert(seen->slot, cells->series.components, seen, anomaly);
+            list_anomaly(seen->slot, cells->series.components, seen, anomaly);
         }
     }
 }

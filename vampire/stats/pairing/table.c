@@ -13,7 +13,6 @@
 
 static inline struct vamp_record *record_at(const struct vamp_table *table, uint32_t number)
 {
-    assert(number > 0 && number <= table->touched);
     return vamp_table_record(table, number);
 }
 
@@ -87,6 +86,7 @@ static uint16_t chain_bit(uint32_t hash)
 static void put_in_line(const struct vamp_table *table, struct vamp_table_line *line, uint32_t hash,
                         uint32_t number)
 {
+    assert(number > 0 && number <= table->touched);
     if (line->used < VAMP_TABLE_LINE_RECORDS) {
         line->hashes[line->used] = hash;
         line->numbers[line->used] = number;
