@@ -350,8 +350,7 @@ static int close_target(void *context, const struct vamp_ending *ending, struct 
 
 const struct vamp_writer_ops vamp_writer_syslog = {
     .name = "syslog",
-    .summary =
-        "messages for the system's log: alarms, anomalies, and the values of a bucket as JSON",
+    .summary = "messages for the system's log: alarms, anomalies, values of a bucket as JSON",
     .options = syslog_options_table,
     .options_bytes = sizeof(struct syslog_options),
     .by_unset = by_unset,

@@ -146,9 +146,8 @@ uint32_t vamp_merged_place(struct vamp_merged *merged, unsigned number,
     }
     uint32_t at = (uint32_t)hash & set->mask;
     for (; set->index[at] != 0; at = (at + 1) & set->mask) {
-        const uint32_t series = set->index[at] - 1;
-        if (same_labels(&set->series[series], wanted, labels->label_count)) {
-            return series;
+        if (same_labels(&set->series[set->index[at] - 1], wanted, labels->label_count)) {
+            return set->index[at] - 1;
         }
     }
     if (set->count == labels->max_series) {
