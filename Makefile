@@ -174,7 +174,8 @@ PLUG_IN_OBJECTS := $(PLUG_INS:%=$(B)/lib/vampire/%.so)
 # SOURCE:PAGE
 MARKDOWN_MANUALS := configuration:vampire.json.5 filter-language:vampire-filter.7 \
   metrics:vampire-metrics.7 output-hdf5:vampire-hdf5.5 output-jsonl:vampire-jsonl.5 \
-  output-trace:vampire-trace.5
+  output-trace:vampire-trace.5 alarms:vampire-alarms.7 exporters:vampire-exporters.7 \
+  operations:vampire-operations.7 python:vampire-python.7
 MANUALS := $(wildcard docs/*.1) $(foreach m,$(if $(shell command -v lowdown),$(MARKDOWN_MANUALS)),$(B)/man/$(lastword $(subst :, ,$(m))))
 
 .PHONY: all clean help
@@ -247,7 +248,8 @@ SONAME := -Wl,-soname,libmaestro.so.0
 $(LIBMAESTRO): $(call archives,maestro/api) maestro/libmaestro.map
 	$(call link,$(SONAME) $(call exports,maestro/libmaestro.map) $(call whole,$(call archive,maestro/api)) $(call libraries,maestro/api))
 
-# SOURCE,PAGE. Code is bold, which a terminal can show; a paragraph right after a heading needs no macro.
+# SOURCE,PAGE. Code is bold, which a terminal can show; cells of tables are too narrow to be justified; a
+# paragraph right after a heading needs no macro.
 define manual_rule
 $(B)/man/$(2): docs/$(1).md docs/manual.sed
 	@mkdir -p $$(@D)
@@ -255,7 +257,7 @@ $(B)/man/$(2): docs/$(1).md docs/manual.sed
 	$$(Q)sed -f docs/manual.sed $$< | \
 	  lowdown -s -Tman --nroff-nolinks --out-no-smarty --parse-no-intraemph --parse-no-super \
 	  -M title=$$$$(echo $(basename $(2)) | tr a-z A-Z) -M section=$(patsubst .%,%,$(suffix $(2))) -M source=vampire -M date=2026-11-22 | \
-	  sed 's/\\fC/\\fB/g' | sed '/^\.S[HS]$$$$/{:a;n;n;/^\.S[HS]$$$$/ba;/^\.[LP]P$$$$/d}' > $$@
+	  sed 's/\\fC/\\fB/g; s/^\.TS/.na\n&/; s/^\.TE/&\n.ad/' | sed '/^\.S[HS]$$$$/{:a;n;n;/^\.S[HS]$$$$/ba;/^\.[LP]P$$$$/d}' > $$@
 endef
 $(foreach m,$(MARKDOWN_MANUALS),$(eval $(call manual_rule,$(firstword $(subst :, ,$(m))),$(lastword $(subst :, ,$(m))))))
 

@@ -29,21 +29,6 @@ static int no_memory(const struct config_loader *loader)
     return vamp_err_set_errno(loader->err, ENOMEM, "read the configuration");
 }
 
-/* The item of the list of outputs with this name, else of this type, else of this number. */
-static struct config_value *find_output(const struct config_value *list, const char *word)
-{
-    static const char *const members[] = {"name", "type"};
-    for (size_t m = 0; m < 2; m++) {
-        for (struct config_value *item = list->first; item != NULL; item = item->next) {
-            const char *text = config_member_text(item, members[m]);
-            if (text != NULL && strcmp(text, word) == 0) {
-                return item;
-            }
-        }
-    }
-    return config_child(list, word);
-}
-
 /* A new member of the object, or item of the list, from outside the file. */
 static struct config_value *add_value(struct config_loader *loader, struct config_value *parent,
                                       const char *key, const struct config_value *like)
@@ -57,6 +42,28 @@ static struct config_value *add_value(struct config_loader *loader, struct confi
         value->level = like->level;
     }
     return value;
+}
+
+/* The item of the list of outputs with this name, else of this type, else of this number; the
+ * number after the last one is a new output. `*ret` NULL: there is none. -ENOMEM. */
+static int find_output(struct config_loader *loader, struct config_value *list, const char *word,
+                       const struct config_value *like, struct config_value **ret)
+{
+    static const char *const members[] = {"name", "type"};
+    for (size_t m = 0; m < 2; m++) {
+        for (struct config_value *item = list->first; item != NULL; item = item->next) {
+            const char *text = config_member_text(item, members[m]);
+            if (text != NULL && strcmp(text, word) == 0) {
+                *ret = item;
+                return 0;
+            }
+        }
+    }
+    char next[16];
+    (void)snprintf(next, sizeof next, "%u", list->count);
+    const bool is_new = strcmp(word, next) == 0;
+    *ret = is_new ? add_value(loader, list, "", like) : config_child(list, word);
+    return is_new && *ret == NULL ? -ENOMEM : 0;
 }
 
 /* The outputs that hold without "outputs" in the file, so that one of them can be changed. */
@@ -129,12 +136,14 @@ static int apply_override(struct config_loader *loader, const struct vamp_config
         struct config_value *child = config_member(value, component);
         if (value->type == CONFIG_LIST) {
             const bool outputs = value == config_member(loader->tree.root, "outputs");
-            child = outputs ? find_output(value, component) : NULL;
+            if (outputs && find_output(loader, value, component, &like, &child) != 0) {
+                return no_memory(loader);
+            }
             if (child == NULL) {
                 config_value_path(value, path);
                 report(loader, override->origin, path,
                        outputs ? "there is no output \"%.100s\": give its name, its type or its "
-                                 "number from 0"
+                                 "number from 0; the next number adds one"
                                : "\"%.100s\" cannot be set: a list is set as a whole, its words "
                                  "separated by commas",
                        component);

@@ -4,7 +4,7 @@
 
 Not tried with Spack: it is in no package of Debian. Its steps, the Makefile's targets with these
 variables, are those of the other packages, and the libraries are those of packaging/packages.
-Without lowdown, which Spack does not have, five manual pages stay the Markdown files they are made of.
+Without lowdown, which Spack does not have, the manual pages of sections 5 and 7 stay the Markdown files they are made of.
 """
 
 from spack.package import *

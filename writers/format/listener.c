@@ -67,8 +67,12 @@ static int parse_tcp(const char *text, union address *ret, socklen_t *ret_bytes,
     const char *port_text = colon != NULL ? colon + 1 : text;
     char *end = NULL;
     const unsigned long port = strtoul(port_text, &end, 10);
-    if (*port_text < '0' || *port_text > '9' || *end != '\0' || port > 65535) {
+    if (*port_text < '0' || *port_text > '9' || *end != '\0') {
         return no_tcp(text, err);
+    }
+    if (port > 65535) {
+        return vamp_err_set(
+            err, -EINVAL, "tcp:%.80s: a port is 1 to 65535, or 0, where the system chooses", text);
     }
     char host[64] = "127.0.0.1";
     if (colon != NULL) {

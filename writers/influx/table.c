@@ -2,6 +2,7 @@
 /* The influx format as the program knows it, without its library. */
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "vampire/core/clock.h"
@@ -75,7 +76,24 @@ static bool is_udp(const char *url)
         return false;
     }
     const size_t digits = strspn(colon + 1, "0123456789");
-    return digits > 0 && digits <= 5 && colon[1 + digits] == '\0';
+    return digits > 0 && colon[1 + digits] == '\0';
+}
+
+/* The port of an address, if it has one in digits, is one that a machine can have. */
+static bool port_exists(const char *url)
+{
+    const char *host = strstr(url, "://") + 3, *end = host + strcspn(host, "/"), *port = end;
+    while (port > host && strchr("0123456789", port[-1]) != NULL) {
+        port--;
+    }
+    const unsigned long number = strtoul(port, NULL, 10);
+    return port == end || port == host || port[-1] != ':' || (number > 0 && number <= 65535);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text), bytes = strlen(end);
+    return length >= bytes && strcmp(text + length - bytes, end) == 0;
 }
 
 static int check_url(const char *url, struct vamp_err *err)
@@ -89,6 +107,15 @@ static int check_url(const char *url, struct vamp_err *err)
     if ((!http && !is_udp(url)) || strpbrk(url, "?# ") != NULL) {
         return vamp_err_set(err, -EINVAL,
                             "expected http://HOST:PORT, https://HOST:PORT or udp://HOST:PORT");
+    }
+    if (!port_exists(url)) {
+        return vamp_err_set(err, -EINVAL, "%.100s: a port is 1 to 65535", url);
+    }
+    if (ends_with(url, "/write") || ends_with(url, "/write/") || ends_with(url, "/api/v2")) {
+        return vamp_err_set(err, -EINVAL,
+                            "%.100s: vampire adds /write?db=DATABASE, which InfluxDB 1 and "
+                            "VictoriaMetrics take; give the address without the path of a request",
+                            url);
     }
     return 0;
 }

@@ -43,7 +43,7 @@ static const struct vamp_opt prometheus_options[] = {
      .preset = "1",
      .choices = bounds_words,
      .offset = OPTION(bounds),
-     .help = "buckets of a histogram for each doubling, at most as many as \"statistics.sub_bits\" "
+     .help = "buckets of a histogram for each doubling, at most as many as \"statistics.sub_bins\" "
              "gives"},
     {.key = "linger",
      .type = VAMP_OPT_DURATION,
