@@ -60,7 +60,7 @@ class Tally:
                 self.failures.append((name, output))
                 print(output.rstrip() + f"\n---- end of {name}", flush=True)
             elif skipped:
-                reasons = re.findall(r"^SKIPPED .*?: (.*)$", output, re.MULTILINE)
+                reasons = re.findall(r"(?:^SKIPPED .*?: |# *SKIP +)(.+)$", output, re.MULTILINE)
                 for reason in sorted(set(reasons)):
                     print(f"          {reason}", flush=True)
 

@@ -359,7 +359,7 @@ int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *con
     union {
         void *symbol;
         int (*call)(struct fi_fabric_attr *, struct fid_fabric **, void *);
-    } real = {dlvsym(fabric_library(), "fi_fabric", "FABRIC_1.1")};
+    } real = {dlsym(fabric_library(), "fi_fabric")};
     if (!of_program(__builtin_return_address(0))) {
         return real.call(attr, fabric, context);
     }
@@ -379,7 +379,7 @@ int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t
         void *symbol;
         int (*call)(uint32_t, const char *, const char *, uint64_t, const struct fi_info *,
                     struct fi_info **);
-    } real = {dlvsym(fabric_library(), "fi_getinfo", "FABRIC_1.3")};
+    } real = {dlsym(fabric_library(), "fi_getinfo")};
     if (of_program(__builtin_return_address(0))) {
         FABRIC_FAULT_RETURN(GETINFO);
     }

@@ -5,6 +5,7 @@
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <rdma/fabric.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -449,7 +450,9 @@ static const struct CMUnitTest tcp_tests[] = {
     cmocka_unit_test(test_garbage_on_port), cmocka_unit_test(test_held_subscription),
 };
 /* In one process, one after the other. A process that is stopped while it holds a lock of shm's, in
- * shared memory, blocks everybody who sends to it; libfabric leaves no way around that. */
+ * shared memory, blocks everybody who sends to it; libfabric leaves no way around that. With
+ * libfabric 2, fi_av_remove of an end of the same process that was closed accesses memory that is
+ * unmapped (prov/shm/src/smr_util.c: smr_unmap_region; 2.1.0); of another process, it does not. */
 static const struct CMUnitTest shm_tests[] = {
     cmocka_unit_test(test_workflow),          cmocka_unit_test(test_killed),
     cmocka_unit_test(test_refusals),          cmocka_unit_test(test_bad_messages),
@@ -462,6 +465,10 @@ static int run_group(const void *context, size_t number)
     (void)context;
     if (number == TCP_TESTS) {
         provider = "shm";
+        if (FI_MAJOR(fi_version()) >= 2) {
+            (void)printf("1..1\nok 1 # SKIP two ends of libfabric 2's shm in one process\n");
+            return 0;
+        }
         return cmocka_run_group_tests_name("shm", shm_tests, NULL, NULL);
     }
     const struct CMUnitTest one[] = {tcp_tests[number]};

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -160,54 +161,122 @@ static void read_memory(const char *provider)
     free(sink);
 }
 
+/* ---- another process, which owns memory and looks after its endpoint when it is told to. A
+ * process of its own: when one end closes, libfabric 2's shm unmaps what another end of the same
+ * process still uses (prov/shm/src/smr_util.c: smr_map_to_region takes that end's mapping, smr_free
+ * ends it; found with 2.1.0). */
+
+#define OWNER_SOCKET 3
+enum { OWNED_BYTES = 1 << 20 };
+
+/* What is to be known to read its memory. */
+struct owned {
+    uint8_t address[FABRIC_ADDRESS_BYTES];
+    size_t length;
+    uint64_t memory, key;
+};
+
+static int own(const char *provider)
+{
+    static uint8_t memory[OWNED_BYTES];
+    struct vamp_err err = VAMP_ERR_NONE;
+    const struct fabric_kind kind = {.provider = provider};
+    struct fabric *fabric = NULL;
+    struct fabric_memory registered;
+    memset(memory, 0x5a, sizeof memory);
+    (void)alarm(60);
+    if (fabric_open(&kind, NULL, &fabric, &err) != 0 ||
+        fabric_register(fabric, memory, sizeof memory, &registered, &err) != 0) {
+        (void)fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+    struct owned owned = {.memory = registered.address, .key = registered.key};
+    const uint8_t *address = fabric_address(fabric, &owned.length);
+    memcpy(owned.address, address, owned.length);
+    bool told = write(OWNER_SOCKET, &owned, sizeof owned) == (ssize_t)sizeof owned;
+    struct seen seen = {0};
+    char word;
+    while (told && read(OWNER_SOCKET, &word, 1) == 1) {
+        look(fabric, &seen);
+        fabric_wait(fabric, NULL, 1000000);
+        told = write(OWNER_SOCKET, &word, 1) == 1;
+    }
+    fabric_unregister(fabric, &registered);
+    fabric_close(fabric);
+    return 0;
+}
+
+static pid_t start_owner(const char *provider, int *ret_socket, struct owned *ret_owned)
+{
+    int ends[2];
+    assert_int_equal(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)dup2(ends[1], OWNER_SOCKET);
+        (void)execl("/proc/self/exe", "test", "owner", provider, (char *)NULL);
+        _exit(127);
+    }
+    (void)close(ends[1]);
+    *ret_socket = ends[0];
+    assert_int_equal(sizeof *ret_owned, recv(ends[0], ret_owned, sizeof *ret_owned, MSG_WAITALL));
+    return child;
+}
+
+/* It looks after its endpoint once. */
+static void step_owner(int socket)
+{
+    char word = 0;
+    assert_int_equal(1, write(socket, &word, 1));
+    assert_int_equal(1, read(socket, &word, 1));
+}
+
 /* A read that the other side does not answer: once its endpoint is closed, nothing is written any
  * more. (Removing the peer from the address table would not do.) */
 static void close_ends_reads(const char *provider)
 {
-    enum { BYTES = 1 << 20 };
-    struct pair pair;
-    open_pair(&pair, provider);
-    uint8_t *memory = calloc(2, BYTES);
-    assert_non_null(memory);
-    memset(memory, 0x5a, BYTES);
-    uint8_t *sink = memory + BYTES;
+    const struct fabric_kind kind = {.provider = provider};
     struct vamp_err err = VAMP_ERR_NONE;
-    struct fabric_memory registered;
-    assert_int_equal(0, fabric_register(pair.b, memory, BYTES, &registered, &err));
+    struct fabric *fabric = NULL;
     struct fabric *reader = NULL;
-    assert_int_equal(0, fabric_open_reader(pair.a, &reader, &err));
-    size_t length;
+    struct owned owned;
+    int socket;
+    pid_t child = start_owner(provider, &socket, &owned);
+    uint8_t *sink = calloc(1, OWNED_BYTES);
+    assert_non_null(sink);
+    assert_int_equal(0, fabric_open(&kind, NULL, &fabric, &err));
+    assert_int_equal(0, fabric_open_reader(fabric, &reader, &err));
     fabric_peer peer;
-    const uint8_t *address = fabric_address(pair.b, &length);
-    assert_int_equal(0, fabric_peer_add(reader, address, length, &peer, &err));
+    assert_int_equal(0, fabric_peer_add(reader, owned.address, owned.length, &peer, &err));
     struct seen seen = {0};
-    struct seen b = {0};
     int64_t end = now() + DEADLINE_NS;
     bool posted = false;
     while (seen.read == 0 && now() < end) { /* one small read connects */
-        posted = posted ||
-                 fabric_read(reader, peer, registered.address, registered.key, sink, 64, 1) == 0;
+        posted = posted || fabric_read(reader, peer, owned.memory, owned.key, sink, 64, 1) == 0;
         look(reader, &seen);
-        look(pair.b, &b);
+        step_owner(socket);
     }
     assert_int_equal(seen.read, 1);
+    assert_int_equal(sink[63], 0x5a);
     int result = -EAGAIN;
     while (result == -EAGAIN && now() < end) {
-        result = fabric_read(reader, peer, registered.address, registered.key, sink, BYTES, 2);
+        result = fabric_read(reader, peer, owned.memory, owned.key, sink, OWNED_BYTES, 2);
     }
     assert_int_equal(result, 0);
     fabric_close(reader);
-    memset(sink, 0xee, BYTES);
+    memset(sink, 0xee, OWNED_BYTES);
     for (unsigned i = 0; i < 100; i++) {
-        look(pair.b, &b);
-        fabric_wait(pair.b, NULL, 1000000);
+        step_owner(socket);
     }
-    for (size_t i = 0; i < BYTES; i++) {
+    for (size_t i = 0; i < OWNED_BYTES; i++) {
         assert_int_equal(sink[i], 0xee);
     }
-    fabric_unregister(pair.b, &registered);
-    close_pair(&pair);
-    free(memory);
+    fabric_close(fabric);
+    (void)close(socket);
+    int status = -1;
+    assert_int_equal(child, waitpid(child, &status, 0));
+    assert_int_equal(status, 0);
+    free(sink);
 }
 
 /* A wake from elsewhere ends a wait; a message does, too; without either it lasts. */
@@ -361,8 +430,11 @@ static void test_no_pool_manager(void **state)
     fabric_close(fabric);
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
+    if (count == 3) {
+        return own(arguments[2]);
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exchange_tcp),
         cmocka_unit_test(test_exchange_short_name),
