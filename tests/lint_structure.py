@@ -70,7 +70,7 @@ ROOMS = list(MAY_INCLUDE)
 OWN = re.compile(r"(vampire|config|filters|writers|maestro|programs|tests)/|maestro\.h")
 # Third-party header: the files that may include it.
 CONFINED = {
-    r"rdma/": r"maestro/wire/|tests/bench/wire|tests/lib/fabric_faults",
+    r"rdma/": r"maestro/wire/|tests/bench/wire|tests/lib/fabric_faults|tests/unit/server_peers",
     r"protobuf-c/|.*\.pb-c\.h": r"maestro/|vampire/core/(protobuf/arena|event/codec|recording)|vampire/collect/|writers/nats/messages|tests/(unit|fuzz|lib|conformance|bench)/",
     r"hdf5(_hl)?\.h": r"writers/hdf5/|tests/unit/writers_hdf5|tests/bench/output_lines",
     r"jansson\.h": r"programs/vampire-top/|tests/(unit|fuzz)/config",
