@@ -23,7 +23,7 @@ _FROM = {
     "chain": ("trace_waits", "wait_chain"),
     "compute": ("merge", "quantile", "rate", "table"),
     "dataset": ("labels_of", "open", "select"),
-    "errors": ("Error", "TooLarge"),
+    "errors": ("DamageWarning", "Error", "TooLarge"),
     "history": ("History",),
     "look": ("amount", "duration", "style"),
     "plots": ("blame_table", "plot_blame", "plot_gauge", "plot_heatmap", "plot_stack", "plot_transports", "plot_waits",

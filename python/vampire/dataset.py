@@ -11,7 +11,7 @@ from xarray.core import indexing
 
 from . import files
 from .compute import history_of
-from .errors import Error, check_size
+from .errors import Damaged, Error, check_size
 from .rows import FIELDS
 
 TABLE_KEYS = {
@@ -42,6 +42,9 @@ class _Lazy(BackendArray):
         self._check(chosen)
         series = chosen[1] if self._metric.labels else np.zeros(1, np.int64)
         dense = self._dense(chosen[0], series, chosen[-1] if self._field == "bins" else None)
+        if not self._history.unread(self._metric.name, self._groups).isdisjoint(chosen[0].tolist()):
+            raise Damaged(f"{self._history.damage[-1]}. Choose buckets without these (isel, between), or use vampire.quantile, "
+                          "merge, rate or table, which do without")
         if not self._metric.labels:
             dense = dense[:, 0]
         return dense.reshape([len(one) for one in numbers if np.ndim(one)])
@@ -235,7 +238,7 @@ def _add_tables(ds, history):
 
 def partial_of(history):
     """What of the runs is missing, in words: a list."""
-    found = []
+    found = list(history.damage)
     for run, parts in history.runs.items():
         present = [file.segment for file in parts]
         absent = sorted(set(range(1, max(present) + 1)) - set(present))

@@ -8,6 +8,14 @@ class Error(Exception):
     """What cannot be read or computed, in words for people."""
 
 
+class Damaged(Error):
+    """A file is not what vampire wrote."""
+
+
+class DamageWarning(UserWarning):
+    """What is damaged and was left out."""
+
+
 class TooLarge(Error):
     """A result would need more than MEMORY_LIMIT. `args[0]` says how much; `advice` what to use instead."""
 

@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which files are meant, and what every HDF5 file has: attributes, times, columns, tables."""
 
+import contextlib
+import ctypes
 import glob
-import io
 import os
+import zlib
 
 import h5py
 import numpy as np
 
-from .errors import Error
+from .errors import Damaged, Error
 
 FORMAT = 2  # MAJOR of the schema_version
 STATES = {0: "open", 1: "rotated", 2: "ended"}
 NAT = np.iinfo(np.int64).min
 TIMES = "nanoseconds since 1970-01-01T00:00:00Z"
 TABLES = ("gap", "component_slot", "output_slot", "cdo")
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+UNREADABLE = (AttributeError, OSError, LookupError, RuntimeError, TypeError, ValueError, zlib.error)  # what HDF5 and zlib say of damage
+ATTEMPTS = 18  # to read metadata that changes meanwhile: HDF5 waits 1 ns, 2 ns, 4 ns, ... in between, 0.3 ms in all
 ATTRIBUTES = ("long_name", "units", "cell_methods", "metric", "kind", "labels", "help", "origin", "value_units")
 
 
@@ -31,6 +36,24 @@ def paths_of(path_or_list):
             raise Error(f"{entry}: no file has such a name")
         paths += found
     return list(dict.fromkeys(paths))
+
+
+def opened(path):
+    """The h5py file. HDF5 takes a wrong checksum in a file that is read while it is written (SWMR) for a write that goes
+    on, and would try again for minutes: so a file is read that way only if its superblock says that it was not closed,
+    and with few attempts."""
+    with open(path, "rb") as file:
+        begin = file.read(12)
+    if not begin.startswith(SIGNATURE):
+        raise Damaged(f"{path}: not an HDF5 file")
+    access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+    access.set_fclose_degree(h5py.h5f.CLOSE_STRONG)
+    flags = h5py.h5f.ACC_RDONLY
+    if begin[11:] != b"\0":
+        flags |= h5py.h5f.ACC_SWMR_READ
+        # h5py has no name for it; this finds the HDF5 that h5py uses.
+        ctypes.CDLL(h5py.h5p.__file__).H5Pset_metadata_read_attempts(ctypes.c_int64(access.id), ctypes.c_uint(ATTEMPTS))
+    return h5py.File(h5py.h5f.open(os.fsencode(path), flags, fapl=access))
 
 
 def text_of(value):
@@ -109,7 +132,7 @@ class File:
         self.first, self.end = 0, self.rows   # the rows that were asked for
         self.columns = []                     # names of the [time] variables that are no metrics
         self.outputs, self.table_names = [], {}
-        items = dict(hdf5.items())  # HDF5 is slow in opening them: once is enough
+        items = {name: hdf5[name] for name in hdf5}  # HDF5 is slow in opening them: once is enough
         self.dims = dimensions_in(items)
         self._classify(items)
         self._find_metrics(items)
@@ -133,9 +156,14 @@ class File:
             elif dim in TABLES:
                 self.table_names[name] = dim
 
+    @contextlib.contextmanager
     def opened(self):
-        """The h5py file; swmr also opens what is being written, or was left by a crash."""
-        return h5py.File(self.path, "r", swmr=True)
+        """The h5py file; Damaged if it cannot be read."""
+        try:
+            with opened(self.path) as hdf5:
+                yield hdf5
+        except UNREADABLE as error:
+            raise explain(self.path, error) from None
 
     def limit(self, low, high):
         """Only the buckets that begin at `low` or later and before `high`; None for an open side."""
@@ -171,7 +199,4 @@ def explain(path, error):
     if not os.access(path, os.R_OK):
         return Error(f"{path}: you may not read it (vampire's files are private unless its output has the "
                      "option access)")
-    with io.open(path, "rb") as file:
-        is_hdf5 = file.read(8) == b"\x89HDF\r\n\x1a\n"
-    return Error(f"{path}: not a vampire file, or damaged: {error}") if is_hdf5 else \
-        Error(f"{path}: not an HDF5 file")
+    return Damaged(f"{path}: not a vampire file, or damaged: {error}")

@@ -239,6 +239,7 @@ class _Rows(Source):
     def __init__(self, file, metric, group):
         super().__init__(metric, metric.labels)
         self._file, self._group = file, group
+        self.held = metric.kind == "gauge"
         self.length = file.lengths.get(group)
 
     def series(self, first=0):

@@ -2,12 +2,12 @@
 """The files of a run, or of several, as one history of buckets."""
 
 import os
+import warnings
 
-import h5py
 import numpy as np
 
 from . import files, format2
-from .errors import Error
+from .errors import Damaged, DamageWarning, Error
 
 RUN = "run"  # may be asked for like a label: the first part of the run's id; of collected runs it is a label
 
@@ -15,7 +15,7 @@ RUN = "run"  # may be asked for like a label: the first part of the run's id; of
 def _open_file(path, output):
     """(name of its output, width of its buckets in s, File; None: of another output than was asked for)."""
     try:
-        with h5py.File(path, "r", swmr=True) as hdf5:
+        with files.opened(path) as hdf5:
             if "schema_version" not in hdf5.attrs or "time" not in hdf5:
                 raise Error(f"{path}: an HDF5 file, but not one of vampire's")
             version = files.text_of(hdf5.attrs["schema_version"])
@@ -25,8 +25,29 @@ def _open_file(path, output):
             name, seconds = files.text_of(hdf5.attrs["output"]), int(hdf5.attrs["bucket_ns"]) / 1e9
             # HDF5 is slow in opening all objects of a file.
             return name, seconds, format2.File(path, hdf5) if output in (None, name) else None
-    except (OSError, KeyError, RuntimeError, ValueError) as error:
+    except files.UNREADABLE as error:
         raise files.explain(path, error) from None
+
+
+def _place(file, source):
+    return file, type(source), source.labels, source.held
+
+
+def _whole(reading, span, is_held, bad):
+    """The blocks of reading(first, end); to `bad` go the rows of `time` that cannot be read. `is_held`: a value holds until
+    the next one, so that all after a bad one are bad."""
+    first, end = span
+    try:
+        for block in reading(first, end):
+            yield block
+            first = max([first, *block.time[-1:] + 1])
+    except files.UNREADABLE:
+        if is_held or end - first == 1:
+            bad.update(range(first, end))
+            return
+        step = min(256, -(-(end - first) // 2))
+        for at in range(first, end, step):
+            yield from _whole(lambda *part: list(reading(*part)), (at, min(at + step, end)), is_held, bad)
 
 
 def _moment(when):
@@ -39,9 +60,13 @@ class History:
     paths: a path, a pattern, a directory, or a list of them. output: which output's files, by its name;
     needed when there are files of several. between: (from, to) in UTC, anything numpy.datetime64 takes;
     None for an open side. Buckets count that begin at `from` or later and before `to`.
+
+    What is damaged is left out, with a DamageWarning; `damage` has these in words.
     """
 
     def __init__(self, paths, output=None, between=None):
+        self.damage = []
+        self._bad = {}  # place in a file -> its rows of `time` that cannot be read
         self.files = self._opened(files.paths_of(paths), output)
         self.files.sort(key=lambda f: (f.attrs["run_started"], f.run, f.segment))
         if len({(f.run, f.segment) for f in self.files}) < len(self.files):
@@ -65,10 +90,23 @@ class History:
         parts = [column(file)[wanted] for file, wanted in zip(self.files, self._wanted)]
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
-    @staticmethod
-    def _opened(paths, output):
-        """The files of the output."""
-        opened = [_open_file(os.fspath(path), output) for path in paths]
+    def _leave_out(self, text):
+        if text not in self.damage:
+            self.damage.append(text)
+            warnings.warn(text, DamageWarning, stacklevel=2)
+
+    def _opened(self, paths, output):
+        """The files of the output. A damaged one is left out, unless it is the only one."""
+        opened = []
+        for path in paths:
+            try:
+                opened.append(_open_file(os.fspath(path), output))
+            except Damaged as error:
+                if len(paths) == 1:
+                    raise
+                self._leave_out(f"{error}; it is left out")
+        if not opened:
+            raise Error(f"none of these files can be read: {'; '.join(self.damage)}")
         widths = {name: seconds for name, seconds, _ in opened}
         if output is not None and output not in widths:
             raise Error(f"no file is of an output '{output}'; there are: {', '.join(sorted(widths))}")
@@ -203,8 +241,29 @@ class History:
             source = groups.source(file, name)
             codes = groups.codes(file, source)
             with file.opened() as hdf5:
-                for block in source.blocks(hdf5, int(wanted[0]), int(wanted[-1]) + 1, fields, bins):
+                for block in self._readable(file, source, lambda *span: source.blocks(hdf5, *span, fields, bins),
+                                            (int(wanted[0]), int(wanted[-1]) + 1)):
                     yield position[block.time], codes[block.series], block
+
+    def _readable(self, file, source, reading, span):
+        """The blocks that reading(first, end) yields for these rows of `time`; none of rows that cannot be read."""
+        bad, (first, end) = self._bad.setdefault(_place(file, source), set()), span
+        before = sorted(bad.intersection(range(first, end)))
+        for row in [*before, end]:
+            yield from _whole(reading, (first, row), source.held, bad)
+            first = row + 1
+        if fresh := sorted(bad.difference(before).intersection(range(*span))):
+            self._leave_out(f"{file.path}: damaged in {len(fresh)} bucket{'s' if len(fresh) > 1 else ''} from number "
+                            f"{file.numbers[fresh[0]]} on, in which what has the labels ({', '.join(source.labels)}) is left out")
+
+    def unread(self, name, groups):
+        """The buckets of which the metric was left out when it was read."""
+        found, before = set(), 0
+        for file, wanted in zip(self.files, self._wanted):
+            bad = self._bad.get(_place(file, groups.source(file, name)), ()) if name in file.metrics else ()
+            found.update((before + np.flatnonzero(np.isin(wanted, list(bad)))).tolist())
+            before += len(wanted)
+        return found
 
     def totals(self, name, groups, first, end, chosen):
         """A counter since the start of its run: [end - first, chosen], of the groups `chosen`, which are all

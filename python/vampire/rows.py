@@ -45,12 +45,13 @@ class Source:
     labels   the labels of its series
     series(first) one array of label values for each label, by number of the series, from number `first` on
     ids()    the identifiers of the series, by number; none where the file has none
+    held     whether a value holds until the next one
     length   how many series a closed file has; None: that takes reading their labels
     blocks(hdf5, first, end, fields, bins) the rows of the buckets first to end - 1, in order
     totals(hdf5, first, end, series) a counter since the start of its run, [end - first, series]
     """
 
-    length = None
+    held, length = False, None
 
     def __init__(self, metric, labels):
         self.metric, self.labels = metric, tuple(labels)

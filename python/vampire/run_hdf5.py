@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What an HDF5 file says of its run, also while it is written: a bucket that `time` does not have yet is not read."""
 
-import h5py
 import numpy as np
 
 from .errors import Error
-from .files import FORMAT, NAT, STATES, bytes_of, read_rows, text_of
+from .files import FORMAT, NAT, STATES, bytes_of, opened, read_rows, text_of
 from .run_files import ACCOUNT, COUNTERS, HISTOGRAMS, LOSSES, OTHER, Component, Histogram
 from .run_lines import time_of
 
@@ -15,11 +14,7 @@ NO_VALUE = (1 << 64) - 1
 
 def fill(found, file):
     """Reads an open file into a RunFile."""
-    try:
-        hdf5 = h5py.File(file.name, "r")
-    except OSError:  # it is being written, or vampire was killed
-        hdf5 = h5py.File(file.name, "r", swmr=True)
-    with hdf5:
+    with opened(file.name) as hdf5:
         _Reader(found, hdf5).read()
 
 

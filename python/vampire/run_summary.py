@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 
-from . import run_hdf5, run_lines
+from . import files, run_hdf5, run_lines
 from .errors import Error
 from .run_files import LOSSES, OTHER, RunFile
 
@@ -207,7 +207,7 @@ def _read(file, path):
                     "and prints the summary")
     if begin.startswith(b'[{"name":"vampire"'):
         raise Error(f"{path} is a trace, which has events instead of counts")
-    if begin.startswith(b"\x89HDF\r\n\x1a\n"):
+    if begin.startswith(files.SIGNATURE):
         fill = run_hdf5.fill
     elif begin.startswith(b'{"v":'):
         fill = run_lines.fill
@@ -216,7 +216,7 @@ def _read(file, path):
     found = RunFile([path], _is_written(file))
     try:
         fill(found, file)
-    except (Error, OSError, LookupError, RuntimeError, ValueError) as error:
+    except (Error, *files.UNREADABLE) as error:
         raise Error(f"read {path}: {error}") from None
     return found
 

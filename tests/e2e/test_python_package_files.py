@@ -7,6 +7,7 @@ import os
 import pathlib
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 import made_up
-from harness import ROOT, wait_until
+from harness import PATIENCE, ROOT, wait_until
 
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "oracle")]
 pytest.importorskip("pandas")
@@ -165,6 +166,49 @@ def test_a_truncated_file(tmp_path, written):
     (tmp_path / "x.h5").write_bytes(content[: len(content) // 2])
     with pytest.raises(vampire.Error, match="damaged"):
         vampire.open(tmp_path / "x.h5")
+
+
+def test_a_damaged_file_of_a_run_is_left_out(tmp_path, written):
+    """With a warning that names it, also in the summary and in the report; at once, though HDF5 tries again where a
+    checksum is wrong in a file that was not closed."""
+    for path in written:
+        shutil.copy(path, tmp_path)
+    bad, *good = sorted(tmp_path.glob("*.h5"))
+    content = bytearray(bad.read_bytes())
+    content[11] = 5  # open for writing, SWMR
+    for place in range(48, len(content), 512):
+        content[place] ^= 1
+    bad.write_bytes(content)
+    with pytest.warns(vampire.DamageWarning, match=f"{bad}: .*it is left out"):
+        found = vampire.summary(tmp_path)
+    assert any(str(bad) in note for note in found.partial) and not found.whole
+    assert found.counted == vampire.summary(good).counted
+    done = subprocess.run([ROOT / "python" / "vampire-report", tmp_path, "--text"], capture_output=True, text=True, check=False,
+                          timeout=60 * PATIENCE)
+    assert done.returncode == 0 and str(bad) in done.stdout and f"vampire-report: warning: {bad}: " in done.stderr
+    with pytest.raises(vampire.Error, match="damaged"):
+        vampire.open(bad)
+
+
+def test_what_is_damaged_in_a_file_is_left_out(tmp_path, written):
+    """A chunk of rows: the bucket is not in what has these labels, and an array of it is refused."""
+    path = tmp_path / "x.h5"
+    shutil.copy(written[0], path)
+    whole = vampire.table(path, "pool_operations", ["component"], freq="bucket")
+    with h5py.File(path) as file:
+        slots = [bytes(row).rstrip(b"\0").decode() for row in file["row_dimension"][...]]
+        first = int(file["first_row"][1, slots.index("by_component_operation/row")])
+        place = file["by_component_operation/pool_operations_delta"].id.get_chunk_info_by_coord((first,)).byte_offset
+    content = bytearray(path.read_bytes())
+    content[place + 3] ^= 0xFF
+    path.write_bytes(content)
+    with pytest.warns(vampire.DamageWarning, match="damaged in 1 bucket from number 1 on, in which what has the labels"):
+        rest = vampire.table(path, "pool_operations", ["component"], freq="bucket")
+    assert set(whole.time) - set(rest.time) == {sorted(set(whole.time))[1]}
+    ds = vampire.open(path)
+    with pytest.warns(vampire.DamageWarning), pytest.raises(vampire.Error, match="isel"):
+        ds.pool_operations_delta.load()
+    assert ds.pool_operations_delta.isel(time=0).sum() > 0
 
 
 def test_selecting_by_labels(written):

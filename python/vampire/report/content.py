@@ -107,12 +107,14 @@ class Content:
         tables = [self.component_table(), self.operation_table(), self.transport_table(), self.wait_rows(),
                   self.blame_rows(), *(chain_tables(self.trace, found.runs, self.component) if self.trace else ()),
                   self.anomaly_table(), self.cdo_rows()] if found.buckets else []
+        facts = self.facts()
+        notes = list(dict.fromkeys([*found.notes(), *self.history.damage]))  # with what was found while reading
         return Report(
             title=f"Workflow {found.workflow}",
             subtitle=f"{when}, seen by vampire on {found.host}, "
             f"run{several} {', '.join(run[:8] for run in found.runs)}, output {found.output}, level {found.level}",
-            notes=found.notes(), whole="Every event was counted, every bucket is here.", remark=remark,
-            facts=self.facts(), before=[table for table in [self.gap_table()] if table],
+            notes=notes, whole="Every event was counted, every bucket is here.", remark=remark,
+            facts=facts, before=[table for table in [self.gap_table()] if table],
             pictures=self.pictures() if found.buckets else [],
             tables=[table for table in tables if table] + [self.file_table()],
             foot=f"Buckets of {duration(float(found.bucket_ns))}. Quantiles are read from histograms and are off by at most "

@@ -14,8 +14,8 @@ from . import text
 from .compare import compare
 from .content import Content
 
-EXIT_CODES = ("Exit codes: 0 done; 1 the report could not be written; 2 wrong command line; 3 a file is missing, "
-              "damaged or not vampire's.")
+EXIT_CODES = ("Exit codes: 0 done; 1 the report could not be written; 2 wrong command line; 3 a file is missing "
+              "or not vampire's, or no file can be read.")
 
 
 def moment_of(word):
@@ -89,6 +89,7 @@ def write(report, options):
 
 def main(argv=None, version="unknown"):
     """The exit code."""
+    warnings.showwarning = lambda text, *_: print(f"vampire-report: warning: {text}", file=sys.stderr)
     try:
         options = parse_arguments(argv, version)
     except OSError as error:  # of --help
