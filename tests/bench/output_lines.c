@@ -63,7 +63,7 @@ static struct vamp_bucket_histogram *make_histogram(const struct vamp_bins *bins
         (void)vamp_open_record(&pool, &open, value + (random >> 40) % value);
     }
     struct vamp_bucket_histogram *histogram =
-        calloc(1, vamp_bucket_histogram_bytes(vamp_open_bin_count(&pool, open)));
+        calloc(1, vamp_bucket_histogram_bytes(vamp_open_bins_at_most(&pool, open)));
     if (histogram == NULL) {
         abort();
     }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/plain_histogram.h"
 #include "vampire/stats/cells/open_histogram.h"
 
 #define POOL_BYTES ((size_t)1 << 20)
@@ -39,16 +40,16 @@ static int end(void **state)
 static void record(struct vamp_open_histogram **open, uint64_t value)
 {
     assert_true(vamp_open_record(&pool, open, value));
-    vamp_histogram_record(plain, bins.sub_bits, value);
+    plain_histogram_record(plain, bins.sub_bits, value);
 }
 
 static struct vamp_bucket_histogram *copied(const struct vamp_open_histogram *open)
 {
-    const unsigned count = vamp_open_bin_count(&pool, open);
+    const unsigned count = vamp_open_bins_at_most(&pool, open);
     struct vamp_bucket_histogram *copy = malloc(vamp_bucket_histogram_bytes(count));
     assert_non_null(copy);
     vamp_open_copy(&pool, open, copy);
-    assert_int_equal(copy->bin_count, count);
+    assert_true(copy->bin_count <= count);
     return copy;
 }
 
@@ -103,36 +104,66 @@ static void every_form_holds_what_a_plain_array_holds(void **state)
         }
     }
     expect_plain(open);
-    assert_true(seen[VAMP_OPEN_SHORT] && seen[VAMP_OPEN_LONG] && seen[VAMP_OPEN_ARRAY]);
+    assert_true(seen[VAMP_OPEN_LOG] && seen[VAMP_OPEN_ARRAY]);
     vamp_open_release(&pool, open);
 }
 
-static void the_same_few_bins_stay_a_short_list(void **state)
+static void values_of_a_few_octaves_stay_in_a_window(void **state)
 {
     (void)state;
     struct vamp_open_histogram *open = NULL;
-    for (unsigned i = 0; i < 10000; i++) {
-        record(&open, (uint64_t)1 << (i % 4 * 10));
+    for (uint64_t i = 0; i < 10000; i++) {
+        record(&open, 200000 + i * i % 100000);
+        assert_int_equal(open->form, i < VAMP_OPEN_LOG_VALUES ? VAMP_OPEN_LOG : VAMP_OPEN_WINDOW);
+        if (i < 40) {
+            expect_plain(open);
+        }
     }
-    assert_int_equal(open->form, VAMP_OPEN_SHORT);
+    expect_plain(open);
+    record(&open, 1); /* before the window */
+    assert_int_equal(open->form, VAMP_OPEN_ARRAY);
     expect_plain(open);
     vamp_open_release(&pool, open);
 }
 
-/* So many values that an entry of a list could not count one more: they are said to be there, and
+/* The lowest and the highest bins there are: a window does not reach beyond them. */
+static void windows_at_the_ends_hold_what_a_plain_array_holds(void **state)
+{
+    (void)state;
+    static const uint64_t ends[] = {0, UINT64_MAX};
+    for (unsigned i = 0; i < 2; i++) {
+        struct vamp_open_histogram *open = NULL;
+        vamp_histogram_clear(plain, bins.count);
+        for (unsigned k = 0; k < 100; k++) {
+            record(&open, i == 0 ? ends[i] + k % 7 : ends[i] - k);
+        }
+        assert_int_equal(open->form, VAMP_OPEN_WINDOW);
+        expect_plain(open);
+        record(&open, ends[1 - i]);
+        assert_int_equal(open->form, VAMP_OPEN_ARRAY);
+        expect_plain(open);
+        vamp_open_release(&pool, open);
+    }
+}
+
+/* So many values that a bin of a window could not count one more: they are said to be there, and
  * none of them is lost. */
-static void more_values_than_a_list_counts_become_an_array(void **state)
+static void more_values_than_a_window_counts_become_an_array(void **state)
 {
     (void)state;
     struct vamp_open_histogram *open = NULL;
+    for (unsigned i = 0; i <= VAMP_OPEN_LOG_VALUES; i++) {
+        record(&open, 40);
+    }
+    assert_int_equal(open->form, VAMP_OPEN_WINDOW);
+    const unsigned bin = vamp_bin_index(bins.sub_bits, 40);
+    open->bins.window[bin - open->base] = UINT32_MAX - 1;
+    plain->bins[bin] = plain->count = UINT32_MAX - 1;
     record(&open, 40);
-    record(&open, 4000);
-    open->values = UINT32_MAX - 1;
-    record(&open, 4000);
-    assert_int_equal(open->form, VAMP_OPEN_SHORT);
-    record(&open, 4000);
+    assert_int_equal(open->form, VAMP_OPEN_WINDOW);
+    record(&open, 40);
     assert_int_equal(open->form, VAMP_OPEN_ARRAY);
-    record(&open, 40);
+    record(&open, 4000);
     expect_plain(open);
     vamp_open_release(&pool, open);
 }
@@ -166,9 +197,9 @@ static void the_pool_keeps_to_its_bound(void **state)
     struct vamp_open_histogram *open[512] = {NULL};
     unsigned refused = 0;
     uint64_t recorded = 0;
-    for (uint64_t value = 0; value < 64; value++) {
+    for (uint64_t value = 0; value < 256; value++) {
         for (unsigned i = 0; i < 512; i++) {
-            const bool taken = vamp_open_record(&pool, &open[i], value);
+            const bool taken = vamp_open_record(&pool, &open[i], value * value * value * value);
             recorded += taken;
             refused += !taken;
         }
@@ -194,8 +225,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_form_holds_what_a_plain_array_holds, start, end),
-        cmocka_unit_test_setup_teardown(the_same_few_bins_stay_a_short_list, start, end),
-        cmocka_unit_test_setup_teardown(more_values_than_a_list_counts_become_an_array, start, end),
+        cmocka_unit_test_setup_teardown(values_of_a_few_octaves_stay_in_a_window, start, end),
+        cmocka_unit_test_setup_teardown(windows_at_the_ends_hold_what_a_plain_array_holds, start,
+                                        end),
+        cmocka_unit_test_setup_teardown(more_values_than_a_window_counts_become_an_array, start,
+                                        end),
         cmocka_unit_test_setup_teardown(adding_to_an_array_adds_everything, start, end),
         cmocka_unit_test_setup_teardown(the_pool_keeps_to_its_bound, start, end),
     };

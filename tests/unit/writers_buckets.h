@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/plain_histogram.h"
 #include "vampire/stats/bucket/bucket.h"
 
 #define MADE_START_NS INT64_C(1795232640000000000) /* 2026-11-21T03:44:00Z */
@@ -274,8 +275,8 @@ static inline void made_fill_histograms(const struct made_run *made, struct made
             (struct vamp_bucket_histogram *)(void *)(histograms + used * bytes);
         vamp_histogram_clear(dense, bins);
         for (unsigned k = 0; k < recorded; k++) {
-            vamp_histogram_record(dense, made->schema.bins.sub_bits,
-                                  made_value(id, s, bucket->bucket.number) << k);
+            plain_histogram_record(dense, made->schema.bins.sub_bits,
+                                   made_value(id, s, bucket->bucket.number) << k);
         }
         made_bucket_histogram(dense, bins, histogram);
         values[used++] = (struct vamp_histogram_value){.series = s, .histogram = histogram};

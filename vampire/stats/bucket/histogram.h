@@ -4,7 +4,7 @@
  * 16 sub-bins a doubling, 8 by default), above that every doubling is cut into 2^k bins of the
  * same width. Edges are integers, all of uint64 is covered, merging adds and is exact. A value
  * is off by at most half a bin: 1/2^(k+1) of it.
- * One thread owns a histogram. Recording cannot fail and does not allocate.
+ * One thread owns a histogram.
  */
 #ifndef VAMP_STATS_BUCKET_HISTOGRAM_H
 #define VAMP_STATS_BUCKET_HISTOGRAM_H
@@ -44,16 +44,6 @@ struct vamp_histogram {
     uint64_t max;
     uint64_t bins[]; /* vamp_bins.count of them */
 };
-
-static inline void vamp_histogram_record(struct vamp_histogram *histogram, unsigned sub_bits,
-                                         uint64_t value)
-{
-    histogram->bins[vamp_bin_index(sub_bits, value)]++;
-    histogram->count++;
-    histogram->sum += value;
-    histogram->min = value < histogram->min ? value : histogram->min;
-    histogram->max = value > histogram->max ? value : histogram->max;
-}
 
 void vamp_histogram_clear(struct vamp_histogram *histogram, unsigned bin_count);
 /* Adds `from` to `into`; the same number of bins. */

@@ -5,53 +5,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LINE_BYTES ((size_t)64)
 #define SLAB_BYTES ((size_t)64 * 1024)
+#define WORD_BITS 64
 
 struct vamp_open_slab {
     struct vamp_open_slab *next;
-    uint64_t memory[];
+    char memory[]; /* histograms from the first cache line on */
 };
 
-#define VALUES_MAX UINT32_MAX /* in a list */
+_Static_assert(offsetof(struct vamp_open_histogram, bins) +
+                       VAMP_OPEN_LOG_VALUES * sizeof(uint16_t) <=
+                   LINE_BYTES,
+               "a log is one cache line");
 
-/* Bins that are compared at once; where they are equal, all bits are set. */
-#define LANES 8
-#define LANE_BITS 16
-typedef uint16_t lanes __attribute__((vector_size(LANES * sizeof(uint16_t))));
-#define SHORT_ROOM LANES
-_Static_assert(VAMP_OPEN_LIST_MAX == 2 * LANES, "a long list is compared in two steps");
-#define NO_BIN_BYTE 0xff /* of a bin that no value has: that of an entry not in use */
-
-static uint16_t *list_bins(struct vamp_open_histogram *list)
+/* Whole cache lines. */
+static size_t bytes_of(const struct vamp_open_pool *pool, unsigned form)
 {
-    return (uint16_t *)(void *)list->bins;
-}
-
-static uint32_t *list_counts(struct vamp_open_histogram *list)
-{
-    return (uint32_t *)(void *)(list_bins(list) + list->room);
-}
-
-/* An array has an entry for each bin, whether it holds values or not. */
-static struct vamp_bin_count entry_at(const struct vamp_open_histogram *open, unsigned at)
-{
-    const uint16_t *bins = (const uint16_t *)(const void *)open->bins;
-    const uint32_t *counts = (const uint32_t *)(const void *)(bins + open->room);
-    return open->form == VAMP_OPEN_ARRAY ? (struct vamp_bin_count){open->bins[at], at}
-                                         : (struct vamp_bin_count){counts[at], bins[at]};
-}
-
-/* Entries that a list has room for; 0: an array. */
-static unsigned list_room(uint32_t form)
-{
-    return form == VAMP_OPEN_SHORT ? SHORT_ROOM : form == VAMP_OPEN_LONG ? VAMP_OPEN_LIST_MAX : 0;
-}
-
-static size_t bytes_of(const struct vamp_open_pool *pool, uint32_t form)
-{
-    return sizeof(struct vamp_open_histogram) +
-           (form == VAMP_OPEN_ARRAY ? pool->bins->count * sizeof(uint64_t)
-                                    : list_room(form) * (sizeof(uint16_t) + sizeof(uint32_t)));
+    const size_t bins[] = {
+        [VAMP_OPEN_LOG] = VAMP_OPEN_LOG_VALUES * sizeof(uint16_t),
+        [VAMP_OPEN_WINDOW] = VAMP_OPEN_WINDOW_BINS * sizeof(uint32_t),
+        [VAMP_OPEN_ARRAY] = pool->bins->count * sizeof(uint64_t),
+    };
+    const size_t bytes = offsetof(struct vamp_open_histogram, bins) + bins[form];
+    return (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 }
 
 void vamp_open_pool_init(struct vamp_open_pool *pool, const struct vamp_bins *bins,
@@ -70,16 +47,29 @@ void vamp_open_pool_done(struct vamp_open_pool *pool)
     memset(pool, 0, sizeof *pool);
 }
 
+/* The bin and the count of an entry: of a value of a log, of a bin of the others. */
+static struct vamp_bin_count entry_at(const struct vamp_open_histogram *open, unsigned at)
+{
+    return open->form == VAMP_OPEN_LOG ? (struct vamp_bin_count){1, open->bins.log[at]}
+           : open->form == VAMP_OPEN_WINDOW
+               ? (struct vamp_bin_count){open->bins.window[at], open->base + at}
+               : (struct vamp_bin_count){open->bins.array[at], at};
+}
+
 /* The entries that may hold values: from the one returned to before *ret_end. */
 static unsigned first_entry(const struct vamp_open_pool *pool,
                             const struct vamp_open_histogram *open, unsigned *ret_end)
 {
-    const bool is_array = open->form == VAMP_OPEN_ARRAY;
-    *ret_end = is_array ? vamp_bin_index(pool->bins->sub_bits, open->max) + 1 : open->used;
-    return is_array ? vamp_bin_index(pool->bins->sub_bits, open->min) : 0;
+    if (open->form == VAMP_OPEN_LOG) {
+        *ret_end = open->used;
+        return 0;
+    }
+    const unsigned base = open->form == VAMP_OPEN_WINDOW ? open->base : 0;
+    *ret_end = vamp_bin_index(pool->bins->sub_bits, open->max) + 1 - base;
+    return vamp_bin_index(pool->bins->sub_bits, open->min) - base;
 }
 
-/* The bins of an array are zero while it is free. */
+/* The bins of a window and of an array are zero while it is free. */
 static void put_free(struct vamp_open_pool *pool, struct vamp_open_histogram *histogram)
 {
     histogram->sum = (uint64_t)(uintptr_t)pool->free[histogram->form];
@@ -91,39 +81,40 @@ void vamp_open_release(struct vamp_open_pool *pool, struct vamp_open_histogram *
     if (histogram == NULL) {
         return;
     }
-    if (histogram->form == VAMP_OPEN_ARRAY) {
-        unsigned end;
-        const unsigned first = first_entry(pool, histogram, &end);
-        memset(&histogram->bins[first], 0, (end - first) * sizeof histogram->bins[0]);
+    unsigned end;
+    const unsigned first = first_entry(pool, histogram, &end);
+    if (histogram->form == VAMP_OPEN_WINDOW) {
+        memset(&histogram->bins.window[first], 0, (end - first) * sizeof(uint32_t));
+    } else if (histogram->form == VAMP_OPEN_ARRAY) {
+        memset(&histogram->bins.array[first], 0, (end - first) * sizeof(uint64_t));
     }
     put_free(pool, histogram);
 }
 
 /* A slab, cut into histograms of one form. */
-static void add_slab(struct vamp_open_pool *pool, uint32_t form)
+static void add_slab(struct vamp_open_pool *pool, unsigned form)
 {
     const size_t each = bytes_of(pool, form);
     const size_t slab_bytes = SLAB_BYTES > each ? SLAB_BYTES : each;
     if (pool->bytes + slab_bytes > pool->max_bytes) {
         return;
     }
-    struct vamp_open_slab *slab = calloc(1, sizeof *slab + slab_bytes);
+    struct vamp_open_slab *slab = calloc(1, sizeof *slab + LINE_BYTES - 1 + slab_bytes);
     if (slab == NULL) {
         return;
     }
     slab->next = pool->slabs;
     pool->slabs = slab;
     pool->bytes += slab_bytes;
+    char *first = slab->memory + (-(uintptr_t)slab->memory & (LINE_BYTES - 1));
     for (size_t at = 0; at + each <= slab_bytes; at += each) {
-        struct vamp_open_histogram *histogram =
-            (struct vamp_open_histogram *)(void *)((char *)slab->memory + at);
+        struct vamp_open_histogram *histogram = (void *)(first + at);
         histogram->form = (uint8_t)form;
-        histogram->room = (uint8_t)list_room(form);
         put_free(pool, histogram);
     }
 }
 
-static struct vamp_open_histogram *take(struct vamp_open_pool *pool, uint32_t form)
+static struct vamp_open_histogram *take(struct vamp_open_pool *pool, unsigned form)
 {
     if (pool->free[form] == NULL) {
         add_slab(pool, form);
@@ -137,118 +128,57 @@ static struct vamp_open_histogram *take(struct vamp_open_pool *pool, uint32_t fo
     histogram->min = UINT64_MAX;
     histogram->max = 0;
     histogram->used = 0;
-    histogram->values = 0;
-    if (form != VAMP_OPEN_ARRAY) {
-        memset(histogram->bins, NO_BIN_BYTE, VAMP_OPEN_LIST_MAX * sizeof(uint16_t));
-    }
     return histogram;
 }
 
-static void append_to_list(struct vamp_open_histogram *list, unsigned bin, uint32_t count)
-{
-    list_bins(list)[list->used] = (uint16_t)bin;
-    list_counts(list)[list->used] = count;
-    list->used++;
-}
-
-/* The same values in the next form; NULL when the pool has no room. */
+/* What it holds, and room for a value of this bin, in the first form that has it; NULL: the pool
+ * has no room. */
 static struct vamp_open_histogram *grow(struct vamp_open_pool *pool,
-                                        struct vamp_open_histogram *list)
+                                        struct vamp_open_histogram *open, unsigned bin)
 {
-    struct vamp_open_histogram *larger = take(pool, list->form + 1U);
+    assert(open->form != VAMP_OPEN_ARRAY);
+    unsigned lowest = vamp_bin_index(pool->bins->sub_bits, open->min);
+    unsigned highest = vamp_bin_index(pool->bins->sub_bits, open->max);
+    lowest = bin < lowest ? bin : lowest;
+    highest = bin > highest ? bin : highest;
+    const unsigned bins = highest - lowest + 1;
+    const bool fits = open->form == VAMP_OPEN_LOG && bins <= VAMP_OPEN_WINDOW_BINS;
+    struct vamp_open_histogram *larger = take(pool, fits ? VAMP_OPEN_WINDOW : VAMP_OPEN_ARRAY);
     if (larger == NULL) {
         return NULL;
     }
-    larger->sum = list->sum;
-    larger->min = list->min;
-    larger->max = list->max;
-    larger->values = list->values;
-    for (unsigned i = 0; i < list->used; i++) {
-        const struct vamp_bin_count entry = entry_at(list, i);
-        if (larger->form == VAMP_OPEN_ARRAY) {
-            larger->bins[entry.bin] = entry.count;
+    const unsigned before = (VAMP_OPEN_WINDOW_BINS - (fits ? bins : 0)) / 2; /* as after them */
+    larger->base = (uint16_t)(lowest > before ? lowest - before : 0);
+    larger->sum = open->sum;
+    larger->min = open->min;
+    larger->max = open->max;
+    unsigned end;
+    for (unsigned i = first_entry(pool, open, &end); i < end; i++) {
+        const struct vamp_bin_count entry = entry_at(open, i);
+        if (fits) {
+            larger->bins.window[entry.bin - larger->base]++;
         } else {
-            append_to_list(larger, entry.bin, (uint32_t)entry.count);
+            larger->bins.array[entry.bin] += entry.count;
         }
     }
-    put_free(pool, list);
+    vamp_open_release(pool, open);
     return larger;
 }
 
-/* One more in the entry of these, which begin with entry `first`, that has the bin; false: none
- * has. Without a loop over the entries, whose end would be guessed wrong. */
-static bool count_in_lanes(struct vamp_open_histogram *list, unsigned first, unsigned bin)
-{
-    lanes bins;
-    memcpy(&bins, list_bins(list) + first, sizeof bins);
-    const lanes found = (lanes)(bins == (uint16_t)bin);
-    uint64_t halves[2];
-    memcpy(halves, &found, sizeof halves);
-    if ((halves[0] | halves[1]) == 0) {
-        return false;
-    }
-    const unsigned lane = halves[0] != 0
-                              ? (unsigned)__builtin_ctzll(halves[0]) / LANE_BITS
-                              : (unsigned)__builtin_ctzll(halves[1]) / LANE_BITS + LANES / 2;
-    list_counts(list)[first + lane]++;
-    return true;
-}
-
-/* One more in the bin; false: the list has no room for it. */
-static bool count_in_list(struct vamp_open_histogram *list, unsigned bin)
-{
-    if (list->values == VALUES_MAX) {
-        return false;
-    }
-    if (!count_in_lanes(list, 0, bin) &&
-        (list->form == VAMP_OPEN_SHORT || !count_in_lanes(list, LANES, bin))) {
-        if (list->used == list->room) {
-            return false;
-        }
-        append_to_list(list, bin, 1);
-    }
-    list->values++;
-    return true;
-}
-
-static bool count_in_bin(struct vamp_open_histogram *open, unsigned bin)
-{
-    if (open->form != VAMP_OPEN_ARRAY) {
-        return count_in_list(open, bin);
-    }
-    open->bins[bin]++;
-    return true;
-}
-
-/* As vamp_open_record, where there is no histogram yet, or one that has to grow. Not inlined, so
- * that the usual value needs no room on the stack. */
-__attribute__((noinline)) static bool record_in_new(struct vamp_open_pool *pool,
-                                                    struct vamp_open_histogram **histogram,
-                                                    uint64_t value, unsigned bin)
-{
-    struct vamp_open_histogram *open = *histogram;
-    open = open == NULL ? take(pool, VAMP_OPEN_SHORT) : grow(pool, open);
-    while (open != NULL && !count_in_bin(open, bin)) {
-        *histogram = open;
-        open = grow(pool, open);
-    }
-    if (open == NULL) {
-        return false;
-    }
-    *histogram = open;
-    vamp_open_add_value(open, value);
-    return true;
-}
-
-bool vamp_open_record_in_list(struct vamp_open_pool *pool, struct vamp_open_histogram **histogram,
+bool vamp_open_record_in_next(struct vamp_open_pool *pool, struct vamp_open_histogram **histogram,
                               uint64_t value)
 {
     const unsigned bin = vamp_bin_index(pool->bins->sub_bits, value);
-    struct vamp_open_histogram *list = *histogram;
-    if (list == NULL || !count_in_list(list, bin)) {
-        return record_in_new(pool, histogram, value, bin);
+    struct vamp_open_histogram *next =
+        *histogram == NULL ? take(pool, VAMP_OPEN_LOG) : grow(pool, *histogram, bin);
+    if (next == NULL) {
+        return false;
     }
-    vamp_open_add_value(list, value);
+    *histogram = next;
+    const bool counted = vamp_open_count(next, bin);
+    assert(counted);
+    (void)counted;
+    vamp_open_add_value(next, value);
     return true;
 }
 
@@ -266,36 +196,58 @@ void vamp_open_add_to(const struct vamp_open_pool *pool, const struct vamp_open_
     into->max = open->max > into->max ? open->max : into->max;
 }
 
-unsigned vamp_open_bin_count(const struct vamp_open_pool *pool,
-                             const struct vamp_open_histogram *open)
+unsigned vamp_open_bins_at_most(const struct vamp_open_pool *pool,
+                                const struct vamp_open_histogram *open)
 {
-    unsigned end, count = 0;
-    if (open->form != VAMP_OPEN_ARRAY) {
-        return open->used; /* nearly all are lists, which have no empty entries */
+    if (open->form == VAMP_OPEN_LOG) {
+        return open->used;
     }
+    unsigned end, count = 0;
     for (unsigned i = first_entry(pool, open, &end); i < end; i++) {
-        count += open->bins[i] > 0;
+        count += entry_at(open, i).count > 0;
     }
     return count;
+}
+
+/* The bins in order by a bit for each, not by sorting: of few values in no order each branch of a
+ * sort would be guessed wrong. */
+static void copy_log(const struct vamp_open_histogram *log, struct vamp_bucket_histogram *to)
+{
+    uint64_t words[VAMP_BINS_MAX / WORD_BITS + 1] = {0};
+    uint64_t used = 0;             /* a bit for each word that is not 0 */
+    uint8_t counts[VAMP_BINS_MAX]; /* of the log's bins only */
+    for (unsigned i = 0; i < log->used; i++) {
+        const unsigned bin = log->bins.log[i];
+        used |= UINT64_C(1) << bin / WORD_BITS;
+        words[bin / WORD_BITS] |= UINT64_C(1) << bin % WORD_BITS;
+        counts[bin] = 0;
+    }
+    for (unsigned i = 0; i < log->used; i++) {
+        counts[log->bins.log[i]]++;
+    }
+    for (; used != 0; used &= used - 1) {
+        const unsigned word = (unsigned)__builtin_ctzll(used);
+        for (uint64_t left = words[word]; left != 0; left &= left - 1) {
+            const unsigned bin = word * WORD_BITS + (unsigned)__builtin_ctzll(left);
+            to->bins[to->bin_count++] = (struct vamp_bin_count){counts[bin], bin};
+        }
+    }
+    to->count = log->used;
 }
 
 void vamp_open_copy(const struct vamp_open_pool *pool, const struct vamp_open_histogram *open,
                     struct vamp_bucket_histogram *to)
 {
-    to->count = 0;
-    to->sum = open->sum;
-    to->min = open->min;
-    to->max = open->max;
-    to->bin_count = 0;
+    *to = (struct vamp_bucket_histogram){.sum = open->sum, .min = open->min, .max = open->max};
+    if (open->form == VAMP_OPEN_LOG) {
+        copy_log(open, to);
+        return;
+    }
     unsigned end;
     for (unsigned i = first_entry(pool, open, &end); i < end; i++) {
         const struct vamp_bin_count entry = entry_at(open, i);
         if (entry.count > 0) {
-            uint32_t at = to->bin_count++;
-            for (; at > 0 && to->bins[at - 1].bin > entry.bin; at--) {
-                to->bins[at] = to->bins[at - 1]; /* only of a list: there are few */
-            }
-            to->bins[at] = entry;
+            to->bins[to->bin_count++] = entry;
             to->count += entry.count;
         }
     }

@@ -64,7 +64,7 @@ static const struct vamp_histogram_value *copy_histograms(const struct vamp_cell
         if (open != NULL) {
             struct vamp_bucket_histogram *histogram = vamp_bucket_cut(
                 block,
-                vamp_bucket_histogram_bytes(vamp_open_bin_count(&cells->open_histograms, open)));
+                vamp_bucket_histogram_bytes(vamp_open_bins_at_most(&cells->open_histograms, open)));
             if (histogram != NULL) {
                 vamp_open_copy(&cells->open_histograms, open, histogram);
                 *next++ =
