@@ -260,12 +260,13 @@ enum mstro_subscription_opts MSTRO_ENUM_OF_32_BITS {
      */
     MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK = 1 << 0,
     /* The event is sent before the pool manager handles the operation, else after. Without
-     * REQUIRE_ACK it holds up nothing. */
+     * REQUIRE_ACK it holds up nothing: own promise, MSTRO_SIGNAL_BEFORE_HOLDS_UP_NOTHING. */
     MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE = 1 << 1,
     /* Not the events that this component causes itself. */
     MSTRO_SUBSCRIPTION_OPTS_NO_LOCAL_EVENTS = 1 << 2
 };
 typedef enum mstro_subscription_opts mstro_subscription_opts;
+#define MSTRO_SIGNAL_BEFORE_HOLDS_UP_NOTHING 1
 
 #undef MSTRO_ENUM_OF_32_BITS
 

@@ -235,6 +235,7 @@ void vamp_live_abilities(FILE *stream)
         {"lost_counts", VAMP_MSTRO_HAS_KIND_LOST},
         {"pool_gone", VAMP_MSTRO_HAS_KIND_POOL_GONE},
         {"signal_before", VAMP_MSTRO_HAS_SIGNAL_BEFORE},
+        {"signal_before_by_default", VAMP_MSTRO_HAS_HARMLESS_BEFORE},
     };
     const size_t kind_count = sizeof kinds / sizeof *kinds;
     const size_t field_count = sizeof fields / sizeof *fields;

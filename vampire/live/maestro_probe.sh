@@ -118,6 +118,7 @@ all() {
         value[0] = event->cdo_id[15]; (void)value;'
     has NAME_LENGTH 'uint32_t value = event->name_length; (void)value;'
     has SIGNAL_BEFORE 'uint64_t option = MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE; (void)option;'
+    has HARMLESS_BEFORE 'int promised = MSTRO_SIGNAL_BEFORE_HOLDS_UP_NOTHING; (void)promised;'
     has STATUS_NO_PM 'mstro_status status = MSTRO_NO_PM; (void)status;'
     has STATUS_NOMEM 'mstro_status status = MSTRO_NOMEM; (void)status;'
     has STATUS_REFUSED 'mstro_status status = MSTRO_REFUSED; (void)status;'

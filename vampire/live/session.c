@@ -248,6 +248,8 @@ static uint64_t before_bits(const struct vamp_session *session)
                                 VAMP_EVENT_BIT(VAMP_EVENT_TRANSPORT_COMPLETED) |
                                 VAMP_EVENT_BIT(VAMP_EVENT_TRANSPORT_FAILED);
     switch ((enum vamp_signal_before)session->options->signal_before) {
+    case VAMP_SIGNAL_BEFORE_AUTO:
+        return VAMP_MSTRO_HAS_HARMLESS_BEFORE ? session->context.event_kinds & waits : 0;
     case VAMP_SIGNAL_BEFORE_OFF:
         return 0;
     case VAMP_SIGNAL_BEFORE_WAITS:

@@ -16,6 +16,7 @@ enum vamp_signal_before {
     VAMP_SIGNAL_BEFORE_OFF,
     VAMP_SIGNAL_BEFORE_WAITS, /* DEMAND, WITHDRAW, LEAVE */
     VAMP_SIGNAL_BEFORE_ALL,   /* every operation, for handling times */
+    VAMP_SIGNAL_BEFORE_AUTO,  /* WAITS of a Maestro that promises to hold up nothing, else OFF */
 };
 
 struct vamp_maestro_options {

@@ -32,7 +32,7 @@ static uint32_t holding_conditions(const void *context)
 
 static const struct vamp_opt_conditions maestro_conditions = {condition_words, holding_conditions};
 
-static const char *const signal_before_words[] = {"off", "waits", "all", NULL};
+static const char *const signal_before_words[] = {"off", "waits", "all", "auto", NULL};
 
 static const struct vamp_opt maestro_options[] = {
     {.key = "info",
@@ -75,11 +75,13 @@ static const struct vamp_opt maestro_options[] = {
      .only_with = WITH_POOL_MANAGER},
     {.key = "signal_before",
      .type = VAMP_OPT_ENUM,
-     .preset = "waits",
+     .preset = "auto",
      .choices = signal_before_words,
      .offset = OPTION(signal_before),
      .help = "Operations that are also reported before the pool manager handles them: none; those "
-             "whose wait is measured (demand, withdraw, leave); or all, for handling times"},
+             "whose wait is measured (demand, withdraw, leave); or all, for handling times. auto "
+             "is waits for the embedded Maestro, and off for any other: whether its operations "
+             "then wait for an acknowledgement, which would stop the workflow, is not known"},
     {.key = "leave_when_empty",
      .type = VAMP_OPT_BOOL,
      .preset = "true",
