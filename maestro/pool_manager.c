@@ -42,6 +42,7 @@ enum option_key {
     KEY_INFO_FILE,
     KEY_OPEN,
     KEY_MUNGE,
+    KEY_MOVE_AT,
     KEY_HEARTBEAT,
     KEY_SILENCE,
     KEY_QUEUE_BYTES,
@@ -75,6 +76,9 @@ static const struct vamp_command_option options_table[] = {
      "let only components of this user join, as MUNGE confirms (munged runs on each host): each "
      "join "
      "needs a credential in addition to the key"},
+    {"--move-at", 0, KEY_MOVE_AT, "OPERATION",
+     "when the data of a CDO that is offered move to a component: at its demand (the default), or "
+     "at its require: a demand then finds them there"},
     {"--heartbeat", 0, KEY_HEARTBEAT, "TIME",
      "each side sends a message at least this often; from 100ms; default: a twelfth of the silence "
      "time"},
@@ -135,7 +139,7 @@ static int VAMP_PRINTF(1, 2) usage(const char *format, ...)
 /* ---- options */
 
 /* What follows an option, and where it is stored. */
-enum kind { FLAG, TEXT, TIME, SIZE, COUNT };
+enum kind { FLAG, TEXT, MOVE, TIME, SIZE, COUNT };
 
 static const struct target {
     enum kind kind;
@@ -150,6 +154,7 @@ static const struct target {
     [KEY_INFO_FILE] = {.kind = TEXT, INTO(info_file)},
     [KEY_OPEN] = {.kind = FLAG, INTO(server.open)},
     [KEY_MUNGE] = {.kind = FLAG, INTO(server.munge)},
+    [KEY_MOVE_AT] = {.kind = MOVE, INTO(bounds.move_at_require)},
     [KEY_HEARTBEAT] = {.kind = TIME, INTO(server.heartbeat_ms)},
     [KEY_SILENCE] = {.kind = TIME, INTO(server.silence_ms)},
     [KEY_QUEUE_BYTES] = {.kind = SIZE, INTO(bounds.queue_bytes_per_subscription), .least = 16384},
@@ -176,6 +181,11 @@ static int take_option(struct settings *settings, const struct target *target, c
     case TEXT:
         *(const char **)at = text;
         return 0;
+    case MOVE:
+        *(bool *)at = strcmp(text, "require") == 0;
+        return *(bool *)at || strcmp(text, "demand") == 0
+                   ? 0
+                   : vamp_err_set(err, -EINVAL, "allowed are demand and require");
     case TIME:
         result = vamp_duration_parse(text, &ns, err);
         if (result == 0 && (ns < 100000000 || ns > INT64_C(3600) * 24 * 1000000000 * 7)) {

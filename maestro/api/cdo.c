@@ -297,9 +297,18 @@ mstro_status mstro_cdo_offer(mstro_cdo cdo)
     return run("mstro_cdo_offer", cdo, offer);
 }
 
+/* What arrives from now on, or has arrived, is for the demand. */
+static void wait_for_data(struct mstro_cdo_ *cdo)
+{
+    (void)pthread_mutex_lock(&library.lock);
+    cdo->demand = cdo->demand == DEMAND_NONE ? DEMAND_WAITS : cdo->demand;
+    (void)pthread_mutex_unlock(&library.lock);
+}
+
 static mstro_status require(struct mstro_cdo_ *cdo)
 {
     mstro_status status = cdo->sealed ? MSTRO_OK : seal(cdo);
+    wait_for_data(cdo); /* the pool manager may move them at once */
     return status == MSTRO_OK ? operate(cdo, MSTRO__WIRE__OPERATION__REQUIRE, NULL) : status;
 }
 
@@ -310,9 +319,7 @@ mstro_status mstro_cdo_require(mstro_cdo cdo)
 
 static mstro_status demand(struct mstro_cdo_ *cdo)
 {
-    (void)pthread_mutex_lock(&library.lock);
-    cdo->demand = DEMAND_WAITS;
-    (void)pthread_mutex_unlock(&library.lock);
+    wait_for_data(cdo);
     mstro_status status = operate(cdo, MSTRO__WIRE__OPERATION__DEMAND, NULL);
     const bool accepted = status == MSTRO_OK;
     (void)pthread_mutex_lock(&library.lock);

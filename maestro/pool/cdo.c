@@ -226,7 +226,7 @@ static void settle(struct pool *pool, struct cdo *cdo)
     while ((handle = find_free_withdrawal(cdo)) != NULL) {
         list_remove(&handle->of_role);
         handle->state = HANDLE_WITHDRAWN;
-        finish(pool, VAMP_EVENT_WITHDRAW, handle, handle->withdraw_request);
+        finish(pool, VAMP_EVENT_WITHDRAW, handle, handle->waiting_request);
     }
 }
 
@@ -272,7 +272,7 @@ static void transport_subject(enum vamp_event_kind kind, const struct transport 
     event->peer_id = transport->source_app_id;
     event->transport_id = transport->id;
     event->size_bytes = transport->size_bytes;
-    event->cause = VAMP_CAUSE_DEMAND;
+    event->cause = transport->for_demand ? VAMP_CAUSE_DEMAND : VAMP_CAUSE_MANAGER;
     event->present |= VAMP_HAS_PEER | VAMP_HAS_TRANSPORT | VAMP_HAS_SIZE | VAMP_HAS_CAUSE;
     /* Within one component memory is copied: no tier. */
     if (sink != transport->source_app_id) {
@@ -294,7 +294,8 @@ static void end_subject(const struct pool *pool, enum vamp_event_kind kind,
 
 static int begin_transport(struct pool *pool, struct handle *sink, struct handle *source)
 {
-    assert(sink->state == HANDLE_DEMANDED && sink->receiving == NULL);
+    assert(sink->state == HANDLE_DEMANDED || sink->state == HANDLE_REQUIRED);
+    assert(sink->receiving == NULL);
     assert(source->state == HANDLE_OFFERED || source->state == HANDLE_WITHDRAWING);
     struct transport *transport =
         pool_memory_take(&pool->memory, POOL_MEMORY_TRANSPORTS, sizeof *transport);
@@ -309,6 +310,7 @@ static int begin_transport(struct pool *pool, struct handle *sink, struct handle
     transport->size_bytes = source->has_memory ? source->memory_bytes : source->size_bytes;
     map_insert_number(&pool->transports, &transport->by_id, transport->id);
     list_append(&source->sending, &transport->of_source);
+    transport->for_demand = sink->state == HANDLE_DEMANDED;
     transport->started_ns = vamp_clock_monotonic_ns(pool->clock);
     sink->receiving = transport;
     list_remove(&sink->of_role);
@@ -337,13 +339,17 @@ static int begin_transport(struct pool *pool, struct handle *sink, struct handle
     return 0;
 }
 
-/* The demand has ended without data; a ticket with a status reports that to its component. */
+/* The demand has ended without data; a ticket with a status reports that to its component. What was
+ * only required waits for its demand. */
 static void give_up(struct pool *pool, struct handle *demand, mstro_status status)
 {
     char text[] = "no offer of this CDO could be read";
     list_remove(&demand->of_role);
-    demand->state = HANDLE_REQUIRED;
     demand->tried_count = 0;
+    if (demand->state == HANDLE_REQUIRED) {
+        return;
+    }
+    demand->state = HANDLE_REQUIRED;
     Mstro__Wire__Ticket ticket = MSTRO__WIRE__TICKET__INIT;
     ticket.handle = demand->id;
     ticket.has_status = true;
@@ -419,19 +425,26 @@ static mstro_status apply_transport_end(struct pool *pool, struct component *com
     struct transport *transport = find_transport(pool, component, end->transport_id);
     struct handle *sink = transport->sink;
     struct cdo *cdo = sink->cdo;
-    if (end->status == MSTRO_OK) {
-        sink->state = HANDLE_SATISFIED;
+    if (sink->state == HANDLE_RETRACTING) {
+        sink->state = HANDLE_RETRACTED;
+    } else if (end->status == MSTRO_OK) {
+        sink->delivered = true;
         sink->tried_count = 0;
         assert(cdo->needs > 0);
         cdo->needs--;
-    } else {
+        if (sink->state == HANDLE_DEMANDED) {
+            sink->state = HANDLE_SATISFIED;
+        }
+    } else if (sink->state == HANDLE_DEMANDED) {
         assert(sink->tried_count < POOL_OFFERS_TRIED_MAX);
         sink->tried[sink->tried_count++] = transport->source_handle;
         list_append(&cdo->demands, &sink->of_role);
     }
     remove_transport(pool, transport);
     pool_finish(pool, &subject, request->id, NULL);
-    if (end->status != MSTRO_OK) {
+    if (sink->state == HANDLE_RETRACTED) {
+        finish(pool, VAMP_EVENT_RETRACT, sink, sink->waiting_request);
+    } else if (end->status != MSTRO_OK) {
         if (sink->tried_count == POOL_OFFERS_TRIED_MAX) {
             give_up(pool, sink, MSTRO_FAIL);
         }
@@ -507,12 +520,19 @@ static void do_require(struct pool *pool, struct handle *handle,
     handle->state = HANDLE_REQUIRED;
     handle->cdo->needs++;
     finish(pool, VAMP_EVENT_REQUIRE, handle, request->id);
+    if (pool->bounds.move_at_require) {
+        list_append(&handle->cdo->demands, &handle->of_role);
+        match(pool, handle->cdo);
+    }
 }
 
 static void do_demand(struct pool *pool, struct handle *handle, const Mstro__Wire__Request *request)
 {
-    handle->state = HANDLE_DEMANDED;
-    list_append(&handle->cdo->demands, &handle->of_role);
+    handle->state = handle->delivered ? HANDLE_SATISFIED : HANDLE_DEMANDED;
+    if (!handle->delivered && handle->receiving == NULL) {
+        list_remove(&handle->of_role);
+        list_append(&handle->cdo->demands, &handle->of_role);
+    }
     finish(pool, VAMP_EVENT_DEMAND, handle, request->id);
     match(pool, handle->cdo);
 }
@@ -520,9 +540,15 @@ static void do_demand(struct pool *pool, struct handle *handle, const Mstro__Wir
 static void do_retract(struct pool *pool, struct handle *handle,
                        const Mstro__Wire__Request *request)
 {
+    list_remove(&handle->of_role);
+    assert(handle->delivered || handle->cdo->needs > 0);
+    handle->cdo->needs -= handle->delivered ? 0 : 1;
+    if (handle->receiving != NULL) { /* the data come into memory that must stay until then */
+        handle->state = HANDLE_RETRACTING;
+        handle->waiting_request = request->id;
+        return;
+    }
     handle->state = HANDLE_RETRACTED;
-    assert(handle->cdo->needs > 0);
-    handle->cdo->needs--;
     finish(pool, VAMP_EVENT_RETRACT, handle, request->id);
     settle(pool, handle->cdo);
 }
@@ -531,7 +557,7 @@ static void do_withdraw(struct pool *pool, struct handle *handle,
                         const Mstro__Wire__Request *request)
 {
     handle->state = HANDLE_WITHDRAWING;
-    handle->withdraw_request = request->id;
+    handle->waiting_request = request->id;
     settle(pool, handle->cdo);
 }
 
@@ -548,10 +574,15 @@ static void do_dispose(struct pool *pool, struct handle *handle,
 #define UNUSED_YET (STATE_BIT(HANDLE_DECLARED) | STATE_BIT(HANDLE_SEALED))
 
 static const char *const state_names[] = {
-    [HANDLE_DECLARED] = "declared",   [HANDLE_SEALED] = "sealed",
-    [HANDLE_OFFERED] = "offered",     [HANDLE_WITHDRAWING] = "being withdrawn",
-    [HANDLE_WITHDRAWN] = "withdrawn", [HANDLE_REQUIRED] = "required",
-    [HANDLE_DEMANDED] = "demanded",   [HANDLE_SATISFIED] = "satisfied",
+    [HANDLE_DECLARED] = "declared",
+    [HANDLE_SEALED] = "sealed",
+    [HANDLE_OFFERED] = "offered",
+    [HANDLE_WITHDRAWING] = "being withdrawn",
+    [HANDLE_WITHDRAWN] = "withdrawn",
+    [HANDLE_REQUIRED] = "required",
+    [HANDLE_DEMANDED] = "demanded",
+    [HANDLE_SATISFIED] = "satisfied",
+    [HANDLE_RETRACTING] = "being retracted",
     [HANDLE_RETRACTED] = "retracted",
 };
 
@@ -668,7 +699,8 @@ void handle_release(struct pool *pool, struct handle *handle)
         remove_transport(pool, handle->receiving);
         pool_emit(pool, &subject, false, NULL);
     }
-    if (handle->state == HANDLE_REQUIRED || handle->state == HANDLE_DEMANDED) {
+    if (!handle->delivered &&
+        (handle->state == HANDLE_REQUIRED || handle->state == HANDLE_DEMANDED)) {
         assert(cdo->needs > 0);
         cdo->needs--;
     }

@@ -184,6 +184,7 @@ enum handle_state {
     HANDLE_REQUIRED,
     HANDLE_DEMANDED,
     HANDLE_SATISFIED,
+    HANDLE_RETRACTING, /* a transport to it has not ended */
     HANDLE_RETRACTED,
 };
 
@@ -199,11 +200,12 @@ struct handle {
     enum handle_state state;
     struct pool_attributes *attributes;
     bool has_size, has_memory;
+    bool delivered; /* its data came before they were demanded */
     uint64_t size_bytes;
     uint64_t memory_address, memory_key, memory_bytes;
     struct list sending;         /* transports from it */
     struct transport *receiving; /* the transport to it */
-    uint64_t withdraw_request;   /* to be answered when it may go */
+    uint64_t waiting_request;    /* withdraw or retract, to be answered when it may go */
     uint64_t tried[POOL_OFFERS_TRIED_MAX];
     size_t tried_count;
 };
@@ -216,6 +218,7 @@ struct transport {
     struct handle *source; /* NULL when it is gone */
     uint64_t source_app_id, source_handle;
     uint64_t size_bytes;
+    bool for_demand;    /* else because its sink required the CDO */
     int64_t started_ns; /* monotonic */
 };
 

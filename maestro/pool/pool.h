@@ -10,6 +10,10 @@
  * pool_outlet`, called from inside the pool_* functions; an outlet must not call back into the
  * pool, but for pool_component_name. The caller serialises all calls with one lock.
  *
+ * With `move_at_require` a transport begins as soon as a component requires what is offered (its
+ * cause is then the manager): the demand finds the data there, and a retract is answered when a
+ * transport to the handle has ended. Such a transport is not tried again before the demand.
+ *
  * A demand is answered when it is registered; a ticket follows when there is an offer, and ends
  * with the sink's TransportEnd. A transport whose source leaves continues: only its sink knows how
  * it ends. When one fails, the next offer that this demand has not tried is used; without one the
@@ -49,7 +53,8 @@ struct pool;
 struct pool_bounds {
     size_t components, cdos, handles_per_component, subscriptions_per_component;
     size_t attribute_bytes_per_cdo, queue_bytes_per_subscription;
-    size_t memory_bytes; /* of the pool in all; 0: only the other bounds */
+    size_t memory_bytes;  /* of the pool in all; 0: only the other bounds */
+    bool move_at_require; /* no bound: data move before they are demanded */
 };
 extern const struct pool_bounds pool_bounds_default;
 

@@ -108,6 +108,37 @@ def test_requirements_that_are_retracted(space):
     assert_agreement(space, reports)
 
 
+@pytest.mark.parametrize("provider", ["tcp", "shm"])
+@pytest.mark.parametrize("before", ["auto", "off", "all"])
+def test_data_move_before_their_demand(provider, before):
+    """Everything counts as usual: no wait is lost, none is an anomaly, none is pending."""
+    with harness.Workspace(provider=provider) as space:
+        space.pool_manager("--move-at", "require")
+        vampire = space.vampire(harness.vampire_config(source={"leave_grace": "300ms", "signal_before": before}))
+        reports = harness.Workflow(space, model_options=model_options(5, 3, 2, 64, 64 * KIB, 0)).finish()
+        vampire.expect_exit(0)
+        assert_complete(reports)
+        runs = assert_agreement(space, reports)
+        for run in runs.values():
+            assert {labels[4] for labels, count in run.counters["transports"].items() if count} == {"manager"}
+            assert not {labels: count for labels, count in run.counters["anomalies"].items() if count}
+            assert not any(run.gauges["demands_pending"].values())
+
+
+def test_data_that_moved_may_be_given_up(space):
+    space.pool_manager("--move-at", "require")
+    vampire = space.vampire(harness.vampire_config())
+    reports = harness.Workflow(
+        space, product_options=["--retract", 3], model_options=model_options(4, 3, 2, 64, 4 * MIB, 0)
+    ).finish()
+    vampire.expect_exit(0)
+    run = runs_of(space)["hdf5"]
+    assert not any(run.gauges["demands_pending"].values()) and not any(run.gauges["transports_pending"].values())
+    waits = sum(count for count, _ in run.histograms["demand_wait_ns"].values())
+    assert waits == sum(report["operations"]["demand"] for report in reports)
+    assert {labels[1] for labels, count in run.counters["anomalies"].items() if count} <= {"offer_never_demanded"}
+
+
 def test_size_classes_and_labels(space):
     reports, runs = run_and_compare(
         space, model_options=model_options(3, 2, 2, 300 * KIB, 500 * KIB, 0)

@@ -155,14 +155,48 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
 
     # ------------------------------------------------------------ demands
 
+    def delivery(self):
+        """Data that came before their DEMAND (early), or before its *after* event (awaited)."""
+        return self.oracle.received.get((self.key, self.who(), "delivery"))
+
+    def deliver(self, when):
+        if not self.row.gone:
+            delivery = self.delivery() or self.oracle.received.add(
+                (self.key, self.who(), "delivery"), {"row": self.row, "kind": "delivery", "early": 0, "awaited": 0})
+            delivery[when] += 1
+            cdo = self.oracle.cdos.get(self.key)
+            if when == "early" and cdo is not None:
+                cdo.demands += 1
+
+    def take_delivery(self, when):
+        delivery = self.delivery()
+        if not delivery or not delivery[when]:
+            return False
+        delivery[when] -= 1
+        if not delivery["early"] and not delivery["awaited"]:
+            self.drop_delivery()
+        return True
+
+    def drop_delivery(self):
+        self.oracle.received.pop((self.key, self.who(), "delivery"), None)
+
     def begin_demand(self, before):
+        """Whether it found its data."""
+        if not before and self.take_delivery("awaited"):
+            return False
+        if not before and self.take_delivery("early"):
+            pending = self.end_demand()
+            self.waits["demand_wait_ns"] = self.interval(pending["since"] if pending else self.time)
+            if self.waits["demand_wait_ns"] is not None:
+                self.producer, self.parts = self.producer_of_cdo(), {UNKNOWN: self.waits["demand_wait_ns"]}
+            return True
         demands, key = self.oracle.demands, (self.key, self.who())
         pending = demands.get(key)
         if pending is None:
             demands.add(key, {"row": self.row, "kind": "demand", "since": self.time, "place": self.oracle.events, "acknowledged": not before,
                               "failed": False, "key": self.key, "cdo": self.named_cdo()})
             self.row.pend("demand", 1)
-            return
+            return False
         again = before and not pending["acknowledged"]
         if pending["failed"]:
             self.anomalies["demand_never_satisfied"] += 1
@@ -170,6 +204,7 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
         if again:
             pending.update(since=self.time, place=self.oracle.events, acknowledged=False, failed=False)
         pending["acknowledged"] |= not before
+        return False
 
     def named_cdo(self):
         """Identifier and name of the CDO, as this event or, at level cdo, its record says."""

@@ -18,7 +18,8 @@ class OnCdo:
             self.learn_size()
             self.update_history()
         if self.kind == "retract":
-            self.end_demand()
+            if self.end_demand() is None and self.take_delivery("early") and self.cdo is not None:
+                self.cdo.demands = max(0, self.cdo.demands - 1)
         elif self.kind in ("demand", "withdraw", "dispose"):
             getattr(self, self.kind)()
 
@@ -144,13 +145,14 @@ class OnCdo:
             cdo.made = False
 
     def demand(self):
-        self.begin_demand(before=False)
+        early = self.begin_demand(before=False)
         cdo = self.cdo
         if cdo is None:
             return
-        if cdo.in_pool and cdo.demands == 0:
+        if cdo.in_pool and not cdo.demanded:
             self.lifecycle["offer_to_first_demand_ns"] = self.interval(cdo.offered)
-        cdo.demands += 1
+        cdo.demanded = True
+        cdo.demands += not early
 
     def leave_pool(self):
         """The last offer was taken back."""
@@ -192,6 +194,9 @@ class OnCdo:
             self.dispose_mine()
         else:
             self.dispose_of_hold()
+        hold = self.my_hold()
+        if not (hold and hold.handles) and not (cdo is not None and self.is_mine() and cdo.row_handles):
+            self.drop_delivery()
         if cdo is not None and not cdo.made and not cdo.row_handles and not cdo.other_handles:
             self.oracle.end_cdo(self.oracle.cdos.pop(self.key), "disposed")
 

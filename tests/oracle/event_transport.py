@@ -32,6 +32,7 @@ class OnTransport:
             "offered": self.cdo.offered if self.cdo is not None and self.cdo.in_pool else None,
             "producer": self.producer_of_cdo(), "cause": self.cause, "source": self.source if self.event.HasField("peer_id") else None,
         })
+        self.oracle.transports[key]["demanded"] = self.cause == "demand" or (self.key, self.who()) in self.oracle.demands
         self.row.pend(("transport", self.tier), 1)
         self.oracle.change["transports_active", (self.tier,)] += 1
 
@@ -44,7 +45,12 @@ class OnTransport:
             cdo.times["last_transport"] = self.time
         if self.key is not None:
             pending = self.end_demand()
+            by_demand = self.cause == "demand"
+            if pending is None and not by_demand and not (start and start["demanded"]):
+                self.deliver("early")
             if pending is not None:
+                if not pending["acknowledged"] and not by_demand:
+                    self.deliver("awaited")
                 self.waits["demand_wait_ns"] = self.interval(pending["since"])
                 if self.waits["demand_wait_ns"] is not None:
                     self.cut_wait(pending, start)
@@ -58,9 +64,12 @@ class OnTransport:
     def cut_wait(self, demand, start):
         """Into what it was for: the offer, the start, the transport itself; or all of it unknown."""
         self.producer, self.parts = self.producer_of_cdo(), {UNKNOWN: self.waits["demand_wait_ns"]}
-        if start is None or start["offered"] is None or start["place"] < demand["place"]:
+        if start is None or start["offered"] is None or (start["cdo"], start["to"]) != (self.key, self.to()):
             return
-        if (start["cdo"], start["to"]) != (self.key, self.to()):
+        if start["place"] < demand["place"]:  # its data move already
+            if start["offered"] <= start["started"] <= demand["since"] <= self.time:
+                self.producer = start["producer"]
+                self.parts = {"for_offer": 0, "for_start": 0, "moving": self.time - demand["since"]}
             return
         ready = max(demand["since"], start["offered"])
         if demand["since"] <= ready <= start["started"] <= self.time:

@@ -377,7 +377,7 @@ class Oracle:
         return min(self.bytes, 2**63 - 1) - before
 
     def out_of_pool(self, cdo):
-        cdo.demands = 0
+        cdo.demands, cdo.demanded = 0, False
         self.change["pool_cdos", ()] -= 1
         self.change["pool_bytes", ()] -= cdo.size or 0
 

@@ -38,7 +38,7 @@ class Cdo:
         self.made = False  # and whether that is its maker
         self.size = self.declared = self.offered = None
         self.ever_offered = self.counted = False
-        self.demands = 0
+        self.demands, self.demanded = 0, False  # data that moved before their DEMAND count as one
         self.row_offers, self.offerers = False, []  # others: their rows, in the order of offering
         self.row_handles, self.row_declared = 1, handles
         self.other_handles = 0

@@ -325,6 +325,32 @@ def corner_cases():
         "demand", 30, 2, "a")("transport_init", 29, 2, "a", number=7)("transport_completed", 33, 2, "a", number=7)(
         "demand", 40, 2, "a")("retract", 44, 2, "a")("transport_init", 45, 2, "a", number=8)("demand", 46, 2, "a")(
         "transport_completed", 48, 2, "a", number=8)
+    moved = case("data that move before their DEMAND", bucket="20ms")("declare", 1, 1, "a")("offer", 2, 1, "a", size=9)
+    for number, cause in enumerate((2, 0, 1)):  # manager, unknown, demand (which is none before)
+        at = 10 + 20 * number
+        moved("declare", at, 2, "a")("require", at + 1, 2, "a")("transport_init", at + 2, 2, "a", number=number, cause=cause)(
+            "transport_completed", at + 4, 2, "a", number=number)("demand", at + 6, 2, "a", before=True)(
+            "demand", at + 6.5, 2, "a")("dispose", at + 9, 2, "a")
+    moved("declare", 80, 2, "a")("transport_completed", 81, 2, "a")("demand", 82, 2, "a")("demand", 83, 2, "a")("dispose", 84, 2, "a")(
+        "transport_init", 85, 2, "a", number=5)("demand", 86, 2, "a")("transport_completed", 88, 2, "a", number=5)(
+        "demand", 90, 2, "a", before=True)("transport_init", 91, 2, "a", number=6, cause=2)(
+        "transport_completed", 92, 2, "a", number=6)("demand", 93, 2, "a")("dispose", 94, 2, "a")
+    moved("declare", 100, 2, "a")("declare", 101, 2, "a")("transport_completed", 102, 2, "a")("transport_completed", 103, 2, "a")(
+        "demand", 104, 2, "a")("dispose", 105, 2, "a")("demand", 106, 2, "a")("dispose", 107, 2, "a")(
+        "transport_completed", 108, 2, "a")("retract", 109, 2, "a")("demand", 110, 2, "a")("retract", 111, 2, "a")(
+        "transport_completed", 112, 2, "a")("dispose", 113, 2, "a")("demand", 114, 2, "a")("leave", 115, 2, reason=1)(
+        "transport_completed", 116, 2, "a")("transport_completed", 117, None, "a")("demand", 118, None, "a")
+    gone = case("an offer that is withdrawn before its data are demanded", bucket="20ms")
+    for number, then in enumerate(("demand", "retract", "dispose")):
+        at = 10 + 20 * number
+        gone("offer", at, 1, "a", size=9)("declare", at, 2, "a")("transport_completed", at + 1, 2, "a", cause=2)(
+            "withdraw", at + 2, 1, "a")(then, at + 3, 2, "a")("offer", at + 4, 1, "a")("transport_completed", at + 5, 2, "a")(
+            then, at + 6, 2, "a")("demand", at + 7, 2, "a")("withdraw", at + 9, 1, "a")
+    early = case("more early data than bounds", max_pending=16)
+    for number in range(30):
+        early("transport_completed", 5 + number, 2, f"n{number}")
+    for number in range(30):
+        early("demand", 40 + number, 2, f"n{number}")
     case("an offer that is renewed, and several")("offer", 5, 1, "a", size=9)("demand", 6, 2, "a")("withdraw", 7, 1, "a")(
         "offer", 8, 1, "a")("offer", 9, 2, "a")("transport_init", 10, 2, "a", number=1)("withdraw", 11, 1, "a")(
         "dispose", 12, 1, "a")("transport_completed", 15, 2, "a", number=1)("demand", 16, 1, "a")(

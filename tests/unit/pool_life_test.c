@@ -331,6 +331,66 @@ static void test_source_leaves_while_sending(void **state)
     world_free(world);
 }
 
+static void test_data_move_at_require(void **state)
+{
+    (void)state;
+    struct pool_bounds bounds = pool_bounds_default;
+    bounds.move_at_require = true;
+    struct world *world = world_create(&bounds);
+    uint64_t producer = join(world, "producer");
+    uint64_t consumer = join(world, "consumer");
+    uint64_t early = declare(world, consumer, "x");
+    must(world, consumer, early, REQUIRE); /* before there is an offer */
+    uint64_t source = offered(world, producer, "x");
+    assert_int_equal(world->ticket_count, 1);
+    uint64_t given_up = declare(world, consumer, "x");
+    must(world, consumer, given_up, REQUIRE);
+    assert_int_equal(world->ticket_count, 2);
+    assert_int_equal(world->tickets[1].handle, given_up);
+    uint64_t retract = send_operation(world, consumer, given_up, RETRACT);
+    uint64_t withdraw = send_operation(world, producer, source, WITHDRAW);
+    (void)send_end(world, consumer, world->tickets[0].transport, MSTRO_OK);
+    assert_int_equal(status_of(world, retract), UNANSWERED); /* its memory is written to */
+    assert_int_equal(status_of(world, withdraw), UNANSWERED);
+    (void)send_end(world, consumer, world->tickets[1].transport, MSTRO_OK);
+    assert_int_equal(status_of(world, retract), MSTRO_OK);
+    assert_int_equal(status_of(world, withdraw), MSTRO_OK); /* before the demand */
+    must(world, consumer, given_up, DISPOSE);
+    must(world, consumer, early, DEMAND);
+    must(world, consumer, early, DISPOSE);
+    assert_int_equal(world->ticket_count, 2);
+    world_free(world);
+}
+
+static void test_what_failed_before_its_demand_is_tried_at_it(void **state)
+{
+    (void)state;
+    struct pool_bounds bounds = pool_bounds_default;
+    bounds.move_at_require = true;
+    struct world *world = world_create(&bounds);
+    uint64_t producer = join(world, "producer");
+    uint64_t consumer = join(world, "consumer");
+    (void)offered(world, producer, "x");
+    uint64_t sink = declare(world, consumer, "x");
+    must(world, consumer, sink, REQUIRE);
+    (void)send_end(world, consumer, world->tickets[0].transport, MSTRO_OFI_FAIL);
+    assert_int_equal(world->ticket_count, 1);
+    must(world, consumer, sink, DEMAND);
+    assert_int_equal(world->ticket_count, 2);
+    (void)send_end(world, consumer, world->tickets[1].transport, MSTRO_OK);
+    must(world, consumer, sink, DISPOSE);
+    /* A demand while its data move waits for these. */
+    uint64_t again = declare(world, consumer, "x");
+    must(world, consumer, again, REQUIRE);
+    must(world, consumer, again, DEMAND);
+    assert_int_equal(world->ticket_count, 3);
+    uint64_t held = declare(world, consumer, "x");
+    must(world, consumer, held, REQUIRE);
+    (void)send_end(world, consumer, world->tickets[2].transport, MSTRO_OK);
+    pool_leave(world->pool, consumer, VAMP_LEAVE_VANISHED); /* while data move to `held` */
+    world_free(world);
+}
+
 static void test_pending_demand_outlives_offers(void **state)
 {
     (void)state;
@@ -441,6 +501,8 @@ int main(void)
         cmocka_unit_test(test_other_offer_frees_withdraw),
         cmocka_unit_test(test_failed_transport),
         cmocka_unit_test(test_source_leaves_while_sending),
+        cmocka_unit_test(test_data_move_at_require),
+        cmocka_unit_test(test_what_failed_before_its_demand_is_tried_at_it),
         cmocka_unit_test(test_pending_demand_outlives_offers),
         cmocka_unit_test(test_leave_in_every_state),
         cmocka_unit_test(test_leave_frees_withdraw),

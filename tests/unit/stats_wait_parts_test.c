@@ -47,6 +47,15 @@ static void expect_unknown(int64_t ns, const char *labels)
     assert_int_equal(PART(labels), ns);
 }
 
+static void expect_no_anomaly(void)
+{
+    for (size_t b = 0; b < run.count; b++) {
+        assert_int_equal(
+            collect_counter(&run, b, VAMP_METRIC_ANOMALIES, "Products 1|demand_never_satisfied"),
+            0);
+    }
+}
+
 static void a_demand_before_the_offer_waits_for_it(void **state)
 {
     (void)state;
@@ -103,14 +112,51 @@ static void a_wait_for_an_offer_that_was_lost_is_unknown(void **state)
     expect_unknown(11 * MS, "Products 1|unknown|unknown");
 }
 
-static void a_demand_after_the_start_is_unknown(void **state)
+static void a_demand_after_the_start_waits_for_the_rest(void **state)
 {
     (void)state;
     FEED(event_cdo(VAMP_EVENT_OFFER, 8 * MS, MODEL, 7));
     FEED(event_transport(VAMP_EVENT_TRANSPORT_INIT, 9 * MS, 1, 7, PRODUCTS, MODEL));
-    FEED(event_cdo(VAMP_EVENT_DEMAND, 9 * MS, PRODUCTS, 7));
+    FEED(event_cdo(VAMP_EVENT_DEMAND, 10 * MS, PRODUCTS, 7));
     FEED(event_transport(VAMP_EVENT_TRANSPORT_COMPLETED, 21 * MS, 1, 7, PRODUCTS, MODEL));
-    expect_unknown(12 * MS, "Products 1|IFS -- 0|unknown");
+    vamp_stats_finish(run.stats);
+    assert_int_equal(PART("Products 1|IFS -- 0|for_offer"), 0);
+    assert_int_equal(PART("Products 1|IFS -- 0|for_start"), 0);
+    assert_int_equal(PART("Products 1|IFS -- 0|moving"), 11 * MS);
+    assert_int_equal(PART("Products 1|IFS -- 0|unknown"), -1);
+}
+
+/* The whole of a wait whose data were there before it, if it is measured. */
+static void a_demand_that_finds_its_data_waits_for_its_handling(void **state)
+{
+    (void)state;
+    struct vamp_event received = event_cdo(VAMP_EVENT_DEMAND, 20 * MS, PRODUCTS, 7);
+    received.phase = VAMP_PHASE_BEFORE;
+    FEED(event_cdo(VAMP_EVENT_OFFER, 8 * MS, MODEL, 7));
+    FEED(event_cdo(VAMP_EVENT_REQUIRE, 9 * MS, PRODUCTS, 7));
+    transport(10 * MS, 12 * MS, 1);
+    FEED(received);
+    FEED(event_cdo(VAMP_EVENT_DEMAND, 23 * MS, PRODUCTS, 7));
+    FEED(event_cdo(VAMP_EVENT_DISPOSE, 30 * MS, PRODUCTS, 7));
+    expect_unknown(3 * MS, "Products 1|IFS -- 0|unknown");
+    assert_int_equal(sum_of(VAMP_METRIC_DEMAND_WAIT_NS, "Products 1|unknown"), 3 * MS);
+    expect_no_anomaly();
+}
+
+/* The *after* event of a demand may come after the data: it begins no other wait. */
+static void data_between_both_events_of_a_demand_end_it(void **state)
+{
+    (void)state;
+    struct vamp_event received = event_cdo(VAMP_EVENT_DEMAND, 9 * MS, PRODUCTS, 7);
+    received.phase = VAMP_PHASE_BEFORE;
+    FEED(event_cdo(VAMP_EVENT_OFFER, 8 * MS, MODEL, 7));
+    FEED(received);
+    transport(10 * MS, 12 * MS, 1);
+    FEED(event_cdo(VAMP_EVENT_DEMAND, 13 * MS, PRODUCTS, 7));
+    FEED(event_cdo(VAMP_EVENT_DISPOSE, 30 * MS, PRODUCTS, 7));
+    vamp_stats_finish(run.stats);
+    assert_int_equal(sum_of(VAMP_METRIC_DEMAND_WAIT_NS, "Products 1|unknown"), 3 * MS);
+    expect_no_anomaly();
 }
 
 static void the_start_of_another_cdo_says_nothing(void **state)
@@ -216,7 +262,9 @@ int main(void)
         TEST(a_transport_tried_again_started_the_second_time),
         TEST(a_wait_whose_start_was_lost_is_unknown),
         TEST(a_wait_for_an_offer_that_was_lost_is_unknown),
-        TEST(a_demand_after_the_start_is_unknown),
+        TEST(a_demand_after_the_start_waits_for_the_rest),
+        TEST(a_demand_that_finds_its_data_waits_for_its_handling),
+        TEST(data_between_both_events_of_a_demand_end_it),
         TEST(the_start_of_another_cdo_says_nothing),
         TEST(times_out_of_order_are_unknown),
         TEST(a_wait_that_was_not_measured_has_no_parts),

@@ -42,6 +42,8 @@ def parse_arguments():
     parser.add_argument("--size-min", type=size, default=size("256k"), help="smallest field (256k)")
     parser.add_argument("--size-max", type=size, default=size("4m"), help="largest field (4m)")
     parser.add_argument("--provider", default="tcp", help="of libfabric: tcp or shm (tcp)")
+    parser.add_argument("--move-at", default="demand", choices=["demand", "require"],
+                        help="when data move: demand or require (demand)")
     parser.add_argument("--config", type=pathlib.Path,
                         default=harness.ROOT / "config" / "ready" / "demo.json", help="vampire's (demo.json)")
     parser.add_argument("--exporters", action="store_true",
@@ -94,7 +96,7 @@ def run_workflow(space, options):
     """The reports of the components, when all of them and vampire have ended well."""
     fields = options.steps * options.levels * options.params
     rate = max(1, round(fields / max(options.seconds, 0.1)))
-    space.pool_manager()
+    space.pool_manager("--move-at", options.move_at)
     config, server = options.config.resolve(), None
     if options.exporters:
         config, server = with_prometheus(space, config)

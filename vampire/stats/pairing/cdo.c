@@ -82,6 +82,12 @@ static void unlink_offer(struct vamp_track_context *at, struct vamp_cdo *cdo,
     at->tracker->tallies[row_of(hold)].offering--;
 }
 
+static void forget_demands(struct vamp_cdo *cdo)
+{
+    cdo->demands = 0;
+    cdo->flags &= (uint8_t)~VAMP_CDO_DEMANDED;
+}
+
 /* An offer ends by an event that is no WITHDRAW. */
 static void end_offer(struct vamp_track_context *at, struct vamp_hold *hold)
 {
@@ -91,7 +97,9 @@ static void end_offer(struct vamp_track_context *at, struct vamp_hold *hold)
     vamp_cdo_change(at, cdo);
     unlink_offer(at, cdo, hold);
     vamp_cdo_changed(at, cdo);
-    cdo->demands = vamp_cdo_in_pool(cdo) ? cdo->demands : 0;
+    if (!vamp_cdo_in_pool(cdo)) {
+        forget_demands(cdo);
+    }
 }
 
 /* The same, made at need; at the bound the oldest hold gives way. */
@@ -470,15 +478,16 @@ static void note_consumer(struct vamp_track_context *at)
 
 static void track_demand(struct vamp_track_context *at)
 {
-    vamp_track_demand(at, false);
+    const bool early = vamp_track_demand(at, false);
     struct vamp_cdo *cdo = at->cdo;
     if (cdo == NULL) {
         return;
     }
-    if (vamp_cdo_in_pool(cdo) && cdo->demands == 0) {
+    if (vamp_cdo_in_pool(cdo) && (cdo->flags & VAMP_CDO_DEMANDED) == 0) {
         (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_OFFER_TO_FIRST_DEMAND, cdo->offered_ns);
     }
-    cdo->demands++;
+    cdo->flags |= VAMP_CDO_DEMANDED;
+    cdo->demands += early ? 0 : 1; /* it was counted when its data moved */
 }
 
 /* The last offer was taken back. */
@@ -491,7 +500,7 @@ static void leave_pool(struct vamp_track_context *at)
     if (cdo->demands == 0) {
         vamp_observe_anomaly(at->seen, VAMP_ANOMALY_OFFER_NEVER_DEMANDED, 1);
     }
-    cdo->demands = 0;
+    forget_demands(cdo);
 }
 
 /* This component's; others may offer the CDO still. */
@@ -587,6 +596,14 @@ static void dispose_of_hold(struct vamp_track_context *at)
     }
 }
 
+/* Whether the component is known to have a handle of the CDO. */
+static bool holds_it(struct vamp_track_context *at)
+{
+    const struct vamp_hold *hold = find_hold(at);
+    return (hold != NULL && hold->handles > 0) ||
+           (at->cdo != NULL && vamp_cdo_is_owned(at) && at->cdo->owner_handles > 0);
+}
+
 static void track_dispose(struct vamp_track_context *at)
 {
     if (vamp_track_demand_end(at, NULL)) {
@@ -598,6 +615,9 @@ static void track_dispose(struct vamp_track_context *at)
         ends = dispose_by_owner(at);
     } else {
         dispose_of_hold(at);
+    }
+    if (at->tracker->tallies[at->row].deliveries > 0 && !holds_it(at)) {
+        vamp_track_drop_delivery(at, true);
     }
     ends = ends || (cdo != NULL && (cdo->flags & VAMP_CDO_MAKER) == 0 && cdo->owner_handles == 0 &&
                     cdo->other_handles == 0);
@@ -645,7 +665,9 @@ void vamp_track_cdo(struct vamp_track_context *at)
         break;
     case VAMP_EVENT_RETRACT:
         learn(at);
-        (void)vamp_track_demand_end(at, NULL);
+        if (!vamp_track_demand_end(at, NULL)) {
+            vamp_track_drop_delivery(at, false);
+        }
         break;
     case VAMP_EVENT_WITHDRAW:
         learn(at);

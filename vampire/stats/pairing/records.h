@@ -16,6 +16,7 @@ enum vamp_cdo_flag {
     VAMP_CDO_OFFERED = 1 << 4,  /* by its owner */
     VAMP_CDO_ONCE = 1 << 5,     /* was offered before */
     VAMP_CDO_UNSEEN = 1 << 6,   /* one of the owner's handles was not seen to be declared */
+    VAMP_CDO_DEMANDED = 1 << 7, /* since it last left the pool */
 };
 
 /* One live CDO. */
@@ -25,8 +26,8 @@ struct vamp_cdo {
     uint64_t size_bytes;
     int64_t declared_ns, offered_ns;
     uint32_t other_handles; /* declared by other components and not disposed of */
-    uint32_t demands;       /* since it last left the pool */
-    uint32_t last_offer;    /* the newest of the other components' offers: a hold; 0: none */
+    uint32_t demands;    /* since it last left the pool; data that moved before theirs included */
+    uint32_t last_offer; /* the newest of the other components' offers: a hold; 0: none */
     uint8_t flags;
     uint8_t reserved;
     uint16_t owner_handles;
@@ -57,7 +58,9 @@ struct vamp_pending {
     struct vamp_moment since;
     bool acknowledged; /* of a demand: the pool manager has taken it */
     bool failed;       /* of a demand: a transport for it failed */
-    uint8_t reserved[6];
+    uint16_t early;    /* of deliveries: those that no DEMAND has met yet */
+    uint16_t awaited;  /* of deliveries: those that met one of which only the *before* was seen */
+    uint8_t reserved[2];
 };
 
 struct vamp_transport {
@@ -70,7 +73,8 @@ struct vamp_transport {
     uint32_t source, sink, producer; /* name numbers */
     uint8_t sized, has_source, tier, cause;
     bool in_pool;
-    uint8_t reserved[3];
+    bool demanded; /* it was begun for a demand */
+    uint8_t reserved[2];
     uint32_t row; /* of the sink */
 };
 
@@ -83,6 +87,7 @@ struct vamp_tally {
     uint32_t unsized;      /* it created them, and no size is known */
     uint64_t handles;      /* declared and not disposed of */
     uint32_t present;
+    uint32_t deliveries; /* CDOs of which data came before the DEMAND for them */
     bool left;
     bool checked; /* its JOIN was seen, or that it was not has been reported */
     struct vamp_in_flight in_flight[VAMP_IN_FLIGHT_COUNT];
@@ -175,12 +180,20 @@ static inline struct vamp_moment vamp_track_moment(const struct vamp_track_conte
     return (struct vamp_moment){at->event->time_ns, at->tracker->events};
 }
 
+/* The CDO of `at` as one that was waited for: its producer, if there is one. */
+static inline void vamp_track_name_producer(struct vamp_track_context *at)
+{
+    at->seen->producer = at->cdo != NULL && (at->cdo->flags & VAMP_CDO_MAKER) != 0
+                             ? vamp_cdo_owner_name(at, at->cdo)
+                             : VAMP_NAME_UNKNOWN;
+}
+
 /* Of the CDO of `at`. */
 static inline void vamp_cdo_set_flags(struct vamp_track_context *at, unsigned set, unsigned clear)
 {
     struct vamp_cdo *cdo = at->cdo;
     const uint8_t flags = (uint8_t)((cdo->flags | set) & ~clear);
-    const uint32_t not_weighed = VAMP_CDO_DECLARED | VAMP_CDO_ONCE;
+    const uint32_t not_weighed = VAMP_CDO_DECLARED | VAMP_CDO_ONCE | VAMP_CDO_DEMANDED;
     if (((flags ^ cdo->flags) & ~not_weighed) != 0) {
         vamp_cdo_change(at, cdo);
     }
@@ -196,12 +209,20 @@ void vamp_track_leave_cdos(struct vamp_track_context *at);
 void vamp_track_received(struct vamp_track_context *at);
 /* The other end of an operation of a kind that was seen to be received. */
 void vamp_track_handled(struct vamp_track_context *at);
-void vamp_track_demand(struct vamp_track_context *at, bool before);
+/* Whether the demand found its data. */
+bool vamp_track_demand(struct vamp_track_context *at, bool before);
 /* A transport for the pending demand failed: there may be another, or the demand is over. */
 void vamp_track_demand_failed(struct vamp_track_context *at);
-/* Ends the pending demand of this CDO and component, which began at `ret_since` (NULL: not asked
+/* Whether this CDO is demanded by this component. */
+bool vamp_track_is_demanded(struct vamp_track_context *at);
+/* Ends the pending demand of this CDO and component, as it was in `ret_ended` (NULL: not asked
  * for); false when there is none. */
-bool vamp_track_demand_end(struct vamp_track_context *at, struct vamp_moment *ret_since);
+bool vamp_track_demand_end(struct vamp_track_context *at, struct vamp_pending *ret_ended);
+/* Data came to a component before it demanded them (the next DEMAND finds them), or, `awaited`,
+ * before the *after* event of the DEMAND that waited for them (which begins nothing any more). */
+void vamp_track_deliver(struct vamp_track_context *at, bool awaited);
+/* The component gives up one of the CDO's deliveries (RETRACT), or all of them (DISPOSE). */
+void vamp_track_drop_delivery(struct vamp_track_context *at, bool all);
 /* How the event at hand changed the bytes in the pool, as the gauge shows them: at most 2^63 - 1.
  * Only what sets `pool_changed` changes them. */
 static inline void vamp_track_show_bytes(struct vamp_tracker *tracker,
@@ -259,6 +280,7 @@ struct vamp_key vamp_track_name_key(const struct vamp_event *event);
 
 /* A pending entry's kind that is no event kind's number. */
 #define VAMP_KEY_DEMAND 256
+#define VAMP_KEY_DELIVERY 257
 #define VAMP_KEY_BY_ID (UINT64_C(1) << 32)
 
 /* Of something pending. By row, since an id may join again; by id where the component table was

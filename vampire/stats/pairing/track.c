@@ -170,6 +170,8 @@ static void track_transport_start(struct vamp_track_context *at)
     transport->tier = (uint8_t)seen->labels.value[VAMP_LABEL_TIER];
     transport->cause = (uint8_t)seen->labels.value[VAMP_LABEL_CAUSE];
     transport->row = at->row;
+    transport->demanded =
+        transport->cause == VAMP_CAUSE_DEMAND || (at->has_cdo && vamp_track_is_demanded(at));
     vamp_pending_cdo_note(at, VAMP_AGE_TRANSPORT, table, transport);
     seen->active[transport->tier]++;
     vamp_track_pending(at->tracker, at->row, VAMP_IN_FLIGHT_TRANSPORT + transport->tier, 1);
@@ -200,19 +202,25 @@ static void complete_labels(struct vamp_track_context *at, const struct vamp_tra
 }
 
 /* What the wait of this demand was for. False where demand, offer, start and end of the transport
- * were not seen all, or not in this order. */
+ * were not seen all, or not in this order. A demand that comes while its data move waits for that
+ * alone. */
 static bool find_parts(const struct vamp_track_context *at, const struct vamp_transport *transport,
                        const struct vamp_moment *demanded, uint64_t part_ns[static 3])
 {
-    if (!transport->in_pool || transport->started.place < demanded->place ||
-        transport->cdo_key[0] != at->cdo_key.words[0] ||
+    if (!transport->in_pool || transport->cdo_key[0] != at->cdo_key.words[0] ||
         transport->cdo_key[1] != at->cdo_key.words[1] ||
         transport->app_id != vamp_track_sink_id(at->event)) {
         return false;
     }
     const int64_t ready_ns =
         transport->offered_ns > demanded->time_ns ? transport->offered_ns : demanded->time_ns;
-    const int64_t started_ns = transport->started.time_ns;
+    int64_t started_ns = transport->started.time_ns;
+    if (transport->started.place < demanded->place) {
+        if (transport->offered_ns > started_ns || started_ns > demanded->time_ns) {
+            return false;
+        }
+        started_ns = demanded->time_ns;
+    }
     if (started_ns < ready_ns || at->event->time_ns < started_ns) {
         return false;
     }
@@ -222,24 +230,34 @@ static bool find_parts(const struct vamp_track_context *at, const struct vamp_tr
     return true;
 }
 
-/* The transport satisfies the demand of its sink, if there is one. `transport` NULL: its start was
- * not seen. */
+/* The transport satisfies the demand of its sink, or one that comes later. `transport` NULL: its
+ * start was not seen. */
 static void satisfy_demand(struct vamp_track_context *at, const struct vamp_transport *transport)
 {
     struct vamp_observation *seen = at->seen;
-    struct vamp_moment demanded;
-    if (!at->has_cdo || !vamp_track_demand_end(at, &demanded) ||
-        !vamp_observe_interval(seen, VAMP_INTERVAL_DEMAND_WAIT, demanded.time_ns)) {
+    const bool by_demand = seen->labels.value[VAMP_LABEL_CAUSE] == VAMP_CAUSE_DEMAND;
+    struct vamp_pending demand;
+    if (!at->has_cdo) {
         return;
     }
-    const bool known = transport != NULL && find_parts(at, transport, &demanded, seen->part_ns);
-    seen->parts_known = known;
-    if (known) {
+    if (!vamp_track_demand_end(at, &demand)) {
+        if (!by_demand && (transport == NULL || !transport->demanded)) {
+            vamp_track_deliver(at, false);
+        }
+        return;
+    }
+    if (!demand.acknowledged && !by_demand) {
+        vamp_track_deliver(at, true);
+    }
+    if (!vamp_observe_interval(seen, VAMP_INTERVAL_DEMAND_WAIT, demand.since.time_ns)) {
+        return;
+    }
+    seen->parts_known =
+        transport != NULL && find_parts(at, transport, &demand.since, seen->part_ns);
+    if (seen->parts_known) {
         seen->producer = transport->producer;
-    } else if (at->cdo != NULL && (at->cdo->flags & VAMP_CDO_MAKER) != 0) {
-        seen->producer = vamp_cdo_owner_name(at, at->cdo);
     } else {
-        seen->producer = VAMP_NAME_UNKNOWN;
+        vamp_track_name_producer(at);
     }
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,6 +136,7 @@ void vamp_track_drop_pending(struct vamp_tracker *tracker, uint32_t row)
 {
     vamp_in_flight_set(&tracker->tallies[row].in_flight[VAMP_IN_FLIGHT_DEMAND], 0);
     vamp_in_flight_set(&tracker->tallies[row].in_flight[VAMP_IN_FLIGHT_WITHDRAW], 0);
+    tracker->tallies[row].deliveries = 0;
     tracker->aged_events =
         UINT64_MAX; /* without an event of the component, when the pool is gone */
 }
@@ -328,6 +330,8 @@ static void count_pending(struct vamp_tracker *tracker, const struct vamp_pendin
         vamp_track_pending(tracker, pending->record.owner, VAMP_IN_FLIGHT_DEMAND, change);
     } else if (vamp_pending_is_withdraw(pending)) {
         vamp_track_pending(tracker, pending->record.owner, VAMP_IN_FLIGHT_WITHDRAW, change);
+    } else if ((uint32_t)pending->key[3] == VAMP_KEY_DELIVERY) {
+        tracker->tallies[pending->record.owner].deliveries += (uint32_t)change;
     }
 }
 
@@ -376,7 +380,7 @@ void vamp_track_received(struct vamp_track_context *at)
     /* An operation that was refused has no end: the next of its kind takes its place. */
     pending->since = vamp_track_moment(at);
     if (at->event->kind == VAMP_EVENT_DEMAND && at->has_cdo) {
-        vamp_track_demand(at, true);
+        (void)vamp_track_demand(at, true);
     }
 }
 
@@ -410,8 +414,98 @@ static struct vamp_pending *find_demand(struct vamp_track_context *at)
     return vamp_table_find(&at->tracker->demands, &key);
 }
 
-void vamp_track_demand(struct vamp_track_context *at, bool before)
+bool vamp_track_is_demanded(struct vamp_track_context *at)
 {
+    return find_demand(at) != NULL;
+}
+
+bool vamp_track_demand_end(struct vamp_track_context *at, struct vamp_pending *ret_ended)
+{
+    struct vamp_pending *pending = find_demand(at);
+    if (pending == NULL) {
+        return false;
+    }
+    if (ret_ended != NULL) {
+        *ret_ended = *pending;
+    }
+    remove_pending(at, &at->tracker->demands, pending);
+    return true;
+}
+
+/* Data that came before their DEMAND: a pool manager may move them as soon as they are required.
+ * They are kept with what was received, since they are no demand that waits. */
+
+static struct vamp_pending *find_delivery(struct vamp_track_context *at)
+{
+    if (at->tracker->tallies[at->row].deliveries == 0) {
+        return NULL;
+    }
+    const struct vamp_key key = vamp_track_pending_key(at, &at->cdo_key, VAMP_KEY_DELIVERY);
+    return vamp_table_find(&at->tracker->received, &key);
+}
+
+void vamp_track_deliver(struct vamp_track_context *at, bool awaited)
+{
+    if (at->tracker->tallies[at->row].left) {
+        return;
+    }
+    struct vamp_pending *delivery = find_delivery(at);
+    if (delivery == NULL) {
+        const struct vamp_key key = vamp_track_pending_key(at, &at->cdo_key, VAMP_KEY_DELIVERY);
+        delivery = add_pending(at, &at->tracker->received, &key);
+    }
+    uint16_t *count = awaited ? &delivery->awaited : &delivery->early;
+    *count = (uint16_t)(*count + (*count < UINT16_MAX));
+    if (!awaited && at->cdo != NULL) {
+        at->cdo->demands++;
+    }
+}
+
+/* One of the deliveries, of which there is one at least. */
+static void take_delivery(struct vamp_track_context *at, struct vamp_pending *delivery,
+                          uint16_t *count)
+{
+    assert(*count > 0);
+    --*count;
+    if (delivery->early == 0 && delivery->awaited == 0) {
+        remove_pending(at, &at->tracker->received, delivery);
+    }
+}
+
+void vamp_track_drop_delivery(struct vamp_track_context *at, bool all)
+{
+    struct vamp_pending *delivery = find_delivery(at);
+    if (delivery != NULL && all) {
+        remove_pending(at, &at->tracker->received, delivery);
+    } else if (delivery != NULL && delivery->early > 0) {
+        take_delivery(at, delivery, &delivery->early);
+        if (at->cdo != NULL && at->cdo->demands > 0) {
+            at->cdo->demands--;
+        }
+    }
+}
+
+/* A DEMAND that was handled finds its data there: it waited for its handling alone. */
+static void meet_delivery(struct vamp_track_context *at, struct vamp_pending *delivery)
+{
+    struct vamp_pending demand = {.since = vamp_track_moment(at)};
+    (void)vamp_track_demand_end(at, &demand);
+    (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_DEMAND_WAIT, demand.since.time_ns);
+    vamp_track_name_producer(at);
+    take_delivery(at, delivery, &delivery->early);
+}
+
+bool vamp_track_demand(struct vamp_track_context *at, bool before)
+{
+    struct vamp_pending *delivery = before ? NULL : find_delivery(at);
+    if (delivery != NULL && delivery->awaited > 0) {
+        take_delivery(at, delivery, &delivery->awaited); /* the wait has ended with it */
+        return false;
+    }
+    if (delivery != NULL) {
+        meet_delivery(at, delivery);
+        return true;
+    }
     const struct vamp_key key = vamp_track_demand_key(at);
     struct vamp_pending *pending = vamp_table_find(&at->tracker->demands, &key);
     bool begins = pending == NULL;
@@ -430,6 +524,7 @@ void vamp_track_demand(struct vamp_track_context *at, bool before)
         pending->failed = false;
     }
     pending->acknowledged = pending->acknowledged || !before;
+    return false;
 }
 
 void vamp_track_demand_failed(struct vamp_track_context *at)
@@ -438,17 +533,4 @@ void vamp_track_demand_failed(struct vamp_track_context *at)
     if (pending != NULL) {
         pending->failed = true;
     }
-}
-
-bool vamp_track_demand_end(struct vamp_track_context *at, struct vamp_moment *ret_since)
-{
-    struct vamp_pending *pending = find_demand(at);
-    if (pending == NULL) {
-        return false;
-    }
-    if (ret_since != NULL) {
-        *ret_since = pending->since;
-    }
-    remove_pending(at, &at->tracker->demands, pending);
-    return true;
 }
