@@ -295,7 +295,7 @@ unit: $(UNIT) $(PLUG_IN_OBJECTS)
 PYTHON := /usr/bin/python3
 .PHONY: deps demo-deps bare-machine demo check check-asan check-tsan check-long lint
 deps:            ## install the packages needed to build and to test (Debian 12 and 13)
-	$(Q)sh tests/install_packages.sh build more read test
+	$(Q)sh tests/install_packages.sh build more read test docs
 demo-deps:       ## the fewer that `make demo` needs
 	$(Q)sh tests/install_packages.sh build read
 demo: demo-deps  ## build, run a weather workflow with a vampire in it, compare
@@ -357,6 +357,10 @@ fuzz-seeds-run: $(FUZZ:%=build/fuzz/bin/%_fuzz)
 SUITE ?= bookworm
 bare-machine:    ## as root: make demo and the unit tests in a bare Debian of SUITE (bookworm), made by debootstrap
 	$(Q)bash tests/bare_machine.sh $(SUITE)
+.PHONY: html
+html:            ## the documentation as a site, build/html/index.html; installs what makes it
+	$(Q)sh tests/install_packages.sh docs
+	$(Q)$(PYTHON) docs/website.py build/html
 lint:            ## format, clang-tidy, cppcheck, dependency direction, sizes
 	$(Q)sh tests/lint.sh
 
@@ -421,7 +425,7 @@ install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
 	$(INSTALL) -d $(TO)/share/vampire/exporters
 	$(INSTALL) -m 644 $(wildcard packaging/exporters/vampire-*) $(TO)/share/vampire/exporters
 	$(INSTALL) -m 644 vampire/stats/bucket/telemetry.proto $(TO)/share/vampire/vampire-telemetry.proto
-	$(INSTALL) -m 644 LICENSE $(wildcard docs/*.json) $(TO)/share/doc/vampire
+	$(INSTALL) -m 644 LICENSE $(wildcard docs/*.json docs/*.svg) $(TO)/share/doc/vampire
 	$(call install_texts,README.md $(wildcard docs/*.md),$(TO)/share/doc/vampire)
 ifeq ($(MAESTRO_PREFIX),)
 	$(INSTALL) -d $(TO)/include/maestro $(TO)/$(LIBDIR)/pkgconfig $(TO)/$(LIBDIR)/cmake/maestro
