@@ -205,12 +205,13 @@ $(B)/obj/%.o: %.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
 
-# protobuf-c code, once for all modes.
+# protobuf-c code, once for all modes; secondary, or make 4.4 removes it and makes it again.
+.SECONDARY: $(call messages,$(PROTO_FILES),c)
 vpath %.proto $(PROTO_FOLDERS)
 $(GEN)/%.pb-c.c $(GEN)/%.pb-c.h &: %.proto $(PROTO_CORE)
 	@mkdir -p $(GEN)
 	$(call say,PROTOC,$<)
-	$(Q)protoc-c $(addprefix -I,$(PROTO_FOLDERS)) --c_out=$(GEN) $(notdir $<)
+	$(Q)protoc $(addprefix -I,$(PROTO_FOLDERS)) --c_out=$(GEN) $(notdir $<)
 
 # Empty texts of proto3 are casts of a constant.
 $(call objects,$(GEN)/telemetry.pb-c.c): CFLAGS += -Wno-cast-qual
@@ -295,7 +296,7 @@ unit: $(UNIT) $(PLUG_IN_OBJECTS)
 PYTHON := /usr/bin/python3
 .PHONY: deps demo-deps bare-machine demo check check-asan check-tsan check-long lint
 deps:            ## install the packages needed to build and to test (Debian 12 and 13)
-	$(Q)sh tests/install_packages.sh build more read test docs
+	$(Q)sh tests/install_packages.sh build more read unit test docs
 demo-deps:       ## the fewer that `make demo` needs
 	$(Q)sh tests/install_packages.sh build read
 demo: demo-deps  ## build, run a weather workflow with a vampire in it, compare

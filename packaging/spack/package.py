@@ -28,6 +28,7 @@ class Vampire(MakefilePackage):
     depends_on("c", type="build")
     depends_on("gmake", type="build")
     depends_on("pkgconfig", type="build")
+    depends_on("protobuf", type="build")
     depends_on("protobuf-c")
     depends_on("libfabric fabrics=tcp,shm,rxm,sockets")
     depends_on("libsodium")
