@@ -14,16 +14,17 @@
 #define SERIES_MAX 256 /* a power of two, as the number of any line's series */
 #define POOL_BYTES ((size_t)16 << 20)
 
-/* Series that take turns, values of each before its bucket ends, whether that copies them. */
+/* Values of a series before its bucket ends, series that take turns, whether the end copies them.
+ */
 enum shape { WIDE, NARROW, FEW, COPIED };
 static const struct {
-    unsigned series;
     size_t a_bucket;
+    unsigned series;
     bool copied;
-} shapes[] = {[WIDE] = {1, VALUES, false},
-              [NARROW] = {1, VALUES, false},
-              [FEW] = {SERIES_MAX, 8, false},
-              [COPIED] = {SERIES_MAX, 8, true}};
+} shapes[] = {[WIDE] = {VALUES, 1, false},
+              [NARROW] = {VALUES, 1, false},
+              [FEW] = {8, SERIES_MAX, false},
+              [COPIED] = {8, SERIES_MAX, true}};
 
 struct recording {
     unsigned repeats, series;
