@@ -163,6 +163,7 @@ struct vamp_config {
     struct vamp_alarm_config *alarms; /* owned; rules that were compiled without a mistake */
     unsigned alarm_count;
 
+    int64_t finish_ns; /* time for the end of a run, of all outputs together */
     struct vamp_config_output outputs[VAMP_OUTPUTS_MAX];
     unsigned output_count;
 

@@ -19,6 +19,16 @@
 
 #define AT(member) offsetof(struct vamp_config, member)
 
+/* Of both programs. */
+#define FINISH_OPTION                                                                              \
+    {                                                                                              \
+        .key = "finish", .type = VAMP_OPT_DURATION, .preset = "20s", .max = SECONDS(3600),         \
+        .offset = AT(finish_ns),                                                                   \
+        .help = "Time for the end of a run: within it all outputs together write what still "      \
+                "waits, side by side; what remains is lost and counted as lost. The program ends " \
+                "at most 1 s later, whatever a server or a disk does"                              \
+    }
+
 const struct vamp_opt config_root_options[] = {
     {.key = "workflow",
      .type = VAMP_OPT_STRING,
@@ -50,6 +60,7 @@ const struct vamp_opt config_root_options[] = {
      .help =
          "A file of alarms that are silenced for a time, a line NAME DURATION for each, counted "
          "from the file's last change; read at the start and on SIGUSR2; it need not exist"},
+    FINISH_OPTION,
     {.key = NULL},
 };
 
@@ -240,7 +251,7 @@ static const struct vamp_opt sampling_options[] = {
     {.key = NULL},
 };
 
-static const struct vamp_opt no_options[] = {{.key = NULL}};
+static const struct vamp_opt collect_root_options[] = {FINISH_OPTION, {.key = NULL}};
 
 static const struct config_part vampire_parts[] = {
     {CONFIG_OPTIONS, "", "The whole", config_root_options, NULL, 0},
@@ -265,7 +276,7 @@ static const struct config_part vampire_parts[] = {
 };
 
 static const struct config_part collect_parts[] = {
-    {CONFIG_OPTIONS, "", "The whole", no_options, NULL, 0},
+    {CONFIG_OPTIONS, "", "The whole", collect_root_options, NULL, 0},
     {CONFIG_OPTIONS, "collect", "What is subscribed to and merged, and its bounds",
      config_collect_options, NULL, 0},
     {CONFIG_OUTPUTS, "outputs",

@@ -245,6 +245,11 @@ static void report_unknown(const struct config_loader *loader, const struct conf
         config_value_problem(loader, member, CONFIG_AT_KEY, "\"%.100s\" is not an option of %s",
                              member->key, object->what);
     const char *near = vamp_opt_near_choice(others, member->key);
+    if (vamp_opt_find(config_parts[loader->config->program]->options, member->key) != NULL) {
+        const size_t length = strlen(problem.text);
+        (void)snprintf(problem.text + length, sizeof problem.text - length,
+                       "; it stands at the top of the configuration, once for all");
+    }
     size_t used = 0;
     for (const char *const *each = others; *each != NULL && used < sizeof problem.allowed; each++) {
         used += (size_t)snprintf(problem.allowed + used, sizeof problem.allowed - used, "%s%s",

@@ -98,7 +98,8 @@ struct vamp_ending {
     int64_t time_ns;
     const char *reason; /* "finished", "pool manager gone", "stopped by signal", ... */
     bool completed;     /* the run is over, and the output was asked to complete it */
-    int stop;           /* the target's `stop` when the run was over */
+    int stop;           /* the target's `stop` when the run was over; not 0: a signal ended it */
+    int64_t until_ns;   /* monotonic; by then what waits is written or given up */
     struct vamp_accounting accounting;
 };
 

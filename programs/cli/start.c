@@ -305,7 +305,7 @@ static int load_and_run(const struct vamp_options *options,
     vamp_notify_init(&notify);
     struct vamp_err err = VAMP_ERR_NONE;
     struct vamp_signals signals;
-    if (vamp_signals_start(&signals, &err) != 0) {
+    if (vamp_signals_start(&signals, config->finish_ns, &err) != 0) {
         code = fail(options, stderr, err.text);
     } else {
         code = (int)run(&(struct vamp_start){

@@ -12,7 +12,7 @@
 struct vamp_start {
     const struct vamp_options *options;
     const struct vamp_config *config;
-    const struct vamp_signals *signals;
+    struct vamp_signals *signals;
     struct vamp_notify *notify;
 };
 

@@ -4,6 +4,15 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "vampire/core/worker.h"
+
+/* How long before the deadline outputs give up what waits, and how long they have to close then. */
+#define GIVE_UP_NS (3 * VAMP_NS_PER_SECOND / 2)
+#define CLOSE_NS VAMP_NS_PER_SECOND
+/* Between two attempts to find room for the last elements. */
+#define ROOM_NS 200000
 
 static bool filter_matches(void *context, const struct vamp_event *event)
 {
@@ -39,7 +48,6 @@ static int open_one(struct vamp_run_output *output, const struct vamp_config_out
     if (status != 0) {
         return vamp_err_wrap(err, "output \"%s\"", chosen->settings.name);
     }
-    output->finish_ns = chosen->settings.finish_ns;
     return vamp_output_create(format, chosen->options, &chosen->settings, &own, &output->output,
                               err);
 }
@@ -109,6 +117,8 @@ void vamp_outputs_continue(struct vamp_outputs *outputs, const struct vamp_outpu
         struct vamp_paths *paths = &output->paths_before;
         const size_t in_all = vamp_run_output_paths(&before->items[i], add_path, paths);
         paths->left_out = in_all - paths->count;
+        output->outages = before->items[i].outages;
+        memcpy(output->outage, before->items[i].outage, sizeof output->outage);
         if (same_alarms) {
             vamp_output_continue(output->output, before->items[i].output);
         }
@@ -160,20 +170,20 @@ size_t vamp_run_output_paths(const struct vamp_run_output *output,
 
 /* An output that waits (for a server, for space) fails at each attempt: reminders are enough until
  * it writes again. */
-static void report_failure(struct vamp_outputs *outputs, struct vamp_run_output *item,
-                           struct vamp_status *status)
+static void report_failure(struct vamp_run_output *item, struct vamp_status *status)
 {
     struct vamp_output_account account;
     struct vamp_err failure;
     if (!vamp_output_failure(item->output, &failure)) {
         return;
     }
-    outputs->failed = true;
     vamp_output_account(item->output, &account);
-    if (account.written != item->written_before_waits) {
+    if (item->outages == 0 || account.written != item->written_before_waits) {
         vamp_reminder_end(&item->waits);
         item->written_before_waits = account.written;
+        item->outages++;
     }
+    memcpy(item->outage, failure.text, sizeof item->outage);
     if (vamp_reminder_is_due(&item->waits, failure.text, vamp_clock_monotonic_ns(status->clock))) {
         vamp_status_error(status, "output %s: %s", account.name, failure.text);
     }
@@ -212,66 +222,80 @@ void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
         if (stats != NULL && commit_ns > 0) {
             vamp_stats_self(stats, VAMP_METRIC_VAMPIRE_COMMIT_NS, i, commit_ns);
         }
-        report_failure(outputs, &outputs->items[i], status);
+        report_failure(&outputs->items[i], status);
         report_remark(output, status);
     }
 }
 
 /* Reports to a user who waits for the end what it waits for. */
-static void report_waiting(const struct vamp_run_output *item,
-                           const struct vamp_output_state *state, const struct vamp_ending *ending,
+static void report_waiting(const struct vamp_run_output *item, const struct vamp_ending *ending,
                            struct vamp_status *status)
 {
     char time[VAMP_QUANTITY_TEXT_BYTES];
-    if (ending->completed && state->linger_ns > 0) {
-        vamp_duration_text(state->linger_ns, time, sizeof time);
-        vamp_status_say(status, "output %s: it stays for readers for %s (\"linger\")", state->name,
-                        time);
+    struct vamp_output_state state;
+    vamp_output_state(item->output, &state);
+    if (ending->completed && state.linger_ns > 0) {
+        vamp_duration_text(state.linger_ns, time, sizeof time);
+        vamp_status_say(status, "output %s: it stays for readers for %s (\"linger\")%s", state.name,
+                        time, ending->stop != 0 ? ", at most until \"finish\" is over" : "");
     }
-    if (state->behind) {
+    if (state.behind) {
         struct vamp_output_account account;
         vamp_output_account(item->output, &account);
-        vamp_duration_text(item->finish_ns, time, sizeof time);
         vamp_status_say(status,
-                        "output %s: %" PRIu64 " %ss are still to be written, for at most %s "
+                        "output %s: %" PRIu64 " %ss are still to be written, for at most %.1f s "
                         "(\"finish\")",
-                        state->name, account.waiting, state->unit, time);
+                        state.name, account.waiting, state.unit,
+                        (double)(ending->until_ns - vamp_worker_now_ns()) /
+                            (double)VAMP_NS_PER_SECOND);
     }
 }
 
-/* 0, or the error. */
-static int finish_one(struct vamp_run_output *item, const struct vamp_output_state *state,
-                      const struct vamp_ending *ending, struct vamp_outputs *outputs,
-                      struct vamp_status *status)
+static void finish_one(struct vamp_run_output *item, int64_t until_ns, struct vamp_outputs *outputs,
+                       struct vamp_status *status)
 {
-    report_waiting(item, state, ending, status);
     struct vamp_err err = VAMP_ERR_NONE;
-    const int result = vamp_output_finish(item->output, ending, item->finish_ns, &err);
+    struct vamp_output_account account;
+    const int result = vamp_output_finish(item->output, until_ns, &err);
     report_remark(item->output, status);
+    vamp_output_account(item->output, &account);
     if (result == 0) {
-        report_failure(outputs, item, status);
+        report_failure(item, status);
     } else {
-        vamp_status_error(status, "output %s: %s", state->name, err.text);
+        vamp_status_error(status, "output %s: %s", account.name, err.text);
         outputs->left_behind |= result == -ETIMEDOUT;
+        /* Of what is stuck and has written all nothing is lost. */
+        outputs->lost |= result != -ETIMEDOUT || account.lost > 0;
     }
-    return result;
 }
 
-int vamp_outputs_finish(struct vamp_outputs *outputs, const struct vamp_ending *ending,
-                        struct vamp_status *status)
+void vamp_outputs_finish(struct vamp_outputs *outputs, const struct vamp_ending *ending,
+                         struct vamp_status *status)
 {
-    int first = 0;
-    for (unsigned round = 0; round < 2; round++) {
+    const int64_t now_ns = vamp_worker_now_ns();
+    const int64_t left_ns = ending->until_ns > now_ns ? ending->until_ns - now_ns : 0;
+    struct vamp_ending own = *ending;
+    own.until_ns = now_ns + left_ns - (left_ns / 2 < GIVE_UP_NS ? left_ns / 2 : GIVE_UP_NS);
+    for (unsigned i = 0; i < outputs->count; i++) {
+        report_waiting(&outputs->items[i], &own, status);
+    }
+    for (bool ended = false; !ended;) {
+        ended = true;
         for (unsigned i = 0; i < outputs->count; i++) {
-            struct vamp_output_state state;
-            vamp_output_state(outputs->items[i].output, &state);
-            if ((state.linger_ns > 0) == (round > 0)) {
-                const int result = finish_one(&outputs->items[i], &state, ending, outputs, status);
-                first = first == 0 ? result : first;
-            }
+            ended &= vamp_output_end(outputs->items[i].output, &own, own.until_ns);
+        }
+        if (!ended) {
+            vamp_sleep_ns(ROOM_NS);
         }
     }
-    return first;
+    for (unsigned i = 0; i < outputs->count; i++) {
+        struct vamp_output_state state;
+        vamp_output_state(outputs->items[i].output, &state);
+        finish_one(&outputs->items[i],
+                   own.until_ns + CLOSE_NS +
+                       (ending->completed && ending->stop == 0 ? state.linger_ns : 0),
+                   outputs, status);
+    }
 }
 
 void vamp_outputs_done(struct vamp_outputs *outputs)

@@ -15,9 +15,10 @@
 
 struct vamp_run_output {
     struct vamp_output *output;
-    int64_t finish_ns;             /* time to write what waits when the run is over */
-    struct vamp_reminder waits;    /* the failure for which it waits */
-    uint64_t written_before_waits; /* elements, at its last failure */
+    struct vamp_reminder waits;       /* the failure for which it waits */
+    uint64_t written_before_waits;    /* elements, at its last failure */
+    unsigned outages;                 /* times of failures, between which it wrote */
+    char outage[VAMP_ERR_TEXT_BYTES]; /* why, the newest time */
     /* What an output of this name did before a reload; without a name: nothing. */
     struct vamp_output_account before;
     struct vamp_paths paths_before;
@@ -42,7 +43,7 @@ struct vamp_outputs_context {
 struct vamp_outputs {
     struct vamp_run_output items[VAMP_OUTPUTS_MAX];
     unsigned count;
-    bool failed;       /* an output has reported a failure */
+    bool lost;         /* an output has lost something, or closed a target badly */
     bool takes_events; /* an output does, not only buckets */
     /* Where the past is kept; NULL: no output has "when". */
     struct vamp_history *history;
@@ -81,10 +82,11 @@ size_t vamp_run_output_paths(const struct vamp_run_output *output,
  * failures and remarks. */
 void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
                          struct vamp_status *status);
-/* Completes and closes all of them. 0, or the first error; all are closed either way. */
-VAMP_MUST_CHECK int vamp_outputs_finish(struct vamp_outputs *outputs,
-                                        const struct vamp_ending *ending,
-                                        struct vamp_status *status);
+/* Completes and closes all of them side by side, by `ending->until_ns`: a second and a half before,
+ * or half of the time left if that is less, they give up what waits, and half a second before those
+ * that did not close are left behind. Says what went wrong, and sets `lost` and `left_behind`. */
+void vamp_outputs_finish(struct vamp_outputs *outputs, const struct vamp_ending *ending,
+                         struct vamp_status *status);
 /* Frees the outputs; after vamp_outputs_finish their paths and accounts can be read until here. */
 void vamp_outputs_done(struct vamp_outputs *outputs);
 

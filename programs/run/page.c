@@ -80,6 +80,11 @@ static void print_output(const struct vamp_page *page, const struct vamp_run_out
     }
     vamp_page_line(page, account.name, "%" PRIu64 " %s%s written%s%s%s", account.written,
                    state.unit, account.written == 1 ? "" : "s", lost, deleted, left_out);
+    if (output->outages > 0) {
+        vamp_page_line(page, "", "failed to write %u time%s%s: %.300s", output->outages,
+                       output->outages == 1 ? "" : "s",
+                       account.lost == 0 ? ", nothing was lost" : "", output->outage);
+    }
     struct files files = {.page = page};
     const size_t in_all = vamp_run_output_paths(output, print_path, &files);
     if (in_all > FILES_SHOWN + 1) {

@@ -16,9 +16,9 @@
 
 /* Printed by --help and in vampire(1). */
 enum vamp_exit_code {
-    VAMP_EXIT_OK = 0,      /* the workflow ended or a signal stopped vampire; files complete */
-    VAMP_EXIT_FAILED = 1,  /* an output lost data, or something inside failed; stderr says what */
-    VAMP_EXIT_USAGE = 2,   /* command line or configuration; nothing was started */
+    VAMP_EXIT_OK = 0,     /* the workflow ended or a signal stopped vampire; files complete */
+    VAMP_EXIT_FAILED = 1, /* an output lost something, or vampire failed inside; stderr says what */
+    VAMP_EXIT_USAGE = 2,  /* command line or configuration; nothing was started */
     VAMP_EXIT_NO_POOL = 3, /* no pool manager within the configured time, or it refused vampire */
     VAMP_EXIT_POOL_GONE =
         4,                 /* the pool manager vanished before the workflow ended; files complete */

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "programs/run/signals.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "programs/run/process.h"
 #include "vampire/core/thread.h"
+#include "vampire/core/worker.h"
 
 /* Sent by vamp_signals_stop to end the thread; from others it asks for the silences. */
 #define END_THREAD SIGUSR2
+/* How much longer than "finish" an orderly end may take, and how much at least in all. */
+#define LATER_NS (VAMP_NS_PER_SECOND / 2)
+#define LEAST_NS (5 * VAMP_NS_PER_SECOND / 2)
 
 static void watched_signals(sigset_t *set)
 {
@@ -19,31 +27,69 @@ static void watched_signals(sigset_t *set)
     }
 }
 
+/* The signal; 0: the time for the end is over. */
+static int next_signal(const struct vamp_signals *signals, const sigset_t *set)
+{
+    const int64_t longer_ns = atomic_load(&signals->finish_ns) + LATER_NS;
+    const int64_t until_ns =
+        atomic_load(&signals->stop_ns) + (longer_ns > LEAST_NS ? longer_ns : LEAST_NS);
+    int number = -1;
+    do {
+        const int64_t left_ns = until_ns - vamp_worker_now_ns();
+        const struct timespec left = vamp_timespec(left_ns > 0 ? left_ns : 0);
+        number = atomic_load(&signals->stop) == 0 ? sigwaitinfo(set, NULL)
+                                                  : sigtimedwait(set, NULL, &left);
+    } while (number < 0 && errno == EINTR);
+    return number > 0 ? number : 0;
+}
+
+/* Something holds the end up that can neither be interrupted nor left behind. */
+static void give_up(void)
+{
+    (void)dprintf(STDERR_FILENO,
+                  "%s: error: the end takes longer than \"finish\": the process ends now, and what "
+                  "was not written is lost\n",
+                  program_invocation_short_name);
+    _exit(VAMP_EXIT_FAILED);
+}
+
 static void *wait_for_signals(void *argument)
 {
     struct vamp_signals *signals = argument;
     sigset_t set;
     watched_signals(&set);
-    for (int number = 0; !atomic_load(&signals->ending);) {
-        if (sigwait(&set, &number) != 0 || atomic_load(&signals->ending)) {
-            continue;
+    for (;;) {
+        const int number = next_signal(signals, &set);
+        if (atomic_load(&signals->ending)) {
+            return NULL;
         }
-        if (number == SIGHUP) {
+        if (number == 0) {
+            give_up();
+        } else if (number == SIGHUP) {
             (void)atomic_fetch_add(&signals->reload, 1);
         } else if (number == SIGUSR1) {
             (void)atomic_fetch_add(&signals->show, 1);
         } else if (number == END_THREAD) {
             (void)atomic_fetch_add(&signals->silence, 1);
-        } else if (atomic_exchange(&signals->stop, number) != 0) {
+        } else if (atomic_load(&signals->stop) != 0) {
             _exit(128 + number); /* asked twice: the user does not want to wait */
+        } else {
+            atomic_store(&signals->stop_ns, vamp_worker_now_ns());
+            atomic_store(&signals->stop, number);
         }
     }
-    return NULL;
 }
 
-int vamp_signals_start(struct vamp_signals *signals, struct vamp_err *err)
+int64_t vamp_signals_deadline(const struct vamp_signals *signals)
 {
-    *signals = (struct vamp_signals){0};
+    return atomic_load(&signals->finish_ns) + (atomic_load(&signals->stop) != 0
+                                                   ? atomic_load(&signals->stop_ns)
+                                                   : vamp_worker_now_ns());
+}
+
+int vamp_signals_start(struct vamp_signals *signals, int64_t finish_ns, struct vamp_err *err)
+{
+    *signals = (struct vamp_signals){.finish_ns = finish_ns};
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN); /* a limit on file size is a write error, too */
     sigset_t set;

@@ -2,8 +2,9 @@
 /*
  * Signals, taken by a thread of their own so that no handler runs anywhere and every other thread
  * (libraries' included) has them blocked. SIGINT and SIGTERM ask for an orderly end; a second one
- * ends the process at once. SIGHUP asks to read the configuration again, SIGUSR1 to print the state
- * of the run, SIGUSR2 to read the file of silenced alarms. SIGPIPE and SIGXFSZ are ignored: a
+ * ends the process at once, and so does the time for it when it is over, whatever a disk or a
+ * library does: exit code 1 then. SIGHUP asks to read the configuration again, SIGUSR1 to print the
+ * state of the run, SIGUSR2 to read the file of silenced alarms. SIGPIPE and SIGXFSZ are ignored: a
  * closed reader or a limit on file size is a write error. To be started first in main, before any
  * other thread exists.
  */
@@ -13,6 +14,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "vampire/core/err.h"
 
@@ -22,11 +24,17 @@ struct vamp_signals {
     atomic_uint show;    /* and SIGUSR1 */
     atomic_uint silence; /* and SIGUSR2 */
     atomic_bool ending;
+    _Atomic int64_t stop_ns;   /* when `stop` was set; monotonic */
+    _Atomic int64_t finish_ns; /* "finish": how long an end may take */
     pthread_t thread;
 };
 
-/* 0 or -errno. */
-VAMP_MUST_CHECK int vamp_signals_start(struct vamp_signals *signals, struct vamp_err *err);
+/* 0 or -errno. `finish_ns`: as in the struct. */
+VAMP_MUST_CHECK int vamp_signals_start(struct vamp_signals *signals, int64_t finish_ns,
+                                       struct vamp_err *err);
+/* By when (monotonic) a run that ends now should have ended: `finish_ns` after the signal that
+ * ended it, if one did. */
+int64_t vamp_signals_deadline(const struct vamp_signals *signals);
 /* Whether one of these counts has grown since the last call with the same `seen`. */
 bool vamp_signals_asked(const atomic_uint *count, unsigned *seen);
 /* Ends the thread. */

@@ -56,6 +56,6 @@ const struct vamp_program vamp_program_collect = {
     .exit_codes =
         "\nExit codes:\n"
         "  0  a signal asked to stop; all files are complete\n"
-        "  1  an output lost data, or vampire-collect failed internally; stderr has the reason\n"
+        "  1  an output lost something, or vampire-collect failed internally; stderr says what\n"
         "  2  error in the command line or configuration; nothing was started\n",
 };

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "programs/cli/start.h"
 #include "programs/run/outputs.h"
@@ -221,8 +222,8 @@ static void receive(struct collector *self, int64_t timeout_ns)
         self->bus->done(self->subscriber, &received);
     } else if (code == 0) {
         self->behind_ns = 0;
-    } else if (vamp_reminder_is_due(&self->no_server, err.text,
-                                    vamp_clock_monotonic_ns(self->clock))) {
+    } else if (err.text[0] != '\0' && vamp_reminder_is_due(&self->no_server, err.text,
+                                                           vamp_clock_monotonic_ns(self->clock))) {
         vamp_status_error(&self->status, "%s", err.text);
     }
 }
@@ -347,9 +348,13 @@ static enum vamp_exit_code finish(struct collector *self)
         .reason = "stopped by signal",
         .completed = true,
         .stop = atomic_load(&self->start->signals->stop),
+        .until_ns = vamp_signals_deadline(self->start->signals),
         .accounting = self->accounting,
     };
-    if (vamp_outputs_finish(&self->outputs, &ending, &self->status) != 0 || self->outputs.failed) {
+    vamp_outputs_finish(&self->outputs, &ending, &self->status);
+    struct vamp_nats_subscriber_state bus;
+    self->bus->state(self->subscriber, &bus);
+    if (self->outputs.lost || bus.lost > 0) {
         code = VAMP_EXIT_FAILED;
     }
     if (!self->start->options->quiet) {
@@ -396,6 +401,9 @@ static enum vamp_exit_code run_collector(const struct vamp_start *start)
     vamp_ready_file_done(&self.ready_file);
     if (self.subscriber != NULL) {
         self.bus->free(self.subscriber);
+    }
+    if (self.outputs.left_behind) {
+        _exit(code); /* what libraries do at exit would wait for the thread that is stuck */
     }
     vamp_outputs_done(&self.outputs);
     vamp_collect_free(self.core);

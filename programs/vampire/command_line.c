@@ -93,7 +93,7 @@ const struct vamp_program vamp_program_vampire = {
                "  SIGUSR2          read the file of silenced alarms again\n",
     .exit_codes = "\nExit codes:\n"
                   "  0  the workflow ended, or a signal asked to stop; all files are complete\n"
-                  "  1  an output lost data, or vampire failed internally; stderr has the reason\n"
+                  "  1  an output lost something, or vampire failed internally; stderr says what\n"
                   "  2  error in the command line or configuration; nothing was started\n"
                   "  3  no pool manager within the configured time, or it refused vampire\n"
                   "  4  the pool manager vanished before the workflow ended; files are complete\n"

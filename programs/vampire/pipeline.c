@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Events processed between two reads of the clock. */
 #define BATCH_EVENTS 4096
@@ -370,10 +371,11 @@ static enum vamp_exit_code finish_run(struct pipeline *pipeline)
         .reason = reason,
         .completed = true,
         .stop = atomic_load(&pipeline->start->signals->stop),
+        .until_ns = vamp_signals_deadline(pipeline->start->signals),
         .accounting = totals.accounting,
     };
-    if (vamp_outputs_finish(&pipeline->outputs, &end, &pipeline->status) != 0 ||
-        pipeline->outputs.failed) {
+    vamp_outputs_finish(&pipeline->outputs, &end, &pipeline->status);
+    if (pipeline->outputs.lost) {
         code = code == VAMP_EXIT_OK ? VAMP_EXIT_FAILED : code;
     }
     vamp_status_clear(&pipeline->status);
@@ -475,6 +477,9 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_start *start)
 
     close_source(pipeline);
     vamp_ready_file_done(&pipeline->ready_file);
+    if (pipeline->outputs.left_behind) {
+        _exit(code); /* what libraries do at exit would wait for the thread that is stuck */
+    }
     vamp_outputs_done(&pipeline->outputs);
     vamp_alarms_free(pipeline->alarms);
     vamp_silences_done(&pipeline->silences);

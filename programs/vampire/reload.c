@@ -137,11 +137,10 @@ static void retire_outputs(struct pipeline *pipeline)
     const struct vamp_ending end = {
         .time_ns = vamp_clock_utc_ns(pipeline->clock),
         .reason = "configuration reloaded",
+        .until_ns = vamp_signals_deadline(pipeline->start->signals),
         .accounting = totals.accounting,
     };
-    if (vamp_outputs_finish(&pipeline->outputs, &end, &pipeline->status) != 0) {
-        pipeline->outputs.failed = true;
-    }
+    vamp_outputs_finish(&pipeline->outputs, &end, &pipeline->status);
 }
 
 /* Replaces the rules unless they are the same, and frees the configurations that are no longer in
@@ -172,7 +171,8 @@ static void install_replacement(struct pipeline *pipeline, struct replacement *n
     }
     pipeline->cut_before = pipeline_filter_cut(pipeline);
     retire_outputs(pipeline);
-    next->outputs.failed = pipeline->outputs.failed;
+    next->outputs.lost = pipeline->outputs.lost;
+    next->outputs.left_behind = pipeline->outputs.left_behind;
     /* The thread of a stuck output may still read what is not freed here. */
     const bool keep = pipeline->outputs.left_behind;
     if (next->stats == NULL) {
@@ -194,6 +194,7 @@ static void install_replacement(struct pipeline *pipeline, struct replacement *n
     release_configs(pipeline, next, keep);
     pipeline->own_config = next->config;
     pipeline->config = next->config;
+    atomic_store(&pipeline->start->signals->finish_ns, next->config->finish_ns);
     pipeline->run = next->run;
 }
 

@@ -18,8 +18,8 @@ import results
 from test_workflow import model_options
 
 
-def influx_config(url, source=None, bucket="200ms", **more):
-    made = harness.vampire_config(bucket=bucket)
+def influx_config(url, source=None, bucket="200ms", finish="20s", **more):
+    made = {**harness.vampire_config(bucket=bucket), "finish": finish}
     made["source"] = source or made["source"]
     made["statistics"]["sets"] = "all"
     made["outputs"].append({"type": "influx", "url": url, "without": [], **more})
@@ -185,7 +185,7 @@ def test_a_server_that_is_slow(space):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), slow) as between:
         threading.Thread(target=between.serve_forever, daemon=True).start()
         made = synthetic_config(f"http://127.0.0.1:{between.server_port}", timeout="10s")
-        made["outputs"][-1]["finish"] = "30s"
+        made["finish"] = "30s"
         vampire = space.vampire(made, ready=False)
         vampire.expect_exit(0)
         between.shutdown()
@@ -306,7 +306,7 @@ def test_datagrams_fit_the_link_and_wait_for_a_reader(space):
         pytest.skip("no network of one's own can be made here")
     path = space.path / "vampire.json"
     made = synthetic_config("udp://localhost:8089", metrics=["pool_operations", "anomalies"])
-    made["outputs"][-1]["finish"] = "30s"
+    made["finish"] = "30s"
     path.write_text(harness.config_text(made))
     vampire = space.start([*own_network, "sh", "-c", f'{ethernet} && exec "$@"', "sh", harness.program("vampire"), "-c", path],
                           "vampire")

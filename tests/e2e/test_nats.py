@@ -19,8 +19,8 @@ from test_workflow import model_options
 pytestmark = pytest.mark.plain
 
 
-def nats_config(server, source=None, bucket="200ms", **more):
-    made = harness.vampire_config(bucket=bucket)
+def nats_config(server, source=None, bucket="200ms", finish="20s", **more):
+    made = {**harness.vampire_config(bucket=bucket), "finish": finish}
     made["source"] = source or made["source"]
     made["statistics"]["sets"] = "all"
     address = server if isinstance(server, str) else server.address

@@ -24,8 +24,8 @@ RULE = {"name": "busy", "metric": "pool_operations", "without": "all", "when": "
 def config(path, bucket="1s", steps=20, speed=None, **more):
     """With an HDF5 file of the same buckets, for comparison."""
     source = {"type": "synthetic", "steps": steps} | ({"speed": speed} if speed else {})
-    return {"workflow": "synthetic", "source": source, "statistics": {"bucket": bucket, "sets": "all"},
-            "outputs": [{"type": "hdf5"}, {"type": "syslog", "socket": str(path), "finish": "2s", **more}]}
+    return {"workflow": "synthetic", "finish": "2s", "source": source, "statistics": {"bucket": bucket, "sets": "all"},
+            "outputs": [{"type": "hdf5"}, {"type": "syslog", "socket": str(path), **more}]}
 
 
 def rsyslog_into_a_file(space, options=""):

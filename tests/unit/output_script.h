@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/finish_output.h"
 #include "tests/unit/writers_buckets.h"
 #include "writers/output/output.h"
 
@@ -227,7 +228,7 @@ static inline int finish(struct bench *bench, int64_t deadline_ns, struct vamp_e
 {
     const struct vamp_ending ending = {
         .reason = "finished", .accounting = {.outputs = {{.name = "out"}}, .output_count = 1}};
-    return vamp_output_finish(bench->output, &ending, deadline_ns, err);
+    return finish_output(bench->output, &ending, deadline_ns, err);
 }
 
 static inline void finish_well(struct bench *bench)

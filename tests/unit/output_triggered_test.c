@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/events.h"
+#include "tests/unit/finish_output.h"
 #include "vampire/alarms/change.h"
 #include "vampire/core/clock.h"
 #include "vampire/core/recording/recording.h"
@@ -187,11 +188,11 @@ static void start(struct world *world)
     world->output = open_output(world, 0);
 }
 
-static int finish_output(struct vamp_output *output)
+static int end_output(struct vamp_output *output)
 {
     struct vamp_err err = VAMP_ERR_NONE;
     const struct vamp_ending ending = {.reason = "finished", .completed = true};
-    return vamp_output_finish(output, &ending, PATIENCE_NS, &err);
+    return finish_output(output, &ending, PATIENCE_NS, &err);
 }
 
 static void add(struct world *world, const struct vamp_event *event)
@@ -315,7 +316,7 @@ static void a_recording_begins_before_the_alarm(void **state)
         (void)usleep(1000);
     }
     assert_memory_equal(remark, "recorded 50 events in /tmp/vampire-triggered-", 45);
-    assert_int_equal(finish_output(world->output), 0);
+    assert_int_equal(end_output(world->output), 0);
 
     struct vamp_recording *recording = open_file(world, "0001");
     struct vamp_event event;
@@ -341,7 +342,7 @@ static void each_alarm_has_a_file_of_its_own(void **state)
     add_numbered(world, 10, 20);
     fire(world, 15);
     add_numbered(world, 20, 30);
-    assert_int_equal(finish_output(world->output), 0);
+    assert_int_equal(end_output(world->output), 0);
     expect_rest(open_file(world, "0001"), 5, 10);
     expect_rest(open_file(world, "0002"), 15, 30);
     assert_int_equal(account_of(world->output).written, 20);
@@ -360,7 +361,7 @@ static void it_lasts_as_long_as_one_of_the_alarms(void **state)
     add_numbered(world, 20, 30);
     enter(world, "slow", VAMP_ALARM_RESOLVED, 0);
     add_numbered(world, 30, 40);
-    assert_int_equal(finish_output(world->output), 0);
+    assert_int_equal(end_output(world->output), 0);
     expect_rest(open_file(world, "0001"), 5, 30);
 }
 
@@ -379,7 +380,7 @@ static void an_alarm_that_fires_again_at_once_loses_nothing(void **state)
     vamp_output_bucket(world->output, &bucket);
     add_numbered(world, 10, 20);
     resolve(world);
-    assert_int_equal(finish_output(world->output), 0);
+    assert_int_equal(end_output(world->output), 0);
     expect_rest(open_file(world, "0001"), 5, 20);
     char path[256];
     assert_int_equal(files_of(world, "*", path), 1);
@@ -406,7 +407,7 @@ static void what_the_memory_gave_up_is_counted_and_marked(void **state)
     assert_non_null(strstr(world->said, "output incident: "));
     assert_non_null(strstr(world->said, " events are missing in the recording"));
     const uint64_t first = (uint64_t)(vamp_history_oldest_ns(world->history) / SECOND);
-    assert_int_equal(finish_output(world->output), -ENOBUFS);
+    assert_int_equal(end_output(world->output), -ENOBUFS);
     struct vamp_recording *recording = open_file(world, "0001");
     struct vamp_event event;
     assert_non_null(next_of(recording, &event));
@@ -428,7 +429,7 @@ static void a_past_that_is_too_short_is_reported(void **state)
     fire(world, first - 100);
     assert_non_null(strstr(world->said, "begins 100.0 s later than asked for"));
     assert_false(world->error);
-    assert_int_equal(finish_output(world->output), 0);
+    assert_int_equal(end_output(world->output), 0);
     expect_rest(open_file(world, "0001"), first, 5000);
 }
 
@@ -445,7 +446,7 @@ static void a_recording_ends_at_its_limit(void **state)
     enter(world, "slow", VAMP_ALARM_RESOLVED, 0);
     resolve(world);
     fire(world, 95);
-    assert_int_equal(finish_output(world->output), 0);
+    assert_int_equal(end_output(world->output), 0);
     expect_rest(open_file(world, "0001"), 5, 25);
     expect_rest(open_file(world, "0002"), 95, 100);
 }
@@ -463,7 +464,7 @@ static void a_folder_that_is_gone_is_an_error_and_a_loss(void **state)
     }
     assert_non_null(strstr(failure.text, "the directory does not exist; create it first"));
     const struct vamp_ending ending = {.reason = "finished", .completed = true};
-    assert_int_not_equal(vamp_output_finish(world->output, &ending, SECOND / 10, &failure), 0);
+    assert_int_not_equal(finish_output(world->output, &ending, SECOND / 10, &failure), 0);
     assert_int_equal(account_of(world->output).lost, 10);
 }
 
@@ -498,7 +499,7 @@ static void record_demands(struct world *world)
     add(world, &event);
     resolve(world);
     add(world, &event); /* after its end */
-    assert_int_equal(finish_output(world->output), 0);
+    assert_int_equal(end_output(world->output), 0);
 }
 
 static void all_events_are_written(void **state)
@@ -526,7 +527,7 @@ static void events_that_filters_turn_away_are_written_if_asked_for(void **state)
         vamp_history_add(world->history, &event, i % 2 == 0);
     }
     fire(world, 5);
-    assert_int_equal(finish_output(world->output), 0);
+    assert_int_equal(end_output(world->output), 0);
     expect_rest(open_file(world, "0001"), 5, 20);
 }
 
@@ -542,13 +543,13 @@ static void after_a_reload_it_goes_on_in_a_new_file(void **state)
     add_numbered(world, 20, 30);
     struct vamp_output *before = world->output;
     world->output = open_output(world, 1);
-    assert_int_equal(finish_output(before), 0);
+    assert_int_equal(end_output(before), 0);
     vamp_output_continue(world->output, before);
     vamp_output_free(before);
     add_numbered(world, 30, 40);
     resolve(world);
     add_numbered(world, 40, 50);
-    assert_int_equal(finish_output(world->output), 0);
+    assert_int_equal(end_output(world->output), 0);
     struct vamp_event event;
     struct vamp_recording *first = open_file(world, "0001"), *second = open_file(world, "0002");
     assert_non_null(next_of(first, &event));
@@ -568,7 +569,7 @@ static void a_silenced_alarm_is_not_recorded(void **state)
     const struct vamp_bucket bucket = {.alarms = &change, .alarm_count = 1};
     vamp_output_bucket(world->output, &bucket);
     add_numbered(world, 10, 20);
-    assert_int_equal(finish_output(world->output), 0);
+    assert_int_equal(end_output(world->output), 0);
     char path[256];
     assert_int_equal(files_of(world, "*", path), 0);
 }

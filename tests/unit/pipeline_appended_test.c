@@ -17,6 +17,7 @@
 #include "programs/cli/options.h"
 #include "tests/lib/events.h"
 #include "tests/unit/appended_metrics.h"
+#include "tests/unit/finish_output.h"
 #include "vampire/alarms/alarms.h"
 #include "vampire/stats/bucket/rows.h"
 #include "vampire/stats/cells/window.h"
@@ -283,7 +284,7 @@ static void write_buckets(const struct counted *counted, const char *format, con
     for (unsigned i = 0; i < BUCKETS; i++) {
         vamp_output_bucket(output, counted->buckets[i]);
     }
-    if (vamp_output_finish(output, &ending, 20 * SECOND, &err) != 0) {
+    if (finish_output(output, &ending, 20 * SECOND, &err) != 0) {
         fail_msg("%s", err.text);
     }
     vamp_output_free(output);

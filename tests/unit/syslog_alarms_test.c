@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/finish_output.h"
 #include "tests/unit/writers_buckets.h"
 #include "vampire/alarms/change.h"
 #include "writers/output/output.h"
@@ -88,7 +89,7 @@ static int finish(struct world *world)
 {
     struct vamp_err err = VAMP_ERR_NONE;
     const struct vamp_ending ending = {.reason = "finished", .completed = true};
-    return vamp_output_finish(world->output, &ending, 5 * SECOND, &err);
+    return finish_output(world->output, &ending, 5 * SECOND, &err);
 }
 
 static int tear_down(void **state)

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/finish_output.h"
 #include "tests/unit/writers_buckets.h"
 #include "vampire/core/clock.h"
 #include "vampire/core/recording/recording.h"
@@ -154,7 +155,7 @@ static void finish(const struct bench *bench, struct vamp_output_account *ret_ac
 {
     const struct vamp_ending ending = {.reason = "finished"};
     struct vamp_err err = VAMP_ERR_NONE;
-    *ret_code = vamp_output_finish(bench->output, &ending, 20 * VAMP_NS_PER_SECOND, &err);
+    *ret_code = finish_output(bench->output, &ending, 20 * VAMP_NS_PER_SECOND, &err);
     vamp_output_account(bench->output, ret_account);
     assert_int_equal(ret_account->queued,
                      ret_account->written + ret_account->lost + ret_account->waiting);

@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/finish_output.h"
 #include "tests/unit/writers_buckets.h"
 #include "writers/output/output.h"
 
@@ -94,7 +95,7 @@ static int finish(struct fill *fill)
         .accounting = {.outputs = {{.name = "files"}}, .output_count = 1},
     };
     int code =
-        vamp_output_finish(fill->output, &ending, (int64_t)fill->plan.deadline_ms * 1000000, &err);
+        finish_output(fill->output, &ending, (int64_t)fill->plan.deadline_ms * 1000000, &err);
     if (code != 0) {
         (void)printf("failure %s\n", err.text);
     }

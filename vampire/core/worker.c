@@ -199,7 +199,7 @@ int64_t vamp_worker_end(struct vamp_worker *worker, int64_t deadline_ns)
     return until_ns;
 }
 
-bool vamp_worker_join(struct vamp_worker *worker, int64_t until_ns)
+bool vamp_worker_await_end(struct vamp_worker *worker, int64_t until_ns)
 {
     vamp_worker_lock(worker);
     while (!worker->ended && vamp_worker_now_ns() < until_ns) {
@@ -207,6 +207,12 @@ bool vamp_worker_join(struct vamp_worker *worker, int64_t until_ns)
     }
     const bool ended = worker->ended;
     vamp_worker_unlock(worker);
+    return ended;
+}
+
+bool vamp_worker_join(struct vamp_worker *worker, int64_t until_ns)
+{
+    const bool ended = vamp_worker_await_end(worker, until_ns);
     worker->started = false;
     if (ended) {
         (void)pthread_join(worker->thread, NULL);

@@ -138,7 +138,9 @@ bool vamp_worker_message(struct vamp_worker *worker, struct vamp_err *ret_messag
 /* Accepts no more elements and sets the deadline, `deadline_ns` from now, at once if negative.
  * Returns when that is (monotonic). The thread is woken; it is to return by then. */
 int64_t vamp_worker_end(struct vamp_worker *worker, int64_t deadline_ns);
-/* Waits for the thread until `until_ns`. True: it has ended. False: it is left behind. */
+/* Waits for the thread to end, until `until_ns`; whether it has. Any thread. */
+bool vamp_worker_await_end(struct vamp_worker *worker, int64_t until_ns);
+/* The same; when it has not ended it is left behind. */
 bool vamp_worker_join(struct vamp_worker *worker, int64_t until_ns);
 /* Any thread: the deadline is over. */
 bool vamp_worker_must_give_up(const struct vamp_worker *worker);

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "vampire/core/clock.h"
+#include "vampire/core/worker.h"
 #include "writers/format/secret.h"
 #include "writers/nats/connection.h"
 
 #define CONNECT_MS 1000
+/* A server that accepts a connection and says nothing for so long is said to. */
+#define SILENT_NS (5 * VAMP_NS_PER_SECOND)
 /* Of a message, in addition to its content: the id. */
 #define HEADER_BYTES 512
 
@@ -103,12 +108,64 @@ int nats_connection_init(struct nats_connection *self, const struct nats_purpose
     return set_options(self, err);
 }
 
+/* An attempt, on a thread of its own: for TLS the library has no time limit. One that is left
+ * behind keeps `library` and this. */
+struct nats_connecting {
+    struct vamp_worker worker;
+    int64_t since_ns;
+    natsOptions *library;
+    natsConnection *link;
+    natsStatus status;
+    char said[200]; /* by the library, on that thread */
+};
+
+static void run_attempt(void *context)
+{
+    struct nats_connecting *connecting = context;
+    connecting->status = natsConnection_Connect(&connecting->link, connecting->library);
+    const char *said = nats_GetLastError(NULL);
+    said = said != NULL && said[0] != '\0' ? said : natsStatus_GetText(connecting->status);
+    (void)snprintf(connecting->said, sizeof connecting->said, "%s", words_of(said));
+    if (atomic_load(&connecting->worker.abandoned)) {
+        natsConnection_Destroy(connecting->link);
+    }
+}
+
+static int begin_attempt(struct nats_connection *self, struct vamp_err *err)
+{
+    const struct vamp_worker_bounds none = {.items_max = 0};
+    struct nats_connecting *connecting = calloc(1, sizeof *connecting);
+    int code = connecting != NULL ? vamp_worker_init(&connecting->worker, &none, 1, err) : -ENOMEM;
+    if (code == 0) {
+        connecting->library = self->library;
+        connecting->since_ns = vamp_worker_now_ns();
+        code = vamp_worker_start(&connecting->worker, "nats-connect", run_attempt, connecting, err);
+    }
+    if (code != 0) {
+        free(connecting);
+        return vamp_attempts_failed(&self->attempts, err, "no memory for a connection");
+    }
+    self->connecting = connecting;
+    return 0;
+}
+
+static void free_attempt(struct nats_connecting *connecting)
+{
+    vamp_worker_done(&connecting->worker);
+    free(connecting);
+}
+
 void nats_connection_done(struct nats_connection *self)
 {
+    if (self->connecting != NULL && vamp_worker_join(&self->connecting->worker, 0)) {
+        self->link = self->connecting->link;
+        free_attempt(self->connecting);
+    } else if (self->connecting != NULL) {
+        self->library = NULL; /* it is the attempt's */
+    }
     natsConnection_Destroy(self->link);
-    self->link = NULL;
     natsOptions_Destroy(self->library);
-    self->library = NULL;
+    *self = (struct nats_connection){.link = NULL};
 }
 
 const char *nats_connection_address(const struct nats_connection *self)
@@ -138,7 +195,7 @@ int nats_connection_fail_with(struct nats_connection *self, natsStatus status, s
     }
     said = said != NULL && said[0] != '\0' ? said : nats_GetLastError(NULL);
     said = said != NULL && said[0] != '\0' ? said : natsStatus_GetText(status);
-    return nats_connection_fail(self, words_of(said), err);
+    return nats_connection_fail(self, said, err);
 }
 
 static int check_payload(struct nats_connection *self, struct vamp_err *err)
@@ -157,23 +214,51 @@ static int check_payload(struct nats_connection *self, struct vamp_err *err)
     return nats_connection_fail(self, text, err);
 }
 
+/* What came of the attempt, as far as it is known. */
+static int conclude_attempt(struct nats_connection *self, struct vamp_err *err)
+{
+    struct nats_connecting *connecting = self->connecting;
+    const int64_t now_ns = vamp_worker_now_ns();
+    if (!vamp_worker_await_end(&connecting->worker, now_ns + NATS_PATIENCE_NS)) {
+        return now_ns - connecting->since_ns < SILENT_NS
+                   ? -EAGAIN
+                   : vamp_err_set(err, -EAGAIN,
+                                  "%s %.180s: the server accepts a connection and is silent; %s",
+                                  self->purpose.what, nats_connection_address(self),
+                                  self->purpose.meanwhile);
+    }
+    (void)vamp_worker_join(&connecting->worker, now_ns);
+    const natsStatus status = connecting->status;
+    char said[sizeof connecting->said];
+    (void)snprintf(said, sizeof said, "%s", connecting->said);
+    self->link = connecting->link;
+    self->connecting = NULL;
+    free_attempt(connecting);
+    return status == NATS_OK ? check_payload(self, err) : nats_connection_fail(self, said, err);
+}
+
 int nats_connection_open(struct nats_connection *self, struct vamp_err *err)
 {
     if (self->link != NULL) {
         return 0;
     }
-    const int code = vamp_attempts_await(&self->attempts, err);
-    if (code != 0) {
-        return code;
+    if (self->connecting == NULL) {
+        int code = vamp_attempts_await(&self->attempts, err);
+        if (code != 0) {
+            return code;
+        }
+        const char *server = nats_connection_address(self);
+        natsStatus status = natsOptions_SetURL(self->library, server);
+        if (status == NATS_OK) {
+            status = natsOptions_SetSecure(self->library, strncmp(server, "tls:", 4) == 0);
+        }
+        code = status == NATS_OK ? begin_attempt(self, err)
+                                 : nats_connection_fail_with(self, status, err);
+        if (code != 0) {
+            return code;
+        }
     }
-    const char *server = nats_connection_address(self);
-    natsStatus status = natsOptions_SetURL(self->library, server);
-    if (status == NATS_OK) {
-        status = natsOptions_SetSecure(self->library, strncmp(server, "tls:", 4) == 0);
-    }
-    status = status == NATS_OK ? natsConnection_Connect(&self->link, self->library) : status;
-    return status == NATS_OK ? check_payload(self, err)
-                             : nats_connection_fail_with(self, status, err);
+    return conclude_attempt(self, err);
 }
 
 natsStatus nats_connection_confirm(const struct nats_connection *self)

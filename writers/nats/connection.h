@@ -24,21 +24,26 @@ struct nats_purpose {
     uint64_t message_bytes; /* that a server has to take; 0: any */
 };
 
+struct nats_connecting;
+
 struct nats_connection {
     struct nats_purpose purpose;
     natsOptions *library;
-    natsConnection *link;          /* NULL: not connected */
-    size_t server;                 /* of the present connection, or of the next one */
-    struct vamp_attempts attempts; /* the user says when it works */
+    natsConnection *link;               /* NULL: not connected */
+    size_t server;                      /* of the present connection, or of the next one */
+    struct vamp_attempts attempts;      /* the user says when it works */
+    struct nats_connecting *connecting; /* NULL: no attempt is under way */
 };
 
 /* Connects to nothing yet. 0; -ENOMEM, or -errno of a file that cannot be read. Always to be
  * followed by nats_connection_done. */
 VAMP_MUST_CHECK int nats_connection_init(struct nats_connection *connection,
                                          const struct nats_purpose *purpose, struct vamp_err *err);
+/* An attempt that is under way is left behind. */
 void nats_connection_done(struct nats_connection *connection);
-/* Connects, unless there is a connection; waits for the next attempt for NATS_PATIENCE_NS at most.
- * 0: there is one; -EAGAIN: not yet, with why. */
+/* Connects, unless there is a connection; waits for the next attempt, or for the server, for
+ * NATS_PATIENCE_NS at most each. 0: there is one; -EAGAIN: not yet, with why, or with nothing in
+ * `err` while the server may still answer. */
 VAMP_MUST_CHECK int nats_connection_open(struct nats_connection *connection, struct vamp_err *err);
 /* Closes it; the next attempt is at the next server, after a pause. -EAGAIN with why: `text`, or
  * what the server said last, or what the status means. */

@@ -62,7 +62,6 @@ static const struct vamp_opt bucket_options[] = {
      .help = "Number of the statistics' buckets that can wait for this output; further ones are "
              "lost and counted "
              "as lost"},
-    OUTPUT_FINISH_OPTION,
     {.key = NULL},
 };
 

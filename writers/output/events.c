@@ -21,8 +21,6 @@
 
 /* The format's own buffer is flushed at least this often. */
 #define FLUSH_NS VAMP_NS_PER_SECOND
-/* Pause between two attempts to find room for the last marks at the end. */
-#define ROOM_NS 200000
 /* Components whose JOINs stand in each segment, those that left included. */
 #define COMPONENTS_MAX 16384
 /* Marks since the last flush, which the next segment repeats when this one fails. */
@@ -91,7 +89,6 @@ static const struct vamp_opt event_options[] = {
          "Memory for the newest events, rounded up to a power of two; all outputs with \"when\" "
          "share one, as large as the largest asked for",
      .only_with = VAMP_TARGET_BIT(VAMP_WITH_WHEN)},
-    OUTPUT_FINISH_OPTION,
     {.key = NULL},
 };
 
@@ -473,19 +470,16 @@ static uint64_t rest_of(const struct trigger *trigger)
                : 0;
 }
 
-/* Puts the rest of a recording into the queue; what finds no room in time is lost. */
-static void end_recording(struct vamp_output *output, int64_t until_ns)
+/* Puts the rest of a recording into the queue; what finds no room before it is `over` is lost. */
+static bool end_recording(struct vamp_output *output, bool over)
 {
     struct trigger *trigger = &((struct event_queue *)output->queue)->trigger;
     ask_for_end(trigger);
     publish_events(output);
-    while (rest_of(trigger) > 0 && vamp_worker_now_ns() < until_ns) {
-        vamp_sleep_ns(ROOM_NS);
-        publish_events(output);
-    }
-    if (rest_of(trigger) > 0) {
+    if (over && rest_of(trigger) > 0) {
         count_missed(output, rest_of(trigger), vamp_clock_utc_ns(output->clock));
     }
+    return over || rest_of(trigger) == 0;
 }
 
 static uint64_t events_waiting(const struct vamp_output *output)
@@ -493,16 +487,15 @@ static uint64_t events_waiting(const struct vamp_output *output)
     return vamp_ring_used_bytes(((const struct event_queue *)output->queue)->ring);
 }
 
-static void end_events(struct vamp_output *output, int64_t until_ns)
+static bool end_events(struct vamp_output *output, bool over)
 {
     struct event_queue *queue = output->queue;
-    if (output->opens_later) {
-        end_recording(output, until_ns);
-    }
-    while (!vamp_losses_finish(&queue->losses, queue->ring) && vamp_worker_now_ns() < until_ns) {
-        vamp_sleep_ns(ROOM_NS);
+    if ((output->opens_later && !end_recording(output, over)) ||
+        (!vamp_losses_finish(&queue->losses, queue->ring) && !over)) {
+        return false;
     }
     vamp_ring_close(queue->ring);
+    return true;
 }
 
 /* ---- the output's thread */

@@ -42,9 +42,9 @@ struct output_kind {
     void (*go_on)(struct vamp_output *output, const struct vamp_output *before);
     /* How much of output->bound is taken. */
     uint64_t (*used)(const struct vamp_output *output);
-    /* No element will follow: puts the elements for the end into the queue as soon as there is
-     * room; drops them when there is none until `until_ns` (monotonic). */
-    void (*end)(struct vamp_output *output, int64_t until_ns);
+    /* No element will follow: puts the elements for the end into the queue as far as there is room.
+     * True: all of them are; false: to be called again. `over`: those without room are dropped. */
+    bool (*end)(struct vamp_output *output, bool over);
 
     /* The output's thread. */
     /* Waits for an element or the end, for a second or so. */
@@ -65,20 +65,12 @@ struct output_kind {
 
 extern const struct output_kind output_of_buckets, output_of_events;
 
-/* The options that both have. */
+/* The option that both have. */
 #define OUTPUT_NAME_OPTION                                                                         \
     {                                                                                              \
         .key = "name", .type = VAMP_OPT_STRING, .preset = "", .max = VAMP_OUTPUT_NAME_BYTES - 1,   \
         .offset = offsetof(struct vamp_output_settings, name),                                     \
         .help = "Name of the output in messages and metrics; unless set, its type"                 \
-    }
-#define OUTPUT_FINISH_OPTION                                                                       \
-    {                                                                                              \
-        .key = "finish", .type = VAMP_OPT_DURATION, .preset = "30s",                               \
-        .max = (uint64_t)3600 * VAMP_NS_PER_SECOND,                                                \
-        .offset = offsetof(struct vamp_output_settings, finish_ns),                                \
-        .help = "Time after the end of the run to write what still waits; what remains is lost "   \
-                "and counted as lost"                                                              \
     }
 
 /* The element that was taken. */
@@ -124,6 +116,7 @@ struct vamp_output {
     char reason[128];
 
     /* The submitting thread's. */
+    bool all_given;         /* to the queue, those for the end included */
     const atomic_int *stop; /* NULL: the source cannot wait */
     bool stuck;
 

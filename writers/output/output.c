@@ -10,8 +10,8 @@
 
 #include "writers/format/sent_alarms.h"
 
-/* Time beyond the deadline for a format that is giving up and closing. */
-#define STUCK_NS (2 * VAMP_NS_PER_SECOND)
+/* Time for a format to close when the output is freed in the middle of a run. */
+#define FREE_NS (2 * VAMP_NS_PER_SECOND)
 
 /* ---- kinds and their options */
 
@@ -285,39 +285,43 @@ void vamp_output_state(const struct vamp_output *output, struct vamp_output_stat
 
 /* ---- the end */
 
-/* As vamp_worker_join. */
-static bool stop_thread(struct vamp_output *output, const struct vamp_ending *ending,
-                        int64_t deadline_ns)
+/* `ending`: NULL when the output is given up. */
+static bool begin_end(struct vamp_output *output, const struct vamp_ending *ending,
+                      int64_t until_ns)
 {
-    int64_t linger_ns = 0;
-    if (ending != NULL) {
+    if (!atomic_load(&output->worker.finishing)) {
         vamp_worker_lock(&output->worker);
-        output->ending = *ending;
-        (void)snprintf(output->reason, sizeof output->reason, "%s", ending->reason);
-        output->ending.reason = output->reason;
+        if (ending != NULL) {
+            output->ending = *ending;
+            (void)snprintf(output->reason, sizeof output->reason, "%s", ending->reason);
+            output->ending.reason = output->reason;
+        }
         vamp_worker_unlock(&output->worker);
-        struct vamp_output_state state;
-        vamp_output_state(output, &state);
-        linger_ns = ending->completed ? state.linger_ns : 0;
+        (void)vamp_worker_end(&output->worker, until_ns - vamp_worker_now_ns());
     }
-    const int64_t until_ns = vamp_worker_end(&output->worker, deadline_ns);
-    if (output->kind->end != NULL) {
-        output->kind->end(output, until_ns);
+    if (!output->all_given) {
+        output->all_given = output->kind->end == NULL ||
+                            output->kind->end(output, vamp_worker_must_give_up(&output->worker));
     }
-    return vamp_worker_join(&output->worker, until_ns + STUCK_NS + linger_ns);
+    return output->all_given;
 }
 
-int vamp_output_finish(struct vamp_output *output, const struct vamp_ending *ending,
-                       int64_t deadline_ns, struct vamp_err *err)
+bool vamp_output_end(struct vamp_output *output, const struct vamp_ending *ending, int64_t until_ns)
+{
+    return !output->worker.started || begin_end(output, ending, until_ns);
+}
+
+int vamp_output_finish(struct vamp_output *output, int64_t until_ns, struct vamp_err *err)
 {
     struct vamp_output_account account;
     const char *unit = output->alarms != NULL ? "change" : output->kind->unit;
-    const bool stuck = output->worker.started && !stop_thread(output, ending, deadline_ns);
+    assert(!output->worker.started || output->all_given);
+    const bool stuck = output->worker.started && !vamp_worker_join(&output->worker, until_ns);
     vamp_output_account(output, &account);
     if (stuck) {
         return vamp_err_set(err, -ETIMEDOUT,
-                            "it is stuck in the operating system: %" PRIu64 " of %" PRIu64
-                            " %ss are lost, the file may lack its end",
+                            "it is stuck in the operating system or a library and left behind: "
+                            "%" PRIu64 " of %" PRIu64 " %ss are lost, the target may lack its end",
                             account.lost, account.queued, unit);
     }
     assert(account.waiting == 0);
@@ -351,7 +355,9 @@ void vamp_output_free(struct vamp_output *output)
         return;
     }
     if (output->worker.started) {
-        (void)stop_thread(output, NULL, 0);
+        const int64_t now_ns = vamp_worker_now_ns();
+        (void)begin_end(output, NULL, now_ns);
+        (void)vamp_worker_join(&output->worker, now_ns + FREE_NS);
     }
     if (!atomic_load(&output->worker.abandoned)) {
         release_all(output); /* else the stuck thread may still use it */

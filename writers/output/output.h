@@ -32,7 +32,6 @@
  * another kind of elements stay zero. */
 struct vamp_output_settings {
     char *name;
-    int64_t finish_ns;     /* time to write what waits when the run is over */
     uint64_t rotate_bytes; /* 0: never */
     int64_t rotate_ns;     /* 0: never */
     int64_t keep_ns;       /* 0: files of any age */
@@ -142,8 +141,8 @@ struct vamp_output_state {
     /* How full the queue is, in "buckets" or "bytes". */
     uint64_t used, bound;
     const char *bound_unit;
-    /* Time for which vamp_output_finish keeps the target open for readers of a completed run, in
-     * addition to its deadline; 0 for most. */
+    /* Time for which the target of a completed run stays open for readers; 0 for most. After a
+     * signal it does so until the deadline at most. */
     int64_t linger_ns;
     /* What bounds of the format kept out of segments that were closed, named in the plural if it is
      * not 0; 0 before vamp_output_finish. */
@@ -152,18 +151,23 @@ struct vamp_output_state {
 };
 void vamp_output_state(const struct vamp_output *output, struct vamp_output_state *ret_state);
 
-/* Writes what waits, for at most `deadline_ns`, closes the target and ends the thread; what could
- * not be written is counted as lost. In `ending` this output's own account is brought up to date
- * for the target. 0: every element ever submitted is in a target that was closed well. Else -errno
- * and a text with how many were lost and the first failure; -ETIMEDOUT: the thread is stuck in the
- * operating system (a dead file system) and is left behind with the output's memory. */
-VAMP_MUST_CHECK int vamp_output_finish(struct vamp_output *output, const struct vamp_ending *ending,
-                                       int64_t deadline_ns, struct vamp_err *err);
+/* Begins the end and does not wait: no more elements are accepted, and the thread writes what waits
+ * until `until_ns` (monotonic), counts the rest as lost and closes the target; there, in `ending`,
+ * this output's own account is brought up to date. False: some elements of the end found no room
+ * yet; to be called again, with the same arguments. */
+VAMP_MUST_CHECK bool vamp_output_end(struct vamp_output *output, const struct vamp_ending *ending,
+                                     int64_t until_ns);
+/* Waits until `until_ns` (monotonic) for the thread, whose end has begun. 0: every element ever
+ * submitted is in a target that was closed well. Else -errno and a text with how many were lost and
+ * the first failure; -ETIMEDOUT: the thread is stuck in the operating system or a library (a dead
+ * file system, a silent server) and is left behind with the output's memory. */
+VAMP_MUST_CHECK int vamp_output_finish(struct vamp_output *output, int64_t until_ns,
+                                       struct vamp_err *err);
 /* Calls `each` with the paths of the segments, oldest first (the first VAMP_PATHS_MAX - 1 and the
  * last), and returns how many there are; after vamp_output_finish only. */
 size_t vamp_output_paths(const struct vamp_output *output,
                          void (*each)(void *context, const char *path), void *context);
-/* NULL-safe; finishes without waiting for queued elements if that was not done. */
+/* NULL-safe; ends it without waiting for queued elements if that was not done. */
 void vamp_output_free(struct vamp_output *output);
 
 /* ---- the files that an output has written, oldest first, for the summary: the first

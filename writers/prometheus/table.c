@@ -51,9 +51,8 @@ static const struct vamp_opt prometheus_options[] = {
      .max = (uint64_t)3600 * VAMP_NS_PER_SECOND,
      .offset = OPTION(linger_ns),
      .help = "how long the page stays after the end of the run, so that its last values are "
-             "scraped, too: two scrape intervals. Other outputs are complete by then, and a signal "
-             "ends "
-             "it"},
+             "scraped, too: two scrape intervals. Other outputs are completed meanwhile, and a "
+             "signal ends it; after a run that a signal has ended, at most \"finish\""},
     {.key = NULL},
 };
 

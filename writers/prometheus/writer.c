@@ -225,12 +225,13 @@ static int64_t prometheus_linger_ns(const void *options)
     return ((const struct prometheus_options *)options)->linger_ns;
 }
 
-/* Until the time is over or a signal ends it. */
-static void linger(const struct prometheus *self, int stop)
+/* Until the time is over or a signal ends it; when one has ended the run, until the deadline. */
+static void linger(const struct prometheus *self, const struct vamp_ending *ending)
 {
-    const int64_t until = vamp_clock_monotonic_ns(&vamp_clock_system) + self->options->linger_ns;
+    int64_t until = vamp_clock_monotonic_ns(&vamp_clock_system) + self->options->linger_ns;
+    until = ending->stop != 0 && ending->until_ns < until ? ending->until_ns : until;
     while (vamp_clock_monotonic_ns(&vamp_clock_system) < until &&
-           (self->stop == NULL || atomic_load(self->stop) == stop)) {
+           (self->stop == NULL || atomic_load(self->stop) == ending->stop)) {
         vamp_sleep_ns(PAUSE_NS);
     }
 }
@@ -244,7 +245,7 @@ static int prometheus_close(void *context, const struct vamp_ending *ending, str
     }
     if (ending != NULL && ending->completed) {
         page_end(self->page);
-        linger(self, ending->stop);
+        linger(self, ending);
     }
     prometheus_free(self);
     return 0;
