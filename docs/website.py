@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 from sphinx.application import Sphinx
+from sphinx.util.console import nocolor
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Where pages of other folders are in the site; those of docs/ are at its top.
@@ -53,6 +54,8 @@ def with_links_of_the_site(text, page, pages):
             return found[0]
         path = (page.parent / target).resolve()
         place = place_of(path)
+        if not path.is_file():
+            sys.exit(f"docs/website.py: {page.relative_to(ROOT)} links to {target}, which does not exist")
         if place is None:
             place = f"files/{path.relative_to(ROOT)}"
             (pages / place).parent.mkdir(parents=True, exist_ok=True)
@@ -75,11 +78,22 @@ def navigation(readme):
     return before + "\n## Documentation\n" + after + "\n" + "".join(table([None, *entry]) for entry in tables)
 
 
+def manuals():
+    """The pages that are manual pages: {"vampire.json(5)": "configuration.md"}."""
+    named = {page.name: re.match(r"<!-- (\S+\(\d\)):", page.read_text(encoding="utf-8")) for page in (ROOT / "docs").glob("*.md")}
+    return {f"{page.stem}(1)": page.name for page in (ROOT / "docs").glob("*.1")} | {
+        name[1]: page for page, name in named.items() if name}
+
+
 def text_of(page):
     if page.suffix == ".1":
         made = subprocess.run(["mandoc", "-Tmarkdown", page], capture_output=True, text=True, check=True).stdout
         # Its first and last line are those of a printed page.
         made = re.sub("^# ", "## ", "\n".join(made.rstrip().split("\n")[1:-1]), flags=re.MULTILINE)
+        # What is indented is an example after a colon or comma, else the meaning of the term above.
+        made = re.sub(r"(?<![:,])\n\n((?:\t.*\n)+)", lambda found: "\n\n" + found[1].replace("\t", "> "), made)
+        pages = manuals()
+        made = re.sub(r"[\w.-]+\(\d\)", lambda name: f"[{name[0]}]({pages[name[0]]})" if name[0] in pages else name[0], made)
         return f"# {page.stem}({page.suffix[1:]})\n\n{made}\n"
     return page.read_text(encoding="utf-8")
 
@@ -93,13 +107,15 @@ def mend(static):
     if "prefers-color-scheme" not in text:
         dark = re.search(r'body\[data-theme="dark"\] \{([^}]*)\}', text)[1]
         text += f'@media (prefers-color-scheme: dark) {{ body[data-theme="auto"] {{{dark}}} }}\n'
-    style.write_text(text, encoding="utf-8")
+    # Manual pages have what an option means in a quotation.
+    style.write_text(text + "blockquote { background: none; padding-top: 0; padding-bottom: 0 }\n", encoding="utf-8")
     module = re.fullmatch(r'import Gumshoe from "\./(.*?)";\n(.*)', script.read_text(encoding="utf-8"), re.DOTALL)
     if module:
         script.write_text((script.parent / module[1]).read_text(encoding="utf-8") + module[2], encoding="utf-8")
 
 
 def main():
+    nocolor()
     out = pathlib.Path(sys.argv[1]).resolve()
     shutil.rmtree(out, ignore_errors=True)
     with tempfile.TemporaryDirectory() as made:
@@ -109,7 +125,7 @@ def main():
             (pages / place_of(page)).write_text(navigation(text) if page.name == "README.md" and page.parent == ROOT else text,
                                                 encoding="utf-8")
         application = Sphinx(str(pages), None, str(out), f"{made}/doctrees", "html", confoverrides=CONFIGURATION, status=None,
-                             warningiserror=True)
+                             warningiserror=True, keep_going=True)
         application.build()
         mend(out / "_static")
         return application.statuscode
