@@ -346,6 +346,9 @@ FUZZED := programs/vampire programs/vampire-collect
 FUZZ := $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 build/fuzz/bin/%_fuzz: build/fuzz/obj/tests/fuzz/%_fuzz.o $(call archives,$(FUZZED))
 	$(call link,-fsanitize=fuzzer $< $(call libraries,$(FUZZED)))
+.PHONY: damage
+damage: all unit ## 1,000 damaged files of each format, 500 kills while segments are made
+	$(Q)VAMPIRE_DAMAGE=1000 VAMPIRE_KILLS=500 tests/run.py --only e2e test_damage test_kills_while
 .PHONY: fuzz fuzz-run fuzz-seeds fuzz-seeds-run
 fuzz:            ## fuzz targets for FUZZ_SECONDS (60); for a long run FUZZ_SECONDS=3600
 	$(Q)$(MAKE) --no-print-directory MODE=fuzz CC=clang-14 fuzz-run

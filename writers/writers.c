@@ -112,6 +112,13 @@ static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery 
                             "runs",
                             path);
     }
+    const size_t length = strlen(path), mark = strlen(VAMP_TARGET_UNPUBLISHED);
+    if (length > mark && strcmp(path + length - mark, VAMP_TARGET_UNPUBLISHED) == 0) {
+        return vamp_err_set(err, -EBADMSG,
+                            "%s was being made when vampire was killed, and holds nothing: it can "
+                            "be deleted",
+                            path);
+    }
     const struct vamp_file_ops *files = find_files(fd);
     return files != NULL
                ? files->recover(fd, path, dry_run, ret_recovery, err)

@@ -9,6 +9,7 @@ program with all its outputs, against a run of the same events that was not kill
 import concurrent.futures
 import functools
 import json
+import os
 import pathlib
 import random
 import shutil
@@ -23,7 +24,7 @@ import jsonl
 import recordings
 from harness import MODE, PATIENCE, config_text, program, wait_until
 from rows import File
-from made_up import FILL, check_open_file, check_row, clear, kill_while_filling
+from made_up import FILL, check_open_file, check_row, clear, follow, kill_while_filling
 import test_replay
 
 # Together with those of test_hdf5_readers.py more than 200 in each release run.
@@ -248,15 +249,7 @@ class Killed:
         self.early, self.reference = early, reference
         self.hdf5, self.lines, self.recording = only(place, "h5"), place / "lines.jsonl", only(place, "rec")
         files = [file for file in (self.hdf5, self.lines, self.recording) if file and file.exists()]
-        # A file that was only created holds nothing yet.
-        files = [file for file in files if file.stat().st_size > 0]
-        self.live = 0
-        if self.hdf5 in files:
-            try:
-                self.live = hdf5_rows(self.hdf5, reference, LIVELY, swmr=True)
-            except OSError:
-                assert early
-                files.remove(self.hdf5)  # killed while it was being created
+        self.live = hdf5_rows(self.hdf5, reference, LIVELY, swmr=True) if self.hdf5 else 0
         self.torn = {file: file.read_bytes() for file in files}
 
     def check_unchanged(self):
@@ -310,20 +303,74 @@ def test_a_thousand_kills(tmp_path, reference, part):
     kill_whole_program(tmp_path / "whole", reference, f"long {part}", 50)
 
 
-# ---- vampire --recover
+# ---- while segments are made
 
 
-def is_begun(path):
-    """Whether a reader can open it: killed while it is created, an HDF5 file is none yet."""
-    if path.stat().st_size == 0:
-        return False
-    if path.suffix != ".h5":
-        return True
+def kill_amid_segments(place, seed):
+    """Each bucket begins a segment of each format, so that one is being made most of the time."""
+    place.mkdir()
+    chance, rotate = random.Random(seed), {"directory": str(place), "rotate": {"interval": "100ms"}}
+    config = place / "vampire.json"
+    config.write_text(config_text({
+        "source": {"type": "synthetic", "steps": 200, "producers": 2, "speed": 4},
+        "statistics": {"bucket": "100ms", "max_series": 64, "max_components": 16},
+        "outputs": [{"type": kind, **rotate} for kind in ("hdf5", "jsonl", "recording")]}))
+    vampire = subprocess.Popen([program("vampire"), "-q", "-c", config], stderr=subprocess.PIPE)
+    wait_until(lambda: len(list(place.glob("*-0002.h5"))) == 1, "a second segment", seconds=TALK)
+    time.sleep(chance.random() * 0.2)
+    vampire.kill()
+    vampire.communicate()
+    return place
+
+
+def check_every_file_opens(place):
+    """As a reader finds them, and as `vampire --recover` leaves them; what has no name of its own yet holds nothing."""
+    files = [file for file in place.glob("vampire-*") if file.suffix != ".new"]
+    counted = [file for file in files if file.suffix != ".rec"]
+    for again in range(2):
+        done = subprocess.run([program("vampire"), "--summary", *counted], capture_output=True, text=True, timeout=TALK)
+        assert done.returncode == 0 and done.stderr == "" and done.stdout.count("vampire: workflow") == 2, done.stderr
+        if not again:
+            recover(*files)
+    left = list(place.glob("*.new"))
+    if left:
+        done = subprocess.run([program("vampire"), "--recover", *left], capture_output=True, text=True, timeout=TALK)
+        assert done.returncode == 1 and done.stderr.count("holds nothing: it can be deleted") == len(left)
+    shutil.rmtree(place)
+    return len(left)
+
+
+KILLS_SEGMENTS = int(os.environ.get("VAMPIRE_KILLS", "2" if SLOW else "10"))
+
+
+def test_kills_while_segments_are_made(tmp_path):
+    """`make damage` asks for 500."""
+    places = [(tmp_path / str(n), f"segments {n}") for n in range(KILLS_SEGMENTS)]
+    for place in kill_all(kill_amid_segments, places):
+        check_every_file_opens(place)
+
+
+def test_a_file_that_is_being_made_has_another_name(tmp_path):
+    """Nothing is under the name before the file can be opened; with a leftover nothing goes wrong."""
+    seen, names = set(), set()
+    writer = follow(["buckets=20", "rotate_ns=1000000000", "wait=1"], tmp_path)
     try:
-        with h5py.File(path, "r", swmr=True, locking=False):
-            return True
-    except OSError:
-        return False
+        while writer.poll() is None:
+            names |= set(os.listdir(tmp_path))
+            for path in sorted(tmp_path.glob("*.h5")):
+                if path not in seen:
+                    with h5py.File(path, "r", swmr=True, locking=False) as file:
+                        assert "time" in file
+                    seen.add(path)
+        assert "account 20 20 0 0" in writer.stdout.read()
+    finally:
+        writer.kill()
+        writer.wait()
+    assert len(seen) >= 15 and any(name.endswith(f".{writer.pid}.new") for name in names)
+    assert not list(tmp_path.glob("*.new"))
+
+
+# ---- vampire --recover
 
 
 @pytest.mark.parametrize("writer", ["hdf5", "jsonl", "recording"])
@@ -337,7 +384,7 @@ def test_recover_leaves_a_file_alone_that_is_being_written(tmp_path, writer):
         argv = [FILL, writer, f"directory={tmp_path}", "--", "buckets=1000000", "pause_us=10000"]
         vampire = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
-        path = wait_until(lambda: next(filter(is_begun, tmp_path.glob("vampire-*")), None), "a file")
+        path = wait_until(lambda: next((one for one in tmp_path.glob("vampire-*") if one.suffix != ".new"), None), "a file")
         for options in ([], ["--dry-run"]):
             done = subprocess.run([program("vampire"), "--recover", *options, path],
                                   capture_output=True, text=True, timeout=TALK)

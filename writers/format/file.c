@@ -103,21 +103,60 @@ static int create_error(int code, const char *path, struct vamp_err *err)
     return vamp_err_set_errno(err, code, "create %s", path);
 }
 
-int vamp_target_create(const char *path, enum vamp_target_access access, int *ret_fd,
+int vamp_target_create(char **path, enum vamp_target_access access, int *ret_fd,
                        struct vamp_err *err)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        return create_error(errno, path, err);
+    struct stat status;
+    char *name = NULL;
+    if (lstat(*path, &status) == 0) {
+        return create_error(EEXIST, *path, err);
     }
-    if (fchmod(fd, file_modes[access]) != 0) { /* regardless of the umask */
-        int code = errno;
+    if (asprintf(&name, "%s.%ld" VAMP_TARGET_UNPUBLISHED, *path, (long)getpid()) < 0) {
+        return vamp_err_set_errno(err, ENOMEM, "create %s", *path);
+    }
+    int code = 0;
+    const int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        code = create_error(errno, errno == EEXIST ? name : *path, err);
+    } else if (fchmod(fd, file_modes[access]) != 0) { /* regardless of the umask */
+        code = vamp_err_set_errno(err, errno, "set the permissions of %s", *path);
         (void)close(fd);
-        (void)unlink(path);
-        return vamp_err_set_errno(err, code, "set the permissions of %s", path);
+        (void)unlink(name);
+    }
+    if (code != 0) {
+        free(name);
+        return code;
     }
     (void)vamp_target_lock(fd, false); /* it is new: no other process can have locked it */
+    free(*path);
+    *path = name;
     *ret_fd = fd;
+    return 0;
+}
+
+int vamp_target_publish(char **path, struct vamp_err *err)
+{
+    char *name = strdup(*path);
+    if (name == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "give %s its name", *path);
+    }
+    for (unsigned part = 0; part < 2; part++) { /* .PID.new */
+        *strrchr(name, '.') = '\0';
+    }
+    int code = renameat2(AT_FDCWD, *path, AT_FDCWD, name, RENAME_NOREPLACE) == 0 ? 0 : errno;
+    if (code == EINVAL || code == ENOSYS) { /* as on NFS; a link replaces nothing either */
+        code = link(*path, name) == 0 ? 0 : errno;
+        if (code == 0) {
+            (void)unlink(*path);
+        }
+    }
+    if (code != 0) {
+        code = create_error(code, name, err);
+        free(name);
+        return code;
+    }
+    free(*path);
+    *path = name;
     return 0;
 }
 

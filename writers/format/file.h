@@ -41,10 +41,15 @@ bool vamp_target_same_name(const char *left, const char *right);
 
 /* Creates a file that did not exist, follows no symbolic link at the last component, with exactly
  * the mode of `access`. Opened for writing, close-on-exec, and locked while it is open, so that
- * vampire --recover can distinguish it from a file that no process writes. 0; -EEXIST, -ENOENT, ...
- * with text. */
-VAMP_MUST_CHECK int vamp_target_create(const char *path, enum vamp_target_access access,
-                                       int *ret_fd, struct vamp_err *err);
+ * vampire --recover can distinguish it from a file that no process writes. Until it is published it
+ * has another name, PATH.PID.new, which `*path` (malloc'ed) becomes: a killed run leaves nothing
+ * under PATH that cannot be opened. 0; -EEXIST, -ENOENT, ... with text, `*path` as before. */
+VAMP_MUST_CHECK int vamp_target_create(char **path, enum vamp_target_access access, int *ret_fd,
+                                       struct vamp_err *err);
+#define VAMP_TARGET_UNPUBLISHED ".new"
+/* Readers can open it: it gets its name, which `*path` becomes again. 0; -EEXIST, ... with text,
+ * then the caller deletes it. */
+VAMP_MUST_CHECK int vamp_target_publish(char **path, struct vamp_err *err);
 
 /* Gives a file or directory that vampire created exactly the mode of `access`. 0 or -errno. */
 VAMP_MUST_CHECK int vamp_target_permit(const char *path, enum vamp_target_access access,

@@ -292,8 +292,8 @@ int hdf5_file_open(const void *options, const struct vamp_writer_target *target,
     };
     allocate(file);
     if (file->code == 0) {
-        file->code =
-            vamp_target_create(file->path, (enum vamp_target_access)chosen->access, &file->fd, err);
+        file->code = vamp_target_create(&file->path, (enum vamp_target_access)chosen->access,
+                                        &file->fd, err);
     }
     if (file->code != 0) {
         code = file->code;
@@ -311,6 +311,7 @@ int hdf5_file_open(const void *options, const struct vamp_writer_target *target,
     write_attributes(file);
     hdf5_chunks_init(file, largest_chunk(file) * sizeof(uint64_t));
     start_swmr(file);
+    file->code = file->code == 0 ? vamp_target_publish(&file->path, err) : file->code;
     if (file->code != 0) {
         code = file->code;
         file->failed = true; /* so that close removes it */

@@ -26,8 +26,8 @@ static int no_memory(struct vamp_err *err)
 static int open_file(struct jsonl *self, struct vamp_err *err)
 {
     self->kind = JSONL_FILE;
-    return vamp_target_create(self->path, (enum vamp_target_access)self->options->access, &self->fd,
-                              err);
+    return vamp_target_create(&self->path, (enum vamp_target_access)self->options->access,
+                              &self->fd, err);
 }
 
 /* A path given by the user: itself when it is free, else the first free one of path.0002,

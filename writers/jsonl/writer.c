@@ -150,7 +150,8 @@ static int open_target(const void *options, const struct vamp_writer_target *tar
     /* Others get it with the first bucket: nothing may block here. */
     if (self->kind == JSONL_SOCKET && (code = jsonl_socket_header(self, err)) != 0) {
         jsonl_socket_close(self);
-    } else if (self->kind == JSONL_FILE && (code = jsonl_target_send(self, err)) != 0) {
+    } else if (self->kind == JSONL_FILE && ((code = jsonl_target_send(self, err)) != 0 ||
+                                            (code = vamp_target_publish(&self->path, err)) != 0)) {
         (void)unlink(self->path);
     }
     if (code != 0) {

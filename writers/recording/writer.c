@@ -54,12 +54,17 @@ static int recording_open(const void *options, const struct vamp_writer_target *
         return vamp_err_set_errno(err, ENOMEM, "prepare the target");
     }
     int fd = -1;
-    int code = vamp_target_create(path, chosen->access, &fd, err);
+    int code = vamp_target_create(&path, chosen->access, &fd, err);
     if (code == 0) {
         make_header(target, &header);
         code = vamp_recorder_begin(fd, path, &header, &recorder, err);
-        if (code != 0) {
+        if (code == 0 && (code = vamp_target_publish(&path, err)) == 0) {
+            (void)snprintf(recorder->path, sizeof recorder->path, "%s", path);
+        } else {
             (void)unlink(path);
+            int ignored = vamp_recorder_close(recorder, NULL);
+            (void)ignored;
+            recorder = NULL;
         }
     }
     free(path);

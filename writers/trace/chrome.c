@@ -344,13 +344,14 @@ static int open_file(struct chrome *chrome, const struct vamp_writer_target *tar
     if (chrome->path == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "prepare the target");
     }
-    int code = vamp_target_create(chrome->path, (enum vamp_target_access)access, &chrome->fd, err);
+    int code = vamp_target_create(&chrome->path, (enum vamp_target_access)access, &chrome->fd, err);
     if (code != 0) {
         return code;
     }
     vamp_json_array_begin(&chrome->json);
     put_run(&chrome->json, target);
     code = chrome_flush(chrome, err);
+    code = code == 0 ? vamp_target_publish(&chrome->path, err) : code;
     if (code != 0) {
         (void)unlink(chrome->path);
         (void)close(chrome->fd);
