@@ -115,6 +115,22 @@ static bool element_takes(const char *pattern, size_t length, size_t *at, uint32
     return take_escaped(pattern, length, at) == character;
 }
 
+/* A character of one byte that stands for itself: no byte of another character equals it. */
+static bool is_plain(char c)
+{
+    return (c & 0x80) == 0 && c != '*' && c != '?' && c != '[' && c != '\\';
+}
+
+/* The first place from `at` on at which what follows a star may begin; SIZE_MAX: there is none. */
+static size_t next_start(char first, const char *text, size_t length, size_t at)
+{
+    if (at == length || !is_plain(first)) {
+        return at;
+    }
+    const char *found = memchr(text + at, first, length - at);
+    return found != NULL ? (size_t)(found - text) : SIZE_MAX;
+}
+
 bool vamp_glob_match(const char *pattern, size_t pattern_length, const char *text,
                      size_t text_length, unsigned *steps)
 {
@@ -129,10 +145,22 @@ bool vamp_glob_match(const char *pattern, size_t pattern_length, const char *tex
         --*steps;
         if (p < pattern_length && pattern[p] == '*') {
             star_p = ++p;
-            star_t = t;
+            if (p == pattern_length) {
+                return true;
+            }
+            star_t = t = next_start(pattern[p], text, text_length, t);
+            if (t == SIZE_MAX) {
+                return false;
+            }
             continue;
         }
-        if (p < pattern_length && t < text_length) {
+        if (p < pattern_length && t < text_length && is_plain(pattern[p])) {
+            if (pattern[p] == text[t]) {
+                p++;
+                t++;
+                continue;
+            }
+        } else if (p < pattern_length && t < text_length) {
             size_t after = t;
             uint32_t character = take(text, text_length, &after);
             if (element_takes(pattern, pattern_length, &p, character)) {
@@ -145,7 +173,10 @@ bool vamp_glob_match(const char *pattern, size_t pattern_length, const char *tex
         }
         p = star_p;
         (void)take(text, text_length, &star_t);
-        t = star_t;
+        star_t = t = next_start(pattern[p], text, text_length, star_t);
+        if (t == SIZE_MAX) {
+            return false;
+        }
     }
     return true;
 }

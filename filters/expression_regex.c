@@ -149,6 +149,8 @@ static int compile_both(const char *pattern, size_t length, struct regex_scratch
     PCRE2_SIZE offset = 0;
     regex->quick = compile(pattern, length, 0, scratch, &code, &offset);
     if (regex->quick != NULL) {
+        /* Not where the system grants no memory for machine code; it is only faster. */
+        regex->machine_code = pcre2_jit_compile(regex->quick, PCRE2_JIT_COMPLETE) == 0;
         regex->counted = compile(pattern, length, PCRE2_AUTO_CALLOUT, scratch, &code, &offset);
     }
     if (regex->counted != NULL) {
@@ -185,11 +187,13 @@ int vamp_regex_add(struct vamp_expression *expression, const char *pattern, size
     return compile_both(pattern, length, expression->scratch, regex, err);
 }
 
-static int search(struct regex_scratch *scratch, const void *code, const char *text, size_t length)
+/* `run`: pcre2_match or pcre2_jit_match. */
+static int search(struct regex_scratch *scratch, __typeof__(pcre2_match) *run, const void *code,
+                  const char *text, size_t length)
 {
     scratch->matching = true;
-    const int rc = pcre2_match(code, (PCRE2_SPTR)(length > 0 ? text : ""), length, 0, 0,
-                               scratch->data, scratch->match);
+    const int rc = run(code, (PCRE2_SPTR)(length > 0 ? text : ""), length, 0, 0, scratch->data,
+                       scratch->match);
     scratch->matching = false;
     return rc;
 }
@@ -201,13 +205,14 @@ int vamp_regex_match(const struct vamp_expression *expression, const struct rege
     int rc = PCRE2_ERROR_MATCHLIMIT;
     if (length <= QUICK_TEXT_BYTES) {
         (void)pcre2_set_match_limit(scratch->match, QUICK_STEPS / ((uint32_t)length + 1));
-        rc = search(scratch, regex->quick, text, length);
+        rc = search(scratch, regex->machine_code ? pcre2_jit_match : pcre2_match, regex->quick,
+                    text, length);
     }
-    if (rc == PCRE2_ERROR_MATCHLIMIT) {
+    if (rc == PCRE2_ERROR_MATCHLIMIT || rc == PCRE2_ERROR_JIT_STACKLIMIT) {
         (void)pcre2_set_match_limit(scratch->match, UINT32_MAX);
         scratch->at = 0;
         scratch->steps_left = *steps;
-        rc = search(scratch, regex->counted, text, length);
+        rc = search(scratch, pcre2_match, regex->counted, text, length);
         *steps = scratch->steps_left;
     }
     if (rc >= 0) {

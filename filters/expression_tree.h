@@ -154,6 +154,7 @@ bool vamp_glob_match(const char *pattern, size_t pattern_length, const char *tex
                      size_t text_length, unsigned *steps);
 struct regex {
     void *quick, *counted; /* pcre2_code: without and with callouts that count steps */
+    bool machine_code;     /* `quick` is compiled to it */
     struct regex *next;
 };
 /* Compiles a pattern and, the first time, the scratch. 0, -EINVAL, -ENOMEM; the text has no

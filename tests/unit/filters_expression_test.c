@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "filters/expression.h"
+#include "filters/expression_tree.h"
 #include "tests/lib/random_filter.h"
 
 static const struct vamp_vocabulary any = {.prefix = NULL};
@@ -421,6 +422,67 @@ static void free_takes_null(void **state)
     assert_null(expression);
 }
 
+/* ---- globs next to the obvious matcher: every way in which a star can take characters */
+
+static size_t one_character(const char *text)
+{
+    return text[0] == '\xc3' && text[1] == '\xa9' ? 2 : 1;
+}
+
+/* Of patterns of the pieces below. NOLINTNEXTLINE(misc-no-recursion): as deep as they are long. */
+static bool plainly_matches(const char *pattern, const char *text)
+{
+    if (*pattern == '*') {
+        return plainly_matches(pattern + 1, text) ||
+               (*text != '\0' && plainly_matches(pattern, text + one_character(text)));
+    }
+    if (*pattern == '\0' || *text == '\0') {
+        return *pattern == *text;
+    }
+    if (*pattern == '?') {
+        return plainly_matches(pattern + 1, text + one_character(text));
+    }
+    if (*pattern == '[') { /* [!b] */
+        return *text != 'b' && plainly_matches(pattern + 4, text + one_character(text));
+    }
+    if (*pattern == '\\') {
+        pattern++;
+    }
+    return *pattern == *text && plainly_matches(pattern + 1, text + 1);
+}
+
+static void join_pieces(const char *const *pieces, uint64_t count, uint64_t *random, char *to)
+{
+    *to = '\0';
+    for (uint64_t left = *random % 7; left > 0; left--) {
+        *random = *random * UINT64_C(6364136223846793005) + 1442695040888963407U;
+        (void)strcat(to, pieces[(*random >> 33) % count]);
+    }
+    *random = *random * UINT64_C(6364136223846793005) + 1442695040888963407U;
+    *random = *random >> 7 | *random << 57;
+}
+
+static void globs_match_what_they_plainly_do(void **state)
+{
+    (void)state;
+    static const char *const in_pattern[] = {"*", "*", "?", "a", "b", "\xc3\xa9", "[!b]", "\\*"};
+    static const char *const in_text[] = {"a", "a", "b", "\xc3\xa9", "*"};
+    uint64_t random = 1;
+    unsigned matched = 0;
+    for (unsigned i = 0; i < 200000; i++) {
+        char pattern[64], text[64];
+        join_pieces(in_pattern, 8, &random, pattern);
+        join_pieces(in_text, 5, &random, text);
+        unsigned steps = 1000;
+        const bool expected = plainly_matches(pattern, text);
+        matched += expected;
+        if (vamp_glob_match(pattern, strlen(pattern), text, strlen(text), &steps) != expected) {
+            fail_msg("\"%s\" %s \"%s\"", pattern, expected ? "misses" : "takes", text);
+        }
+    }
+    assert_true(matched > 20000 && matched < 180000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -436,6 +498,7 @@ int main(void)
         cmocka_unit_test(odd_bytes_do_no_harm),
         cmocka_unit_test(any_text_is_handled),
         cmocka_unit_test(locale_does_not_matter),
+        cmocka_unit_test(globs_match_what_they_plainly_do),
         cmocka_unit_test(free_takes_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
