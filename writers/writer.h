@@ -166,6 +166,8 @@ struct vamp_writer_ops {
      * -EAGAIN: not now (no space left, a reader that does not read). The target is intact; the
      *   output calls again with the same element, or gives up and calls close. Returned within
      *   about a second, so that the output can decide. Without a text there is nothing to report.
+     * -EBADMSG: the target is intact, but refuses this very element, and would again. The element
+     *   is lost; the next one follows.
      * Any other -errno: the target is finished, but all that it had written is in it. The output
      *   closes it, keeps the element and opens the next segment for it. */
     int (*write_bucket)(void *self, const struct vamp_delivery *delivery, struct vamp_err *err);

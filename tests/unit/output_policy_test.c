@@ -115,6 +115,25 @@ static void test_hopeless_bucket_is_given_up(void **state)
     vamp_output_free(bench->output);
 }
 
+/* The target stays open, and the next bucket follows at once. */
+static void test_refused_bucket_is_lost_once(void **state)
+{
+    struct bench *bench = *state;
+    const int results[] = {0, -EBADMSG};
+    struct vamp_err err = VAMP_ERR_NONE;
+    fail_writes(bench, results, 2);
+    start(bench, &plain);
+    submit(bench, 3);
+    await_written(bench, 2);
+    assert_int_equal(finish(bench, LONG_NS, &err), -EBADMSG);
+    assert_int_equal(account(bench).lost, 1);
+    assert_int_equal(bench->script.writes, 3);
+    assert_int_equal(bench->script.numbers[1], 2);
+    assert_int_equal(bench->script.lost_before[1], 1);
+    assert_int_equal(bench->script.opens, 1);
+    vamp_output_free(bench->output);
+}
+
 static void test_open_is_retried(void **state)
 {
     struct bench *bench = *state;
@@ -262,6 +281,7 @@ int main(void)
         TEST(test_outgrown_rotates),
         TEST(test_again_retries_the_same_target),
         TEST(test_hopeless_bucket_is_given_up),
+        TEST(test_refused_bucket_is_lost_once),
         TEST(test_open_is_retried),
         TEST(test_rotation_by_size_and_time),
         TEST(test_rotation_that_fails_loses_nothing),

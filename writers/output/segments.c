@@ -268,6 +268,7 @@ enum attempt {
     ATTEMPT_AGAIN,
     ATTEMPT_NEXT_SEGMENT,
     ATTEMPT_FAILED,
+    ATTEMPT_REFUSED,
     ATTEMPT_NOT_OPENED
 };
 
@@ -316,6 +317,10 @@ static enum attempt attempt_write(struct vamp_output *output)
         }
         return ATTEMPT_AGAIN;
     }
+    if (code == -EBADMSG) {
+        vamp_worker_say(&output->worker, &err);
+        return ATTEMPT_REFUSED;
+    }
     /* Normal, unless the segment was sized for this very bucket. */
     if (code == -ENOBUFS && (output->segment.taken > 0 || output->segment.blind)) {
         output_close_segment(output, NULL, false);
@@ -340,6 +345,8 @@ bool output_deliver(struct vamp_output *output)
         switch (attempt(output)) {
         case ATTEMPT_WRITTEN:
             return true;
+        case ATTEMPT_REFUSED:
+            return false;
         case ATTEMPT_NEXT_SEGMENT:
             break;
         case ATTEMPT_FAILED:
