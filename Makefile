@@ -113,7 +113,7 @@ $(call room,programs/vampire-top,vampire/stats/bucket,jansson ncursesw)
 # A plug-in is a format with a library that not every site wants: each but its table.c is a shared
 # object, loaded by a run with such an output. WITHOUT="NAME ..." leaves some of them out of the build;
 # without that, those whose library is not installed. NAME:PACKAGE
-PLUG_IN_PACKAGES := prometheus:libmicrohttpd influx:libcurl otf2:otf2 nats:libnats
+PLUG_IN_PACKAGES := prometheus:libmicrohttpd influx:libcurl otlp:libcurl otf2:otf2 nats:libnats
 package_of = $(patsubst $(1):%,%,$(filter $(1):%,$(PLUG_IN_PACKAGES)))
 ALL_PLUG_INS := $(foreach p,$(PLUG_IN_PACKAGES),$(firstword $(subst :, ,$(p))))
 ifeq ($(origin WITHOUT),undefined)
@@ -121,7 +121,11 @@ WITHOUT := $(strip $(foreach p,$(ALL_PLUG_INS),$(if $(shell pkg-config --modvers
 endif
 PLUG_INS := $(filter-out $(WITHOUT),$(ALL_PLUG_INS))
 $(if $(filter-out $(ALL_PLUG_INS),$(WITHOUT)),$(error WITHOUT=$(WITHOUT): what can be left out is $(ALL_PLUG_INS)))
-$(foreach p,$(PLUG_INS),$(call room,writers/$(p),writers,$(call package_of,$(p))))
+# What those share that post to a server.
+$(call room,writers/http,writers,libcurl)
+USES_OF_influx := writers/http
+USES_OF_otlp := writers/http
+$(foreach p,$(PLUG_INS),$(call room,writers/$(p),writers $(USES_OF_$(p)),$(call package_of,$(p))))
 
 # FOLDER: its sources and those of the folders below it.
 below = $(wildcard $(1)/*.c $(1)/*/*.c)
@@ -133,13 +137,14 @@ SRC_writers += $(wildcard $(ALL_PLUG_INS:%=writers/%/table.c))
 
 # The messages that protobuf-c makes of *.proto, by the room that has them.
 PROTO_CORE := $(wildcard vampire/core/*/*.proto)
-PROTO_FILES := $(PROTO_CORE) maestro/wire/pool.proto vampire/stats/bucket/telemetry.proto
+PROTO_FILES := $(PROTO_CORE) maestro/wire/pool.proto vampire/stats/bucket/telemetry.proto writers/otlp/otlp.proto
 PROTO_FOLDERS := $(sort $(dir $(PROTO_FILES)))
 messages = $(patsubst %.proto,$(GEN)/%.pb-c.$(2),$(notdir $(1)))
 MESSAGE_HEADERS := $(call messages,$(PROTO_FILES),h)
 SRC_vampire/core += $(call messages,$(PROTO_CORE),c)
 SRC_vampire/stats/bucket += $(GEN)/telemetry.pb-c.c
 SRC_maestro/messages := $(GEN)/pool.pb-c.c
+SRC_writers/otlp += $(GEN)/otlp.pb-c.c
 
 # ROOMS: these and all that they use, highest first, as the linker wants them.
 closure = $(foreach r,$(1),$(r) $(call closure,$(USES_$(r))))
@@ -214,7 +219,7 @@ $(GEN)/%.pb-c.c $(GEN)/%.pb-c.h &: %.proto $(PROTO_CORE)
 	$(Q)protoc $(addprefix -I,$(PROTO_FOLDERS)) --c_out=$(GEN) $(notdir $<)
 
 # Empty texts of proto3 are casts of a constant.
-$(call objects,$(GEN)/telemetry.pb-c.c): CFLAGS += -Wno-cast-qual
+$(call objects,$(GEN)/telemetry.pb-c.c $(GEN)/otlp.pb-c.c): CFLAGS += -Wno-cast-qual
 
 # What the chosen maestro.h provides: found by compiling small snippets against it.
 PROBE := $(B)/gen/maestro_probe.h
@@ -234,7 +239,7 @@ $(foreach p,vampire vampire-collect vampire-top,$(eval $(call program_rule,$(p),
 $(eval $(call program_rule,maestro-pool-manager,maestro/pool_manager,maestro/server))
 $(LIVE): $(call archives,vampire/live) vampire/live/module.map
 	$(call link,$(call exports,vampire/live/module.map) $(call whole,$(call archive,vampire/live)) $(call libraries,vampire/live))
-$(PLUG_IN_OBJECTS): $(B)/lib/vampire/%.so: $(B)/lib/writers-%.a $(call archives,writers) writers/plug_in.map
+$(PLUG_IN_OBJECTS): $(B)/lib/vampire/%.so: $(B)/lib/writers-%.a $(call archives,$(PLUG_INS:%=writers/%)) writers/plug_in.map
 	$(call link,$(call exports,writers/plug_in.map) $(call whole,$<) $(call libraries,writers/$*))
 
 # The demo workflow is written against <maestro.h> alone.

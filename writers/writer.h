@@ -209,6 +209,7 @@ extern const struct vamp_writer_ops vamp_writer_recording;
 extern const struct vamp_writer_ops vamp_writer_trace;
 extern const struct vamp_writer_ops vamp_writer_null;
 extern const struct vamp_writer_ops vamp_writer_prometheus;
+extern const struct vamp_writer_ops vamp_writer_otlp;
 extern const struct vamp_writer_ops vamp_writer_influx;
 extern const struct vamp_writer_ops vamp_writer_syslog;
 extern const struct vamp_writer_ops vamp_writer_nats;

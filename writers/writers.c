@@ -14,11 +14,17 @@
 #define BEGIN_BYTES 64 /* of a file, by which its format is known */
 
 const struct vamp_writer_ops *const vamp_writers[] = {
-    &vamp_writer_hdf5,      &vamp_writer_jsonl,
-    &vamp_writer_recording, &vamp_writer_trace,
-    &vamp_writer_null,      &vamp_writer_prometheus,
-    &vamp_writer_influx,    &vamp_writer_syslog,
-    &vamp_writer_nats,      NULL,
+    &vamp_writer_hdf5,
+    &vamp_writer_jsonl,
+    &vamp_writer_recording,
+    &vamp_writer_trace,
+    &vamp_writer_null,
+    &vamp_writer_prometheus,
+    &vamp_writer_otlp,
+    &vamp_writer_influx,
+    &vamp_writer_syslog,
+    &vamp_writer_nats,
+    NULL,
 };
 
 const char *const vamp_target_words[] = {

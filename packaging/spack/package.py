@@ -22,6 +22,7 @@ class Vampire(MakefilePackage):
 
     variant("prometheus", default=True, description="Outputs of type prometheus")
     variant("influx", default=True, description="Outputs of type influx")
+    variant("otlp", default=True, description="Outputs of type otlp")
     variant("otf2", default=True, description="Traces in OTF2")
     variant("nats", default=True, description="Outputs of type nats")
 
@@ -43,6 +44,7 @@ class Vampire(MakefilePackage):
     depends_on("ncurses")
     depends_on("libmicrohttpd", when="+prometheus")
     depends_on("curl", when="+influx")
+    depends_on("curl", when="+otlp")
     depends_on("otf2", when="+otf2")
     depends_on("nats-c", when="+nats")
     with when("+python"):
@@ -52,7 +54,7 @@ class Vampire(MakefilePackage):
 
     @property
     def without(self):
-        return "WITHOUT=" + " ".join(name for name in ("prometheus", "influx", "otf2", "nats") if f"+{name}" not in self.spec)
+        return "WITHOUT=" + " ".join(name for name in ("prometheus", "influx", "otlp", "otf2", "nats") if f"+{name}" not in self.spec)
 
     def build(self, spec, prefix):
         make(f"PREFIX={prefix}", self.without)

@@ -299,9 +299,11 @@ static void run_case(test_case *function)
 {
     for (const struct vamp_writer_ops *const *ops = vamp_writers; *ops != NULL; ops++) {
         if (vamp_opt_find((*ops)->options, "url") != NULL ||
+            vamp_opt_find((*ops)->options, "endpoint") != NULL ||
             vamp_opt_find((*ops)->options, "servers") != NULL ||
             vamp_opt_find((*ops)->options, "socket") != NULL) {
-            continue; /* need a server: e2e/test_influx.py, test_nats.py, test_syslog.py */
+            continue; /* need a server: e2e/test_influx.py, test_otlp.py, test_nats.py,
+                         test_syslog.py */
         }
         struct bench bench;
         print_message("    %s\n", (*ops)->name);

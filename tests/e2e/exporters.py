@@ -5,6 +5,7 @@ test; and what vampire wrote, in the terms of these servers."""
 import decimal
 import functools
 import getpass
+import importlib
 import json
 import os
 import pathlib
@@ -14,6 +15,8 @@ import signal
 import socket
 import ssl
 import subprocess
+import sys
+import tempfile
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -48,6 +51,18 @@ def fetch(url, headers=None, method=None, data=None):
         return error.code, error.headers, error.read().decode()
     except (urllib.error.URLError, OSError):
         return 0, {}, ""
+
+
+def messages(path):
+    """The module that protoc makes of a .proto file of the tree."""
+    proto = harness.ROOT / path
+    with tempfile.TemporaryDirectory(prefix="vampire-proto-") as directory:
+        subprocess.run(["protoc", f"-I{proto.parent}", f"--python_out={directory}", proto.name], check=True)
+        sys.path.insert(0, directory)
+        try:
+            return importlib.import_module(f"{proto.stem}_pb2")
+        finally:
+            sys.path.remove(directory)
 
 
 class Server:
@@ -98,12 +113,12 @@ def prometheus(space, pages, *options):
                   "prometheus", f"http://127.0.0.1:{port}", "/-/ready")
 
 
-def victoria_metrics(space, pages=()):
+def victoria_metrics(space, pages=(), program="victoria-metrics"):
     """Lines by UDP go to `udp`."""
     port, udp = free_port(), free_udp_port()
     scrape = [f"-promscrape.config={scrape_config(space, list(pages))}"] if pages else []
     # What arrived is found by the next query.
-    server = Server(space, ["victoria-metrics", f"-storageDataPath={space.path / 'victoria'}",
+    server = Server(space, [program, f"-storageDataPath={space.path / 'victoria'}",
                           f"-httpListenAddr=127.0.0.1:{port}", "-search.latencyOffset=0s",
                           "-search.disableCache", "-retentionPeriod=100y",
                           f"-influxListenAddr=127.0.0.1:{udp}", *scrape],

@@ -3,31 +3,16 @@
 own protobuf, from vampire/stats/bucket/telemetry.proto."""
 
 import base64
-import importlib
 import json
 import socket
 import ssl
-import subprocess
-import sys
-import tempfile
 import threading
 
 import harness
 import exporters
 
 
-def _generate():
-    with tempfile.TemporaryDirectory(prefix="vampire-nats-") as directory:
-        subprocess.run(["protoc", f"-I{harness.ROOT}/vampire/stats/bucket", f"--python_out={directory}", "telemetry.proto"],
-                       check=True)
-        sys.path.insert(0, directory)
-        try:
-            return importlib.import_module("telemetry_pb2")
-        finally:
-            sys.path.remove(directory)
-
-
-telemetry_pb2 = _generate()
+telemetry_pb2 = exporters.messages("vampire/stats/bucket/telemetry.proto")
 
 
 class Server(exporters.Server):

@@ -7,13 +7,18 @@ import pty
 import select
 import shutil
 import signal
+import socket
 import subprocess
+import threading
 import time
 
 import pytest
 
+import exporters
 import harness
+import nats_reader
 import results
+from otlp_receiver import Receiver
 
 READY = sorted(
     path.name for path in (harness.ROOT / "config" / "ready").glob("*.json")
@@ -22,12 +27,36 @@ READY = sorted(
 MODEL = ["--steps", 6, "--levels", 2, "--params", 2, "--size-min", 1024, "--size-max", 65536]
 
 
+def read_log(path):
+    """A reader of messages, which ends with the test."""
+    log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    log.bind(str(path))
+
+    def read():
+        while log.recv(65536):
+            pass
+
+    threading.Thread(target=read, daemon=True).start()
+    return str(path)
+
+
+# The address of a server of the test's own, in place of the usual one.
+SERVERS = {
+    "otlp.json": lambda space: [f"outputs.otlp.endpoint={Receiver().url}"],
+    "prometheus.json": lambda space: ["outputs.prometheus.listen=tcp:0", "outputs.prometheus.linger=0s"],
+    "influx.json": lambda space: [f"outputs.influx.url={exporters.influxdb(space).url}"],
+    "nats.json": lambda space: [f"outputs.nats.servers={nats_reader.Server(space).address}"],
+    "syslog.json": lambda space: [f"outputs.syslog.socket={read_log(space.path / 'log')}"],
+}
+
+
 def run(space, name):
     """The workflow's reports and what vampire wrote."""
     space.pool_manager()
     # The file as it is; only the pool manager's info comes from the environment, and no "info_file"
     # can be given in addition.
-    vampire = space.vampire(harness.ROOT / "config" / "ready" / name)
+    options = [word for option in SERVERS.get(name, lambda space: [])(space) for word in ("-o", option)]
+    vampire = space.vampire(harness.ROOT / "config" / "ready" / name, *options)
     reports = harness.Workflow(space, model_options=MODEL).finish()
     vampire.expect_exit(0)
     return reports, results.Hdf5Run(space.hdf5_files())

@@ -49,8 +49,8 @@ def test_everything_is_installed_below_destdir(space):
     make("install", "PREFIX=/opt/vampire", f"DESTDIR={root}")
     files = {str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir()}
     for name in ("bin/vampire", "bin/maestro-pool-manager", "include/maestro.h", "include/maestro/maestro.h",
-                 "lib/vampire/maestro.so", "lib/vampire/prometheus.so", "lib/vampire/influx.so", "lib/vampire/otf2.so",
-                 "lib/vampire/nats.so", "lib/pkgconfig/maestro.pc", "share/vampire/config/demo.json",
+                 "lib/vampire/maestro.so", "lib/vampire/prometheus.so", "lib/vampire/influx.so", "lib/vampire/otlp.so",
+                 "lib/vampire/otf2.so", "lib/vampire/nats.so", "lib/pkgconfig/maestro.pc", "share/vampire/config/demo.json",
                  "share/vampire/vampire-telemetry.proto"):
         assert f"opt/vampire/{name}" in files, sorted(files)
     assert any(name.startswith("opt/vampire/lib/libmaestro.so") for name in files)

@@ -151,10 +151,10 @@ def test_debian_packages(space):
     make("deb", f"DIST={out}", seconds=280, environment={"DEB_BUILD_OPTIONS": "noopt"})
     packages = {path.name.split("_")[0]: path for path in out.iterdir()}
     symbols = {name: packages.pop(name) for name in ("vampire-dbgsym", "libmaestro0-dbgsym", "vampire-prometheus-dbgsym",
-                                                   "vampire-influx-dbgsym", "vampire-otf2-dbgsym",
+                                                   "vampire-influx-dbgsym", "vampire-otlp-dbgsym", "vampire-otf2-dbgsym",
                                                    "vampire-nats-dbgsym")}
-    assert set(packages) == {"vampire", "vampire-prometheus", "vampire-influx", "vampire-otf2", "vampire-nats",
-                             "python3-vampire", "libmaestro0", "libmaestro-dev"}
+    assert set(packages) == {"vampire", "vampire-prometheus", "vampire-influx", "vampire-otlp", "vampire-otf2",
+                             "vampire-nats", "python3-vampire", "libmaestro0", "libmaestro-dev"}
     machine = packed_and_installed(space, packages.values())
     assert run("lintian", "--allow-root", "--fail-on", "error,warning", *packages.values()) == ""
 

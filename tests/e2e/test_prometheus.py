@@ -159,7 +159,7 @@ def test_prometheus_accepts_the_rules():
 def test_the_recipe_is_right(space):
     for name, text in exporters.recipes().items():
         (space.path / name).write_text(text, encoding="utf-8")
-    for name in ("configuration", "influx", "syslog", "nats"):
+    for name in ("configuration", "otlp", "influx", "syslog", "nats"):
         subprocess.run([harness.program("vampire"), "--check-config", "-c", name], cwd=space.path, check=True)
     (space.path / "vampire-alerts.yml").write_bytes((harness.ROOT / "packaging" / "exporters" / "vampire-alerts.yml").read_bytes())
     subprocess.run(["promtool", "check", "config", "prometheus.yml"], cwd=space.path, check=True)
@@ -203,7 +203,7 @@ def test_a_run_without_the_output_maps_nothing_of_it(space):
     with_it, _ = synthetic(space, name="with")
     assert mapped(with_it) == list(page)
     without = space.vampire({**synthetic_config(), "outputs": [{"type": "hdf5"}]}, name="without")
-    page += ("influx.so", "libcurl", "libnats", "nats.so", "libotf2", "otf2.so")
+    page += ("influx.so", "otlp.so", "libcurl", "libnats", "nats.so", "libotf2", "otf2.so")
     assert mapped(without) == []
     for process in (with_it, without):
         process.stop()

@@ -265,6 +265,7 @@ def test_the_journal_has_fields(space):
 
 @pytest.mark.parametrize("kind, key, labels", [
     ("prometheus", "without", {"*": ["size_class"]}), ("influx", "without", {"*": ["size_class"]}),
+    ("otlp", "without", {"*": ["size_class"]}),
     ("syslog", "by", {"pool_operations": ["operation"], "anomalies": ["anomaly"],
                        "vampire_lost": ["reason"], "*": []})])
 def test_few_labels_unless_told_otherwise(space, kind, key, labels):

@@ -15,6 +15,7 @@ import otf2_file
 import exporters
 import recordings
 import trace_file
+from otlp_receiver import Receiver
 
 LABELS = ["workflow", "run", "host", "pid", "user", "batch_job"]
 JOB = "4711.server"
@@ -52,6 +53,11 @@ def of_page(address):
     return dict(re.findall(r'(\w+)="([^"]*)"', line))
 
 
+def of_otlp(store):
+    (resource,) = store.resources
+    return {key.removeprefix("vampire."): value for key, value in resource}
+
+
 def of_influx(server):
     keys = ", ".join(f'"{label}"' for label in LABELS)
     text = exporters.fetch(f"{server.url}/query?db=vampire&q=SHOW+TAG+VALUES+FROM+pool_operations+WITH+KEY+IN+"
@@ -61,7 +67,7 @@ def of_influx(server):
 
 @pytest.mark.plain
 def test_every_output_says_who_and_where(space):
-    influx, nats = exporters.influxdb(space), nats_reader.Server(space)
+    influx, nats, otlp = exporters.influxdb(space), nats_reader.Server(space), Receiver()
     reader = nats_reader.Reader(nats)
     port = exporters.free_port()
     address = f"127.0.0.1:{port}"
@@ -71,6 +77,7 @@ def test_every_output_says_who_and_where(space):
         {"type": "hdf5"}, {"type": "jsonl"}, {"type": "recording"}, {"type": "trace", "name": "chrome"},
         {"type": "trace", "name": "otf2", "format": "otf2"}, {"type": "null"},
         {"type": "prometheus", "listen": f"tcp:{port}", "linger": "60s"},
+        {"type": "otlp", "endpoint": otlp.url},
         {"type": "influx", "url": influx.url, "labels": "all", "metrics": ["pool_operations"]},
         {"type": "nats", "servers": [nats.address]}, {"type": "syslog", "socket": str(space.path / "log")}]
     page = (harness.ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
@@ -81,7 +88,8 @@ def test_every_output_says_who_and_where(space):
     # Its page is the last that ends.
     harness.wait_until(lambda: "vampire_run_ended" in exporters.fetch(f"http://{address}/metrics")[2], "there is a page")
     harness.wait_until(lambda: exporters.influx_query(influx, "SHOW SERIES"), "InfluxDB has points")
-    said = {"prometheus": of_page(address), "influx": of_influx(influx)}
+    harness.wait_until(lambda: otlp.store.requests, "the receiver has points")
+    said = {"prometheus": of_page(address), "influx": of_influx(influx), "otlp": of_otlp(otlp.store)}
     said["nats"] = {label: str(getattr(reader.until_ended()[0].run, {"run": "id"}.get(label, label))) for label in LABELS}
     said["syslog"] = json.loads(log.recv(65536).partition(b"@cee: ")[2])
     vampire.signal(signal.SIGTERM)

@@ -10,6 +10,7 @@
 #include "tests/unit/appended_metrics.h"
 #include "tests/unit/writers_buckets.h"
 #include "vampire/core/clock.h"
+#include "writers/format/bounds.h"
 #include "writers/prometheus/page.h"
 
 #define BUCKETS 12
@@ -125,12 +126,12 @@ static void test_bounds_are_edges_of_bins(void **state)
     const struct vamp_metric *metric = &vamp_metrics[VAMP_METRIC_TRANSPORT_NS];
     unsigned before = 0;
     for (unsigned resolution = 0; resolution < 5; resolution++) {
-        struct page_bounds *bounds = page_bounds(metric, &bins, resolution);
+        struct vamp_bounds *bounds = vamp_bounds(metric, &bins, resolution);
         assert_non_null(bounds);
         const unsigned parts = 1U << (resolution < 3 ? resolution : 3);
         assert_int_equal(bounds->count, (47 - 10) * parts + 1);
-        assert_string_equal(bounds->le[0], "0.000001023");
-        assert_string_equal(bounds->le[bounds->count - 1], "140737.488355327");
+        assert_string_equal(bounds->at[0].text, "0.000001023");
+        assert_string_equal(bounds->at[bounds->count - 1].text, "140737.488355327");
         for (unsigned bin = 1; bin < bins.count; bin++) {
             assert_true(bounds->of_bin[bin] - bounds->of_bin[bin - 1] <= 1);
         }

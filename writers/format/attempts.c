@@ -35,6 +35,14 @@ int vamp_attempts_failed(struct vamp_attempts *attempts, struct vamp_err *err, c
     return vamp_err_set(err, -EAGAIN, "%s", attempts->last);
 }
 
+void vamp_attempts_postpone(struct vamp_attempts *attempts, int64_t seconds)
+{
+    const int64_t longest_s = VAMP_POSTPONE_NS / VAMP_NS_PER_SECOND;
+    const int64_t pause_s = seconds < longest_s ? seconds : longest_s;
+    const int64_t again_ns = vamp_worker_now_ns() + pause_s * VAMP_NS_PER_SECOND;
+    attempts->again_ns = again_ns > attempts->again_ns ? again_ns : attempts->again_ns;
+}
+
 void vamp_attempts_succeeded(struct vamp_attempts *attempts)
 {
     attempts->pause_ns = 0;

@@ -28,6 +28,10 @@ VAMP_MUST_CHECK int vamp_attempts_await(const struct vamp_attempts *attempts, st
 /* The attempt failed, as the text says. -EAGAIN. */
 int vamp_attempts_failed(struct vamp_attempts *attempts, struct vamp_err *err, const char *format,
                          ...) VAMP_PRINTF(3, 4);
+/* After a failure: the server asks for a pause of so many seconds, of which it gets at most
+ * VAMP_POSTPONE_NS. */
+#define VAMP_POSTPONE_NS (INT64_C(60000000000))
+void vamp_attempts_postpone(struct vamp_attempts *attempts, int64_t seconds);
 /* The attempt succeeded. */
 void vamp_attempts_succeeded(struct vamp_attempts *attempts);
 

@@ -7,13 +7,14 @@
 #ifndef VAMP_WRITERS_INFLUX_LINES_H
 #define VAMP_WRITERS_INFLUX_LINES_H
 
+#include "writers/format/push.h"
 #include "writers/format/text.h"
 #include "writers/writer.h"
 
 struct influx_options {
-    char *url, *database, *user, *secret_file, *ca_file;
-    uint64_t labels;    /* bit per enum vamp_run_label */
-    int64_t timeout_ns; /* of a request */
+    char *url, *database;
+    struct vamp_push_options push;
+    uint64_t labels; /* bit per enum vamp_run_label */
 };
 /* What the address of a server begins with that takes datagrams. */
 #define INFLUX_UDP "udp://"

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The influx format. No target is opened, so that a run can begin while the server is down. Lines
- * are sent by HTTP, a request at a time, by libcurl, or in datagrams, which no server confirms.
+ * are sent by HTTP (writers/http/http.h), or in datagrams, which no server confirms.
  * What can be known of those is known before a bucket counts as written: that the name resolves,
  * that the system takes each datagram, and that no answer says that nothing listens there. Such an
  * answer from another machine arrives after a round trip; so the first datagram after a failure is
  * sent alone, and waits for it.
  */
-#include <curl/curl.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <netdb.h>
@@ -23,12 +22,8 @@
 #include "vampire/core/worker.h"
 #include "version.h"
 #include "writers/format/attempts.h"
-#include "writers/format/secret.h"
+#include "writers/http/http.h"
 #include "writers/influx/lines.h"
-
-#define ADDRESS_BYTES 4096
-#define ANSWER_BYTES 160
-#define POLL_MS 50
 
 #define HOST_BYTES 256
 #define PORT_BYTES 8
@@ -39,18 +34,6 @@
 #define HEADERS_6 48
 #define LINK_BYTES 1280
 #define CONTENT_BYTES 65507
-
-/* At most one request at a time. */
-struct request {
-    CURL *easy;
-    CURLM *multi;
-    struct curl_slist *headers;
-    char address[ADDRESS_BYTES];
-    char reason[CURL_ERROR_SIZE];
-    char answer[ANSWER_BYTES]; /* the start of what the server says */
-    size_t answered;
-    bool under_way;
-};
 
 /* Whole lines in datagrams as long as the way to the server allows. */
 struct datagrams {
@@ -69,7 +52,7 @@ struct influx {
     const struct influx_options *options;
     const struct vamp_run *run;
     bool udp;
-    struct request request;     /* unless it is UDP */
+    struct http *http;          /* unless it is UDP */
     struct datagrams datagrams; /* of UDP */
     struct vamp_attempts attempts;
     char *path;            /* the address, and what is not known about it */
@@ -78,192 +61,6 @@ struct influx {
     uint64_t cut;
     bool cut_reported;
 };
-
-/* ---- requests */
-
-/* Keeps the begin, as one line of printable characters. */
-static size_t keep_answer(char *bytes, size_t size, size_t count, void *context)
-{
-    struct request *request = context;
-    for (size_t i = 0; i < size * count && request->answered + 1 < ANSWER_BYTES; i++) {
-        const char byte = bytes[i];
-        request->answer[request->answered++] = byte >= ' ' && byte <= '~' ? byte : ' ';
-    }
-    return size * count;
-}
-
-static bool add_header(struct request *request, const char *header)
-{
-    struct curl_slist *longer = curl_slist_append(request->headers, header);
-    request->headers = longer != NULL ? longer : request->headers;
-    return longer != NULL;
-}
-
-static int set_secret(struct influx *self, struct vamp_err *err)
-{
-    struct request *request = &self->request;
-    char secret[VAMP_SECRET_BYTES], header[VAMP_SECRET_BYTES + 32];
-    const char *user = self->options->user;
-    int code = vamp_secret_read(self->options->secret_file, INFLUX_SECRET_VARIABLE, secret, err);
-    if (code == 0 && user != NULL) {
-        (void)curl_easy_setopt(request->easy, CURLOPT_USERNAME, user);
-        (void)curl_easy_setopt(request->easy, CURLOPT_PASSWORD, secret);
-    } else if (code == 0 && secret[0] != '\0') {
-        (void)snprintf(header, sizeof header, "Authorization: Token %s", secret);
-        code = add_header(request, header) ? 0 : vamp_err_set_errno(err, ENOMEM, "keep the secret");
-    }
-    explicit_bzero(secret, sizeof secret);
-    explicit_bzero(header, sizeof header);
-    return code;
-}
-
-static int set_address(struct influx *self, struct vamp_err *err)
-{
-    struct request *request = &self->request;
-    const char *url = self->options->url;
-    size_t length = strlen(url);
-    length -= url[length - 1] == '/' ? 1 : 0;
-    char *database = curl_easy_escape(request->easy, self->options->database, 0);
-    const int bytes =
-        snprintf(request->address, sizeof request->address, "%.*s/write?db=%s&precision=ns",
-                 (int)length, url, database != NULL ? database : "");
-    curl_free(database);
-    return database != NULL && bytes > 0 && (size_t)bytes < sizeof request->address
-               ? 0
-               : vamp_err_set(err, -ENAMETOOLONG, "the address of the server is too long");
-}
-
-static void set_options(struct influx *self)
-{
-    struct request *request = &self->request;
-    CURL *easy = request->easy;
-    const struct influx_options *options = self->options;
-    (void)curl_easy_setopt(easy, CURLOPT_URL, request->address);
-    (void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    (void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    (void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(options->timeout_ns / 1000000));
-    (void)curl_easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers);
-    (void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, keep_answer);
-    (void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, request);
-    (void)curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, request->reason);
-    if (options->ca_file != NULL) {
-        (void)curl_easy_setopt(easy, CURLOPT_CAINFO, options->ca_file);
-    }
-}
-
-static int request_init(struct influx *self, struct vamp_err *err)
-{
-    struct request *request = &self->request;
-    const bool good = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK &&
-                      (request->easy = curl_easy_init()) != NULL &&
-                      (request->multi = curl_multi_init()) != NULL &&
-                      add_header(request, "Content-Type: text/plain; charset=utf-8") &&
-                      add_header(request, "Expect:");
-    int code = good ? 0 : vamp_err_set_errno(err, ENOMEM, "prepare requests");
-    if (code == 0) {
-        code = set_secret(self, err);
-    }
-    if (code == 0) {
-        code = set_address(self, err);
-    }
-    if (code == 0) {
-        set_options(self);
-    }
-    return code;
-}
-
-static void stop(struct request *request)
-{
-    if (request->under_way) {
-        (void)curl_multi_remove_handle(request->multi, request->easy);
-        request->under_way = false;
-    }
-}
-
-/* A request that is under way is given up. */
-static void request_done(struct request *request)
-{
-    stop(request);
-    curl_easy_cleanup(request->easy);
-    if (request->multi != NULL) {
-        (void)curl_multi_cleanup(request->multi);
-    }
-    curl_slist_free_all(request->headers);
-}
-
-/* What came of the request, which has ended. */
-static int conclude(struct influx *self, CURLcode result, struct vamp_err *err)
-{
-    struct request *request = &self->request;
-    long status = 0;
-    (void)curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
-    stop(request);
-    while (request->answered > 0 && request->answer[request->answered - 1] == ' ') {
-        request->answered--; /* a newline at its end */
-    }
-    request->answer[request->answered] = '\0';
-    if (result == CURLE_OK && status >= 200 && status < 300) {
-        vamp_attempts_succeeded(&self->attempts);
-        return 0;
-    }
-    const char *url = self->options->url;
-    if (result == CURLE_OK && (status == 400 || status == 413 || status == 422)) {
-        return vamp_err_set(err, -EBADMSG, "%.200s refuses a bucket (status %ld): %s", url, status,
-                            request->answer);
-    }
-    if (result == CURLE_OK) {
-        return vamp_attempts_failed(&self->attempts, err,
-                                    "%.200s answers with status %ld: %s; " VAMP_BUCKETS_WAIT, url,
-                                    status, request->answer);
-    }
-    const char *reason = request->reason[0] != '\0' ? request->reason : curl_easy_strerror(result);
-    return vamp_attempts_failed(&self->attempts, err, "send to %.200s: %.180s; " VAMP_BUCKETS_WAIT,
-                                url, reason);
-}
-
-static int begin(struct influx *self, struct vamp_err *err)
-{
-    struct request *request = &self->request;
-    request->answered = 0;
-    request->reason[0] = '\0';
-    (void)curl_easy_setopt(request->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)self->text.used);
-    (void)curl_easy_setopt(request->easy, CURLOPT_POSTFIELDS, self->text.bytes);
-    const CURLMcode code = curl_multi_add_handle(request->multi, request->easy);
-    if (code != CURLM_OK) {
-        return vamp_attempts_failed(&self->attempts, err, "begin a request: %s",
-                                    curl_multi_strerror(code));
-    }
-    request->under_way = true;
-    return 0;
-}
-
-/* Sends the text, or goes on with it: repeated with the same text until the result is not -EAGAIN.
- * 0: the server has it; -EAGAIN: not yet, within a second, with why in the text unless the server
- * may still answer; -EBADMSG: the server refuses this very text. */
-static int send_request(struct influx *self, struct vamp_err *err)
-{
-    struct request *request = &self->request;
-    const int64_t until_ns = vamp_worker_now_ns() + VAMP_ATTEMPT_NS;
-    if (!request->under_way) {
-        int code = vamp_attempts_await(&self->attempts, err);
-        if (code == 0) {
-            code = begin(self, err);
-        }
-        if (code != 0) {
-            return code;
-        }
-    }
-    do {
-        int running = 0, messages = 0;
-        (void)curl_multi_perform(request->multi, &running);
-        const CURLMsg *message = curl_multi_info_read(request->multi, &messages);
-        if (message != NULL && message->msg == CURLMSG_DONE) {
-            return conclude(self, message->data.result, err);
-        }
-        (void)curl_multi_poll(request->multi, NULL, 0, POLL_MS, NULL);
-    } while (vamp_worker_now_ns() < until_ns);
-    return -EAGAIN; /* under way: nothing to report before "timeout" */
-}
 
 /* ---- datagrams */
 
@@ -438,7 +235,7 @@ static int send_next(struct influx *influx, struct vamp_err *err)
     return fail(influx, strerror(errno), err);
 }
 
-/* As send_request. 0: the system has taken all datagrams, and by then it knew of none that was
+/* As http_post. 0: the system has taken all datagrams, and by then it knew of none that was
  * refused; whether they arrive is not known. */
 static int send_datagrams(struct influx *influx, struct vamp_err *err)
 {
@@ -473,12 +270,26 @@ static void influx_free(struct influx *self)
 {
     if (self->udp) {
         datagrams_done(&self->datagrams);
-    } else {
-        request_done(&self->request);
     }
+    http_free(self->http);
     free(self->path);
     vamp_text_done(&self->text);
     free(self);
+}
+
+static int open_server(struct influx *self, struct vamp_err *err)
+{
+    static const char *const headers[] = {"Content-Type: text/plain; charset=utf-8", NULL};
+    const struct http_server server = {
+        .url = self->options->url,
+        .path = "/write?precision=ns&db=",
+        .parameter = self->options->database,
+        .headers = headers,
+        .token = "Token",
+        .variable = INFLUX_SECRET_VARIABLE,
+        .options = &self->options->push,
+    };
+    return http_create(&server, &self->http, err);
 }
 
 static int influx_open(const void *options, const struct vamp_writer_target *target,
@@ -496,7 +307,7 @@ static int influx_open(const void *options, const struct vamp_writer_target *tar
     if (self->udp) {
         datagrams_init(self);
     } else {
-        code = request_init(self, err);
+        code = open_server(self, err);
     }
     if (code == 0 &&
         asprintf(&self->path, "%s%s", url, self->udp ? " (sent; UDP confirms nothing)" : "") < 0) {
@@ -529,7 +340,8 @@ static int influx_write(void *context, const struct vamp_delivery *delivery, str
         self->pending = false;
         return 0; /* nothing happened in this bucket */
     }
-    const int code = self->udp ? send_datagrams(self, err) : send_request(self, err);
+    const int code = self->udp ? send_datagrams(self, err)
+                               : http_post(self->http, self->text.bytes, self->text.used, err);
     self->pending = code == -EAGAIN;
     return code;
 }

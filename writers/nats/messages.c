@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "vampire/core/protobuf/wire.h"
-#include "vampire/core/utf8.h"
 #include "vampire/stats/bucket/rows.h"
+#include "writers/format/fields.h"
 #include "writers/nats/messages.h"
 
 #define FORMAT_VERSION 1
@@ -34,70 +34,11 @@ struct nats_encoder {
     unsigned *places; /* of their metrics in the schema */
 };
 
-/* ---- fields: a number 0 and an empty text are absent */
-
-static void add_varint(struct vamp_text *text, uint64_t value)
-{
-    uint8_t bytes[VAMP_VARINT_BYTES_MAX];
-    vamp_text_add(text, (const char *)bytes, (size_t)(vamp_varint_write(bytes, value) - bytes));
-}
-
-static void add_number(struct vamp_text *text, unsigned field, uint64_t value)
-{
-    if (value != 0) {
-        add_varint(text, VAMP_WIRE_KEY(field, VARINT));
-        add_varint(text, value);
-    }
-}
-
-/* sint64 */
-static void add_signed(struct vamp_text *text, unsigned field, int64_t value)
-{
-    add_number(text, field, (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0));
-}
-
-/* sfixed64 */
+/* A time that is not known is absent. */
 static void add_time(struct vamp_text *text, unsigned field, int64_t time_ns)
 {
-    const uint64_t little = htole64((uint64_t)time_ns);
     if (time_ns != 0) {
-        add_varint(text, VAMP_WIRE_KEY(field, FIXED64));
-        vamp_text_add(text, (const char *)&little, sizeof little);
-    }
-}
-
-/* Makes what was written since `begin` a field: puts key and length before it. */
-static void end_part(struct vamp_text *text, unsigned field, size_t begin)
-{
-    uint8_t lead[2 * VAMP_VARINT_BYTES_MAX];
-    const size_t length = text->used - begin;
-    uint8_t *end = vamp_varint_write(lead, VAMP_WIRE_KEY(field, BYTES));
-    end = vamp_varint_write(end, length);
-    vamp_text_add(text, (const char *)lead, (size_t)(end - lead));
-    if (!text->failed) {
-        memmove(text->bytes + begin + (end - lead), text->bytes + begin, length);
-        memcpy(text->bytes + begin, lead, (size_t)(end - lead));
-    }
-}
-
-/* An element of a list, which may be empty. What is not UTF-8 in it is replaced. */
-static void add_element(struct vamp_text *text, unsigned field, const char *word)
-{
-    const size_t begin = text->used;
-    if (vamp_utf8_is_valid(word)) {
-        vamp_text_word(text, word);
-    } else {
-        char clean[(size_t)VAMP_NAME_BYTES_MAX * 3 + 1];
-        (void)vamp_utf8_copy(clean, sizeof clean - 1, word);
-        vamp_text_word(text, clean);
-    }
-    end_part(text, field, begin);
-}
-
-static void add_text(struct vamp_text *text, unsigned field, const char *word)
-{
-    if (word[0] != '\0') {
-        add_element(text, field, word);
+        vamp_field_fixed64(text, field, (uint64_t)time_ns);
     }
 }
 
@@ -109,17 +50,17 @@ static void describe_run(struct vamp_text *text, const struct vamp_run *run)
     const char *const texts[] = {run->id,    run->workflow, run->component, run->host,
                                  NULL,       run->user,     run->batch_job, run->version,
                                  run->clock, run->sampling};
-    add_number(text, 3, FORMAT_VERSION);
+    vamp_field_number(text, 3, FORMAT_VERSION);
     const size_t begin = text->used;
     for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (texts[i] != NULL) {
-            add_text(text, i + 1, texts[i]);
+            vamp_field_text(text, i + 1, texts[i]);
         } else {
-            add_number(text, i + 1, run->pid);
+            vamp_field_number(text, i + 1, run->pid);
         }
     }
     add_time(text, 11, run->started_ns);
-    end_part(text, 4, begin);
+    vamp_field_end(text, 4, begin);
 }
 
 /* LabelSet and Metric */
@@ -129,20 +70,20 @@ static void describe_schema(struct vamp_text *text, const struct vamp_schema *sc
         const struct vamp_label_set *set = &schema->label_sets[s];
         const size_t begin = text->used;
         for (unsigned i = 0; i < set->label_count; i++) {
-            add_element(text, 1, vamp_label_name(set->labels[i]));
+            vamp_field_element(text, 1, vamp_label_name(set->labels[i]));
         }
-        end_part(text, 13, begin);
+        vamp_field_end(text, 13, begin);
     }
     for (unsigned m = 0; m < schema->metric_count; m++) {
         const struct vamp_metric *metric = &vamp_metrics[schema->metrics[m].id];
         const size_t begin = text->used;
-        add_text(text, 1, metric->name);
-        add_number(text, 2, metric->kind);
-        add_text(text, 3, metric->unit);
-        add_number(text, 4, schema->metrics[m].label_set);
-        add_number(text, 5, metric->merge);
-        add_number(text, 6, schema->metrics[m].has_bounds);
-        end_part(text, 14, begin);
+        vamp_field_text(text, 1, metric->name);
+        vamp_field_number(text, 2, metric->kind);
+        vamp_field_text(text, 3, metric->unit);
+        vamp_field_number(text, 4, schema->metrics[m].label_set);
+        vamp_field_number(text, 5, metric->merge);
+        vamp_field_number(text, 6, schema->metrics[m].has_bounds);
+        vamp_field_end(text, 14, begin);
     }
 }
 
@@ -269,26 +210,26 @@ static void add_account(struct vamp_text *text, const struct vamp_accounting *ac
                                 accounting->late};
     const size_t begin = text->used;
     for (unsigned i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        add_number(text, i + 1, numbers[i]);
+        vamp_field_number(text, i + 1, numbers[i]);
     }
     for (unsigned i = 0; i < VAMP_LOSS_COUNT; i++) {
         if (accounting->lost[i] > 0) {
             const size_t loss = text->used;
-            add_text(text, 1, vamp_loss_name(i));
-            add_number(text, 2, accounting->lost[i]);
-            end_part(text, 8, loss);
+            vamp_field_text(text, 1, vamp_loss_name(i));
+            vamp_field_number(text, 2, accounting->lost[i]);
+            vamp_field_end(text, 8, loss);
         }
     }
     for (unsigned i = 0; i < accounting->output_count; i++) {
         const struct vamp_output_account *from = &accounting->outputs[i];
         const size_t output = text->used;
-        add_text(text, 1, from->name);
-        add_number(text, 2, from->queued);
-        add_number(text, 3, from->written);
-        add_number(text, 4, from->lost);
-        end_part(text, 9, output);
+        vamp_field_text(text, 1, from->name);
+        vamp_field_number(text, 2, from->queued);
+        vamp_field_number(text, 3, from->written);
+        vamp_field_number(text, 4, from->lost);
+        vamp_field_end(text, 9, output);
     }
-    end_part(text, 11, begin);
+    vamp_field_end(text, 11, begin);
 }
 
 /* Message, from `number` to `lost_before` */
@@ -298,12 +239,12 @@ static void describe_bucket(struct nats_encoder *encoder, const struct vamp_deli
     struct vamp_text *text = &encoder->head;
     text->used = 0;
     text->failed = false;
-    add_number(text, 5, bucket->number);
-    add_number(text, 6, bucket->buckets);
+    vamp_field_number(text, 5, bucket->number);
+    vamp_field_number(text, 6, bucket->buckets);
     add_time(text, 7, bucket->start_ns);
-    add_number(text, 8, (uint64_t)bucket->width_ns);
-    add_number(text, 9, encoder->schema->bins.sub_bits);
-    add_number(text, 10, delivery->lost_before);
+    vamp_field_number(text, 8, (uint64_t)bucket->width_ns);
+    vamp_field_number(text, 9, encoder->schema->bins.sub_bits);
+    vamp_field_number(text, 10, delivery->lost_before);
 }
 
 /* The first message has account and gaps in addition: `first` is not NULL. */
@@ -322,9 +263,9 @@ static void begin_message(const struct nats_encoder *encoder, struct nats_messag
             const size_t begin = text->used;
             add_time(text, 1, gap->start_ns);
             add_time(text, 2, gap->end_ns);
-            add_text(text, 3, vamp_gap_reason_name(gap->reason));
-            add_number(text, 4, gap->events);
-            end_part(text, 12, begin);
+            vamp_field_text(text, 3, vamp_gap_reason_name(gap->reason));
+            vamp_field_number(text, 4, gap->events);
+            vamp_field_end(text, 12, begin);
         }
     }
     add_all(text, &encoder->tables);
@@ -338,35 +279,35 @@ static void add_value(struct vamp_text *text, const struct vamp_row *row)
     const struct vamp_bucket_histogram *histogram = row->histogram;
     const size_t begin = text->used;
     size_t list = 0;
-    add_number(text, 1, row->place);
+    vamp_field_number(text, 1, row->place);
     switch (row->metric->kind) {
     case VAMP_COUNTER:
-        add_number(text, 2, row->counter->delta);
-        add_number(text, 3, row->counter->value);
-        end_part(text, 3, begin);
+        vamp_field_number(text, 2, row->counter->delta);
+        vamp_field_number(text, 3, row->counter->value);
+        vamp_field_end(text, 3, begin);
         return;
     case VAMP_GAUGE:
-        add_signed(text, 2, row->gauge->value);
-        add_signed(text, 3, row->gauge->min);
-        add_signed(text, 4, row->gauge->max);
-        end_part(text, 4, begin);
+        vamp_field_signed(text, 2, row->gauge->value);
+        vamp_field_signed(text, 3, row->gauge->min);
+        vamp_field_signed(text, 4, row->gauge->max);
+        vamp_field_end(text, 4, begin);
         return;
     case VAMP_HISTOGRAM:
-        add_number(text, 2, histogram->count);
-        add_number(text, 3, histogram->sum);
-        add_number(text, 4, histogram->min);
-        add_number(text, 5, histogram->max);
+        vamp_field_number(text, 2, histogram->count);
+        vamp_field_number(text, 3, histogram->sum);
+        vamp_field_number(text, 4, histogram->min);
+        vamp_field_number(text, 5, histogram->max);
         list = text->used;
         for (uint32_t i = 0; i < histogram->bin_count; i++) {
-            add_varint(text, histogram->bins[i].bin);
+            vamp_field_varint(text, histogram->bins[i].bin);
         }
-        end_part(text, 6, list);
+        vamp_field_end(text, 6, list);
         list = text->used;
         for (uint32_t i = 0; i < histogram->bin_count; i++) {
-            add_varint(text, histogram->bins[i].count);
+            vamp_field_varint(text, histogram->bins[i].count);
         }
-        end_part(text, 7, list);
-        end_part(text, 5, begin);
+        vamp_field_end(text, 7, list);
+        vamp_field_end(text, 5, begin);
         return;
     }
 }
@@ -392,9 +333,9 @@ static void make_row(struct nats_encoder *encoder, struct vamp_rows *walks, unsi
         }
         if (row->metric->kind != VAMP_GAUGE || row->gauge->value != VAMP_GAUGE_NONE) {
             if (text->used == 0) {
-                add_number(text, 1, row->entry->label_set);
+                vamp_field_number(text, 1, row->entry->label_set);
                 for (unsigned i = 0; i < row->set->label_count; i++) {
-                    add_element(text, 2, row->series->labels[i]);
+                    vamp_field_element(text, 2, row->series->labels[i]);
                 }
             }
             add_value(text, row);
@@ -411,8 +352,8 @@ static void add_row(struct nats_encoder *encoder, struct nats_messages *messages
         end_message(messages);
         begin_message(encoder, messages, NULL);
     }
-    add_varint(&messages->text, VAMP_WIRE_KEY(15, BYTES));
-    add_varint(&messages->text, encoder->row.used);
+    vamp_field_varint(&messages->text, VAMP_WIRE_KEY(15, BYTES));
+    vamp_field_varint(&messages->text, encoder->row.used);
     add_all(&messages->text, &encoder->row);
 }
 
@@ -470,7 +411,7 @@ void nats_encode_ending(struct nats_encoder *encoder, const struct vamp_ending *
     add_all(text, &encoder->run);
     const size_t begin = text->used;
     add_time(text, 1, ending->time_ns);
-    add_text(text, 2, ending->reason);
-    end_part(text, 16, begin);
+    vamp_field_text(text, 2, ending->reason);
+    vamp_field_end(text, 16, begin);
     end_message(messages);
 }

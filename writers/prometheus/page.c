@@ -12,6 +12,7 @@
 #include "vampire/stats/bucket/bucket.h"
 #include "vampire/stats/bucket/metric.h"
 #include "vampire/stats/bucket/rows.h"
+#include "writers/format/bounds.h"
 
 /* Lines of the page itself without their labels, at most; those with labels of the run. */
 #define OWN_BYTES 16384
@@ -47,7 +48,7 @@ struct page_metric {
     unsigned room;   /* of the array */
     unsigned left_out;
     struct page_value *values;  /* by number of the series */
-    struct page_bounds *bounds; /* of a histogram */
+    struct vamp_bounds *bounds; /* of a histogram */
 };
 
 struct page {
@@ -63,62 +64,6 @@ struct page {
     int64_t end_ns; /* of the newest bucket */
     bool ended;
 };
-
-/* ---- bounds */
-
-/* Values outside of these powers of 2 are rare: smaller ones are in the first bucket, larger ones
- * in +Inf only. */
-struct range {
-    unsigned first, last;
-};
-
-static struct range range_of(const struct vamp_metric *metric)
-{
-    if (strcmp(metric->unit, "ns") == 0) {
-        return (struct range){10, 47}; /* 1 us to 39 h */
-    }
-    return strcmp(metric->unit, "1") == 0 ? (struct range){0, 20} : (struct range){8, 44};
-}
-
-/* Whether a bin that ends before `edge` is the last one before a bound. The bounds divide each
- * doubling into `parts` of the same width. */
-static bool is_bound(uint64_t edge, uint64_t parts, struct range range)
-{
-    if (edge < UINT64_C(1) << range.first || edge > UINT64_C(1) << range.last) {
-        return false;
-    }
-    const uint64_t power = UINT64_C(1) << (63 - (unsigned)__builtin_clzll(edge));
-    return (edge - power) * parts % power == 0;
-}
-
-/* "0.000001023", "1023.0": a number with a point, which is its canonical text in OpenMetrics. */
-static void set_text(char le[static PAGE_LE_BYTES], uint64_t upper, unsigned decimals)
-{
-    char digits[24];
-    const int length =
-        snprintf(digits, sizeof digits, "%0*llu", (int)decimals + 1, (unsigned long long)upper);
-    const int whole = length - (int)decimals;
-    (void)snprintf(le, PAGE_LE_BYTES, "%.*s.%s", whole, digits,
-                   decimals > 0 ? digits + whole : "0");
-}
-
-struct page_bounds *page_bounds(const struct vamp_metric *metric, const struct vamp_bins *bins,
-                                unsigned resolution)
-{
-    const struct range range = range_of(metric);
-    const unsigned bits = resolution < bins->sub_bits ? resolution : bins->sub_bits;
-    struct vamp_base_metric base;
-    vamp_base_metric(metric, &base);
-    struct page_bounds *bounds = calloc(1, sizeof *bounds + bins->count * sizeof bounds->le[0]);
-    for (unsigned bin = 0; bounds != NULL && bin < bins->count; bin++) {
-        bounds->of_bin[bin] = (uint16_t)bounds->count;
-        const uint64_t upper = bins->upper[bin];
-        if (upper < UINT64_MAX && is_bound(upper + 1, UINT64_C(1) << bits, range)) {
-            set_text(bounds->le[bounds->count++], upper, base.decimals);
-        }
-    }
-    return bounds;
-}
 
 /* ---- parts of lines */
 
@@ -166,7 +111,7 @@ static uint64_t series_bytes(const struct page *page, const struct page_metric *
     case VAMP_GAUGE:
         return 3 * bytes;
     case VAMP_HISTOGRAM:
-        return (metric->bounds->count + 3) * (bytes + PAGE_LE_BYTES);
+        return (metric->bounds->count + 3) * (bytes + VAMP_BOUND_TEXT_BYTES);
     }
     return bytes;
 }
@@ -190,7 +135,7 @@ static int create_metric(struct page *page, unsigned index, unsigned resolution)
     metric->has_bounds = entry->has_bounds;
     vamp_base_metric(metric->metric, &metric->base);
     if (metric->metric->kind == VAMP_HISTOGRAM) {
-        metric->bounds = page_bounds(metric->metric, &page->schema->bins, resolution);
+        metric->bounds = vamp_bounds(metric->metric, &page->schema->bins, resolution);
         if (metric->bounds == NULL) {
             return -ENOMEM;
         }
@@ -327,7 +272,7 @@ static bool admit(struct page *page, struct page_metric *metric, unsigned known,
 
 /* ---- values */
 
-static void add_histogram(const struct page_bounds *bounds, struct page_histogram *to,
+static void add_histogram(const struct vamp_bounds *bounds, struct page_histogram *to,
                           const struct vamp_bucket_histogram *from)
 {
     to->count += from->count;
@@ -535,7 +480,7 @@ static void histogram_lines(struct rendering *rendering, const struct page *page
         uint64_t count = 0;
         for (unsigned bound = 0; bound < metric->bounds->count; bound++) {
             count += histogram->in_bound[bound];
-            number_line(rendering, name, "_bucket", metric->bounds->le[bound], count, 0);
+            number_line(rendering, name, "_bucket", metric->bounds->at[bound].text, count, 0);
         }
         number_line(rendering, name, "_bucket", "+Inf", histogram->count, 0);
         number_line(rendering, name, "_sum", NULL, histogram->sum, metric->base.decimals);

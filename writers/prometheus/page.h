@@ -18,18 +18,6 @@ struct prometheus_options {
     int64_t linger_ns; /* after the end of the run */
 };
 
-/* Upper bounds of a histogram's buckets on the page, each the exact upper edge of a bin. */
-#define PAGE_LE_BYTES 32
-struct page_bounds {
-    unsigned count;                 /* without +Inf */
-    uint16_t of_bin[VAMP_BINS_MAX]; /* index of a bin's bound; `count`: +Inf */
-    char le[][PAGE_LE_BYTES];       /* their texts, in the base unit */
-};
-/* 2 to the power of `resolution` bounds a doubling, or as many as there are bins. malloc'ed; NULL:
- * no memory. */
-struct page_bounds *page_bounds(const struct vamp_metric *metric, const struct vamp_bins *bins,
-                                unsigned resolution);
-
 struct page;
 enum page_kind { PAGE_TEXT, PAGE_OPENMETRICS };
 #define PAGE_KIND_COUNT 2

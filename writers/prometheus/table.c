@@ -6,12 +6,11 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/stats/bucket/bucket.h"
+#include "writers/format/bounds.h"
 #include "writers/format/listener.h"
 #include "writers/prometheus/page.h"
 
 #define OPTION(member) offsetof(struct prometheus_options, member)
-
-static const char *const bounds_words[] = {"1", "2", "4", "8", "16", NULL};
 
 static const struct vamp_opt prometheus_options[] = {
     {.key = "listen",
@@ -38,13 +37,7 @@ static const struct vamp_opt prometheus_options[] = {
      .offset = OPTION(page_bytes),
      .help = "the longest page; series that find no room on it are left out and counted in "
              "vampire_page_series_left_out"},
-    {.key = "bounds",
-     .type = VAMP_OPT_ENUM,
-     .preset = "1",
-     .choices = bounds_words,
-     .offset = OPTION(bounds),
-     .help = "buckets of a histogram for each doubling, at most as many as \"statistics.sub_bins\" "
-             "gives"},
+    VAMP_BOUNDS_OPTION(OPTION(bounds)),
     {.key = "linger",
      .type = VAMP_OPT_DURATION,
      .preset = "0s",

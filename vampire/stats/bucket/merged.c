@@ -48,6 +48,22 @@ unsigned vamp_merged_metric(struct vamp_merged *merged, enum vamp_metric_id id, 
     return place;
 }
 
+void vamp_merged_begin_same(struct vamp_merged *merged, const struct vamp_schema *like)
+{
+    vamp_merged_begin(merged, like);
+    merged->schema.label_set_count = like->label_set_count;
+    merged->schema.metric_count = like->metric_count;
+    memcpy(merged->label_sets, like->label_sets, like->label_set_count * sizeof *like->label_sets);
+    memcpy(merged->metrics, like->metrics, like->metric_count * sizeof *like->metrics);
+}
+
+void vamp_merged_number_as(struct vamp_merged *merged, const struct vamp_bucket *bucket)
+{
+    for (unsigned i = 0; i < merged->schema.label_set_count; i++) {
+        merged->sets[i].count = bucket->series_count[i];
+    }
+}
+
 static bool make_set(struct vamp_merged_series *set, unsigned most)
 {
     size_t size = 16;

@@ -70,6 +70,10 @@ void vamp_merged_begin(struct vamp_merged *merged, const struct vamp_schema *lik
 /* One more metric with these labels (bits); its place in the schema. A label set that is new has no
  * room for series: the caller sets its `max_series`. */
 unsigned vamp_merged_metric(struct vamp_merged *merged, enum vamp_metric_id id, uint32_t labels);
+/* Or all metrics and label sets of `like`, whose series have their numbers: instead of
+ * vamp_merged_place, before values are added, vamp_merged_number_as a bucket of that schema. */
+void vamp_merged_begin_same(struct vamp_merged *merged, const struct vamp_schema *like);
+void vamp_merged_number_as(struct vamp_merged *merged, const struct vamp_bucket *bucket);
 /* 0 or -ENOMEM; vamp_merged_done is right after either, and of zeroes. */
 VAMP_MUST_CHECK int vamp_merged_create(struct vamp_merged *merged);
 void vamp_merged_done(struct vamp_merged *merged);

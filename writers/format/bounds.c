@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "writers/format/bounds.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const vamp_bounds_words[] = {"1", "2", "4", "8", "16", NULL};
+
+/* Values outside of these powers of 2 are rare: smaller ones are in the first bucket, larger ones
+ * in +Inf only. */
+struct range {
+    unsigned first, last;
+};
+
+static struct range range_of(const struct vamp_metric *metric)
+{
+    if (strcmp(metric->unit, "ns") == 0) {
+        return (struct range){10, 47}; /* 1 us to 39 h */
+    }
+    return strcmp(metric->unit, "1") == 0 ? (struct range){0, 20} : (struct range){8, 44};
+}
+
+/* Whether a bin that ends before `edge` is the last one before a bound. The bounds divide each
+ * doubling into `parts` of the same width. */
+static bool is_bound(uint64_t edge, uint64_t parts, struct range range)
+{
+    if (edge < UINT64_C(1) << range.first || edge > UINT64_C(1) << range.last) {
+        return false;
+    }
+    const uint64_t power = UINT64_C(1) << (63 - (unsigned)__builtin_clzll(edge));
+    return (edge - power) * parts % power == 0;
+}
+
+/* "0.000001023", "1023.0": a number with a point, which is its canonical text in OpenMetrics. */
+static void set_text(char text[static VAMP_BOUND_TEXT_BYTES], uint64_t upper, unsigned decimals)
+{
+    char digits[24];
+    const int length =
+        snprintf(digits, sizeof digits, "%0*llu", (int)decimals + 1, (unsigned long long)upper);
+    const int whole = length - (int)decimals;
+    (void)snprintf(text, VAMP_BOUND_TEXT_BYTES, "%.*s.%s", whole, digits,
+                   decimals > 0 ? digits + whole : "0");
+}
+
+struct vamp_bounds *vamp_bounds(const struct vamp_metric *metric, const struct vamp_bins *bins,
+                                unsigned resolution)
+{
+    const struct range range = range_of(metric);
+    const unsigned bits = resolution < bins->sub_bits ? resolution : bins->sub_bits;
+    struct vamp_base_metric base;
+    vamp_base_metric(metric, &base);
+    struct vamp_bounds *bounds = calloc(1, sizeof *bounds + bins->count * sizeof bounds->at[0]);
+    for (unsigned bin = 0; bounds != NULL && bin < bins->count; bin++) {
+        bounds->of_bin[bin] = (uint16_t)bounds->count;
+        const uint64_t upper = bins->upper[bin];
+        if (upper < UINT64_MAX && is_bound(upper + 1, UINT64_C(1) << bits, range)) {
+            bounds->at[bounds->count].upper = upper;
+            set_text(bounds->at[bounds->count++].text, upper, base.decimals);
+        }
+    }
+    return bounds;
+}

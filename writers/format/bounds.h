@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Bounds of a histogram for formats that have the same few in all series of a metric: each is the
+ * exact upper edge of a bin, so that a count up to it is exact. */
+#ifndef VAMP_WRITERS_FORMAT_BOUNDS_H
+#define VAMP_WRITERS_FORMAT_BOUNDS_H
+
+#include "vampire/core/options/options.h"
+#include "vampire/stats/bucket/bucket.h"
+
+/* The option "bounds", an unsigned at OFFSET. */
+extern const char *const vamp_bounds_words[]; /* ended by NULL */
+#define VAMP_BOUNDS_OPTION(OFFSET)                                                                 \
+    {                                                                                              \
+        .key = "bounds", .type = VAMP_OPT_ENUM, .preset = "1", .choices = vamp_bounds_words,       \
+        .offset = (OFFSET),                                                                        \
+        .help = "buckets of a histogram for each doubling, at most as many as "                    \
+                "\"statistics.sub_bins\" gives"                                                    \
+    }
+
+#define VAMP_BOUND_TEXT_BYTES 32
+struct vamp_bounds {
+    unsigned count;                 /* without that of the largest values, which is infinite */
+    uint16_t of_bin[VAMP_BINS_MAX]; /* index of a bin's bound; `count`: the infinite one */
+    struct {
+        uint64_t upper;                   /* inclusive */
+        char text[VAMP_BOUND_TEXT_BYTES]; /* the same in the base unit, with a point */
+    } at[];
+};
+/* 2 to the power of `resolution` bounds a doubling, or as many as there are bins. malloc'ed; NULL:
+ * no memory. */
+struct vamp_bounds *vamp_bounds(const struct vamp_metric *metric, const struct vamp_bins *bins,
+                                unsigned resolution);
+
+#endif

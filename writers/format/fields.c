@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "writers/format/fields.h"
+
+#include <endian.h>
+#include <string.h>
+
+#include "vampire/core/event/event.h"
+#include "vampire/core/protobuf/wire.h"
+#include "vampire/core/utf8.h"
+
+void vamp_field_varint(struct vamp_text *text, uint64_t value)
+{
+    uint8_t bytes[VAMP_VARINT_BYTES_MAX];
+    vamp_text_add(text, (const char *)bytes, (size_t)(vamp_varint_write(bytes, value) - bytes));
+}
+
+void vamp_field_number(struct vamp_text *text, unsigned field, uint64_t value)
+{
+    if (value != 0) {
+        vamp_field_varint(text, VAMP_WIRE_KEY(field, VARINT));
+        vamp_field_varint(text, value);
+    }
+}
+
+void vamp_field_signed(struct vamp_text *text, unsigned field, int64_t value)
+{
+    vamp_field_number(text, field, (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0));
+}
+
+void vamp_field_fixed64(struct vamp_text *text, unsigned field, uint64_t bits)
+{
+    const uint64_t little = htole64(bits);
+    vamp_field_varint(text, VAMP_WIRE_KEY(field, FIXED64));
+    vamp_text_add(text, (const char *)&little, sizeof little);
+}
+
+void vamp_field_end(struct vamp_text *text, unsigned field, size_t begin)
+{
+    uint8_t lead[2 * VAMP_VARINT_BYTES_MAX];
+    const size_t length = text->used - begin;
+    uint8_t *end = vamp_varint_write(lead, VAMP_WIRE_KEY(field, BYTES));
+    end = vamp_varint_write(end, length);
+    vamp_text_add(text, (const char *)lead, (size_t)(end - lead));
+    if (!text->failed) {
+        memmove(text->bytes + begin + (end - lead), text->bytes + begin, length);
+        memcpy(text->bytes + begin, lead, (size_t)(end - lead));
+    }
+}
+
+void vamp_field_element(struct vamp_text *text, unsigned field, const char *word)
+{
+    const size_t begin = text->used;
+    if (vamp_utf8_is_valid(word)) {
+        vamp_text_word(text, word);
+    } else {
+        char clean[(size_t)VAMP_NAME_BYTES_MAX * 3 + 1];
+        (void)vamp_utf8_copy(clean, sizeof clean - 1, word);
+        vamp_text_word(text, clean);
+    }
+    vamp_field_end(text, field, begin);
+}
+
+void vamp_field_text(struct vamp_text *text, unsigned field, const char *word)
+{
+    if (word[0] != '\0') {
+        vamp_field_element(text, field, word);
+    }
+}

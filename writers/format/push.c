@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "writers/format/push.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool has_scheme(const char *url, const char *scheme)
+{
+    const size_t length = strlen(scheme);
+    return strncmp(url, scheme, length) == 0 && url[length] != '\0' && url[length] != '/';
+}
+
+/* The port of an address, if it has one in digits, is one that a machine can have. */
+static bool port_exists(const char *url)
+{
+    const char *host = strstr(url, "://") + 3, *end = host + strcspn(host, "/"), *port = end;
+    while (port > host && strchr("0123456789", port[-1]) != NULL) {
+        port--;
+    }
+    const unsigned long number = strtoul(port, NULL, 10);
+    return port == end || port == host || port[-1] != ':' || (number > 0 && number <= 65535);
+}
+
+int vamp_push_check(const char *url, bool other, const char *expected, struct vamp_err *err)
+{
+    if (strchr(url, '@') != NULL) {
+        return vamp_err_set(err, -EINVAL,
+                            "a user or a password in the address would be shown with it; set "
+                            "\"user\" and \"secret_file\"");
+    }
+    const bool http = has_scheme(url, "http://") || has_scheme(url, "https://");
+    if ((!http && !other) || strpbrk(url, "?# ") != NULL) {
+        return vamp_err_set(err, -EINVAL, "expected %s", expected);
+    }
+    return port_exists(url) ? 0 : vamp_err_set(err, -EINVAL, "%.100s: a port is 1 to 65535", url);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Options of outputs that post to a server by HTTP (writers/http/http.h), and the check of its
+ * address. */
+#ifndef VAMP_WRITERS_FORMAT_PUSH_H
+#define VAMP_WRITERS_FORMAT_PUSH_H
+
+#include "vampire/core/clock.h"
+#include "vampire/core/options/options.h"
+
+struct vamp_push_options {
+    char *user, *secret_file, *ca_file;
+    int64_t timeout_ns; /* of a request */
+};
+
+/* Entries of a format's table. AT(member) is the offset of a member of struct vamp_push_options,
+ * VARIABLE the name of the environment variable with the secret where no file has it. */
+#define VAMP_PUSH_OPTIONS(AT, VARIABLE)                                                            \
+    {.key = "user",                                                                                \
+     .type = VAMP_OPT_STRING,                                                                      \
+     .max = 256,                                                                                   \
+     .offset = AT(user),                                                                           \
+     .help = "who writes, for a server that asks for a user and a password; unset: a token, if "   \
+             "there is a secret"},                                                                 \
+        {.key = "secret_file",                                                                     \
+         .type = VAMP_OPT_STRING,                                                                  \
+         .max = 4096,                                                                              \
+         .offset = AT(secret_file),                                                                \
+         .help =                                                                                   \
+             "a file with the password of \"user\", or else a token, on its first line; unset: "   \
+             "the environment variable " VARIABLE ", if there is one"},                            \
+        {.key = "ca_file",                                                                         \
+         .type = VAMP_OPT_STRING,                                                                  \
+         .max = 4096,                                                                              \
+         .offset = AT(ca_file),                                                                    \
+         .help = "certificates of authorities to trust instead of the system's, for https"},       \
+    {                                                                                              \
+        .key = "timeout", .type = VAMP_OPT_DURATION, .preset = "10s", .min = 100000000,            \
+        .max = (uint64_t)600 * VAMP_NS_PER_SECOND, .offset = AT(timeout_ns),                       \
+        .help = "how long a request may take; then it is sent again"                               \
+    }
+
+/* Whether the text is an address that begins with http:// or https://, or in the `other` way that
+ * the caller knows, and has no user, query or fragment. 0, or -EINVAL with what is wrong and, in
+ * `expected`'s words, what is allowed. */
+VAMP_MUST_CHECK int vamp_push_check(const char *url, bool other, const char *expected,
+                                    struct vamp_err *err);
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "writers/http/http.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vampire/core/worker.h"
+#include "writers/format/attempts.h"
+#include "writers/format/secret.h"
+
+#define ADDRESS_BYTES 4096
+#define SHOWN_BYTES 160 /* of an answer in a message */
+#define POLL_MS 50
+
+struct http {
+    const struct vamp_push_options *options;
+    CURL *easy;
+    CURLM *multi;
+    struct curl_slist *headers;
+    char *url;
+    char address[ADDRESS_BYTES];
+    char reason[CURL_ERROR_SIZE];
+    unsigned char answer[HTTP_ANSWER_BYTES];
+    size_t answered;
+    bool under_way;
+    struct vamp_attempts attempts;
+};
+
+static size_t keep_answer(char *bytes, size_t size, size_t count, void *context)
+{
+    struct http *http = context;
+    const size_t room = sizeof http->answer - http->answered;
+    const size_t kept = size * count < room ? size * count : room;
+    memcpy(http->answer + http->answered, bytes, kept);
+    http->answered += kept;
+    return size * count;
+}
+
+/* The answer's begin as one line of printable characters. */
+static void show_answer(const struct http *http, char text[static SHOWN_BYTES])
+{
+    size_t length = 0;
+    for (size_t i = 0; i < http->answered && length + 1 < SHOWN_BYTES; i++) {
+        const unsigned char byte = http->answer[i];
+        const bool visible = byte > ' ' && byte <= '~';
+        if (visible || (length > 0 && text[length - 1] != ' ')) {
+            text[length++] = visible ? (char)byte : ' ';
+        }
+    }
+    length -= length > 0 && text[length - 1] == ' ' ? 1 : 0; /* a newline at its end */
+    text[length] = '\0';
+}
+
+/* ---- create and free */
+
+static bool add_header(struct http *http, const char *header)
+{
+    struct curl_slist *longer = curl_slist_append(http->headers, header);
+    http->headers = longer != NULL ? longer : http->headers;
+    return longer != NULL;
+}
+
+static int set_secret(struct http *http, const struct http_server *server, struct vamp_err *err)
+{
+    char secret[VAMP_SECRET_BYTES], header[VAMP_SECRET_BYTES + 32];
+    const char *user = server->options->user;
+    int code = vamp_secret_read(server->options->secret_file, server->variable, secret, err);
+    if (code == 0 && user != NULL) {
+        (void)curl_easy_setopt(http->easy, CURLOPT_USERNAME, user);
+        (void)curl_easy_setopt(http->easy, CURLOPT_PASSWORD, secret);
+    } else if (code == 0 && secret[0] != '\0') {
+        (void)snprintf(header, sizeof header, "Authorization: %s %s", server->token, secret);
+        code = add_header(http, header) ? 0 : vamp_err_set_errno(err, ENOMEM, "keep the secret");
+    }
+    explicit_bzero(secret, sizeof secret);
+    explicit_bzero(header, sizeof header);
+    return code;
+}
+
+static int set_address(struct http *http, const struct http_server *server, struct vamp_err *err)
+{
+    size_t length = strlen(server->url);
+    length -= server->path[0] != '\0' && server->url[length - 1] == '/' ? 1 : 0;
+    const char *parameter = server->parameter != NULL ? server->parameter : "";
+    char *escaped = curl_easy_escape(http->easy, parameter, 0);
+    const int bytes = snprintf(http->address, sizeof http->address, "%.*s%s%s", (int)length,
+                               server->url, server->path, escaped != NULL ? escaped : "");
+    const bool good = escaped != NULL && bytes > 0 && (size_t)bytes < sizeof http->address;
+    curl_free(escaped);
+    return good ? 0 : vamp_err_set(err, -ENAMETOOLONG, "the address of the server is too long");
+}
+
+static void set_options(struct http *http)
+{
+    CURL *easy = http->easy;
+    (void)curl_easy_setopt(easy, CURLOPT_URL, http->address);
+    (void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    (void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    (void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(http->options->timeout_ns / 1000000));
+    (void)curl_easy_setopt(easy, CURLOPT_HTTPHEADER, http->headers);
+    (void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, keep_answer);
+    (void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, http);
+    (void)curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, http->reason);
+    if (http->options->ca_file != NULL) {
+        (void)curl_easy_setopt(easy, CURLOPT_CAINFO, http->options->ca_file);
+    }
+}
+
+int http_create(const struct http_server *server, struct http **ret_http, struct vamp_err *err)
+{
+    struct http *http = calloc(1, sizeof *http);
+    bool good = http != NULL && curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK &&
+                (http->url = strdup(server->url)) != NULL &&
+                (http->easy = curl_easy_init()) != NULL &&
+                (http->multi = curl_multi_init()) != NULL && add_header(http, "Expect:");
+    for (const char *const *header = server->headers; good && *header != NULL; header++) {
+        good = add_header(http, *header);
+    }
+    int code = good ? 0 : vamp_err_set_errno(err, ENOMEM, "prepare requests");
+    if (code == 0) {
+        http->options = server->options;
+        code = set_secret(http, server, err);
+    }
+    if (code == 0) {
+        code = set_address(http, server, err);
+    }
+    if (code != 0) {
+        http_free(http);
+        return code;
+    }
+    set_options(http);
+    *ret_http = http;
+    return 0;
+}
+
+static void stop(struct http *http)
+{
+    if (http->under_way) {
+        (void)curl_multi_remove_handle(http->multi, http->easy);
+        http->under_way = false;
+    }
+}
+
+void http_free(struct http *http)
+{
+    if (http == NULL) {
+        return;
+    }
+    stop(http);
+    curl_easy_cleanup(http->easy);
+    if (http->multi != NULL) {
+        (void)curl_multi_cleanup(http->multi);
+    }
+    curl_slist_free_all(http->headers);
+    free(http->url);
+    free(http);
+}
+
+/* ---- requests */
+
+/* What came of the request, which has ended. */
+static int conclude(struct http *http, CURLcode result, struct vamp_err *err)
+{
+    long status = 0;
+    curl_off_t retry_after_s = 0;
+    char answer[SHOWN_BYTES];
+    (void)curl_easy_getinfo(http->easy, CURLINFO_RESPONSE_CODE, &status);
+    (void)curl_easy_getinfo(http->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
+    stop(http);
+    if (result == CURLE_OK && status >= 200 && status < 300) {
+        vamp_attempts_succeeded(&http->attempts);
+        return 0;
+    }
+    show_answer(http, answer);
+    if (result == CURLE_OK && (status == 400 || status == 413 || status == 422)) {
+        return vamp_err_set(err, -EBADMSG, "%.200s refuses a bucket (status %ld): %s", http->url,
+                            status, answer);
+    }
+    if (result == CURLE_OK) {
+        const int code = vamp_attempts_failed(
+            &http->attempts, err, "%.200s answers with status %ld: %s; " VAMP_BUCKETS_WAIT,
+            http->url, status, answer);
+        vamp_attempts_postpone(&http->attempts, retry_after_s);
+        return code;
+    }
+    const char *reason = http->reason[0] != '\0' ? http->reason : curl_easy_strerror(result);
+    return vamp_attempts_failed(&http->attempts, err, "send to %.200s: %.180s; " VAMP_BUCKETS_WAIT,
+                                http->url, reason);
+}
+
+static int begin(struct http *http, const void *bytes, size_t count, struct vamp_err *err)
+{
+    http->answered = 0;
+    http->reason[0] = '\0';
+    (void)curl_easy_setopt(http->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)count);
+    (void)curl_easy_setopt(http->easy, CURLOPT_POSTFIELDS, bytes);
+    const CURLMcode code = curl_multi_add_handle(http->multi, http->easy);
+    if (code != CURLM_OK) {
+        return vamp_attempts_failed(&http->attempts, err, "begin a request: %s",
+                                    curl_multi_strerror(code));
+    }
+    http->under_way = true;
+    return 0;
+}
+
+int http_post(struct http *http, const void *bytes, size_t count, struct vamp_err *err)
+{
+    const int64_t until_ns = vamp_worker_now_ns() + VAMP_ATTEMPT_NS;
+    if (!http->under_way) {
+        int code = vamp_attempts_await(&http->attempts, err);
+        if (code == 0) {
+            code = begin(http, bytes, count, err);
+        }
+        if (code != 0) {
+            return code;
+        }
+    }
+    do {
+        int running = 0, messages = 0;
+        (void)curl_multi_perform(http->multi, &running);
+        const CURLMsg *message = curl_multi_info_read(http->multi, &messages);
+        if (message != NULL && message->msg == CURLMSG_DONE) {
+            return conclude(http, message->data.result, err);
+        }
+        (void)curl_multi_poll(http->multi, NULL, 0, POLL_MS, NULL);
+    } while (vamp_worker_now_ns() < until_ns);
+    return -EAGAIN; /* under way: nothing to report before "timeout" */
+}
+
+const unsigned char *http_answer(const struct http *http, size_t *ret_bytes)
+{
+    *ret_bytes = http->answered;
+    return http->answer;
+}

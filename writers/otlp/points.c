@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Buckets as messages of otlp.proto, whose numbers of fields are those below; a comment names
+ * the message. Counters and histograms are cumulative: each point has what was counted since
+ * the time at which it starts. A bucket has the totals of counters; those of histograms are kept
+ * here.
+ */
+#include "writers/otlp/points.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vampire/stats/bucket/merged.h"
+#include "writers/format/bounds.h"
+#include "writers/format/fields.h"
+
+/* Of a request before it is packed; the next series begins another one. */
+#define REQUEST_BYTES ((size_t)4 << 20)
+enum { CUMULATIVE = 2 };
+#define APART_NS 1000000  /* what servers tell apart */
+#define BEFORE UINT32_MAX /* born before this output */
+
+/* How values of a metric are sent. */
+struct otlp_metric {
+    struct vamp_base_metric base;
+    struct vamp_bounds *bounds; /* of explicit histograms */
+    int16_t *places;            /* of exponential ones: the bucket of each bin */
+    double scale;               /* an integer value, divided by it, is one in the base unit */
+    uint32_t *born;             /* by series: the request with its first point, 0: none was taken */
+};
+
+struct otlp_points {
+    const struct vamp_schema *schema;
+    const struct vamp_run *run;
+    uint64_t run_labels;
+    bool again;            /* an output before a reload has sent histograms */
+    struct vamp_text lead; /* of each request: the resource, and what instruments it */
+    size_t lead_scope;     /* where in it the scope begins */
+    struct otlp_metric *metrics;
+    struct vamp_merged merged;            /* histograms since the start */
+    struct vamp_bucket sums;              /* as a bucket has them */
+    int64_t start_ns[VAMP_HISTOGRAM + 1]; /* from which values of a kind count; UTC */
+    int64_t taken_ns;                     /* the end of the newest bucket that was taken */
+    const struct vamp_bucket *bucket;     /* the newest one; NULL: there was none */
+    uint32_t request;                     /* the number of the newest one, from 1 */
+    /* Where its next request begins. */
+    unsigned metric;       /* in the schema */
+    struct vamp_rows rows; /* those of it that are left; without a bucket: all */
+};
+
+/* ---- fields */
+
+/* KeyValue with AnyValue; what is empty is absent. */
+static void add_attribute(struct vamp_text *text, unsigned field, const char *key,
+                          const char *value)
+{
+    if (value[0] == '\0') {
+        return;
+    }
+    const size_t begin = text->used;
+    vamp_field_element(text, 1, key);
+    const size_t any = text->used;
+    vamp_field_element(text, 1, value);
+    vamp_field_end(text, 2, any);
+    vamp_field_end(text, field, begin);
+}
+
+static void add_double(struct vamp_text *text, unsigned field, double value)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof bits);
+    vamp_field_fixed64(text, field, bits);
+}
+
+static void add_run_labels(struct vamp_text *text, unsigned field, const char *prefix,
+                           const struct vamp_run *run, uint64_t labels)
+{
+    for (unsigned label = 0; label < VAMP_RUN_LABEL_COUNT; label++) {
+        char scratch[VAMP_RUN_LABEL_BYTES], key[64];
+        (void)snprintf(key, sizeof key, "%s%s", prefix, vamp_run_label_words[label]);
+        if ((labels >> label & 1U) != 0) {
+            add_attribute(text, field, key,
+                          vamp_run_label(run, (enum vamp_run_label)label, scratch));
+        }
+    }
+}
+
+/* ---- create and free */
+
+/* Resource, InstrumentationScope */
+static void describe_run(struct otlp_points *points)
+{
+    const struct vamp_run *run = points->run;
+    const char *const attributes[][2] = {
+        {"service.name", "vampire"},      {"service.namespace", run->workflow},
+        {"service.instance.id", run->id}, {"service.version", run->version},
+        {"host.name", run->host},
+    };
+    struct vamp_text *text = &points->lead;
+    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++) {
+        add_attribute(text, 1, attributes[i][0], attributes[i][1]);
+    }
+    add_run_labels(text, 1, "vampire.", run, UINT64_MAX);
+    vamp_field_end(text, 1, 0);
+    points->lead_scope = text->used;
+    vamp_field_element(text, 1, "vampire");
+    vamp_field_text(text, 2, run->version);
+    vamp_field_end(text, 1, points->lead_scope);
+}
+
+/* The bucket of an exponential histogram that has the middle of each bin: (base^i, base^(i+1)],
+ * where the base is as wide as the bins are on average. Bin 0 is the value 0. */
+static int16_t *make_places(const struct vamp_bins *bins, double scale)
+{
+    int16_t *places = calloc(bins->count, sizeof *places);
+    for (unsigned bin = 1; places != NULL && bin < bins->count; bin++) {
+        const double middle = ((double)bins->lower[bin] + (double)bins->upper[bin]) / 2 / scale;
+        places[bin] = (int16_t)(ceil(ldexp(log2(middle), (int)bins->sub_bits)) - 1);
+    }
+    return places;
+}
+
+static bool make_metrics(struct otlp_points *points, const struct otlp_options *options)
+{
+    const struct vamp_schema *schema = points->schema;
+    points->metrics = calloc(schema->metric_count + 1, sizeof *points->metrics);
+    bool good = points->metrics != NULL;
+    for (unsigned i = 0; good && i < schema->metric_count; i++) {
+        struct otlp_metric *metric = &points->metrics[i];
+        const struct vamp_metric *described = &vamp_metrics[schema->metrics[i].id];
+        vamp_base_metric(described, &metric->base);
+        metric->scale = pow(10, metric->base.decimals);
+        metric->born = calloc(schema->label_sets[schema->metrics[i].label_set].max_series,
+                              sizeof *metric->born);
+        good = metric->born != NULL;
+        if (described->kind == VAMP_HISTOGRAM && options->histograms == OTLP_EXPLICIT) {
+            metric->bounds = vamp_bounds(described, &schema->bins, options->bounds);
+            good = good && metric->bounds != NULL;
+        } else if (described->kind == VAMP_HISTOGRAM) {
+            metric->places = make_places(&schema->bins, metric->scale);
+            good = good && metric->places != NULL;
+        }
+    }
+    return good;
+}
+
+int otlp_points_create(const struct otlp_options *options, const struct vamp_writer_target *target,
+                       struct otlp_points **ret_points, struct vamp_err *err)
+{
+    struct otlp_points *points = calloc(1, sizeof *points);
+    bool good = points != NULL;
+    if (points != NULL) {
+        points->schema = target->schema;
+        points->run = target->run;
+        points->again = target->segment > 1;
+        points->run_labels = vamp_run_labels_to_add(target->schema, options->labels);
+        describe_run(points);
+        vamp_merged_begin_same(&points->merged, target->schema);
+        good = !points->lead.failed && make_metrics(points, options) &&
+               vamp_merged_create(&points->merged) == 0;
+    }
+    if (!good) {
+        otlp_points_free(points);
+        return vamp_err_set_errno(err, ENOMEM, "prepare points");
+    }
+    *ret_points = points;
+    return 0;
+}
+
+void otlp_points_free(struct otlp_points *points)
+{
+    if (points == NULL) {
+        return;
+    }
+    for (unsigned i = 0; points->metrics != NULL && i < points->schema->metric_count; i++) {
+        free(points->metrics[i].bounds);
+        free(points->metrics[i].places);
+        free(points->metrics[i].born);
+    }
+    vamp_merged_done(&points->merged);
+    vamp_text_done(&points->lead);
+    free(points->metrics);
+    free(points);
+}
+
+/* ---- a bucket */
+
+/* Counters began with the run, wherever this output did; histograms begin with it, and not at the
+ * time of the last point of the output before it. */
+static void begin_counting(struct otlp_points *points, const struct vamp_bucket *bucket)
+{
+    const int64_t run_ns = points->run->started_ns - points->run->started_ns % bucket->width_ns;
+    const bool apart = points->again && bucket->width_ns > APART_NS;
+    points->taken_ns = bucket->start_ns;
+    points->start_ns[VAMP_COUNTER] = run_ns < bucket->start_ns ? run_ns : bucket->start_ns;
+    points->start_ns[VAMP_HISTOGRAM] = bucket->start_ns + (apart ? APART_NS : 0);
+    struct vamp_rows rows = vamp_rows(bucket, 0);
+    while (vamp_rows_next(&rows)) {
+        const struct vamp_row *row = &rows.row;
+        if (row->metric->kind == VAMP_COUNTER && row->counter->value > row->counter->delta) {
+            points->metrics[row->place].born[row->number] = BEFORE;
+        }
+    }
+}
+
+int otlp_points_add(struct otlp_points *points, const struct vamp_bucket *bucket,
+                    struct vamp_err *err)
+{
+    for (unsigned adding = 0; adding < 2; adding++) { /* first all that can fail */
+        struct vamp_rows rows = vamp_rows(bucket, 0);
+        while (vamp_rows_next(&rows)) {
+            const struct vamp_row *row = &rows.row;
+            if (row->metric->kind != VAMP_HISTOGRAM) {
+                continue;
+            }
+            if (adding != 0) {
+                vamp_merged_histogram(&points->merged, row->place, row->number, row->histogram);
+            } else if (vamp_merged_reserve(&points->merged, row->place, row->number,
+                                           row->histogram->bin_count) != 0) {
+                return vamp_err_set_errno(err, ENOMEM, "add a bucket to the histograms");
+            }
+        }
+    }
+    vamp_merged_number_as(&points->merged, bucket);
+    vamp_merged_show(&points->merged, &points->sums);
+    points->sums.series = bucket->series;
+    if (points->bucket == NULL) {
+        begin_counting(points, bucket);
+    }
+    points->bucket = bucket;
+    points->metric = 0;
+    points->rows.bucket = NULL;
+    return 0;
+}
+
+void otlp_points_end(struct otlp_points *points, bool taken)
+{
+    if (taken) {
+        points->taken_ns = points->bucket->start_ns + points->bucket->width_ns;
+        return;
+    }
+    for (unsigned i = 0; i < points->schema->metric_count; i++) {
+        const unsigned set = points->schema->metrics[i].label_set;
+        for (unsigned s = 0; s < points->bucket->series_count[set]; s++) {
+            uint32_t *born = &points->metrics[i].born[s];
+            *born = *born == points->request ? 0 : *born;
+        }
+    }
+}
+
+/* ---- points */
+
+static void add_attributes(const struct otlp_points *points, struct vamp_text *text,
+                           const struct vamp_row *row, unsigned field)
+{
+    add_run_labels(text, field, "", points->run, points->run_labels);
+    for (unsigned i = 0; i < row->set->label_count; i++) {
+        add_attribute(text, field, vamp_label_name(row->set->labels[i]), row->series->labels[i]);
+    }
+}
+
+static void add_times(const struct otlp_points *points, struct vamp_text *text,
+                      enum vamp_metric_kind kind, int64_t time_ns)
+{
+    if (kind != VAMP_GAUGE) {
+        vamp_field_fixed64(text, 2, (uint64_t)points->start_ns[kind]);
+    }
+    vamp_field_fixed64(text, 3, (uint64_t)time_ns);
+}
+
+/* NumberDataPoint. A value in the base unit is an integer unless that is larger. */
+static void add_number(const struct otlp_points *points, struct vamp_text *text,
+                       const struct vamp_row *row, int64_t time_ns, __int128 value)
+{
+    const struct otlp_metric *metric = &points->metrics[row->place];
+    const size_t begin = text->used;
+    add_times(points, text, row->metric->kind, time_ns);
+    if (metric->base.decimals > 0 || value > INT64_MAX) {
+        add_double(text, 4, (double)value / metric->scale);
+    } else {
+        vamp_field_fixed64(text, 6, (uint64_t)value);
+    }
+    add_attributes(points, text, row, 7);
+    vamp_field_end(text, 1, begin);
+}
+
+/* HistogramDataPoint, from `bucket_counts` on */
+static void add_explicit(const struct otlp_metric *metric, struct vamp_text *text,
+                         const struct vamp_bucket_histogram *histogram)
+{
+    const struct vamp_bounds *bounds = metric->bounds;
+    uint64_t counts[VAMP_BINS_MAX + 1];
+    memset(counts, 0, (bounds->count + 1) * sizeof counts[0]);
+    for (uint32_t i = 0; i < histogram->bin_count; i++) {
+        counts[bounds->of_bin[histogram->bins[i].bin]] += histogram->bins[i].count;
+    }
+    size_t begin = text->used;
+    for (unsigned i = 0; i <= bounds->count; i++) {
+        const uint64_t little = htole64(counts[i]);
+        vamp_text_add(text, (const char *)&little, sizeof little);
+    }
+    vamp_field_end(text, 6, begin);
+    begin = text->used;
+    for (unsigned i = 0; i < bounds->count; i++) {
+        const double bound = (double)bounds->at[i].upper / metric->scale;
+        uint64_t little = 0;
+        memcpy(&little, &bound, sizeof little);
+        little = htole64(little);
+        vamp_text_add(text, (const char *)&little, sizeof little);
+    }
+    vamp_field_end(text, 7, begin);
+}
+
+/* ExponentialHistogramDataPoint, from `scale` on */
+static void add_exponential(const struct otlp_metric *metric, struct vamp_text *text,
+                            unsigned scale, const struct vamp_bucket_histogram *histogram)
+{
+    const struct vamp_bin_count *bin = histogram->bins, *end = bin + histogram->bin_count;
+    vamp_field_signed(text, 6, scale);
+    if (bin < end && bin->bin == 0) {
+        vamp_field_fixed64(text, 7, bin->count);
+        bin++;
+    }
+    if (bin == end) {
+        return;
+    }
+    const size_t begin = text->used;
+    int place = metric->places[bin->bin];
+    vamp_field_signed(text, 1, place);
+    const size_t counts = text->used;
+    for (; bin < end; place++) {
+        uint64_t count = 0;
+        for (; bin < end && metric->places[bin->bin] == place; bin++) {
+            count += bin->count;
+        }
+        vamp_field_varint(text, count);
+    }
+    vamp_field_end(text, 2, counts);
+    vamp_field_end(text, 8, begin);
+}
+
+static void add_histogram(const struct otlp_points *points, struct vamp_text *text,
+                          const struct vamp_row *row, int64_t time_ns,
+                          const struct vamp_bucket_histogram *histogram)
+{
+    const struct otlp_metric *metric = &points->metrics[row->place];
+    const bool is_explicit = metric->bounds != NULL;
+    const size_t begin = text->used;
+    if (!is_explicit) {
+        add_attributes(points, text, row, 1);
+    }
+    add_times(points, text, VAMP_HISTOGRAM, time_ns);
+    vamp_field_fixed64(text, 4, histogram->count);
+    add_double(text, 5, (double)histogram->sum / metric->scale);
+    if (is_explicit) {
+        add_explicit(metric, text, histogram);
+        add_attributes(points, text, row, 9);
+    } else {
+        add_exponential(metric, text, points->schema->bins.sub_bits, histogram);
+    }
+    if (histogram->count > 0) {
+        add_double(text, is_explicit ? 11 : 12, (double)histogram->min / metric->scale);
+        add_double(text, is_explicit ? 12 : 13, (double)histogram->max / metric->scale);
+    }
+    vamp_field_end(text, 1, begin);
+}
+
+/* Of a series of which the server has nothing yet there is a point where it was 0, so that what it
+ * begins with is an increase. */
+static void add_points(struct otlp_points *points, struct vamp_text *text,
+                       const struct vamp_row *row)
+{
+    static const struct vamp_bucket_histogram nothing = {.count = 0};
+    const enum vamp_metric_kind kind = row->metric->kind;
+    const int64_t end_ns = points->bucket->start_ns + points->bucket->width_ns;
+    const int64_t start_ns = points->start_ns[kind], taken_ns = points->taken_ns;
+    uint32_t *born = &points->metrics[row->place].born[row->number];
+    const bool is_new = *born == 0 || *born == points->request;
+    const int64_t birth_ns = taken_ns > start_ns ? taken_ns : start_ns;
+    switch (kind) {
+    case VAMP_COUNTER:
+        if (row->counter->value == 0) {
+            return;
+        }
+        if (is_new) {
+            add_number(points, text, row, birth_ns, 0);
+        }
+        add_number(points, text, row, end_ns, row->counter->value);
+        break;
+    case VAMP_GAUGE:
+        if (row->gauge->value == VAMP_GAUGE_NONE ||
+            (row->number == 0 && row->set->label_count > 0 && row->gauge->value == 0)) {
+            return; /* nothing is in "(other)" */
+        }
+        add_number(points, text, row, end_ns, row->gauge->value);
+        break;
+    case VAMP_HISTOGRAM:
+        if (is_new) {
+            add_histogram(points, text, row, birth_ns, &nothing);
+        }
+        add_histogram(points, text, row, end_ns, row->histogram);
+        break;
+    }
+    *born = is_new ? points->request : *born;
+}
+
+/* ---- metrics */
+
+/* The name that Prometheus gives to it, too, and the unit in UCUM. */
+static void describe_metric(struct vamp_text *text, const struct vamp_metric *metric,
+                            const struct vamp_base_metric *base)
+{
+    static const char *const units[][2] = {{"ns", "s"}, {"byte", "By"}, {"byte s-1", "By/s"}};
+    char name[VAMP_BASE_NAME_BYTES + sizeof "_total"];
+    (void)snprintf(name, sizeof name, "%s%s", base->name,
+                   metric->kind == VAMP_COUNTER ? "_total" : "");
+    vamp_field_element(text, 1, name);
+    vamp_field_element(text, 2, metric->help);
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(metric->unit, units[i][0]) == 0) {
+            vamp_field_element(text, 3, units[i][1]);
+        }
+    }
+}
+
+/* Metric: as many points as there is room for, and nothing if there are none. */
+static void add_metric(struct otlp_points *points, struct vamp_text *text)
+{
+    const struct otlp_metric *metric = &points->metrics[points->metric];
+    const struct vamp_metric *described = &vamp_metrics[points->schema->metrics[points->metric].id];
+    const enum vamp_metric_kind kind = described->kind;
+    const unsigned fields[] = {
+        [VAMP_COUNTER] = 7, [VAMP_GAUGE] = 5, [VAMP_HISTOGRAM] = metric->bounds != NULL ? 9 : 10};
+    const size_t begin = text->used;
+    if (points->rows.bucket == NULL) {
+        points->rows = vamp_rows_of(kind == VAMP_HISTOGRAM ? &points->sums : points->bucket,
+                                    points->metric, 0);
+    }
+    describe_metric(text, described, &metric->base);
+    const size_t data = text->used;
+    while (text->used < REQUEST_BYTES && !text->failed && points->rows.bucket != NULL) {
+        if (vamp_rows_next(&points->rows)) {
+            add_points(points, text, &points->rows.row);
+        } else {
+            points->rows.bucket = NULL;
+            points->metric++;
+        }
+    }
+    if (text->used == data) {
+        text->used = begin;
+        return;
+    }
+    if (kind != VAMP_GAUGE) {
+        vamp_field_number(text, 2, CUMULATIVE);
+    }
+    vamp_field_number(text, 3, kind == VAMP_COUNTER);
+    vamp_field_end(text, fields[kind], data);
+    vamp_field_end(text, 2, begin);
+}
+
+/* ExportMetricsServiceRequest, ResourceMetrics, ScopeMetrics */
+bool otlp_points_next(struct otlp_points *points, struct vamp_text *text)
+{
+    const struct vamp_rows rows = points->rows;
+    const unsigned metric = points->metric;
+    text->used = 0;
+    text->failed = false;
+    points->request++;
+    vamp_text_add(text, points->lead.bytes, points->lead.used);
+    while (points->metric < points->schema->metric_count && !text->failed &&
+           text->used < REQUEST_BYTES) {
+        add_metric(points, text);
+    }
+    const bool any = text->used > points->lead.used;
+    vamp_field_end(text, 2, points->lead_scope);
+    vamp_field_end(text, 1, 0);
+    if (text->failed) {
+        points->rows = rows;
+        points->metric = metric;
+        points->request--;
+    }
+    return any || text->failed;
+}

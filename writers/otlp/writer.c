@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The otlp format. No target is opened, so that a run can begin while the server is down. A bucket
+ * is one request or several, which are sent in their order; one that is sent again, since its
+ * answer was not in time, has the same times and values, and changes nothing.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <libdeflate.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "otlp.pb-c.h"
+#include "version.h"
+#include "writers/http/http.h"
+#include "writers/otlp/points.h"
+
+/* Fast, and a tenth of the bytes: labels repeat. */
+#define LEVEL 3
+
+struct otlp {
+    const struct otlp_options *options;
+    struct otlp_points *points;
+    struct http *http;
+    struct libdeflate_compressor *compressor;
+    struct vamp_text request;
+    unsigned char *packed; /* the request by gzip; malloc'ed, `packed_room` bytes */
+    size_t packed_bytes;   /* 0: not yet */
+    size_t packed_room;
+    bool added;        /* the values of the bucket that is being sent */
+    bool made;         /* its next request */
+    uint64_t rejected; /* points that the server did not take */
+    char why[200];     /* in its words, the newest time */
+    bool said;
+};
+
+static void otlp_free(struct otlp *self)
+{
+    http_free(self->http);
+    otlp_points_free(self->points);
+    libdeflate_free_compressor(self->compressor);
+    vamp_text_done(&self->request);
+    free(self->packed);
+    free(self);
+}
+
+static int otlp_open(const void *context, const struct vamp_writer_target *target, void **ret_self,
+                     struct vamp_err *err)
+{
+    static const char *const headers[] = {"Content-Type: application/x-protobuf",
+                                          "Content-Encoding: gzip",
+                                          "User-Agent: vampire/" VAMP_VERSION, NULL};
+    const struct otlp_options *options = context;
+    const struct http_server server = {
+        .url = options->endpoint,
+        .path = "",
+        .headers = headers,
+        .token = "Bearer",
+        .variable = OTLP_SECRET_VARIABLE,
+        .options = &options->push,
+    };
+    struct otlp *self = calloc(1, sizeof *self);
+    if (self == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "prepare requests");
+    }
+    self->options = options;
+    self->compressor = libdeflate_alloc_compressor(LEVEL);
+    int code = self->compressor != NULL ? otlp_points_create(options, target, &self->points, err)
+                                        : vamp_err_set_errno(err, ENOMEM, "prepare requests");
+    if (code == 0) {
+        code = http_create(&server, &self->http, err);
+    }
+    if (code != 0) {
+        otlp_free(self);
+        return code;
+    }
+    *ret_self = self;
+    return 0;
+}
+
+/* False: no memory. */
+static bool pack(struct otlp *self)
+{
+    const size_t room = libdeflate_gzip_compress_bound(self->compressor, self->request.used);
+    if (room > self->packed_room) {
+        free(self->packed);
+        self->packed = malloc(room);
+        self->packed_room = self->packed != NULL ? room : 0;
+    }
+    self->packed_bytes = self->packed != NULL
+                             ? libdeflate_gzip_compress(self->compressor, self->request.bytes,
+                                                        self->request.used, self->packed, room)
+                             : 0;
+    return self->packed_bytes > 0;
+}
+
+/* Makes and packs the next request of the bucket, unless it is. 0, `*ret_done` when there is none;
+ * -EAGAIN: no memory. */
+static int prepare(struct otlp *self, bool *ret_done, struct vamp_err *err)
+{
+    *ret_done = !self->made && !otlp_points_next(self->points, &self->request);
+    self->made = !*ret_done && !self->request.failed;
+    if (*ret_done || (self->made && (self->packed_bytes > 0 || pack(self)))) {
+        return 0;
+    }
+    return vamp_err_set(err, -EAGAIN, "no memory for the points of a bucket");
+}
+
+/* A server that takes a request may leave out some of its points. What is no answer of OTLP says
+ * nothing. */
+static void read_answer(struct otlp *self)
+{
+    size_t bytes = 0;
+    const uint8_t *answer = http_answer(self->http, &bytes);
+    Vampire__Otlp__ExportMetricsServiceResponse *response =
+        vampire__otlp__export_metrics_service_response__unpack(NULL, bytes, answer);
+    const Vampire__Otlp__ExportMetricsPartialSuccess *partial =
+        response != NULL ? response->partial_success : NULL;
+    if (partial != NULL && partial->rejected_data_points > 0) {
+        self->rejected += (uint64_t)partial->rejected_data_points;
+        (void)snprintf(self->why, sizeof self->why, "%s", partial->error_message);
+    }
+    vampire__otlp__export_metrics_service_response__free_unpacked(response, NULL);
+}
+
+static int otlp_write(void *context, const struct vamp_delivery *delivery, struct vamp_err *err)
+{
+    struct otlp *self = context;
+    int code = self->added ? 0 : otlp_points_add(self->points, delivery->bucket, err);
+    if (code != 0) {
+        return -EAGAIN; /* no memory */
+    }
+    self->added = true;
+    bool done = false;
+    while (code == 0) {
+        code = prepare(self, &done, err);
+        if (code != 0 || done) {
+            break;
+        }
+        code = http_post(self->http, self->packed, self->packed_bytes, err);
+        if (code != -EAGAIN) {
+            self->made = false;
+            self->packed_bytes = 0;
+        }
+        if (code == 0) {
+            read_answer(self);
+        }
+    }
+    self->added = code == -EAGAIN;
+    if (!self->added) { /* of a bucket that is refused the rest is not sent */
+        otlp_points_end(self->points, code == 0);
+    }
+    return code;
+}
+
+static const char *otlp_path(const void *self)
+{
+    return ((const struct otlp *)self)->options->endpoint;
+}
+
+static bool otlp_remark(void *context, char text[static VAMP_ERR_TEXT_BYTES])
+{
+    struct otlp *self = context;
+    if (self->rejected == 0 || self->said) {
+        return false;
+    }
+    self->said = true;
+    (void)snprintf(text, VAMP_ERR_TEXT_BYTES,
+                   "%.200s took a bucket, but not %" PRIu64 " of its points: %s",
+                   self->options->endpoint, self->rejected, self->why);
+    return true;
+}
+
+static uint64_t otlp_left_out(void *self, const char **ret_what)
+{
+    *ret_what = "points that the server did not take";
+    return ((const struct otlp *)self)->rejected;
+}
+
+static int otlp_close(void *self, const struct vamp_ending *ending, struct vamp_err *err)
+{
+    (void)ending;
+    (void)err;
+    if (self != NULL) {
+        otlp_free(self);
+    }
+    return 0;
+}
+
+static const struct vamp_writer_ops functions = {
+    .name = "otlp",
+    .element = VAMP_ELEMENT_BUCKET,
+    .open = otlp_open,
+    .write_bucket = otlp_write,
+    .left_out = otlp_left_out,
+    .path = otlp_path,
+    .remark = otlp_remark,
+    .close = otlp_close,
+};
+
+const struct vamp_writer_plug_in vamp_writer_plug_in = {VAMP_VERSION, &functions};
