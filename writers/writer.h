@@ -227,11 +227,25 @@ struct vamp_writer_plug_in {
     const struct vamp_writer_ops *functions; /* name, element and functions; no options */
 };
 
+/* Loads `symbol` of the plug-in `name`, lib/vampire/NAME.so, for what it does (`purpose`, of the
+ * message: "writes ..."). 0; -ELIBACC, -ELIBBAD: see vampire/core/module.h, with where the plug-in
+ * comes from. */
+VAMP_MUST_CHECK int vamp_plug_in_load(const char *name, const char *symbol, const char *purpose,
+                                      const void **ret_symbol, struct vamp_err *err);
+
+/* What writes OTF2 for the format trace, a struct vamp_trace_sink_ops. Results as of
+ * vamp_plug_in_load. */
+VAMP_MUST_CHECK int vamp_otf2_load(const void **ret_sink, struct vamp_err *err);
+
 /* The functions of a format: those of a plug-in are loaded, once for a process; others are in
- * `format`. 0; -ELIBACC, -ELIBBAD: see vampire/core/module.h, with where the plug-in comes from. */
+ * `format`. Results as of vamp_plug_in_load. */
 VAMP_MUST_CHECK int vamp_writer_load(const struct vamp_writer_ops *format,
                                      const struct vamp_writer_ops **ret_functions,
                                      struct vamp_err *err);
+/* The plug-in that a format has, loaded: its name, which is constant, or NULL if it has none.
+ * Results as of vamp_plug_in_load. */
+VAMP_MUST_CHECK int vamp_plug_in_of(const struct vamp_writer_ops *format, const char **ret_name,
+                                    struct vamp_err *err);
 
 /* Repairs a file that a killed run left (vampire --recover), of the format that its first bytes
  * say. An incomplete record is cut off the end; HDF5 files are changed so that they open normally.

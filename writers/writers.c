@@ -63,6 +63,22 @@ const struct vamp_writer_ops *vamp_writer_find(const char *name)
     return NULL;
 }
 
+int vamp_plug_in_load(const char *name, const char *symbol, const char *purpose,
+                      const void **ret_symbol, struct vamp_err *err)
+{
+    char file[32], origin[160];
+    (void)snprintf(file, sizeof file, "%s.so", name);
+    (void)snprintf(origin, sizeof origin,
+                   "it is in the package vampire-%s, and in a build without WITHOUT=%s", name,
+                   name);
+    const struct vamp_module module = {.file = file,
+                                       .symbol = symbol,
+                                       .version = VAMP_VERSION,
+                                       .purpose = purpose,
+                                       .origin = origin};
+    return vamp_module_load(&module, ret_symbol, err);
+}
+
 int vamp_writer_load(const struct vamp_writer_ops *format,
                      const struct vamp_writer_ops **ret_functions, struct vamp_err *err)
 {
@@ -70,23 +86,33 @@ int vamp_writer_load(const struct vamp_writer_ops *format,
         *ret_functions = format;
         return 0;
     }
-    char file[32], purpose[64], origin[160];
-    (void)snprintf(file, sizeof file, "%s.so", format->name);
+    char purpose[64];
     (void)snprintf(purpose, sizeof purpose, "has outputs of type \"%s\"", format->name);
-    (void)snprintf(origin, sizeof origin,
-                   "it is in the package vampire-%s, and in a build without WITHOUT=%s",
-                   format->name, format->name);
-    const struct vamp_module module = {.file = file,
-                                       .symbol = "vamp_writer_plug_in",
-                                       .version = VAMP_VERSION,
-                                       .purpose = purpose,
-                                       .origin = origin};
     const void *symbol = NULL;
-    const int code = vamp_module_load(&module, &symbol, err);
+    const int code = vamp_plug_in_load(format->name, "vamp_writer_plug_in", purpose, &symbol, err);
     if (code == 0) {
         *ret_functions = ((const struct vamp_writer_plug_in *)symbol)->functions;
     }
     return code;
+}
+
+int vamp_otf2_load(const void **ret_sink, struct vamp_err *err)
+{
+    return vamp_plug_in_load("otf2", "vamp_trace_plug_in", "writes traces of format \"otf2\"",
+                             ret_sink, err);
+}
+
+int vamp_plug_in_of(const struct vamp_writer_ops *format, const char **ret_name,
+                    struct vamp_err *err)
+{
+    if (format == &vamp_writer_trace) { /* in the program, but for one format of its own */
+        const void *sink = NULL;
+        *ret_name = "otf2";
+        return vamp_otf2_load(&sink, err);
+    }
+    const struct vamp_writer_ops *functions = NULL;
+    *ret_name = format->plug_in ? format->name : NULL;
+    return vamp_writer_load(format, &functions, err);
 }
 
 static const struct vamp_file_ops *find_files(int fd)

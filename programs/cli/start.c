@@ -242,6 +242,20 @@ static int summarise_files(const struct vamp_options *options, FILE *error)
     return code;
 }
 
+/* Each is loaded: whether it can be depends on the libraries of this machine. */
+static void list_plug_ins(FILE *out)
+{
+    for (unsigned i = 0; vamp_writers[i] != NULL; i++) {
+        struct vamp_err err = VAMP_ERR_NONE;
+        const char *name = NULL;
+        const int code = vamp_plug_in_of(vamp_writers[i], &name, &err);
+        if (name != NULL) {
+            (void)fprintf(out, "plug-in %s: %s%s\n", name,
+                          code == 0 ? "available" : "not available: ", err.text);
+        }
+    }
+}
+
 static int run_command(const struct vamp_options *options, FILE *out, FILE *error)
 {
     switch (options->command) {
@@ -272,6 +286,7 @@ static int run_command(const struct vamp_options *options, FILE *out, FILE *erro
         if (options->program->abilities != NULL) {
             options->program->abilities(out);
         }
+        list_plug_ins(out);
         return VAMP_EXIT_OK;
     case VAMP_COMMAND_RUN:
         break;

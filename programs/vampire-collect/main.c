@@ -13,9 +13,7 @@
 #include "programs/run/page.h"
 #include "programs/vampire-collect/command_line.h"
 #include "vampire/collect/collect.h"
-#include "vampire/core/module.h"
 #include "vampire/core/units.h"
-#include "version.h"
 #include "writers/nats/subscriber.h"
 
 /* A reason of refusals is reported at once, then no more often than this. */
@@ -303,15 +301,9 @@ static int create_core(struct collector *self, struct vamp_err *err)
 static int create_subscriber(struct collector *self, struct vamp_err *err)
 {
     const struct vamp_config_collect *config = &self->config->collect;
-    const struct vamp_module module = {
-        .file = "nats.so",
-        .symbol = "vamp_nats_subscriber_plug_in",
-        .version = VAMP_VERSION,
-        .purpose = "subscribes by NATS",
-        .origin = "it is in the package vampire-nats, and in a build without WITHOUT=nats",
-    };
     const void *symbol = NULL;
-    const int code = vamp_module_load(&module, &symbol, err);
+    const int code = vamp_plug_in_load("nats", "vamp_nats_subscriber_plug_in", "subscribes by NATS",
+                                       &symbol, err);
     if (code != 0) {
         return code;
     }

@@ -42,7 +42,8 @@ static const struct vamp_command_option options[] = {
      "no whole record is lost, and a file that is being written is not touched"},
     {"--help", 'h', VAMP_KEY_HELP, "[=all]", "print the common options or all of them, and end"},
     {"--version", 'V', VAMP_KEY_VERSION, NULL,
-     "print the version and what this build can report, and end"},
+     "print the version, what this build can report, and each plug-in with the reason if it cannot "
+     "be loaded, and end"},
     {"--dry-run", 0, VAMP_KEY_DRY_RUN, NULL,
      "with --recover: report what would be done, and change nothing"},
     {"--json", 0, VAMP_KEY_JSON, NULL,

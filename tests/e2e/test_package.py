@@ -130,6 +130,18 @@ def test_debian_builds_with_the_packages_that_are_installed():
     assert {"debhelper", "dh-python", "lintian"} <= listed("test")
 
 
+def stem(name):
+    """What the names of a library have in common: libnats-dev is Spack's nats-c."""
+    return re.sub(r"^lib|((1g|4-openssl|-trace|-c)?-dev|-api|-c)$", "", name)
+
+
+def test_spack_builds_with_the_libraries_that_are_installed():
+    recipe = (harness.ROOT / "packaging" / "spack" / "package.py").read_text()
+    needed = {stem(name) for name in re.findall(r'^    depends_on\("([^" @+]+)', recipe, re.MULTILINE)}
+    libraries = {stem(name) for name in listed("build") | listed("more") if name.endswith("-dev")}
+    assert needed - {"c", "gmake", "pkgconfig"} == libraries - {"c6"}
+
+
 def packed_and_installed(space, packages):
     """All that `make install` installs is in exactly one of the packages."""
     machine = run("dpkg-architecture", "-qDEB_HOST_MULTIARCH").strip()

@@ -336,6 +336,30 @@ def test_without_the_part_that_joins(tmp_path):
     assert str(tmp_path / "bin/../lib/vampire/maestro.so") in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("program", ["vampire", "vampire-collect"])
+def test_plug_ins_that_cannot_be_loaded_are_named(tmp_path, program):
+    """Each plug-in is listed: one whose library is hidden with that library, one that is hidden with its package."""
+    shutil.copytree(harness.BUILD / "bin", tmp_path / "bin")
+    shutil.copytree(harness.BUILD / "lib" / "vampire", tmp_path / "lib" / "vampire")
+
+    def plug_ins():
+        done = subprocess.run([tmp_path / "bin" / program, "--version"], capture_output=True, text=True, timeout=60, check=True,
+                              env=harness.clean_environment())
+        assert done.stderr == ""
+        return dict(re.findall(r"^plug-in (\w+): (.*)$", done.stdout, re.MULTILINE))
+
+    built = {path.stem for path in (tmp_path / "lib" / "vampire").glob("*.so")} - {"maestro"}
+    assert {"otf2", "prometheus", "influx", "nats"} <= built
+    assert plug_ins() == dict.fromkeys(built, "available")
+    (tmp_path / "lib" / "vampire" / "influx.so").unlink()
+    nats = tmp_path / "lib" / "vampire" / "nats.so"
+    nats.write_bytes(re.sub(rb"libnats\.so", b"libnuts.so", nats.read_bytes()))
+    found = plug_ins()
+    assert re.match(r"not available: .*libnuts\.so[.0-9]*: cannot open shared object file.*vampire-nats", found.pop("nats"))
+    assert re.match(r"not available: .*influx\.so: cannot open shared object file.*vampire-influx", found.pop("influx"))
+    assert found == dict.fromkeys(built - {"nats", "influx"}, "available")
+
+
 # ------------------------------------------------------------------ ready
 
 

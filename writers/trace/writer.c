@@ -11,8 +11,6 @@
 #include <string.h>
 
 #include "vampire/core/json_emit.h"
-#include "vampire/core/module.h"
-#include "version.h"
 #include "writers/format/cut.h"
 #include "writers/format/file.h"
 #include "writers/trace/timeline.h"
@@ -110,20 +108,9 @@ static const struct vamp_opt trace_options[] = {
 static int find_sink(enum trace_format format, const struct vamp_trace_sink_ops **ret_sink,
                      struct vamp_err *err)
 {
-    static const struct vamp_module otf2 = {
-        .file = "otf2.so",
-        .symbol = "vamp_trace_plug_in",
-        .version = VAMP_VERSION,
-        .purpose = "writes traces of format \"otf2\"",
-        .origin = "it is in the package vampire-otf2, and in a build without WITHOUT=otf2",
-    };
-    *ret_sink = &vamp_trace_chrome;
-    if (format == FORMAT_CHROME) {
-        return 0;
-    }
-    const void *symbol = NULL;
-    const int code = vamp_module_load(&otf2, &symbol, err);
-    *ret_sink = symbol;
+    const void *sink = &vamp_trace_chrome;
+    const int code = format == FORMAT_CHROME ? 0 : vamp_otf2_load(&sink, err);
+    *ret_sink = sink;
     return code;
 }
 
