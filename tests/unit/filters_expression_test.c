@@ -453,11 +453,13 @@ static bool plainly_matches(const char *pattern, const char *text)
 
 static void join_pieces(const char *const *pieces, uint64_t count, uint64_t *random, char *to)
 {
-    *to = '\0';
     for (uint64_t left = *random % 7; left > 0; left--) {
         *random = *random * UINT64_C(6364136223846793005) + 1442695040888963407U;
-        (void)strcat(to, pieces[(*random >> 33) % count]);
+        const char *piece = pieces[(*random >> 33) % count];
+        memcpy(to, piece, strlen(piece));
+        to += strlen(piece);
     }
+    *to = '\0';
     *random = *random * UINT64_C(6364136223846793005) + 1442695040888963407U;
     *random = *random >> 7 | *random << 57;
 }
