@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The requests of a bucket: bounded, decodable, each point in one of them, and what runs out of
  * memory. Sums and histograms are compared with files in e2e/test_otlp.py. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +27,8 @@ struct bench {
     struct vamp_text text;
     unsigned requests, points_seen, births; /* of the newest bucket */
     uint64_t operations;
-    size_t bytes; /* of the newest request */
+    double largest_sum; /* of a histogram */
+    size_t bytes;       /* of the newest request */
 };
 
 static void setup(struct bench *bench, unsigned series, unsigned histograms)
@@ -84,6 +86,7 @@ static void look_at_metric(struct bench *bench, const Vampire__Otlp__Metric *met
     case VAMPIRE__OTLP__METRIC__DATA_HISTOGRAM:
         for (size_t i = 0; i < metric->histogram->n_data_points; i++) {
             const Vampire__Otlp__HistogramDataPoint *point = metric->histogram->data_points[i];
+            bench->largest_sum = fmax(bench->largest_sum, point->sum);
             look_at_attributes(point->attributes, point->n_attributes);
             bench->births += point->count == 0;
             bench->points_seen += point->count > 0;
@@ -159,6 +162,33 @@ static void test_every_value_is_a_point(void **state)
         }
         teardown(&bench);
     }
+}
+
+/* The sum of one bucket has 64 bits, that of a run more. */
+static void test_a_sum_does_not_wrap(void **state)
+{
+    (void)state;
+    struct bench bench;
+    setup(&bench, 40, OTLP_EXPLICIT);
+    const struct vamp_bucket *bucket = made_bucket(bench.made, 1, NULL);
+    struct vamp_row row;
+    unsigned place = 0;
+    while (bench.made->metrics[place].id != VAMP_METRIC_TRANSPORT_BYTES_PER_SECOND) {
+        place++;
+    }
+    struct vamp_rows rows = vamp_rows_of(bucket, place, 0);
+    assert_true(vamp_rows_next(&rows));
+    row = rows.row;
+    ((struct vamp_bucket_histogram *)(uintptr_t)row.histogram)->sum = UINT64_C(3) << 62;
+    double before = 0;
+    for (unsigned n = 1; n <= 5; n++) {
+        send(&bench, bucket, UINT32_MAX);
+        assert_true(bench.largest_sum > before);
+        before = bench.largest_sum;
+    }
+    assert_true(before >= 5 * ldexp(3, 62) && before < 5.001 * ldexp(3, 62));
+    vamp_bucket_release(bucket);
+    teardown(&bench);
 }
 
 /* Of a bucket that is refused what is new begins in the next one, and what was taken does not. */
@@ -246,6 +276,7 @@ int main(void)
     (void)append_metrics();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_value_is_a_point),
+        cmocka_unit_test(test_a_sum_does_not_wrap),
         cmocka_unit_test(test_a_series_begins_until_it_is_taken),
         cmocka_unit_test(test_memory_that_runs_out),
         cmocka_unit_test(test_creation_without_memory),

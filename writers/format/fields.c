@@ -14,6 +14,12 @@ void vamp_field_varint(struct vamp_text *text, uint64_t value)
     vamp_text_add(text, (const char *)bytes, (size_t)(vamp_varint_write(bytes, value) - bytes));
 }
 
+void vamp_field_bits(struct vamp_text *text, uint64_t bits)
+{
+    const uint64_t little = htole64(bits);
+    vamp_text_add(text, (const char *)&little, sizeof little);
+}
+
 void vamp_field_number(struct vamp_text *text, unsigned field, uint64_t value)
 {
     if (value != 0) {
@@ -29,9 +35,8 @@ void vamp_field_signed(struct vamp_text *text, unsigned field, int64_t value)
 
 void vamp_field_fixed64(struct vamp_text *text, unsigned field, uint64_t bits)
 {
-    const uint64_t little = htole64(bits);
     vamp_field_varint(text, VAMP_WIRE_KEY(field, FIXED64));
-    vamp_text_add(text, (const char *)&little, sizeof little);
+    vamp_field_bits(text, bits);
 }
 
 void vamp_field_end(struct vamp_text *text, unsigned field, size_t begin)

@@ -9,8 +9,9 @@
 
 #include "writers/format/text.h"
 
-/* A number alone, as keys and lengths are. */
+/* A number alone, as keys and lengths are; one of 64 bits alone, as in a list. */
 void vamp_field_varint(struct vamp_text *text, uint64_t value);
+void vamp_field_bits(struct vamp_text *text, uint64_t bits);
 /* uint64, bool or enum; absent where it is 0. */
 void vamp_field_number(struct vamp_text *text, unsigned field, uint64_t value);
 /* sint64; absent where it is 0. */

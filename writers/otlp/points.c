@@ -23,13 +23,18 @@ enum { CUMULATIVE = 2 };
 #define APART_NS 1000000  /* what servers tell apart */
 #define BEFORE UINT32_MAX /* born before this output */
 
+struct otlp_series {
+    uint32_t born;  /* the request with its first point; 0: none was taken */
+    uint32_t wraps; /* of a histogram's sum beyond 2^64 */
+};
+
 /* How values of a metric are sent. */
 struct otlp_metric {
     struct vamp_base_metric base;
     struct vamp_bounds *bounds; /* of explicit histograms */
     int16_t *places;            /* of exponential ones: the bucket of each bin */
     double scale;               /* an integer value, divided by it, is one in the base unit */
-    uint32_t *born;             /* by series: the request with its first point, 0: none was taken */
+    struct otlp_series *series; /* by number */
 };
 
 struct otlp_points {
@@ -68,11 +73,11 @@ static void add_attribute(struct vamp_text *text, unsigned field, const char *ke
     vamp_field_end(text, field, begin);
 }
 
-static void add_double(struct vamp_text *text, unsigned field, double value)
+static uint64_t bits_of(double value)
 {
     uint64_t bits = 0;
     memcpy(&bits, &value, sizeof bits);
-    vamp_field_fixed64(text, field, bits);
+    return bits;
 }
 
 static void add_run_labels(struct vamp_text *text, unsigned field, const char *prefix,
@@ -133,9 +138,9 @@ static bool make_metrics(struct otlp_points *points, const struct otlp_options *
         const struct vamp_metric *described = &vamp_metrics[schema->metrics[i].id];
         vamp_base_metric(described, &metric->base);
         metric->scale = pow(10, metric->base.decimals);
-        metric->born = calloc(schema->label_sets[schema->metrics[i].label_set].max_series,
-                              sizeof *metric->born);
-        good = metric->born != NULL;
+        metric->series = calloc(schema->label_sets[schema->metrics[i].label_set].max_series,
+                                sizeof *metric->series);
+        good = metric->series != NULL;
         if (described->kind == VAMP_HISTOGRAM && options->histograms == OTLP_EXPLICIT) {
             metric->bounds = vamp_bounds(described, &schema->bins, options->bounds);
             good = good && metric->bounds != NULL;
@@ -178,7 +183,7 @@ void otlp_points_free(struct otlp_points *points)
     for (unsigned i = 0; points->metrics != NULL && i < points->schema->metric_count; i++) {
         free(points->metrics[i].bounds);
         free(points->metrics[i].places);
-        free(points->metrics[i].born);
+        free(points->metrics[i].series);
     }
     vamp_merged_done(&points->merged);
     vamp_text_done(&points->lead);
@@ -197,32 +202,42 @@ static void begin_counting(struct otlp_points *points, const struct vamp_bucket 
     points->taken_ns = bucket->start_ns;
     points->start_ns[VAMP_COUNTER] = run_ns < bucket->start_ns ? run_ns : bucket->start_ns;
     points->start_ns[VAMP_HISTOGRAM] = bucket->start_ns + (apart ? APART_NS : 0);
-    struct vamp_rows rows = vamp_rows(bucket, 0);
-    while (vamp_rows_next(&rows)) {
-        const struct vamp_row *row = &rows.row;
-        if (row->metric->kind == VAMP_COUNTER && row->counter->value > row->counter->delta) {
-            points->metrics[row->place].born[row->number] = BEFORE;
-        }
+}
+
+static struct otlp_series *series_of(const struct otlp_points *points, const struct vamp_row *row)
+{
+    return &points->metrics[row->place].series[row->number];
+}
+
+/* Takes a value of a bucket; `first`: of the first one. */
+static void take_row(struct otlp_points *points, const struct vamp_row *row, bool first)
+{
+    struct otlp_series *series = series_of(points, row);
+    if (row->metric->kind == VAMP_HISTOGRAM) {
+        const struct vamp_bucket_histogram *sums =
+            points->merged.values[row->place].histograms[row->number].values;
+        vamp_merged_histogram(&points->merged, row->place, row->number, row->histogram);
+        series->wraps += sums->sum < row->histogram->sum;
+    } else if (row->metric->kind == VAMP_COUNTER && first &&
+               row->counter->value > row->counter->delta) {
+        series->born = BEFORE;
     }
 }
 
 int otlp_points_add(struct otlp_points *points, const struct vamp_bucket *bucket,
                     struct vamp_err *err)
 {
-    for (unsigned adding = 0; adding < 2; adding++) { /* first all that can fail */
-        struct vamp_rows rows = vamp_rows(bucket, 0);
-        while (vamp_rows_next(&rows)) {
-            const struct vamp_row *row = &rows.row;
-            if (row->metric->kind != VAMP_HISTOGRAM) {
-                continue;
-            }
-            if (adding != 0) {
-                vamp_merged_histogram(&points->merged, row->place, row->number, row->histogram);
-            } else if (vamp_merged_reserve(&points->merged, row->place, row->number,
-                                           row->histogram->bin_count) != 0) {
-                return vamp_err_set_errno(err, ENOMEM, "add a bucket to the histograms");
-            }
+    struct vamp_rows rows = vamp_rows(bucket, 0);
+    while (vamp_rows_next(&rows)) {
+        const struct vamp_row *row = &rows.row;
+        if (row->metric->kind == VAMP_HISTOGRAM &&
+            vamp_merged_reserve(&points->merged, row->place, row->number,
+                                row->histogram->bin_count) != 0) {
+            return vamp_err_set_errno(err, ENOMEM, "add a bucket to the histograms");
         }
+    }
+    for (rows = vamp_rows(bucket, 0); vamp_rows_next(&rows);) {
+        take_row(points, &rows.row, points->bucket == NULL);
     }
     vamp_merged_number_as(&points->merged, bucket);
     vamp_merged_show(&points->merged, &points->sums);
@@ -245,7 +260,7 @@ void otlp_points_end(struct otlp_points *points, bool taken)
     for (unsigned i = 0; i < points->schema->metric_count; i++) {
         const unsigned set = points->schema->metrics[i].label_set;
         for (unsigned s = 0; s < points->bucket->series_count[set]; s++) {
-            uint32_t *born = &points->metrics[i].born[s];
+            uint32_t *born = &points->metrics[i].series[s].born;
             *born = *born == points->request ? 0 : *born;
         }
     }
@@ -279,7 +294,7 @@ static void add_number(const struct otlp_points *points, struct vamp_text *text,
     const size_t begin = text->used;
     add_times(points, text, row->metric->kind, time_ns);
     if (metric->base.decimals > 0 || value > INT64_MAX) {
-        add_double(text, 4, (double)value / metric->scale);
+        vamp_field_fixed64(text, 4, bits_of((double)value / metric->scale));
     } else {
         vamp_field_fixed64(text, 6, (uint64_t)value);
     }
@@ -299,17 +314,12 @@ static void add_explicit(const struct otlp_metric *metric, struct vamp_text *tex
     }
     size_t begin = text->used;
     for (unsigned i = 0; i <= bounds->count; i++) {
-        const uint64_t little = htole64(counts[i]);
-        vamp_text_add(text, (const char *)&little, sizeof little);
+        vamp_field_bits(text, counts[i]);
     }
     vamp_field_end(text, 6, begin);
     begin = text->used;
     for (unsigned i = 0; i < bounds->count; i++) {
-        const double bound = (double)bounds->at[i].upper / metric->scale;
-        uint64_t little = 0;
-        memcpy(&little, &bound, sizeof little);
-        little = htole64(little);
-        vamp_text_add(text, (const char *)&little, sizeof little);
+        vamp_field_bits(text, bits_of((double)bounds->at[i].upper / metric->scale));
     }
     vamp_field_end(text, 7, begin);
 }
@@ -354,7 +364,8 @@ static void add_histogram(const struct otlp_points *points, struct vamp_text *te
     }
     add_times(points, text, VAMP_HISTOGRAM, time_ns);
     vamp_field_fixed64(text, 4, histogram->count);
-    add_double(text, 5, (double)histogram->sum / metric->scale);
+    const unsigned __int128 beyond = histogram->count > 0 ? series_of(points, row)->wraps : 0;
+    vamp_field_fixed64(text, 5, bits_of((double)((beyond << 64) + histogram->sum) / metric->scale));
     if (is_explicit) {
         add_explicit(metric, text, histogram);
         add_attributes(points, text, row, 9);
@@ -362,8 +373,10 @@ static void add_histogram(const struct otlp_points *points, struct vamp_text *te
         add_exponential(metric, text, points->schema->bins.sub_bits, histogram);
     }
     if (histogram->count > 0) {
-        add_double(text, is_explicit ? 11 : 12, (double)histogram->min / metric->scale);
-        add_double(text, is_explicit ? 12 : 13, (double)histogram->max / metric->scale);
+        vamp_field_fixed64(text, is_explicit ? 11 : 12,
+                           bits_of((double)histogram->min / metric->scale));
+        vamp_field_fixed64(text, is_explicit ? 12 : 13,
+                           bits_of((double)histogram->max / metric->scale));
     }
     vamp_field_end(text, 1, begin);
 }
@@ -377,7 +390,7 @@ static void add_points(struct otlp_points *points, struct vamp_text *text,
     const enum vamp_metric_kind kind = row->metric->kind;
     const int64_t end_ns = points->bucket->start_ns + points->bucket->width_ns;
     const int64_t start_ns = points->start_ns[kind], taken_ns = points->taken_ns;
-    uint32_t *born = &points->metrics[row->place].born[row->number];
+    uint32_t *born = &series_of(points, row)->born;
     const bool is_new = *born == 0 || *born == points->request;
     const int64_t birth_ns = taken_ns > start_ns ? taken_ns : start_ns;
     switch (kind) {
