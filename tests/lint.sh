@@ -52,7 +52,7 @@ format() {
 
 tidy() {
     need clang-tidy-14
-    make -s build/gen/event.pb-c.h build/gen/pool.pb-c.h build/gen/telemetry.pb-c.h build/release/gen/maestro_probe.h || return 1
+    make -s build/gen/event.pb-c.h build/gen/pool.pb-c.h build/gen/telemetry.pb-c.h build/gen/otlp.pb-c.h build/release/gen/maestro_probe.h || return 1
     # Fewer files at a time than there are, so that all processors stay busy to the end. Tests of
     # seeds are the fuzz targets once more, with a main.
     echo "$sources" | grep -v '_seeds_test\.c$' | xargs -r -P "$jobs" -n 4 sh -c \

@@ -112,7 +112,11 @@ static void set_options(struct http *http)
 int http_create(const struct http_server *server, struct http **ret_http, struct vamp_err *err)
 {
     struct http *http = calloc(1, sizeof *http);
-    bool good = http != NULL && curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK &&
+    if (http == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "prepare requests");
+    }
+    http->options = server->options;
+    bool good = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK &&
                 (http->url = strdup(server->url)) != NULL &&
                 (http->easy = curl_easy_init()) != NULL &&
                 (http->multi = curl_multi_init()) != NULL && add_header(http, "Expect:");
@@ -121,7 +125,6 @@ int http_create(const struct http_server *server, struct http **ret_http, struct
     }
     int code = good ? 0 : vamp_err_set_errno(err, ENOMEM, "prepare requests");
     if (code == 0) {
-        http->options = server->options;
         code = set_secret(http, server, err);
     }
     if (code == 0) {

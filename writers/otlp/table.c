@@ -45,9 +45,10 @@ static int check(const void *context, const char **ret_key, struct vamp_err *err
 {
     static const char expected[] =
         "http://HOST:PORT/PATH or https://HOST:PORT/PATH, such as http://127.0.0.1:4318/v1/metrics";
-    const char *url = ((const struct otlp_options *)context)->endpoint;
+    const char *endpoint = ((const struct otlp_options *)context)->endpoint;
+    const char *url = endpoint != NULL ? endpoint : "";
     *ret_key = "endpoint";
-    const int code = vamp_push_check(url != NULL ? url : "", false, expected, err);
+    const int code = vamp_push_check(url, false, expected, err);
     if (code != 0) {
         return code;
     }
