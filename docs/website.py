@@ -104,14 +104,15 @@ def mend(static):
     style, script = static / "styles" / "furo.css", static / "scripts" / "furo.js"
     text = re.sub(r"@import url\(/(javascript/\S+?)\);", lambda found: pathlib.Path("/usr/share", found[1]).read_text(encoding="utf-8"),
                   style.read_text(encoding="utf-8"))
-    if "prefers-color-scheme" not in text:
-        dark = re.search(r'body\[data-theme="dark"\] \{([^}]*)\}', text)[1]
-        text += f'@media (prefers-color-scheme: dark) {{ body[data-theme="auto"] {{{dark}}} }}\n'
+    dark = re.search(r'body\[data-theme="dark"\] \{([^}]*--color[^}]*)\}', text)[1]
+    text += f'@media (prefers-color-scheme: dark) {{ body[data-theme="auto"] {{{dark}}} }}\n'
     # Manual pages have what an option means in a quotation.
     style.write_text(text + "blockquote { background: none; padding-top: 0; padding-bottom: 0 }\n", encoding="utf-8")
-    module = re.fullmatch(r'import Gumshoe from "\./(.*?)";\n(.*)', script.read_text(encoding="utf-8"), re.DOTALL)
+    module = re.fullmatch(r'import (?:\* as )?Gumshoe from "\./(.*?)";\n(.*)', script.read_text(encoding="utf-8"), re.DOTALL)
     if module:
         script.write_text((script.parent / module[1]).read_text(encoding="utf-8") + module[2], encoding="utf-8")
+    for page in static.parent.glob("*.html"):
+        page.write_text(page.read_text(encoding="utf-8").replace('<script type="module" ', "<script "), encoding="utf-8")
 
 
 def main():

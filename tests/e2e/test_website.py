@@ -23,6 +23,7 @@ class Page(html.parser.HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         values = dict(attrs)
+        assert values.get("type") != "module", "browsers do not load a module from a file"
         self.anchors.update(values[name] for name in ("id", "name") if name in values)
         if "src" in values or tag == "link":
             self.loads.append(values.get("src") or values["href"])
@@ -59,7 +60,7 @@ def test_the_site(tmp_path):
     assert not list(missing_links(folder, pages))
     assert not [(path.name, what) for path, page in pages.items() for what in page.loads if is_elsewhere(what)]
     assert sum(len(page.links) for page in pages.values()) > 1000
-    # Styles and scripts neither come from elsewhere nor load something that does; a module is not loaded from a file.
+    # Styles and scripts neither come from elsewhere nor load something that does.
     for path in [*folder.rglob("*.css"), *folder.rglob("*.js")]:
         text = path.read_text(encoding="utf-8")
         assert not re.search(r"@import|url\(['\"]?(https?:|/)|^import ", text, re.MULTILINE), path
