@@ -20,8 +20,6 @@
 #define SAY_AGAIN_NS (60 * VAMP_NS_PER_SECOND)
 #define LOST VAMP_REFUSAL_COUNT /* the index of what found no room in the queue */
 #define TICK_NS (VAMP_NS_PER_SECOND / 2)
-/* Longer than any message of vampire, whose option "message" ends there. */
-#define MESSAGE_BYTES_MAX ((size_t)64 << 20)
 
 struct collector {
     const struct vamp_start *start;
@@ -206,7 +204,7 @@ static void take(struct collector *self, const struct vamp_nats_received *receiv
     self->behind_ns = received->more ? received->published_ns : 0;
     const int64_t now_ns = received->published_ns > 0 ? received->published_ns : present_ns(self);
     vamp_collect_advance(self->core, now_ns);
-    vamp_collect_message(self->core, received->data, received->bytes, now_ns);
+    vamp_collect_message(self->core, received->subject, received->data, received->bytes, now_ns);
 }
 
 /* One message, or none within the time, which means that a stream has no more. */
@@ -289,7 +287,7 @@ static int create_core(struct collector *self, struct vamp_err *err)
         .forget_ns = config->forget_ns,
         .max_runs = (unsigned)config->max_runs,
         .max_series = (unsigned)config->max_series,
-        .max_message_bytes = MESSAGE_BYTES_MAX,
+        .max_message_bytes = NATS_MESSAGE_BYTES_MAX,
         .max_waiting_bytes = config->waiting_bytes,
         .sub_bits = config->sub_bins + 2,
         .level = (enum vamp_level)config->level,

@@ -12,6 +12,7 @@ import pytest
 import harness
 import nats_reader
 import exporters
+from test_ends import silent_nats
 from test_nats import tls_server
 
 sys.path.insert(0, str(harness.ROOT / "python"))
@@ -242,6 +243,39 @@ def test_what_is_refused_is_counted_and_said(space):
     assert {reason for reason, count in refused.items() if count} == {"late", "width"}
     for reason, count in refused.items():
         assert count == 0 or re.search(rf"REFUSED +{count} {reason}", view.stderr)
+
+
+def test_a_stranger_cannot_speak_for_a_run(space):
+    """He knows the run's id and what it publishes, and is always a bucket ahead."""
+    server = nats_reader.Server(space)
+    view, reader = Collector(space, server), nats_reader.Reader(server, "vampire.alpha.>")
+    (run,) = start_runs(space, server, ("alpha",), steps=5)
+    forged = 0
+    with nats_reader.Client(server.port) as stranger:
+        while run.running() or forged < len(reader.messages):
+            for message in reader.messages[forged:]:
+                copy = nats_reader.decode(message.SerializeToString())
+                copy.number += 1
+                copy.start_ns += copy.width_ns
+                stranger.send(f"PUB vampire.evil.{copy.run.id} {copy.ByteSize()}".encode(), copy.SerializeToString())
+                forged += 1
+        stranger.send(b"PING")
+        assert stranger.next(until=b"PONG") is None
+    run.expect_exit(0)
+    view.until("messages", 2 * forged)
+    reader.stop()
+    path = view.stop()
+    assert re.search(rf"REFUSED +{forged} subject", view.stderr), view.stderr
+    assert re.search(r"repeated +0 ", view.stderr) and forged > 3
+    assert_same(files_of(space, ("alpha",)), path)
+
+
+def test_a_server_that_announces_too_much(space):
+    for announced in (2147483647, 67108865):
+        deaf = silent_nats(b"PONG\r\n", max_payload=announced)
+        view = Collector(space, f"nats://127.0.0.1:{deaf.port}", name=f"flat{announced}", ready=False)
+        view.process.until_stderr(f"it announces messages of up to {announced} bytes (max_payload)")
+        view.stop()
 
 
 # ---------------------------------------------------------------- who may subscribe

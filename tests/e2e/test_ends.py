@@ -22,11 +22,11 @@ SECONDS = 21  # "finish" is 20 s unless told otherwise
 
 
 class Silent(threading.Thread):
-    """A server that accepts, says `words` and nothing more."""
+    """A server that accepts, says `words`, `answer` when it is spoken to, and nothing more."""
 
-    def __init__(self, words=b""):
+    def __init__(self, words=b"", answer=b""):
         super().__init__(daemon=True)
-        self.words, self.peers = words, []
+        self.words, self.answer, self.peers = words, answer, []
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
         self.start()
@@ -36,13 +36,15 @@ class Silent(threading.Thread):
             try:
                 self.peers.append(self.socket.accept()[0])
                 self.peers[-1].sendall(self.words)
+                if self.answer and self.peers[-1].recv(65536):
+                    self.peers[-1].sendall(self.answer)
             except OSError:
                 return
 
 
-def silent_nats(**more):
+def silent_nats(answer=b"", **more):
     info = {"server_id": "S", "version": "2.9.10", "headers": True, "max_payload": 1048576, **more}
-    return Silent(b"INFO " + json.dumps(info).encode() + b"\r\n")
+    return Silent(b"INFO " + json.dumps(info).encode() + b"\r\n", answer)
 
 
 def running(outputs, **more):

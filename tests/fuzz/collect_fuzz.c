@@ -74,8 +74,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct vamp_collect *collect = NULL;
     struct vamp_err err = VAMP_ERR_NONE;
     require(vamp_collect_create(&options, look_at, NULL, &collect, &err) == 0);
-    vamp_collect_message(collect, data, size, NOW);
-    vamp_collect_message(collect, data, size, NOW);
+    vamp_collect_message(collect, NULL, data, size, NOW);
+    vamp_collect_message(collect, NULL, data, size, NOW);
     const struct vamp_collect_counts *counts = vamp_collect_counts(collect);
     require(counts->messages == 2 && counts->repeated <= 1);
     require(refused(counts) == 0 || refused(counts) == 2);

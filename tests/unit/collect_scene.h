@@ -158,7 +158,7 @@ static inline void add_ending(struct messages *all, const struct made_run *made)
 static inline void give(struct scene *scene, const struct messages *all, int64_t now_ns)
 {
     for (unsigned i = 0; i < all->count; i++) {
-        vamp_collect_message(scene->collect, all->data[i], all->bytes[i], now_ns);
+        vamp_collect_message(scene->collect, NULL, all->data[i], all->bytes[i], now_ns);
     }
 }
 

@@ -142,7 +142,7 @@ static void give_changed(struct scene *scene, const struct messages *all,
     change(m);
     uint8_t *packed = malloc(vampire__telemetry__message__get_packed_size(m));
     const size_t bytes = vampire__telemetry__message__pack(m, packed);
-    vamp_collect_message(scene->collect, packed, bytes, SECOND(1));
+    vamp_collect_message(scene->collect, NULL, packed, bytes, SECOND(1));
     free(packed);
     m->rows[0]->n_labels = labels;
     vampire__telemetry__message__free_unpacked(m, NULL);
@@ -184,11 +184,52 @@ static void test_garbage(void **state)
         const size_t at = (random >> 4) % all.bytes[0];
         const char before = all.data[0][at];
         all.data[0][at] = (char)(random >> 20);
-        vamp_collect_message(scene.collect, all.data[0], i % 2 == 0 ? all.bytes[0] : at, SECOND(1));
+        vamp_collect_message(scene.collect, NULL, all.data[0], i % 2 == 0 ? all.bytes[0] : at,
+                             SECOND(1));
         all.data[0][at] = before;
     }
     vamp_collect_finish(scene.collect, SECOND(10));
     assert_true(refused(&scene, VAMP_REFUSAL_GARBAGE) > 500);
+    free_messages(&all);
+    made_run_free(made);
+    end(&scene);
+}
+
+static uint64_t refused_from(struct scene *scene, const struct messages *all, const char *subject)
+{
+    const uint64_t before = refused(scene, VAMP_REFUSAL_SUBJECT);
+    for (unsigned i = 0; i < all->count; i++) {
+        vamp_collect_message(scene->collect, subject, all->data[i], all->bytes[i], SECOND(1));
+    }
+    return refused(scene, VAMP_REFUSAL_SUBJECT) - before;
+}
+
+/* A stranger's messages with a run's id are neither collected nor in the way of the run's own. */
+static void test_a_run_is_bound_to_its_subject(void **state)
+{
+    (void)state;
+    static const char *const foreign[] = {"site.%s.00000001-2222-4333-8444-55555555555",
+                                          "site.other.00000001-2222-4333-8444-555555555555",
+                                          "00000001-2222-4333-8444-555555555555", "site", ""};
+    struct scene scene;
+    struct made_run *made = make_run(1, 5);
+    made->run.workflow = "a long-range.forecast";
+    struct messages all = {.count = 0};
+    begin(&scene);
+    add_bucket(&all, made, 0);
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
+        assert_int_equal(refused_from(&scene, &all, foreign[i]), all.count);
+    }
+    char *own = nats_subject("site", &made->run);
+    char *elsewhere = nats_subject("imported.site", &made->run);
+    assert_string_equal(own, "site.a_long-range_forecast.00000001-2222-4333-8444-555555555555");
+    assert_int_equal(refused_from(&scene, &all, own), 0);
+    assert_int_equal(refused_from(&scene, &all, elsewhere), all.count);
+    assert_int_equal(vamp_collect_counts(scene.collect)->repeated, 0);
+    vamp_collect_finish(scene.collect, SECOND(10));
+    assert_int_equal(vamp_collect_counts(scene.collect)->buckets, 1);
+    free(own);
+    free(elsewhere);
     free_messages(&all);
     made_run_free(made);
     end(&scene);
@@ -487,6 +528,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_wrong_is_refused),
         cmocka_unit_test(test_garbage),
+        cmocka_unit_test(test_a_run_is_bound_to_its_subject),
         cmocka_unit_test(test_late_early_and_incomplete),
         cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_lost_before),

@@ -144,8 +144,37 @@ static void end_run(struct vamp_collect *collect, const char *id, int64_t now_ns
     run->heard_ns = now_ns;
 }
 
-void vamp_collect_message(struct vamp_collect *collect, const void *data, size_t bytes,
-                          int64_t now_ns)
+/* Whether the subject ends in .WORKFLOW.RUN: in a subject _ stands for what a word of it cannot
+ * have, and a long name is cut. */
+static bool is_subject_of(const char *subject, const Vampire__Telemetry__Message *message)
+{
+    const char *run = strrchr(subject, '.');
+    const char *workflow = message->run->workflow[0] != '\0' ? message->run->workflow : "_";
+    const size_t length = strnlen(workflow, VAMP_SUBJECT_NAME_BYTES);
+    if (run == NULL || strcmp(run + 1, message->run->id) != 0 ||
+        (size_t)(run - subject) <= length || run[-1 - (ptrdiff_t)length] != '.') {
+        return false;
+    }
+    for (size_t i = 0; i < length; i++) {
+        const char c = run[(ptrdiff_t)i - (ptrdiff_t)length];
+        if (c != workflow[i] && c != '_') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_from(const struct vamp_collect *collect, const char *subject,
+                    const Vampire__Telemetry__Message *message)
+{
+    const struct collect_run *run = collect_run_find(collect, message->run->id);
+    return subject == NULL ||
+           (run != NULL && run->subject != NULL ? strcmp(run->subject, subject) == 0
+                                                : is_subject_of(subject, message));
+}
+
+void vamp_collect_message(struct vamp_collect *collect, const char *subject, const void *data,
+                          size_t bytes, int64_t now_ns)
 {
     struct vamp_collect_counts *counts = &collect->counts;
     enum vamp_refusal refusal = VAMP_REFUSAL_GARBAGE;
@@ -154,10 +183,12 @@ void vamp_collect_message(struct vamp_collect *collect, const void *data, size_t
     const Vampire__Telemetry__Message *message = collect_decode(collect, data, bytes, &refusal);
     if (message == NULL) {
         counts->refused[refusal]++;
+    } else if (!is_from(collect, subject, message)) {
+        counts->refused[VAMP_REFUSAL_SUBJECT]++;
     } else if (message->parts == 0) {
         end_run(collect, message->run->id, now_ns);
     } else if (is_in_time(collect, message, now_ns)) {
-        struct collect_run *run = collect_run_meet(collect, message, now_ns, &refusal);
+        struct collect_run *run = collect_run_meet(collect, message, subject, now_ns, &refusal);
         if (run == NULL) {
             counts->refused[refusal]++;
         } else {

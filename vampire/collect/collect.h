@@ -53,9 +53,11 @@ void vamp_collect_free(struct vamp_collect *collect);
 /* Lives as long as the collector. */
 const struct vamp_schema *vamp_collect_schema(const struct vamp_collect *collect);
 
-/* One message; `data` is not kept. What is refused is counted by its reason. */
-void vamp_collect_message(struct vamp_collect *collect, const void *data, size_t bytes,
-                          int64_t now_ns);
+/* One message; `data` is not kept. What is refused is counted by its reason. `subject`: where it
+ * was published; it must end in .WORKFLOW.RUN, and all messages of a run have the same one. NULL:
+ * not known, and not looked at. */
+void vamp_collect_message(struct vamp_collect *collect, const char *subject, const void *data,
+                          size_t bytes, int64_t now_ns);
 /* Closes the buckets that are due. */
 void vamp_collect_advance(struct vamp_collect *collect, int64_t now_ns);
 /* Closes all buckets for which there is a message, and the one in which `now_ns` is. Nothing may be

@@ -36,6 +36,7 @@ struct collect_run {
     struct collect_run *next; /* in the order of the ids */
     char id[COLLECT_ID_BYTES];
     char *workflow;  /* malloc'ed */
+    char *subject;   /* of its first message, malloc'ed; NULL: not known */
     uint32_t series; /* of collect_runs_reporting and _missing */
     bool has_series;
     unsigned pending_count;
@@ -103,7 +104,8 @@ enum vamp_metric_id collect_metric(const Vampire__Telemetry__Metric *metric);
 struct collect_run *collect_run_find(const struct vamp_collect *collect, const char *id);
 /* The run of a message, which becomes known. NULL: `*ret_refusal` says why. */
 struct collect_run *collect_run_meet(struct vamp_collect *collect,
-                                     const Vampire__Telemetry__Message *message, int64_t now_ns,
+                                     const Vampire__Telemetry__Message *message,
+                                     const char *subject, int64_t now_ns,
                                      enum vamp_refusal *ret_refusal);
 /* Forgets those that said their end some time ago, and counts the others. */
 void collect_runs_review(struct vamp_collect *collect, int64_t now_ns);

@@ -23,16 +23,30 @@ struct collect_run *collect_run_find(const struct vamp_collect *collect, const c
     return NULL;
 }
 
-static struct collect_run *create_run(const Vampire__Telemetry__Message *message)
+static void free_run(struct vamp_collect *collect, struct collect_run *run)
+{
+    while (run->pending != NULL) {
+        collect_pending_free(collect, collect_run_next(run, INT64_MAX));
+    }
+    free(run->workflow);
+    free(run->subject);
+    free(run);
+}
+
+/* NULL: no memory. */
+static struct collect_run *create_run(struct vamp_collect *collect,
+                                      const Vampire__Telemetry__Message *message,
+                                      const char *subject)
 {
     struct collect_run *run = calloc(1, sizeof *run);
     if (run != NULL) {
         memcpy(run->id, message->run->id, strlen(message->run->id) + 1);
         run->workflow = strdup(message->run->workflow);
+        run->subject = subject != NULL ? strdup(subject) : NULL;
         run->first_ns = message->start_ns;
     }
-    if (run != NULL && run->workflow == NULL) {
-        free(run);
+    if (run != NULL && (run->workflow == NULL || (subject != NULL && run->subject == NULL))) {
+        free_run(collect, run);
         return NULL;
     }
     return run;
@@ -60,15 +74,6 @@ static void add_account(struct vamp_accounting *into, const struct vamp_accounti
     for (unsigned i = 0; i < VAMP_LOSS_COUNT; i++) {
         into->lost[i] += from->lost[i];
     }
-}
-
-static void free_run(struct vamp_collect *collect, struct collect_run *run)
-{
-    while (run->pending != NULL) {
-        collect_pending_free(collect, collect_run_next(run, INT64_MAX));
-    }
-    free(run->workflow);
-    free(run);
 }
 
 /* Forgets a run that has nothing waiting. Its account stays in the sum. */
@@ -114,7 +119,8 @@ static bool make_room(struct vamp_collect *collect)
 }
 
 struct collect_run *collect_run_meet(struct vamp_collect *collect,
-                                     const Vampire__Telemetry__Message *message, int64_t now_ns,
+                                     const Vampire__Telemetry__Message *message,
+                                     const char *subject, int64_t now_ns,
                                      enum vamp_refusal *ret_refusal)
 {
     struct collect_run *run = collect_run_find(collect, message->run->id);
@@ -124,7 +130,7 @@ struct collect_run *collect_run_meet(struct vamp_collect *collect,
             return NULL;
         }
         *ret_refusal = VAMP_REFUSAL_MEMORY;
-        run = create_run(message);
+        run = create_run(collect, message, subject);
         if (run == NULL) {
             return NULL;
         }

@@ -201,11 +201,18 @@ int nats_connection_fail_with(struct nats_connection *self, natsStatus status, s
 static int check_payload(struct nats_connection *self, struct vamp_err *err)
 {
     const int64_t most = natsConnection_GetMaxPayload(self->link);
+    char text[200], size[VAMP_QUANTITY_TEXT_BYTES];
+    if (most > (int64_t)NATS_MESSAGE_BYTES_MAX) {
+        (void)snprintf(text, sizeof text,
+                       "it announces messages of up to %lld bytes (max_payload); no nats-server "
+                       "takes more than 64 MiB",
+                       (long long)most);
+        return nats_connection_fail(self, text, err);
+    }
     if (self->purpose.message_bytes == 0 ||
         most >= (int64_t)self->purpose.message_bytes + HEADER_BYTES) {
         return 0;
     }
-    char text[200], size[VAMP_QUANTITY_TEXT_BYTES];
     vamp_size_text(self->purpose.message_bytes, size, sizeof size);
     (void)snprintf(text, sizeof text,
                    "it takes messages of at most %lld bytes (max_payload), too few for \"message\" "

@@ -30,6 +30,8 @@ struct nats_options {
 };
 /* A message holds the head of a bucket and any one row: names, bins. */
 #define NATS_MESSAGE_BYTES_MIN ((size_t)256 * 1024)
+/* No nats-server can be told to take more, and what the library receives has no other bound. */
+#define NATS_MESSAGE_BYTES_MAX ((size_t)64 * 1024 * 1024)
 
 /* The secret's variable, where no file has it. */
 #define VAMP_NATS_SECRET_VARIABLE "VAMPIRE_NATS_SECRET"

@@ -293,6 +293,7 @@ static int subscriber_next(void *context, int64_t timeout_ns,
     natsMsg *message = wait_for_message(self, vamp_worker_now_ns() + timeout_ns, &is_request);
     if (message != NULL) {
         *ret_received = (struct vamp_nats_received){
+            .subject = natsMsg_GetSubject(message),
             .data = natsMsg_GetData(message),
             .bytes = (size_t)natsMsg_GetDataLength(message),
             .is_request = is_request,

@@ -25,6 +25,7 @@ struct vamp_nats_subscription {
 };
 
 struct vamp_nats_received {
+    const char *subject;
     const void *data;
     size_t bytes;
     bool is_request;

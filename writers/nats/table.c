@@ -30,7 +30,7 @@ static const struct vamp_opt nats_options[] = {
      .type = VAMP_OPT_SIZE,
      .preset = "512KiB",
      .min = NATS_MESSAGE_BYTES_MIN,
-     .max = (uint64_t)64 * 1024 * 1024,
+     .max = NATS_MESSAGE_BYTES_MAX,
      .offset = OPTION(message_bytes),
      .help = "the longest message; a bucket that needs more becomes several; below the server's "
              "\"max_payload\", which is 1 MiB unless told otherwise"},

@@ -19,7 +19,6 @@
 #define ID_BYTES 128
 /* How long the message that ends a run may take. */
 #define ENDING_NS VAMP_NS_PER_SECOND
-#define TOKEN_BYTES 128 /* of a subject; a longer name of a workflow is cut */
 
 struct nats {
     const struct nats_options *options;
@@ -166,7 +165,7 @@ char *nats_subject(const char *prefix, const struct vamp_run *run)
 {
     static const char allowed[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    char token[TOKEN_BYTES], *subject = NULL;
+    char token[VAMP_SUBJECT_NAME_BYTES + 1], *subject = NULL;
     (void)snprintf(token, sizeof token, "%s", run->workflow[0] != '\0' ? run->workflow : "_");
     for (char *at = token; *at != '\0'; at++) {
         *at = strchr(allowed, *at) != NULL ? *at : '_';

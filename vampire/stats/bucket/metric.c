@@ -225,6 +225,7 @@ const char *vamp_refusal_name(unsigned refusal)
         [VAMP_REFUSAL_RUNS] = "runs",
         [VAMP_REFUSAL_MEMORY] = "memory",
         [VAMP_REFUSAL_SERIES] = "series",
+        [VAMP_REFUSAL_SUBJECT] = "subject",
     };
     return refusal < VAMP_REFUSAL_COUNT ? names[refusal] : "unknown";
 }

@@ -190,8 +190,9 @@ enum vamp_refusal {
     VAMP_REFUSAL_RUNS,       /* more runs than max_runs */
     VAMP_REFUSAL_MEMORY,     /* more waiting messages than have room */
     VAMP_REFUSAL_SERIES,     /* without room in max_series: its values are in (other) */
+    VAMP_REFUSAL_SUBJECT,    /* it came from elsewhere than the run's messages do */
 };
-#define VAMP_REFUSAL_COUNT 12
+#define VAMP_REFUSAL_COUNT 13
 const char *vamp_refusal_name(unsigned refusal);
 
 /* Size classes: "[0,256)", "[256,512)", ..., "[1GiB,inf)", then "unknown". */
