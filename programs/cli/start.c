@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <malloc.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -337,6 +338,9 @@ int vamp_start(const struct vamp_program *program, int argc, char **argv,
 {
     struct vamp_options options;
     struct vamp_err err = VAMP_ERR_NONE;
+    /* Else glibc moves it up at each large block that is freed, and keeps what a reload replaced.
+     */
+    (void)mallopt(M_MMAP_THRESHOLD, 128 * 1024);
     if (vamp_options_parse(program, argc, argv, &options, &err) != 0) {
         (void)fprintf(stderr, "%s: %s\n", program->name, err.text);
         return VAMP_EXIT_USAGE;

@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 
 import pytest
 
@@ -248,6 +249,50 @@ def test_scrapers_that_do_not_read_delay_nothing(space):
     for reader in readers:
         reader.close()
     assert "LOST" not in vampire.stderr
+
+
+class Drips(threading.Thread):
+    """Connections that send a byte of a request at a time, and come again when they are ended."""
+
+    def __init__(self, address, count):
+        super().__init__(daemon=True)
+        self.address, self.peers = address, [connect(address, b"GET /") for _ in range(count)]
+        self.ended, self.ending = 0, threading.Event()
+        self.start()
+
+    def run(self):
+        while not self.ending.wait(0.2):
+            for i, peer in enumerate(self.peers):
+                try:
+                    peer.sendall(b"m")
+                except OSError:
+                    self.ended += 1
+                    peer.close()
+                    self.peers[i] = connect(self.address, b"GET /")
+
+
+@pytest.mark.plain
+def test_connections_that_ask_for_nothing_keep_nobody_out(space):
+    vampire, address = synthetic(space)
+    silent = connect(address, b"")
+    drips = Drips(address, 64)
+    asked = []
+
+    def is_over():
+        status, _, _ = exporters.fetch(f"http://{address}/metrics")
+        asked.append(status)
+        return drips.ended > 200
+    harness.wait_until(is_over, "the others came and went")
+    assert set(asked) == {200} and len(asked) > 3, asked
+    drips.ending.set()
+    drips.join()
+    for peer in (silent, *drips.peers):
+        peer.settimeout(60)
+        try:
+            assert peer.recv(1) == b""
+        except ConnectionResetError:
+            pass
+    vampire.stop()
 
 
 @pytest.mark.plain

@@ -3,6 +3,7 @@
 wrong file changes nothing."""
 
 import json
+import pathlib
 import re
 import signal
 import sys
@@ -246,6 +247,22 @@ def assert_oracle_agrees(space, changes):
     assert len(recordings) == len(hdf5s) == len(jsonls) == changes + 1
     found = compare.differences_of_run(recordings, hdf5s, jsonls)
     assert not found, f"{len(found)} differences\n" + "\n".join(line[:400] for line in found[:30])
+
+
+@pytest.mark.plain
+def test_memory_comes_back(space):
+    """Statistics of 40 components that are replaced 15 times: some 350 MiB stayed when glibc kept what was freed."""
+    made = harness.vampire_config(source={"type": "synthetic", "steps": 100000, "speed": 1, "producers": 20, "consumers": 20})
+    made = {**made, "workflow": "synthetic", "source": {key: value for key, value in made["source"].items() if key != "leave_grace"}}
+    vampire = space.vampire(made, ready=False)
+    harness.wait_until(space.hdf5_files, "it runs")
+    for number in range(1, 16):
+        made["statistics"]["bucket"] = "200ms" if number % 2 else "250ms"
+        reload(space, vampire, made, "was read again")
+        harness.wait_until(lambda: len(space.hdf5_files()) > number, f"reload {number}")
+    status = pathlib.Path(f"/proc/{vampire.child.pid}/status").read_text()
+    assert int(re.search(r"VmRSS:\s+(\d+)", status)[1]) < 100 * 1024, status
+    vampire.stop()
 
 
 @pytest.mark.threads

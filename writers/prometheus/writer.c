@@ -6,15 +6,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/core/worker.h"
 #include "version.h"
 #include "writers/format/listener.h"
 #include "writers/prometheus/page.h"
 
 #define PAUSE_NS 50000000
 #define CONNECTIONS_MAX 32U
-#define IDLE_SECONDS 30U
+#define PLACES_KEPT 8U /* for newcomers: from then on the one that asked longest ago gives way */
+#define IDLE_SECONDS 5U
 
 struct prometheus {
     const struct prometheus_options *options;
@@ -26,6 +29,11 @@ struct prometheus {
      * who reads slowly keeps it, so there is never one for each of them. */
     struct MHD_Response *pages[PAGE_KIND_COUNT];
     uint64_t versions[PAGE_KIND_COUNT];
+    /* Of the same thread: when each connection began or asked last; monotonic, 0: a free place. */
+    struct place {
+        int64_t asked_ns;
+        int fd;
+    } places[CONNECTIONS_MAX];
     bool announced;    /* the address was reported */
     uint64_t left_out; /* as last reported */
 };
@@ -100,6 +108,51 @@ static enum MHD_Result answer_page(struct prometheus *self, struct MHD_Connectio
                : answer_constant(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "no memory\n");
 }
 
+/* ---- places: who neither asks nor reads, or very slowly, keeps nobody out */
+
+static void note_asked(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *place =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    if (place != NULL && place->socket_context != NULL) {
+        ((struct place *)place->socket_context)->asked_ns = vamp_worker_now_ns();
+    }
+}
+
+/* A connection begins or has ended. The library closes one of which the other end is gone. */
+static void note_connection(void *context, struct MHD_Connection *connection, void **place_of,
+                            enum MHD_ConnectionNotificationCode what)
+{
+    struct prometheus *self = context;
+    struct place *place = *place_of, *oldest = NULL;
+    unsigned free_places = 0;
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (place != NULL) {
+            place->asked_ns = 0;
+        }
+        return;
+    }
+    for (unsigned i = 0; i < CONNECTIONS_MAX; i++) {
+        struct place *other = &self->places[i];
+        if (other->asked_ns == 0) {
+            free_places++;
+            place = other;
+        } else if (oldest == NULL || other->asked_ns < oldest->asked_ns) {
+            oldest = other;
+        }
+    }
+    if (place != NULL) {
+        *place = (struct place){
+            vamp_worker_now_ns(),
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd};
+        *place_of = place;
+    }
+    if (free_places <= PLACES_KEPT && oldest != NULL) {
+        (void)shutdown(oldest->fd, SHUT_RDWR);
+        oldest->asked_ns = INT64_MAX; /* on its way out */
+    }
+}
+
 /* NOLINTNEXTLINE(readability-function-size): the parameters are those of the library. */
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url,
                               const char *method, const char *version, const char *upload,
@@ -109,6 +162,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     (void)upload;
     (void)upload_bytes;
     (void)request;
+    note_asked(connection);
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
         return answer_constant(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET or HEAD\n");
     }
@@ -135,10 +189,10 @@ static int start(struct prometheus *self, struct vamp_err *err)
     sigset_t all, before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    self->server = MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD, 0, NULL, NULL, handle, self,
-                                    MHD_OPTION_LISTEN_SOCKET, listener.fd,
-                                    MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
-                                    MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_END);
+    self->server = MHD_start_daemon(
+        MHD_USE_AUTO_INTERNAL_THREAD, 0, NULL, NULL, handle, self, MHD_OPTION_LISTEN_SOCKET,
+        listener.fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_NOTIFY_CONNECTION,
+        note_connection, self, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_END);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return self->server != NULL
                ? 0

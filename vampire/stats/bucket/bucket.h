@@ -69,8 +69,8 @@ void vamp_series_identify(const uint8_t series_space[static 16], const struct va
 
 /* What identifies the run; for file names, attributes and the JSON header. All text terminated,
  * never NULL. */
-#define VAMP_SUBJECT_NAME_BYTES 127 /* of the workflow's name in the subject of messages, at most  \
-                                     */
+/* Bytes of a workflow's name in the subject of messages, at most. */
+#define VAMP_SUBJECT_NAME_BYTES 127
 struct vamp_run {
     char id[37]; /* UUIDv4 */
     const char *workflow, *component, *host, *version;
