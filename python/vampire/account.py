@@ -113,11 +113,11 @@ def _accounts(history):
     found = {}
     names = [name for name in history.column_names if name.startswith("events_")]
     for parts in history.runs.values():
-        chosen = [file for file in parts if file.end > file.first]
+        chosen = [file for file in parts if len(file.wanted())]
         if not chosen:
             continue
         with chosen[-1].opened() as hdf5:
-            last = {name: int(chosen[-1].column(hdf5, name)[chosen[-1].end - 1]) for name in names}
+            last = {name: int(chosen[-1].column(hdf5, name)[chosen[-1].wanted()[-1]]) for name in names}
         first, before = chosen[0], dict.fromkeys(names, 0)
         if first.first > 0:
             with first.opened() as hdf5:

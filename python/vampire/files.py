@@ -5,18 +5,22 @@ import contextlib
 import ctypes
 import glob
 import os
+import warnings
 import zlib
 
 import h5py
 import numpy as np
 
-from .errors import Damaged, Error
+from .errors import Damaged, DamageWarning, Error
 
 FORMAT = 2  # MAJOR of the schema_version
 STATES = {0: "open", 1: "rotated", 2: "ended"}
 NAT = np.iinfo(np.int64).min
 TIMES = "nanoseconds since 1970-01-01T00:00:00Z"
-TABLES = ("gap", "component_slot", "output_slot", "cdo")
+# What a variable is follows from its name. HDF5 knows by the list of its dimensions, but that is in a heap without check
+# values, and damage there ends the process.
+COLUMNS = ("bucket_ns", "bucket_number", "statistics_buckets", "events_")
+TABLES = {"gap_": "gap", "component_": "component_slot", "output_name": "output_slot", "cdo_": "cdo"}
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 UNREADABLE = (AttributeError, OSError, LookupError, RuntimeError, TypeError, ValueError, zlib.error)  # what HDF5 and zlib say of damage
 ATTEMPTS = 18  # to read metadata that changes meanwhile: HDF5 waits 1 ns, 2 ns, 4 ns, ... in between, 0.3 ms in all
@@ -45,7 +49,7 @@ def opened(path):
     with open(path, "rb") as file:
         begin = file.read(12)
     if not begin.startswith(SIGNATURE):
-        raise Damaged(f"{path}: not an HDF5 file")
+        raise Damaged("it is not an HDF5 file")
     access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
     access.set_fclose_degree(h5py.h5f.CLOSE_STRONG)
     flags = h5py.h5f.ACC_RDONLY
@@ -74,21 +78,6 @@ def bytes_of(raw):
     return np.ascontiguousarray(raw).view(f"S{raw.shape[1]}").ravel() if raw.size else np.empty(0, "S1")
 
 
-def dimensions_in(items):
-    """{address: name} of the dimensions among these objects of a group, for dim_of."""
-    return {_address(item): name for name, item in items.items()
-            if isinstance(item, h5py.Dataset) and h5py.h5ds.is_scale(item.id)}
-
-
-def dim_of(item, axis, names):
-    """The name of a dimension of an h5py dataset, of dimensions_in. HDF5 itself searches the file for it."""
-    return names[_address(item.dims[axis][0])]
-
-
-def _address(item):
-    return h5py.h5o.get_info(item.id).addr
-
-
 def read_rows(item, first, end):
     """item[first:end] of a [time, ...] variable. In a file that is being written it may end before `time`;
     what is not there yet is the fill value."""
@@ -97,6 +86,32 @@ def read_rows(item, first, end):
         missing = np.full((end - first - len(data), *item.shape[1:]), item.fillvalue, item.dtype)
         data = np.concatenate([data, missing])
     return data
+
+
+def damaged_rows(group, name, is_open, first=0, end=None, known=None):
+    """The rows that are not what was written, by their check values `name`. Of a file that was not closed, rows without
+    one do not count: they may be being written. `known`: values of these rows that were read already."""
+    check, known = group[name], known or {}
+    sums = np.atleast_1d(check[first:end] if check.ndim else check[...])[: min(map(len, known.values()), default=None)]
+    if not len(sums):
+        return []
+    parts, empty = [], b""
+    for one in text_of(check.attrs["variables"]).split():
+        item = group[one]
+        values = known[one][: len(sums)] if one in known else read_rows(item, first, first + len(sums)) if check.ndim else item[...]
+        parts.append(np.frombuffer(values.tobytes(), np.uint8).reshape(len(sums), -1))
+        empty += np.full(item.shape[1:], item.fillvalue, item.dtype).tobytes() if check.ndim else b""
+    found, unwritten = [zlib.crc32(row) for row in np.concatenate(parts, axis=1)], zlib.crc32(empty)
+    return [row for row, (one, wanted) in enumerate(zip(found, sums.tolist()), first)
+            if one != wanted and (wanted or not (is_open or one == unwritten))]  # a row that was never written has no value
+
+
+def check_tables(group, is_open):
+    """Damaged if what is not along time is not what was written. While a file is written, components change."""
+    for name in group:
+        if name.endswith("_check") and name != "time_check" and not (is_open and name == "component_check"):
+            if bad := damaged_rows(group, name, is_open):
+                raise Damaged(f"row {bad[0]} of {name.removesuffix('_check')} is not what was written")
 
 
 def attributes_of(item):
@@ -128,12 +143,20 @@ class File:
         self.end_reason = texts_of(hdf5["end_reason"][...])[0] if "end_reason" in hdf5 else ""
         self.ended = int(hdf5["ended"][()]) if "ended" in hdf5 else NAT
         self.edges = (hdf5["bin_lower"][...], hdf5["bin_upper"][...]) if "bin_lower" in hdf5 else None
-        self.keep = np.ones(self.rows, bool)  # of two files with the same bucket the later one is right
+        self.bad = damaged_rows(hdf5, "time_check", False, 0, self.rows) if "time_check" in hdf5 else []
+        for row in self.bad:
+            self.times[row] = self.times[row - 1] if row else NAT
+        self.damage = []  # sentences
+        if self.bad:
+            self.note(f"damaged in {len(self.bad)} buckets from row {self.bad[0]} on, which are left out, and so are gauges by "
+                      "component from there on")
+        check_tables(hdf5, self.state == "open")
+        # Of two files with the same bucket the later one is right.
+        self.keep = ~np.isin(np.arange(self.rows), self.bad)
         self.first, self.end = 0, self.rows   # the rows that were asked for
         self.columns = []                     # names of the [time] variables that are no metrics
         self.outputs, self.table_names = [], {}
         items = {name: hdf5[name] for name in hdf5}  # HDF5 is slow in opening them: once is enough
-        self.dims = dimensions_in(items)
         self._classify(items)
         self._find_metrics(items)
 
@@ -144,17 +167,14 @@ class File:
     def _classify(self, items):
         """Which variables are columns and which are tables."""
         for name, item in items.items():
-            if not isinstance(item, h5py.Dataset) or item.ndim == 0 or name in ("time", "end_reason"):
+            if not isinstance(item, h5py.Dataset) or "metric" in item.attrs or name.endswith("_check"):
                 continue
-            if "metric" in item.attrs or h5py.h5ds.is_scale(item.id):
-                continue
-            dim = dim_of(item, 0, self.dims)
-            if dim == "time" and item.ndim == 1:
+            if name.startswith(COLUMNS):
                 self.columns.append(name)
-            elif dim == "time":
+            elif name.startswith("buckets_"):
                 self.outputs.append(name)
-            elif dim in TABLES:
-                self.table_names[name] = dim
+            elif not h5py.h5ds.is_scale(item.id) and (table := next(filter(name.startswith, TABLES), None)):
+                self.table_names[name] = TABLES[table]
 
     @contextlib.contextmanager
     def opened(self):
@@ -162,8 +182,13 @@ class File:
         try:
             with opened(self.path) as hdf5:
                 yield hdf5
-        except UNREADABLE as error:
+        except (Damaged, *UNREADABLE) as error:
             raise explain(self.path, error) from None
+
+    def note(self, text):
+        """Says that something of the file is damaged, and what follows."""
+        self.damage.append(f"{self.path}: {text}")
+        warnings.warn(self.damage[-1], DamageWarning, stacklevel=2)
 
     def limit(self, low, high):
         """Only the buckets that begin at `low` or later and before `high`; None for an open side."""

@@ -14,6 +14,7 @@ from .files import read_rows
 from .rows import FIELDS, Block, Entries, Metric, Source, steps
 
 PADDING = 0xFFFFFFFF  # series_index of the rows that fill a chunk
+DAMAGED = "(damaged)"  # a label that is not what was written
 OWN = "vampire"  # the group of vampire's own metrics
 VALUE = {"counter": "_delta", "gauge": "", "histogram": "_count"}  # suffix of the variable that has all labels
 
@@ -75,12 +76,14 @@ class File(files.File):
         if self._slots is None:
             self._slots = {name: slot for slot, name in enumerate(files.texts_of(root["row_dimension"][...]))}
         slot = self._slots[f"{group.name[1:]}/{dimension}"]
-        return tuple(read_rows(root[name], first, end)[:, slot].astype(np.int64) for name in ("first_row", "rows"))
+        starts, counts = (read_rows(root[name], first, end)[:, slot].astype(np.int64) for name in ("first_row", "rows"))
+        counts[[row - first for row in self.bad if first <= row < end]] = 0
+        return starts, counts
 
     def _add(self, items, metric, item):
         kind = files.text_of(item.attrs["kind"])
         attrs = files.attributes_of(items[metric] if kind == "histogram" else item)
-        closed = tuple(files.dim_of(item, axis, self.dims).removesuffix("_series") for axis in range(1, item.ndim))
+        closed = tuple(files.text_of(item.attrs["labels"]).split()) if item.ndim > 1 else ()
         labels = self._labels_of[self._groups[metric]] if metric in self._groups else closed
         self._closed[metric] = closed
         self._shown.add(metric)
@@ -103,10 +106,18 @@ class File(files.File):
 
     def _read_series(self, group, labels, first):
         with self.opened() as hdf5:
-            columns = [files.texts_of(hdf5[group][label][first:]) for label in labels]
+            raw = {label: hdf5[group][label][first:] for label in labels}
+            bad = files.damaged_rows(hdf5[group], "series_check", self.state == "open", first, None, raw) \
+                if "series_check" in hdf5[group] else []
         # While the file is written a column read later has more; what a bucket refers to is in all.
-        count = min(len(column) for column in columns)
-        return tuple(column[:count] for column in columns)
+        count = min(map(len, raw.values()))
+        columns = tuple(files.texts_of(column[:count]) for column in raw.values())
+        for row in bad:
+            for column in columns:
+                column[row - first] = DAMAGED
+        if bad:
+            self.note(f"labels of {len(bad)} series of {group} are damaged, and are \"{DAMAGED}\"")
+        return columns
 
     def ids(self, group):
         """The identifiers of a group's series."""

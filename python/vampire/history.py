@@ -25,7 +25,7 @@ def _open_file(path, output):
             name, seconds = files.text_of(hdf5.attrs["output"]), int(hdf5.attrs["bucket_ns"]) / 1e9
             # HDF5 is slow in opening all objects of a file.
             return name, seconds, format2.File(path, hdf5) if output in (None, name) else None
-    except files.UNREADABLE as error:
+    except (Damaged, *files.UNREADABLE) as error:
         raise files.explain(path, error) from None
 
 
@@ -61,11 +61,11 @@ class History:
     needed when there are files of several. between: (from, to) in UTC, anything numpy.datetime64 takes;
     None for an open side. Buckets count that begin at `from` or later and before `to`.
 
-    What is damaged is left out, with a DamageWarning; `damage` has these in words.
+    What is damaged is left out, with a DamageWarning.
     """
 
     def __init__(self, paths, output=None, between=None):
-        self.damage = []
+        self._left_out = []
         self._bad = {}  # place in a file -> its rows of `time` that cannot be read
         self.files = self._opened(files.paths_of(paths), output)
         self.files.sort(key=lambda f: (f.attrs["run_started"], f.run, f.segment))
@@ -90,10 +90,10 @@ class History:
         parts = [column(file)[wanted] for file, wanted in zip(self.files, self._wanted)]
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
-    def _leave_out(self, text):
-        if text not in self.damage:
-            self.damage.append(text)
-            warnings.warn(text, DamageWarning, stacklevel=2)
+    @property
+    def damage(self):
+        """What is damaged, as far as it was read: sentences."""
+        return self._left_out + [text for file in self.files for text in file.damage]
 
     def _opened(self, paths, output):
         """The files of the output. A damaged one is left out, unless it is the only one."""
@@ -104,9 +104,10 @@ class History:
             except Damaged as error:
                 if len(paths) == 1:
                     raise
-                self._leave_out(f"{error}; it is left out")
+                self._left_out.append(f"{error}; it is left out")
+                warnings.warn(self._left_out[-1], DamageWarning, stacklevel=2)
         if not opened:
-            raise Error(f"none of these files can be read: {'; '.join(self.damage)}")
+            raise Error(f"none of these files can be read: {'; '.join(self._left_out)}")
         widths = {name: seconds for name, seconds, _ in opened}
         if output is not None and output not in widths:
             raise Error(f"no file is of an output '{output}'; there are: {', '.join(sorted(widths))}")
@@ -248,13 +249,15 @@ class History:
     def _readable(self, file, source, reading, span):
         """The blocks that reading(first, end) yields for these rows of `time`; none of rows that cannot be read."""
         bad, (first, end) = self._bad.setdefault(_place(file, source), set()), span
+        if source.held and file.bad:
+            bad.update(range(file.bad[0], file.rows))
         before = sorted(bad.intersection(range(first, end)))
         for row in [*before, end]:
             yield from _whole(reading, (first, row), source.held, bad)
             first = row + 1
         if fresh := sorted(bad.difference(before).intersection(range(*span))):
-            self._leave_out(f"{file.path}: damaged in {len(fresh)} bucket{'s' if len(fresh) > 1 else ''} from number "
-                            f"{file.numbers[fresh[0]]} on, in which what has the labels ({', '.join(source.labels)}) is left out")
+            file.note(f"damaged in {len(fresh)} buckets from row {fresh[0]} on, in which what has the labels "
+                      f"({', '.join(source.labels)}) is left out")
 
     def unread(self, name, groups):
         """The buckets of which the metric was left out when it was read."""
@@ -278,6 +281,8 @@ class History:
             if name not in file.metrics or not len(rows):
                 continue
             source = file.sources(name)[-1]
+            if file.bad:
+                raise Damaged(f"{file.path}: totals of {name} are not known: row {file.bad[0]} is damaged")
             to = column[groups.codes(file, source)]
             series = np.flatnonzero(to >= 0)
             with file.opened() as hdf5:

@@ -4,7 +4,7 @@
 import numpy as np
 
 from .errors import Error
-from .files import FORMAT, NAT, STATES, bytes_of, opened, read_rows, text_of
+from .files import FORMAT, NAT, STATES, bytes_of, check_tables, damaged_rows, opened, read_rows, text_of
 from .run_files import ACCOUNT, COUNTERS, HISTOGRAMS, LOSSES, OTHER, Component, Histogram
 from .run_lines import time_of
 
@@ -37,6 +37,9 @@ class _Reader:
         # Written last: each of its rows is a whole bucket, and what is opened after it has at least as many.
         self.rows = hdf5["time"].shape[0]
         restarts = hdf5["restart_row"][...].astype(np.int64)
+        if "time_check" in hdf5 and (bad := damaged_rows(hdf5, "time_check", False, 0, self.rows)):
+            raise Error(f"bucket {bad[0]} in it is not what was written")
+        check_tables(hdf5, int(hdf5["how_ended"][()]) == 0)
         self.restart = max(0, int(np.searchsorted(restarts, self.rows)) - 1)  # from which the newest totals hold
         self.restart_row = int(restarts[self.restart]) if len(restarts) else 0
 

@@ -202,7 +202,7 @@ def test_what_is_damaged_in_a_file_is_left_out(tmp_path, written):
     content = bytearray(path.read_bytes())
     content[place + 3] ^= 0xFF
     path.write_bytes(content)
-    with pytest.warns(vampire.DamageWarning, match="damaged in 1 bucket from number 1 on, in which what has the labels"):
+    with pytest.warns(vampire.DamageWarning, match="damaged in 1 buckets from row 1 on, in which what has the labels"):
         rest = vampire.table(path, "pool_operations", ["component"], freq="bucket")
     assert set(whole.time) - set(rest.time) == {sorted(set(whole.time))[1]}
     ds = vampire.open(path)

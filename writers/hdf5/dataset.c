@@ -36,8 +36,7 @@ static hid_t memory_type(enum hdf5_type type)
                                : H5T_NATIVE_UINT64;
 }
 
-/* Bytes of a number in the file. */
-static size_t type_bytes(enum hdf5_type type)
+size_t hdf5_type_bytes(enum hdf5_type type)
 {
     static const size_t bytes[] = {
         [HDF5_U64] = 8, [HDF5_I64] = 8, [HDF5_U32] = 4,
@@ -233,7 +232,7 @@ static hid_t creation_properties(const struct hdf5_file *file, struct hdf5_datas
                 H5Pset_fill_time(list, H5D_FILL_TIME_ALLOC) >= 0;
     uint8_t byte = (uint8_t)spec->fill_value;
     const void *fill =
-        type_bytes(dataset->type) == 1 ? (const void *)&byte : (const void *)&spec->fill_value;
+        hdf5_type_bytes(dataset->type) == 1 ? (const void *)&byte : (const void *)&spec->fill_value;
     good = good && H5Pset_fill_value(list, memory_type(dataset->type), fill) >= 0;
     if (good && dataset->rank > 0) {
         choose_chunk(file, dataset, spec);
@@ -242,6 +241,8 @@ static hid_t creation_properties(const struct hdf5_file *file, struct hdf5_datas
     good = good && (!spec->early || H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY) >= 0);
     good = good && (!dataset->packed ||
                     (H5Pset_shuffle(list) >= 0 && H5Pset_deflate(list, HDF5_DEFLATE_LEVEL) >= 0));
+    good = good && (dataset->rank == 0 || file->dimensions[dataset->dimensions[0]].unlimited ||
+                    H5Pset_fletcher32(list) >= 0);
     if (!good) {
         (void)H5Pclose(list);
         return -1;
@@ -437,7 +438,7 @@ static void put_chunk(struct hdf5_file *file, const struct hdf5_dataset *dataset
                       const hsize_t *start, const uint64_t *numbers, size_t count)
 {
     struct hdf5_chunks *chunks = &file->chunks;
-    const size_t bytes = type_bytes(dataset->type);
+    const size_t bytes = hdf5_type_bytes(dataset->type);
     assert(count * bytes <= chunks->shuffled_bytes);
     shuffle(numbers, count, bytes, chunks->shuffled);
     z_stream *stream = &chunks->stream;
@@ -503,6 +504,12 @@ static bool reach(struct hdf5_file *file, unsigned index, hsize_t rows)
     return file->code == 0;
 }
 
+/* Rows along these dimensions are written once, one at a time. */
+static bool is_kept(const struct hdf5_dataset *dataset)
+{
+    return dataset->checked && dataset->dimensions[0] <= HDF5_RESTART;
+}
+
 /* `values` have the type `type`. Where it is not the one in the file, HDF5 takes and clears 1 MiB
  * to convert. */
 static void put(struct hdf5_file *file, unsigned index, const hsize_t *start, const hsize_t *count,
@@ -511,6 +518,11 @@ static void put(struct hdf5_file *file, unsigned index, const hsize_t *start, co
     struct hdf5_dataset *dataset = &file->datasets[index];
     if (!reach(file, index, dataset->rank > 0 ? start[0] + count[0] : 0)) {
         return;
+    }
+    for (size_t i = 0, n = dataset->rank > 1 ? count[1] : 1; is_kept(dataset) && i < n; i++) {
+        hdf5_check_number(file, index, (dataset->rank > 1 ? start[1] : 0) + i,
+                          type == H5T_NATIVE_UINT32 ? ((const uint32_t *)values)[i]
+                                                    : ((const uint64_t *)values)[i]);
     }
     herr_t written = -1;
     if (dataset->rank == 0) {

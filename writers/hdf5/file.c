@@ -15,7 +15,7 @@
  * for. */
 #define OTHER_DATASETS 64
 /* Of a label set, besides its labels. */
-#define SET_DATASETS 4
+#define SET_DATASETS 5
 /* For everything a file has before its first bucket; a dataset takes about 1.5 KiB. */
 #define LAYOUT_BYTES_PER_DATASET 2560
 
@@ -243,6 +243,9 @@ static void file_free(struct hdf5_file *file)
     if (file->fd >= 0) {
         (void)close(file->fd);
     }
+    for (unsigned i = 0; i < file->dimension_count; i++) {
+        free(file->dimensions[i].row);
+    }
     free(file->path);
     free(file->datasets);
     free(file->dimensions);
@@ -339,16 +342,10 @@ int hdf5_file_close(void *self, const struct vamp_ending *ending, struct vamp_er
         hdf5_datasets_trim(file, true);
         file->err = err;
     } else {
-        const uint8_t how = ending == NULL ? HDF5_ROTATED : HDF5_ENDED;
-        const hsize_t start = 0, length = file->dimensions[HDF5_TEXT_LENGTH].size;
         hdf5_datasets_trim(file, false);
-        hdf5_dataset_put(file, file->how_ended, &start, &length, &how);
-        if (ending != NULL) {
-            char reason[HDF5_TEXT_BYTES];
-            (void)vamp_utf8_copy(reason, sizeof reason, ending->reason);
-            hdf5_dataset_put(file, file->ended, &start, &length, &ending->time_ns);
-            hdf5_dataset_put(file, file->end_reason, &start, &length, reason);
-        }
+        hdf5_end_write(file, ending == NULL ? HDF5_ROTATED : HDF5_ENDED,
+                       ending == NULL ? (int64_t)HDF5_TIME_MISSING : ending->time_ns,
+                       ending == NULL ? "" : ending->reason);
     }
     hdf5_datasets_close(file);
     if (file->file >= 0 && H5Fclose(file->file) < 0) {

@@ -90,6 +90,8 @@ static void create_series(struct hdf5_file *file, unsigned number)
     join_path(path, set, "id");
     set->id_text = hdf5_texts_create(file, path, "identifier of the series (UUIDv5)", set->series,
                                      HDF5_ID_LENGTH);
+    join_path(path, set, "series_check");
+    hdf5_check_create(file, set->series, path);
 }
 
 static void create_columns(struct hdf5_file *file, struct hdf5_set *set)
@@ -274,6 +276,7 @@ void hdf5_series_write(struct hdf5_file *file, const struct vamp_bucket *bucket)
         struct hdf5_set *set = &file->sets[s];
         while (set->has_group && set->written < bucket->series_count[s]) {
             const char *texts[BATCH];
+            uint64_t sums[BATCH];
             const unsigned left = bucket->series_count[s] - set->written;
             const unsigned count = left < BATCH ? left : BATCH;
             const struct vamp_series *const *series = bucket->series[s] + set->written;
@@ -285,6 +288,15 @@ void hdf5_series_write(struct hdf5_file *file, const struct vamp_bucket *bucket)
                 hdf5_dataset_put_texts(file, is_id ? set->id_text : set->label_text[l],
                                        set->written, count, texts);
             }
+            for (unsigned i = 0; file->code == 0 && i < count; i++) {
+                for (unsigned l = 0; l < set->label_count; l++) {
+                    hdf5_check_text(file, set->label_text[l], series[i]->labels[l]);
+                }
+                hdf5_check_text(file, set->id_text, series[i]->id);
+                sums[i] = hdf5_check_sum(file, set->series);
+            }
+            const hsize_t start = set->written, rows = count;
+            hdf5_dataset_put(file, file->dimensions[set->series].check, &start, &rows, sums);
             set->written += count;
             file->dimensions[set->series].next = set->written;
         }

@@ -5,8 +5,8 @@
  * (vampire's own metrics) and group.c (a group of rows for each label set); file.c opens and closes
  * it. A bucket is written by writer.c, which is also the table, in this order: tables.c, group.c
  * (labels of new series), rows.c (the detail), overview.c, own.c, and their totals where they are
- * due. dataset.c has what is written with, space.c reserves disk space, error.c turns HDF5's error
- * stack into a vamp_err. The format is specified in docs/output-hdf5.md.
+ * due. dataset.c has what is written with, check.c check values, space.c reserves disk space,
+ * error.c turns HDF5's error stack into a vamp_err. The format is specified in docs/output-hdf5.md.
  *
  * Functions on a file without a result set `code` and `err` of the file when something fails, and
  * do nothing when something has failed already: the first failure is kept, and is looked at once.
@@ -26,7 +26,7 @@
 #include "writers/format/file.h"
 #include "writers/writer.h"
 
-#define HDF5_SCHEMA_VERSION "2.1"
+#define HDF5_SCHEMA_VERSION "2.2"
 
 #define HDF5_RANK_MAX (VAMP_LABELS_MAX + 1)
 #define HDF5_NAME_BYTES 192
@@ -86,6 +86,10 @@ struct hdf5_dimension {
     hsize_t next;               /* of an unlimited one: and of the bucket being written */
     bool unlimited;
     hid_t scale; /* open while the layout is made, else -1 */
+    /* Of one with check values: their dataset; the row that is being written, then an empty one. */
+    unsigned check;
+    unsigned char *row;
+    size_t row_bytes;
 };
 
 struct hdf5_dataset {
@@ -96,8 +100,9 @@ struct hdf5_dataset {
     hsize_t chunk[HDF5_RANK_MAX];
     hsize_t extent; /* rows; of an unlimited dimension it may have fewer: the rest is fill values */
     uint64_t fill;
-    bool packed;
-    hid_t id; /* -1: closed until it is written */
+    bool packed, checked;
+    size_t place; /* in the checked row of its dimension */
+    hid_t id;     /* -1: closed until it is written */
 };
 
 /* What a dataset is made of; what is needed of it is copied. */
@@ -246,7 +251,7 @@ struct hdf5_file {
     unsigned time, restart_row, bucket_ns, bucket_number, statistics_buckets, events_first;
     unsigned outputs_first, output_name;
     unsigned gaps_first, components_first;
-    unsigned how_ended, ended, end_reason;
+    unsigned how_ended, ended, end_reason, end_check;
 
     hsize_t rows; /* buckets written */
     unsigned cdo; /* dimension of their table; 0: not at level `cdo` */
@@ -348,6 +353,22 @@ uint64_t *hdf5_column_begin(struct hdf5_file *file, size_t count, uint64_t value
 /* For chunks of at most `most_bytes`. */
 void hdf5_chunks_init(struct hdf5_file *file, size_t most_bytes);
 void hdf5_chunks_done(struct hdf5_chunks *chunks);
+
+/* Of a number in the file. */
+size_t hdf5_type_bytes(enum hdf5_type type);
+
+/* check.c. */
+/* The check values of what was created along an unlimited dimension, uncompressed. */
+void hdf5_check_create(struct hdf5_file *file, unsigned dimension, const char *name);
+/* A dataset's text, or number (the one at `at` of several), in the row of its dimension. Writing
+ * does it along time and restarts. */
+void hdf5_check_text(const struct hdf5_file *file, unsigned index, const char *text);
+void hdf5_check_number(const struct hdf5_file *file, unsigned index, size_t at, uint64_t number);
+/* Of the row, which is empty again: what is not written has the fill value. */
+uint64_t hdf5_check_sum(struct hdf5_file *file, unsigned dimension);
+/* How the file and the run ended, and its check value. */
+void hdf5_end_write(struct hdf5_file *file, enum hdf5_ending how, int64_t time_ns,
+                    const char *reason);
 
 /* words.c. */
 /* The dimension of the texts of a label. */

@@ -161,6 +161,13 @@ static void create_end(struct hdf5_file *file)
                                   .long_name = "when the run ended; missing: not in this file"});
     file->end_reason = hdf5_column_create(file, HDF5_TEXT_LENGTH, "end_reason", HDF5_CHAR, NULL,
                                           "why the run ended", 0);
+    file->end_check = hdf5_dataset_create(
+        file, &(struct hdf5_spec){.name = "end_check",
+                                  .type = HDF5_U32,
+                                  .long_name = "CRC-32 of the row of the variables"});
+    hdf5_attribute_text(file, file->datasets[file->end_check].id, "variables",
+                        "how_ended ended end_reason");
+    hdf5_end_write(file, HDF5_OPEN, (int64_t)HDF5_TIME_MISSING, "");
 }
 
 /* The scale of a dimension lists the variables along it, which no reader needs. h5netcdf opens all
@@ -211,6 +218,8 @@ void hdf5_layout_create(struct hdf5_file *file, const struct vamp_delivery *firs
     create_end(file);
     hdf5_own_create(file);
     hdf5_groups_create(file, first);
+    hdf5_check_create(file, HDF5_TIME, "time_check");
+    hdf5_check_create(file, HDF5_RESTART, "restart_check");
     /* Of dimensions with many variables, of which the one that grows first is the longest. */
     shorten_list(file, HDF5_TIME, file->bucket_number);
     shorten_list(file, HDF5_RESTART, file->restart_row);

@@ -49,6 +49,8 @@ struct table {
 static unsigned create_table(struct hdf5_file *file, const struct table *table, unsigned dimension,
                              unsigned length)
 {
+    const char *name = table->columns[0].name;
+    char check[HDF5_NAME_BYTES];
     unsigned first = 0;
     for (unsigned i = 0; i < table->count; i++) {
         const struct column *column = &table->columns[i];
@@ -66,6 +68,8 @@ static unsigned create_table(struct hdf5_file *file, const struct table *table, 
                   });
         first = i == 0 ? index : first;
     }
+    (void)snprintf(check, sizeof check, "%.*s_check", (int)strcspn(name, "_"), name);
+    hdf5_check_create(file, dimension, check);
     return first;
 }
 
@@ -99,6 +103,30 @@ static void write_rows(struct hdf5_file *file, const struct table *table, unsign
         }
         hdf5_dataset_put(file, first + column, start, size, numbers);
     }
+}
+
+/* Their check values; as write_rows. */
+static void write_checks(struct hdf5_file *file, const struct table *table, unsigned first,
+                         hsize_t at, const void *rows, unsigned count)
+{
+    const unsigned dimension = file->datasets[first].dimensions[0];
+    uint64_t *sums = hdf5_column_reserve(file, &file->counts, count);
+    for (unsigned i = 0; sums != NULL && i < count; i++) {
+        const char *row = (const char *)rows + i * table->row_bytes;
+        char scratch[SCRATCH_BYTES];
+        for (unsigned c = 0; c < table->count; c++) {
+            const struct column *column = &table->columns[c];
+            if (column->type == HDF5_CHAR) {
+                hdf5_check_text(file, first + c, table->text(row, c, scratch));
+            } else {
+                hdf5_check_number(file, first + c, 0,
+                                  number_at(row + column->offset, column->bytes));
+            }
+        }
+        sums[i] = hdf5_check_sum(file, dimension);
+    }
+    const hsize_t size = count;
+    hdf5_dataset_put(file, file->dimensions[dimension].check, &at, &size, sums);
 }
 
 /* ---- gaps */
@@ -196,6 +224,7 @@ static void write_components(struct hdf5_file *file, const struct vamp_component
     for (unsigned i = 0, run = 0; file->code == 0 && i < count; i += run) {
         run = count_run(file, rows + i, count - i, false);
         write_rows(file, &components, first, 0, COMPONENT_NAME, rows[i].index, rows + i, run);
+        write_checks(file, &components, first, rows[i].index, rows + i, run);
     }
     for (unsigned i = 0, run = 0; file->code == 0 && i<count; i += run> 0 ? run : 1) {
         run = count_run(file, rows + i, count - i, true);
@@ -355,6 +384,7 @@ static void append(struct hdf5_file *file, const struct table *table, unsigned f
     if (count > 0 && dimension != 0) {
         write_rows(file, table, first, 0, table->count, file->dimensions[dimension].size, rows,
                    count);
+        write_checks(file, table, first, file->dimensions[dimension].size, rows, count);
         file->dimensions[dimension].next += count;
     }
 }
