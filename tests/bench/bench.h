@@ -64,6 +64,7 @@ extern const struct bench_line bench_event_lines[];
 extern const struct bench_line bench_pairing_lines[];
 extern const struct bench_line bench_histogram_lines[];
 extern const struct bench_line bench_output_lines[];
+extern const struct bench_line bench_alarm_lines[];
 extern const struct bench_line bench_pool_lines[]; /* with the embedded pool only */
 
 #endif

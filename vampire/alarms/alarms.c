@@ -208,7 +208,8 @@ static void describe_change(const struct work *work, const struct vamp_alarm_ins
     copy_text(change->alarm, sizeof change->alarm, options->name);
     copy_text(change->threshold, sizeof change->threshold, options->when);
     change->rule = work->number;
-    change->instance = instance->number;
+    change->instance =
+        instance == &work->none ? 0 : (uint32_t)(instance - work->following.instances) + 1;
     change->severity = (uint8_t)options->severity;
     change->time_ns = bucket->start_ns + bucket->width_ns;
     change->bucket = bucket->number;
@@ -246,12 +247,16 @@ static void describe_cdo(const struct work *work, struct vamp_alarm_instance *in
                          struct vamp_alarm_change *change)
 {
     const bool begins = change->state == VAMP_ALARM_PENDING || change->state == VAMP_ALARM_FIRING;
+    struct vamp_alarm_memory *memory = instance->memory;
+    if (memory == NULL) {
+        return; /* not an age */
+    }
     if (begins) {
         copy_text(change->cdo, sizeof change->cdo, find_cdo(work, bucket, measured));
-        free(instance->cdo);
-        instance->cdo = change->cdo[0] != '\0' ? strdup(change->cdo) : NULL;
-    } else if (instance->cdo != NULL) {
-        copy_text(change->cdo, sizeof change->cdo, instance->cdo);
+        free(memory->cdo);
+        memory->cdo = change->cdo[0] != '\0' ? strdup(change->cdo) : NULL;
+    } else if (memory->cdo != NULL) {
+        copy_text(change->cdo, sizeof change->cdo, memory->cdo);
     }
 }
 
@@ -355,15 +360,14 @@ static enum vamp_alarm_opinion opinion_of(const struct vamp_alarm_rule *rule, do
 
 /* A counter's value is its growth, so that it changed if it grew. */
 static enum vamp_alarm_opinion judge_change(const struct vamp_alarm_rule *rule,
-                                            struct vamp_alarm_instance *instance,
+                                            struct vamp_alarm_memory *memory,
                                             const struct vamp_alarm_measured *measured)
 {
     const bool counter = vamp_metrics[rule->metric].kind == VAMP_COUNTER;
-    const bool other =
-        measured->value < instance->last_value || measured->value > instance->last_value;
-    const bool changed = counter ? measured->grew : instance->has_last && other;
-    instance->has_last = true;
-    instance->last_value = measured->value;
+    const bool other = measured->value < memory->last_value || measured->value > memory->last_value;
+    const bool changed = counter ? measured->grew : memory->has_last && other;
+    memory->has_last = true;
+    memory->last_value = measured->value;
     return changed ? VAMP_ALARM_HOLDS : VAMP_ALARM_OVER;
 }
 
@@ -373,14 +377,14 @@ static void judge_ratio(const struct vamp_alarm_rule *rule, struct vamp_alarm_in
 {
     compared->has_value = false;
     compared->has_baseline =
-        mean_of_baseline(&instance->baseline, rule->warm_up_buckets, &compared->baseline);
+        mean_of_baseline(&instance->memory->baseline, rule->warm_up_buckets, &compared->baseline);
     if (measured->known && compared->has_baseline) {
         compared->has_value = true;
         compared->value = measured->value / compared->baseline;
         compared->opinion = opinion_of(rule, compared->value);
     }
     if (!instance->active && compared->opinion != VAMP_ALARM_HOLDS) {
-        add_to_baseline(&instance->baseline, rule->baseline_buckets, measured->known,
+        add_to_baseline(&instance->memory->baseline, rule->baseline_buckets, measured->known,
                         measured->value);
     }
 }
@@ -396,7 +400,7 @@ static struct compared judge(const struct vamp_alarm_rule *rule,
     } else if (rule->baseline_buckets > 0) {
         judge_ratio(rule, instance, measured, &compared);
     } else if (measured->known && rule->when.comparison == VAMP_ALARM_CHANGED) {
-        compared.opinion = judge_change(rule, instance, measured);
+        compared.opinion = judge_change(rule, instance->memory, measured);
     } else if (measured->known) {
         compared.opinion = opinion_of(rule, measured->value);
     }
@@ -496,9 +500,19 @@ static void say_bound(const struct vamp_alarms *alarms, struct work *work)
     char line[256];
     (void)snprintf(line, sizeof line,
                    "alarm \"%s\" follows %u series and cannot follow more: narrow its \"labels\"",
-                   work->config->options.name, work->following.member_count);
+                   work->config->options.name, work->following.followed);
     alarms->options.say(alarms->options.say_context, false, line);
     work->bound_said = true;
+}
+
+/* Most series of a metric record nothing in most buckets. Where the condition neither holds nor is
+ * waited for, a bucket without a value changes nothing. */
+static bool nothing_changes(const struct work *work, const struct vamp_alarm_instance *instance)
+{
+    return instance->first_row == 0 && !work->following.whole &&
+           work->rule.measure == VAMP_ALARM_QUANTILE && work->rule.baseline_buckets == 0 &&
+           work->rule.when.comparison != VAMP_ALARM_ABSENT && !instance->active &&
+           instance->opinion != VAMP_ALARM_HOLDS;
 }
 
 static void evaluate_rule(struct vamp_alarms *alarms, struct work *work,
@@ -507,7 +521,10 @@ static void evaluate_rule(struct vamp_alarms *alarms, struct work *work,
     vamp_alarm_follow(&work->following, bucket, work->metric);
     say_bound(alarms, work);
     for (uint32_t i = 0; i < work->following.instance_count; i++) {
-        struct vamp_alarm_instance *instance = work->following.instances[i];
+        struct vamp_alarm_instance *instance = &work->following.instances[i];
+        if (nothing_changes(work, instance)) {
+            continue;
+        }
         const struct vamp_alarm_measured measured =
             vamp_alarm_measure(&work->following, instance, bucket, work->metric);
         evaluate_instance(alarms, work, instance, bucket, &measured);
@@ -564,7 +581,7 @@ void vamp_alarms_state(const struct vamp_alarms *alarms, unsigned rule,
         .pending = work->pending,
         .firing = work->firing,
         .fired = work->fired,
-        .followed = work->following.member_count,
+        .followed = work->following.followed,
         .not_followed = work->following.not_followed,
         .delayed = work->delayed,
     };

@@ -9,7 +9,26 @@
 #include "vampire/core/list.h"
 #include "vampire/stats/bucket/rows.h"
 
-#define NO_MEMBER UINT32_MAX
+/* Finds the instance of a label set. */
+struct place {
+    struct map_link by_labels;
+    uint32_t instance; /* from 1 */
+};
+
+/* Makes room for one more element of an array that doubles; false without memory. */
+static bool reserve(void **array, uint32_t *room, uint32_t count, size_t bytes)
+{
+    if (count < *room) {
+        return true;
+    }
+    const uint32_t wanted = *room == 0 ? 16 : *room * 2;
+    void *larger = reallocarray(*array, wanted, bytes);
+    if (larger != NULL) {
+        *array = larger;
+        *room = wanted;
+    }
+    return larger != NULL;
+}
 
 int vamp_alarm_following_init(struct vamp_alarm_following *following,
                               const struct vamp_alarm_rule *rule, const struct vamp_bins *bins,
@@ -27,16 +46,25 @@ int vamp_alarm_following_init(struct vamp_alarm_following *following,
                : vamp_err_set_errno(err, ENOMEM, "prepare the alarm %s", rule->options->name);
 }
 
+static void free_place(struct map_link *link)
+{
+    free(CONTAINER_OF(link, struct place, by_labels));
+}
+
 void vamp_alarm_following_done(struct vamp_alarm_following *following)
 {
     for (uint32_t i = 0; i < following->instance_count; i++) {
-        free(following->instances[i]->cdo);
-        free(following->instances[i]);
+        struct vamp_alarm_memory *memory = following->instances[i].memory;
+        if (memory != NULL) {
+            free(memory->cdo);
+            free(memory);
+        }
     }
     free(following->instances);
-    free(following->members);
+    free(following->instance_of);
+    free(following->next_row);
     free(following->sum);
-    map_done(&following->map);
+    map_drop(&following->map, free_place);
     *following = (struct vamp_alarm_following){.rule = NULL};
 }
 
@@ -94,80 +122,77 @@ static bool same_labels(const struct vamp_alarm_rule *rule, const struct vamp_la
     return true;
 }
 
-static struct vamp_alarm_instance *add_instance(struct vamp_alarm_following *following,
-                                                const struct vamp_series *series, uint64_t hash)
+/* Its number, from 1; 0: at the bound, or there is no memory. */
+static uint32_t add_instance(struct vamp_alarm_following *following,
+                             const struct vamp_series *series)
 {
-    if (following->instance_count == VAMP_ALARM_INSTANCES_MAX) {
-        return NULL;
+    const struct vamp_alarm_rule *rule = following->rule;
+    const bool remembers = rule->baseline_buckets > 0 ||
+                           rule->when.comparison == VAMP_ALARM_CHANGED ||
+                           vamp_metrics[rule->metric].kind == VAMP_GAUGE;
+    void *instances = following->instances;
+    if (following->instance_count == VAMP_ALARM_INSTANCES_MAX ||
+        !reserve(&instances, &following->instance_room, following->instance_count,
+                 sizeof *following->instances)) {
+        return 0;
     }
-    if (following->instance_count == following->instance_room) {
-        const uint32_t room = following->instance_room == 0 ? 16 : following->instance_room * 2;
-        struct vamp_alarm_instance **instances =
-            reallocarray(following->instances, room, sizeof *instances);
-        if (instances == NULL) {
-            return NULL;
-        }
-        following->instances = instances;
-        following->instance_room = room;
+    following->instances = instances;
+    struct vamp_alarm_instance *instance = &following->instances[following->instance_count];
+    *instance = (struct vamp_alarm_instance){.series = series};
+    if (remembers && (instance->memory = calloc(1, sizeof *instance->memory)) == NULL) {
+        return 0;
     }
-    struct vamp_alarm_instance *instance = calloc(1, sizeof *instance);
-    if (instance != NULL) {
-        instance->series = series;
-        instance->first = instance->last = NO_MEMBER;
-        following->instances[following->instance_count++] = instance;
-        instance->number = following->instance_count;
-        map_insert(&following->map, &instance->by_labels, hash);
-    }
-    return instance;
+    return ++following->instance_count;
 }
 
-static struct vamp_alarm_instance *find_instance(struct vamp_alarm_following *following,
-                                                 const struct vamp_label_set *set,
-                                                 const struct vamp_series *series)
+static uint32_t find_instance(struct vamp_alarm_following *following,
+                              const struct vamp_label_set *set, const struct vamp_series *series)
 {
+    if (following->rule->labels == vamp_metrics[following->rule->metric].labels) {
+        return add_instance(following, series); /* no other has the same */
+    }
     const uint64_t hash = hash_of(following, set, series);
     for (struct map_link *link = map_first(&following->map, hash); link != NULL;
          link = map_next(link)) {
-        struct vamp_alarm_instance *instance =
-            CONTAINER_OF(link, struct vamp_alarm_instance, by_labels);
-        if (same_labels(following->rule, set, instance->series, series)) {
-            return instance;
+        const uint32_t number = CONTAINER_OF(link, struct place, by_labels)->instance;
+        if (same_labels(following->rule, set, following->instances[number - 1].series, series)) {
+            return number;
         }
     }
-    return add_instance(following, series, hash);
+    struct place *place = calloc(1, sizeof *place);
+    const uint32_t number = place != NULL ? add_instance(following, series) : 0;
+    if (number == 0) {
+        free(place);
+        return 0;
+    }
+    place->instance = number;
+    map_insert(&following->map, &place->by_labels, hash);
+    return number;
 }
 
-/* Room for one more member; false without memory. */
-static bool reserve_member(struct vamp_alarm_following *following)
+/* Its rows of this bucket become a list of each instance, in their order. Without memory there are
+ * no rows. */
+static void link_rows(struct vamp_alarm_following *following, const struct vamp_bucket *bucket,
+                      unsigned metric)
 {
-    if (following->member_count < following->member_room) {
-        return true;
+    for (uint32_t i = 0; i < following->instance_count; i++) {
+        following->instances[i].first_row = 0;
     }
-    const uint32_t room = following->member_room == 0 ? 16 : following->member_room * 2;
-    struct vamp_alarm_member *members = reallocarray(following->members, room, sizeof *members);
-    if (members != NULL) {
-        following->members = members;
-        following->member_room = room;
+    struct vamp_rows rows = vamp_rows_of(bucket, metric, 0);
+    void *next_row = following->next_row;
+    while (vamp_rows_next(&rows) &&
+           reserve(&next_row, &following->row_room, rows.next, sizeof *following->next_row)) {
+        following->next_row = next_row;
+        const uint32_t number =
+            rows.row.number < following->seen ? following->instance_of[rows.row.number] : 0;
+        if (number > 0) {
+            struct vamp_alarm_instance *instance = &following->instances[number - 1];
+            *(instance->first_row == 0 ? &instance->first_row
+                                       : &following->next_row[instance->last_row]) = rows.next;
+            following->next_row[rows.next] = 0;
+            instance->last_row = rows.next;
+        }
     }
-    return members != NULL;
-}
-
-static bool add_series(struct vamp_alarm_following *following, const struct vamp_label_set *set,
-                       const struct vamp_series *series, uint32_t number)
-{
-    if (following->member_count == VAMP_ALARM_SERIES_MAX || !reserve_member(following)) {
-        return false;
-    }
-    struct vamp_alarm_instance *instance = find_instance(following, set, series);
-    if (instance == NULL) {
-        return false;
-    }
-    const uint32_t member = following->member_count++;
-    following->members[member] = (struct vamp_alarm_member){number, NO_MEMBER};
-    *(instance->first == NO_MEMBER ? &instance->first : &following->members[instance->last].next) =
-        member;
-    instance->last = member;
-    return true;
 }
 
 void vamp_alarm_follow(struct vamp_alarm_following *following, const struct vamp_bucket *bucket,
@@ -175,23 +200,29 @@ void vamp_alarm_follow(struct vamp_alarm_following *following, const struct vamp
 {
     const unsigned number = bucket->schema->metrics[metric].label_set;
     const struct vamp_label_set *set = &bucket->schema->label_sets[number];
-    const uint32_t count = bucket->series_count[number];
     if (following->whole) {
         if (following->instance_count == 0) {
-            (void)add_instance(following, NULL, 0);
+            (void)add_instance(following, NULL);
         }
         return;
     }
-    if (following->seen == 0) {
-        following->seen = 1; /* series 0 is "(other)": values of no component for lack of room */
+    void *instance_of = following->instance_of;
+    for (; following->seen < bucket->series_count[number] &&
+           reserve(&instance_of, &following->seen_room, following->seen,
+                   sizeof *following->instance_of);
+         following->seen++) {
+        following->instance_of = instance_of;
+        const uint32_t i = following->seen;
+        const struct vamp_series *series = bucket->series[number][i];
+        /* Series 0 is "(other)": values of no component for lack of room. */
+        const bool fits = i > 0 && series_fits(following->rule, set, series);
+        following->instance_of[i] = fits && following->followed < VAMP_ALARM_SERIES_MAX
+                                        ? find_instance(following, set, series)
+                                        : 0;
+        following->followed += following->instance_of[i] > 0;
+        following->not_followed += fits && following->instance_of[i] == 0;
     }
-    for (; following->seen < count; following->seen++) {
-        const struct vamp_series *series = bucket->series[number][following->seen];
-        if (series_fits(following->rule, set, series) &&
-            !add_series(following, set, series, following->seen)) {
-            following->not_followed++;
-        }
-    }
+    link_rows(following, bucket, metric);
 }
 
 /* ---- values */
@@ -199,8 +230,8 @@ void vamp_alarm_follow(struct vamp_alarm_following *following, const struct vamp
 /* The rows of an instance's series, one after the other. */
 struct walk {
     const struct vamp_alarm_following *following;
-    struct vamp_rows rows; /* of the metric; of a whole, it is what is walked */
-    uint32_t member;       /* else the next one */
+    struct vamp_rows rows; /* of the metric; of the whole, it is what is walked */
+    uint32_t next;         /* else the next row, from 1; 0: none */
     struct vamp_row row;
 };
 
@@ -212,14 +243,12 @@ static bool next_row(struct walk *walk)
         walk->row = walk->rows.row;
         return is_there;
     }
-    while (walk->member != NO_MEMBER) {
-        const struct vamp_alarm_member *member = &walk->following->members[walk->member];
-        walk->member = member->next;
-        if (vamp_row_find(walk->rows.bucket, walk->rows.metric, member->series, &walk->row)) {
-            return true;
-        }
+    if (walk->next == 0) {
+        return false;
     }
-    return false;
+    walk->row = vamp_row_at(walk->rows.bucket, walk->rows.metric, walk->next - 1);
+    walk->next = walk->following->next_row[walk->next];
+    return true;
 }
 
 /* The next histogram; NULL: there is none. A bucket has none that is empty. */
@@ -314,7 +343,7 @@ struct vamp_alarm_measured vamp_alarm_measure(const struct vamp_alarm_following 
 {
     struct walk walk = {.following = following,
                         .rows = vamp_rows_of(bucket, metric, 0),
-                        .member = following->whole ? NO_MEMBER : instance->first};
+                        .next = instance->first_row};
     struct vamp_alarm_measured measured = {.known = false};
     switch (vamp_metrics[following->rule->metric].kind) {
     case VAMP_COUNTER:

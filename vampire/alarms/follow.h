@@ -38,19 +38,8 @@ struct vamp_alarm_baseline {
     uint32_t watched; /* buckets in all, at most UINT32_MAX */
 };
 
-struct vamp_alarm_instance {
-    struct map_link by_labels;
-    uint32_t number;                  /* 1, 2, ...; 0: of a rule that waits for the first series */
-    const struct vamp_series *series; /* the first one, whose remaining labels all others have;
-                                       * NULL: of all series, or of none */
-    uint32_t first, last;             /* of its members */
-    /* The state; `state` only while `active`. */
-    bool active;
-    uint8_t state;        /* enum vamp_alarm_state: pending or firing */
-    uint8_t opinion;      /* the last one that was known */
-    uint32_t unknown_for; /* buckets since then */
-    uint32_t held, over;  /* buckets in a row in which the condition held, or that for resolving */
-    int64_t since_ns;
+/* What only some rules need to remember of an instance. */
+struct vamp_alarm_memory {
     /* The CDO that the alarm named when it entered its state; malloc'ed; NULL: none. */
     char *cdo;
     bool has_last;
@@ -58,21 +47,34 @@ struct vamp_alarm_instance {
     struct vamp_alarm_baseline baseline;
 };
 
-struct vamp_alarm_member {
-    uint32_t series;
-    uint32_t next; /* member of the same instance; UINT32_MAX: none */
+/* There may be 4,096 of each rule: small. */
+struct vamp_alarm_instance {
+    const struct vamp_series *series; /* the first one, whose remaining labels all others have;
+                                       * NULL: of all series, or of none */
+    struct vamp_alarm_memory *memory; /* malloc'ed; NULL: the rule needs none */
+    int64_t since_ns;
+    uint32_t first_row, last_row; /* of its series in the present bucket, from 1; 0: none */
+    uint32_t unknown_for;         /* buckets since `opinion` */
+    uint32_t held, over; /* buckets in a row in which the condition held, or that for resolving */
+    /* The state; `state` only while `active`. */
+    bool active;
+    uint8_t state;   /* enum vamp_alarm_state: pending or firing */
+    uint8_t opinion; /* the last one that was known */
 };
 
 struct vamp_alarm_following {
     const struct vamp_alarm_rule *rule;
-    bool whole;    /* one instance of all series: there are no members */
-    uint32_t seen; /* series of the label set that were looked at */
-    struct vamp_alarm_member *members;
-    uint32_t member_count, member_room;
-    struct vamp_alarm_instance **instances;
+    bool whole;            /* one instance of all series, which are not followed one by one */
+    uint32_t seen;         /* series of the label set that were looked at */
+    uint32_t *instance_of; /* of each of these, from 1; 0: it is not followed */
+    uint32_t seen_room;
+    uint32_t followed;  /* series */
+    uint32_t *next_row; /* by row of the present bucket, from 1: the next one of its instance */
+    uint32_t row_room;
+    struct vamp_alarm_instance *instances;
     uint32_t instance_count, instance_room;
     uint64_t not_followed; /* series that fit beyond the bound, or for which there was no memory */
-    struct map map;        /* instances by their labels */
+    struct map map;        /* instances by their labels, of a rule that puts series together */
     struct vamp_histogram *sum; /* of a rule that adds histograms up; else NULL */
 };
 
@@ -81,7 +83,8 @@ VAMP_MUST_CHECK int vamp_alarm_following_init(struct vamp_alarm_following *follo
                                               const struct vamp_alarm_rule *rule,
                                               const struct vamp_bins *bins, struct vamp_err *err);
 void vamp_alarm_following_done(struct vamp_alarm_following *following);
-/* Looks at the series that are new in this bucket. `metric`: the index in its schema. */
+/* Looks at the series that are new in this bucket, and gives each instance its rows. `metric`: the
+ * index in the bucket's schema. */
 void vamp_alarm_follow(struct vamp_alarm_following *following, const struct vamp_bucket *bucket,
                        unsigned metric);
 

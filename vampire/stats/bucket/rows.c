@@ -64,31 +64,13 @@ static inline __attribute__((always_inline)) void set_value(const struct vamp_ro
     row->series = rows->bucket->series[row->entry->label_set][row->number];
 }
 
-bool vamp_row_find(const struct vamp_bucket *bucket, unsigned metric, unsigned series,
-                   struct vamp_row *ret_row)
+struct vamp_row vamp_row_at(const struct vamp_bucket *bucket, unsigned metric, unsigned at)
 {
+    assert(at < bucket->values[metric].count);
     struct vamp_rows rows = vamp_rows_of(bucket, metric, 0);
     begin_metric(&rows);
-    const struct vamp_metric_values *values = &bucket->values[metric];
-    unsigned at = series;
-    if (rows.row.metric->kind == VAMP_HISTOGRAM) {
-        unsigned high = values->count;
-        for (at = 0; at < high;) {
-            const unsigned middle = at + (high - at) / 2;
-            if (values->histograms[middle].series < series) {
-                at = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-    }
-    if (at >= values->count ||
-        (rows.row.metric->kind == VAMP_HISTOGRAM && values->histograms[at].series != series)) {
-        return false;
-    }
-    *ret_row = rows.row;
-    set_value(&rows, at, ret_row);
-    return true;
+    set_value(&rows, at, &rows.row);
+    return rows.row;
 }
 
 bool vamp_rows_next(struct vamp_rows *rows)

@@ -51,9 +51,8 @@ struct vamp_rows vamp_rows(const struct vamp_bucket *bucket, unsigned without);
 struct vamp_rows vamp_rows_of(const struct vamp_bucket *bucket, unsigned metric, unsigned without);
 /* False: there is no further row. */
 bool vamp_rows_next(struct vamp_rows *rows);
-/* The row of one series of a metric; false: it has none in this bucket, as a histogram that
- * recorded nothing. */
-bool vamp_row_find(const struct vamp_bucket *bucket, unsigned metric, unsigned series,
-                   struct vamp_row *ret_row);
+/* The row of a metric that a walk without leaving anything out comes to after `at` others; there is
+ * one. */
+struct vamp_row vamp_row_at(const struct vamp_bucket *bucket, unsigned metric, unsigned at);
 
 #endif
