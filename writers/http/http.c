@@ -12,7 +12,6 @@
 #include "writers/format/secret.h"
 
 #define ADDRESS_BYTES 4096
-#define SHOWN_BYTES 160 /* of an answer in a message */
 #define POLL_MS 50
 
 struct http {
@@ -39,12 +38,11 @@ static size_t keep_answer(char *bytes, size_t size, size_t count, void *context)
     return size * count;
 }
 
-/* The answer's begin as one line of printable characters. */
-static void show_answer(const struct http *http, char text[static SHOWN_BYTES])
+void http_show(const unsigned char *bytes, size_t count, char text[static HTTP_SHOWN_BYTES])
 {
     size_t length = 0;
-    for (size_t i = 0; i < http->answered && length + 1 < SHOWN_BYTES; i++) {
-        const unsigned char byte = http->answer[i];
+    for (size_t i = 0; i < count && length + 1 < HTTP_SHOWN_BYTES; i++) {
+        const unsigned char byte = bytes[i];
         const bool visible = byte > ' ' && byte <= '~';
         if (visible || (length > 0 && text[length - 1] != ' ')) {
             text[length++] = visible ? (char)byte : ' ';
@@ -169,7 +167,7 @@ static int conclude(struct http *http, CURLcode result, struct vamp_err *err)
 {
     long status = 0;
     curl_off_t retry_after_s = 0;
-    char answer[SHOWN_BYTES];
+    char answer[HTTP_SHOWN_BYTES];
     (void)curl_easy_getinfo(http->easy, CURLINFO_RESPONSE_CODE, &status);
     (void)curl_easy_getinfo(http->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
     stop(http);
@@ -177,7 +175,7 @@ static int conclude(struct http *http, CURLcode result, struct vamp_err *err)
         vamp_attempts_succeeded(&http->attempts);
         return 0;
     }
-    show_answer(http, answer);
+    http_show(http->answer, http->answered, answer);
     if (result == CURLE_OK && (status == 400 || status == 413 || status == 422)) {
         return vamp_err_set(err, -EBADMSG, "%.200s refuses a bucket (status %ld): %s", http->url,
                             status, answer);

@@ -35,7 +35,10 @@ void http_free(struct http *http);
  * the server may still answer; -EBADMSG: the server refuses these very bytes. */
 VAMP_MUST_CHECK int http_post(struct http *http, const void *bytes, size_t count,
                               struct vamp_err *err);
-/* The begin of the newest answer, valid until the next post. */
+/* The begin of the newest answer, valid until the next post; and what a message shows of what a
+ * server says: its begin as one line of printable characters. */
 const unsigned char *http_answer(const struct http *http, size_t *ret_bytes);
+#define HTTP_SHOWN_BYTES 160
+void http_show(const unsigned char *bytes, size_t count, char text[static HTTP_SHOWN_BYTES]);
 
 #endif

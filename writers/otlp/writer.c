@@ -12,7 +12,9 @@
 #include <string.h>
 
 #include "otlp.pb-c.h"
+#include "vampire/core/worker.h"
 #include "version.h"
+#include "writers/format/attempts.h"
 #include "writers/http/http.h"
 #include "writers/otlp/points.h"
 
@@ -28,11 +30,11 @@ struct otlp {
     unsigned char *packed; /* the request by gzip; malloc'ed, `packed_room` bytes */
     size_t packed_bytes;   /* 0: not yet */
     size_t packed_room;
-    bool added;        /* the values of the bucket that is being sent */
-    bool made;         /* its next request */
-    uint64_t rejected; /* points that the server did not take */
-    char why[200];     /* in its words, the newest time */
-    bool said;
+    bool added;                  /* the values of the bucket that is being sent */
+    bool made;                   /* its next request */
+    uint64_t rejected;           /* points that the server did not take */
+    char said[HTTP_SHOWN_BYTES]; /* what it said of a request that it took, the first time */
+    bool passed_on;
 };
 
 static void otlp_free(struct otlp *self)
@@ -119,7 +121,10 @@ static void read_answer(struct otlp *self)
         response != NULL ? response->partial_success : NULL;
     if (partial != NULL && partial->rejected_data_points > 0) {
         self->rejected += (uint64_t)partial->rejected_data_points;
-        (void)snprintf(self->why, sizeof self->why, "%s", partial->error_message);
+    }
+    if (partial != NULL && self->said[0] == '\0') {
+        http_show((const unsigned char *)partial->error_message, strlen(partial->error_message),
+                  self->said);
     }
     vampire__otlp__export_metrics_service_response__free_unpacked(response, NULL);
 }
@@ -132,6 +137,7 @@ static int otlp_write(void *context, const struct vamp_delivery *delivery, struc
         return -EAGAIN; /* no memory */
     }
     self->added = true;
+    const int64_t until_ns = vamp_worker_now_ns() + VAMP_ATTEMPT_NS;
     bool done = false;
     while (code == 0) {
         code = prepare(self, &done, err);
@@ -145,6 +151,7 @@ static int otlp_write(void *context, const struct vamp_delivery *delivery, struc
         }
         if (code == 0) {
             read_answer(self);
+            code = vamp_worker_now_ns() < until_ns ? 0 : -EAGAIN;
         }
     }
     self->added = code == -EAGAIN;
@@ -162,13 +169,13 @@ static const char *otlp_path(const void *self)
 static bool otlp_remark(void *context, char text[static VAMP_ERR_TEXT_BYTES])
 {
     struct otlp *self = context;
-    if (self->rejected == 0 || self->said) {
+    if ((self->rejected == 0 && self->said[0] == '\0') || self->passed_on) {
         return false;
     }
-    self->said = true;
+    self->passed_on = true;
     (void)snprintf(text, VAMP_ERR_TEXT_BYTES,
-                   "%.200s took a bucket, but not %" PRIu64 " of its points: %s",
-                   self->options->endpoint, self->rejected, self->why);
+                   "%.200s took a bucket without %" PRIu64 " of its points: %s",
+                   self->options->endpoint, self->rejected, self->said);
     return true;
 }
 
