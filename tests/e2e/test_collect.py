@@ -150,7 +150,10 @@ def test_a_view_is_the_merge_of_its_runs(space):
     messages = list(reader.messages)
     reader.stop()
     with nats_reader.Client(server.port) as client:
-        for message in [message.SerializeToString() for message in messages] + [b"\xff" * 100, b""]:
+        for message in messages:
+            subject = f"vampire.{message.run.workflow}.{message.run.id}"
+            client.send(f"PUB {subject} {message.ByteSize()}".encode(), message.SerializeToString())
+        for message in (b"\xff" * 100, b""):
             client.send(f"PUB vampire.again {len(message)}".encode(), message)
         client.request("flat-asks")
     view.until("messages", 2 * len(messages) + 2)
