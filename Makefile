@@ -392,8 +392,17 @@ libmaestro: $(LIBMAESTRO)
 INSTALL ?= install
 SERVICES := $(wildcard config/ready/*.service)
 TO = $(DESTDIR)$(PREFIX)
-# Where Debian's Python looks, with PREFIX=/usr; for another PREFIX, users set PYTHONPATH to it.
-PYTHON_TO = $(TO)/lib/python3/dist-packages
+# Where Debian's Python looks, with PREFIX=/usr. Where PYTHON looks elsewhere below PREFIX (/usr/local, an
+# environment of its own), a file there names this folder; where it does not, users set PYTHONPATH.
+PYTHON_FOLDER = $(PREFIX)/lib/python3/dist-packages
+PYTHON_TO = $(DESTDIR)$(PYTHON_FOLDER)
+PYTHON_LOOKS = $(shell $(PYTHON) -c 'import site; print(*[folder for folder in [*site.getsitepackages(), \
+  site.getusersitepackages()] if folder.startswith("$(PREFIX)/lib")])' 2>/dev/null)
+# FOLDERS
+python_finds = $(if $(filter $(PYTHON_FOLDER),$(1)),:,$(if $(1),\
+  $(INSTALL) -d $(DESTDIR)$(firstword $(1)) && \
+  realpath -m --relative-to=$(firstword $(1)) $(PYTHON_FOLDER) > $(DESTDIR)$(firstword $(1))/vampire.pth,\
+  $(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,echo "for Python to find the package vampire:  export PYTHONPATH=$(PYTHON_FOLDER)")))
 # Where zsh looks: packages have a folder of their own.
 ZSH_COMPLETIONS = zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
 # Texts that name the usual prefix name the real one once installed: FILES, FOLDER.
@@ -445,6 +454,7 @@ ifeq ($(MAESTRO_PREFIX),)
 	$(call maestro_text,maestro.pc,pkgconfig)
 	$(call maestro_text,maestro-config.cmake,cmake/maestro)
 endif
+	@$(call python_finds,$(PYTHON_LOOKS))
 
 # What an installation of this source would have brought, and no more.
 INSTALLED := $(abspath $(B))/installed

@@ -3,9 +3,9 @@
 #
 # bare_machine.sh SUITE: what a newcomer sees on a bare Debian of that SUITE (bookworm: 12, trixie: 13), in a
 # root that debootstrap makes below build/: `make demo` from git and make alone, a workflow over shared
-# memory, then the unit tests. Looks at what the packages wanted to start, at what runs and at what is
-# enabled afterwards. Prints a tally, "N passed, N failed". Skips with a word where it can neither be
-# root nor make such a root. KEEP_ROOT=1 keeps it, as a failure does.
+# memory, then the unit tests and an installation. Looks at what the packages wanted to start, at what
+# runs and at what is enabled afterwards. Prints a tally, "N passed, N failed". Skips with a word where it
+# can neither be root nor make such a root. KEEP_ROOT=1 keeps it, as a failure does.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 suite=${1:?bare_machine.sh SUITE, such as trixie}
@@ -80,6 +80,8 @@ check "unit tests" inside 'cd /vampire && tests/run.py --only unit >/unit.log 2>
 if [[ $(tail -n 1 "$root/unit.log") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
     passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2])) skipped=${BASH_REMATCH[4]:-0}
 fi
+check "make install, import vampire, plug-ins" inside 'cd /vampire && make install >/install.log && cd / && python3 -c "import vampire" &&
+    /usr/local/bin/vampire --version | grep "^plug-in" && ! /usr/local/bin/vampire --version | grep "^plug-in.*not available"'
 [ -n "${KEEP_ROOT:-}" ] || [ $failed -gt 0 ] || remove all
 echo "$passed passed, $failed failed$([ "$skipped" = 0 ] || echo ", $skipped skipped")"
 [ $failed -eq 0 ]

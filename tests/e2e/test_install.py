@@ -28,6 +28,7 @@ def make(*arguments, seconds=140, environment=None):
         env={**plain_environment(), **(environment or {})},
     )
     assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
+    return result.stdout
 
 
 def pkg_config(prefix, *arguments, libraries="lib"):
@@ -62,6 +63,42 @@ def test_everything_is_installed_below_destdir(space):
     assert len(versions) == 1, versions
     done = subprocess.run([root / "opt/vampire/bin/vampire", "--summary", "nothing"], capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "open nothing: No such file" in done.stderr, "the package next to it is used"
+
+
+LOOK = "import vampire, xarray; print(vampire.__file__, 'vampire' in xarray.backends.list_engines())"
+
+
+def python(*arguments, **environment):
+    return subprocess.run(arguments, capture_output=True, text=True, check=True, cwd="/",
+                          env={**plain_environment(), **environment}).stdout
+
+
+def test_the_system_s_python_finds_the_package(space):
+    """With PREFIX=/usr/local, where DESTDIR stands for the root: what Python looks through is read from there."""
+    root = space.path / "root"
+    printed = make("install", "PREFIX=/usr/local", f"DESTDIR={root}")
+    folder = python("/usr/bin/python3", "-c", "import site; print(site.getsitepackages()[0])").strip()
+    assert folder.startswith("/usr/local/lib/python3")
+    found = python("/usr/bin/python3", "-c", f"import site; site.addsitedir('{root}{folder}'); {LOOK}")
+    assert found == f"{root}/usr/local/lib/python3/dist-packages/vampire/__init__.py True\n"
+    assert "PYTHONPATH" not in printed
+    make("uninstall", "PREFIX=/usr/local", f"DESTDIR={root}")
+    assert [path for path in root.rglob("*") if not path.is_dir()] == []
+
+
+def test_the_python_of_an_environment_finds_the_package(space):
+    prefix = space.path / "environment"
+    python("/usr/bin/python3", "-m", "venv", "--without-pip", "--system-site-packages", prefix)
+    printed = make("install", f"PREFIX={prefix}", f"PYTHON={prefix}/bin/python3")
+    assert python(prefix / "bin" / "python3", "-c", LOOK) == f"{prefix}/lib/python3/dist-packages/vampire/__init__.py True\n"
+    assert "PYTHONPATH" not in printed
+
+
+def test_elsewhere_the_line_to_set_is_printed(space):
+    prefix = space.path / "elsewhere"
+    (line,) = re.findall(r"export (PYTHONPATH)=(\S+)", make("install", f"PREFIX={prefix}"))
+    found = python("/usr/bin/python3", "-c", LOOK, **dict([line]))
+    assert found == f"{prefix}/lib/python3/dist-packages/vampire/__init__.py True\n"
 
 
 C_WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wshadow", "-Wconversion", "-Wsign-conversion",
