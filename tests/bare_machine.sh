@@ -4,13 +4,15 @@
 # bare_machine.sh SUITE: what a newcomer sees on a bare Debian of that SUITE (bookworm: 12, trixie: 13), in a
 # root that debootstrap makes below build/: `make demo` from git and make alone, a workflow over shared
 # memory, then the unit tests and an installation. Looks at what the packages wanted to start, at what
-# runs and at what is enabled afterwards. Prints a tally, "N passed, N failed". Skips with a word where it
+# runs and at what is enabled afterwards; 13 has a server that takes OTLP. Prints a tally, "N passed, N failed". Skips with a word where it
 # can neither be root nor make such a root. KEEP_ROOT=1 keeps it, as a failure does.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 suite=${1:?bare_machine.sh SUITE, such as trixie}
 root=$(pwd -P)/build/roots/$suite
 passed=0 failed=0 skipped=0
+# Debian 12's VictoriaMetrics has no OTLP.
+otlp=$([ "$suite" = bookworm ] || echo victoria-metrics python3-pytest python3-protobuf)
 
 skip() {
     echo "skipped: no root of $suite: $1"
@@ -70,7 +72,7 @@ check "make demo" inside 'cd /vampire && make -j"$(nproc)" demo'
 echo "      $((SECONDS - began)) s, packages included"
 check "make demo, shared memory" inside 'cd /vampire && make demo DEMO_OPTIONS="--seconds 3 --provider shm"'
 # What the unit tests need besides; those of plug-ins need their libraries.
-check "the rest is installed" inside 'cd /vampire && sh tests/install_packages.sh more unit >/dev/null'
+check "the rest is installed" inside "cd /vampire && sh tests/install_packages.sh more unit $otlp >/dev/null"
 check "no service runs" nothing_runs
 units >"$root.after"
 check "no service is enabled that was not before" diff "$root.before" "$root.after"
@@ -80,6 +82,8 @@ check "unit tests" inside 'cd /vampire && tests/run.py --only unit >/unit.log 2>
 if [[ $(tail -n 1 "$root/unit.log") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
     passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2])) skipped=${BASH_REMATCH[4]:-0}
 fi
+[ -z "$otlp" ] || check "OTLP to a real server" inside 'cd /vampire &&
+    python3 -m pytest -q tests/e2e/test_otlp.py -k victoria >/otlp.log 2>&1; tail -n 25 /otlp.log; grep -q "^1 passed" /otlp.log'
 check "make install, import vampire, plug-ins" inside 'cd /vampire && make install >/install.log && cd / && python3 -c "import vampire" &&
     /usr/local/bin/vampire --version | grep "^plug-in" && ! /usr/local/bin/vampire --version | grep "^plug-in.*not available"'
 [ -n "${KEEP_ROOT:-}" ] || [ $failed -gt 0 ] || remove all

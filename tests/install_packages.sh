@@ -3,7 +3,7 @@
 #
 # Installs the packages of packaging/packages that are missing, and says before what and how large.
 #
-#   tests/install_packages.sh [build] [more] [read] [unit] [test] [docs] [lint]      default: build read
+#   tests/install_packages.sh [GROUP or PACKAGE of it]...      default: build read
 #
 # Needs Debian 12 or 13 and root or sudo. Elsewhere it prints what an administrator has to type and
 # stops with exit code 2; SKIP_DEPS=1 skips everything for those who have the same by other means.
@@ -16,9 +16,9 @@ list=$(dirname "$0")/../packaging/packages
 
 packages=
 for group; do
-    found=$(sed -n "s/^$group  *\([^ ]*\).*/\1/p" "$list")
+    found=$(sed -n -e "s/^$group  *\([^ ]*\).*/\1/p" -e "s/^[a-z][a-z]*  *\($group\)\( .*\)*$/\1/p" "$list")
     if [ -z "$found" ]; then
-        echo "$0: there is no group of packages '$group'; it is one of build, more, read, unit, test, docs, lint" >&2
+        echo "$0: there is no group of packages '$group', nor such a package in one; a group is one of build, more, read, unit, test, docs, lint" >&2
         exit 2
     fi
     packages="$packages $found"
