@@ -35,7 +35,7 @@ class File(files.File):
                 self._labels_of[group_name] = labels = tuple(files.text_of(group.attrs["labels"]).split())
                 if labels and self.state != "open":
                     self.lengths[group_name] = group[labels[0]].shape[0]
-                for name in group:
+                for name in files.names_of(group):
                     if name.endswith("_entry"):
                         self._groups[name[: -len("_entry")]] = group_name
                     elif not name.endswith(("_min", "_max", "_sum", "_count", "_entries", "_bin", "_bin_count")):

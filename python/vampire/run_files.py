@@ -106,6 +106,7 @@ class RunFile:  # pylint: disable=too-many-instance-attributes
     histograms: dict = dataclasses.field(default_factory=dict)
     components: dict = dataclasses.field(default_factory=dict)  # row: Component
     alarms: dict = dataclasses.field(default_factory=dict)      # rule: Alarm, in the order of their first changes
+    damage: list = dataclasses.field(default_factory=list)      # what was left out because of it, in words
     unwatched: int = 0          # gaps while the pool manager was gone
     unwatched_ns: int = 0
 
@@ -155,6 +156,7 @@ class RunFile:  # pylint: disable=too-many-instance-attributes
         after.lost += self.lost + (after.first_number - self.next_number if missing == 0 else 0)
         after.buckets += self.buckets
         after.first_number, after.first_ns = self.first_number, self.first_ns
+        after.damage = self.damage + after.damage
         after.unwatched += self.unwatched
         after.unwatched_ns += self.unwatched_ns
         later, after.alarms = after.alarms, self.alarms

@@ -4,6 +4,7 @@ the beginning of a bucket that was not completed does not count."""
 
 import datetime
 import json
+import zlib
 
 from .errors import Error
 from .run_files import ACCOUNT, COUNTERS, HISTOGRAMS, LOSSES, OTHER, Component, Histogram
@@ -16,16 +17,40 @@ TAKEN = ("header", "metric", "bucket", "gap", "alarm", "component", "end")  # ty
 WANTED = {"pool_operations", *COUNTERS, *HISTOGRAMS}
 
 
+CHECK = b',"check":"'  # and eight digits: the CRC-32 of what follows the last line with one, up to here
+CHECK_BYTES = len(CHECK) + len('00000000"}\n')
+
+
 def fill(found, file):
-    """Reads the lines of an open file into a RunFile."""
+    """Reads the lines of an open file into a RunFile. Those of a bucket count when its last one shows that all of them are
+    what was written."""
     reader = _Reader(found)
+    lines, first, sum_, has_checks, fault = [], 1, 0, False, None
     for number, line in enumerate(file, 1):
-        # The last line of a file that is being written, or was killed, may not be whole.
-        if line.endswith(b"\n") and not _is_skipped(line):
-            try:
-                reader.take(json.loads(line))
-            except (AttributeError, KeyError, TypeError, ValueError) as error:
-                raise Error(f"line {number} is damaged: {error}") from None
+        if not line.endswith(b"\n"):
+            break  # the last line of a file that is being written, or was killed, may not be whole
+        has_check = line[-CHECK_BYTES:].startswith(CHECK)
+        good = not has_check or line[-11:-3] == b"%08x" % zlib.crc32(line[:-CHECK_BYTES], sum_)
+        sum_, has_checks = 0 if has_check else zlib.crc32(line, sum_), has_checks or has_check
+        try:
+            if not _is_skipped(line):
+                lines.append(json.loads(line))
+        except (RecursionError, ValueError) as error:
+            fault = fault or (number, error)
+        if has_check or not has_checks:
+            if good and fault is None:
+                try:
+                    for one in lines:
+                        reader.take(one)
+                except (AttributeError, KeyError, TypeError, ValueError) as error:
+                    raise Error(f"line {number} is damaged: {error}") from None
+            elif not reader.sub_bits or not has_checks:
+                raise Error(f"line {fault[0] if fault else number} is damaged" + (f": {fault[1]}" if fault else ""))
+            else:
+                reader.skip(first, number)
+            lines, first, fault = [], number + 1, None
+    if has_checks and (fault or any(one.get("type") == "bucket" for one in lines)):
+        reader.skip(first, number)
     if not reader.sub_bits:
         raise Error("it has no whole line")
 
@@ -64,6 +89,11 @@ class _Reader:
         """Forgets what the lines of a bucket have counted."""
         self._values = {}  # (metric, word of the operation): [value, delta], summed over the series
         self._histograms = []
+
+    def skip(self, first, last):
+        """These lines are not what was written."""
+        self.found.damage.append(f"lines {first} to {last} of {self.found.paths[0]} are not what was written")
+        self._clear()
 
     def take(self, line):
         """One line."""

@@ -138,12 +138,14 @@ class Summary:
         if found.unwatched:
             lines.append(_line("NOT WATCHED", f"{found.unwatched} {_plural(found.unwatched, 'time')}, "
                                f"{_duration(found.unwatched_ns)} in all: the pool manager was gone"))
-        elif not (self._lost or account["rejected"] or self._buckets_lost or found.segments_missing):
+        elif not (found.damage or self._lost or account["rejected"] or self._buckets_lost or found.segments_missing):
             every = account["filtered"] == 0 and account["counted"] == account["received"]
             lines.append(_line("losses", "none; every event was counted" if every else "none"))
         lines += [_line("LOST", f"{account[place]:,} events ({place})") for place in LOSSES if account[place]]
         if account["rejected"]:
             lines.append(_line("REJECTED", f"{account['rejected']:,} events could not be understood"))
+        if found.damage:
+            lines.append(_line("DAMAGED", f"{len(found.damage)} {_plural(len(found.damage), 'part')} of the files, left out"))
         if found.segments_missing:
             lines.append(_line("NOT GIVEN", f"{found.segments_missing} of the run's files"))
         for what, events, note in (("filtered out", account["filtered"], ""),
@@ -252,6 +254,8 @@ def main(paths):
     for path in paths:
         try:
             file = _opened(path)
+            for text in file.damage:
+                report(f"{text}, and left out")
             groups.setdefault((file.run, file.output), []).append(file)
         except Error as error:
             report(str(error))

@@ -152,7 +152,7 @@ def test_files_that_have_no_summary(space):
     (space.path / "empty").write_bytes(b"")
     expected = {
         recording: f"is a recording, which has events instead of counts; vampire --replay {recording} counts them",
-        broken: "line 6 is damaged", later: "it has version 7; this vampire reads version 1", short: f"read {short}: ", space.path / "foreign.h5": "schema_version",
+        later: "it has version 7; this vampire reads version 1", short: f"read {short}: ", space.path / "foreign.h5": "schema_version",
         space.path / "empty": "is neither an HDF5 file, nor JSON lines, a recording or a trace",
         space.path: "is not a file", space.path / "nothing": "No such file",
     }
@@ -160,6 +160,9 @@ def test_files_that_have_no_summary(space):
         done = summary(path)
         assert done.returncode == 1 and done.stdout == "", path
         assert message in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    done = summary(broken)  # the bucket is left out, and the rest is read
+    assert done.returncode == 1 and re.search(rf"lines 2 to \d+ of {broken} are not what was written, and left out", done.stderr)
+    assert "DAMAGED                1 part of the files, left out" in done.stdout
     both = summary(space.path / "nothing", lines)
     assert both.returncode == 1 and both.stdout.count("vampire: workflow") == 1
     assert summary().returncode == 2 and "--summary: which files?" in summary().stderr

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "writers/jsonl/internal.h"
 
+#include <libdeflate.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "vampire/alarms/change.h"
@@ -14,6 +16,19 @@ static void begin(struct jsonl *self, const char *type, int64_t time_ns)
     vamp_json_text(json, "type", type);
     vamp_json_text(json, "run", self->run->id);
     vamp_json_time(json, "time", time_ns);
+}
+
+/* In a file with a check value: the CRC-32 of all lines that are not written yet, from behind the
+ * last one with a check value, and of this line up to here. */
+static void end_checked(struct jsonl *self)
+{
+    struct vamp_json *json = &self->json;
+    if (self->kind == JSONL_FILE && !json->failed) {
+        char sum[9];
+        (void)snprintf(sum, sizeof sum, "%08x", libdeflate_crc32(0, json->bytes, json->used));
+        vamp_json_text(json, "check", sum);
+    }
+    vamp_json_line_end(json);
 }
 
 static void metric_description(struct jsonl *self, const struct vamp_schema_metric *entry)
@@ -61,12 +76,12 @@ void jsonl_header(struct jsonl *self)
     vamp_json_close(json, ']');
     vamp_json_text(json, "sampling", run->sampling != NULL ? run->sampling : "none");
     vamp_json_long_text(json, "configuration", run->configuration, JSONL_CONFIGURATION_BYTES);
-    vamp_json_line_end(json);
     if (run->reloads > 0) {
+        vamp_json_line_end(json);
         begin(self, "reload", run->reloaded_ns);
         vamp_json_unsigned(json, "number", run->reloads);
-        vamp_json_line_end(json);
     }
+    end_checked(self);
 }
 
 static void series_lines(struct jsonl *self, const struct vamp_bucket *bucket)
@@ -324,7 +339,7 @@ void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
     vamp_json_bool(&self->json, "complete", complete);
     vamp_json_unsigned(&self->json, "metrics", lines - dropped);
     vamp_bucket_json_account(&self->json, &bucket->accounting);
-    vamp_json_line_end(&self->json);
+    end_checked(self);
     self->end_ns = bucket->start_ns + bucket->width_ns;
     self->buckets++;
 }
@@ -337,5 +352,5 @@ void jsonl_end(struct jsonl *self, const struct vamp_ending *ending)
     if (ending != NULL) {
         vamp_bucket_json_account(&self->json, &ending->accounting);
     }
-    vamp_json_line_end(&self->json);
+    end_checked(self);
 }
