@@ -369,6 +369,7 @@ bare-machine:    ## as root: make demo and the unit tests in a bare Debian of SU
 .PHONY: html
 html:            ## the documentation as a site, build/html/index.html; installs what makes it
 	$(Q)sh tests/install_packages.sh docs
+	$(call say,HTML,build/html/index.html)
 	$(Q)$(PYTHON) docs/website.py build/html
 lint:            ## format, clang-tidy, cppcheck, dependency direction, sizes
 	$(Q)sh tests/lint.sh
