@@ -9,6 +9,7 @@
 #include "config/internal.h"
 #include "vampire/stats/bucket/bucket.h"
 #include "writers/format/file.h"
+#include "writers/format/secret.h"
 #include "writers/format/sent_alarms.h"
 #include "writers/output/resolution.h"
 
@@ -320,6 +321,37 @@ static void check_sent_alarms(const struct config_loader *loader, unsigned index
     }
 }
 
+/* The text of an option of the output's format; NULL: it has none of this name, or it is unset. */
+static const char *text_of(const struct vamp_config_output *output, const char *key)
+{
+    const struct vamp_opt *opt = vamp_opt_find(output->ops->options, key);
+    return opt != NULL && opt->type == VAMP_OPT_STRING
+               ? *(char *const *)(const void *)((const char *)output->options + opt->offset)
+               : NULL;
+}
+
+/* Who may read or change the secret, and where it goes as it is. */
+static void check_secret(const struct config_loader *loader, unsigned index)
+{
+    const struct vamp_config_output *output = &loader->config->outputs[index];
+    const char *file = text_of(output, "secret_file"), *url = text_of(output, "url");
+    bool loose = false;
+    struct vamp_err err = VAMP_ERR_NONE;
+    char path[CONFIG_PATH_BYTES];
+    config_output_path(loader, index, "secret_file", path);
+    if (file != NULL && vamp_secret_check(file, &loose, &err) != 0) {
+        config_error(loader, path, "%s", err.text);
+    } else if (loose) {
+        config_warning(loader, path, "other users may read the secret in %s: chmod 600 %s", file,
+                       file);
+    }
+    if (file != NULL && url != NULL && vamp_secret_is_shown(url)) {
+        config_output_path(loader, index, "url", path);
+        config_warning(loader, path,
+                       "the secret crosses the network as it is, for all who listen: use https://");
+    }
+}
+
 /* ---- where outputs write: files, directories, addresses, and that no two of them are the same */
 
 /* A target as the file system sees it, so that two spellings of one place are found. */
@@ -521,6 +553,7 @@ int config_check_outputs(struct config_loader *loader)
         check_bucket(loader, i);
         check_rotation(loader, i);
         check_sent_alarms(loader, i);
+        check_secret(loader, i);
         check_alarm_names(loader, i, &config->outputs[i].settings.when);
         check_output_metrics(loader, i);
         check_output_series(loader, i);

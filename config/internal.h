@@ -151,6 +151,8 @@ size_t config_text_offset(const struct config_file *file, size_t quote, unsigned
 bool config_is_secret(const struct config_value *value);
 /* Hides the values of secret options in the excerpts of a file that was read into the tree. */
 void config_hide_values(struct config_file *file, const struct config_tree *tree);
+/* Hides users and passwords in addresses, http://USER:PASSWORD@HOST, of any file. */
+void config_hide_addresses(struct config_file *file);
 /* The same for a file that cannot be read: hides all from the offset that it returns. */
 size_t config_hide_rest(struct config_file *file);
 

@@ -74,6 +74,7 @@ int config_file_read(struct config_file *file, const char *name, struct vamp_err
     }
     if (file->shown != NULL) {
         memcpy(file->shown, file->bytes, file->length + 1);
+        config_hide_addresses(file);
     }
     if (!standard) {
         (void)close(fd); /* only read: nothing can be lost */

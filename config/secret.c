@@ -59,6 +59,21 @@ static void hide(struct config_file *file, size_t first, size_t end)
     }
 }
 
+void config_hide_addresses(struct config_file *file)
+{
+    for (size_t at = 0; at < file->length; at++) {
+        size_t first = at;
+        while (file->bytes[at] == '@' && first > 0 &&
+               strchr("\"' \t\r\n", file->bytes[first - 1]) == NULL) {
+            first--;
+        }
+        const char *colon = memchr(file->bytes + first, ':', at - first);
+        if (colon != NULL) {
+            hide(file, (size_t)(colon - file->bytes) + 1, at);
+        }
+    }
+}
+
 void config_hide_values(struct config_file *file, const struct config_tree *tree)
 {
     for (const struct config_value *value = tree->allocated; value != NULL;

@@ -174,3 +174,34 @@ def test_a_loss_is_a_failure_whenever_it_was(space):
 def lost_so_far(vampire):
     vampire.signal(signal.SIGUSR1)
     return max((int(lost) for lost in re.findall(r"nats: queued .* \+ lost (\d+) ", vampire.stderr)), default=0)
+
+
+# ---------------------------------------------------------------- secrets
+
+def checked(space, output, code):
+    config = space.path / "checked.json"
+    config.write_text(json.dumps({"workflow": "x", "outputs": [{"type": "influx", **output}]}))
+    check = space.start([harness.program("vampire"), "--check-config", "-c", config], "check")
+    check.expect_exit(code)
+    return check.stdout + check.stderr
+
+
+def test_secrets_that_others_may_read_change_or_hear(space):
+    secret = space.path / "secret"
+    secret.write_text("of the site\n")
+    here, away = ({"url": f"http://{host}:8086", "secret_file": str(secret)} for host in ("localhost", "influx.site"))
+    secret.chmod(0o600)
+    assert "warning" not in checked(space, here, 0)
+    assert "warning" not in checked(space, {**away, "url": "https://influx.site:8086"}, 0)
+    assert "the secret crosses the network as it is" in checked(space, away, 0)
+    secret.chmod(0o644)
+    assert f"other users may read the secret in {secret}" in checked(space, here, 0)
+    secret.chmod(0o666)
+    assert f"every user may write to the file with the secret, {secret}: chmod 600" in checked(space, here, 2)
+
+
+def test_a_file_of_a_server_that_is_missing(space):
+    for key in ("ca_file", "credentials_file"):
+        vampire = space.vampire(running([{"type": "nats", key: "/nowhere/x.pem"}]), ready=False, name=key)
+        vampire.expect_exit(1)
+        assert 'output "nats": read /nowhere/x.pem: No such file or directory' in vampire.stderr

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Names that break what splits, quotes or measures them carelessly."""
 
+import csv
+import re
+import subprocess
+import sys
+
 import pytest
 
 import harness
@@ -13,6 +18,7 @@ NAMES = {
     "brackets": ["(other)", "{IFS}", "[1]", "<a&b>;"],
     "newlines": ["two\nlines", "a\ttab", "\x01bell\x07", "back\\slash/sl"],
     "utf8": ["Größe ✓", "气象模式", "👩‍🚀 model", "é/é"],
+    "formulas": ["=1+1", "+2", "@sum(a)", "\t=3"],
     "unknown": ["unknown", "vampire-1", "NaN", "0"],
     "long": ["m" * 1000, "m" * 999 + "n", "ü" * 500, "p" * 1000],
 }
@@ -42,6 +48,20 @@ def test_component_names(space, kind):
     table = {row["name"]: row for row in runs["hdf5"].components}
     for name in names:
         assert table[label_of(name)]["reason"] == "finalized"
+
+
+@pytest.mark.plain
+def test_a_spreadsheet_finds_no_formula(space):
+    names = NAMES["formulas"]
+    space.pool_manager()
+    vampire = space.vampire(harness.vampire_config())
+    harness.Workflow(space, model_names=names[:2], product_names=names[2:], model_options=model_options(3, 2, 2, 64, 4096, 0)).finish()
+    vampire.expect_exit(0)
+    subprocess.run([sys.executable, harness.ROOT / "python" / "vampire-report", "--csv", space.path / "csv", space.hdf5()],
+                   check=True, capture_output=True)
+    cells = [cell for path in (space.path / "csv").glob("*.csv") for row in csv.reader(path.open(newline="")) for cell in row]
+    assert {f"'{name}" for name in names} <= set(cells)
+    assert not [cell for cell in cells if cell[:1] in tuple("=+@\t\r") or re.match(r"-[^\d]", cell)]
 
 
 def test_cdo_names_of_a_thousand_characters(space):

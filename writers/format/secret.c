@@ -5,6 +5,33 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+int vamp_secret_check(const char *path, bool *ret_loose, struct vamp_err *err)
+{
+    struct stat status = {.st_mode = 0};
+    (void)stat(path, &status);
+    *ret_loose = S_ISREG(status.st_mode) && (status.st_mode & S_IROTH) != 0;
+    return S_ISREG(status.st_mode) && (status.st_mode & S_IWOTH) != 0
+               ? vamp_err_set(err, -EPERM,
+                              "every user may write to the file with the secret, %s: chmod 600 %s",
+                              path, path)
+               : 0;
+}
+
+bool vamp_secret_is_shown(const char *url)
+{
+    static const char *const here[] = {"127.", "localhost", "[::1]"};
+    if (strncmp(url, "http://", 7) != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof here / sizeof here[0]; i++) {
+        if (strncmp(url + 7, here[i], strlen(here[i])) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
 
 int vamp_secret_read(const char *path, const char *variable, char secret[static VAMP_SECRET_BYTES],
                      struct vamp_err *err)
@@ -14,6 +41,11 @@ int vamp_secret_read(const char *path, const char *variable, char secret[static 
         const char *value = getenv(variable);
         (void)snprintf(secret, VAMP_SECRET_BYTES, "%s", value != NULL ? value : "");
         return 0;
+    }
+    bool loose = false;
+    const int wrong = vamp_secret_check(path, &loose, err);
+    if (wrong != 0) {
+        return wrong;
     }
     FILE *file = fopen(path, "re");
     if (file == NULL || fgets(secret, VAMP_SECRET_BYTES, file) == NULL) {

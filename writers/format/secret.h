@@ -4,12 +4,20 @@
 #ifndef VAMP_WRITERS_FORMAT_SECRET_H
 #define VAMP_WRITERS_FORMAT_SECRET_H
 
+#include <stdbool.h>
+
 #include "vampire/core/err.h"
 
 #define VAMP_SECRET_BYTES 4096
 
+/* 0; -EPERM: everyone may write to the file; with `*ret_loose`: others than its owner may read it.
+ * A file that cannot be looked at is neither. */
+VAMP_MUST_CHECK int vamp_secret_check(const char *path, bool *ret_loose, struct vamp_err *err);
+/* Whether a secret that is sent to this address is on the network as it is: http:// to another
+ * machine. */
+bool vamp_secret_is_shown(const char *url);
 /* The first line of the file, or the environment variable when `path` is NULL. 0, with "" when
- * there is none; -errno of a file that cannot be read. */
+ * there is none; -EPERM as above; -errno of a file that cannot be read. */
 VAMP_MUST_CHECK int vamp_secret_read(const char *path, const char *variable,
                                      char secret[static VAMP_SECRET_BYTES], struct vamp_err *err);
 

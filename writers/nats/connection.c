@@ -56,11 +56,32 @@ static natsStatus set_general(struct nats_connection *self)
     return code;
 }
 
+/* The library reads some of them when it connects, and does not say why it cannot. */
+static int look_at_files(const struct vamp_nats_server *server, struct vamp_err *err)
+{
+    const char *const paths[] = {server->ca_file, server->certificate_file, server->key_file,
+                                 server->credentials_file};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        FILE *file = paths[i] != NULL ? fopen(paths[i], "re") : NULL;
+        if (paths[i] != NULL && file == NULL) {
+            return vamp_err_set_errno(err, errno, "read %s", paths[i]);
+        }
+        if (file != NULL) {
+            (void)fclose(file);
+        }
+    }
+    return 0;
+}
+
 static int set_files(struct nats_connection *self, struct vamp_err *err)
 {
     const struct vamp_nats_server *server = self->purpose.server;
     natsOptions *library = self->library;
     const char *what = "use the certificates of authorities in", *path = server->ca_file;
+    const int unread = look_at_files(server, err);
+    if (unread != 0) {
+        return unread;
+    }
     natsStatus code = path != NULL ? natsOptions_LoadCATrustedCertificates(library, path) : NATS_OK;
     if (code == NATS_OK && server->certificate_file != NULL) {
         what = "use the certificate in";
@@ -70,16 +91,14 @@ static int set_files(struct nats_connection *self, struct vamp_err *err)
     if (code == NATS_OK && server->credentials_file != NULL) {
         what = "use the credentials in";
         path = server->credentials_file;
-        FILE *file = fopen(path, "re"); /* the library reads it when it connects */
-        if (file == NULL) {
-            return vamp_err_set_errno(err, errno, "%s %s", what, path);
-        }
-        (void)fclose(file);
         code = natsOptions_SetUserCredentialsFromFiles(library, path, NULL);
     }
-    return code == NATS_OK
-               ? 0
-               : vamp_err_set(err, -EINVAL, "%s %s: %s", what, path, nats_GetLastError(NULL));
+    if (code == NATS_OK) {
+        return 0;
+    }
+    const char *said = nats_GetLastError(NULL);
+    return vamp_err_set(err, -EINVAL, "%s %s: %s", what, path,
+                        said != NULL ? words_of(said) : natsStatus_GetText(code));
 }
 
 static int set_options(struct nats_connection *self, struct vamp_err *err)

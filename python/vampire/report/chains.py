@@ -4,7 +4,6 @@
 import pathlib
 
 from ..chain import trace_waits, wait_chain
-from ..errors import Error
 from ..look import duration
 from ..account import number_of, share
 from .parts import LARGEST, Table, others
@@ -43,7 +42,8 @@ def chain_tables(path, runs, component=None):
     own = waits if component is None else waits[waits.consumer == component]
     if own.empty:
         who = "" if component is None else f" of {component}"
-        raise Error(f"the trace {path} has no satisfied demand{who}")
+        none = f"the trace {pathlib.Path(path).name} has no satisfied demand{who}"
+        return [Table("longest-wait", "Behind the longest wait", HEAD, [], own, 3, [none])]
     notes = [f"from {pathlib.Path(path).name}, {number_of(len(own), 'satisfied demand')}; times begin at its first event"]
     if waits.attrs["run"] not in runs:
         notes.append(f"the trace is of another run, {waits.attrs['run'][:8]}")

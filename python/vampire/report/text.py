@@ -23,9 +23,15 @@ def page(report):
     return "\n".join(parts) + "\n"
 
 
+def _as_text(cell):
+    """A spreadsheet takes a text that begins so for a formula, and names come from the workflow."""
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in tuple("=+-@\t\r") else cell
+
+
 def write_csv(report, directory):
     """Each table's plain numbers as DIRECTORY/NAME.csv; and what is not in them, as notes.txt."""
     directory.mkdir(parents=True, exist_ok=True)
     for table in (*report.before, *report.tables):
-        table.frame.to_csv(directory / f"{table.name}.csv", index=False)
+        frame = table.frame.rename(columns=_as_text).apply(lambda column: column.map(_as_text))
+        frame.to_csv(directory / f"{table.name}.csv", index=False)
     (directory / "notes.txt").write_text("\n".join(report.notes or [report.whole]) + "\n", encoding="utf-8")
