@@ -50,20 +50,23 @@ void hdf5_check_create(struct hdf5_file *file, unsigned number, const char *name
 {
     struct hdf5_dimension *dimension = &file->dimensions[number];
     struct vamp_text names = {.bytes = NULL};
-    dimension->row_bytes = file->code == 0 ? lay_out(file, number, &names) : 0;
+    if (file->code != 0) {
+        return;
+    }
+    dimension->row_bytes = lay_out(file, number, &names);
     dimension->row = calloc(2, dimension->row_bytes + 1);
     if (dimension->row == NULL || names.failed) {
         hdf5_no_memory(file, "prepare the file");
+        vamp_text_done(&names);
+        return;
     }
-    for (unsigned i = 0; file->code == 0 && i < file->dataset_count; i++) {
+    for (unsigned i = 0; i < file->dataset_count; i++) {
         const struct hdf5_dataset *dataset = &file->datasets[i];
         if (dataset->checked && dataset->dimensions[0] == number && dataset->rank == 1) {
             store(dimension->row + dataset->place, dataset->fill, hdf5_type_bytes(dataset->type));
         }
     }
-    if (file->code == 0) {
-        memcpy(dimension->row + dimension->row_bytes, dimension->row, dimension->row_bytes);
-    }
+    memcpy(dimension->row + dimension->row_bytes, dimension->row, dimension->row_bytes);
     dimension->check = hdf5_dataset_create(
         file, &(struct hdf5_spec){.name = name,
                                   .type = HDF5_U32,
@@ -72,9 +75,7 @@ void hdf5_check_create(struct hdf5_file *file, unsigned number, const char *name
                                   .chunk_rows = number == HDF5_TIME ? 0 : HDF5_TEXT_CHUNK_ROWS,
                                   .units = "1",
                                   .long_name = "CRC-32 of the row of the variables"});
-    if (file->code == 0) {
-        hdf5_attribute_text(file, file->datasets[dimension->check].id, "variables", names.bytes);
-    }
+    hdf5_attribute_text(file, file->datasets[dimension->check].id, "variables", names.bytes);
     vamp_text_done(&names);
 }
 
