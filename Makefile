@@ -105,8 +105,7 @@ $(call room,writers,vampire/alarms vampire/stats,$(HDF5) zlib)
 $(call room,config,vampire/alarms/actions vampire/source writers filters)
 $(call room,programs/run,config)
 $(call room,programs/cli,programs/run)
-# Of vampire/live only what --version prints; the linker takes nothing else of it.
-$(call room,programs/vampire,programs/cli vampire/live)
+$(call room,programs/vampire,programs/cli)
 $(call room,programs/vampire-collect,programs/cli vampire/collect)
 $(call room,programs/vampire-top,vampire/stats/bucket,jansson ncursesw)
 

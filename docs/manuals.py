@@ -159,7 +159,7 @@ def metrics(programs):
         labels = ", ".join(metric["labels"]) or "no labels"
         out.append(item(f"`{metric['name']}`", f"{metric['help']}: {metric['origin']}. {metric['kind'].capitalize()}, "
                         f"unit {metric['unit']}; {labels}; {'set ' + ', '.join(metric['sets']) if metric['sets'] else 'in no set'}. "
-                        f"Merging: {metric['merge']}."))
+                        f"Merging: {metric['merge']}." + (f" Rests on: {', '.join(metric['basis'])}." if metric['basis'] else "")))
     return "".join(out)
 
 
@@ -293,6 +293,8 @@ ATTRIBUTES = {
     "output": "name of the output in the configuration",
     "level": "how fine it counts: workflow, component or cdo",
     "clock": "what the times of buckets are: event (the pool manager's clock) or arrival (vampire's)",
+    "not_observed": "what is absent although it was asked for, a line for each: the name of a metric, or losses (of the pool "
+                    "manager), a colon, and why; empty when nothing is",
     "segment": "number of the file in the run, from 1",
     "bucket_ns": "width of a bucket",
     "sampling": 'which part of the events counts: "none" (all of them) or such as "fraction 10000, rate 100"; the weight '

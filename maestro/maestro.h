@@ -3,8 +3,8 @@
  * The public interface of the embedded Maestro: the subset of Maestro Core's API that
  * components of a workflow use, with the names and meanings that are publicly known. It stands
  * in for upstream's library so that everything here runs on one fresh machine; numeric values
- * and the wire behind it are this project's own. What upstream is not known to have is marked
- * "own extension".
+ * and the wire behind it are this project's own. What upstream is not known to have is an own
+ * extension, which MSTRO_PUBLIC_ONLY hides when it is defined before; layouts stay the same.
  *
  * Every function may be called from any thread after mstro_init has returned; a handle may be
  * used by one thread at a time. Functions return MSTRO_OK or another status and leave their
@@ -54,9 +54,11 @@ struct timespec; /* strict C99 has none in <time.h>: POSIX's or the caller's own
 #define MSTRO_ENV_SCHEMA_PATH "MSTRO_SCHEMA_PATH"
 #define MSTRO_ENV_DROP_UNKNOWN_ATTRIBUTES "MSTRO_DROP_UNKNOWN_ATTRIBUTES"
 #define MSTRO_ENV_OFI_PROVIDER "MSTRO_OFI_PROVIDER"
-/* Own extension: how long mstro_init waits for a pool manager's answer, 1 to 3,600,000 ms; 30,000
- * when not set or anything else. */
+#ifndef MSTRO_PUBLIC_ONLY
+/* How long mstro_init waits for a pool manager's answer, 1 to 3,600,000 ms; 30,000 when not set or
+ * anything else. */
 #define MSTRO_ENV_JOIN_TIMEOUT_MS "MSTRO_JOIN_TIMEOUT_MS"
+#endif
 
 typedef enum mstro_status {
     MSTRO_OK = 0,
@@ -112,9 +114,11 @@ const char *mstro_status_description(mstro_status status);
 const char *mstro_version(void);
 /* Nanoseconds since 1970 UTC. */
 uint64_t mstro_clock(void);
-/* Own extension: text on the most recent failure in this thread, "" when there is none; valid until
- * the next failure in it. */
+#ifndef MSTRO_PUBLIC_ONLY
+/* Text on the most recent failure in this thread, "" when there is none; valid until the next
+ * failure in it. */
 const char *mstro_last_error(void);
+#endif
 
 /* ------------------------------------------------------------------ pool manager */
 
@@ -239,15 +243,17 @@ enum mstro_pool_event_kind MSTRO_ENUM_OF_32_BITS {
     MSTRO_POOL_EVENT_DISPOSE = 1 << 10,
     MSTRO_POOL_EVENT_TRANSPORT_INIT = 1 << 11,
     MSTRO_POOL_EVENT_TRANSPORT_COMPLETED = 1 << 12,
-    MSTRO_POOL_EVENT_TRANSPORT_FAILED = 1 << 13, /* own extension */
-    MSTRO_POOL_EVENT_SUBSCRIBE = 1 << 14,
-    MSTRO_POOL_EVENT_UNSUBSCRIBE = 1 << 15,
-    /* Own extension: the pool manager's queue for this subscription was full and
-     * payload.lost.count events were dropped here. Delivered only to those who ask for it. */
+#ifndef MSTRO_PUBLIC_ONLY
+    MSTRO_POOL_EVENT_TRANSPORT_FAILED = 1 << 13,
+    /* The pool manager's queue for this subscription was full and payload.lost.count events were
+     * dropped here. Delivered only to those who ask for it. */
     MSTRO_POOL_EVENT_LOST = 1 << 29,
-    /* Own extension: delivered by this library when the pool manager is gone or has said good-bye,
-     * as the last event of a subscription, to those who ask for it. */
-    MSTRO_POOL_EVENT_POOL_GONE = 1 << 30
+    /* Delivered by this library when the pool manager is gone or has said good-bye, as the last
+     * event of a subscription, to those who ask for it. */
+    MSTRO_POOL_EVENT_POOL_GONE = 1 << 30,
+#endif
+    MSTRO_POOL_EVENT_SUBSCRIBE = 1 << 14,
+    MSTRO_POOL_EVENT_UNSUBSCRIBE = 1 << 15
 };
 typedef enum mstro_pool_event_kind mstro_pool_event_kind;
 
@@ -266,7 +272,9 @@ enum mstro_subscription_opts MSTRO_ENUM_OF_32_BITS {
     MSTRO_SUBSCRIPTION_OPTS_NO_LOCAL_EVENTS = 1 << 2
 };
 typedef enum mstro_subscription_opts mstro_subscription_opts;
+#ifndef MSTRO_PUBLIC_ONLY
 #define MSTRO_SIGNAL_BEFORE_HOLDS_UP_NOTHING 1
+#endif
 
 #undef MSTRO_ENUM_OF_32_BITS
 
@@ -287,17 +295,24 @@ struct mstro_pool_event_ {
             uint64_t appid;
             const char *cdo_name;
         } declare, seal, offer, require, demand, retract, withdraw, dispose, transport_init,
-            transport_completed, transport_failed;
+            transport_completed;
         struct {
             uint64_t appid;
         } subscribe, unsubscribe;
+#ifndef MSTRO_PUBLIC_ONLY
+        struct {
+            uint64_t appid;
+            const char *cdo_name;
+        } transport_failed;
         struct {
             uint64_t count;
         } lost;
+#endif
     } payload;
     struct mstro_pool_event_ *next;
 
-    /* Own extension from here on. `present` has a bit for each that holds a value. */
+#ifndef MSTRO_PUBLIC_ONLY
+    /* `present` has a bit for each that holds a value. */
     uint32_t present;  /* enum mstro_pool_event_field bits */
     uint32_t reason;   /* of LEAVE: 0 unknown, 1 finalized, 2 vanished, 3 protocol, 4 pool ended */
     int64_t time_ns;   /* the pool manager's clock, UTC */
@@ -310,8 +325,10 @@ struct mstro_pool_event_ {
     uint32_t name_length; /* of component_name or cdo_name, bytes */
     bool before;          /* sent before the operation was handled */
     uint64_t duration_ns; /* of transport_completed and transport_failed: since its start */
+#endif
 };
 
+#ifndef MSTRO_PUBLIC_ONLY
 enum mstro_pool_event_field {
     MSTRO_POOL_EVENT_HAS_TIME = 1 << 0,
     MSTRO_POOL_EVENT_HAS_CDO_ID = 1 << 1,
@@ -323,6 +340,7 @@ enum mstro_pool_event_field {
     MSTRO_POOL_EVENT_HAS_REASON = 1 << 7,
     MSTRO_POOL_EVENT_HAS_DURATION = 1 << 8
 };
+#endif
 
 /* Events from now on, none from before. Selectors choose CDOs: events that are not about a CDO pass
  * them. A subscriber that does not poll delays no other component: beyond 48 MiB of waiting events

@@ -62,7 +62,7 @@ MAY_INCLUDE = {
     "programs/run": [BUCKET, "vampire/stats/stats.h", "vampire/alarms/", "filters/", "config/", "writers/output/"],
     "programs/cli": [BUCKET, "vampire/source/", "programs/run/", "writers/writer.h", "config/"],
     "programs/vampire": [BUCKET, "vampire/stats/stats.h", "vampire/alarms/", "vampire/source/",
-                         "vampire/live/abilities.h", "programs/run/", "programs/cli/", "config/"],
+                         "programs/run/", "programs/cli/", "config/"],
     "programs/vampire-collect": [BUCKET, "vampire/collect/collect.h", "programs/run/", "programs/cli/", "config/",
                                  "writers/nats/subscriber.h"],
     "programs/vampire-top": ["vampire/stats/bucket/histogram.h"],
@@ -87,7 +87,7 @@ CONFINED = {
 # Larger is a remark, and an error.
 FUNCTION_LINES, FUNCTION_LIMIT = 80, 120
 FILE_LINES, FILE_LIMIT = 700, 1000
-FOLDER_FILES, INTERNAL_HEADERS, CODE_LINES = 25, 12, 58770
+FOLDER_FILES, INTERNAL_HEADERS, CODE_LINES = 25, 12, 59240
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 
 

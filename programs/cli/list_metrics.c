@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "programs/cli/options.h"
-#include "vampire/stats/bucket/metric.h"
+#include "vampire/stats/bucket/coverage.h"
 
 static const char *const set_names[] = {"basic",     "waits",     "transport", "lifecycle",
                                         "anomalies", "in_flight", "vampire",   "collect"};
@@ -30,7 +30,12 @@ static const char *set_name(unsigned bit)
     return bit < SET_COUNT ? set_names[bit] : "unknown";
 }
 
-static void list_text(FILE *stream)
+static const char *unknown_word(unsigned bit)
+{
+    return vamp_unknown_word((enum vamp_unknown)bit);
+}
+
+static void list_text(FILE *stream, uint32_t unknown)
 {
     (void)fprintf(stream, "%-28s %-9s %-8s %s\n", "METRIC", "KIND", "UNIT", "LABELS; SETS");
     for (unsigned id = 0; id < vamp_metric_count(); id++) {
@@ -43,6 +48,11 @@ static void list_text(FILE *stream)
                       vamp_metric_kind_name(metric->kind), metric->unit,
                       labels[0] != '\0' ? labels : "-", sets[0] != '\0' ? sets : "-", metric->help,
                       metric->origin, vamp_metric_merge_rule(metric));
+        char reason[VAMP_ABSENCE_BYTES];
+        if ((metric->basis & unknown) != 0) {
+            (void)fprintf(stream, "    not observable with this Maestro: %s\n",
+                          vamp_absence_reason(metric->basis & unknown, reason));
+        }
     }
     (void)fputs(
         "\nLabels are those of level component; at level workflow component, source and sink "
@@ -61,7 +71,7 @@ static void put_list(FILE *stream, const char *key, uint32_t mask, const char *(
                   names[0] != '\0' ? "\"" : "");
 }
 
-static void list_json(FILE *stream)
+static void list_json(FILE *stream, uint32_t unknown)
 {
     (void)fputs("{\"metrics\": [", stream);
     for (unsigned id = 0; id < vamp_metric_count(); id++) {
@@ -71,6 +81,8 @@ static void list_json(FILE *stream)
                       metric->unit);
         put_list(stream, "labels", metric->labels, vamp_label_name);
         put_list(stream, "sets", metric->sets, set_name);
+        put_list(stream, "basis", metric->basis, unknown_word);
+        put_list(stream, "lacking", metric->basis & unknown, unknown_word);
         struct vamp_base_metric base;
         vamp_base_metric(metric, &base);
         (void)fprintf(stream, ",\n   \"prometheus\": \"%s%s\", \"decimals\": %u", base.name,
@@ -81,11 +93,11 @@ static void list_json(FILE *stream)
     (void)fputs("\n]}\n", stream);
 }
 
-void vamp_list_metrics(FILE *stream, bool json)
+void vamp_list_metrics(FILE *stream, bool json, uint32_t unknown)
 {
     if (json) {
-        list_json(stream);
+        list_json(stream, unknown);
     } else {
-        list_text(stream);
+        list_text(stream, unknown);
     }
 }

@@ -12,6 +12,7 @@
 #include "config/config.h"
 #include "vampire/core/err.h"
 #include "vampire/core/options/command_line.h"
+#include "vampire/source/live.h"
 
 /* What an option means; the tables of the programs have some of them each. Those from
  * VAMP_KEY_RARE on are in --help=all only. */
@@ -51,7 +52,7 @@ struct vamp_program {
     const char *commands;                      /* of which there can be one at a time */
     /* Parts of --help. */
     const char *usage, *examples, *configuration, *signals, *exit_codes;
-    void (*abilities)(FILE *stream); /* lines of --version; NULL: none */
+    const struct vamp_live *(*live)(struct vamp_err *err); /* what joins a pool; NULL: none does */
 };
 
 /* The command of one call of a program. */
@@ -102,7 +103,8 @@ void vamp_options_help_all(const struct vamp_program *program, FILE *stream);
 /* --print-completion: a file that the shell reads. `shell` is one of vamp_completion_shells. */
 void vamp_options_completion(const struct vamp_program *program, const char *shell, FILE *stream);
 extern const char *const vamp_completion_shells[]; /* ended by NULL; the first is the default */
-/* --list-metrics: the catalogue as a table, or as one JSON object. */
-void vamp_list_metrics(FILE *stream, bool json);
+/* --list-metrics: the catalogue as a table, or as one JSON object. `unknown`: what the Maestro of
+ * this machine does not tell, bit per enum vamp_unknown. */
+void vamp_list_metrics(FILE *stream, bool json, uint32_t unknown);
 
 #endif

@@ -259,6 +259,8 @@ static void list_plug_ins(FILE *out)
 
 static int run_command(const struct vamp_options *options, FILE *out, FILE *error)
 {
+    const struct vamp_live *live = NULL;
+    struct vamp_err err = VAMP_ERR_NONE;
     switch (options->command) {
     case VAMP_COMMAND_CHECK_CONFIG:
         return check_config(options, out, error);
@@ -270,7 +272,8 @@ static int run_command(const struct vamp_options *options, FILE *out, FILE *erro
         vamp_options_completion(options->program, options->shell, out);
         return VAMP_EXIT_OK;
     case VAMP_COMMAND_LIST_METRICS:
-        vamp_list_metrics(out, options->json);
+        live = options->program->live != NULL ? options->program->live(&err) : NULL;
+        vamp_list_metrics(out, options->json, live != NULL ? live->unknown(NULL) : 0);
         return VAMP_EXIT_OK;
     case VAMP_COMMAND_SUMMARY:
         return summarise_files(options, error);
@@ -284,8 +287,11 @@ static int run_command(const struct vamp_options *options, FILE *out, FILE *erro
         return VAMP_EXIT_OK;
     case VAMP_COMMAND_VERSION:
         (void)fprintf(out, "%s %s\n", options->program->name, VAMP_VERSION);
-        if (options->program->abilities != NULL) {
-            options->program->abilities(out);
+        live = options->program->live != NULL ? options->program->live(&err) : NULL;
+        if (live != NULL) {
+            live->abilities(out);
+        } else if (options->program->live != NULL) {
+            (void)fprintf(out, "maestro.h: not known: %s\n", err.text);
         }
         list_plug_ins(out);
         return VAMP_EXIT_OK;

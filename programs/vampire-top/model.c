@@ -438,6 +438,25 @@ static bool lists(const json_t *labels, const char *name)
     return found;
 }
 
+/* What nobody could know, of that which was asked for. */
+static void take_absences(struct top_snapshot *shown, const json_t *absences)
+{
+    size_t i = 0;
+    json_t *absence = NULL;
+    shown->unobserved = 0;
+    shown->unseen_losses[0] = '\0';
+    json_array_foreach(absences, i, absence)
+    {
+        const char *what = top_json_text(absence, "what");
+        const struct metric *metric = find_metric(what);
+        if (metric != NULL && metric->kind != GAUGE) {
+            shown->unobserved |= TOP_BIT(metric->number);
+        } else if (strcmp(what, "losses") == 0) {
+            top_json_copy(shown->unseen_losses, sizeof shown->unseen_losses, absence, "reason");
+        }
+    }
+}
+
 /* Also which numbers the stream has; a header that does not describe its metrics leaves that. */
 static void take_header(struct top_snapshot *shown, const json_t *line)
 {
@@ -447,6 +466,7 @@ static void take_header(struct top_snapshot *shown, const json_t *line)
     shown->ended = false;
     top_json_copy(shown->sampling, sizeof shown->sampling, line, "sampling");
     top_json_copy(shown->workflow, sizeof shown->workflow, line, "workflow");
+    take_absences(shown, json_object_get(line, "not_observed"));
     if (json_is_array(descriptions)) {
         shown->hidden = shown->hidden_in_rows = TOP_NUMBERS_ALL;
         shown->by_model = false;

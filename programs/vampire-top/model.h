@@ -137,7 +137,9 @@ struct top_snapshot {
     /* Bits: numbers that are not in the stream, and those that it does not have by row. A number
      * that is hidden is not shown as 0. */
     unsigned hidden, hidden_in_rows;
-    bool by_model; /* rows are models */
+    unsigned unobserved;                /* of those hidden: nobody could know them */
+    char unseen_losses[TOP_NAME_BYTES]; /* why losses of the pool manager are unknown; "" */
+    bool by_model;                      /* rows are models */
     /* Operations and bytes moved for each second, oldest first. */
     double operations_history[TOP_HISTORY], moved_history[TOP_HISTORY];
     unsigned history_count;

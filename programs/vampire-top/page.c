@@ -31,10 +31,13 @@ static struct top_fitted cut(const char *clean, unsigned columns)
     return top_text_fit(clean, wanted < columns ? wanted : columns);
 }
 
-/* In the place of a number that the stream does not have: "..". */
-static struct top_figure figure(bool hidden, double value, struct top_figure (*text)(double value))
+/* In the place of a number that the stream does not have: ".."; that nobody could know: "?". */
+static struct top_figure figure(const struct top_snapshot *s, enum top_number number, bool hidden,
+                                double value, struct top_figure (*text)(double value))
 {
-    return hidden ? (struct top_figure){".."} : text(value);
+    return !hidden                                  ? text(value)
+           : (s->unobserved & TOP_BIT(number)) != 0 ? (struct top_figure){"?"}
+                                                    : (struct top_figure){".."};
 }
 
 /* ---- curves */
@@ -114,7 +117,7 @@ static void head_run(struct page_line *line, const struct top_snapshot *s, const
 static struct top_figure sum_text(const struct top_snapshot *s, enum top_number number,
                                   struct top_figure (*text)(double value))
 {
-    return figure((s->hidden & TOP_BIT(number)) != 0, s->sums[number], text);
+    return figure(s, number, (s->hidden & TOP_BIT(number)) != 0, s->sums[number], text);
 }
 
 /* "?" until a stream that began in the middle has reported it. */
@@ -195,8 +198,8 @@ unsigned page_losses(struct page_line lines[static PAGE_LOSS_LINES], const struc
         list_add(&list, "%s lines not understood", top_text_count(s->bad_lines).text);
     }
     if (list.count == 0) {
-        list.mark = PAGE_PLAIN;
-        list_add(&list, "none");
+        list.mark = s->unseen_losses[0] != '\0' ? PAGE_WARNING : PAGE_PLAIN;
+        list_add(&list, "%s", s->unseen_losses[0] != '\0' ? s->unseen_losses : "none");
     }
     return list_end(&list);
 }
@@ -342,13 +345,13 @@ static struct top_figure cell_text(const struct top_snapshot *s, const struct to
             ? absent || (row->timed > 0 && row->sums[TOP_TRANSPORTS] == 0 && row->sums[number] == 0)
             : row->hidden || absent;
     if (number < TOP_SUM_COUNT) {
-        return figure(hidden, row->sums[number], column->text);
+        return figure(s, number, hidden, row->sums[number], column->text);
     }
     /* An idle row has no times; of several rows in one only the longest is known. */
     if (!hidden && row->timed == 0) {
         return (struct top_figure){"-"};
     }
-    return figure(hidden || (row->rest > 0 && column->quantile != TOP_MAX),
+    return figure(s, number, hidden || (row->rest > 0 && column->quantile != TOP_MAX),
                   row->times[column->quantile], column->text);
 }
 

@@ -2,7 +2,7 @@
 /* The command line of vampire. */
 #include "programs/vampire/command_line.h"
 
-#include "vampire/live/abilities.h"
+#include "vampire/source/live.h"
 
 static const struct vamp_command_option options[] = {
     {"--config", 'c', VAMP_KEY_CONFIG, "FILE",
@@ -99,5 +99,5 @@ const struct vamp_program vamp_program_vampire = {
                   "  3  no pool manager within the configured time, or it refused vampire\n"
                   "  4  the pool manager vanished before the workflow ended; files are complete\n"
                   "  5  the recording is damaged; what could not be read is counted as lost\n",
-    .abilities = vamp_live_abilities,
+    .live = vamp_live_load,
 };

@@ -214,7 +214,7 @@ static size_t ring_bytes(const struct vamp_config *config)
     return config->source->may_block && config->ring_bytes > enough ? enough : config->ring_bytes;
 }
 
-/* Creates what needs neither the pool manager nor files. */
+/* Creates what the source needs. */
 static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
 {
     const struct vamp_config *config = pipeline->config;
@@ -227,6 +227,22 @@ static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
         set_models(pipeline);
         status = vamp_rules_create(config, pipeline->components, &pipeline->rules, err);
     }
+    if (status != 0) {
+        return status;
+    }
+    pipeline->run->sampling = pipeline->rules->sampling;
+    const char *selector = pipeline->rules->selector;
+    pipeline->selector = selector != NULL ? strdup(selector) : NULL;
+    return selector != NULL && pipeline->selector == NULL
+               ? vamp_err_set_errno(err, ENOMEM, "prepare the filters")
+               : 0;
+}
+
+/* Creates what counts, and watches what is counted: it depends on what the source knows. */
+static int create_statistics(struct pipeline *pipeline, struct vamp_err *err)
+{
+    const struct vamp_config *config = pipeline->config;
+    int status = vamp_history_create(&pipeline->history, err);
     if (status == 0) {
         pipeline->services = (struct vamp_action_services){
             .say = pipeline_say,
@@ -234,24 +250,15 @@ static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
             .run = &pipeline->runs[0],
             .components = pipeline->components,
         };
-        status = vamp_history_create(&pipeline->history, err);
-    }
-    if (status == 0) {
         status = pipeline_create_stats(pipeline, config, &pipeline->stats, err);
     }
     if (status == 0) {
         status = pipeline_create_alarms(pipeline, config, pipeline->stats, &pipeline->alarms, err);
     }
-    if (status != 0) {
-        return status;
+    if (status == 0) {
+        vamp_rules_apply(pipeline->rules, pipeline->stats, &pipeline->services);
     }
-    vamp_rules_apply(pipeline->rules, pipeline->stats, &pipeline->services);
-    pipeline->run->sampling = pipeline->rules->sampling;
-    const char *selector = pipeline->rules->selector;
-    pipeline->selector = selector != NULL ? strdup(selector) : NULL;
-    return selector != NULL && pipeline->selector == NULL
-               ? vamp_err_set_errno(err, ENOMEM, "prepare the filters")
-               : 0;
+    return status;
 }
 
 static int open_outputs(struct pipeline *pipeline, struct vamp_err *err)
@@ -261,15 +268,21 @@ static int open_outputs(struct pipeline *pipeline, struct vamp_err *err)
     return vamp_outputs_open(&pipeline->outputs, pipeline->config, &context, NULL, err);
 }
 
-/* The source has a workflow of its own, such as the one that was recorded. */
-static int take_workflow(struct pipeline *pipeline, const char *workflow, struct vamp_err *err)
+/* What the source knows of its events, and of the run: it may have a workflow of its own, such as
+ * the one that was recorded. */
+static void describe_source(struct pipeline *pipeline)
 {
-    (void)snprintf(pipeline->workflow, sizeof pipeline->workflow, "%s", workflow);
-    pipeline->run->workflow = pipeline->workflow;
-    char space[UUID_STR_LEN];
-    const int status =
-        vamp_series_space(pipeline->run->workflow, pipeline->config->series_key_file, space, err);
-    return status != 0 ? status : vamp_stats_identify(pipeline->stats, space, err);
+    const struct vamp_source_ops *ops = pipeline->config->source;
+    struct vamp_run *run = pipeline->run;
+    const char *workflow = ops->workflow != NULL ? ops->workflow(pipeline->source) : NULL;
+    if (workflow != NULL) {
+        (void)snprintf(pipeline->workflow, sizeof pipeline->workflow, "%s", workflow);
+        run->workflow = pipeline->workflow;
+    }
+    run->unknown = ops->unknown != NULL ? ops->unknown(pipeline->source) : 0;
+    if ((run->unknown & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_TIME)) != 0) {
+        run->clock = "arrival";
+    }
 }
 
 /* The source calls it on its thread. */
@@ -299,12 +312,10 @@ static int open_source(struct pipeline *pipeline, struct vamp_err *err)
         .say_context = &pipeline->status,
         .stop = &pipeline->start->signals->stop,
     };
-    int status = config->source->open(config->source_options, &context, &pipeline->source, err);
-    if (status == 0 && config->source->workflow != NULL) {
-        const char *workflow = config->source->workflow(pipeline->source);
-        if (workflow != NULL) {
-            status = take_workflow(pipeline, workflow, err);
-        }
+    const int status =
+        config->source->open(config->source_options, &context, &pipeline->source, err);
+    if (status == 0) {
+        describe_source(pipeline);
     }
     return status;
 }
@@ -423,6 +434,9 @@ static enum vamp_exit_code run_pipeline(struct pipeline *pipeline)
     }
     if (status == 0) {
         status = open_source(pipeline, &err);
+    }
+    if (status == 0) {
+        status = create_statistics(pipeline, &err);
     }
     /* Outputs come last: without a pool manager no file is created. */
     if (status == 0) {

@@ -27,6 +27,19 @@ static const char *share_text(const struct vamp_totals *totals, char text[static
     return text;
 }
 
+/* What cannot be known is said, in place of a number. */
+static bool is_observable(const struct vamp_page *page, const struct vamp_coverage *coverage,
+                          enum vamp_metric_id id, const char *what)
+{
+    const struct vamp_absence *absence = vamp_coverage_find(coverage, id);
+    if (absence != NULL) {
+        char reason[VAMP_ABSENCE_BYTES];
+        vamp_page_line(page, what, "not observable: %s",
+                       vamp_absence_reason(absence->lacking, reason));
+    }
+    return absence == NULL;
+}
+
 static bool is_counted(const struct vamp_page *page, const struct vamp_totals *totals,
                        enum vamp_totals_metric metric, const char *what)
 {
@@ -73,23 +86,30 @@ static void print_quantiles(const struct vamp_page *page, const char *what,
 }
 
 static void print_movement(const struct vamp_page *page, const struct vamp_totals *totals,
-                           const struct vamp_bins *bins)
+                           const struct vamp_schema *schema)
 {
+    const struct vamp_coverage *coverage = schema->coverage;
     char count[VAMP_UNIT_TEXT_BYTES], bytes[VAMP_UNIT_TEXT_BYTES], share[SHARE_BYTES];
-    if (is_counted(page, totals, VAMP_TOTALS_PRODUCED, "produced")) {
+    if (is_observable(page, coverage, VAMP_METRIC_PRODUCED_BYTES, "produced") &&
+        is_counted(page, totals, VAMP_TOTALS_PRODUCED, "produced")) {
         vamp_page_line(page, "produced", "%s%s",
                        vamp_bytes_people((double)totals->produced_bytes, bytes),
                        share_text(totals, share));
     }
-    if (is_counted(page, totals, VAMP_TOTALS_TRANSPORTS, "transports")) {
+    if (is_observable(page, coverage, VAMP_METRIC_TRANSPORTS, "transports") &&
+        is_counted(page, totals, VAMP_TOTALS_TRANSPORTS, "transports")) {
         const bool sized = (totals->counted & VAMP_TOTALS_BIT(VAMP_TOTALS_TRANSPORT_BYTES)) != 0;
         vamp_page_line(page, "transports", "%s%s%s%s", vamp_count_people(totals->transports, count),
                        sized ? ", " : "",
                        sized ? vamp_bytes_people((double)totals->transport_bytes, bytes) : "",
                        share_text(totals, share));
     }
-    print_quantiles(page, "transport time", totals->transport_ns, bins);
-    print_quantiles(page, "wait on demand", totals->demand_wait_ns, bins);
+    if (is_observable(page, coverage, VAMP_METRIC_TRANSPORT_NS, "transport time")) {
+        print_quantiles(page, "transport time", totals->transport_ns, &schema->bins);
+    }
+    if (is_observable(page, coverage, VAMP_METRIC_DEMAND_WAIT_NS, "wait on demand")) {
+        print_quantiles(page, "wait on demand", totals->demand_wait_ns, &schema->bins);
+    }
     (void)fputc('\n', page->stream);
 }
 
@@ -166,7 +186,7 @@ static void print_turned_away(const struct vamp_page *page, const char *what, ui
 }
 
 static void print_losses(const struct vamp_page *page, const struct vamp_totals *totals,
-                         const struct vamp_outputs *outputs)
+                         const struct vamp_outputs *outputs, const struct vamp_coverage *coverage)
 {
     const bool of_outputs = print_output_losses(page, outputs);
     const struct vamp_accounting *account = &totals->accounting;
@@ -175,7 +195,15 @@ static void print_losses(const struct vamp_page *page, const struct vamp_totals 
         vamp_page_line(page, "NOT WATCHED", "%u time%s, %s in all: the pool manager was gone",
                        totals->unwatched, totals->unwatched == 1 ? "" : "s",
                        vamp_duration_people(totals->unwatched_ns, text));
-    } else if (vamp_totals_lost(totals) == 0 && account->rejected == 0 && !of_outputs) {
+    }
+    const bool none = totals->unwatched == 0 && vamp_totals_lost(totals) == 0 &&
+                      account->rejected == 0 && !of_outputs;
+    if (!vamp_sees_losses(coverage->unknown, VAMP_LOSS_POOL_MANAGER)) {
+        char reason[VAMP_ABSENCE_BYTES];
+        vamp_page_line(page, "losses", "%s%s",
+                       vamp_absence_reason(VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_LOSSES), reason),
+                       none ? "; vampire lost none" : "");
+    } else if (none) {
         const bool all = account->filtered == 0 && account->counted == account->received;
         vamp_page_line(page, "losses", "none%s", all ? "; every event was counted" : "");
     }
@@ -252,14 +280,15 @@ void pipeline_print_summary(const struct pipeline *pipeline, const struct vamp_t
                             const char *reason, FILE *stream)
 {
     const struct vamp_page page = {stream, VAMP_PAGE_SUMMARY_COLUMNS};
+    const struct vamp_schema *schema = vamp_stats_schema(pipeline->stats);
     const int64_t time_ns = vamp_clock_monotonic_ns(pipeline->clock) - pipeline->began_ns;
     char text[VAMP_UNIT_TEXT_BYTES];
     (void)fprintf(stream, "\nvampire: workflow \"%s\": %s after %s\n\n", pipeline->run->workflow,
                   reason, vamp_duration_people((uint64_t)time_ns, text));
     print_operations(&page, totals);
-    print_movement(&page, totals, &vamp_stats_schema(pipeline->stats)->bins);
+    print_movement(&page, totals, schema);
     print_components(&page, pipeline->components);
-    print_losses(&page, totals, &pipeline->outputs);
+    print_losses(&page, totals, &pipeline->outputs, schema->coverage);
     print_filters(&page, pipeline);
     print_bounds(&page, totals);
     vamp_page_outputs(&page, &pipeline->outputs);

@@ -61,6 +61,7 @@ class Summary:  # pylint: disable=too-many-instance-attributes
     buckets_missing: int  # that are not in these files
     buckets_incomplete: int
     partial: list         # what of the runs is not among the files
+    not_observed: dict    # metric, or "losses" of the pool manager: why it is absent
 
     @property
     def whole(self):
@@ -95,6 +96,10 @@ class Summary:  # pylint: disable=too-many-instance-attributes
         if self.given_up:
             found.append(f"{number_of(self.given_up, 'label')} of values given up at a limit of memory: they are under (other) "
                          "in tables by these labels")
+        reasons = {}
+        for what, reason in self.not_observed.items():
+            reasons.setdefault(reason, []).append(what)
+        found += [reason if what == ["losses"] else f"{reason}: {', '.join(what)} not observable" for reason, what in reasons.items()]
         return found + self.partial
 
     def __str__(self):
@@ -182,4 +187,5 @@ def summary(history, output=None, between=None):
         lost={place: accounts.get(f"events_lost_{place}", 0) for place in LOST},
         sampling=str(last.attrs.get("sampling", "none")), overflow=_sum(history, "vampire_series_overflow"),
         given_up=_sum(history, "vampire_labels_given_up"), hidden=_hidden(history), buckets_lost=_buckets_lost(history), buckets_missing=_buckets_missing(history),
-        buckets_incomplete=int((~history.complete()).sum()), partial=partial_of(history))
+        buckets_incomplete=int((~history.complete()).sum()), partial=partial_of(history),
+        not_observed=files.absences_of(last.attrs.get("not_observed", "")))

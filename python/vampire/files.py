@@ -71,6 +71,11 @@ def names_of(group, attributes=False):
     return sorted(name.decode("utf-8", "replace") for name in names)
 
 
+def absences_of(text):
+    """{metric, or "losses": why it is absent} of the attribute not_observed."""
+    return dict(line.partition(": ")[::2] for line in text.splitlines())
+
+
 def text_of(value):
     """An attribute as a text."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -102,6 +102,7 @@ class RunFile:  # pylint: disable=too-many-instance-attributes
     unlabelled: int = 0         # operations of a file whose output drops the label
     totals: dict = dataclasses.field(default_factory=lambda: dict.fromkeys(COUNTERS, 0))
     counted: set = dataclasses.field(default_factory=set)       # which counters the file has
+    not_observed: dict = dataclasses.field(default_factory=dict)  # metric, or "losses": why it is absent
     account: dict = dataclasses.field(default_factory=lambda: dict.fromkeys((*ACCOUNT, *LOSSES), 0))
     histograms: dict = dataclasses.field(default_factory=dict)
     components: dict = dataclasses.field(default_factory=dict)  # row: Component

@@ -4,7 +4,7 @@
 import numpy as np
 
 from .errors import Error
-from .files import FORMAT, NAT, STATES, bytes_of, check_tables, damaged_rows, opened, read_rows, text_of
+from .files import FORMAT, NAT, STATES, absences_of, bytes_of, check_tables, damaged_rows, opened, read_rows, text_of
 from .run_files import ACCOUNT, COUNTERS, HISTOGRAMS, LOSSES, OTHER, Component, Histogram
 from .run_lines import time_of
 
@@ -34,6 +34,7 @@ class _Reader:
         found.started = time_of(started)
         if found.started is None:
             raise Error(f"its run_started is no time: {started:.40}")
+        found.not_observed = absences_of(text_of(hdf5.attrs.get("not_observed", "")))
         # Written last: each of its rows is a whole bucket, and what is opened after it has at least as many.
         self.rows = hdf5["time"].shape[0]
         restarts = hdf5["restart_row"][...].astype(np.int64)

@@ -109,6 +109,7 @@ class _Reader:
         found, self.sub_bits = self.found, line["sub_bits"]
         found.run, found.workflow, found.output = (line.get(key, "") for key in ("run", "workflow", "output"))
         found.segment, found.started = _number(line, "segment"), time_of(line.get("time")) or 0
+        found.not_observed = {entry["what"]: entry["reason"] for entry in line.get("not_observed", ())}
         for metric in line.get("metrics", ()):
             if metric.get("name") in HISTOGRAMS:
                 found.histograms[metric["name"]] = Histogram(self.sub_bits)
@@ -149,7 +150,8 @@ class _Reader:
     def _take_account(self, account):
         if account is not None:
             self.found.account = {name: _number(account, name) for name in ACCOUNT} | \
-                {place: _number(account.get("lost", {}), place) for place in LOSSES}
+                {place: _number({key: count or 0 for key, count in account.get("lost", {}).items()}, place)
+                 for place in LOSSES}  # null: those cannot be seen
 
     def _take_gap(self, line):
         self.found.add_gap(line.get("reason"), time_of(line.get("start")) or 0, time_of(line.get("end")) or 0)

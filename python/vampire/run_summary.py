@@ -82,6 +82,8 @@ class Summary:
         return f"  (of {'more than ' if share > 99.9 else ''}{min(share, 99.9):.1f} % of the events)"
 
     def _unless_counted(self, metric, what):
+        if metric in self._found.not_observed:
+            return [_line(what, f"not observable: {self._found.not_observed[metric]}")]
         return [] if metric in self._found.counted else [_line(what, "not counted, or not in this output")]
 
     def _operations(self):
@@ -105,6 +107,8 @@ class Summary:
                 *self._quantiles("transport_ns", "transport time"), *self._quantiles("demand_wait_ns", "wait on demand")]
 
     def _quantiles(self, metric, what):
+        if metric in self._found.not_observed:
+            return self._unless_counted(metric, what)
         histogram = self._found.histograms.get(metric)
         if histogram is None or not histogram.count:
             return []
@@ -138,7 +142,11 @@ class Summary:
         if found.unwatched:
             lines.append(_line("NOT WATCHED", f"{found.unwatched} {_plural(found.unwatched, 'time')}, "
                                f"{_duration(found.unwatched_ns)} in all: the pool manager was gone"))
-        elif not (found.damage or self._lost or account["rejected"] or self._buckets_lost or found.segments_missing):
+        none = not (found.unwatched or found.damage or self._lost or account["rejected"] or self._buckets_lost or
+                    found.segments_missing)
+        if "losses" in found.not_observed:
+            lines.append(_line("losses", found.not_observed["losses"] + ("; vampire lost none" if none else "")))
+        elif none:
             every = account["filtered"] == 0 and account["counted"] == account["received"]
             lines.append(_line("losses", "none; every event was counted" if every else "none"))
         lines += [_line("LOST", f"{account[place]:,} events ({place})") for place in LOSSES if account[place]]

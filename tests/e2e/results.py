@@ -236,7 +236,9 @@ class JsonRun:
                 rows.append((read_time(record["start"]), read_time(record["end"]), record["reason"],
                              record["events"]))
             elif record["type"] == "bucket":
-                lost, events = record["accounting"]["lost"], gap_events(rows)
+                # null: those cannot be seen
+                lost = {place: events or 0 for place, events in record["accounting"]["lost"].items()}
+                events = gap_events(rows)
                 self.gap_account.begin(is_first, {place: lost[place] - events[place] for place in LOSSES})
                 assert_gaps(rows, read_time(record["time"]) + record["width_ns"], where)
                 self.gap_account.add(rows, lost, f"bucket {record['bucket']} of {where}")

@@ -15,12 +15,12 @@ enum { APPENDED_STEPS, APPENDED_LEVEL, APPENDED_READ_NS, APPENDED_COUNT };
 
 static const struct vamp_metric appended_metrics[APPENDED_COUNT] = {
     {"model_steps", VAMP_COUNTER, "1", UINT32_C(1) << VAMP_LABEL_COMPONENT, VAMP_SET_BASIC,
-     VAMP_MERGE_SUM, "steps of the model", "counted by the component"},
+     VAMP_MERGE_SUM, 0, "steps of the model", "counted by the component"},
     {"disk_level_bytes", VAMP_GAUGE, "byte", UINT32_C(1) << VAMP_LABEL_COMPONENT, VAMP_SET_BASIC,
-     VAMP_MERGE_LARGEST, "bytes on the disk", "reported by the component"},
+     VAMP_MERGE_LARGEST, 0, "bytes on the disk", "reported by the component"},
     {"disk_read_ns", VAMP_HISTOGRAM, "ns",
      UINT32_C(1) << VAMP_LABEL_COMPONENT | UINT32_C(1) << VAMP_LABEL_TIER, VAMP_SET_BASIC,
-     VAMP_MERGE_SUM, "time to read from the disk", "measured by the component"},
+     VAMP_MERGE_SUM, 0, "time to read from the disk", "measured by the component"},
 };
 
 /* Once, before anything has a schema. They have the first ids after those that are built in. */

@@ -4,7 +4,7 @@
  * manager shows only by chance. (The real one is in the conformance and end-to-end tests.)
  */
 #include "tests/unit/live_scripted.h"
-#include "vampire/live/abilities.h"
+#include "vampire/live/maestro_fields.h"
 #include "vampire/live/maestro_merge.h"
 
 /* ------------------------------------------------------------------ subscriptions */
@@ -410,7 +410,7 @@ static void abilities_are_listed(void **state)
     unsigned lines = 0;
     FILE *stream = open_memstream(&text, &length);
     assert_non_null(stream);
-    vamp_live_abilities(stream);
+    vamp_maestro_abilities(stream);
     assert_int_equal(fclose(stream), 0);
     for (const char *c = text; *c != '\0'; c++) {
         lines += *c == '\n';

@@ -201,7 +201,7 @@ static void test_the_list_has_them(void **state)
         size_t bytes = 0;
         FILE *stream = open_memstream(&text, &bytes);
         assert_non_null(stream);
-        vamp_list_metrics(stream, json != 0);
+        vamp_list_metrics(stream, json != 0, 0);
         assert_int_equal(fclose(stream), 0);
         for (unsigned i = 0; i < APPENDED_COUNT; i++) {
             assert_non_null(strstr(text, appended_metrics[i].name));

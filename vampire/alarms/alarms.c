@@ -43,6 +43,22 @@ static void ignore_mistake(void *context, const struct vamp_alarm_mistake *mista
     (void)mistake;
 }
 
+/* The rules of a metric that the source does not know are not watched; the others are. */
+static bool is_observable(const struct vamp_alarms_options *options,
+                          const struct vamp_alarm_config *config)
+{
+    const enum vamp_metric_id id = vamp_metric_find(config->options.metric);
+    const struct vamp_absence *absence = vamp_coverage_find(options->schema->coverage, id);
+    if (absence != NULL) {
+        char line[VAMP_ERR_TEXT_BYTES], reason[VAMP_ABSENCE_BYTES];
+        (void)snprintf(line, sizeof line, "the alarm %s is not watched: %s is not observable, %s",
+                       config->options.name, vamp_metrics[id].name,
+                       vamp_absence_reason(absence->lacking, reason));
+        options->say(options->say_context, true, line);
+    }
+    return absence == NULL;
+}
+
 static int find_metric(const struct vamp_schema *schema, struct work *work, struct vamp_err *err)
 {
     for (unsigned i = 0; i < schema->metric_count; i++) {
@@ -99,12 +115,14 @@ int vamp_alarms_create(const struct vamp_alarms_options *options, struct vamp_al
     }
     alarms->options = *options;
     alarms->works = works;
-    alarms->count = options->count;
     int status = 0;
     for (unsigned i = 0; i < options->count && status == 0; i++) {
-        works[i].number = i;
-        works[i].config = &options->configs[i];
-        status = start_work(alarms, &works[i], err);
+        if (is_observable(options, &options->configs[i])) {
+            struct work *work = &works[alarms->count++];
+            work->number = i;
+            work->config = &options->configs[i];
+            status = start_work(alarms, work, err);
+        }
     }
     if (status != 0) {
         vamp_alarms_free(alarms);

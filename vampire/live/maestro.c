@@ -48,6 +48,7 @@ struct maestro_source {
     int64_t all_left_ns; /* monotonic, when the last component left; INT64_MAX: not yet */
     bool said_goodbye;   /* the pool manager; who was in the pool was thrown out */
     struct vamp_event_clock event_clock;
+    int64_t newest_ns; /* of the events, where these have no time of their own */
 
     pthread_mutex_t lock; /* of what follows, which others may ask for */
     enum maestro_phase phase;
@@ -117,12 +118,25 @@ static int maestro_open(const void *options, const struct vamp_source_context *c
 
 /* ------------------------------------------------------------------ events */
 
+/* Times of reading follow the order of the events, which two subscriptions bring in lists of their
+ * own. A clock that was set back further than lists wait for each other stays so. */
+static void order_arrival(struct maestro_source *source, struct vamp_event *event)
+{
+    const int64_t behind_ns = source->newest_ns - event->time_ns;
+    event->time_ns =
+        behind_ns > 0 && behind_ns < VAMP_NS_PER_SECOND ? source->newest_ns : event->time_ns;
+    source->newest_ns = event->time_ns;
+}
+
 /* The next event that is wanted, converted. */
 static bool give(struct maestro_source *source, struct vamp_event *ret_event)
 {
     struct vamp_merge_event next;
     while (vamp_merge_next(&source->session.merge, &next)) {
         vamp_maestro_convert(next.event, next.phase, next.arrived_utc_ns, ret_event);
+        if (!VAMP_MSTRO_HAS_TIME) {
+            order_arrival(source, ret_event);
+        }
         vamp_event_clock_observe(&source->event_clock, ret_event->time_ns, next.arrived_ns);
         source->said_goodbye = source->said_goodbye || (ret_event->kind == VAMP_EVENT_LEAVE &&
                                                         ret_event->reason == VAMP_LEAVE_POOL_ENDED);
@@ -139,6 +153,14 @@ static bool give(struct maestro_source *source, struct vamp_event *ret_event)
         }
     }
     return false;
+}
+
+static uint32_t maestro_unknown(const void *self)
+{
+    const struct maestro_source *source = self;
+    const bool phases = source == NULL ? VAMP_MSTRO_HAS_HARMLESS_BEFORE
+                                       : vamp_session_before(&source->session) != 0;
+    return vamp_maestro_unknown() | (phases ? 0 : VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_PHASES));
 }
 
 static int64_t grace_left_ns(const struct maestro_source *source)
@@ -341,6 +363,8 @@ static void maestro_wait(void *self, int64_t timeout_ns)
 
 const struct vamp_live vamp_live = {
     .version = VAMP_VERSION,
+    .abilities = vamp_maestro_abilities,
+    .unknown = maestro_unknown,
     .open = maestro_open,
     .next = maestro_next,
     .wait = maestro_wait,

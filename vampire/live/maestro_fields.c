@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/live/maestro_fields.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "vampire/core/event/event.h"
 #include "vampire/core/utf8.h"
-#include "vampire/live/abilities.h"
 
 /* ------------------------------------------------------------------ kinds */
 
@@ -197,7 +195,30 @@ bool vamp_maestro_status_no_manager(mstro_status status)
 #endif
 }
 
-/* ------------------------------------------------------------------ for `vampire --version` */
+/* ------------------------------------------------------------------ what is there, and what not */
+
+uint32_t vamp_maestro_unknown(void)
+{
+    static const bool there[VAMP_UNKNOWN_COUNT] = {
+        [VAMP_UNKNOWN_TIME] = VAMP_MSTRO_HAS_TIME,
+        [VAMP_UNKNOWN_SIZE] = VAMP_MSTRO_HAS_SIZE,
+        [VAMP_UNKNOWN_PEER] = VAMP_MSTRO_HAS_PEER,
+        [VAMP_UNKNOWN_TRANSPORT] = VAMP_MSTRO_HAS_TRANSPORT,
+        [VAMP_UNKNOWN_CDO_ID] = VAMP_MSTRO_HAS_CDO_ID,
+        [VAMP_UNKNOWN_PHASES] = VAMP_MSTRO_HAS_SIGNAL_BEFORE,
+        [VAMP_UNKNOWN_LOSSES] = VAMP_MSTRO_HAS_KIND_LOST,
+        [VAMP_UNKNOWN_CAUSE] = VAMP_MSTRO_HAS_CAUSE,
+        [VAMP_UNKNOWN_TIER] = VAMP_MSTRO_HAS_TIER,
+        [VAMP_UNKNOWN_REASON] = VAMP_MSTRO_HAS_REASON,
+        [VAMP_UNKNOWN_TRANSPORTS] = VAMP_MSTRO_KIND_transport_completed != 0,
+        [VAMP_UNKNOWN_FAILURES] = VAMP_MSTRO_KIND_transport_failed != 0,
+    };
+    uint32_t unknown = 0;
+    for (unsigned i = 0; i < VAMP_UNKNOWN_COUNT; i++) {
+        unknown |= there[i] ? 0 : VAMP_UNKNOWN_BIT(i);
+    }
+    return unknown;
+}
 
 struct ability {
     const char *name;
@@ -219,7 +240,7 @@ static void list_abilities(FILE *stream, const char *title, bool there,
     }
 }
 
-void vamp_live_abilities(FILE *stream)
+void vamp_maestro_abilities(FILE *stream)
 {
     static const struct ability kinds[] = {
 #define VAMP_EVENT_KIND(symbol, number, name, help) {#name, VAMP_MSTRO_KIND_##name != 0},

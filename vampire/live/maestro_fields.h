@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <maestro.h>
 
@@ -30,6 +31,10 @@ bool vamp_maestro_is_gone(const struct mstro_pool_event_ *theirs);
  * LOST mark. `arrival_ns` is taken as the time of an event that has none. */
 void vamp_maestro_convert(const struct mstro_pool_event_ *theirs, enum vamp_event_phase phase,
                           int64_t arrival_ns, struct vamp_event *ret_event);
+/* What no event of this maestro.h says: bit per enum vamp_unknown. Any thread. */
+uint32_t vamp_maestro_unknown(void);
+/* The lines of `vampire --version`. */
+void vamp_maestro_abilities(FILE *stream);
 /* The status says that there is no pool manager (any more); any thread. */
 bool vamp_maestro_status_no_manager(mstro_status status);
 

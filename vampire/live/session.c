@@ -239,8 +239,7 @@ int vamp_session_end(struct vamp_session *session, bool answered, struct vamp_er
 
 /* ------------------------------------------------------------------ subscribing */
 
-/* The kinds asked for with SIGNAL_BEFORE, as vampire's bits. */
-static uint64_t before_bits(const struct vamp_session *session)
+uint64_t vamp_session_before(const struct vamp_session *session)
 {
     const uint64_t waits = VAMP_EVENT_BIT(VAMP_EVENT_DEMAND) | VAMP_EVENT_BIT(VAMP_EVENT_WITHDRAW) |
                            VAMP_EVENT_BIT(VAMP_EVENT_LEAVE);
@@ -298,7 +297,7 @@ static int subscribe_all(struct vamp_session *session, mstro_cdo_selector select
     }
     int result = 0;
 #if VAMP_MSTRO_HAS_SIGNAL_BEFORE
-    result = subscribe(session, before_bits(session), selector,
+    result = subscribe(session, vamp_session_before(session), selector,
                        MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE, err);
 #endif
     if (result == 0 && selector != NULL) {

@@ -52,6 +52,9 @@ struct vamp_status_text vamp_maestro_status_text(mstro_status status);
  * -ENOTCONN, -EINVAL: Maestro does not accept what is asked; or another -errno; after a failure
  * this process is in no workflow. */
 VAMP_MUST_CHECK int vamp_session_begin(struct vamp_session *session, struct vamp_err *err);
+/* The operations that are also reported before they are handled, with these options: bits of event
+ * kinds. */
+uint64_t vamp_session_before(const struct vamp_session *session);
 /* Disposes of all subscriptions and leaves; `answered`: the time it takes counts as a round trip.
  * 0; -EIO: Maestro says that it failed, but not because there is no pool manager. */
 VAMP_MUST_CHECK int vamp_session_end(struct vamp_session *session, bool answered,

@@ -32,6 +32,9 @@ struct vamp_maestro_options {
 
 struct vamp_live {
     const char *version; /* VAMP_VERSION of the build; another one's is not used */
+    /* What the maestro.h of the build has: the lines of --version. */
+    void (*abilities)(FILE *stream);
+    uint32_t (*unknown)(const void *self); /* NULL: with the default options */
     int (*open)(const void *options, const struct vamp_source_context *context, void **ret_self,
                 struct vamp_err *err);
     enum vamp_source_status (*next)(void *self, struct vamp_event *ret_event, struct vamp_err *err);
@@ -42,5 +45,9 @@ struct vamp_live {
 
 /* The only symbol of the shared object. */
 extern const struct vamp_live vamp_live;
+
+/* The one that a run would load, loaded now. NULL: it is not there, or of another build; `err`,
+ * which is not NULL, says which. */
+const struct vamp_live *vamp_live_load(struct vamp_err *err);
 
 #endif

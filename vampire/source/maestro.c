@@ -106,8 +106,7 @@ static const struct vamp_opt maestro_options[] = {
 
 /* ------------------------------------------------------------------ loading */
 
-static int front_open(const void *options, const struct vamp_source_context *context,
-                      void **ret_self, struct vamp_err *err)
+const struct vamp_live *vamp_live_load(struct vamp_err *err)
 {
     const struct vamp_module module = {
         .file = "maestro.so",
@@ -117,13 +116,25 @@ static int front_open(const void *options, const struct vamp_source_context *con
         .origin = "it is installed with vampire",
     };
     const void *symbol = NULL;
-    const int result = vamp_module_load(&module, &symbol, err);
-    if (result != 0) {
-        return result;
+    if (vamp_module_load(&module, &symbol, err) != 0) {
+        return NULL;
     }
     assert(symbol != NULL);
-    live = symbol;
-    return live->open(options, context, ret_self, err);
+    return symbol;
+}
+
+static int front_open(const void *options, const struct vamp_source_context *context,
+                      void **ret_self, struct vamp_err *err)
+{
+    struct vamp_err why = VAMP_ERR_NONE;
+    live = vamp_live_load(&why);
+    return live == NULL ? vamp_err_set(err, why.code, "%s", why.text)
+                        : live->open(options, context, ret_self, err);
+}
+
+static uint32_t front_unknown(const void *self)
+{
+    return live->unknown(self);
 }
 
 static enum vamp_source_status front_next(void *self, struct vamp_event *ret_event,
@@ -157,6 +168,7 @@ const struct vamp_source_ops vamp_source_maestro = {
     .knows_attributes = true,
     .needs_workflow = true,
     .open = front_open,
+    .unknown = front_unknown,
     .next = front_next,
     .wait = front_wait,
     .describe = front_describe,

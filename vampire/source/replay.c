@@ -189,6 +189,12 @@ static const char *replay_workflow(const void *self)
     return replay->header.workflow[0] != '\0' ? replay->header.workflow : NULL;
 }
 
+static uint32_t replay_unknown(const void *self)
+{
+    const struct replay *replay = self;
+    return replay->header.unknown;
+}
+
 static void report_remark(struct replay *replay)
 {
     const char *remark = vamp_recording_remark(replay->recording);
@@ -331,6 +337,7 @@ const struct vamp_source_ops vamp_source_replay = {
     .may_block = true,
     .open = replay_open,
     .workflow = replay_workflow,
+    .unknown = replay_unknown,
     .next = replay_next,
     .wait = replay_wait,
     .close = replay_close,

@@ -166,11 +166,6 @@ int vamp_stats_create(const struct vamp_stats_options *options, const char *seri
     return 0;
 }
 
-int vamp_stats_identify(struct vamp_stats *stats, const char *series_space, struct vamp_err *err)
-{
-    return vamp_cells_identify(&stats->cells, series_space, err);
-}
-
 void vamp_stats_free(struct vamp_stats *stats)
 {
     if (stats == NULL) {

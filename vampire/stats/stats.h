@@ -33,10 +33,6 @@ VAMP_MUST_CHECK int vamp_stats_create(const struct vamp_stats_options *options,
                                       const char *series_space, struct vamp_components *components,
                                       vamp_bucket_fn *emit, void *emit_context,
                                       struct vamp_stats **ret_stats, struct vamp_err *err);
-/* Gives all series ids in another name space (UUID text); before the first event. 0, -EINVAL
- * or -ENOMEM. */
-VAMP_MUST_CHECK int vamp_stats_identify(struct vamp_stats *stats, const char *series_space,
-                                        struct vamp_err *err);
 void vamp_stats_free(struct vamp_stats *stats);
 /* Which CDOs have a row at level `cdo`: those of which one event is selected. Before the first
  * event; without it every CDO has one. */

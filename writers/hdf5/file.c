@@ -163,6 +163,31 @@ static void create_hdf5(struct hdf5_file *file)
     (void)H5Pclose(access);
 }
 
+/* A line for each: "transport_ns: events carry no time". */
+static void write_absences(struct hdf5_file *file)
+{
+    char *text = NULL;
+    size_t length = 0;
+    char reason[VAMP_ABSENCE_BYTES];
+    unsigned position = 0;
+    const char *absent = NULL;
+    FILE *stream = open_memstream(&text, &length);
+    if (stream == NULL) {
+        hdf5_failed(file, "describe %s", file->path);
+        return;
+    }
+    while ((absent = vamp_coverage_next(file->schema->coverage, &position, reason)) != NULL) {
+        (void)fprintf(stream, "%s%s: %s", length > 0 ? "\n" : "", absent, reason);
+        (void)fflush(stream);
+    }
+    if (fclose(stream) == 0) {
+        hdf5_attribute_text(file, file->file, "not_observed", text);
+    } else {
+        hdf5_failed(file, "describe %s", file->path);
+    }
+    free(text);
+}
+
 static void write_attributes(struct hdf5_file *file)
 {
     const struct vamp_run *run = file->run;
@@ -207,6 +232,7 @@ static void write_attributes(struct hdf5_file *file)
     for (size_t i = 0; i < sizeof root / sizeof root[0]; i++) {
         hdf5_attribute_text(file, file->file, root[i][0], root[i][1]);
     }
+    write_absences(file);
     for (size_t i = 0; i < sizeof time / sizeof time[0]; i++) {
         hdf5_attribute_text(file, file->datasets[file->time].id, time[i][0], time[i][1]);
     }

@@ -74,6 +74,17 @@ void jsonl_header(struct jsonl *self)
         metric_description(self, &schema->metrics[i]);
     }
     vamp_json_close(json, ']');
+    unsigned position = 0;
+    char reason[VAMP_ABSENCE_BYTES];
+    const char *absent = NULL;
+    vamp_json_open(json, "not_observed", '[');
+    while ((absent = vamp_coverage_next(schema->coverage, &position, reason)) != NULL) {
+        vamp_json_open(json, NULL, '{');
+        vamp_json_text(json, "what", absent);
+        vamp_json_text(json, "reason", reason);
+        vamp_json_close(json, '}');
+    }
+    vamp_json_close(json, ']');
     vamp_json_text(json, "sampling", run->sampling != NULL ? run->sampling : "none");
     vamp_json_long_text(json, "configuration", run->configuration, JSONL_CONFIGURATION_BYTES);
     if (run->reloads > 0) {
@@ -338,7 +349,7 @@ void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
     vamp_json_signed(&self->json, "width_ns", bucket->width_ns);
     vamp_json_bool(&self->json, "complete", complete);
     vamp_json_unsigned(&self->json, "metrics", lines - dropped);
-    vamp_bucket_json_account(&self->json, &bucket->accounting);
+    vamp_bucket_json_account(&self->json, &bucket->accounting, self->run->unknown);
     end_checked(self);
     self->end_ns = bucket->start_ns + bucket->width_ns;
     self->buckets++;
@@ -350,7 +361,7 @@ void jsonl_end(struct jsonl *self, const struct vamp_ending *ending)
     begin(self, "end", ending != NULL ? ending->time_ns : self->end_ns);
     vamp_json_text(&self->json, "reason", ending != NULL ? ending->reason : rotated);
     if (ending != NULL) {
-        vamp_bucket_json_account(&self->json, &ending->accounting);
+        vamp_bucket_json_account(&self->json, &ending->accounting, self->run->unknown);
     }
     end_checked(self);
 }

@@ -40,6 +40,7 @@ static void make_header(const struct vamp_writer_target *target,
     (void)snprintf(header->user, sizeof header->user, "%s", run->user);
     (void)snprintf(header->batch_job, sizeof header->batch_job, "%s", run->batch_job);
     header->pid = run->pid;
+    header->unknown = run->unknown;
 }
 
 /* What the output holds is the recorder itself. */

@@ -240,6 +240,6 @@ void syslog_messages_end(struct syslog_messages *messages, const struct vamp_run
 {
     begin(&messages->line, run, "end", ending->time_ns);
     vamp_json_text(&messages->line, "reason", ending->reason);
-    vamp_bucket_json_account(&messages->line, &ending->accounting);
+    vamp_bucket_json_account(&messages->line, &ending->accounting, run->unknown);
     add_line(messages, "end", LOG_NOTICE, NULL);
 }

@@ -39,6 +39,15 @@ enum vamp_event_kind {
 /* When, relative to the pool manager's handling of the operation, the event was sent. */
 enum vamp_event_phase { VAMP_PHASE_AFTER = 0, VAMP_PHASE_BEFORE = 1 };
 
+/* What a source of events may be unable to know: the numbers of bits. */
+enum vamp_unknown {
+#define VAMP_UNKNOWN(symbol, number, word, sentence) VAMP_UNKNOWN_##symbol = (number),
+#include "vampire/core/event/knows.def"
+#undef VAMP_UNKNOWN
+};
+#define VAMP_UNKNOWN_COUNT 12
+#define VAMP_UNKNOWN_BIT(unknown) (UINT32_C(1) << (unknown))
+
 enum vamp_tier { VAMP_TIER_UNKNOWN = 0, VAMP_TIER_OFI = 1, VAMP_TIER_GFS = 2, VAMP_TIER_MIO = 3 };
 #define VAMP_TIER_COUNT 4
 

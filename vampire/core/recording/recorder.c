@@ -206,6 +206,8 @@ static int write_header(struct vamp_recorder *recorder, const struct vamp_record
     message.started_ns = texts.started_ns;
     message.has_event_kinds = true;
     message.event_kinds = texts.event_kinds;
+    message.has_unknown = texts.unknown != 0;
+    message.unknown = texts.unknown;
     message.has_segment = texts.segment != 0;
     message.segment = texts.segment;
     message.has_events_before = texts.events_before != 0;

@@ -146,6 +146,7 @@ static int read_header(struct vamp_recording *recording, const char *path,
     }
     ret_header->started_ns = header->started_ns;
     ret_header->event_kinds = header->has_event_kinds ? header->event_kinds : UINT64_MAX;
+    ret_header->unknown = header->has_unknown ? header->unknown : 0;
     ret_header->segment = header->has_segment ? header->segment : 0;
     ret_header->events_before = header->has_events_before ? header->events_before : 0;
     return 0;

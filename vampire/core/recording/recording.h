@@ -35,6 +35,7 @@ struct vamp_recording_header {
     uint64_t pid; /* 0: not known */
     int64_t started_ns;
     uint64_t event_kinds;
+    uint32_t unknown;       /* bit per enum vamp_unknown: what no event can say */
     unsigned segment;       /* 1, 2, ...: which file of the run; 0: not known */
     uint64_t events_before; /* in the earlier segments */
 };

@@ -12,6 +12,7 @@
 
 #include "vampire/core/event/components.h"
 #include "vampire/core/event/event.h"
+#include "vampire/stats/bucket/coverage.h"
 #include "vampire/stats/bucket/histogram.h"
 #include "vampire/stats/bucket/metric.h"
 
@@ -54,7 +55,8 @@ struct vamp_schema {
     unsigned max_components;
     enum vamp_level level;
     int64_t bucket_ns;
-    uint8_t series_space[16]; /* name space of series' ids */
+    uint8_t series_space[16];             /* name space of series' ids */
+    const struct vamp_coverage *coverage; /* what is absent */
 };
 
 /* Bit per enum vamp_label. */
@@ -77,7 +79,8 @@ struct vamp_run {
     uint64_t pid;
     const char *user;          /* login name, or the number; "" when not known */
     const char *batch_job;     /* id of the batch system's job; "" without one */
-    const char *clock;         /* "event" or "arrival": what bucket times are */
+    const char *clock;         /* "event" or "arrival": what times are */
+    uint32_t unknown;          /* bit per enum vamp_unknown: what the source cannot know */
     const char *sampling;      /* "none", "fraction 10000, rate 100" */
     unsigned reloads;          /* how often the configuration was read again so far */
     int64_t reloaded_ns;       /* UTC, the last time; 0 without one */

@@ -34,7 +34,8 @@ void vamp_bucket_json_anomaly(struct vamp_json *json, const struct vamp_listed_a
     vamp_json_text(json, "name", listed->name);
 }
 
-void vamp_bucket_json_account(struct vamp_json *json, const struct vamp_accounting *account)
+void vamp_bucket_json_account(struct vamp_json *json, const struct vamp_accounting *account,
+                              uint32_t unknown)
 {
     vamp_json_open(json, "accounting", '{');
     vamp_json_unsigned(json, "received", account->received);
@@ -45,7 +46,11 @@ void vamp_bucket_json_account(struct vamp_json *json, const struct vamp_accounti
     vamp_json_unsigned(json, "late", account->late);
     vamp_json_open(json, "lost", '{');
     for (unsigned i = 0; i < VAMP_LOSS_COUNT; i++) {
-        vamp_json_unsigned(json, vamp_loss_name(i), account->lost[i]);
+        if (vamp_sees_losses(unknown, i)) {
+            vamp_json_unsigned(json, vamp_loss_name(i), account->lost[i]);
+        } else {
+            vamp_json_null(json, vamp_loss_name(i));
+        }
     }
     vamp_json_close(json, '}');
     vamp_json_open(json, "outputs", '[');

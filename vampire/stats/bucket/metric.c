@@ -8,8 +8,8 @@
 #include "vampire/stats/bucket/bucket.h"
 
 static struct vamp_metric table[VAMP_METRICS_MAX] = {
-#define VAMP_METRIC(symbol, name, kind, unit, labels, sets, merge, help, origin)                   \
-    {name, kind, unit, labels, sets, merge, help, origin},
+#define VAMP_METRIC(symbol, name, kind, unit, labels, sets, merge, basis, help, origin)            \
+    {name, kind, unit, labels, sets, merge, basis, help, origin},
 #include "vampire/stats/bucket/metrics.def"
 #undef VAMP_METRIC
 };

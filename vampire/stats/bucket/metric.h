@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "vampire/core/event/event.h"
+
 enum vamp_metric_kind { VAMP_COUNTER, VAMP_GAUGE, VAMP_HISTOGRAM };
 
 enum vamp_label {
@@ -81,7 +83,7 @@ enum vamp_merge {
 /* metrics.def gives each metric that is built in an id, in catalogue order. Appended ones have the
  * next ones. */
 enum vamp_metric_id {
-#define VAMP_METRIC(symbol, name, kind, unit, labels, sets, merge, help, origin)                   \
+#define VAMP_METRIC(symbol, name, kind, unit, labels, sets, merge, basis, help, origin)            \
     VAMP_METRIC_##symbol,
 #include "vampire/stats/bucket/metrics.def"
 #undef VAMP_METRIC
@@ -96,6 +98,7 @@ struct vamp_metric {
     uint32_t labels;  /* bit per enum vamp_label, at level component */
     uint32_t sets;    /* enum vamp_metric_set bits */
     enum vamp_merge merge;
+    uint32_t basis;     /* bit per enum vamp_unknown: what a source must know of events for it */
     const char *help;   /* one sentence without full stop */
     const char *origin; /* how it is computed: which events */
 };

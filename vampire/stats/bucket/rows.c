@@ -2,6 +2,7 @@
 #include "vampire/stats/bucket/rows.h"
 
 #include <assert.h>
+#include <string.h>
 
 struct vamp_rows vamp_rows_of(const struct vamp_bucket *bucket, unsigned metric, unsigned without)
 {
@@ -73,6 +74,16 @@ struct vamp_row vamp_row_at(const struct vamp_bucket *bucket, unsigned metric, u
     return rows.row;
 }
 
+/* Losses that would not be seen have no value, rather than 0. */
+static bool is_unseen(const struct vamp_rows *rows)
+{
+    const struct vamp_row *row = &rows->row;
+    const struct vamp_coverage *coverage = rows->bucket->schema->coverage;
+    return coverage != NULL && !vamp_sees_losses(coverage->unknown, VAMP_LOSS_POOL_MANAGER) &&
+           row->set->label_count > 0 && row->counter->value == 0 &&
+           strcmp(row->series->labels[0], vamp_loss_name(VAMP_LOSS_POOL_MANAGER)) == 0;
+}
+
 bool vamp_rows_next(struct vamp_rows *rows)
 {
     struct vamp_row *row = &rows->row;
@@ -87,7 +98,8 @@ bool vamp_rows_next(struct vamp_rows *rows)
         }
         set_value(rows, at, row);
         rows->next = at + 1;
-        return true;
+        return row->entry->id == VAMP_METRIC_VAMPIRE_LOST && is_unseen(rows) ? vamp_rows_next(rows)
+                                                                             : true;
     }
     return false;
 }

@@ -18,6 +18,15 @@ static uint32_t *cell_counter(struct vamp_cells *cells, enum vamp_metric_kind ki
     return &cells->histogram_cells;
 }
 
+static void note_absence(struct vamp_coverage *coverage, const struct vamp_stats_options *options,
+                         enum vamp_metric_id id)
+{
+    if (vamp_stats_asks(options, id)) {
+        coverage->absences[coverage->absence_count++] =
+            (struct vamp_absence){id, vamp_metrics[id].basis & options->unknown};
+    }
+}
+
 /* Gives every enabled metric its label set and its cells, in catalogue order. */
 static int lay_out(struct vamp_cells *cells, const struct vamp_stats_options *options,
                    struct vamp_err *err)
@@ -26,6 +35,7 @@ static int lay_out(struct vamp_cells *cells, const struct vamp_stats_options *op
     for (unsigned id = 0; id < vamp_metric_count(); id++) {
         const struct vamp_metric *metric = &vamp_metrics[id];
         if (!vamp_stats_wants(options, (enum vamp_metric_id)id)) {
+            note_absence(&cells->coverage, options, (enum vamp_metric_id)id);
             continue;
         }
         unsigned set = 0;
@@ -52,17 +62,12 @@ static int lay_out(struct vamp_cells *cells, const struct vamp_stats_options *op
         .max_components = (unsigned)options->max_components,
         .level = (enum vamp_level)options->level,
         .bucket_ns = options->bucket_ns,
+        .coverage = &cells->coverage,
     };
+    cells->coverage.unknown = options->unknown;
     memcpy(cells->schema.series_space, cells->series.name_space, sizeof cells->schema.series_space);
     vamp_bins_init(&cells->schema.bins, options->sub_bits);
     return 0;
-}
-
-int vamp_cells_identify(struct vamp_cells *cells, const char *series_space, struct vamp_err *err)
-{
-    const int status = vamp_series_identify_all(&cells->series, series_space, err);
-    memcpy(cells->schema.series_space, cells->series.name_space, sizeof cells->schema.series_space);
-    return status;
 }
 
 struct vamp_cells_part {

@@ -95,6 +95,7 @@ struct vamp_reported_gauge {
 
 struct vamp_cells {
     struct vamp_schema schema;
+    struct vamp_coverage coverage; /* of the schema */
     struct vamp_schema_metric metrics[VAMP_METRICS_MAX];
     struct vamp_cell_range range[VAMP_METRICS_MAX];
     struct vamp_series_table series;
@@ -127,9 +128,6 @@ VAMP_MUST_CHECK int vamp_cells_init(struct vamp_cells *cells,
                                     const char *series_space,
                                     const struct vamp_components *components, unsigned slot_count,
                                     struct vamp_err *err);
-/* As vamp_series_identify_all, and in the schema. */
-VAMP_MUST_CHECK int vamp_cells_identify(struct vamp_cells *cells, const char *series_space,
-                                        struct vamp_err *err);
 void vamp_cells_done(struct vamp_cells *cells);
 
 /* Forgets what the slot counted. */

@@ -27,15 +27,21 @@ struct vamp_stats_options {
     uint64_t max_cdos;    /* pairing state: live CDOs tracked */
     uint64_t max_pending; /* demands and transports tracked, each kind this many */
     uint64_t max_empty;   /* buckets; 0: VAMP_MAX_EMPTY_DEFAULT */
+    uint32_t unknown;     /* bit per enum vamp_unknown: what the source cannot know */
 };
 
-/* Whether the metric is computed: named itself, or else by its sets. */
-static inline bool vamp_stats_wants(const struct vamp_stats_options *options,
-                                    enum vamp_metric_id id)
+/* Whether the metric is asked for: named itself, or else by its sets. */
+static inline bool vamp_stats_asks(const struct vamp_stats_options *options, enum vamp_metric_id id)
 {
     return !options->metrics_off[id] &&
            (options->metrics_on[id] ||
             (vamp_metrics[id].sets & (options->sets | VAMP_SET_SELF)) != 0);
+}
+/* Whether it is computed: asked for, and all that it rests on is known. */
+static inline bool vamp_stats_wants(const struct vamp_stats_options *options,
+                                    enum vamp_metric_id id)
+{
+    return vamp_stats_asks(options, id) && (vamp_metrics[id].basis & options->unknown) == 0;
 }
 
 #endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/stats/bucket/coverage.h"
+
+#include <stdio.h>
+
+static const struct {
+    const char *word, *sentence;
+} unknowns[VAMP_UNKNOWN_COUNT] = {
+#define VAMP_UNKNOWN(symbol, number, word, sentence) [number] = {word, sentence},
+#include "vampire/core/event/knows.def"
+#undef VAMP_UNKNOWN
+};
+
+const char *vamp_unknown_word(enum vamp_unknown unknown)
+{
+    return unknowns[unknown].word;
+}
+
+const char *vamp_absence_reason(uint32_t lacking, char text[static VAMP_ABSENCE_BYTES])
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i < VAMP_UNKNOWN_COUNT && used < VAMP_ABSENCE_BYTES; i++) {
+        if ((lacking & VAMP_UNKNOWN_BIT(i)) != 0) {
+            used += (size_t)snprintf(text + used, VAMP_ABSENCE_BYTES - used, "%s%s",
+                                     used > 0 ? "; " : "", unknowns[i].sentence);
+        }
+    }
+    return text;
+}
+
+const char *vamp_coverage_next(const struct vamp_coverage *coverage, unsigned *position,
+                               char reason[static VAMP_ABSENCE_BYTES])
+{
+    if (coverage == NULL) {
+        return NULL;
+    }
+    if (*position < coverage->absence_count) {
+        const struct vamp_absence *absence = &coverage->absences[(*position)++];
+        (void)vamp_absence_reason(absence->lacking, reason);
+        return vamp_metrics[absence->id].name;
+    }
+    const uint32_t losses = coverage->unknown & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_LOSSES);
+    if (*position > coverage->absence_count || losses == 0) {
+        return NULL;
+    }
+    ++*position;
+    (void)vamp_absence_reason(losses, reason);
+    return "losses";
+}
+
+const struct vamp_absence *vamp_coverage_find(const struct vamp_coverage *coverage,
+                                              enum vamp_metric_id id)
+{
+    for (unsigned i = 0; coverage != NULL && i < coverage->absence_count; i++) {
+        if (coverage->absences[i].id == id) {
+            return &coverage->absences[i];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The statement of coverage: what the numbers of a run do not show, and why, in words. A metric
+ * that rests on something the source cannot know is absent, never 0; its absence is data, which
+ * every format writes from here. Constant while a run's statistics last; any thread. A coverage of
+ * NULL: nothing is absent.
+ */
+#ifndef VAMP_STATS_BUCKET_COVERAGE_H
+#define VAMP_STATS_BUCKET_COVERAGE_H
+
+#include "vampire/stats/bucket/metric.h"
+
+/* A metric that was asked for and is absent. */
+struct vamp_absence {
+    enum vamp_metric_id id;
+    uint32_t lacking; /* bit per enum vamp_unknown, never 0: of its basis */
+};
+
+struct vamp_coverage {
+    uint32_t unknown; /* bit per enum vamp_unknown: what the source cannot know; 0: nothing */
+    unsigned absence_count;
+    struct vamp_absence absences[VAMP_METRICS_MAX]; /* in catalogue order */
+};
+
+/* "time", "size", ...: constant. */
+const char *vamp_unknown_word(enum vamp_unknown unknown);
+/* Why something is absent, as sentences joined by "; ". `lacking`: bit per enum vamp_unknown. */
+#define VAMP_ABSENCE_BYTES 512
+const char *vamp_absence_reason(uint32_t lacking, char text[static VAMP_ABSENCE_BYTES]);
+/* One after the other what is absent, in words: the metrics, and "losses" of the pool manager. NULL
+ * at the end; else the constant name, with the reason. `*position` starts at 0. */
+const char *vamp_coverage_next(const struct vamp_coverage *coverage, unsigned *position,
+                               char reason[static VAMP_ABSENCE_BYTES]);
+/* Why this metric, which was asked for, is absent; NULL: it is not. */
+const struct vamp_absence *vamp_coverage_find(const struct vamp_coverage *coverage,
+                                              enum vamp_metric_id id);
+/* Whether losses at this place (enum vamp_loss) could be seen by one who does not know this. */
+static inline bool vamp_sees_losses(uint32_t unknown, unsigned reason)
+{
+    return reason != VAMP_LOSS_POOL_MANAGER ||
+           (unknown & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_LOSSES)) == 0;
+}
+
+#endif
