@@ -3,9 +3,10 @@
 #
 # bare_machine.sh SUITE: what a newcomer sees on a bare Debian of that SUITE (bookworm: 12, trixie: 13), in a
 # root that debootstrap makes below build/: `make demo` from git and make alone, a workflow over shared
-# memory, then the unit tests and an installation. Looks at what the packages wanted to start, at what
-# runs and at what is enabled afterwards; 13 has a server that takes OTLP. Prints a tally, "N passed, N failed". Skips with a word where it
-# can neither be root nor make such a root. KEEP_ROOT=1 keeps it, as a failure does.
+# memory, then the unit tests, OTLP to the server of 13, and an installation. Looks at what the packages
+# wanted to start, at what runs and at what is enabled afterwards. Prints a tally, "N passed, N failed".
+# Skips with a word where it can neither be root nor make such a root. KEEP_ROOT=1 keeps it, as a
+# failure does.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 suite=${1:?bare_machine.sh SUITE, such as trixie}
