@@ -231,7 +231,7 @@ def test_a_wait_for_a_full_disk_is_reported_and_may_end(space):
         "outputs": [{"type": "jsonl", "path": "/dev/full"}],
     }
     vampire = space.vampire(config, ready=False)
-    vampire.until_stderr("buckets are still to be written, for at most 30s")
+    vampire.until_stderr("buckets are still to be written, for at most")
     vampire.signal(signal.SIGINT)
     vampire.signal(signal.SIGTERM)
     assert vampire.wait(15) in (-signal.SIGTERM, 128 + signal.SIGTERM)
