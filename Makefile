@@ -95,7 +95,7 @@ $(call room,filters,vampire/core,libpcre2-8)
 # What protobuf-c makes of pool.proto: the pool knows the messages, not the network they travel on.
 $(call room,maestro/messages,vampire/core)
 $(call room,maestro/pool,maestro/messages filters)
-$(call room,maestro/wire,maestro/messages,libfabric libsodium)
+$(call room,maestro/wire,maestro/messages,libfabric openssl)
 $(call room,maestro/client,maestro/wire maestro/pool)
 $(call room,maestro/server,maestro/client)
 $(call room,maestro/api,maestro/server,yaml-0.1)
@@ -353,9 +353,18 @@ build/fuzz/bin/%_fuzz: build/fuzz/obj/tests/fuzz/%_fuzz.o $(call archives,$(FUZZ
 .PHONY: damage
 damage: all unit ## 1,000 damaged files of each format, 500 kills while segments are made
 	$(Q)VAMPIRE_DAMAGE=1000 VAMPIRE_KILLS=500 tests/run.py --only e2e test_damage test_kills_while
-.PHONY: fuzz fuzz-run fuzz-seeds fuzz-seeds-run
+# So many strangers, and a tenth of it of members who lie, come to a pool manager's socket.
+FUZZ_DOOR ?= 100000
+FUZZ_DOOR_SEED ?= $(shell date +%s)
+.PHONY: fuzz fuzz-run fuzz-door fuzz-door-run fuzz-seeds fuzz-seeds-run
+fuzz-door:       ## FUZZ_DOOR (100000) strangers, and members who lie, at the real socket, with ASan
+	$(Q)$(MAKE) --no-print-directory MODE=asan fuzz-door-run
+fuzz-door-run: $(B)/unit/server_strangers_test
+	$< strangers $(FUZZ_DOOR) $(FUZZ_DOOR_SEED)
+	$< liars $$(( $(FUZZ_DOOR) / 10 )) $(FUZZ_DOOR_SEED)
 fuzz:            ## fuzz targets for FUZZ_SECONDS (60); for a long run FUZZ_SECONDS=3600
 	$(Q)$(MAKE) --no-print-directory MODE=fuzz CC=clang-14 fuzz-run
+	$(Q)$(MAKE) --no-print-directory fuzz-door
 fuzz-run: $(FUZZ:%=build/fuzz/bin/%_fuzz)
 	$(Q)$(PYTHON) tests/fuzz/run.py --seconds $(FUZZ_SECONDS) --executions $(FUZZ_EXECUTIONS) $(FUZZ)
 fuzz-seeds:      ## fuzz targets over their committed seeds only: the same in every run

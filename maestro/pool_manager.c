@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -17,7 +16,7 @@
 #include "maestro/client/port.h"
 #include "maestro/pool/pool.h"
 #include "maestro/server/server.h"
-#include "maestro/wire/fabric.h"
+#include "maestro/wire/stream.h"
 #include "vampire/core/options/command_line.h"
 #include "vampire/core/options/options.h"
 #include "version.h"
@@ -45,6 +44,7 @@ enum option_key {
     KEY_MOVE_AT,
     KEY_HEARTBEAT,
     KEY_SILENCE,
+    KEY_ACKNOWLEDGE,
     KEY_QUEUE_BYTES,
     KEY_MEMORY,
     KEY_MAX_COMPONENTS,
@@ -62,11 +62,12 @@ static const struct vamp_command_option options_table[] = {
      "name of the pool manager as a component of the workflow; default: " MSTRO_ENV_COMPONENT_NAME
      ", else \"" COMPONENT_PRESET "\""},
     {"--provider", 0, KEY_PROVIDER, "NAME",
-     "libfabric provider: tcp;ofi_rxm (or tcp), or shm if all processes are on one host; "
-     "default: " MSTRO_ENV_OFI_PROVIDER ", else FI_PROVIDER, else " FABRIC_PROVIDER_PRESET},
+     "libfabric provider that carries payloads, such as verbs, cxi, or shm if all processes are on "
+     "one host; default: " MSTRO_ENV_OFI_PROVIDER ", else FI_PROVIDER, else a high-speed network's "
+     "where a component has one, and connections of TCP where it has none"},
     {"--bind", 0, KEY_BIND, "ADDRESS",
      "address of this host to listen on, or ADDRESS:PORT; "
-     "default: " FABRIC_ENV_BIND ", else " FABRIC_BIND_PRESET},
+     "default: " STREAM_ENV_BIND ", else " STREAM_BIND_PRESET},
     {"--info-file", 'i', KEY_INFO_FILE, "FILE",
      "also write the line to this file, which only its owner can read and which appears complete"},
     {"--open", 0, KEY_OPEN, NULL,
@@ -85,6 +86,9 @@ static const struct vamp_command_option options_table[] = {
     {"--silence", 0, KEY_SILENCE, "TIME",
      "a component from which nothing is heard for this time is gone; at least three heartbeats; "
      "default 60s, long enough for a process that is stopped for a while"},
+    {"--acknowledge", 0, KEY_ACKNOWLEDGE, "TIME",
+     "a subscriber with REQUIRE_ACK that acknowledges an event later than this is given up, as "
+     "others wait for it; default: the silence time"},
     {"--queue-bytes", 0, KEY_QUEUE_BYTES, "SIZE",
      "queue of events for one subscription; events that do not fit are lost and counted; from "
      "16KiB; default 16MiB"},
@@ -157,6 +161,7 @@ static const struct target {
     [KEY_MOVE_AT] = {.kind = MOVE, INTO(bounds.move_at_require)},
     [KEY_HEARTBEAT] = {.kind = TIME, INTO(server.heartbeat_ms)},
     [KEY_SILENCE] = {.kind = TIME, INTO(server.silence_ms)},
+    [KEY_ACKNOWLEDGE] = {.kind = TIME, INTO(server.acknowledge_ms)},
     [KEY_QUEUE_BYTES] = {.kind = SIZE, INTO(bounds.queue_bytes_per_subscription), .least = 16384},
     [KEY_MEMORY] = {.kind = SIZE, INTO(bounds.memory_bytes), .least = 65536},
     [KEY_MAX_COMPONENTS] = {.kind = COUNT, INTO(bounds.components)},
@@ -307,23 +312,17 @@ static int open_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-static int wait_for_end(const struct server *server, int signals)
+static void wait_for_end(int signals)
 {
-    struct pollfd descriptors[] = {{.fd = signals, .events = POLLIN},
-                                   {.fd = server_failure_fd(server), .events = POLLIN}};
-    while (poll(descriptors, 2, -1) < 0 && errno == EINTR) {
-    }
-    const char *failure = server_failure(server);
-    if (failure != NULL) {
-        (void)fprintf(stderr, PROGRAM ": %s\n", failure);
-        return EXIT_FAILED;
-    }
     struct signalfd_siginfo signal;
-    if (read(signals, &signal, sizeof signal) == (ssize_t)sizeof signal) {
+    ssize_t got = -1;
+    do {
+        got = read(signals, &signal, sizeof signal);
+    } while (got < 0 && errno == EINTR);
+    if (got == (ssize_t)sizeof signal) {
         (void)fprintf(stderr, PROGRAM ": ends by SIG%s from process %" PRIu32 "\n",
                       sigabbrev_np((int)signal.ssi_signo), signal.ssi_pid);
     }
-    return EXIT_FINE;
 }
 
 static void print_summary(const struct server_counts *counts)
@@ -368,10 +367,10 @@ static int serve(const struct settings *settings, struct port *port, int signals
         server_stop(server, &counts);
         return EXIT_NO_START;
     }
-    int code = wait_for_end(server, signals);
+    wait_for_end(signals);
     server_stop(server, &counts);
     print_summary(&counts);
-    return code;
+    return EXIT_FINE;
 }
 
 int main(int argument_count, char **arguments)

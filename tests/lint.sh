@@ -41,7 +41,7 @@ need() {
 # The flags of the Makefile that matter to a parser; -isystem keeps third parties' warnings out.
 includes() {
     printf '%s ' -I. -Ibuild/gen -Ibuild/release/gen -idirafter maestro
-    pkg-config --cflags libfabric libprotobuf-c yaml-0.1 libpcre2-8 uuid hdf5-serial jansson cmocka libmicrohttpd libcurl libnats |
+    pkg-config --cflags libfabric openssl libprotobuf-c yaml-0.1 libpcre2-8 uuid hdf5-serial jansson cmocka libmicrohttpd libcurl libnats |
         sed 's/-I/-isystem /g'
 }
 

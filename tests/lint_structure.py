@@ -72,7 +72,8 @@ ROOMS = list(MAY_INCLUDE)
 OWN = re.compile(r"(vampire|config|filters|writers|maestro|programs|tests)/|maestro\.h")
 # Third-party header: the files that may include it.
 CONFINED = {
-    r"rdma/": r"maestro/wire/|tests/bench/wire|tests/lib/fabric_faults|tests/unit/server_peers",
+    r"openssl/": r"maestro/wire/(secure|info)|tests/fuzz/info",
+    r"rdma/": r"maestro/wire/(fabric|provider)|tests/bench/wire|tests/lib/fabric_faults|tests/unit/server_peers",
     r"protobuf-c/|.*\.pb-c\.h": r"maestro/|vampire/core/(protobuf/arena|event/codec|recording)|vampire/collect/|writers/nats/messages|writers/otlp/writer|tests/(unit|fuzz|lib|conformance|bench)/",
     r"hdf5(_hl)?\.h": r"writers/hdf5/|tests/unit/writers_hdf5|tests/bench/output_lines",
     r"jansson\.h": r"programs/vampire-top/|tests/(unit|fuzz)/config",
@@ -87,7 +88,7 @@ CONFINED = {
 # Larger is a remark, and an error.
 FUNCTION_LINES, FUNCTION_LIMIT = 80, 120
 FILE_LINES, FILE_LIMIT = 700, 1000
-FOLDER_FILES, INTERNAL_HEADERS, CODE_LINES = 25, 12, 59240
+FOLDER_FILES, INTERNAL_HEADERS, CODE_LINES = 25, 12, 59929
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 
 

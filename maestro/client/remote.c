@@ -56,8 +56,8 @@ struct remote {
     int64_t received_ns; /* the last round with messages */
     unsigned busy_rounds;
     unsigned exposed; /* pieces of memory that others may read */
-    bool waits_long; /* the progress thread, longer than a request could afford to lose a wake-up */
-    bool gathers;    /* the progress thread: messages come densely, and no thread waits for one */
+    bool gathers;     /* the progress thread: messages come densely, and no thread waits for one */
+    int waits_for;    /* a descriptor of the fetcher; -1: none */
     bool answer_heartbeat;
 };
 
@@ -76,14 +76,24 @@ static void lose(struct remote *remote, const char *text)
     }
 }
 
+/* 0: sent, or in the queue; -EMSGSIZE; another -errno: the pool manager is lost. */
+static int post(struct remote *remote, enum frame_kind kind, const ProtobufCMessage *body)
+{
+    const int result = link_send(&remote->pm.link, monotonic_ns(), kind, body);
+    if (result == 0) {
+        stream_flush(remote->pm.link.stream);
+    } else if (result != -EMSGSIZE) {
+        lose(remote, "the pool manager does not take messages");
+    }
+    return result;
+}
+
 /* `flow` may be NULL. */
 static void send_heartbeat(struct remote *remote, Mstro__Wire__Flow *flow)
 {
     Mstro__Wire__Heartbeat heartbeat = MSTRO__WIRE__HEARTBEAT__INIT;
     heartbeat.flow = flow;
-    if (link_send(&remote->pm.link, monotonic_ns(), FRAME_HEARTBEAT, &heartbeat.base) != 0) {
-        lose(remote, "the pool manager cannot be reached");
-    }
+    (void)post(remote, FRAME_HEARTBEAT, &heartbeat.base);
 }
 
 /* ---- transports: from a ticket over remote reads to the end; on the progress thread */
@@ -109,27 +119,27 @@ static void send_end(struct remote *remote, const struct transport *transport)
     request.what_case = MSTRO__WIRE__REQUEST__WHAT_TRANSPORT_END;
     request.transport_end = &end;
     request.id = ++remote->last_request; /* no caller waits for the answer */
-    if (link_send(&remote->pm.link, monotonic_ns(), FRAME_REQUEST, &request.base) != 0) {
-        lose(remote, "a finished transport could not be reported to the pool manager");
-    }
+    (void)post(remote, FRAME_REQUEST, &request.base);
 }
 
 /* Finds a place for the payload and starts reading. MSTRO_OK: under way. */
 static mstro_status begin_transport(struct remote *remote, struct transport *transport)
 {
     const Mstro__Wire__Ticket *ticket = transport->ticket;
-    const ProtobufCBinaryData *address = &ticket->source_address;
-    if (!ticket->has_source_address || address->len > FABRIC_ADDRESS_BYTES) {
+    const Mstro__Wire__Place *place = ticket->memory->place;
+    if (place == NULL || place->address.len > CARRIER_ADDRESS_BYTES ||
+        strlen(place->provider) >= CARRIER_PROVIDER_BYTES) {
         return MSTRO_OFI_FAIL;
     }
     struct fetch_order order = {
-        .source = {.session = ticket->source_session, .length = address->len},
+        .source = {.protocol = place->protocol, .length = place->address.len},
         .address = ticket->memory->address,
         .key = ticket->memory->key,
         .bytes = ticket->memory->bytes,
         .done = transport_done,
         .context = transport};
-    memcpy(order.source.address, address->data, address->len);
+    memcpy(order.source.provider, place->provider, strlen(place->provider));
+    memcpy(order.source.address, place->address.data, place->address.len);
     (void)pthread_mutex_unlock(&remote->lock);
     order.destination = remote->events.place(remote->events.context, ticket);
     (void)pthread_mutex_lock(&remote->lock);
@@ -229,8 +239,7 @@ static void take_goodbye(struct remote *remote, const Mstro__Wire__Goodbye *good
     bool has_text = goodbye->text != NULL && goodbye->text[0] != '\0';
     lose(remote, has_text ? goodbye->text : "the pool manager said good-bye");
     Mstro__Wire__Goodbye answer = MSTRO__WIRE__GOODBYE__INIT;
-    /* the pool manager waits for this only briefly, so a failure does not matter */
-    (void)!link_send(&remote->pm.link, monotonic_ns(), FRAME_GOODBYE, &answer.base);
+    (void)post(remote, FRAME_GOODBYE, &answer.base);
 }
 
 static void take_body(struct remote *remote, const struct frame *frame, const void *body)
@@ -248,8 +257,7 @@ static void take_body(struct remote *remote, const struct frame *frame, const vo
     case FRAME_GOODBYE:
         take_goodbye(remote, body);
         break;
-    case FRAME_WELCOME: /* a second one, after a repeated join */
-        break;
+    case FRAME_WELCOME:
     case FRAME_EVENTS:
     case FRAME_JOIN:
     case FRAME_REQUEST:
@@ -258,34 +266,64 @@ static void take_body(struct remote *remote, const struct frame *frame, const vo
     }
 }
 
-static void receive(struct remote *remote, const struct fabric_event *event)
+static void receive(struct remote *remote, const uint8_t *bytes, size_t length)
 {
+    struct vamp_err err = VAMP_ERR_NONE;
     struct frame frame;
-    if (frame_parse(event->bytes, event->length, &frame, NULL) != 0 ||
-        frame.session != remote->pm.info.session) {
-        return; /* from another sender, or from an earlier pool manager at this address */
-    }
-    remote->heard_ns = monotonic_ns();
-    if (frame.sequence != remote->pm.received_sequence + 1) {
-        if (frame.sequence > remote->pm.received_sequence) {
-            lose(remote, "messages of the pool manager were lost");
-        }
-        return;
-    }
-    remote->pm.received_sequence = frame.sequence;
     if (remote->gone) {
         return;
     }
+    if (frame_parse(bytes, length, &frame, &err) != 0) {
+        lose(remote, err.text);
+        return;
+    }
+    remote->heard_ns = monotonic_ns();
     if (frame.kind == FRAME_EVENTS) {
         take_events(remote, &frame);
         return;
     }
-    struct vamp_err err = VAMP_ERR_NONE;
     const void *body = frame_unpack(&frame, &remote->pm.arena, &err);
     if (body == NULL) {
         lose(remote, err.text);
     } else {
         take_body(remote, &frame, body);
+    }
+}
+
+static void connection_opened(void *context, struct stream *stream)
+{
+    struct remote *remote = context;
+    (void)stream;
+    remote->pm.opened = true;
+}
+
+static void connection_received(void *context, struct stream *stream, const uint8_t *bytes,
+                                size_t length)
+{
+    struct remote *remote = context;
+    (void)stream;
+    if (remote->pm.answered) {
+        receive(remote, bytes, length);
+    } else {
+        pool_manager_hear(&remote->pm, bytes, length);
+    }
+}
+
+static void connection_drained(void *context, struct stream *stream)
+{
+    (void)context, (void)stream;
+}
+
+static void connection_closed(void *context, struct stream *stream, int status)
+{
+    struct remote *remote = context;
+    (void)stream;
+    pool_manager_closed(&remote->pm, status);
+    if (remote->pm.answered) {
+        char text[160];
+        (void)snprintf(text, sizeof text, "the connection to the pool manager ended: %s",
+                       strerror(-status));
+        lose(remote, text);
     }
 }
 
@@ -334,19 +372,9 @@ static int64_t advance(struct remote *remote, bool drained, int64_t now_ns)
         look_ns = look_after(remote, now_ns);
     }
     next_ns = look_ns < next_ns ? look_ns : next_ns;
-    if (link_flush(&remote->pm.link, now_ns) != 0) {
-        lose(remote, "the pool manager cannot be reached");
-        link_done(&remote->pm.link);
-    }
-    if (remote->pm.link.first != NULL && remote->pm.link.retry_ns < next_ns) {
-        next_ns = remote->pm.link.retry_ns;
-    }
-    /* Unless a thread waits for a message or others may read memory: a component that only receives
-     * events is woken by the heartbeat at the latest. */
-    remote->waits_long = !remote->gone && remote->exposed == 0 && list_is_empty(&remote->calls) &&
-                         list_is_empty(&remote->transports) && remote->pm.link.first == NULL;
-    if (!remote->waits_long && next_ns > now_ns + FABRIC_WAIT_LONGEST_NS) {
-        next_ns = now_ns + FABRIC_WAIT_LONGEST_NS;
+    if ((remote->exposed > 0 || !list_is_empty(&remote->transports)) &&
+        next_ns > now_ns + CARRIER_WAIT_LONGEST_NS) {
+        next_ns = now_ns + CARRIER_WAIT_LONGEST_NS;
     }
     return next_ns <= now_ns ? 0 : next_ns - now_ns;
 }
@@ -370,39 +398,19 @@ static void report_gone(struct remote *remote)
 /* One round. Returns the time until the next work; below 0: the thread must end. */
 static int64_t go_round(struct remote *remote)
 {
-    struct fabric_event events[FABRIC_EVENTS];
-    int count = fabric_poll(remote->pm.fabric, events);
-    if (count < 0) {
-        lose(remote, "the fabric has failed");
-    }
-    bool received = false;
-    for (int i = 0; i < count; i++) {
-        switch (events[i].kind) {
-        case FABRIC_RECEIVED:
-            receive(remote, &events[i]);
-            fabric_release(remote->pm.fabric, &events[i]);
-            received = true;
-            break;
-        case FABRIC_READ: /* of a challenge; the welcome to an earlier join was first */
-            break;
-        case FABRIC_SENT:
-            link_sent(&remote->pm.link);
-            if (events[i].status != 0) {
-                lose(remote, "the connection to the pool manager broke");
-            }
-            break;
-        }
-    }
+    const unsigned count = stream_poll(remote->pm.hub);
     const int64_t now_ns = monotonic_ns();
     acknowledge(remote, ACKNOWLEDGE_BATCHES);
     int64_t idle_ns = advance(remote, count == 0, now_ns);
-    remote->gathers =
-        received && remote->waits_long && now_ns - remote->received_ns < ROUNDS_GATHER_WITHIN_NS;
-    remote->received_ns = received ? now_ns : remote->received_ns;
+    remote->gathers = count > 0 && !remote->gone && remote->exposed == 0 &&
+                      list_is_empty(&remote->calls) && list_is_empty(&remote->transports) &&
+                      now_ns - remote->received_ns < ROUNDS_GATHER_WITHIN_NS;
+    remote->received_ns = count > 0 ? now_ns : remote->received_ns;
     idle_ns = count == 0 && list_is_empty(&remote->ended) ? idle_ns : 0;
-    bool stop = remote->stop || count < 0;
+    const bool stop = remote->stop;
     finish_transports(remote);
     report_gone(remote);
+    remote->waits_for = fetch_wait(&remote->fetcher, &idle_ns);
     return stop ? -1 : idle_ns;
 }
 
@@ -413,11 +421,13 @@ static void *make_progress(void *argument)
     while (idle_ns >= 0) {
         (void)pthread_mutex_lock(&remote->lock);
         idle_ns = go_round(remote);
+        const bool gathers = remote->gathers;
+        const int waits_for = remote->waits_for;
         (void)pthread_mutex_unlock(&remote->lock);
-        if (idle_ns >= 0 && remote->gathers) {
-            fabric_gather(remote->pm.fabric);
+        if (idle_ns >= 0 && gathers) {
+            stream_gather(remote->pm.hub);
         } else if (idle_ns > 0) {
-            fabric_wait(remote->pm.fabric, remote->fetcher.reader, idle_ns);
+            stream_wait(remote->pm.hub, waits_for, idle_ns);
         }
     }
     return NULL;
@@ -439,7 +449,7 @@ static mstro_status send_and_wait(struct remote *remote, Mstro__Wire__Request *r
         return no_pool_manager(remote, err);
     }
     call->id = request->id = ++remote->last_request;
-    int result = link_send(&remote->pm.link, monotonic_ns(), FRAME_REQUEST, &request->base);
+    int result = post(remote, FRAME_REQUEST, &request->base);
     if (result == -EMSGSIZE) {
         (void)vamp_err_set(err, result,
                            "a request (name, attributes, selector) is longer than the "
@@ -447,18 +457,12 @@ static mstro_status send_and_wait(struct remote *remote, Mstro__Wire__Request *r
                            FRAME_BYTES_MAX);
         return MSTRO_INVARG;
     }
-    if (result == -ENOBUFS || result == -ENOMEM) {
-        (void)vamp_err_set_errno(err, -result, "send a request to the pool manager");
-        return MSTRO_NOMEM;
-    }
     if (result != 0) {
-        lose(remote, "the pool manager cannot be reached");
-        fabric_wake(remote->pm.fabric);
+        stream_wake(remote->pm.hub);
         return no_pool_manager(remote, err);
     }
-    if (remote->pm.link.first != NULL || remote->waits_long) {
-        fabric_wake(
-            remote->pm.fabric); /* the progress thread has to retry, or to poll more often */
+    if (remote->gathers) {
+        stream_wake(remote->pm.hub); /* the progress thread waits for the answer now */
     }
     list_append(&remote->calls, &call->of_port);
     const struct timespec until = vamp_timespec(monotonic_ns() + (int64_t)deadline_ms * 1000000);
@@ -509,48 +513,70 @@ static void remote_flow(struct port *port, uint64_t subscription, uint64_t numbe
     (void)pthread_mutex_lock(&remote->lock);
     if (!remote->gone) {
         send_heartbeat(remote, &flow);
-        fabric_wake(remote->pm.fabric); /* the progress thread has to send it, or the loss of it */
+        stream_wake(remote->pm.hub); /* the progress thread may have to report a loss */
     }
     (void)pthread_mutex_unlock(&remote->lock);
 }
 
 /* ---- memory */
 
+/* Memory that others may read; where it is said to be. */
+struct exposed {
+    struct carrier_memory memory;
+    struct carrier_place place;
+    Mstro__Wire__Place message;
+};
+
 static mstro_status remote_expose(struct port *port, void *address, uint64_t bytes,
                                   Mstro__Wire__Memory *ret_memory, void **ret_registration,
                                   struct vamp_err *err)
 {
     struct remote *remote = as_remote(port);
-    struct fabric_memory *memory = malloc(sizeof *memory);
-    if (memory == NULL) {
+    struct exposed *exposed = calloc(1, sizeof *exposed);
+    if (exposed == NULL) {
         (void)vamp_err_set_errno(err, ENOMEM, "make memory readable for others");
         return MSTRO_NOMEM;
     }
     (void)pthread_mutex_lock(&remote->lock);
-    int result = fabric_register(remote->pm.fabric, address, bytes, memory, err);
+    const bool opens = remote->fetcher.own == NULL;
+    (void)pthread_mutex_unlock(&remote->lock);
+    struct carrier *carrier = NULL;
+    int result = opens ? fetch_open(&remote->fetcher, &carrier, err) : 0;
+    (void)pthread_mutex_lock(&remote->lock);
+    result = result != 0 ? result
+                         : fetch_expose(&remote->fetcher, carrier, address, bytes, &exposed->memory,
+                                        &exposed->place, err);
     remote->exposed += result == 0 ? 1U : 0U;
     (void)pthread_mutex_unlock(&remote->lock);
     if (result != 0) {
-        free(memory);
+        free(exposed);
         return MSTRO_OFI_FAIL;
     }
+    stream_wake(remote->pm.hub); /* the progress thread serves the carrier from now on */
+    mstro__wire__place__init(&exposed->message);
+    exposed->message.provider = exposed->place.provider;
+    exposed->message.has_protocol = 1;
+    exposed->message.protocol = exposed->place.protocol;
+    exposed->message.address = frame_bytes(exposed->place.address, exposed->place.length);
     mstro__wire__memory__init(ret_memory);
-    ret_memory->address = memory->address;
-    ret_memory->key = memory->key;
+    ret_memory->address = exposed->memory.address;
+    ret_memory->key = exposed->memory.key;
     ret_memory->bytes = bytes;
-    *ret_registration = memory;
+    ret_memory->place = &exposed->message;
+    *ret_registration = exposed;
     return MSTRO_OK;
 }
 
 static void remote_forget(struct port *port, void *registration)
 {
     struct remote *remote = as_remote(port);
-    if (registration != NULL) {
+    struct exposed *exposed = registration;
+    if (exposed != NULL) {
         (void)pthread_mutex_lock(&remote->lock);
-        fabric_unregister(remote->pm.fabric, registration);
+        fetch_forget(&remote->fetcher, &exposed->memory);
         remote->exposed--;
         (void)pthread_mutex_unlock(&remote->lock);
-        free(registration);
+        free(exposed);
     }
 }
 
@@ -565,27 +591,17 @@ static void remote_shut(struct port *port)
     (void)pthread_mutex_unlock(&remote->lock);
 }
 
-/* Sends the good-bye and waits until queued messages are sent. The thread has ended. */
+/* Sends the good-bye and waits until the pool manager, which has read it then, closes the
+ * connection. The thread has ended. */
 static void say_goodbye(struct remote *remote)
 {
-    struct fabric_event events[FABRIC_EVENTS];
     Mstro__Wire__Goodbye goodbye = MSTRO__WIRE__GOODBYE__INIT;
-    int64_t end_ns = monotonic_ns() + GOODBYE_NS;
-    int result = link_send(&remote->pm.link, monotonic_ns(), FRAME_GOODBYE, &goodbye.base);
-    while (result >= 0 && (remote->pm.link.in_flight > 0 || remote->pm.link.first != NULL) &&
-           monotonic_ns() < end_ns) {
-        result = fabric_poll(remote->pm.fabric, events);
-        for (int i = 0; i < result; i++) {
-            if (events[i].kind == FABRIC_RECEIVED) {
-                fabric_release(remote->pm.fabric, &events[i]);
-            } else if (events[i].kind == FABRIC_SENT) {
-                link_sent(&remote->pm.link);
-            }
-        }
-        if (result == 0) {
-            result = link_flush(&remote->pm.link, monotonic_ns());
-            fabric_wait(remote->pm.fabric, NULL, 1000000);
-        }
+    const int64_t end_ns = monotonic_ns() + GOODBYE_NS;
+    remote->gone = true; /* nothing is taken any more */
+    (void)post(remote, FRAME_GOODBYE, &goodbye.base);
+    while (remote->pm.link.stream != NULL && monotonic_ns() < end_ns) {
+        stream_wait(remote->pm.hub, -1, end_ns - monotonic_ns());
+        (void)stream_poll(remote->pm.hub);
     }
 }
 
@@ -596,7 +612,7 @@ static void remote_close(struct port *port)
         (void)pthread_mutex_lock(&remote->lock);
         remote->stop = true;
         (void)pthread_mutex_unlock(&remote->lock);
-        fabric_wake(remote->pm.fabric);
+        stream_wake(remote->pm.hub);
         (void)pthread_join(remote->thread, NULL);
         (void)pthread_mutex_lock(&remote->lock);
         fetch_end(&remote->fetcher);
@@ -606,8 +622,8 @@ static void remote_close(struct port *port)
     if (remote->pm.answered && !remote->gone) {
         say_goodbye(remote);
     }
-    link_done(&remote->pm.link);
-    fabric_close(remote->pm.fabric);
+    remote->gone = true; /* its end is no loss */
+    stream_hub_close(remote->pm.hub);
     vamp_decode_arena_done(&remote->pm.arena);
     credentials_close(remote->pm.credentials);
     (void)pthread_mutex_destroy(&remote->lock);
@@ -638,16 +654,26 @@ mstro_status port_open_remote(const char *info, const struct port_member *member
     list_init(&remote->calls);
     list_init(&remote->transports);
     list_init(&remote->ended);
+    remote->pm.handler = (struct stream_handler){.opened = connection_opened,
+                                                 .received = connection_received,
+                                                 .drained = connection_drained,
+                                                 .closed = connection_closed,
+                                                 .context = remote};
     (void)pthread_mutex_init(&remote->lock, NULL);
+    (void)pthread_mutex_lock(&remote->lock);
     mstro_status status = MSTRO_INVARG;
     if (info_parse(info, &remote->pm.info, err) == 0) {
         status = pool_manager_join(&remote->pm, member, deadline_ms, err);
     }
+    (void)pthread_mutex_unlock(&remote->lock);
     credentials_close(remote->pm.credentials);
     remote->pm.credentials = NULL;
     if (status == MSTRO_OK) {
         remote->port.app_id = remote->pm.app_id;
-        fetch_init(&remote->fetcher, remote->pm.fabric, remote->pm.silence_ns);
+        char host[STREAM_HOST_BYTES] = STREAM_BIND_PRESET;
+        (void)stream_host_towards(remote->pm.info.address, remote->pm.info.address_length, host);
+        fetch_init(&remote->fetcher, remote->pm.info.provider, stream_bind_choice(NULL, host),
+                   remote->pm.silence_ns);
         remote->heard_ns = remote->looked_ns = monotonic_ns();
         remote->thread_started =
             vamp_thread_start(&remote->thread, "maestro", make_progress, remote, err) == 0;

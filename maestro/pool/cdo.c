@@ -9,6 +9,7 @@
  * its owner may demand once more, which waits for a new offer, or retract.
  */
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "maestro/pool/internal.h"
@@ -649,6 +650,14 @@ static mstro_status check_operation(struct pool *pool, struct component *compone
             err, -EPERM, "%s: the CDO \"%.200s\" is %s; %s is possible when it is %s", rule->name,
             handle->cdo->name, state_names[handle->state], rule->name, rule->from_text);
         return MSTRO_INVSTATE;
+    }
+    if (number == MSTRO__WIRE__OPERATION__OFFER && operation->memory != NULL && handle->has_size &&
+        operation->memory->bytes != handle->size_bytes) {
+        (void)vamp_err_set(err, -EINVAL,
+                           "offer: \"%.200s\" was sealed with %" PRIu64
+                           " bytes, the data offered have %" PRIu64,
+                           handle->cdo->name, handle->size_bytes, operation->memory->bytes);
+        return MSTRO_INVARG;
     }
     size_t bytes = pool_attributes_bytes(operation->attributes, operation->n_attributes);
     if (bytes > pool->bounds.attribute_bytes_per_cdo) {

@@ -205,6 +205,7 @@ void held_keep(struct pool *pool, struct held *held, uint64_t app_id, uint64_t r
     assert(held->waiting_count > 0);
     held->app_id = app_id;
     held->request_id = request_id;
+    held->since_ns = vamp_clock_monotonic_ns(pool->clock);
     list_append(&pool->held_list, &held->of_pool);
     map_insert_number(&pool->helds, &held->by_serial, held->serial);
 }

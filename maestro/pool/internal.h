@@ -258,6 +258,7 @@ struct held {
     struct list_link of_pool; /* held, then runnable */
     struct map_link by_serial;
     uint64_t serial, app_id, request_id;
+    int64_t since_ns;              /* monotonic */
     Mstro__Wire__Request *request; /* still to be handled; NULL: handled, `answer` waits */
     struct answer answer;
     size_t waiting_count, waiting_capacity;

@@ -115,6 +115,10 @@ struct pool_batch pool_events_take(struct pool *pool, uint64_t app_id, uint8_t *
 void pool_flow(struct pool *pool, uint64_t app_id, uint64_t subscription, uint64_t number,
                bool hold);
 
+/* A component that has not acknowledged an event for which another one has waited since before
+ * `until_ns` (monotonic); 0: none. */
+uint64_t pool_overdue(const struct pool *pool, int64_t until_ns);
+
 /* Memory in use under bounds.memory_bytes, in bytes. */
 struct pool_memory_state {
     size_t limit, object_bytes, event_bytes;

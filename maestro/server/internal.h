@@ -14,11 +14,11 @@
 #include "maestro/pool/pool.h"
 #include "maestro/server/gate.h"
 #include "maestro/server/server.h"
-#include "maestro/wire/fabric.h"
 #include "maestro/wire/fetch.h"
 #include "maestro/wire/frame.h"
 #include "maestro/wire/info.h"
 #include "maestro/wire/link.h"
+#include "maestro/wire/stream.h"
 #include "vampire/core/clock.h"
 #include "vampire/core/list.h"
 #include "vampire/core/map.h"
@@ -33,8 +33,6 @@
  * until this time has passed or the pool asks for them at once: each message costs both sides some
  * 10 wake-ups and system calls, whatever its size. */
 #define SERVER_BATCH_NS INT64_C(10000000)
-/* Retry after this time when no message buffer is free for events. */
-#define SERVER_RETRY_NS INT64_C(1000000)
 /* A peer that has ended is kept this long, so that the last message reaches it. */
 #define SERVER_LINGER_NS INT64_C(1000000000)
 /* The same for one that vanished. */
@@ -46,7 +44,7 @@
 struct server_loan {
     struct server_loan *next;
     uint64_t transport_id;
-    struct fabric_memory memory;
+    struct carrier_memory memory;
 };
 
 enum server_peer_state {
@@ -56,7 +54,7 @@ enum server_peer_state {
 
 /* A component in another process. */
 struct server_peer {
-    struct map_link by_session, by_app;
+    struct map_link by_app;
     struct server_peer *previous, *next; /* all */
     struct server_peer *next_work;
     struct list_link of_gathering; /* its events wait for others */
@@ -64,12 +62,11 @@ struct server_peer {
     bool on_work_list, events_waiting;
     bool emptying;   /* its events are due, and all queues are emptied in one go: subscriptions must
                         advance together */
-    bool broken;     /* found unreachable inside the pool; server_work dismisses it */
+    bool silent;     /* does not read: its queue is full; server_work dismisses it */
     bool leaving;    /* has asked to leave; a subscriber may delay the answer */
     uint64_t app_id; /* 0: refused */
-    struct fetch_source source; /* its session and address */
+    struct carrier_place place; /* where it offers payloads; no length: it has offered none */
     struct link link;
-    uint64_t received_sequence;
     uint64_t batches_sent, batches_taken;
     int64_t heard_ns, batched_ns, end_ns;
     struct server_loan *loans;
@@ -86,7 +83,8 @@ enum server_phase { SERVER_RUNS, SERVER_DRAINS, SERVER_SAYS_GOODBYE, SERVER_ENDE
 struct server {
     struct port *port;
     struct pool *pool; /* valid between lock and unlock; does not change */
-    struct fabric *fabric;
+    struct stream_hub *hub;
+    struct stream_handler handler;
     struct fetcher fetcher;
     struct vamp_decode_arena arena;
     struct port_service service;
@@ -96,10 +94,10 @@ struct server {
     struct gate gate;
     struct info info;
     char info_text[INFO_TEXT_BYTES];
-    int64_t heartbeat_ns, silence_ns;
+    int64_t heartbeat_ns, silence_ns, acknowledge_ns;
     size_t events_per_message;
 
-    struct map by_session, by_app;
+    struct map by_app;
     struct server_peer *all, *work;
     struct list gathering;
     int64_t gathered_ns;  /* when the events of the first of them are due */
@@ -110,14 +108,11 @@ struct server {
     int64_t phase_end_ns;
     int64_t check_ns;  /* when liveness is checked next */
     int64_t looked_ns; /* when it was last checked */
-    int64_t probe_ns;  /* when a peer may be probed again */
     void (*say)(const char *text);
     struct server_report requests_refused, joins_refused, joins_ignored;
     unsigned busy_rounds;
+    int waits_for; /* a descriptor of the fetcher; -1: none */
     atomic_bool stop;
-    int failure_fd;
-    atomic_bool failed;
-    char failure[VAMP_ERR_TEXT_BYTES];
     struct server_counts counts;
 };
 
@@ -128,9 +123,8 @@ static inline void server_look_by(struct server *server, int64_t time_ns)
 }
 
 /* peer.c */
-struct server_peer *server_find_session(const struct server *server, uint64_t session);
 struct server_peer *server_find_app(const struct server *server, uint64_t app_id);
-void server_join(struct server *server, const struct frame *frame, const Mstro__Wire__Join *join,
+void server_join(struct server *server, struct stream *stream, const Mstro__Wire__Join *join,
                  int version_result);
 /* Removes the component from the pool, sends a good-bye with `text` and lets the link linger. */
 void server_dismiss(struct server *server, struct server_peer *peer, enum vamp_leave_reason reason,
@@ -142,6 +136,8 @@ void server_peer_remove(struct server *server, struct server_peer *peer);
 /* Sends; a peer that cannot be reached is dismissed. */
 void server_send(struct server *server, struct server_peer *peer, enum frame_kind kind,
                  const ProtobufCMessage *body);
+/* The server's thread has to go round; any thread with the lock. */
+void server_wake(struct server *server);
 void server_put_to_work(struct server *server, struct server_peer *peer);
 void server_return_loan(struct server *server, struct server_peer *peer, uint64_t transport_id);
 
@@ -151,6 +147,9 @@ void server_outlet_init(struct server *server);
 int64_t server_work(struct server *server, int64_t now_ns);
 
 /* live.c: heartbeats, silence, lingering peers, shutdown. */
+/* Dismisses a component that does not answer or read, and says so to the operator and to it. */
+VAMP_PRINTF(3, 4)
+void server_give_up(struct server *server, struct server_peer *peer, const char *why, ...);
 int64_t server_look_after(struct server *server, int64_t now_ns);
 
 #endif

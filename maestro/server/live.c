@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Liveness: libfabric does not report to a receiver that a peer died, so each side sends at least
- * one message per heartbeat and is given up after the silence time. Also the orderly shutdown of
- * the service. */
+/* Liveness: the kernel reports the end of a process, not that of its host or of the way to it, so
+ * each side sends at least one message per heartbeat and is given up after the silence time. Also
+ * the orderly shutdown of the service. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,28 +12,30 @@
 #define CHECK_NS INT64_C(10000000)
 /* Heartbeats due within this time are sent together: fewer wake-ups. */
 #define TOGETHER_NS INT64_C(50000000)
-/* Probing peers takes at most one part in PROBE_SHARE of the time. */
-#define PROBE_SHARE 20
 /* Time for the events that are still queued, then the same time for the good-byes. */
 #define PHASE_NS INT64_C(1000000000)
 /* Refusals are reported at once, then at most once in this time. */
 #define REPORT_NS INT64_C(60000000000)
 
-/* A heartbeat is due, and what was sent before it still waits. */
-static bool is_dead(struct server *server, const struct server_peer *peer, int64_t now_ns)
-{
-    if (peer->link.first == NULL || now_ns < server->probe_ns) {
-        return false;
-    }
-    bool dead = fabric_peer_refuses(server->fabric, peer->source.address, peer->source.length);
-    int64_t took_ns = monotonic_ns() - now_ns;
-    server->probe_ns = now_ns + PROBE_SHARE * took_ns;
-    return dead;
-}
-
 static int64_t earlier(int64_t a, int64_t b)
 {
     return a < b ? a : b;
+}
+
+void server_give_up(struct server *server, struct server_peer *peer, const char *why, ...)
+{
+    char reason[160];
+    char text[VAMP_ERR_TEXT_BYTES];
+    va_list arguments;
+    va_start(arguments, why);
+    (void)vsnprintf(reason, sizeof reason, why, arguments);
+    va_end(arguments);
+    (void)snprintf(text, sizeof text, "the component \"%.200s\" was given up: %s",
+                   pool_component_name(server->pool, peer->app_id), reason);
+    if (server->say != NULL) {
+        server->say(text);
+    }
+    server_dismiss(server, peer, VAMP_LEAVE_VANISHED, MSTRO_NO_PM, text);
 }
 
 /* Checks one peer; it may be gone afterwards. Returns when to check again. */
@@ -47,19 +49,18 @@ static int64_t look_at(struct server *server, struct server_peer *peer, int64_t 
         return peer->end_ns;
     }
     if (now_ns - peer->heard_ns >= server->silence_ns) {
-        char text[160];
-        (void)snprintf(text, sizeof text,
-                       "the pool manager heard nothing from this component for %.1f s",
+        server_give_up(server, peer, "nothing was heard from it for %.1f s",
                        (double)server->silence_ns / 1e9);
-        server_dismiss(server, peer, VAMP_LEAVE_VANISHED, MSTRO_NO_PM, text);
+        return peer->end_ns;
+    }
+    int64_t since_ns = now_ns;
+    if (peer->link.stream != NULL && stream_waiting(peer->link.stream, &since_ns) > 0 &&
+        now_ns - since_ns >= server->silence_ns) {
+        server_give_up(server, peer, "it has read nothing for %.1f s",
+                       (double)server->silence_ns / 1e9);
         return peer->end_ns;
     }
     if (now_ns - peer->link.sent_ns >= server->heartbeat_ns - TOGETHER_NS) {
-        if (is_dead(server, peer, now_ns)) {
-            server_dismiss(server, peer, VAMP_LEAVE_VANISHED, MSTRO_NO_PM,
-                           "this component's address refuses connections");
-            return peer->end_ns;
-        }
         Mstro__Wire__Heartbeat heartbeat = MSTRO__WIRE__HEARTBEAT__INIT;
         server_send(server, peer, FRAME_HEARTBEAT, &heartbeat.base);
     }
@@ -69,8 +70,10 @@ static int64_t look_at(struct server *server, struct server_peer *peer, int64_t 
 static bool all_delivered(const struct server *server)
 {
     for (const struct server_peer *peer = server->all; peer != NULL; peer = peer->next) {
-        if (peer->events_waiting || peer->link.first != NULL ||
-            peer->batches_sent != peer->batches_taken) {
+        int64_t since_ns;
+        if (peer->link.stream != NULL &&
+            (peer->events_waiting || stream_waiting(peer->link.stream, &since_ns) > 0 ||
+             peer->batches_sent != peer->batches_taken)) {
             return false;
         }
     }
@@ -142,9 +145,26 @@ static void report_counts(struct server *server, int64_t now_ns)
            "the last one with \"%s\"; %" PRIu64
            " in all were not answered, because too many came at once",
            mstro_status_description(server->refusal), server->counts.unanswered);
-    report(server, &server->joins_ignored, server->counts.strangers, now_ns, "joins ignored",
-           "their senders do not know this pool manager's key; a component of this "
-           "workflow has to use the information that this pool manager printed");
+    report(server, &server->joins_ignored, stream_strangers(server->hub), now_ns,
+           "connections of strangers closed",
+           "they do not know this pool manager's key; a component of this workflow has to use the "
+           "information that this pool manager printed");
+}
+
+/* Subscribers with REQUIRE_ACK for which others have waited too long. */
+static void give_up_overdue(struct server *server, int64_t now_ns)
+{
+    const int64_t until_ns = now_ns - server->acknowledge_ns;
+    uint64_t app_id;
+    while ((app_id = pool_overdue(server->pool, until_ns)) != 0) {
+        struct server_peer *peer = server_find_app(server, app_id);
+        if (peer == NULL) {
+            return; /* the pool manager's own component */
+        }
+        server_give_up(server, peer,
+                       "others wait for its acknowledgement of an event for %.1f s (--acknowledge)",
+                       (double)server->acknowledge_ns / 1e9);
+    }
 }
 
 int64_t server_look_after(struct server *server, int64_t now_ns)
@@ -165,6 +185,7 @@ int64_t server_look_after(struct server *server, int64_t now_ns)
     }
     if (now_ns >= server->check_ns) {
         int64_t next_ns = INT64_MAX;
+        give_up_overdue(server, now_ns);
         for (struct server_peer *peer = server->all, *next; peer != NULL; peer = next) {
             next = peer->next;
             next_ns = earlier(next_ns, look_at(server, peer, now_ns));

@@ -20,11 +20,11 @@ static void respond(void *context, uint64_t app_id, const Mstro__Wire__Response 
 
 /* Makes the local component's memory readable for this one transport. */
 static bool lend(struct server *server, struct server_peer *peer, uint64_t transport_id,
-                 Mstro__Wire__Memory *memory)
+                 Mstro__Wire__Memory *memory, struct carrier_place *ret_place)
 {
     struct server_loan *loan = calloc(1, sizeof *loan);
-    if (loan == NULL || fabric_register(server->fabric, (void *)(uintptr_t)memory->address,
-                                        memory->bytes, &loan->memory, NULL) != 0) {
+    if (loan == NULL || fetch_expose(&server->fetcher, NULL, (void *)(uintptr_t)memory->address,
+                                     memory->bytes, &loan->memory, ret_place, NULL) != 0) {
         free(loan);
         return false;
     }
@@ -34,15 +34,6 @@ static bool lend(struct server *server, struct server_peer *peer, uint64_t trans
     memory->address = loan->memory.address;
     memory->key = loan->memory.key;
     return true;
-}
-
-static void set_source(Mstro__Wire__Ticket *ticket, const uint8_t *address, size_t length,
-                       uint64_t session)
-{
-    ticket->has_source_address = 1;
-    ticket->source_address = frame_bytes(address, length);
-    ticket->has_source_session = 1;
-    ticket->source_session = session;
 }
 
 static void send_ticket(void *context, uint64_t app_id, uint64_t source_app_id,
@@ -55,17 +46,23 @@ static void send_ticket(void *context, uint64_t app_id, uint64_t source_app_id,
     }
     Mstro__Wire__Ticket whole = *ticket;
     Mstro__Wire__Memory memory = MSTRO__WIRE__MEMORY__INIT;
+    Mstro__Wire__Place place = MSTRO__WIRE__PLACE__INIT;
+    struct carrier_place lent;
     if (ticket->memory != NULL && ticket->memory->bytes > 0) {
         const struct server_peer *source = server_find_app(server, source_app_id);
+        const struct carrier_place *at = source != NULL ? &source->place : NULL;
         memory = *ticket->memory;
         whole.memory = &memory;
-        if (source != NULL) {
-            set_source(&whole, source->source.address, source->source.length,
-                       source->source.session);
-        } else if (lend(server, peer, ticket->transport_id, &memory)) {
-            set_source(&whole, server->info.address, server->info.address_length,
-                       server->info.session);
-        } /* else it goes without a source, and the sink reports the transport as failed */
+        if (source == NULL && lend(server, peer, ticket->transport_id, &memory, &lent)) {
+            at = &lent;
+        }
+        if (at != NULL) { /* else the sink reports the transport as failed */
+            place.provider = frame_text(at->provider);
+            place.has_protocol = 1;
+            place.protocol = at->protocol;
+            place.address = frame_bytes(at->address, at->length);
+            memory.place = &place;
+        }
     }
     server_send(server, peer, FRAME_TICKET, &whole.base);
 }
@@ -114,7 +111,7 @@ static mstro_status fetch_for_local(void *context, uint64_t source_app_id,
         return MSTRO_NOMEM;
     }
     *fetch = (struct local_fetch){.server = server, .done = done, .done_context = done_context};
-    struct fetch_order order = {.source = source->source,
+    struct fetch_order order = {.source = source->place,
                                 .address = memory->address,
                                 .key = memory->key,
                                 .destination = destination,
@@ -125,7 +122,7 @@ static mstro_status fetch_for_local(void *context, uint64_t source_app_id,
         free(fetch);
         return MSTRO_NOMEM;
     }
-    fabric_wake(server->fabric);
+    stream_wake(server->hub);
     return MSTRO_OK;
 }
 
@@ -184,76 +181,55 @@ static void end_gathering(struct server *server, int64_t now_ns)
     }
 }
 
-/* Sends batches while the window is open, once they are due. 0 or -errno. */
-static int send_batches(struct server *server, struct server_peer *peer, int64_t now_ns)
+/* Sends batches while the window is open, once they are due. */
+static void send_batches(struct server *server, struct server_peer *peer, int64_t now_ns)
 {
     struct filling filling = {server, peer};
     if (!peer->events_waiting) {
-        return 0;
+        return;
     }
     if (!peer->emptying && now_ns - peer->batched_ns < SERVER_BATCH_NS) {
         gather(server, peer);
-        return 0;
+        return;
     }
     peer->batched_ns = now_ns;
     peer->emptying = true;
     while (wants_batch(peer)) {
-        int result = link_send_events(&peer->link, now_ns, fill_batch, &filling);
-        if (result < 0) {
-            return result == -EAGAIN ? 0 : result;
-        }
-        if (result == 0) {
+        const int result = link_send_events(&peer->link, now_ns, fill_batch, &filling);
+        if (result <=
+            0) { /* nothing waits, or there is no memory now: the next event tries again */
             peer->events_waiting = peer->emptying = false;
             break;
         }
         peer->batches_sent++;
         server->counts.event_messages++;
     }
-    return 0;
+    if (peer->emptying && peer->link.stream != NULL && !link_clear(&peer->link)) {
+        stream_ask_room(peer->link.stream);
+    }
 }
 
-/* Sends what can be sent to the peer now. Returns when to call again; INT64_MAX: after another
- * event. */
-static int64_t work_for(struct server *server, struct server_peer *peer, int64_t now_ns)
+/* Sends what can be sent to the peer now. */
+static void work_for(struct server *server, struct server_peer *peer, int64_t now_ns)
 {
-    int result = peer->broken ? -EIO : link_flush(&peer->link, now_ns);
-    if (result == 0) {
-        result = send_batches(server, peer, now_ns);
+    if (peer->silent && peer->state == SERVER_PEER_JOINED) {
+        server_give_up(server, peer, "it does not read: %zu KiB wait for it",
+                       STREAM_QUEUE_BYTES / 1024);
+    } else {
+        send_batches(server, peer, now_ns);
     }
-    if (result != 0) {
-        link_done(&peer->link);
-        server_dismiss(server, peer, VAMP_LEAVE_VANISHED, MSTRO_OFI_FAIL,
-                       "the pool manager cannot reach this component");
-        peer->end_ns = 0;
-        server_look_by(server, 0);
-        return INT64_MAX;
-    }
-    if (peer->link.first != NULL) {
-        return peer->link.in_flight < LINK_IN_FLIGHT ? peer->link.retry_ns : INT64_MAX;
-    }
-    return wants_batch(peer) ? peer->batched_ns + SERVER_RETRY_NS : INT64_MAX;
 }
 
 int64_t server_work(struct server *server, int64_t now_ns)
 {
     end_gathering(server, now_ns);
-    int64_t next_ns = INT64_MAX;
     struct server_peer *peer = server->work;
     server->work = NULL;
     while (peer != NULL) {
         struct server_peer *next = peer->next_work;
         peer->on_work_list = false;
-        int64_t again_ns = work_for(server, peer, now_ns);
-        if (again_ns != INT64_MAX) {
-            server_put_to_work(server, peer);
-            next_ns = again_ns < next_ns ? again_ns : next_ns;
-        } else if (peer->link.first != NULL) {
-            server_put_to_work(server, peer);
-        }
+        work_for(server, peer, now_ns);
         peer = next;
     }
-    if (!list_is_empty(&server->gathering) && server->gathered_ns < next_ns) {
-        next_ns = server->gathered_ns;
-    }
-    return next_ns;
+    return list_is_empty(&server->gathering) ? INT64_MAX : server->gathered_ns;
 }

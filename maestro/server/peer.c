@@ -4,17 +4,19 @@
 #include <string.h>
 
 #include "maestro/server/internal.h"
-
-struct server_peer *server_find_session(const struct server *server, uint64_t session)
-{
-    struct map_link *link = map_find_number(&server->by_session, session);
-    return link != NULL ? CONTAINER_OF(link, struct server_peer, by_session) : NULL;
-}
+#include "maestro/wire/fabric.h"
 
 struct server_peer *server_find_app(const struct server *server, uint64_t app_id)
 {
     struct map_link *link = map_find_number(&server->by_app, app_id);
     return link != NULL ? CONTAINER_OF(link, struct server_peer, by_app) : NULL;
+}
+
+void server_wake(struct server *server)
+{
+    if (!pthread_equal(pthread_self(), server->thread)) {
+        stream_wake(server->hub);
+    }
 }
 
 void server_put_to_work(struct server *server, struct server_peer *peer)
@@ -23,9 +25,7 @@ void server_put_to_work(struct server *server, struct server_peer *peer)
         peer->on_work_list = true;
         peer->next_work = server->work;
         server->work = peer;
-        if (!pthread_equal(pthread_self(), server->thread)) {
-            fabric_wake(server->fabric);
-        }
+        server_wake(server);
     }
 }
 
@@ -38,7 +38,7 @@ void server_return_loan(struct server *server, struct server_peer *peer, uint64_
     if (*at != NULL) {
         struct server_loan *loan = *at;
         *at = loan->next;
-        fabric_unregister(server->fabric, &loan->memory);
+        fetch_forget(&server->fetcher, &loan->memory);
         free(loan);
     }
 }
@@ -52,7 +52,6 @@ static void return_all_loans(struct server *server, struct server_peer *peer)
 
 void server_peer_remove(struct server *server, struct server_peer *peer)
 {
-    map_remove(&server->by_session, &peer->by_session);
     map_remove(&server->by_app, &peer->by_app);
     list_remove(&peer->of_gathering);
     if (peer->previous != NULL) {
@@ -70,8 +69,9 @@ void server_peer_remove(struct server *server, struct server_peer *peer)
         }
     }
     return_all_loans(server, peer);
-    link_done(&peer->link);
-    fabric_peer_remove(server->fabric, peer->link.peer);
+    if (peer->link.stream != NULL) {
+        stream_close(peer->link.stream);
+    }
     server->refused -= peer->app_id == 0 ? 1U : 0U;
     free(peer);
 }
@@ -102,9 +102,11 @@ void server_dismiss(struct server *server, struct server_peer *peer, enum vamp_l
         server_look_by(server, 0);
     }
     server_put_to_work(server, peer);
-    fetch_abandon(&server->fetcher, NULL, &peer->source);
+    if (peer->place.length > 0) {
+        fetch_abandon(&server->fetcher, NULL, &peer->place);
+    }
     if (reason == VAMP_LEAVE_VANISHED) {
-        fabric_peer_bury(server->fabric, peer->source.address, peer->source.length);
+        fabric_bury(&peer->place);
     }
     server->counts.vanished += reason == VAMP_LEAVE_VANISHED ? 1U : 0U;
     server->counts.protocol_errors += reason == VAMP_LEAVE_PROTOCOL ? 1U : 0U;
@@ -114,34 +116,25 @@ void server_dismiss(struct server *server, struct server_peer *peer, enum vamp_l
 void server_send(struct server *server, struct server_peer *peer, enum frame_kind kind,
                  const ProtobufCMessage *body)
 {
-    int result = link_send(&peer->link, monotonic_ns(), kind, body);
-    peer->broken = peer->broken || result != 0;
-    if (peer->broken || peer->link.first != NULL) {
+    if (link_send(&peer->link, monotonic_ns(), kind, body) == -ENOBUFS) {
+        peer->silent = true;
         server_put_to_work(server, peer);
+    } else {
+        server_wake(server); /* the server's thread sends it */
     }
 }
 
 /* ---- joining */
 
-/* NULL: no memory, or an address that libfabric does not accept. */
-static struct server_peer *new_peer(struct server *server, uint64_t session,
-                                    const ProtobufCBinaryData *address)
+/* NULL: no memory. */
+static struct server_peer *new_peer(struct stream *stream)
 {
     struct server_peer *peer = calloc(1, sizeof *peer);
-    fabric_peer fabric_address;
-    if (peer == NULL ||
-        fabric_peer_add(server->fabric, address->data, address->len, &fabric_address, NULL) != 0) {
-        free(peer);
-        return NULL;
+    if (peer != NULL) {
+        list_link_init(&peer->of_gathering);
+        peer->heard_ns = monotonic_ns();
+        peer->link.stream = stream;
     }
-    list_link_init(&peer->of_gathering);
-    peer->source = (struct fetch_source){.session = session, .length = address->len};
-    memcpy(peer->source.address, address->data, address->len);
-    peer->heard_ns = monotonic_ns();
-    peer->link = (struct link){.fabric = server->fabric,
-                               .peer = fabric_address,
-                               .session = server->info.session,
-                               .tag = session};
     return peer;
 }
 
@@ -159,12 +152,6 @@ static void send_welcome(struct server *server, struct server_peer *peer, mstro_
         welcome.silence_ms = (uint32_t)(server->silence_ns / 1000000);
     } else {
         welcome.text = frame_text(text);
-    }
-    struct auth_proof proof;
-    if (!server->gate.open) {
-        auth_prove_welcome(&server->gate.key, peer->source.session, &welcome, &proof);
-        welcome.has_proof = 1;
-        welcome.proof = frame_bytes(proof.bytes, sizeof proof.bytes);
     }
     server_send(server, peer, FRAME_WELCOME, &welcome.base);
 }
@@ -222,7 +209,6 @@ static void welcome(struct server *server, struct server_peer *peer, mstro_statu
         server_peer_left(server, peer, SERVER_LINGER_NS);
         server->refused++;
     }
-    map_insert_number(&server->by_session, &peer->by_session, peer->source.session);
     map_insert_number(&server->by_app, &peer->by_app, peer->app_id);
     peer->next = server->all;
     if (server->all != NULL) {
@@ -232,79 +218,30 @@ static void welcome(struct server *server, struct server_peer *peer, mstro_statu
     send_welcome(server, peer, status, err->text);
 }
 
-/* Another process at the same address: the earlier one is dead. Its connection must be removed
- * before the new one's is made. False: the new one has no credential and cannot replace the earlier
- * one; it gets no answer. */
-static bool make_way(struct server *server, const Mstro__Wire__Join *join, mstro_status status)
-{
-    const ProtobufCBinaryData *address = &join->address;
-    struct server_peer *earlier = server->all;
-    while (earlier != NULL && (earlier->source.length != address->len ||
-                               memcmp(earlier->source.address, address->data, address->len) != 0)) {
-        earlier = earlier->next;
-    }
-    if (earlier == NULL) {
-        return true;
-    }
-    if (status != MSTRO_OK) {
-        server->refusal = status;
-        server->counts.refused++;
-        server->counts.unanswered++;
-        return false;
-    }
-    server_dismiss(server, earlier, VAMP_LEAVE_VANISHED, MSTRO_NO_PM, "replaced");
-    server_peer_remove(server, earlier);
-    return true;
-}
-
-void server_join(struct server *server, const struct frame *frame, const Mstro__Wire__Join *join,
+void server_join(struct server *server, struct stream *stream, const Mstro__Wire__Join *join,
                  int version_result)
 {
-    struct server_peer *peer = server_find_session(server, frame->session);
-    if (peer != NULL) { /* the welcome was lost, or the component repeated its join early */
-        if (frame->sequence <= peer->received_sequence) {
-            return; /* a copy */
-        }
-        peer->received_sequence = frame->sequence;
-        if (peer->state == SERVER_PEER_JOINED) {
-            send_welcome(server, peer, MSTRO_OK, NULL);
-        }
-        return;
-    }
-    if (!gate_lets_in(&server->gate, frame->session, join)) {
-        server->counts.strangers++;
-        return; /* nothing is kept for or sent to an unproven sender */
-    }
-    if (join->address.len == 0 || join->address.len > FABRIC_ADDRESS_BYTES) {
-        server->counts.protocol_errors++;
-        return;
-    }
     struct vamp_err err = VAMP_ERR_NONE;
-    mstro_status status =
-        gate_check_credential(&server->gate, join, &err) == 0 ? MSTRO_OK : MSTRO_REFUSED;
-    if (!make_way(server, join, status)) {
-        return;
-    }
-    status = status == MSTRO_OK ? examine(server, join, version_result, &err) : status;
-    if (status != MSTRO_OK && !may_refuse(server, status)) {
-        return;
+    mstro_status status = MSTRO_REFUSED;
+    stream_admit(stream);
+    if (gate_check_credential(&server->gate, stream, join, &err) == 0) {
+        status = examine(server, join, version_result, &err);
     }
     /* Before the pool reports the join: a component for which there is no room here has not joined,
      * and joins again later. */
-    peer = new_peer(server, frame->session, &join->address);
-    if (peer == NULL) {
-        server->counts.protocol_errors++;
-        return;
-    }
-    if (status == MSTRO_OK) {
+    struct server_peer *peer =
+        status == MSTRO_OK || may_refuse(server, status) ? new_peer(stream) : NULL;
+    if (peer != NULL && status == MSTRO_OK) {
         status = pool_join(server->pool, join->component, join->index, &peer->app_id, &err);
         if (status != MSTRO_OK && !may_refuse(server, status)) {
-            fabric_peer_remove(server->fabric, peer->link.peer);
             free(peer);
-            return;
+            peer = NULL;
         }
     }
-    peer->received_sequence = frame->sequence;
-    gate_remember(&server->gate, frame->session);
+    if (peer == NULL) {
+        stream_close(stream);
+        return;
+    }
+    stream_set_owner(stream, peer);
     welcome(server, peer, status, &err);
 }

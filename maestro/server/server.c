@@ -3,11 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/random.h>
-#include <unistd.h>
 
 #include "maestro/server/internal.h"
+#include "maestro/wire/fabric.h"
 #include "vampire/core/thread.h"
 
 #define SILENCE_PRESET_MS 60000U
@@ -25,6 +23,19 @@ static void reject(struct server *server, struct server_peer *peer, const char *
     server_dismiss(server, peer, VAMP_LEAVE_PROTOCOL, MSTRO_INVMSG, why);
 }
 
+/* Where the component offers payloads; it has one place. */
+static bool take_place(struct server_peer *peer, const Mstro__Wire__Place *place)
+{
+    if (place == NULL || place->address.len == 0 || place->address.len > CARRIER_ADDRESS_BYTES ||
+        strlen(place->provider) >= CARRIER_PROVIDER_BYTES) {
+        return false;
+    }
+    peer->place = (struct carrier_place){.protocol = place->protocol, .length = place->address.len};
+    memcpy(peer->place.provider, place->provider, strlen(place->provider));
+    memcpy(peer->place.address, place->address.data, place->address.len);
+    return true;
+}
+
 static void take_request(struct server *server, struct server_peer *peer,
                          const Mstro__Wire__Request *request)
 {
@@ -33,6 +44,12 @@ static void take_request(struct server *server, struct server_peer *peer,
         return;
     }
     server->counts.requests++;
+    if (request->what_case == MSTRO__WIRE__REQUEST__WHAT_OPERATION &&
+        request->operation->memory != NULL &&
+        !take_place(peer, request->operation->memory->place)) {
+        reject(server, peer, "an offer of data that does not say where they are");
+        return;
+    }
     if (request->what_case == MSTRO__WIRE__REQUEST__WHAT_TRANSPORT_END) {
         server_return_loan(server, peer, request->transport_end->transport_id);
     }
@@ -74,15 +91,6 @@ static void take_body(struct server *server, struct server_peer *peer, const str
 static bool take_head(struct server *server, struct server_peer *peer, const struct frame *frame)
 {
     peer->heard_ns = monotonic_ns();
-    if (frame->sequence <= peer->received_sequence) {
-        return false; /* a copy; occurs after a reconnection */
-    }
-    if (frame->sequence != peer->received_sequence + 1) {
-        server_dismiss(server, peer, VAMP_LEAVE_VANISHED, MSTRO_OFI_FAIL,
-                       "messages to the pool manager were lost");
-        return false;
-    }
-    peer->received_sequence = frame->sequence;
     if (frame->events_taken > peer->batches_sent || frame->events_taken < peer->batches_taken) {
         reject(server, peer, "an acknowledgement of events that were not sent");
         return false;
@@ -96,14 +104,22 @@ static bool take_head(struct server *server, struct server_peer *peer, const str
     return true;
 }
 
-static void take_frame(struct server *server, const struct frame *frame, int version_result)
+/* The first message of a connection: a join, or its end. */
+static void take_first(struct server *server, struct stream *stream, const struct frame *frame,
+                       int version_result)
 {
-    struct server_peer *peer = server_find_session(server, frame->session);
-    if (peer == NULL && frame->kind != FRAME_JOIN) {
-        server->counts.protocol_errors++; /* not joined, or given up: it notices that itself */
-        return;
+    const void *join = frame->kind == FRAME_JOIN ? frame_unpack(frame, &server->arena, NULL) : NULL;
+    if (join != NULL) {
+        server_join(server, stream, join, version_result);
+    } else {
+        server->counts.protocol_errors++;
+        stream_close(stream);
     }
-    if (peer != NULL && peer->state == SERVER_PEER_ENDING) {
+}
+
+static void take_frame(struct server *server, struct server_peer *peer, const struct frame *frame)
+{
+    if (peer->state == SERVER_PEER_ENDING) {
         if (frame->kind == FRAME_GOODBYE) {
             peer->end_ns = 0;
             server_look_by(server, 0);
@@ -115,84 +131,74 @@ static void take_frame(struct server *server, const struct frame *frame, int ver
     struct vamp_err err = VAMP_ERR_NONE;
     const void *body = frame_unpack(frame, &server->arena, &err);
     if (body == NULL) {
-        if (peer != NULL) {
-            reject(server, peer, err.text);
-        } else {
-            server->counts.protocol_errors++;
-        }
-    } else if (frame->kind == FRAME_JOIN) {
-        server_join(server, frame, body, version_result);
+        reject(server, peer, err.text);
     } else if (take_head(server, peer, frame)) {
         take_body(server, peer, frame, body);
     }
 }
 
-static void receive(struct server *server, const struct fabric_event *event)
+/* ---- the streams */
+
+static void receive(void *context, struct stream *stream, const uint8_t *bytes, size_t length)
 {
+    struct server *server = context;
+    struct server_peer *peer = stream_owner(stream);
+    struct vamp_err err = VAMP_ERR_NONE;
     struct frame frame;
-    int result = frame_parse(event->bytes, event->length, &frame, NULL);
+    const int result = frame_parse(bytes, length, &frame, &err);
     /* Envelope and Join keep their layout in all versions, so that a join of another version can be
      * refused with a text. */
-    if (result == 0 || (result == -EPROTO && frame.kind == FRAME_JOIN)) {
-        take_frame(server, &frame, result);
+    if (peer == NULL && (result == 0 || result == -EPROTO)) {
+        take_first(server, stream, &frame, result);
+    } else if (peer == NULL) {
+        server->counts.protocol_errors++;
+        stream_close(stream);
+    } else if (result == 0) {
+        take_frame(server, peer, &frame);
+    } else if (peer->state == SERVER_PEER_ENDING) {
+        server->counts.late++;
     } else {
-        server->counts.protocol_errors++; /* the sender is not known */
+        reject(server, peer, err.text);
     }
+}
+
+static void connection_opened(void *context, struct stream *stream)
+{
+    (void)context, (void)stream; /* its join will come */
+}
+
+static void connection_drained(void *context, struct stream *stream)
+{
+    struct server_peer *peer = stream_owner(stream);
+    if (peer != NULL && peer->emptying) {
+        server_put_to_work(context, peer);
+    }
+}
+
+static void connection_closed(void *context, struct stream *stream, int status)
+{
+    struct server *server = context;
+    struct server_peer *peer = stream_owner(stream);
+    if (peer == NULL) {
+        return;
+    }
+    peer->link.stream = NULL;
+    if (status == -EBADMSG && peer->state == SERVER_PEER_JOINED) {
+        reject(server, peer, "bytes that are no frame");
+    } else {
+        server_dismiss(server, peer, VAMP_LEAVE_VANISHED, MSTRO_NO_PM, "its connection has ended");
+    }
+    peer->end_ns = 0;
+    server_look_by(server, 0);
 }
 
 /* ---- the thread */
 
-static void take_event(struct server *server, const struct fabric_event *event)
-{
-    struct server_peer *peer;
-    switch (event->kind) {
-    case FABRIC_RECEIVED:
-        receive(server, event);
-        fabric_release(server->fabric, event);
-        break;
-    case FABRIC_SENT:
-        peer = server_find_session(server, event->tag);
-        if (peer != NULL) {
-            link_sent(&peer->link);
-            peer->broken = peer->broken || event->status != 0;
-            if (peer->broken || peer->link.first != NULL || peer->emptying) {
-                server_put_to_work(server, peer);
-            }
-        }
-        break;
-    case FABRIC_READ: /* only the fetcher reads, on an endpoint of its own */
-        break;
-    }
-}
-
-static void fail(struct server *server, int result)
-{
-    (void)snprintf(server->failure, sizeof server->failure,
-                   "the fabric (%s) has failed: %s; no component can be served any more",
-                   fabric_provider(server->fabric), strerror(-result));
-    atomic_store(&server->failed, true);
-    uint64_t one = 1;
-    (void)!write(server->failure_fd, &one, sizeof one);
-    while (server->all != NULL) {
-        server_dismiss(server, server->all, VAMP_LEAVE_VANISHED, MSTRO_OFI_FAIL, server->failure);
-        server_peer_remove(server, server->all);
-    }
-    server->phase = SERVER_ENDED;
-}
-
 /* One round with the lock held. Returns the time until the next work. */
 static int64_t go_round(struct server *server)
 {
-    struct fabric_event events[FABRIC_EVENTS];
-    int count = fabric_poll(server->fabric, events);
-    if (count < 0) {
-        fail(server, count);
-        return 0;
-    }
-    int64_t now_ns = monotonic_ns();
-    for (int i = 0; i < count; i++) {
-        take_event(server, &events[i]);
-    }
+    const unsigned count = stream_poll(server->hub);
+    const int64_t now_ns = monotonic_ns();
     int64_t next_ns = fetch_advance(&server->fetcher, now_ns);
     int64_t work_ns = server_work(server, now_ns);
     int64_t look_ns = now_ns;
@@ -201,9 +207,13 @@ static int64_t go_round(struct server *server)
     if (server->busy_rounds % BUSY_ROUNDS_MAX == 0) {
         look_ns = server_look_after(server, now_ns);
     }
+    stream_flush_all(server->hub);
     next_ns = work_ns < next_ns ? work_ns : next_ns;
     next_ns = look_ns < next_ns ? look_ns : next_ns;
-    return count > 0 || next_ns <= now_ns ? 0 : next_ns - now_ns;
+    int64_t idle_ns = count > 0 || next_ns <= now_ns ? 0 : next_ns - now_ns;
+    idle_ns = idle_ns < CARRIER_WAIT_LONGEST_NS ? idle_ns : CARRIER_WAIT_LONGEST_NS;
+    server->waits_for = fetch_wait(&server->fetcher, &idle_ns);
+    return idle_ns;
 }
 
 static void *serve(void *argument)
@@ -214,10 +224,10 @@ static void *serve(void *argument)
         (void)port_local_lock(server->port);
         int64_t idle_ns = go_round(server);
         ended = server->phase == SERVER_ENDED;
+        const int waits_for = server->waits_for;
         port_local_unlock(server->port);
         if (!ended && idle_ns > 0) {
-            fabric_wait(server->fabric, server->fetcher.reader,
-                        idle_ns < FABRIC_WAIT_LONGEST_NS ? idle_ns : FABRIC_WAIT_LONGEST_NS);
+            stream_wait(server->hub, waits_for, idle_ns);
         }
     }
     return NULL;
@@ -225,7 +235,8 @@ static void *serve(void *argument)
 
 /* ---- start and stop */
 
-static int describe(struct server *server, const char *workflow, struct vamp_err *err)
+static int describe(struct server *server, const char *workflow,
+                    const struct server_options *options, struct vamp_err *err)
 {
     struct info *info = &server->info;
     if (strlen(workflow) >= sizeof info->workflow) {
@@ -234,20 +245,25 @@ static int describe(struct server *server, const char *workflow, struct vamp_err
                             strlen(workflow), INFO_WORKFLOW_BYTES - 1);
     }
     (void)snprintf(info->workflow, sizeof info->workflow, "%s", workflow);
-    (void)snprintf(info->provider, sizeof info->provider, "%s", fabric_provider(server->fabric));
-    info->protocol = fabric_protocol(server->fabric);
-    const uint8_t *address = fabric_address(server->fabric, &info->address_length);
+    const char *provider = fabric_provider_choice(options->provider);
+    if (strlen(provider) >= sizeof info->provider ||
+        (provider[0] != '\0' && !fabric_provider_is_known(provider))) {
+        return vamp_err_set(err, -EINVAL,
+                            "\"%.60s\" is no provider that carries payloads; " FABRIC_PROVIDERS,
+                            provider);
+    }
+    (void)snprintf(info->provider, sizeof info->provider, "%s", provider);
+    const uint8_t *address = stream_address(server->hub, &info->address_length);
     memcpy(info->address, address, info->address_length);
     while (info->session == 0) {
-        if (getrandom(&info->session, sizeof info->session, 0) < 0) {
-            return vamp_err_set_errno(err, errno, "get a random number");
+        const int result = secure_random(&info->session, sizeof info->session, err);
+        if (result != 0) {
+            return result;
         }
     }
     info->keyed = !server->gate.open;
     info->key = server->gate.key;
     info->munge = server->gate.credentials != NULL;
-    info->challenge.address = server->gate.memory.address;
-    info->challenge.key = server->gate.memory.key;
     return info_print(info, server->info_text, err);
 }
 
@@ -268,6 +284,8 @@ static int take_options(struct server *server, const struct server_options *opti
     }
     server->heartbeat_ns = (int64_t)heartbeat_ms * 1000000;
     server->silence_ns = (int64_t)silence_ms * 1000000;
+    server->acknowledge_ns =
+        (int64_t)(options->acknowledge_ms != 0 ? options->acknowledge_ms : silence_ms) * 1000000;
     server->events_per_message =
         options->events_per_message != 0 ? options->events_per_message : SERVER_BATCH_EVENTS;
     server->say = options->say;
@@ -281,24 +299,25 @@ static int open_server(struct server *server, const char *workflow,
     if (result == 0) {
         result = vamp_decode_arena_init(&server->arena, FRAME_ARENA_BYTES, err);
     }
-    if (result == 0 && (map_init(&server->by_session) != 0 || map_init(&server->by_app) != 0)) {
+    if (result == 0 && map_init(&server->by_app) != 0) {
         result = vamp_err_set_errno(err, ENOMEM, "keep the components");
     }
+    server->handler = (struct stream_handler){.opened = connection_opened,
+                                              .received = receive,
+                                              .drained = connection_drained,
+                                              .closed = connection_closed,
+                                              .context = server};
     if (result == 0) {
-        const struct fabric_kind kind = {.provider = fabric_provider_choice(options->provider)};
-        result = fabric_open(&kind, options->bind, &server->fabric, err);
+        result = gate_init(&server->gate, options, err);
     }
     if (result == 0) {
-        result = gate_init(&server->gate, server->fabric, options, err);
+        result = stream_hub_open(&server->handler, &server->hub, err);
     }
     if (result == 0) {
-        result = describe(server, workflow, err);
+        result = stream_listen(server->hub, &server->gate.key, options->bind, err);
     }
     if (result == 0) {
-        server->failure_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-        if (server->failure_fd < 0) {
-            result = vamp_err_set_errno(err, errno, "create an event descriptor");
-        }
+        result = describe(server, workflow, options, err);
     }
     return result;
 }
@@ -308,14 +327,10 @@ static void free_server(struct server *server)
     while (server->all != NULL) {
         server_peer_remove(server, server->all);
     }
-    gate_done(&server->gate, server->fabric);
-    fabric_close(server->fabric);
-    map_done(&server->by_session);
+    stream_hub_close(server->hub);
+    gate_done(&server->gate);
     map_done(&server->by_app);
     vamp_decode_arena_done(&server->arena);
-    if (server->failure_fd >= 0) {
-        (void)close(server->failure_fd);
-    }
     free(server);
 }
 
@@ -330,13 +345,14 @@ mstro_status server_start(struct port *local_port, const char *workflow,
         return MSTRO_NOMEM;
     }
     server->port = local_port;
-    server->failure_fd = -1;
     int result = open_server(server, workflow, options != NULL ? options : &presets, err);
     if (result != 0) {
         free_server(server);
         return result == -ENOMEM ? MSTRO_NOMEM : result == -EINVAL ? MSTRO_INVARG : MSTRO_OFI_FAIL;
     }
-    fetch_init(&server->fetcher, server->fabric, server->silence_ns);
+    fetch_init(&server->fetcher, server->info.provider,
+               stream_bind_choice(options != NULL ? options->bind : NULL, STREAM_BIND_PRESET),
+               server->silence_ns);
     server_outlet_init(server);
     server->looked_ns = monotonic_ns();
     server->pool = port_local_lock(local_port);
@@ -357,7 +373,7 @@ void server_stop(struct server *server, struct server_counts *ret_counts)
         return;
     }
     atomic_store(&server->stop, true);
-    fabric_wake(server->fabric);
+    stream_wake(server->hub);
     (void)pthread_join(server->thread, NULL);
     port_local_serve(server->port, NULL);
     (void)port_local_lock(server->port);
@@ -365,6 +381,7 @@ void server_stop(struct server *server, struct server_counts *ret_counts)
     struct pool_memory_state memory;
     pool_memory_state(server->pool, &memory);
     server->counts.memory_refused = memory.refused;
+    server->counts.strangers = stream_strangers(server->hub);
     port_local_unlock(server->port);
     if (ret_counts != NULL) {
         *ret_counts = server->counts;
@@ -375,14 +392,4 @@ void server_stop(struct server *server, struct server_counts *ret_counts)
 const char *server_info(const struct server *server)
 {
     return server->info_text;
-}
-
-int server_failure_fd(const struct server *server)
-{
-    return server->failure_fd;
-}
-
-const char *server_failure(const struct server *server)
-{
-    return atomic_load(&server->failed) ? server->failure : NULL;
 }

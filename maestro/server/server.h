@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The pool manager's service: serves the pool of a local port to other processes over the fabric,
- * from a thread of its own.
+ * The pool manager's service: serves the pool of a local port to other processes over streams, from
+ * a thread of its own.
  */
 #ifndef MAESTRO_SERVER_SERVER_H
 #define MAESTRO_SERVER_SERVER_H
@@ -19,10 +19,11 @@ struct server;
 /* Zero or NULL members: from the environment (MSTRO_OFI_PROVIDER, FI_PROVIDER, MSTRO_POOL_BIND),
  * else the default. */
 struct server_options {
-    const char *provider;      /* "tcp;ofi_rxm" */
+    const char *provider;      /* of libfabric for payloads; "": each component's choice */
     const char *bind;          /* address to listen on; 127.0.0.1 */
     uint32_t heartbeat_ms;     /* a twelfth of silence_ms; at least 100 */
     uint32_t silence_ms;       /* 60,000; at least three heartbeats */
+    uint32_t acknowledge_ms;   /* for REQUIRE_ACK: silence_ms; then the subscriber is given up */
     size_t events_per_message; /* at most; 256 */
     bool open;                 /* any component may join; else only components that know the key */
     bool munge;                /* and, as MUNGE confirms, run as the same user; not with `open` */
@@ -39,22 +40,18 @@ struct server_counts {
     uint64_t vanished;    /* components */
     uint64_t protocol_errors;
     uint64_t late;      /* messages of components that had left or been given up: not handled */
-    uint64_t strangers; /* joins without a proof of the key, or sent again */
+    uint64_t strangers; /* connections that did not prove the key, or did not join */
     uint64_t memory_refused; /* joins and requests, at the pool's bound of memory */
 };
 
 /* `local_port` stays open until server_stop has returned. `options` NULL: all defaults.
- * MSTRO_INVARG: the options or the workflow's name; MSTRO_OFI_FAIL: the provider, the address or
- * the system; MSTRO_NOMEM. */
+ * MSTRO_INVARG: the options or the workflow's name; MSTRO_OFI_FAIL: the address or the system;
+ * MSTRO_NOMEM. */
 mstro_status server_start(struct port *local_port, const char *workflow,
                           const struct server_options *options, struct server **ret_server,
                           struct vamp_err *err);
 /* Printable, one line, no ';'; owned by the server. */
 const char *server_info(const struct server *server);
-/* A descriptor that becomes readable when the service has failed for good; the text of the failure,
- * NULL while it works. */
-int server_failure_fd(const struct server *server);
-const char *server_failure(const struct server *server);
 /* Sends what is queued and a good-bye to all components and ends the thread; takes about two
  * seconds when a component does not receive. NULL-safe. `ret_counts` may be NULL. */
 void server_stop(struct server *server, struct server_counts *ret_counts);

@@ -137,7 +137,7 @@ static int look_for_daemon(struct credentials *credentials, struct vamp_err *err
     return failure == 0 ? 0 : no_daemon(credentials, failure, err);
 }
 
-int credential_make(struct credentials *credentials, const struct auth_proof *proof,
+int credential_make(struct credentials *credentials, const struct secure_binding *binding,
                     struct credential *ret_credential, struct vamp_err *err)
 {
     int result = look_for_daemon(credentials, err);
@@ -145,8 +145,8 @@ int credential_make(struct credentials *credentials, const struct auth_proof *pr
         return result;
     }
     char *text = NULL;
-    munge_err_t failure =
-        credentials->encode(&text, credentials->context, proof->bytes, (int)sizeof proof->bytes);
+    munge_err_t failure = credentials->encode(&text, credentials->context, binding->bytes,
+                                              (int)sizeof binding->bytes);
     if (failure != EMUNGE_SUCCESS || text == NULL || strlen(text) >= CREDENTIAL_BYTES) {
         result = vamp_err_set(err, -EACCES, "munged gives no credential: %s",
                               failure != EMUNGE_SUCCESS ? credentials->text_of(credentials->context)
@@ -187,7 +187,7 @@ static int explain(struct credentials *credentials, munge_err_t failure, struct 
                         credentials->text_of(credentials->decoding));
 }
 
-int credential_check(struct credentials *credentials, const struct auth_proof *proof,
+int credential_check(struct credentials *credentials, const struct secure_binding *binding,
                      const uint8_t *bytes, size_t length, struct vamp_err *err)
 {
     char text[CREDENTIAL_BYTES];
@@ -209,9 +209,10 @@ int credential_check(struct credentials *credentials, const struct auth_proof *p
         credentials->decode(text, credentials->decoding, &payload, &payload_length, &user, &group);
     if (failure != EMUNGE_SUCCESS) {
         result = explain(credentials, failure, err);
-    } else if (payload_length != (int)sizeof proof->bytes ||
-               memcmp(payload, proof->bytes, sizeof proof->bytes) != 0) {
-        result = vamp_err_set(err, -EACCES, "the credential of MUNGE belongs to another join");
+    } else if (payload_length != (int)sizeof binding->bytes ||
+               memcmp(payload, binding->bytes, sizeof binding->bytes) != 0) {
+        result =
+            vamp_err_set(err, -EACCES, "the credential of MUNGE belongs to another connection");
     } else if (user != geteuid()) {
         result = vamp_err_set(err, -EACCES,
                               "the component runs as user %ld, the pool manager as user %ld; with "

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "maestro/wire/fetch.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "maestro/wire/door.h"
+#include "maestro/wire/fabric.h"
+#include "maestro/wire/stream.h"
 
 #define PIECE_BYTES ((uint64_t)1 << 20)
 #define PIECES_IN_FLIGHT 4U
@@ -13,14 +19,16 @@
 #define ASK_NS INT64_C(500000000)
 /* After one piece has failed the others usually fail too: wait for them for GRACE_NS. */
 #define GRACE_NS INT64_C(100000000)
+/* Longest wait of a process that both reads and is read. */
+#define BOTH_NS INT64_C(1000000)
 /* Connections kept for reuse; beyond this number, unused ones are closed. */
 #define CONNECTIONS_MAX 256U
 
 /* A source in the reader's address table. */
 struct fetch_connection {
     struct fetch_connection *next;
-    struct fetch_source source;
-    fabric_peer peer;
+    struct carrier_place source;
+    carrier_peer peer;
     unsigned in_flight; /* pieces */
     bool broken;        /* make it again once nothing is in flight */
 };
@@ -36,11 +44,70 @@ struct fetch_job {
     int64_t ask_ns;      /* when to probe the source; 0: reads can be posted */
 };
 
-void fetch_init(struct fetcher *fetcher, const struct fabric *like, int64_t patience_ns)
+void fetch_init(struct fetcher *fetcher, const char *provider, const char *bind,
+                int64_t patience_ns)
 {
-    *fetcher = (struct fetcher){.like = like, .patience_ns = patience_ns};
+    char text[CARRIER_ADDRESS_BYTES];
+    const char *node = NULL;
+    *fetcher = (struct fetcher){.patience_ns = patience_ns};
+    (void)snprintf(text, sizeof text, "%s", bind);
+    (void)stream_take_port(text, &node); /* the port is the pool manager's */
+    (void)snprintf(fetcher->bind, sizeof fetcher->bind, "%s", node);
+    (void)snprintf(fetcher->wish.provider, sizeof fetcher->wish.provider, "%s", provider);
     list_init(&fetcher->jobs);
 }
+
+/* What carries payloads of this place. */
+static int open_carrier(const struct fetcher *fetcher, const struct carrier_place *place,
+                        struct carrier **ret_carrier, struct vamp_err *err)
+{
+    return strcmp(place->provider, DOOR_PROVIDER) == 0
+               ? door_open(fetcher->bind, ret_carrier, err)
+               : fabric_open(place, fetcher->bind, ret_carrier, err);
+}
+
+/* ---- memory of this process */
+
+int fetch_open(const struct fetcher *fetcher, struct carrier **ret_carrier, struct vamp_err *err)
+{
+    struct carrier_place wish = fetcher->wish;
+    if (wish.provider[0] == '\0') {
+        const char *present = fabric_present();
+        (void)snprintf(wish.provider, sizeof wish.provider, "%s",
+                       present != NULL ? present : DOOR_PROVIDER);
+    }
+    return open_carrier(fetcher, &wish, ret_carrier, err);
+}
+
+int fetch_expose(struct fetcher *fetcher, struct carrier *opened, void *address, uint64_t bytes,
+                 struct carrier_memory *ret_memory, struct carrier_place *ret_place,
+                 struct vamp_err *err)
+{
+    int result = 0;
+    if (fetcher->own == NULL && opened != NULL) {
+        fetcher->own = opened;
+    } else if (opened != NULL) {
+        opened->ops->close(opened); /* another thread was faster */
+    } else if (fetcher->own == NULL) {
+        result = fetch_open(fetcher, &fetcher->own, err);
+    }
+    if (result == 0) {
+        result = fetcher->own->ops->expose(fetcher->own, address, bytes, ret_memory, err);
+    }
+    if (result == 0) {
+        fetcher->own->ops->place(fetcher->own, ret_place);
+    }
+    return result;
+}
+
+void fetch_forget(struct fetcher *fetcher, struct carrier_memory *memory)
+{
+    if (fetcher->own != NULL) {
+        fetcher->own->ops->forget(fetcher->own, memory);
+    }
+}
+
+/* ---- payloads of others */
 
 static struct fetch_job *first_job(const struct fetcher *fetcher)
 {
@@ -65,9 +132,10 @@ int fetch_start(struct fetcher *fetcher, const struct fetch_order *order)
     return 0;
 }
 
-static bool same_address(const struct fetch_source *a, const struct fetch_source *b)
+static bool same_place(const struct carrier_place *a, const struct carrier_place *b)
 {
-    return a->length == b->length && memcmp(a->address, b->address, a->length) == 0;
+    return a->length == b->length && memcmp(a->address, b->address, a->length) == 0 &&
+           strcmp(a->provider, b->provider) == 0;
 }
 
 /* ---- the reader and its connections */
@@ -88,7 +156,7 @@ static void drop_useless(struct fetcher *fetcher, bool all)
              job = next_job(fetcher, job)) {
             job->connection = job->connection == connection ? NULL : job->connection;
         }
-        fabric_peer_remove(fetcher->reader, connection->peer);
+        fetcher->reader->ops->peer_remove(fetcher->reader, connection->peer);
         free(connection);
     }
 }
@@ -101,8 +169,10 @@ static void close_reader(struct fetcher *fetcher)
         job->in_flight = 0;
         job->issued = 0;
     }
-    fabric_close(fetcher->reader);
-    fetcher->reader = NULL;
+    if (fetcher->reader != NULL) {
+        fetcher->reader->ops->close(fetcher->reader);
+        fetcher->reader = NULL;
+    }
     while (fetcher->connections != NULL) {
         struct fetch_connection *connection = fetcher->connections;
         fetcher->connections = connection->next;
@@ -114,15 +184,19 @@ static void close_reader(struct fetcher *fetcher)
 /* 0; -EAGAIN: the old connection must be removed first; another -errno. */
 static int connect_job(struct fetcher *fetcher, struct fetch_job *job)
 {
-    const struct fetch_source *source = &job->order.source;
+    const struct carrier_place *source = &job->order.source;
     if (fetcher->reader == NULL) {
-        int result = fabric_open_reader(fetcher->like, &fetcher->reader, NULL);
+        int result = open_carrier(fetcher, source, &fetcher->reader, NULL);
         if (result != 0) {
             return result == -EAGAIN ? -EIO : result;
         }
+        fetcher->reader_place = *source;
+    }
+    if (strcmp(fetcher->reader_place.provider, source->provider) != 0) {
+        return -EPROTONOSUPPORT; /* a workflow has one provider */
     }
     struct fetch_connection *connection = fetcher->connections;
-    while (connection != NULL && !same_address(&connection->source, source)) {
+    while (connection != NULL && !same_place(&connection->source, source)) {
         connection = connection->next;
     }
     if (connection == NULL) {
@@ -133,8 +207,7 @@ static int connect_job(struct fetcher *fetcher, struct fetch_job *job)
         if (connection == NULL) {
             return -ENOMEM;
         }
-        int result = fabric_peer_add(fetcher->reader, source->address, source->length,
-                                     &connection->peer, NULL);
+        int result = fetcher->reader->ops->peer_add(fetcher->reader, source, &connection->peer);
         if (result != 0) {
             free(connection);
             return result;
@@ -143,9 +216,6 @@ static int connect_job(struct fetcher *fetcher, struct fetch_job *job)
         connection->next = fetcher->connections;
         fetcher->connections = connection;
         fetcher->connection_count++;
-    }
-    if (connection->source.session != source->session) {
-        connection->broken = true; /* another process at the same address */
     }
     if (connection->broken) {
         return -EAGAIN;
@@ -177,13 +247,12 @@ void fetch_cancel_all(struct fetcher *fetcher)
     }
 }
 
-void fetch_abandon(struct fetcher *fetcher, const void *context, const struct fetch_source *source)
+void fetch_abandon(struct fetcher *fetcher, const void *context, const struct carrier_place *source)
 {
     bool in_flight = false;
     for (struct fetch_job *job = first_job(fetcher); job != NULL; job = next_job(fetcher, job)) {
-        const struct fetch_source *own = &job->order.source;
-        if (job->order.context == context ||
-            (source != NULL && same_address(own, source) && own->session == source->session)) {
+        const struct carrier_place *own = &job->order.source;
+        if (job->order.context == context || (source != NULL && same_place(own, source))) {
             in_flight = in_flight || job->in_flight > 0;
             cancel(job);
         }
@@ -195,10 +264,15 @@ void fetch_abandon(struct fetcher *fetcher, const void *context, const struct fe
 
 static void take_completions(struct fetcher *fetcher, int64_t now_ns)
 {
-    struct fabric_event events[FABRIC_EVENTS];
-    int count = FABRIC_EVENTS;
-    while (fetcher->reader != NULL && count == FABRIC_EVENTS) {
-        count = fabric_poll(fetcher->reader, events);
+    struct carrier_event events[CARRIER_EVENTS];
+    int count = CARRIER_EVENTS;
+    if (fetcher->own != NULL) { /* progress for those who read this process's memory */
+        count = fetcher->own->ops->poll(fetcher->own, events);
+        assert(count <= 0); /* it reads nothing itself */
+        count = CARRIER_EVENTS;
+    }
+    while (fetcher->reader != NULL && count == CARRIER_EVENTS) {
+        count = fetcher->reader->ops->poll(fetcher->reader, events);
         for (int i = 0; i < count; i++) {
             /* The tag of a read is its job: it exists as long as one of its reads may complete. */
             struct fetch_job *job = (struct fetch_job *)(uintptr_t)events[i].tag;
@@ -231,7 +305,7 @@ static bool issue(struct fetcher *fetcher, struct fetch_job *job, int64_t now_ns
             result = -ECONNRESET;
         }
         if (result == 0) {
-            result = fabric_read(
+            result = fetcher->reader->ops->read(
                 fetcher->reader, job->connection->peer, order->address + job->issued, order->key,
                 (uint8_t *)order->destination + job->issued, piece, (uint64_t)(uintptr_t)job);
         }
@@ -253,12 +327,12 @@ static bool issue(struct fetcher *fetcher, struct fetch_job *job, int64_t now_ns
  * there. */
 static void probe_source(struct fetcher *fetcher, struct fetch_job *job, int64_t now_ns)
 {
-    const struct fetch_source *source = &job->order.source;
+    const struct carrier_place *source = &job->order.source;
     if (job->ask_ns == 0) {
         job->ask_ns = now_ns + ASK_NS;
     } else if (now_ns >= job->ask_ns) {
         job->ask_ns = now_ns + ASK_NS;
-        if (fabric_peer_refuses(fetcher->like, source->address, source->length)) {
+        if (fetcher->reader != NULL && fetcher->reader->ops->refuses(fetcher->reader, source)) {
             if (job->connection != NULL) {
                 job->connection->broken = true;
             }
@@ -319,9 +393,29 @@ int64_t fetch_advance(struct fetcher *fetcher, int64_t now_ns)
     return next_ns;
 }
 
+int fetch_wait(struct fetcher *fetcher, int64_t *timeout_ns)
+{
+    struct carrier *const carriers[] = {fetcher->own, fetcher->reader};
+    int descriptor = -1;
+    for (size_t i = 0; i < sizeof carriers / sizeof carriers[0]; i++) {
+        if (carriers[i] != NULL) {
+            const int other = carriers[i]->ops->wait(carriers[i], timeout_ns);
+            if (descriptor >= 0 && *timeout_ns > BOTH_NS) {
+                *timeout_ns = BOTH_NS; /* one is waited for, the other one is polled */
+            }
+            descriptor = other >= 0 ? other : descriptor;
+        }
+    }
+    return descriptor;
+}
+
 void fetch_end(struct fetcher *fetcher)
 {
     close_reader(fetcher);
+    if (fetcher->own != NULL) {
+        fetcher->own->ops->close(fetcher->own);
+        fetcher->own = NULL;
+    }
     struct list_link *link = NULL;
     while ((link = list_take(&fetcher->jobs)) != NULL) {
         end(CONTAINER_OF(link, struct fetch_job, of_fetcher), -ECANCELED);

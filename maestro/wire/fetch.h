@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads payloads out of other processes' memory: in pieces, several at a time, each payload with a
- * deadline that every finished piece renews.
+ * Moves payloads: makes memory of this process readable for others, and reads theirs, in pieces,
+ * several at a time, each payload with a deadline that every finished piece renews. The carriers
+ * are opened with the first payload; a process that moves none opens none.
  *
- * Reads go through an endpoint of their own, opened with the first one. When a source does not
- * answer, that endpoint is closed, the only way to be sure that nothing is written to the memory
- * any more; the other payloads under way begin again.
+ * Reads go through carriers of their own. When a source does not answer, those are closed, the only
+ * way to be sure that nothing is written to the memory any more; the other payloads under way begin
+ * again.
  *
- * Under the lock of the fabric's owner. Functions marked "owner" are for the one thread that makes
- * progress and waits.
+ * Under one lock of the owner. Functions marked "owner" are for the one thread that makes progress
+ * and waits.
  */
 #ifndef MAESTRO_WIRE_FETCH_H
 #define MAESTRO_WIRE_FETCH_H
@@ -16,18 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "maestro/wire/fabric.h"
+#include "maestro/wire/carrier.h"
 #include "vampire/core/err.h"
 #include "vampire/core/list.h"
 
-struct fetch_source {
-    uint64_t session; /* differs for another process at the same address */
-    size_t length;
-    uint8_t address[FABRIC_ADDRESS_BYTES];
-};
-
 struct fetch_order {
-    struct fetch_source source;
+    struct carrier_place source;
     uint64_t address, key; /* of the memory, as registered there */
     void *destination;
     uint64_t bytes; /* not 0 */
@@ -38,26 +33,43 @@ struct fetch_order {
 };
 
 struct fetcher {
-    const struct fabric *like;
-    struct fabric *reader;                /* NULL: not open */
+    struct carrier_place wish; /* only the provider: as the workflow's user named it, or "" */
+    char bind[CARRIER_ADDRESS_BYTES]; /* the address of this host for carriers */
+    struct carrier *own;              /* of exposed memory; NULL: not open */
+    struct carrier *reader;           /* NULL: not open */
+    struct carrier_place reader_place;
     struct fetch_connection *connections; /* of the reader */
     unsigned connection_count;
     struct list jobs; /* in order of arrival */
     int64_t patience_ns;
 };
 
-void fetch_init(struct fetcher *fetcher, const struct fabric *like, int64_t patience_ns);
+void fetch_init(struct fetcher *fetcher, const char *provider, const char *bind,
+                int64_t patience_ns);
+/* Opens what carries this process's memory, without the lock: that takes libfabric a while. 0 or
+ * -errno with text. */
+VAMP_MUST_CHECK int fetch_open(const struct fetcher *fetcher, struct carrier **ret_carrier,
+                               struct vamp_err *err);
+/* Makes memory readable by others, who reach it at `ret_place`. Takes `opened`; NULL: opens what it
+ * needs itself. 0 or -errno with text. */
+VAMP_MUST_CHECK int fetch_expose(struct fetcher *fetcher, struct carrier *opened, void *address,
+                                 uint64_t bytes, struct carrier_memory *ret_memory,
+                                 struct carrier_place *ret_place, struct vamp_err *err);
+void fetch_forget(struct fetcher *fetcher, struct carrier_memory *memory);
 /* 0 or -ENOMEM. Begins at the next fetch_advance. */
 VAMP_MUST_CHECK int fetch_start(struct fetcher *fetcher, const struct fetch_order *order);
 /* Fails all jobs at the next fetch_advance. */
 void fetch_cancel_all(struct fetcher *fetcher);
 /* Owner: fails the job of this context and all jobs of this source (NULL: none) at the next
  * fetch_advance; nothing is written to their destinations any more once this returns. */
-void fetch_abandon(struct fetcher *fetcher, const void *context, const struct fetch_source *source);
+void fetch_abandon(struct fetcher *fetcher, const void *context,
+                   const struct carrier_place *source);
 /* Owner: takes completions, issues reads, ends jobs. Returns when to call again at the latest,
  * INT64_MAX: not before a completion. Callbacks may start other jobs. */
 int64_t fetch_advance(struct fetcher *fetcher, int64_t now_ns);
-/* Owner: ends all jobs with -ECANCELED and closes the endpoint. */
+/* Owner: before the thread waits: a descriptor to wait for, or -1; shortens the time. */
+int fetch_wait(struct fetcher *fetcher, int64_t *timeout_ns);
+/* Owner: ends all jobs with -ECANCELED and closes the carriers. */
 void fetch_end(struct fetcher *fetcher);
 
 #endif

@@ -6,45 +6,42 @@
 
 #include "vampire/core/protobuf/wire.h"
 
-enum { FIELD_VERSION = 1, FIELD_SESSION = 2, FIELD_SEQUENCE = 3, FIELD_EVENTS_TAKEN = 4 };
+enum { FIELD_VERSION = 1, FIELD_EVENTS_TAKEN = 4 };
 
 /* ---- writing */
 
-size_t frame_head(const struct frame *frame, size_t body_length, uint8_t *buffer)
+/* A number below 2^21 in three bytes, whatever it is. */
+static uint8_t *write_length(uint8_t *at, size_t length)
 {
-    uint8_t head[FRAME_HEAD_BYTES];
-    uint8_t *at = head;
+    *at++ = (uint8_t)(length | 0x80);
+    *at++ = (uint8_t)(length >> 7 | 0x80);
+    *at++ = (uint8_t)(length >> 14);
+    return at;
+}
+
+size_t frame_head(const struct frame *frame, size_t body_length, uint8_t *at)
+{
+    const uint8_t *const begin = at;
+    assert(body_length <= FRAME_BYTES_MAX);
     *at++ = VAMP_WIRE_KEY(FIELD_VERSION, VARINT);
     at = vamp_varint_write(at, FRAME_VERSION);
-    *at++ = VAMP_WIRE_KEY(FIELD_SESSION, FIXED64);
-    const uint64_t session = htole64(frame->session);
-    memcpy(at, &session, sizeof session);
-    at += sizeof session;
-    *at++ = VAMP_WIRE_KEY(FIELD_SEQUENCE, VARINT);
-    at = vamp_varint_write(at, frame->sequence);
     *at++ = VAMP_WIRE_KEY(FIELD_EVENTS_TAKEN, VARINT);
     at = vamp_varint_write(at, frame->events_taken);
     at = vamp_varint_write(at, VAMP_WIRE_KEY((uint64_t)frame->kind, BYTES));
-    at = vamp_varint_write(at, body_length);
-    size_t length = (size_t)(at - head);
-    assert(length <= FRAME_HEAD_BYTES);
-    size_t begin = FRAME_HEAD_BYTES - length;
-    memcpy(buffer + begin, head, length);
-    return begin;
+    at = write_length(at, body_length);
+    assert((size_t)(at - begin) <= FRAME_HEAD_BYTES);
+    return (size_t)(at - begin);
 }
 
 size_t frame_pack(const struct frame *frame, const ProtobufCMessage *body, uint8_t *buffer,
                   size_t size)
 {
-    size_t body_length = protobuf_c_message_get_packed_size(body);
+    const size_t body_length = protobuf_c_message_get_packed_size(body);
     if (body_length > size || FRAME_HEAD_BYTES > size - body_length) {
         return 0;
     }
-    uint8_t head[FRAME_HEAD_BYTES];
-    size_t begin = frame_head(frame, body_length, head);
-    memcpy(buffer, head + begin, FRAME_HEAD_BYTES - begin);
-    return FRAME_HEAD_BYTES - begin +
-           protobuf_c_message_pack(body, buffer + FRAME_HEAD_BYTES - begin);
+    const size_t head = frame_head(frame, body_length, buffer);
+    return head + protobuf_c_message_pack(body, buffer + head);
 }
 
 /* ---- reading */
@@ -52,7 +49,6 @@ size_t frame_pack(const struct frame *frame, const ProtobufCMessage *body, uint8
 struct envelope {
     struct frame frame;
     uint64_t version;
-    unsigned seen; /* bits of the fields 1 to 4 */
     unsigned bodies;
 };
 
@@ -68,15 +64,6 @@ static void read_field(struct vamp_wire *wire, uint64_t key, struct envelope *en
     switch (key) {
     case VAMP_WIRE_KEY(FIELD_VERSION, VARINT):
         envelope->version = vamp_wire_varint(wire);
-        envelope->seen |= 1U << FIELD_VERSION;
-        break;
-    case VAMP_WIRE_KEY(FIELD_SESSION, FIXED64):
-        frame->session = vamp_wire_fixed64(wire);
-        envelope->seen |= 1U << FIELD_SESSION;
-        break;
-    case VAMP_WIRE_KEY(FIELD_SEQUENCE, VARINT):
-        frame->sequence = vamp_wire_varint(wire);
-        envelope->seen |= 1U << FIELD_SEQUENCE;
         break;
     case VAMP_WIRE_KEY(FIELD_EVENTS_TAKEN, VARINT):
         frame->events_taken = vamp_wire_varint(wire);
@@ -96,15 +83,10 @@ int frame_parse(const uint8_t *bytes, size_t length, struct frame *ret_frame, st
             read_field(&wire, key, &envelope);
         }
     }
-    const unsigned needed = 1U << FIELD_VERSION | 1U << FIELD_SESSION | 1U << FIELD_SEQUENCE;
-    if (length > FRAME_BYTES_MAX || wire.bad || (envelope.seen & (1U << FIELD_VERSION)) == 0) {
-        return vamp_err_set(err, -EBADMSG, "%zu bytes that are no message of the pool protocol",
-                            length);
-    }
-    if (envelope.seen != needed || envelope.bodies != 1 || envelope.frame.session == 0) {
+    if (length > FRAME_BYTES_MAX || wire.bad || envelope.version == 0 || envelope.bodies != 1) {
         return vamp_err_set(err, -EBADMSG,
-                            "a message of %zu bytes lacks its session, its sequence "
-                            "or exactly one body",
+                            "%zu bytes that are no message of the pool protocol: a version and "
+                            "exactly one body",
                             length);
     }
     *ret_frame = envelope.frame;

@@ -10,14 +10,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "maestro/wire/stream.h"
 #include "pool.pb-c.h"
 #include "vampire/core/err.h"
 #include "vampire/core/protobuf/arena.h"
 
-#define FRAME_VERSION 2
-#define FRAME_BYTES_MAX ((size_t)16384)
+#define FRAME_VERSION 3
+#define FRAME_BYTES_MAX STREAM_FRAME_BYTES
 /* No envelope's head is longer. */
-#define FRAME_HEAD_BYTES ((size_t)48)
+#define FRAME_HEAD_BYTES ((size_t)24)
 /* Arena for the body of any valid message except a batch of events. */
 #define FRAME_ARENA_BYTES ((size_t)128 * 1024)
 
@@ -33,7 +34,7 @@ enum frame_kind { /* the field numbers of Envelope's bodies */
 };
 
 struct frame {
-    uint64_t session, sequence, events_taken;
+    uint64_t events_taken;
     enum frame_kind kind;
     const uint8_t *body; /* points into the message */
     size_t body_length;
@@ -57,9 +58,9 @@ static inline char *frame_text(const char *text)
  * not read. */
 size_t frame_pack(const struct frame *frame, const ProtobufCMessage *body, uint8_t *buffer,
                   size_t size);
-/* For a body that is packed already: writes the envelope's head so that it ends where the body
- * begins, at buffer + FRAME_HEAD_BYTES. Returns where the message begins in `buffer`. */
-size_t frame_head(const struct frame *frame, size_t body_length, uint8_t *buffer);
+/* For a body that is packed already, or will be: writes the envelope's head in front of it. Returns
+ * its length, which does not depend on the body's, at most FRAME_HEAD_BYTES. */
+size_t frame_head(const struct frame *frame, size_t body_length, uint8_t *at);
 
 /* Parses and checks an envelope. 0, or -EBADMSG with a text; -EPROTO: another version (the frame is
  * filled all the same, so that a Join can be refused with a text). */

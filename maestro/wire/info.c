@@ -3,15 +3,16 @@
 
 #include <assert.h>
 #include <ctype.h>
-#include <sodium.h>
+#include <openssl/evp.h>
 #include <string.h>
 
 #include "maestro/wire/frame.h"
 #include "pool.pb-c.h"
 
-#define PREFIX "embedded-maestro-2:"
-#define PREFIX_WITHOUT_KEY "embedded-maestro-1:"
-#define RECORD_BYTES ((size_t)2048)
+#define PREFIX "embedded-maestro-3:"
+/* Of releases that speak another protocol. */
+#define PREFIX_EARLIER "embedded-maestro-"
+#define RECORD_BYTES ((size_t)2049) /* whole groups of base64 */
 #define ARENA_BYTES ((size_t)8192)
 #define LINE_HEAD "MSTRO_POOL_MANAGER_INFO;"
 
@@ -39,12 +40,8 @@ static uint32_t check_of(const Mstro__Wire__PoolInfo *record)
     sum = add_bytes(sum, record->provider, strlen(record->provider) + 1);
     sum = add_bytes(sum, record->workflow, strlen(record->workflow) + 1);
     sum = add_bytes(sum, record->address.data, record->address.len);
-    sum = record->has_protocol ? add_number(sum, record->protocol, 32) : sum;
-    if (record->has_key && record->challenge != NULL) {
+    if (record->has_key) {
         sum = add_bytes(sum, record->key.data, record->key.len);
-        sum = add_number(sum, record->challenge->address, 64);
-        sum = add_number(sum, record->challenge->key, 64);
-        sum = add_number(sum, record->challenge->bytes, 64);
         sum = add_number(sum, record->munge ? 1 : 0, 8);
     }
     return sum;
@@ -52,22 +49,15 @@ static uint32_t check_of(const Mstro__Wire__PoolInfo *record)
 
 int info_print(const struct info *info, char text[static INFO_TEXT_BYTES], struct vamp_err *err)
 {
-    Mstro__Wire__Memory challenge = MSTRO__WIRE__MEMORY__INIT;
     Mstro__Wire__PoolInfo record = MSTRO__WIRE__POOL_INFO__INIT;
     record.version = FRAME_VERSION;
     record.provider = frame_text(info->provider);
     record.workflow = frame_text(info->workflow);
     record.address = frame_bytes(info->address, info->address_length);
     record.session = info->session;
-    record.has_protocol = 1;
-    record.protocol = info->protocol;
     if (info->keyed) {
         record.has_key = 1;
         record.key = frame_bytes(info->key.bytes, sizeof info->key.bytes);
-        challenge.address = info->challenge.address;
-        challenge.key = info->challenge.key;
-        challenge.bytes = AUTH_CHALLENGE_BYTES;
-        record.challenge = &challenge;
         record.has_munge = info->munge;
         record.munge = info->munge;
     }
@@ -83,8 +73,7 @@ int info_print(const struct info *info, char text[static INFO_TEXT_BYTES], struc
     (void)mstro__wire__pool_info__pack(&record, packed);
     static_assert(sizeof PREFIX + (RECORD_BYTES + 2) / 3 * 4 < INFO_TEXT_BYTES, "text has room");
     memcpy(text, PREFIX, sizeof PREFIX - 1);
-    (void)sodium_bin2base64(text + sizeof PREFIX - 1, INFO_TEXT_BYTES - (sizeof PREFIX - 1), packed,
-                            length, sodium_base64_VARIANT_ORIGINAL);
+    (void)EVP_EncodeBlock((unsigned char *)text + sizeof PREFIX - 1, packed, (int)length);
     return 0;
 }
 
@@ -104,25 +93,36 @@ static int take_record(const Mstro__Wire__PoolInfo *record, struct info *ret_inf
     }
     if (record->check != check_of(record) || strlen(record->provider) >= INFO_PROVIDER_BYTES ||
         strlen(record->workflow) >= INFO_WORKFLOW_BYTES || record->address.len == 0 ||
-        record->address.len > FABRIC_ADDRESS_BYTES || record->session == 0 ||
-        (record->has_key && (record->key.len != AUTH_KEY_BYTES || record->challenge == NULL))) {
+        record->address.len > STREAM_ADDRESS_BYTES || record->session == 0 ||
+        (record->has_key && record->key.len != SECURE_KEY_BYTES)) {
         return damaged(err);
     }
     struct info info = {.session = record->session,
                         .address_length = record->address.len,
-                        .protocol = record->protocol,
+                        .key = secure_open_key,
                         .keyed = record->has_key != 0,
                         .munge = record->has_key && record->munge};
     if (info.keyed) {
-        memcpy(info.key.bytes, record->key.data, AUTH_KEY_BYTES);
-        info.challenge.address = record->challenge->address;
-        info.challenge.key = record->challenge->key;
+        memcpy(info.key.bytes, record->key.data, SECURE_KEY_BYTES);
     }
     memcpy(info.provider, record->provider, strlen(record->provider));
     memcpy(info.workflow, record->workflow, strlen(record->workflow));
     memcpy(info.address, record->address.data, record->address.len);
     *ret_info = info;
     return 0;
+}
+
+/* False: not base64, or more than fits. */
+static bool decode(const char *text, size_t length, uint8_t packed[static RECORD_BYTES],
+                   size_t *ret_bytes)
+{
+    if (length == 0 || length % 4 != 0 || length / 4 * 3 > RECORD_BYTES) {
+        return false;
+    }
+    const int bytes = EVP_DecodeBlock(packed, (const unsigned char *)text, (int)length);
+    const unsigned padding = text[length - 1] != '=' ? 0 : text[length - 2] != '=' ? 1 : 2;
+    *ret_bytes = (size_t)bytes - padding; /* OpenSSL counts zeros for the padding */
+    return bytes > (int)padding;
 }
 
 int info_parse(const char *text, struct info *ret_info, struct vamp_err *err)
@@ -137,24 +137,22 @@ int info_parse(const char *text, struct info *ret_info, struct vamp_err *err)
     if (length == 0) {
         return vamp_err_set(err, -EINVAL, "the pool manager's info is empty");
     }
-    if (strncmp(text, PREFIX_WITHOUT_KEY, sizeof PREFIX_WITHOUT_KEY - 1) == 0) {
-        return vamp_err_set(err, -EINVAL,
-                            "the pool manager's info is of an earlier release, whose components "
-                            "joined without a key; use the same release for the pool manager and "
-                            "for all components");
-    }
     if (strncmp(text, PREFIX, sizeof PREFIX - 1) != 0) {
-        return vamp_err_set(err, -EINVAL,
-                            "the pool manager's info \"%.20s%s\" was not written by an "
-                            "embedded Maestro of this version; it begins with " PREFIX,
-                            text, length > 20 ? "..." : "");
+        const bool earlier = strncmp(text, PREFIX_EARLIER, sizeof PREFIX_EARLIER - 1) == 0;
+        return vamp_err_set(
+            err, -EINVAL,
+            earlier ? "the pool manager's info \"%.20s%s\" is of another release, which speaks "
+                      "another protocol; use the same release for the pool manager and for all "
+                      "components"
+                    : "the pool manager's info \"%.20s%s\" was not written by an embedded Maestro; "
+                      "it begins with " PREFIX,
+            text, length > 20 ? "..." : "");
     }
     uint8_t packed[RECORD_BYTES];
     size_t bytes = 0;
-    if (sodium_base642bin(packed, sizeof packed, text + sizeof PREFIX - 1,
-                          length - (sizeof PREFIX - 1), NULL, &bytes, NULL,
-                          sodium_base64_VARIANT_ORIGINAL) != 0 ||
-        bytes == 0) {
+    text += sizeof PREFIX - 1;
+    length -= sizeof PREFIX - 1;
+    if (!decode(text, length, packed, &bytes)) {
         return damaged(err);
     }
     struct vamp_decode_arena arena = {0};

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "maestro/wire/auth.h"
-#include "maestro/wire/fabric.h"
+#include "maestro/wire/secure.h"
+#include "maestro/wire/stream.h"
 #include "vampire/core/err.h"
 
 #define INFO_PROVIDER_BYTES 64
@@ -21,16 +21,12 @@
 
 struct info {
     uint64_t session;
-    char provider[INFO_PROVIDER_BYTES];
-    uint32_t protocol; /* fabric_protocol */
+    char provider[INFO_PROVIDER_BYTES]; /* of payloads, as the pool manager's user named it */
     char workflow[INFO_WORKFLOW_BYTES];
-    uint8_t address[FABRIC_ADDRESS_BYTES];
+    uint8_t address[STREAM_ADDRESS_BYTES];
     size_t address_length;
-    bool keyed; /* the next two are set: a join has to be proven (auth.h) */
-    struct auth_key key;
-    struct { /* where a component reads the challenge, with fabric_read */
-        uint64_t address, key;
-    } challenge;
+    bool keyed;            /* else the key is secure_open_key */
+    struct secure_key key; /* that a component has to know */
     bool munge; /* a join also needs a credential of MUNGE (credential.h); only with a key */
 };
 

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "maestro/wire/provider.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
+
+#include "maestro/wire/door.h"
+#include "maestro/wire/fabric.h"
+#include "maestro/wire/stream.h"
 
 #define API_VERSION FI_VERSION(1, 17)
-#define ALLOWED "allowed are tcp;ofi_rxm (the default), tcp, and shm on a single host"
+#define ALLOWED FABRIC_PROVIDERS
 
 const char *fabric_provider_choice(const char *wanted)
 {
@@ -20,17 +24,23 @@ const char *fabric_provider_choice(const char *wanted)
             return sources[i];
         }
     }
-    return FABRIC_PROVIDER_PRESET;
+    return "";
 }
 
-/*
- * ofi_rxm's own defaults reserve 70 MB for each endpoint, for rates that do not occur here. It also
- * allocates 16 KiB for each message that arrives without a posted receive: when it closes a
- * connection, it first reads every other connection until it is empty. One peer that sends without
- * a pause makes that endless. With pass-through, messages go into this endpoint's buffers, and the
- * peers wait while no buffer is posted. A value that the user has set is kept.
- */
-static void bound_memory(void)
+bool fabric_provider_is_known(const char *name)
+{
+    static const char *const known[] = {"cxi", "efa", "opx", "verbs", "shm", "tcp", DOOR_PROVIDER};
+    const size_t length = strcspn(name, ";");
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strlen(known[i]) == length && strncmp(name, known[i], length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Bounds what ofi_rxm reserves, 70 MB for each endpoint; a value that the user has set is kept. */
+void provider_prepare(void)
 {
     static const char *const settings[][2] = {
         {"FI_OFI_RXM_USE_SRX", "1"},         {"FI_OFI_RXM_MSG_RX_SIZE", "256"},
@@ -42,52 +52,24 @@ static void bound_memory(void)
     }
 }
 
-void provider_prepare(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max; /* one descriptor a peer; the old limit is not fatal */
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
-    bound_memory();
-}
-
 /* The shm provider installs handlers for these signals as soon as libfabric looks for providers. A
  * program's own handlers are put back; where it had none, shm's stay: they remove its files. */
 static const int taken_signals[] = {SIGBUS, SIGSEGV, SIGTERM, SIGINT};
 #define TAKEN_SIGNALS (sizeof taken_signals / sizeof taken_signals[0])
 
-/* "ADDRESS", "ADDRESS:PORT" or "[ADDRESS]:PORT", taken apart in `text`; NULL: no port. */
-static const char *take_port(char *text, const char **ret_node)
-{
-    *ret_node = text;
-    char *colon = strrchr(text, ':');
-    const bool bracketed = text[0] == '[' && colon != NULL && colon[-1] == ']';
-    if (colon == NULL || (!bracketed && strchr(text, ':') != colon)) {
-        return NULL; /* several without brackets: an address of version 6 */
-    }
-    *colon = '\0';
-    if (bracketed) {
-        colon[-1] = '\0';
-        *ret_node = text + 1;
-    }
-    return colon + 1;
-}
-
 static int get_info(const struct fi_info *hints, const char *bind, struct fi_info **ret_info)
 {
-    char text[FABRIC_ADDRESS_BYTES];
+    char text[CARRIER_ADDRESS_BYTES];
     const char *node = NULL;
-    const char *port = NULL;
-    if (bind != NULL) {
+    if (bind != NULL) { /* any port: the one of `bind` is the pool manager's */
         (void)snprintf(text, sizeof text, "%s", bind);
-        port = take_port(text, &node);
+        (void)stream_take_port(text, &node);
     }
     struct sigaction before[TAKEN_SIGNALS];
     for (size_t i = 0; i < TAKEN_SIGNALS; i++) {
         (void)sigaction(taken_signals[i], NULL, &before[i]);
     }
-    int result = fi_getinfo(API_VERSION, node, port, node != NULL ? FI_SOURCE : 0, hints, ret_info);
+    int result = fi_getinfo(API_VERSION, node, NULL, node != NULL ? FI_SOURCE : 0, hints, ret_info);
     for (size_t i = 0; i < TAKEN_SIGNALS; i++) {
         if (before[i].sa_handler != SIG_DFL) {
             (void)sigaction(taken_signals[i], &before[i], NULL);
@@ -97,7 +79,7 @@ static int get_info(const struct fi_info *hints, const char *bind, struct fi_inf
 }
 
 /* Does the provider exist, with these capabilities and this kind of endpoint? */
-static int look_for(const struct fabric_kind *kind, const char *bind, uint64_t capabilities,
+static int look_for(const struct carrier_place *kind, const char *bind, uint64_t capabilities,
                     enum fi_ep_type type, struct fi_info **ret_info)
 {
     struct fi_info *hints = fi_allocinfo();
@@ -121,7 +103,7 @@ static int look_for(const struct fabric_kind *kind, const char *bind, uint64_t c
     return result;
 }
 
-static bool exists(const struct fabric_kind *kind, const char *bind, uint64_t capabilities,
+static bool exists(const struct carrier_place *kind, const char *bind, uint64_t capabilities,
                    enum fi_ep_type type)
 {
     struct fi_info *info = NULL;
@@ -131,10 +113,11 @@ static bool exists(const struct fabric_kind *kind, const char *bind, uint64_t ca
 }
 
 /* The error text for why fi_getinfo found nothing. */
-static int explain(const struct fabric_kind *kind, const char *bind, struct vamp_err *err)
+static int explain(const struct carrier_place *kind, const char *bind, struct vamp_err *err)
 {
     const char *provider = kind->provider;
-    const struct fabric_kind any = {.provider = provider};
+    struct carrier_place any = *kind;
+    any.protocol = 0;
     if (kind->protocol != 0 && exists(&any, bind, FI_MSG | FI_RMA, FI_EP_RDM)) {
         return vamp_err_set(err, -EPROTONOSUPPORT,
                             "the other end speaks libfabric's protocol %" PRIu32
@@ -160,7 +143,7 @@ static int explain(const struct fabric_kind *kind, const char *bind, struct vamp
         provider, bind != NULL ? bind : "any");
 }
 
-int provider_find(const struct fabric_kind *kind, const char *bind, struct fi_info **ret_info,
+int provider_find(const struct carrier_place *kind, const char *bind, struct fi_info **ret_info,
                   struct vamp_err *err)
 {
     const char *provider = kind->provider;
@@ -174,13 +157,46 @@ int provider_find(const struct fabric_kind *kind, const char *bind, struct fi_in
     if (result != 0) {
         return explain(kind, node, err);
     }
-    if (info->tx_attr->size < 64 || info->ep_attr->max_msg_size < FABRIC_MESSAGE_BYTES) {
+    if (info->tx_attr->size < 64) {
         fi_freeinfo(info);
-        return vamp_err_set(
-            err, -ENOTSUP,
-            "libfabric provider \"%s\" does not take messages of %zu bytes; " ALLOWED, provider,
-            FABRIC_MESSAGE_BYTES);
+        return vamp_err_set(err, -ENOTSUP,
+                            "libfabric provider \"%s\" does not take 64 reads at a time; " ALLOWED,
+                            provider);
     }
     *ret_info = info;
     return 0;
+}
+
+/* ---- whether there is a high-speed network */
+
+/* Whether the kernel has a device of this class. */
+static bool has_device(const char *folder)
+{
+    struct dirent *entry;
+    bool found = false;
+    DIR *devices = opendir(folder);
+    while (devices != NULL && !found && (entry = readdir(devices)) != NULL) {
+        found = entry->d_name[0] != '.';
+    }
+    if (devices != NULL) {
+        (void)closedir(devices);
+    }
+    return found;
+}
+
+const char *fabric_present(void)
+{
+    static const char *const providers[] = {"cxi", "efa", "opx", "verbs;ofi_rxm"};
+    if (!has_device("/sys/class/cxi") && !has_device("/sys/class/infiniband")) {
+        return NULL;
+    }
+    provider_prepare();
+    for (size_t i = 0; i < sizeof providers / sizeof providers[0]; i++) {
+        struct carrier_place kind = {.protocol = 0};
+        (void)snprintf(kind.provider, sizeof kind.provider, "%s", providers[i]);
+        if (exists(&kind, NULL, FI_MSG | FI_RMA, FI_EP_RDM)) {
+            return providers[i];
+        }
+    }
+    return NULL;
 }

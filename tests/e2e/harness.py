@@ -201,13 +201,13 @@ class Process:
 class Workspace:
     """A private directory, its processes, and shorthands to start the usual ones."""
 
-    def __init__(self, directory=None, provider="tcp", terminal=False):
+    def __init__(self, directory=None, provider=None, terminal=False):
         self.made = directory is None
         self.path = pathlib.Path(directory or tempfile.mkdtemp(prefix="vampire-e2e-"))
         self.provider = provider
         self.terminal = terminal
         self.processes = []
-        self.environment = clean_environment({"MSTRO_OFI_PROVIDER": provider})
+        self.environment = clean_environment({"MSTRO_OFI_PROVIDER": provider} if provider else {})
         self.info = None
 
     def __enter__(self):

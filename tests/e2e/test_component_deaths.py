@@ -3,6 +3,7 @@
 The others go on, what the dead held is released and counted by its name, and nothing grows."""
 
 import collections
+import pathlib
 import signal
 
 import pytest
@@ -11,6 +12,7 @@ import harness
 import jsonl
 import results
 from test_failures import descriptors
+from test_hostile import listening_ports
 from test_rejoin import resident_kib
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -210,16 +212,25 @@ def check(run, rounds):
 
 
 def test_a_read_from_a_dead_source_does_not_wait_for_a_heartbeat(space):
-    """The reader notices by itself that the pool manager is gone."""
+    """The reader notices the end of a source that has stood still with a read under way."""
     space.pool_manager("--heartbeat", "120s", "--silence", "480s")
     program = harness.program("workflow_steps")
     steps = [step.replace("CDO", "field") for step in OFFER]
     source = space.start([program, "source", *steps, f"await {space.path}/the end"], "source")
     harness.wait_until(lambda: "done offer" in source.stdout, "the source has offered")
+    port, = listening_ports(source)
+    source.signal(signal.SIGSTOP)
+    steps = [step.replace("CDO", "field") for step in [*REQUIRE, "!demand CDO", *END_OF_REQUIRE]]
+    sink = space.start([program, "sink", *steps], "sink")
+    harness.wait_until(lambda: connected_to(sink, port), "the sink reads")
     source.signal(signal.SIGKILL)
     source.expect_exit(-signal.SIGKILL)
-    steps = [step.replace("CDO", "field") for step in [*REQUIRE, "!demand CDO", *END_OF_REQUIRE]]
-    space.start([program, "sink", *steps], "sink").expect_exit(0, 100)
+    sink.expect_exit(0, 20)
+
+
+def connected_to(process, port):
+    lines = pathlib.Path(f"/proc/{process.child.pid}/net/tcp").read_text().splitlines()[1:]
+    return any(line.split()[2].endswith(f":{port:04X}") and line.split()[3] == "01" for line in lines)
 
 
 def test_killed_in_every_state(space):

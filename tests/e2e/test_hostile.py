@@ -2,7 +2,6 @@
 """Strangers and components that mean no good, while a workflow runs: its results and vampire's counts
 stay right, memory stays at its bound, and what was refused is said."""
 
-import os
 import pathlib
 import re
 import signal
@@ -70,13 +69,13 @@ def counted(space):
 
 
 def test_strangers_at_the_ports(space):
-    # libfabric itself forgets some bytes of a connection that ends before it is one.
-    space.environment["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
     manager = space.pool_manager()
     vampire = space.vampire(harness.vampire_config())
-    workflow = harness.Workflow(space, models=1, products=1, model_options=STEADY)
-    ports = listening_ports(manager) + listening_ports(vampire)
-    assert len(ports) >= 2, "both have an endpoint"
+    workflow = harness.Workflow(space, models=1, products=1, model_options=[*STEADY, "--verbose"])
+    workflow.models[0].until_stderr("step 0 offered")
+    assert not listening_ports(vampire), "only the pool manager listens, and who offers payloads"
+    ports = listening_ports(manager) + listening_ports(workflow.models[0])
+    assert len(ports) == 2
     open_ones = []
     for turn in range(5):
         for port in ports:
@@ -129,12 +128,13 @@ def test_the_bound_of_memory(space):
 
 def test_bad_messages_of_joined_components(space):
     manager = space.pool_manager()
-    vampire = space.vampire(harness.vampire_config())
+    vampire = space.vampire(harness.vampire_config(source={"leave_grace": "600s"}))
     workflow = harness.Workflow(space, models=1, products=1, model_options=STEADY)
     bad = hostile(space, "garbage", 15)
     bad.expect_exit(0)
     reports = workflow.finish()
-    vampire.expect_exit(0)
+    harness.wait_until(lambda: all_have_left(space), "all have left", 60)
+    vampire.stop()
     assert_complete(reports)
     assert_in_full(space, reports)
     reasons = [row["reason"] for row in counted(space).components if row["name"].startswith("garbage")]
@@ -162,7 +162,6 @@ def attack(space, role, warm, number, growth):
 
 SIZES = {"joins": (2000, 20000), "strangers": (2000, 20000), "names": (1000, 4000), "attributes": (100, 400)}
 LONG = {"joins": (10000, 1000000), "strangers": (10000, 1000000), "names": (10000, 1000000), "attributes": (1000, 100000)}
-# libfabric that does not pass messages through took 16 KiB for each join (20,000: 320 MiB).
 GROWTH = {"joins": 24 * MIB, "strangers": 4 * MIB, "names": 16 * MIB, "attributes": 16 * MIB}
 
 
@@ -176,7 +175,7 @@ def test_memory_stays(space, role):
         assert end["joined"] == 1, "vampire alone"
         assert end["refused"] == end["vanished"] == 0
         assert end["strangers"] == sum(SIZES[role])
-        assert end["bad"] == 2 * sum(SIZES[role]), "the other messages of each"
+        assert end["bad"] == 0
     components = counted(space).components
     assert len(components) <= 4096
 
@@ -221,7 +220,7 @@ def test_strangers_disturb_no_component(space):
     end = end_of(manager)
     assert end["joined"] == len(reports) + 1
     assert end["vanished"] == end["refused"] == 0
-    assert manager.stderr.count("joins ignored") == 1, "said once a minute"
+    assert manager.stderr.count("connections of strangers closed") == 1, "said once a minute"
     assert space.info not in manager.stderr
 
 

@@ -131,8 +131,8 @@ def test_debian_builds_with_the_packages_that_are_installed():
 
 
 def stem(name):
-    """What the names of a library have in common: libnats-dev is Spack's nats-c."""
-    return re.sub(r"^lib|((1g|4-openssl|-trace|-c)?-dev|-api|-c)$", "", name)
+    """What the names of a library have in common: libnats-dev is Spack's nats-c, libssl-dev its openssl."""
+    return re.sub(r"^(lib|open)|((1g|4-openssl|-trace|-c)?-dev|-api|-c)$", "", name)
 
 
 def test_spack_builds_with_the_libraries_that_are_installed():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What vampire counts is what happened: at several sizes, over both providers."""
+"""What vampire counts is what happened: at several sizes, over all that carries payloads here."""
 
 import subprocess
 import sys
@@ -54,7 +54,7 @@ def run_and_compare(space, **workflow):
     return reports, assert_agreement(space, reports)
 
 
-@pytest.mark.parametrize("provider", ["tcp", "shm"])
+@pytest.mark.parametrize("provider", ["stream", "tcp", "shm"])
 @pytest.mark.parametrize("size", SIZES)
 def test_counts_agree(provider, size):
     with harness.Workspace(provider=provider) as space:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fuzz target of a component's connection: the pool manager says whatever the input (script.h)
- * wants, before the component has joined and after, over a fabric without a network. Every payload
+ * wants, before the component has joined and after, over streams without a network. Every payload
  * and every batch of events is looked at whole, and everything is given back.
  */
 /* Its rounds are driven one by one, without a thread. */
@@ -9,26 +9,25 @@
 #include "maestro/client/remote.c"
 
 #include "tests/fuzz/hearer.h"
-#include "tests/fuzz/memory_fabric.h"
+#include "tests/fuzz/memory_stream.h"
 #include "tests/fuzz/script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
 
 #define POOL_SESSION UINT64_C(0x5e5510)
-#define STRANGERS_SESSION UINT64_C(0x57a9)
 #define WAITING 2
 
 /* ---- the conversation */
 
-static void say(struct remote *remote, const struct script_step *step, uint64_t sequence)
+static void say(struct remote *remote, const struct script_step *step)
 {
-    const struct frame frame = {.session = step->peer == 3 ? STRANGERS_SESSION : POOL_SESSION,
-                                .sequence = sequence};
+    const struct frame frame = {.kind = FRAME_HEARTBEAT};
     size_t length = 0;
     const uint8_t *message = script_message(step, frame, &length);
-    memory_fabric_put(remote->pm.fabric != NULL ? remote->pm.fabric : memory_fabric_first, message,
-                      length);
+    if (remote->pm.link.stream != NULL) {
+        memory_stream_put(remote->pm.link.stream, message, length);
+    }
 }
 
 static void open_connection(struct remote *remote, struct hearer *hearer)
@@ -40,13 +39,16 @@ static void open_connection(struct remote *remote, struct hearer *hearer)
     list_init(&remote->transports);
     list_init(&remote->ended);
     (void)pthread_mutex_init(&remote->lock, NULL);
-    remote->pm.info = (struct info){.session = POOL_SESSION,
-                                    .provider = FABRIC_PROVIDER_PRESET,
-                                    .workflow = "fuzz",
-                                    .address = {2},
-                                    .address_length = MEMORY_FABRIC_ADDRESS_BYTES};
-    require(fabric_open(NULL, NULL, &remote->pm.fabric, NULL) == 0);
-    remote->pm.link = (struct link){.fabric = remote->pm.fabric, .session = 1, .tag = 1};
+    remote->pm.handler = (struct stream_handler){.opened = connection_opened,
+                                                 .received = connection_received,
+                                                 .drained = connection_drained,
+                                                 .closed = connection_closed,
+                                                 .context = remote};
+    remote->pm.info = (struct info){
+        .session = POOL_SESSION, .workflow = "fuzz", .address = {2}, .address_length = 16};
+    require(stream_hub_open(&remote->pm.handler, &remote->pm.hub, NULL) == 0);
+    require(stream_connect(remote->pm.hub, &remote->pm.info.key, NULL, 0,
+                           &remote->pm.link.stream) == 0);
 }
 
 /* The first step may be any answer to a Join; without a welcome the component would ask again. */
@@ -54,13 +56,12 @@ static bool join(struct remote *remote, const uint8_t **at, const uint8_t *end)
 {
     struct script_step step;
     struct vamp_err err = VAMP_ERR_NONE;
-    const Mstro__Wire__Welcome *welcome = NULL;
     if (!script_next(at, end, &step)) {
         return false;
     }
-    say(remote, &step, 1);
-    int result = look_for_welcome(&remote->pm, &welcome);
-    require((result == 1) == (welcome != NULL));
+    say(remote, &step);
+    (void)stream_poll(remote->pm.hub);
+    const Mstro__Wire__Welcome *welcome = remote->pm.welcome;
     mstro_status status = welcome != NULL ? take_welcome(&remote->pm, welcome, &err) : MSTRO_NO_PM;
     require(welcome == NULL || status == MSTRO_OK || err.text[0] != '\0');
     return status == MSTRO_OK;
@@ -101,13 +102,12 @@ static void converse(struct remote *remote, const uint8_t *at, const uint8_t *en
         if (step.what == SCRIPT_PAUSE) {
             let_time_pass(remote, step.length);
         } else {
-            say(remote, &step, remote->pm.received_sequence + 1);
+            say(remote, &step);
         }
         (void)pthread_mutex_lock(&remote->lock);
         (void)go_round(remote);
         (void)go_round(remote);
         (void)pthread_mutex_unlock(&remote->lock);
-        require(remote->pm.link.queued_bytes <= LINK_QUEUE_BYTES);
     }
     call_out(calls);
 }
@@ -120,7 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     open_connection(remote, &hearer);
     const uint8_t *at = data;
     if (join(remote, &at, data + size)) {
-        fetch_init(&remote->fetcher, remote->pm.fabric, remote->pm.silence_ns);
+        fetch_init(&remote->fetcher, "", "", remote->pm.silence_ns);
         remote->heard_ns = remote->looked_ns = monotonic_ns();
         converse(remote, at, data + size);
         (void)pthread_mutex_lock(&remote->lock);

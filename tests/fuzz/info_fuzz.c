@@ -29,12 +29,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (result == 0) {
         char first_text[INFO_TEXT_BYTES], again_text[INFO_TEXT_BYTES];
         struct info again;
-        require(info.address_length > 0 && info.address_length <= FABRIC_ADDRESS_BYTES);
+        require(info.address_length > 0 && info.address_length <= STREAM_ADDRESS_BYTES);
         require(memchr(info.provider, 0, sizeof info.provider) != NULL);
         require(memchr(info.workflow, 0, sizeof info.workflow) != NULL);
         require(info_print(&info, first_text, &err) == 0);
         require(info_parse(first_text, &again, &err) == 0);
-        require(info.session == again.session && info.protocol == again.protocol);
+        require(info.session == again.session && info.keyed == again.keyed);
         require(strcmp(info.provider, again.provider) == 0);
         require(strcmp(info.workflow, again.workflow) == 0);
         require(info.address_length == again.address_length);
@@ -53,8 +53,10 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
     const size_t head = sizeof PREFIX - 1;
     size_t length = 0;
     if (size > head && dice_roll(&dice, 3) != 0) {
-        (void)sodium_base642bin(packed, sizeof packed, (const char *)data + head, size - head, NULL,
-                                &length, NULL, sodium_base64_VARIANT_ORIGINAL);
+        memcpy(text, data + head, size - head < sizeof text ? size - head : sizeof text);
+        if (size - head >= sizeof text || !decode(text, (size - head) / 4 * 4, packed, &length)) {
+            length = 0;
+        }
     }
     if (length == 0) {
         return LLVMFuzzerMutate(data, size, max);
@@ -70,9 +72,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
         mstro__wire__pool_info__free_unpacked(record, NULL);
     }
     memcpy(text, PREFIX, head);
-    (void)sodium_bin2base64(text + head, sizeof text - head, packed, changed,
-                            sodium_base64_VARIANT_ORIGINAL);
-    size_t whole = head + sodium_base64_encoded_len(changed, sodium_base64_VARIANT_ORIGINAL) - 1;
+    size_t whole =
+        head + (size_t)EVP_EncodeBlock((unsigned char *)text + head, packed, (int)changed);
     whole = whole < max ? whole : max;
     memcpy(data, text, whole);
     return whole;

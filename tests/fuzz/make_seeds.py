@@ -64,8 +64,8 @@ def pause(how):
     return step(0, PAUSE, b"." * how)
 
 
-def envelope(kind, session=PEER_SESSION, sequence=1, version=2, **fields):
-    message = pool.Envelope(version=version, session=session, sequence=sequence)
+def envelope(kind, version=3, events_taken=0, **fields):
+    message = pool.Envelope(version=version, events_taken=events_taken)
     getattr(message, kind).SetInParent()
     getattr(message, kind).MergeFrom(getattr(message, kind).__class__(**fields))
     return message.SerializeToString()
@@ -79,7 +79,7 @@ def address(number):
 
 
 def join(peer, name=None, **fields):
-    values = {"workflow": "fuzz", "component": name or f"IFS -- {peer}", "address": address(peer), "pool_session": POOL_SESSION}
+    values = {"workflow": "fuzz", "component": name or f"IFS -- {peer}", "pool_session": POOL_SESSION}
     return say(peer, "join", **{**values, **fields})
 
 
@@ -112,7 +112,8 @@ ATTRIBUTES = [
     pool.Attribute(key=".maestro.ecmwf.level", natural=500),
 ]
 NAME = "class:rd,date:20240101,levelist:500,param:130,step:6"
-MEMORY = pool.Memory(address=0, key=42, bytes=100000)
+PLACE = pool.Place(provider="memory", protocol=1, address=bytes([1, 2, 3, 4]))
+MEMORY = pool.Memory(address=0, key=42, bytes=100000, place=PLACE)
 
 
 def server_seeds():
@@ -143,10 +144,12 @@ def server_seeds():
     yield "heartbeats", join(0) + pause(1) + say(0, "heartbeat") + pause(1) + say(0, "heartbeat")
     yield "refused", join(0) + join(1, "IFS -- 0") + join(2, workflow="other") + join(3, pool_session=1) + pause(3)
     yield "too-many", b"".join(join(n) for n in range(4)) + pause(1)
-    yield "same-address", join(0) + join(1, address=address(0)) + join(0)
+    yield "join-twice", join(0) + join(0)
+    a = Component(0)
+    yield "offer-nowhere", join(0) + a.declare(NAME) + a.operate("OFFER", 3, memory=pool.Memory(address=0, key=42, bytes=5))
     yield "wrong-kinds", b"".join(join(n) + step(n, kind) for n, kind in enumerate((1, 3, 4, 5)))
-    yield "raw", join(0) + step(0, RAW, envelope("heartbeat", sequence=2)) + step(0, RAW, envelope("heartbeat", sequence=9))
-    yield "raw-version", step(0, RAW, envelope("join", version=3, workflow="fuzz", component="x", address=address(0), pool_session=POOL_SESSION))
+    yield "raw", join(0) + step(0, RAW, envelope("heartbeat")) + step(0, RAW, envelope("heartbeat", events_taken=9))
+    yield "raw-version", step(0, RAW, envelope("join", version=4, workflow="fuzz", component="x", pool_session=POOL_SESSION))
     yield "raw-garbage", step(0, RAW, bytes(range(256)))
     a = Component(0)
     yield "many-cdos", join(0) + b"".join(a.declare(f"cdo {n}") for n in range(14))
@@ -173,8 +176,7 @@ def client_seeds():
     welcome = say(0, "welcome", status=0, app_id=2, heartbeat_ms=500, silence_ms=30000)
 
     def ticket(**fields):
-        values = {"transport_id": 1, "handle": 4, "size_bytes": 4096, "attributes": ATTRIBUTES, "memory": MEMORY,
-                  "source_address": address(3), "source_session": 9}
+        values = {"transport_id": 1, "handle": 4, "size_bytes": 4096, "attributes": ATTRIBUTES, "memory": MEMORY}
         return say(0, "ticket", **{**values, **fields})
 
     yield "refused", say(0, "welcome", status=3, text="this pool manager serves another workflow")
@@ -183,19 +185,18 @@ def client_seeds():
     yield "events", welcome + b"".join(say(0, "events", **fields_of(events(lost=n % 2))) for n in range(10))
     yield "ticket", welcome + ticket() + pause(0)
     yield "ticket-again", welcome + ticket() + ticket(transport_id=2) + pause(0)
-    yield "ticket-large", welcome + ticket(memory=pool.Memory(address=4096, key=2, bytes=3 << 20)) + pause(0) + pause(0)
-    yield "ticket-fails", welcome + ticket(memory=pool.Memory(address=0, key=3, bytes=100)) + pause(0) + ticket(transport_id=0, status=9, text="no offer is left")
+    yield "ticket-large", welcome + ticket(memory=pool.Memory(address=4096, key=2, bytes=3 << 20, place=PLACE)) + pause(0) + pause(0)
+    yield "ticket-fails", welcome + ticket(memory=pool.Memory(address=0, key=3, bytes=100, place=PLACE)) + pause(0) + ticket(transport_id=0, status=9, text="no offer is left")
     yield "ticket-without-data", welcome + say(0, "ticket", transport_id=3, handle=4, size_bytes=0)
-    yield "ticket-without-source", welcome + say(0, "ticket", transport_id=3, handle=4, size_bytes=9, memory=MEMORY)
+    yield "ticket-without-source", welcome + say(0, "ticket", transport_id=3, handle=4, size_bytes=9, memory=pool.Memory(address=0, key=42, bytes=9))
     yield "goodbye", welcome + ticket() + say(0, "goodbye", status=9, text="the pool manager has shut down")
     yield "silence", welcome + pause(2) + pause(1) + say(0, "heartbeat")
     yield "wrong-kind", welcome + say(0, "request", id=1, leave=pool.Leave())
-    yield "stranger", welcome + say(3, "goodbye", status=0) + say(0, "heartbeat")
-    yield "raw", welcome + step(0, RAW, envelope("heartbeat", session=POOL_SESSION, sequence=9)) + step(0, RAW, bytes(40))
+    yield "raw", welcome + step(0, RAW, envelope("heartbeat", events_taken=9)) + step(0, RAW, bytes(40))
 
 
 def frame_seeds():
-    yield "join", envelope("join", workflow="fuzz", component="IFS -- 0", index=1, address=address(0), pool_session=7)
+    yield "join", envelope("join", workflow="fuzz", component="IFS -- 0", index=1, pool_session=7)
     yield "welcome", envelope("welcome", status=0, app_id=2, heartbeat_ms=500, silence_ms=30000)
     yield "refusal", envelope("welcome", status=3, text="other workflow")
     for name in ("declare", "leave", "subscribe", "unsubscribe", "transport_end", "event_ack", "operation"):
@@ -210,17 +211,17 @@ def frame_seeds():
         }
         yield name.replace("_", "-"), envelope("request", id=1, **{name: parts[name]})
     yield "response", envelope("response", id=1, status=0, handle=3, cdo_id=bytes(16))
-    yield "ticket", envelope("ticket", transport_id=1, handle=3, size_bytes=9, attributes=ATTRIBUTES, memory=MEMORY, source_address=address(1), source_session=5)
+    yield "ticket", envelope("ticket", transport_id=1, handle=3, size_bytes=9, attributes=ATTRIBUTES, memory=MEMORY)
     yield "events", envelope("events", **fields_of(events(lost=2, count=15)))
     yield "events-64", envelope("events", **fields_of(events(count=64)))
-    yield "heartbeat", envelope("heartbeat", session=2**64 - 1, sequence=2**64 - 1)
+    yield "heartbeat", envelope("heartbeat", events_taken=2**64 - 1)
     yield "goodbye", envelope("goodbye", status=9, text="done")
-    yield "version-3", envelope("heartbeat", version=3)
+    yield "version-4", envelope("heartbeat", version=4)
     # A field of number 0: protobuf-c takes it in when its tag has two bytes, and not when it has one.
     number_0 = b"\x08\x00\x82\x00\x00"
     yield "field-0", envelope("heartbeat")[:-3] + bytes([11 << 3 | 2, len(number_0)]) + number_0
     yield "two-bodies", envelope("heartbeat") + b"\x8a\x01\x00"
-    yield "no-session", b"\x08\x01"
+    yield "no-body", b"\x08\x03"
 
 
 def info_seeds():
@@ -228,29 +229,25 @@ def info_seeds():
         parts = struct.pack("<Q", record.session) + record.provider.encode() + b"\0" + record.workflow.encode() + b"\0"
         value = 2166136261
         end = b""
-        if record.HasField("protocol"):
-            end = struct.pack("<I", record.protocol)
-        if record.HasField("key") and record.HasField("challenge"):
-            memory = record.challenge
-            end += record.key + struct.pack("<QQQB", memory.address, memory.key, memory.bytes, record.munge)
+        if record.HasField("key"):
+            end = record.key + bytes([record.munge])
         for byte in parts + record.address + end:
             value = (value ^ byte) * 16777619 & 0xFFFFFFFF
         return value
 
     def text(**fields):
-        values = {"version": 2, "provider": "tcp;ofi_rxm", "address": address(0), "session": 5, "workflow": "weather", "check": 0}
+        values = {"version": 3, "provider": "", "address": address(0), "session": 5, "workflow": "weather", "check": 0}
         record = pool.PoolInfo(**{**values, **fields})
         record.check = fields.get("check", check_of(record))
-        return "embedded-maestro-2:" + base64.b64encode(record.SerializeToString()).decode()
+        return "embedded-maestro-3:" + base64.b64encode(record.SerializeToString()).decode()
 
     yield "plain", text().encode()
-    yield "protocol", text(protocol=22).encode()
+    yield "provider", text(provider="shm").encode()
     yield "line", f"MSTRO_POOL_MANAGER_INFO;{text()};\n".encode()
-    yield "version-3", text(version=3).encode()
-    keyed = {"key": bytes(range(32)), "challenge": pool.Memory(address=1, key=2, bytes=16)}
+    yield "version-4", text(version=4).encode()
+    keyed = {"key": bytes(range(32))}
     yield "keyed", text(**keyed).encode()
     yield "keyed-munge", text(**keyed, munge=True).encode()
-    yield "key-alone", text(key=bytes(32)).encode()
     yield "short-key", text(**{**keyed, "key": bytes(31)}).encode()
     yield "damaged", text(check=1).encode()
     yield "long", text(workflow="w" * 1023, address=bytes(256), provider="p" * 63).encode()

@@ -54,17 +54,16 @@ static inline const uint8_t *script_message(const struct script_step *step, stru
                                             size_t *ret_length)
 {
     static uint8_t message[FRAME_BYTES_MAX + 1];
-    size_t head = step->what == SCRIPT_RAW ? 0 : FRAME_HEAD_BYTES;
-    size_t room = step->what == SCRIPT_RAW ? sizeof message : FRAME_BYTES_MAX - FRAME_HEAD_BYTES;
-    size_t length = step->length < room ? step->length : room;
-    size_t begin = 0;
-    memcpy(message + head, step->bytes, length);
+    size_t room = sizeof message;
     if (step->what != SCRIPT_RAW) {
         frame.kind = (enum frame_kind)(FRAME_JOIN + step->what);
-        begin = frame_head(&frame, length, message);
+        room = FRAME_BYTES_MAX - FRAME_HEAD_BYTES;
     }
-    *ret_length = head + length - begin;
-    return message + begin;
+    const size_t length = step->length < room ? step->length : room;
+    const size_t head = step->what != SCRIPT_RAW ? frame_head(&frame, length, message) : 0;
+    memcpy(message + head, step->bytes, length);
+    *ret_length = head + length;
+    return message;
 }
 
 static inline const ProtobufCMessageDescriptor *script_descriptor(unsigned what)

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fuzz target of the pool manager: up to four components say whatever the input (script.h) wants to
- * a whole service, over a fabric without a network. Whatever they say, what the pool manager says
- * is well-formed (memory_fabric.h checks it), its books agree, and everything is given back.
+ * a whole service, over streams without a network. Whatever they say, what the pool manager says
+ * is well-formed (memory_stream.h checks it), its books agree, and everything is given back.
  */
 /* Its rounds are driven one by one, without a thread. */
 #include "maestro/server/server.c"
 
 #include "tests/fuzz/hearer.h"
-#include "tests/fuzz/memory_fabric.h"
+#include "tests/fuzz/memory_stream.h"
 #include "tests/fuzz/script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
 
 #define POOL_SESSION UINT64_C(0x5e5510)
-#define PEER_SESSION(number) (UINT64_C(0x1111) * ((number) + 1))
 
 /* ---- the pool manager's own component: listens to everything, offers a CDO and wants another */
 
@@ -80,11 +79,10 @@ static struct server *open_service(struct port *port)
     struct server *server = calloc(1, sizeof *server);
     require(server != NULL);
     server->port = port;
-    server->failure_fd = -1;
     server->thread = pthread_self();
     require(open_server(server, "fuzz", &options, NULL) == 0);
     server->info.session = POOL_SESSION;
-    fetch_init(&server->fetcher, server->fabric, server->silence_ns);
+    fetch_init(&server->fetcher, "", "", server->silence_ns);
     server_outlet_init(server);
     server->looked_ns = monotonic_ns();
     server->pool = port_local_lock(port);
@@ -114,15 +112,20 @@ static void let_time_pass(struct server *server, size_t how)
     server->check_ns = 0;
 }
 
+/* Of the members whose turn it is; a closed one is opened again. */
+static struct stream *streams[SCRIPT_PEERS];
+
 static void say(struct server *server, const struct script_step *step)
 {
-    const struct server_peer *peer = server_find_session(server, PEER_SESSION(step->peer));
-    const struct frame frame = {.session = PEER_SESSION(step->peer),
-                                .sequence = peer != NULL ? peer->received_sequence + 1 : 1,
-                                .events_taken = peer != NULL ? peer->batches_sent : 0};
+    struct stream **stream = &streams[step->peer];
+    if (!memory_stream_is_open(server->hub, *stream)) {
+        *stream = memory_stream_open(server->hub);
+    }
+    const struct server_peer *peer = stream_owner(*stream);
+    const struct frame frame = {.events_taken = peer != NULL ? peer->batches_sent : 0};
     size_t length = 0;
     const uint8_t *message = script_message(step, frame, &length);
-    memory_fabric_put(server->fabric, message, length);
+    memory_stream_put(*stream, message, length);
 }
 
 static void check_books(const struct server *server)
@@ -134,7 +137,7 @@ static void check_books(const struct server *server)
         require(present == (peer->state == SERVER_PEER_JOINED) || (!present && peer->leaving));
         joined += present ? 1U : 0U;
         require(peer->batches_sent - peer->batches_taken <= SERVER_WINDOW);
-        require(peer->link.queued_bytes <= LINK_QUEUE_BYTES);
+        require(peer->link.stream == NULL || peer->link.stream->admitted);
     }
     require(pool_component_count(server->pool) == joined + 1);
     require(server->refused <= SERVER_REFUSED_MAX);
@@ -156,6 +159,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(port_open_local(&member, &bounds, &events, &port, NULL) == MSTRO_OK);
     struct server *server = open_service(port);
     play_own_part(port);
+    memset(streams, 0, sizeof streams);
     struct script_step step;
     const uint8_t *at = data;
     for (unsigned i = 0; i < SCRIPT_STEPS_MAX && script_next(&at, data + size, &step); i++) {

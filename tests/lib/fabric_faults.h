@@ -41,8 +41,6 @@
     X(INSERT)                                                                                      \
     X(REMOVE)                                                                                      \
     X(REGISTER)                                                                                    \
-    X(RECV)                                                                                        \
-    X(SEND)                                                                                        \
     X(READ)                                                                                        \
     X(TRYWAIT)                                                                                     \
     X(CQ_READ)                                                                                     \
@@ -84,7 +82,6 @@ static struct {
     struct fi_ops_cq cq, *real_cq;
     struct fi_ops cq_fid, *real_cq_fid;
     struct fi_ops ep_fid, *real_ep_fid;
-    struct fi_ops_msg msg, *real_msg;
     struct fi_ops_rma rma, *real_rma;
     struct fi_ops_cm cm, *real_cm;
 } fabric_faults;
@@ -159,20 +156,6 @@ static int fabric_fault(enum fabric_fault_call call)
 
 /* ---- endpoint */
 
-static ssize_t fault_send(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-                          fi_addr_t dest, void *context)
-{
-    FABRIC_FAULT_RETURN(SEND);
-    return fabric_faults.real_msg->send(ep, buf, len, desc, dest, context);
-}
-
-static ssize_t fault_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t source,
-                          void *context)
-{
-    FABRIC_FAULT_RETURN(RECV);
-    return fabric_faults.real_msg->recv(ep, buf, len, desc, source, context);
-}
-
 static ssize_t fault_read(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t source,
                           uint64_t addr, uint64_t key, void *context)
 {
@@ -212,8 +195,6 @@ static int fault_endpoint(struct fid_domain *domain, struct fi_info *info, struc
     FABRIC_FAULT_RETURN(ENDPOINT);
     int result = fabric_faults.real_domain->endpoint(domain, info, ep, context);
     if (result == 0) {
-        FABRIC_FAULT_TABLE((*ep)->msg, msg, fabric_faults.msg.send = fault_send;
-                           fabric_faults.msg.recv = fault_recv);
         FABRIC_FAULT_TABLE((*ep)->rma, rma, fabric_faults.rma.read = fault_read);
         FABRIC_FAULT_TABLE((*ep)->cm, cm, fabric_faults.cm.getname = fault_getname);
         FABRIC_FAULT_TABLE((*ep)->fid.ops, ep_fid, fabric_faults.ep_fid.bind = fault_bind;

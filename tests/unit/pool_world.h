@@ -49,6 +49,7 @@ struct world {
     struct vamp_fake_clock clock;
     struct pool *pool;
     uint64_t last_request;
+    uint64_t sealed_bytes[256]; /* of a handle, the last of those with the same place; 0: none */
     struct answer_record answers[RECORDS_MAX];
     size_t answer_count;
     struct ticket_record tickets[RECORDS_MAX];
@@ -181,7 +182,8 @@ static inline uint64_t send_operation(struct world *world, uint64_t app, uint64_
                                       Mstro__Wire__Operation kind)
 {
     Mstro__Wire__Memory memory = MSTRO__WIRE__MEMORY__INIT;
-    memory.bytes = 77;
+    const uint64_t sealed = world->sealed_bytes[handle % 256];
+    memory.bytes = sealed != 0 ? sealed : 77;
     Mstro__Wire__CdoOperation operation = MSTRO__WIRE__CDO_OPERATION__INIT;
     operation.operation = kind;
     operation.handle = handle;
@@ -243,6 +245,7 @@ static inline int seal_with(struct world *world, uint64_t app, uint64_t handle, 
     operation.n_attributes = 1;
     operation.has_size_bytes = true;
     operation.size_bytes = size;
+    world->sealed_bytes[handle % 256] = size;
     Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
     request.what_case = MSTRO__WIRE__REQUEST__WHAT_OPERATION;
     request.operation = &operation;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The pool manager with components over the fabric. Components that are to die or to stand still
- * are processes of their own: this program started again with a role.
+ * The pool manager with components, whose payloads go over streams, tcp and shm of libfabric.
+ * Components that are to die or to stand still are processes of their own: this program started
+ * again with a role.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -16,7 +17,6 @@
 #include <cmocka.h>
 
 #include "maestro/server/server.h"
-#include "maestro/wire/fabric.h"
 #include "maestro/wire/frame.h"
 #include "maestro/wire/info.h"
 #include "tests/lib/at_once.h"
@@ -26,7 +26,7 @@
 /* Short, for the sake of the tests' time; long enough for a busy machine. */
 #define SILENCE_MS 1500
 
-static const char *provider; /* of the tests that run */
+static const char *provider; /* of payloads, in the tests that run */
 
 struct manager {
     struct component local; /* with a local port */
@@ -334,6 +334,67 @@ static void test_held_subscription(void **state)
     assert_int_equal(manager.counts.vanished, 0);
 }
 
+/* A subscriber that asked to be waited for and never acknowledges is given up, and others go on. */
+static void test_no_acknowledgement(void **state)
+{
+    (void)state;
+    struct manager manager;
+    struct component worker;
+    struct component waited_for;
+    uint64_t handle;
+    start_manager(&manager, SILENCE_MS);
+    join(&worker, &manager, "worker");
+    join(&waited_for, &manager, "waited for");
+    Mstro__Wire__Subscribe subscribe = MSTRO__WIRE__SUBSCRIBE__INIT;
+    subscribe.event_kinds = 0xfffe;
+    subscribe.options = MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK;
+    Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
+    request.what_case = MSTRO__WIRE__REQUEST__WHAT_SUBSCRIBE;
+    request.subscribe = &subscribe;
+    assert_int_equal(MSTRO_OK, component_call(&waited_for, &request, NULL));
+    const int64_t begin = vamp_clock_monotonic_ns(&vamp_clock_system);
+    assert_int_equal(MSTRO_OK, component_declare(&worker, "held up", &handle));
+    assert_true(vamp_clock_monotonic_ns(&vamp_clock_system) - begin >
+                (int64_t)SILENCE_MS * 1000000);
+    COMPONENT_WAIT(COMPONENT_READ(&waited_for, gone) == 1);
+    component_close(&waited_for);
+    component_leave(&worker);
+    component_close(&worker);
+    stop_manager(&manager);
+    assert_int_equal(manager.counts.vanished, 1);
+}
+
+/* Data of another size than the CDO was sealed with are refused. */
+static void test_offer_of_another_size(void **state)
+{
+    (void)state;
+    struct manager manager;
+    struct component producer;
+    uint64_t handle;
+    Mstro__Wire__Place place = MSTRO__WIRE__PLACE__INIT;
+    Mstro__Wire__Memory memory = MSTRO__WIRE__MEMORY__INIT;
+    char name[] = "stream";
+    uint8_t address[40] = {1};
+    place.provider = name;
+    place.address = (ProtobufCBinaryData){.len = sizeof address, .data = address};
+    memory.place = &place;
+    memory.bytes = 100;
+    start_manager(&manager, 5000);
+    join(&producer, &manager, "producer");
+    assert_int_equal(MSTRO_OK, component_declare(&producer, "cdo", &handle));
+    assert_int_equal(MSTRO_OK,
+                     component_operate(&producer, MSTRO__WIRE__OPERATION__SEAL, handle, &memory));
+    memory.bytes = 101;
+    assert_int_equal(MSTRO_INVARG,
+                     component_operate(&producer, MSTRO__WIRE__OPERATION__OFFER, handle, &memory));
+    memory.bytes = 100;
+    assert_int_equal(MSTRO_OK,
+                     component_operate(&producer, MSTRO__WIRE__OPERATION__OFFER, handle, &memory));
+    component_leave(&producer);
+    component_close(&producer);
+    stop_manager(&manager);
+}
+
 /* A stopped subscriber delays no component, and gets its events, or their number, afterwards. */
 static void test_stopped_subscriber(void **state)
 {
@@ -382,13 +443,16 @@ static void test_bad_messages(void **state)
     start_manager(&manager, 5000);
     assert_int_equal(MSTRO_OK, component_subscribe(&manager.local));
     join(&good, &manager, "good");
-    raw_peer_open(&peer, server_info(manager.server), 77);
     uint8_t bytes[FRAME_BYTES_MAX];
     memset(bytes, 0xff, sizeof bytes);
-    for (size_t length = 1; length <= 5000; length += 777) {
-        assert_true(raw_peer_send(&peer, bytes, length));
+    for (size_t length = 1; length <= 5000; length += 777) { /* each ends its connection */
+        raw_peer_open(&peer, server_info(manager.server));
+        (void)raw_peer_send(&peer, bytes, length);
+        assert_true(raw_peer_await(&peer, 1));
+        assert_null(peer.stream);
     }
-    assert_true(raw_peer_join(&peer, COMPONENT_WORKFLOW, "bad", NULL, 0));
+    raw_peer_open(&peer, server_info(manager.server));
+    assert_true(raw_peer_join(&peer, COMPONENT_WORKFLOW, "bad"));
     Mstro__Wire__Welcome welcome = MSTRO__WIRE__WELCOME__INIT;
     assert_true(raw_peer_say(&peer, FRAME_WELCOME, &welcome.base)); /* nothing it may send */
     COMPONENT_WAIT(COMPONENT_READ(&manager.local, kinds[VAMP_EVENT_LEAVE]) == 1);
@@ -444,10 +508,11 @@ static void test_garbage_on_port(void **state)
 
 /* Each at the same time as the others, for they mostly wait. */
 static const struct CMUnitTest tcp_tests[] = {
-    cmocka_unit_test(test_workflow),        cmocka_unit_test(test_killed),
-    cmocka_unit_test(test_refusals),        cmocka_unit_test(test_bad_messages),
-    cmocka_unit_test(test_source_stops),    cmocka_unit_test(test_stopped_subscriber),
-    cmocka_unit_test(test_garbage_on_port), cmocka_unit_test(test_held_subscription),
+    cmocka_unit_test(test_workflow),           cmocka_unit_test(test_killed),
+    cmocka_unit_test(test_refusals),           cmocka_unit_test(test_bad_messages),
+    cmocka_unit_test(test_source_stops),       cmocka_unit_test(test_stopped_subscriber),
+    cmocka_unit_test(test_garbage_on_port),    cmocka_unit_test(test_held_subscription),
+    cmocka_unit_test(test_no_acknowledgement), cmocka_unit_test(test_offer_of_another_size),
 };
 /* In one process, one after the other. A process that is stopped while it holds a lock of shm's, in
  * shared memory, blocks everybody who sends to it; libfabric leaves no way around that. With
@@ -463,7 +528,7 @@ enum { TCP_TESTS = sizeof tcp_tests / sizeof tcp_tests[0] };
 static int run_group(const void *context, size_t number)
 {
     (void)context;
-    if (number == TCP_TESTS) {
+    if (number == 2 * TCP_TESTS) {
         provider = "shm";
         if (FI_MAJOR(fi_version()) >= 2) {
             (void)printf("1..1\nok 1 # SKIP two ends of libfabric 2's shm in one process\n");
@@ -471,9 +536,9 @@ static int run_group(const void *context, size_t number)
         }
         return cmocka_run_group_tests_name("shm", shm_tests, NULL, NULL);
     }
-    const struct CMUnitTest one[] = {tcp_tests[number]};
-    provider = "tcp;ofi_rxm";
-    return cmocka_run_group_tests_name("tcp", one, NULL, NULL);
+    const struct CMUnitTest one[] = {tcp_tests[number % TCP_TESTS]};
+    provider = number < TCP_TESTS ? "stream" : "tcp;ofi_rxm";
+    return cmocka_run_group_tests_name(provider, one, NULL, NULL);
 }
 
 int main(int count, char **arguments)
@@ -481,5 +546,5 @@ int main(int count, char **arguments)
     if (count == 3) {
         return play_role(arguments[1], arguments[2]);
     }
-    return at_once(run_group, NULL, TCP_TESTS + 1) == 0 ? 0 : 1;
+    return at_once(run_group, NULL, 2 * TCP_TESTS + 1) == 0 ? 0 : 1;
 }

@@ -103,18 +103,18 @@ static struct credentials *credentials_of(struct daemon *daemon)
     return credentials;
 }
 
-static struct auth_proof proof_of(uint8_t byte)
+static struct secure_binding binding_of(uint8_t byte)
 {
-    struct auth_proof proof;
-    memset(proof.bytes, byte, sizeof proof.bytes);
-    return proof;
+    struct secure_binding binding;
+    memset(binding.bytes, byte, sizeof binding.bytes);
+    return binding;
 }
 
-static void assert_refused(struct credentials *credentials, const struct auth_proof *proof,
+static void assert_refused(struct credentials *credentials, const struct secure_binding *binding,
                            const struct credential *credential, int result, const char *why)
 {
     struct vamp_err err = VAMP_ERR_NONE;
-    assert_int_equal(credential_check(credentials, proof, (const uint8_t *)credential->text,
+    assert_int_equal(credential_check(credentials, binding, (const uint8_t *)credential->text,
                                       credential->length, &err),
                      result);
     if (strstr(err.text, why) == NULL) {
@@ -122,11 +122,11 @@ static void assert_refused(struct credentials *credentials, const struct auth_pr
     }
 }
 
-static struct credential make(struct credentials *credentials, const struct auth_proof *proof)
+static struct credential make(struct credentials *credentials, const struct secure_binding *binding)
 {
     struct credential credential = {.length = 0};
     struct vamp_err err = VAMP_ERR_NONE;
-    if (credential_make(credentials, proof, &credential, &err) != 0) {
+    if (credential_make(credentials, binding, &credential, &err) != 0) {
         fail_msg("%s", err.text);
     }
     return credential;
@@ -134,7 +134,7 @@ static struct credential make(struct credentials *credentials, const struct auth
 
 /* Another user makes the credential. Needs to be root. */
 static void assert_other_user_refused(struct credentials *credentials,
-                                      const struct auth_proof *proof)
+                                      const struct secure_binding *binding)
 {
     int ends[2];
     struct credential credential = {.length = 0};
@@ -144,7 +144,7 @@ static void assert_other_user_refused(struct credentials *credentials,
     if (child == 0) {
         struct vamp_err err = VAMP_ERR_NONE;
         const bool made = setuid(65534) == 0 &&
-                          credential_make(credentials, proof, &credential, &err) == 0 &&
+                          credential_make(credentials, binding, &credential, &err) == 0 &&
                           write(ends[1], &credential, sizeof credential) == sizeof credential;
         (void)fputs(err.text, stderr);
         _exit(made ? 0 : 1);
@@ -153,7 +153,7 @@ static void assert_other_user_refused(struct credentials *credentials,
     assert_int_equal(read(ends[0], &credential, sizeof credential), sizeof credential);
     assert_int_equal(close(ends[0]), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    assert_refused(credentials, proof, &credential, -EACCES, "runs as user 65534");
+    assert_refused(credentials, binding, &credential, -EACCES, "runs as user 65534");
 }
 
 static void test_credentials(void **state)
@@ -161,36 +161,36 @@ static void test_credentials(void **state)
     (void)state;
     struct daemon daemon;
     struct daemon foreign;
-    const struct auth_proof proof = proof_of(1);
-    const struct auth_proof other = proof_of(2);
+    const struct secure_binding binding = binding_of(1);
+    const struct secure_binding other = binding_of(2);
     struct credential none = {.length = 0};
     start_daemon(&daemon, 'k');
     start_daemon(&foreign, 'f');
     struct credentials *elsewhere = credentials_of(&foreign);
     struct credentials *credentials = credentials_of(&daemon);
 
-    struct credential credential = make(credentials, &proof);
-    assert_int_equal(credential_check(credentials, &proof, (const uint8_t *)credential.text,
+    struct credential credential = make(credentials, &binding);
+    assert_int_equal(credential_check(credentials, &binding, (const uint8_t *)credential.text,
                                       credential.length, NULL),
                      0);
-    assert_refused(credentials, &proof, &credential, -EACCES, "has been used before");
+    assert_refused(credentials, &binding, &credential, -EACCES, "has been used before");
     credential = make(credentials, &other);
-    assert_refused(credentials, &proof, &credential, -EACCES, "belongs to another join");
-    credential = make(elsewhere, &proof);
-    assert_refused(credentials, &proof, &credential, -EACCES, "the same MUNGE key");
-    assert_refused(credentials, &proof, &none, -EACCES, "has no credential");
+    assert_refused(credentials, &binding, &credential, -EACCES, "belongs to another connection");
+    credential = make(elsewhere, &binding);
+    assert_refused(credentials, &binding, &credential, -EACCES, "the same MUNGE key");
+    assert_refused(credentials, &binding, &none, -EACCES, "has no credential");
     (void)strcpy(none.text, "MUNGE:nonsense:");
     none.length = strlen(none.text);
-    assert_refused(credentials, &proof, &none, -EACCES, "not accepted");
+    assert_refused(credentials, &binding, &none, -EACCES, "not accepted");
     if (geteuid() == 0) {
-        assert_other_user_refused(credentials, &proof);
+        assert_other_user_refused(credentials, &binding);
     }
 
     stop_daemon(&daemon);
-    credential = make(elsewhere, &proof);
-    assert_refused(credentials, &proof, &credential, -ECONNREFUSED, "munged does not answer at");
+    credential = make(elsewhere, &binding);
+    assert_refused(credentials, &binding, &credential, -ECONNREFUSED, "munged does not answer at");
     struct vamp_err err = VAMP_ERR_NONE;
-    assert_int_equal(credential_make(credentials, &proof, &credential, &err), -ECONNREFUSED);
+    assert_int_equal(credential_make(credentials, &binding, &credential, &err), -ECONNREFUSED);
     assert_non_null(strstr(err.text, "is it running on this host"));
     credentials_close(credentials);
     credentials_close(elsewhere);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A process that talks to a pool manager without the client library: an endpoint that sends any
- * bytes. */
+/* A process that talks to a pool manager without the client library: a connection that sends any
+ * bytes. All of one process share a hub; one thread. */
 #ifndef TESTS_UNIT_WIRE_RAW_PEER_H
 #define TESTS_UNIT_WIRE_RAW_PEER_H
 
@@ -11,153 +11,153 @@
 
 #include <cmocka.h>
 
-#include "maestro/wire/auth.h"
-#include "maestro/wire/fabric.h"
 #include "maestro/wire/frame.h"
 #include "maestro/wire/info.h"
+#include "maestro/wire/stream.h"
 #include "vampire/core/clock.h"
 
 struct raw_peer {
-    struct fabric *fabric;
     struct info info; /* the pool manager's */
-    fabric_peer peer;
-    uint64_t session, sequence;
-    int64_t patience_ns; /* for one message */
-    bool challenged;     /* the next is known; it is read once */
-    struct auth_challenge challenge;
-    struct auth_proof proof; /* of the last join */
+    struct stream *stream;
+    bool opened;
+    int closed;         /* why there is no connection; 0: there may be one */
+    unsigned responses; /* and welcomes */
+    int64_t patience_ns;
 };
 
-static inline void raw_peer_open(struct raw_peer *peer, const char *info, uint64_t session)
+static struct stream_hub *raw_peer_hub;
+
+static void raw_peer_opened(void *context, struct stream *stream)
 {
+    (void)context;
+    ((struct raw_peer *)stream_owner(stream))->opened = true;
+}
+
+static void raw_peer_received(void *context, struct stream *stream, const uint8_t *bytes,
+                              size_t length)
+{
+    struct raw_peer *peer = stream_owner(stream);
+    struct frame frame;
+    (void)context;
+    if (frame_parse(bytes, length, &frame, NULL) == 0) {
+        peer->responses += frame.kind == FRAME_RESPONSE || frame.kind == FRAME_WELCOME ? 1U : 0U;
+    }
+}
+
+static void raw_peer_drained(void *context, struct stream *stream)
+{
+    (void)context, (void)stream;
+}
+
+static void raw_peer_closed(void *context, struct stream *stream, int status)
+{
+    struct raw_peer *peer = stream_owner(stream);
+    (void)context;
+    peer->closed = status;
+    peer->stream = NULL;
+}
+
+/* Goes on for a moment. False: the peer's patience has ended. */
+static inline bool raw_peer_turn(const struct raw_peer *peer, int64_t since_ns)
+{
+    if (stream_poll(raw_peer_hub) == 0) {
+        stream_wait(raw_peer_hub, -1, 10000000);
+    }
+    return vamp_clock_monotonic_ns(&vamp_clock_system) - since_ns < peer->patience_ns;
+}
+
+/* `key` NULL: the pool manager's own. False: the connection has ended before it was one. */
+static inline bool raw_peer_connect(struct raw_peer *peer, const char *info,
+                                    const struct secure_key *key)
+{
+    static const struct stream_handler handler = {.opened = raw_peer_opened,
+                                                  .received = raw_peer_received,
+                                                  .drained = raw_peer_drained,
+                                                  .closed = raw_peer_closed};
     struct vamp_err err = VAMP_ERR_NONE;
-    *peer = (struct raw_peer){.session = session, .patience_ns = 5 * VAMP_NS_PER_SECOND};
+    *peer = (struct raw_peer){.patience_ns = 20 * VAMP_NS_PER_SECOND};
+    if (raw_peer_hub == NULL) {
+        assert_int_equal(0, stream_hub_open(&handler, &raw_peer_hub, &err));
+    }
     assert_int_equal(0, info_parse(info, &peer->info, &err));
-    const struct fabric_kind kind = {peer->info.provider, peer->info.protocol};
-    assert_int_equal(0, fabric_open(&kind, NULL, &peer->fabric, &err));
-    assert_int_equal(0, fabric_peer_add(peer->fabric, peer->info.address, peer->info.address_length,
-                                        &peer->peer, &err));
+    const int64_t since_ns = vamp_clock_monotonic_ns(&vamp_clock_system);
+    assert_int_equal(0,
+                     stream_connect(raw_peer_hub, key != NULL ? key : &peer->info.key,
+                                    peer->info.address, peer->info.address_length, &peer->stream));
+    stream_set_owner(peer->stream, peer);
+    while (!peer->opened && peer->closed == 0 && raw_peer_turn(peer, since_ns)) {
+    }
+    if (peer->opened && peer->stream != NULL) {
+        stream_admit(peer->stream);
+    }
+    return peer->opened;
+}
+
+static inline void raw_peer_open(struct raw_peer *peer, const char *info)
+{
+    bool opened = false;
+    for (unsigned i = 0; i < 5 && !opened; i++) { /* others may crowd the door */
+        opened = raw_peer_connect(peer, info, NULL);
+    }
+    assert_true(opened);
 }
 
 static inline void raw_peer_close(struct raw_peer *peer)
 {
-    fabric_close(peer->fabric);
+    if (peer->stream != NULL) {
+        stream_close(peer->stream);
+        peer->stream = NULL;
+    }
 }
 
-/* Posts the bytes and waits until they are gone. False: the pool manager does not take them. */
+/* Sends a frame and waits until it is gone. False: the connection has ended. */
 static inline bool raw_peer_send(struct raw_peer *peer, const uint8_t *bytes, size_t length)
 {
-    struct fabric_event events[FABRIC_EVENTS];
-    struct fabric_message *message = fabric_message_get(peer->fabric);
-    assert_non_null(message);
-    uint8_t *posted = fabric_message_bytes(message);
-    /* It does not see that the callers fill theirs through a pointer. */
-    // cppcheck-suppress uninitvar
-    memcpy(posted, bytes, length);
-    int result = -EAGAIN;
-    bool sent = false;
-    const int64_t until_ns = vamp_clock_monotonic_ns(&vamp_clock_system) + peer->patience_ns;
-    while (!sent && vamp_clock_monotonic_ns(&vamp_clock_system) < until_ns) {
-        if (result == -EAGAIN) {
-            result = fabric_send(peer->fabric, peer->peer, message, 0, length, 1);
-        }
-        int count = fabric_poll(peer->fabric, events);
-        for (int k = 0; k < count; k++) {
-            if (events[k].kind == FABRIC_SENT && events[k].status != 0) {
-                return false; /* the connection broke */
-            }
-            sent = sent || events[k].kind == FABRIC_SENT;
-            if (events[k].kind == FABRIC_RECEIVED) {
-                fabric_release(peer->fabric, &events[k]);
-            }
-        }
-        if (!sent && count == 0) {
-            fabric_wait(peer->fabric, NULL, 1000000);
-        }
+    int64_t taken_ns;
+    const int64_t since_ns = vamp_clock_monotonic_ns(&vamp_clock_system);
+    uint8_t *room = peer->stream != NULL ? stream_reserve(peer->stream, length) : NULL;
+    if (room == NULL) {
+        return false;
     }
-    return sent;
+    memcpy(room, bytes, length);
+    stream_commit(peer->stream, length);
+    stream_flush(peer->stream);
+    while (peer->stream != NULL && stream_waiting(peer->stream, &taken_ns) > 0 &&
+           raw_peer_turn(peer, since_ns)) {
+    }
+    return peer->stream != NULL && stream_waiting(peer->stream, &taken_ns) == 0;
 }
 
 static inline bool raw_peer_say(struct raw_peer *peer, enum frame_kind kind,
                                 const ProtobufCMessage *body)
 {
     uint8_t bytes[FRAME_BYTES_MAX];
-    const struct frame frame = {
-        .session = peer->session, .sequence = ++peer->sequence, .kind = kind};
+    const struct frame frame = {.kind = kind};
     return raw_peer_send(peer, bytes, frame_pack(&frame, body, bytes, sizeof bytes));
 }
 
-/* Reads the pool manager's challenge. False: it cannot be read. */
-static inline bool raw_peer_read_challenge(struct raw_peer *peer, struct auth_challenge *challenge)
+/* Waits for so many welcomes and responses in all, or the end. False: neither came. */
+static inline bool raw_peer_await(struct raw_peer *peer, unsigned responses)
 {
-    struct fabric_event events[FABRIC_EVENTS];
-    const int64_t until_ns = vamp_clock_monotonic_ns(&vamp_clock_system) + peer->patience_ns;
-    int result = -EAGAIN;
-    while (vamp_clock_monotonic_ns(&vamp_clock_system) < until_ns) {
-        if (result == -EAGAIN) {
-            result =
-                fabric_read(peer->fabric, peer->peer, peer->info.challenge.address,
-                            peer->info.challenge.key, challenge->bytes, sizeof challenge->bytes, 2);
-        }
-        int count = fabric_poll(peer->fabric, events);
-        int ended = 1;
-        for (int k = 0; k < count; k++) {
-            if (events[k].kind == FABRIC_RECEIVED) {
-                fabric_release(peer->fabric, &events[k]);
-            } else if (events[k].kind == FABRIC_READ) {
-                ended = events[k].status;
-            }
-        }
-        if (ended <= 0) {
-            return ended == 0;
-        }
-        fabric_wait(peer->fabric, NULL, 1000000);
+    const int64_t since_ns = vamp_clock_monotonic_ns(&vamp_clock_system);
+    bool goes_on = true;
+    while (peer->responses < responses && peer->closed == 0 && goes_on) {
+        goes_on = raw_peer_turn(peer, since_ns);
     }
-    return false;
+    return goes_on;
 }
 
-/* Says the join with the proof that it knows the key, where one is asked for. */
-/* Waits until the pool manager has received all that was sent: what it answers to a read comes
- * after that, on the same connection. Without it, closing discards what is still on this side. */
-static inline void raw_peer_flush(struct raw_peer *peer)
-{
-    struct auth_challenge challenge;
-    assert_true(raw_peer_read_challenge(peer, &challenge));
-}
-
-static inline bool raw_peer_join_proven(struct raw_peer *peer, Mstro__Wire__Join *join)
-{
-    struct auth_proof *proof = &peer->proof;
-    if (peer->info.keyed) {
-        assert_int_equal(0, auth_init(NULL));
-        if (!peer->challenged && !raw_peer_read_challenge(peer, &peer->challenge)) {
-            return false;
-        }
-        peer->challenged = true;
-        auth_prove_join(&peer->info.key, &peer->challenge, peer->session, join, proof);
-        join->has_proof = 1;
-        join->proof = (ProtobufCBinaryData){.len = sizeof proof->bytes, .data = proof->bytes};
-    }
-    return raw_peer_say(peer, FRAME_JOIN, &join->base);
-}
-
-/* `address` NULL: its own. */
-static inline bool raw_peer_join(struct raw_peer *peer, const char *workflow, const char *name,
-                                 const uint8_t *address, size_t length)
+static inline bool raw_peer_join(struct raw_peer *peer, const char *workflow, const char *name)
 {
     char flow[64];
     char component[FRAME_BYTES_MAX];
-    uint8_t own[FABRIC_ADDRESS_BYTES];
     (void)snprintf(flow, sizeof flow, "%s", workflow);
     (void)snprintf(component, sizeof component, "%s", name);
-    address = address != NULL ? address : fabric_address(peer->fabric, &length);
-    memcpy(own, address, length);
     Mstro__Wire__Join join = MSTRO__WIRE__JOIN__INIT;
     join.workflow = flow;
     join.component = component;
-    join.address = (ProtobufCBinaryData){.len = length, .data = own};
     join.pool_session = peer->info.session;
-    return raw_peer_join_proven(peer, &join);
+    return raw_peer_say(peer, FRAME_JOIN, &join.base);
 }
 
 #endif

@@ -41,7 +41,7 @@ def parse_arguments():
     parser.add_argument("--products", type=int, default=2, help="product generators (2)")
     parser.add_argument("--size-min", type=size, default=size("256k"), help="smallest field (256k)")
     parser.add_argument("--size-max", type=size, default=size("4m"), help="largest field (4m)")
-    parser.add_argument("--provider", default="tcp", help="of libfabric: tcp or shm (tcp)")
+    parser.add_argument("--provider", default="shm", help="what carries payloads: shm or tcp of libfabric, or stream (shm)")
     parser.add_argument("--move-at", default="demand", choices=["demand", "require"],
                         help="when data move: demand or require (demand)")
     parser.add_argument("--config", type=pathlib.Path,

@@ -1,0 +1,747 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "maestro/wire/stream.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "vampire/core/clock.h"
+#include "vampire/core/list.h"
+
+/* Before each frame: its length, little-endian. */
+#define PREFIX_BYTES ((size_t)4)
+#define RECORD_BYTES ((size_t)16384)
+static_assert(STREAM_FRAME_BYTES + PREFIX_BYTES == RECORD_BYTES, "a frame is a record");
+/* Of one stream in one turn: then it is the others'. */
+#define READ_BYTES ((size_t)65536)
+/* A queue's memory that is kept when it is empty. */
+#define QUEUE_KEPT_BYTES ((size_t)65536)
+#define EVENTS 64
+/* Newcomers of one turn: those before them have some turns to say who they are, even in a flood. */
+#define ACCEPTS 16
+/* The kernel adds its 50 us: half of the pool manager's window at a message every 4 us. */
+#define GATHER_NS INT64_C(20000)
+
+enum stream_state { STREAM_CONNECTS, STREAM_GREETS, STREAM_OPEN };
+
+struct stream {
+    struct list_link of_hub; /* strangers in the order of their deadlines, or members */
+    struct list_link of_dirty;
+    struct stream_hub *hub;
+    void *owner;
+    const struct secure_key *key;
+    struct secure *secure; /* NULL until its first bytes are there */
+    enum stream_state state;
+    int socket;
+    int failure; /* of sending, -errno; what came before it is still read */
+    bool stranger, accepted, watches_room, drains;
+    int64_t deadline_ns; /* of a stranger */
+    size_t greeted;      /* bytes read before it was open */
+    uint8_t *part;       /* the begin of a frame whose end has not come */
+    size_t part_bytes;
+    uint8_t *queue;
+    size_t begin, end, capacity;
+    int64_t taken_ns; /* when the host last took bytes of the queue, or it was empty */
+};
+
+struct stream_hub {
+    const struct stream_handler *handler;
+    struct secure_terms *terms;
+    const struct secure_key *key; /* of those who call */
+    int events, wake, listener;   /* descriptors */
+    atomic_bool wake_pending;
+    struct list strangers, members, dirty;
+    unsigned stranger_count;
+    uint64_t strangers_closed;
+    uint8_t address[STREAM_ADDRESS_BYTES];
+    size_t address_length;
+    struct stream *current; /* whose frames are being handled; NULL: it was closed meanwhile */
+    struct epoll_event ready[EVENTS]; /* to be served; without data.ptr: closed meanwhile */
+    int ready_count;
+    uint8_t raw[READ_BYTES];
+    uint8_t plain[2 * RECORD_BYTES];
+};
+
+static int64_t now_ns(void)
+{
+    return vamp_clock_monotonic_ns(&vamp_clock_system);
+}
+
+/* ---- the hub */
+
+static int watch(struct stream_hub *hub, int descriptor, uint32_t what, void *of)
+{
+    struct epoll_event event = {.events = what, .data.ptr = of};
+    return epoll_ctl(hub->events, EPOLL_CTL_ADD, descriptor, &event) == 0 ? 0 : -errno;
+}
+
+int stream_hub_open(const struct stream_handler *handler, struct stream_hub **ret_hub,
+                    struct vamp_err *err)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max; /* one descriptor a peer; the old limit is not fatal */
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    struct stream_hub *hub = calloc(1, sizeof *hub);
+    if (hub == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "open the network");
+    }
+    hub->handler = handler;
+    hub->listener = -1;
+    list_init(&hub->strangers);
+    list_init(&hub->members);
+    list_init(&hub->dirty);
+    hub->events = epoll_create1(EPOLL_CLOEXEC);
+    hub->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    int result = hub->events < 0 || hub->wake < 0 ? -errno : watch(hub, hub->wake, EPOLLIN, hub);
+    if (result != 0) {
+        (void)vamp_err_set_errno(err, -result, "open the network");
+    } else {
+        result = secure_terms_open(&hub->terms, err);
+    }
+    if (result != 0) {
+        stream_hub_close(hub);
+        return result;
+    }
+    *ret_hub = hub;
+    return 0;
+}
+
+static void end(struct stream *stream, int status);
+
+static void end_all(struct list *streams)
+{
+    struct list_link *link;
+    while ((link = list_first(streams)) != NULL) {
+        end(CONTAINER_OF(link, struct stream, of_hub), -ECANCELED);
+    }
+}
+
+void stream_hub_close(struct stream_hub *hub)
+{
+    if (hub == NULL) {
+        return;
+    }
+    end_all(&hub->strangers);
+    end_all(&hub->members);
+    secure_terms_close(hub->terms);
+    const int descriptors[] = {hub->listener, hub->wake, hub->events};
+    for (size_t i = 0; i < sizeof descriptors / sizeof descriptors[0]; i++) {
+        if (descriptors[i] >= 0) {
+            (void)close(descriptors[i]);
+        }
+    }
+    free(hub);
+}
+
+const char *stream_take_port(char *text, const char **ret_node)
+{
+    *ret_node = text;
+    char *colon = strrchr(text, ':');
+    const bool bracketed = text[0] == '[' && colon != NULL && colon[-1] == ']';
+    if (colon == NULL || (!bracketed && strchr(text, ':') != colon)) {
+        return NULL; /* several without brackets: an address of version 6 */
+    }
+    *colon = '\0';
+    if (bracketed) {
+        colon[-1] = '\0';
+        *ret_node = text + 1;
+    }
+    return colon + 1;
+}
+
+const char *stream_bind_choice(const char *wanted, const char *preset)
+{
+    wanted = wanted != NULL && wanted[0] != '\0' ? wanted : getenv(STREAM_ENV_BIND);
+    return wanted != NULL && wanted[0] != '\0' ? wanted : preset;
+}
+
+/* The socket that listens there, or -errno. */
+static int listen_at(const struct addrinfo *at)
+{
+    const int on = 1;
+    int listener = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (listener < 0) {
+        return -errno;
+    }
+    (void)setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(listener, at->ai_addr, at->ai_addrlen) != 0 || listen(listener, SOMAXCONN) != 0) {
+        const int failure = errno;
+        (void)close(listener);
+        return -failure;
+    }
+    return listener;
+}
+
+int stream_listen(struct stream_hub *hub, const struct secure_key *key, const char *bind,
+                  struct vamp_err *err)
+{
+    char text[STREAM_ADDRESS_BYTES];
+    const char *node = NULL;
+    struct addrinfo *at = NULL;
+    const struct addrinfo wanted = {.ai_family = AF_UNSPEC,
+                                    .ai_socktype = SOCK_STREAM,
+                                    .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    assert(hub->listener < 0);
+    bind = stream_bind_choice(bind, STREAM_BIND_PRESET);
+    const int length = snprintf(text, sizeof text, "%s", bind);
+    if (length < 0 || (size_t)length >= sizeof text) {
+        return vamp_err_set(err, -EINVAL, "the address to listen on is too long");
+    }
+    const char *port = stream_take_port(text, &node);
+    const int found = getaddrinfo(node, port != NULL ? port : "0", &wanted, &at);
+    if (found != 0) {
+        return vamp_err_set(err, -EADDRNOTAVAIL,
+                            "cannot listen on \"%s\": %s; give an address of this host", bind,
+                            gai_strerror(found));
+    }
+    hub->key = key;
+    hub->listener = listen_at(at);
+    freeaddrinfo(at);
+    int result =
+        hub->listener < 0 ? hub->listener : watch(hub, hub->listener, EPOLLIN, &hub->listener);
+    socklen_t address_length = sizeof hub->address;
+    if (result == 0 &&
+        getsockname(hub->listener, (struct sockaddr *)hub->address, &address_length) != 0) {
+        result = -errno;
+    }
+    hub->address_length = address_length;
+    if (result == -EADDRNOTAVAIL) {
+        return vamp_err_set(err, result,
+                            "cannot listen on \"%s\", which is none of this host's addresses; give "
+                            "an address of this host",
+                            bind);
+    }
+    return result == 0 ? 0 : vamp_err_set_errno(err, -result, "listen on \"%s\"", bind);
+}
+
+const uint8_t *stream_address(const struct stream_hub *hub, size_t *ret_length)
+{
+    *ret_length = hub->address_length;
+    return hub->address;
+}
+
+/* ---- streams */
+
+void *stream_owner(const struct stream *stream)
+{
+    return stream->owner;
+}
+
+void stream_set_owner(struct stream *stream, void *owner)
+{
+    stream->owner = owner;
+}
+
+static void remove_stream(struct stream *stream)
+{
+    struct stream_hub *hub = stream->hub;
+    list_remove(&stream->of_hub);
+    list_remove(&stream->of_dirty);
+    hub->stranger_count -= stream->stranger ? 1U : 0U;
+    hub->strangers_closed += stream->stranger && stream->accepted ? 1U : 0U;
+    hub->current = hub->current == stream ? NULL : hub->current;
+    for (int i = 0; i < hub->ready_count; i++) {
+        hub->ready[i].data.ptr = hub->ready[i].data.ptr == stream ? NULL : hub->ready[i].data.ptr;
+    }
+    secure_close(stream->secure);
+    if (stream->socket >= 0) {
+        (void)close(stream->socket); /* the kernel removes it from the descriptor of events */
+    }
+    free(stream->part);
+    free(stream->queue);
+    free(stream);
+}
+
+void stream_close(struct stream *stream)
+{
+    remove_stream(stream);
+}
+
+/* Tells the owner, then frees it. */
+static void end(struct stream *stream, int status)
+{
+    const struct stream_handler *handler = stream->hub->handler;
+    handler->closed(handler->context, stream, stream->failure != 0 ? stream->failure : status);
+    remove_stream(stream);
+}
+
+static struct stream *oldest_stranger(const struct stream_hub *hub)
+{
+    struct list_link *link = list_first(&hub->strangers);
+    return link != NULL ? CONTAINER_OF(link, struct stream, of_hub) : NULL;
+}
+
+/* Takes the socket, also when it fails: NULL. */
+static struct stream *new_stream(struct stream_hub *hub, const struct secure_key *key, int socket,
+                                 bool accepted)
+{
+    const int on = 1;
+    struct stream *stream = calloc(1, sizeof *stream);
+    if (stream == NULL) {
+        (void)close(socket);
+        return NULL;
+    }
+    *stream = (struct stream){.hub = hub,
+                              .key = key,
+                              .socket = socket,
+                              .accepted = accepted,
+                              .stranger = true,
+                              .state = accepted ? STREAM_GREETS : STREAM_CONNECTS,
+                              .deadline_ns = now_ns() + STREAM_STRANGER_NS};
+    list_link_init(&stream->of_dirty);
+    list_append(&hub->strangers, &stream->of_hub);
+    hub->stranger_count++;
+    (void)setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (watch(hub, socket, accepted ? EPOLLIN : EPOLLIN | EPOLLOUT, stream) != 0) {
+        remove_stream(stream);
+        return NULL;
+    }
+    return stream;
+}
+
+void stream_admit(struct stream *stream)
+{
+    struct stream_hub *hub = stream->hub;
+    if (stream->stranger) {
+        stream->stranger = false;
+        hub->stranger_count--;
+        list_remove(&stream->of_hub);
+        list_append(&hub->members, &stream->of_hub);
+    }
+}
+
+int stream_connect(struct stream_hub *hub, const struct secure_key *key, const uint8_t *address,
+                   size_t length, struct stream **ret_stream)
+{
+    struct sockaddr_storage to = {0};
+    if (length < sizeof(struct sockaddr_in) || length > sizeof to) {
+        return -EINVAL;
+    }
+    memcpy(&to, address, length);
+    int end = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (end < 0) {
+        return -errno;
+    }
+    if (connect(end, (const struct sockaddr *)&to, (socklen_t)length) != 0 &&
+        errno != EINPROGRESS) {
+        const int failure = errno;
+        (void)close(end);
+        return -failure;
+    }
+    *ret_stream = new_stream(hub, key, end, false);
+    return *ret_stream != NULL ? 0 : -ENOMEM;
+}
+
+bool stream_host_towards(const uint8_t *address, size_t length, char ret_host[STREAM_HOST_BYTES])
+{
+    struct sockaddr_storage to = {0};
+    struct sockaddr_storage own = {0};
+    socklen_t own_length = sizeof own;
+    if (length < sizeof(struct sockaddr_in) || length > sizeof to) {
+        return false;
+    }
+    memcpy(&to, address, length);
+    const int probe = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (probe < 0) {
+        return false;
+    }
+    const bool found = connect(probe, (const struct sockaddr *)&to, (socklen_t)length) == 0 &&
+                       getsockname(probe, (struct sockaddr *)&own, &own_length) == 0 &&
+                       getnameinfo((const struct sockaddr *)&own, own_length, ret_host,
+                                   STREAM_HOST_BYTES, NULL, 0, NI_NUMERICHOST) == 0;
+    (void)close(probe);
+    return found;
+}
+
+int stream_bind(struct stream *stream, struct secure_binding *ret_binding)
+{
+    return secure_bind(stream->secure, ret_binding);
+}
+
+/* ---- sending */
+
+size_t stream_waiting(const struct stream *stream, int64_t *ret_since_ns)
+{
+    *ret_since_ns = stream->taken_ns;
+    return stream->end - stream->begin;
+}
+
+uint8_t *stream_reserve(struct stream *stream, size_t bytes)
+{
+    const size_t used = stream->end - stream->begin;
+    const size_t need = PREFIX_BYTES + bytes;
+    assert(bytes <= STREAM_FRAME_BYTES);
+    if (need > STREAM_QUEUE_BYTES - used) {
+        return NULL;
+    }
+    if (stream->capacity - stream->end < need) {
+        if (used > 0 && stream->begin > 0) {
+            memmove(stream->queue, stream->queue + stream->begin, used);
+        }
+        stream->begin = 0;
+        stream->end = used;
+    }
+    if (stream->capacity - stream->end < need) {
+        size_t capacity = stream->capacity == 0 ? 512 : stream->capacity;
+        while (capacity - used < need) {
+            capacity *= 2;
+        }
+        uint8_t *queue = realloc(stream->queue, capacity);
+        if (queue == NULL) {
+            return NULL;
+        }
+        stream->queue = queue;
+        stream->capacity = capacity;
+    }
+    return stream->queue + stream->end + PREFIX_BYTES;
+}
+
+void stream_commit(struct stream *stream, size_t length)
+{
+    uint8_t *prefix = stream->queue + stream->end;
+    for (size_t i = 0; i < PREFIX_BYTES; i++) {
+        prefix[i] = (uint8_t)(length >> (8 * i));
+    }
+    if (stream->begin == stream->end) {
+        stream->taken_ns = now_ns();
+    }
+    stream->end += PREFIX_BYTES + length;
+    assert(length > 0 && stream->end <= stream->capacity);
+    if (!list_is_linked(&stream->of_dirty)) {
+        list_append(&stream->hub->dirty, &stream->of_dirty);
+    }
+}
+
+/* Whether the descriptor of events reports room for more. */
+static void watch_room(struct stream *stream, bool wanted)
+{
+    if (stream->watches_room != wanted) {
+        struct epoll_event event = {.events = wanted ? EPOLLIN | EPOLLOUT : EPOLLIN,
+                                    .data.ptr = stream};
+        stream->watches_room = wanted;
+        (void)epoll_ctl(stream->hub->events, EPOLL_CTL_MOD, stream->socket, &event);
+    }
+}
+
+void stream_ask_room(struct stream *stream)
+{
+    stream->drains = true;
+    watch_room(stream, true);
+}
+
+void stream_flush(struct stream *stream)
+{
+    list_remove(&stream->of_dirty);
+    if (stream->state != STREAM_OPEN) {
+        return; /* what waits is sent when it is open */
+    }
+    if (stream->failure != 0) {
+        stream->begin = stream->end = 0;
+        return;
+    }
+    ssize_t taken = 0;
+    while (stream->begin < stream->end) {
+        const size_t waiting = stream->end - stream->begin;
+        taken = secure_write(stream->secure, stream->queue + stream->begin,
+                             waiting < RECORD_BYTES ? waiting : RECORD_BYTES);
+        if (taken < 0) {
+            break;
+        }
+        stream->begin += (size_t)taken;
+        stream->taken_ns = now_ns();
+    }
+    if (taken < 0 && taken != -EAGAIN) {
+        stream->failure = (int)taken;
+        stream->begin = stream->end = 0;
+        (void)shutdown(stream->socket, SHUT_RDWR); /* stream_poll reads the rest, and finds it */
+    }
+    const bool waits = stream->begin < stream->end;
+    if (waits) {
+        stream_ask_room(stream);
+    } else {
+        stream->begin = stream->end = 0;
+        if (stream->capacity > QUEUE_KEPT_BYTES) {
+            free(stream->queue);
+            stream->queue = NULL;
+            stream->capacity = 0;
+        }
+    }
+}
+
+void stream_flush_all(struct stream_hub *hub)
+{
+    struct list_link *link;
+    while ((link = list_first(&hub->dirty)) != NULL) {
+        stream_flush(CONTAINER_OF(link, struct stream, of_dirty));
+    }
+}
+
+/* ---- receiving */
+
+/* Hands over the whole frames of hub->plain; what is left of the last one is kept. 0 or -errno; the
+ * stream may be closed afterwards (hub->current). */
+static int take_frames(struct stream_hub *hub, struct stream *stream, size_t length)
+{
+    const uint8_t *at = hub->plain;
+    const uint8_t *const end = at + length;
+    while (hub->current == stream && (size_t)(end - at) >= PREFIX_BYTES) {
+        const size_t frame =
+            (size_t)at[0] | (size_t)at[1] << 8 | (size_t)at[2] << 16 | (size_t)at[3] << 24;
+        if (frame == 0 || frame > STREAM_FRAME_BYTES) {
+            return -EBADMSG;
+        }
+        if ((size_t)(end - at) - PREFIX_BYTES < frame) {
+            break;
+        }
+        hub->handler->received(hub->handler->context, stream, at + PREFIX_BYTES, frame);
+        at += PREFIX_BYTES + frame;
+    }
+    if (hub->current == stream && at < end) {
+        stream->part = malloc((size_t)(end - at));
+        if (stream->part == NULL) {
+            return -ENOMEM;
+        }
+        stream->part_bytes = (size_t)(end - at);
+        memcpy(stream->part, at, stream->part_bytes);
+    }
+    return 0;
+}
+
+/* Reads one record and handles its frames. 0; -EAGAIN: there is none; another -errno. */
+static int read_record(struct stream_hub *hub, struct stream *stream)
+{
+    const size_t before = stream->part_bytes;
+    const ssize_t got = secure_read(stream->secure, hub->plain + before, RECORD_BYTES);
+    if (got < 0) {
+        return (int)got;
+    }
+    if (before > 0) {
+        memcpy(hub->plain, stream->part, before);
+        free(stream->part);
+        stream->part = NULL;
+        stream->part_bytes = 0;
+    }
+    return take_frames(hub, stream, before + (size_t)got);
+}
+
+/* What TLS makes of the bytes that were fed. 0 or -errno; the stream may be closed afterwards. */
+static int digest(struct stream_hub *hub, struct stream *stream)
+{
+    int result = 0;
+    if (stream->state == STREAM_GREETS) {
+        result = secure_handshake(stream->secure);
+        if (result != 0) {
+            return result == -EAGAIN ? 0 : result;
+        }
+        stream->state = STREAM_OPEN;
+        hub->handler->opened(hub->handler->context, stream);
+        if (hub->current == stream) {
+            stream_flush(stream);
+        }
+    }
+    while (result == 0 && hub->current == stream && stream->state == STREAM_OPEN) {
+        result = read_record(hub, stream);
+    }
+    return result == -EAGAIN ? 0 : result;
+}
+
+static int start_greeting(struct stream_hub *hub, struct stream *stream)
+{
+    if (stream->secure == NULL) {
+        return secure_open(hub->terms, stream->key, stream->socket, stream->accepted,
+                           &stream->secure);
+    }
+    return 0;
+}
+
+/* The connection is there, or has failed. */
+static int finish_connecting(struct stream_hub *hub, struct stream *stream)
+{
+    int failure = 0;
+    socklen_t bytes = sizeof failure;
+    (void)getsockopt(stream->socket, SOL_SOCKET, SO_ERROR, &failure, &bytes);
+    if (failure != 0) {
+        return -failure;
+    }
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = stream};
+    (void)epoll_ctl(hub->events, EPOLL_CTL_MOD, stream->socket, &event);
+    stream->state = STREAM_GREETS;
+    const int result = start_greeting(hub, stream);
+    return result == 0 ? digest(hub, stream) : result;
+}
+
+static int read_stream(struct stream_hub *hub, struct stream *stream)
+{
+    const size_t most = stream->state == STREAM_OPEN ? READ_BYTES : STREAM_STRANGER_BYTES;
+    const ssize_t got = recv(stream->socket, hub->raw, most, MSG_DONTWAIT);
+    if (got < 0) {
+        return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+    }
+    if (got == 0) {
+        return -ECONNRESET;
+    }
+    int result = start_greeting(hub, stream);
+    if (result == 0) {
+        secure_feed(stream->secure, hub->raw, (size_t)got);
+        result = digest(hub, stream);
+    }
+    if (result == 0 && hub->current == stream && stream->state == STREAM_GREETS) {
+        stream->greeted += (size_t)got;
+        result = stream->greeted > STREAM_STRANGER_BYTES ? -EKEYREJECTED : 0;
+    }
+    return result;
+}
+
+static void serve(struct stream_hub *hub, struct stream *stream, uint32_t what)
+{
+    int result = 0;
+    hub->current = stream;
+    if (stream->state == STREAM_CONNECTS) {
+        result = finish_connecting(hub, stream);
+    } else {
+        if ((what & EPOLLOUT) != 0) {
+            stream_flush(stream);
+            if (stream->drains && stream->begin == stream->end) {
+                stream->drains = false;
+                watch_room(stream, false);
+                hub->handler->drained(hub->handler->context, stream);
+            }
+        }
+        if (hub->current == stream && (what & ~(uint32_t)EPOLLOUT) != 0) {
+            result = read_stream(hub, stream);
+        }
+    }
+    if (hub->current == stream && result != 0) {
+        end(stream, result);
+    }
+    hub->current = NULL;
+}
+
+/* ---- newcomers */
+
+static void accept_all(struct stream_hub *hub)
+{
+    for (unsigned i = 0; i < ACCEPTS; i++) {
+        const int socket = accept4(hub->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        struct stream *oldest = oldest_stranger(hub);
+        if (socket < 0 && (errno == EMFILE || errno == ENFILE) && oldest != NULL) {
+            end(oldest, -EMFILE); /* gives its descriptor to the next one */
+            continue;
+        }
+        if (socket < 0) {
+            if (errno == EAGAIN || errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
+                return;
+            }
+            continue; /* of this connection alone */
+        }
+        if (hub->stranger_count >= STREAM_STRANGERS && oldest != NULL) {
+            end(oldest, -EUSERS);
+        }
+        (void)new_stream(hub, hub->key, socket, true);
+    }
+}
+
+/* Strangers whose time is over. */
+static void end_late(struct stream_hub *hub)
+{
+    struct stream *oldest = oldest_stranger(hub);
+    const int64_t now = oldest != NULL ? now_ns() : 0;
+    while (oldest != NULL && now >= oldest->deadline_ns) {
+        end(oldest, -ETIMEDOUT);
+        oldest = oldest_stranger(hub);
+    }
+}
+
+unsigned stream_poll(struct stream_hub *hub)
+{
+    unsigned happened = 0;
+    bool newcomers = false;
+    hub->ready_count = epoll_wait(hub->events, hub->ready, EVENTS, 0);
+    for (int i = 0; i < hub->ready_count; i++) {
+        void *of = hub->ready[i].data.ptr;
+        if (of == &hub->listener) {
+            newcomers = true;
+        } else if (of == hub) {
+            uint64_t times;
+            (void)!read(hub->wake, &times, sizeof times);
+        } else if (of != NULL) {
+            serve(hub, of, hub->ready[i].events);
+            happened++;
+        }
+    }
+    hub->ready_count = 0;
+    if (newcomers) {
+        accept_all(hub);
+        happened++;
+    }
+    end_late(hub);
+    return happened;
+}
+
+uint64_t stream_strangers(const struct stream_hub *hub)
+{
+    return hub->strangers_closed;
+}
+
+/* ---- waiting */
+
+static void take_wake(struct stream_hub *hub)
+{
+    if (atomic_exchange(&hub->wake_pending, false)) {
+        uint64_t count;
+        (void)!read(hub->wake, &count, sizeof count); /* empty is fine */
+    }
+}
+
+int stream_descriptor(const struct stream_hub *hub, int64_t *timeout_ns)
+{
+    const struct stream *oldest = oldest_stranger(hub);
+    if (oldest != NULL) {
+        const int64_t left_ns = oldest->deadline_ns - now_ns();
+        *timeout_ns = left_ns < *timeout_ns ? left_ns : *timeout_ns;
+    }
+    return hub->events;
+}
+
+void stream_wait(struct stream_hub *hub, int other, int64_t timeout_ns)
+{
+    struct pollfd descriptors[] = {{.fd = stream_descriptor(hub, &timeout_ns), .events = POLLIN},
+                                   {.fd = other, .events = POLLIN}};
+    if (timeout_ns > 0 && !atomic_load(&hub->wake_pending)) {
+        const struct timespec timeout = vamp_timespec(timeout_ns);
+        (void)ppoll(descriptors, 2, &timeout, NULL); /* an early return is allowed */
+    }
+    take_wake(hub);
+}
+
+void stream_gather(struct stream_hub *hub)
+{
+    struct pollfd descriptor = {.fd = hub->wake, .events = POLLIN};
+    const struct timespec timeout = vamp_timespec(GATHER_NS);
+    if (!atomic_load(&hub->wake_pending)) {
+        (void)ppoll(&descriptor, 1, &timeout, NULL);
+    }
+    take_wake(hub);
+}
+
+void stream_wake(struct stream_hub *hub)
+{
+    if (!atomic_exchange(&hub->wake_pending, true)) {
+        uint64_t one = 1;
+        (void)!write(hub->wake, &one, sizeof one); /* full means: already readable */
+    }
+}
