@@ -74,17 +74,7 @@ struct vamp_row vamp_row_at(const struct vamp_bucket *bucket, unsigned metric, u
     return rows.row;
 }
 
-/* Losses that would not be seen have no value, rather than 0. */
-static bool is_unseen(const struct vamp_rows *rows)
-{
-    const struct vamp_row *row = &rows->row;
-    const struct vamp_coverage *coverage = rows->bucket->schema->coverage;
-    return coverage != NULL && !vamp_sees_losses(coverage->unknown, VAMP_LOSS_POOL_MANAGER) &&
-           row->set->label_count > 0 && row->counter->value == 0 &&
-           strcmp(row->series->labels[0], vamp_loss_name(VAMP_LOSS_POOL_MANAGER)) == 0;
-}
-
-bool vamp_rows_next(struct vamp_rows *rows)
+static inline bool next_value(struct vamp_rows *rows)
 {
     struct vamp_row *row = &rows->row;
     for (; rows->metric < rows->end; rows->metric++, rows->next = 0) {
@@ -98,8 +88,27 @@ bool vamp_rows_next(struct vamp_rows *rows)
         }
         set_value(rows, at, row);
         rows->next = at + 1;
-        return row->entry->id == VAMP_METRIC_VAMPIRE_LOST && is_unseen(rows) ? vamp_rows_next(rows)
-                                                                             : true;
+        return true;
+    }
+    return false;
+}
+
+/* Losses that would not be seen have no value, rather than 0. */
+static bool is_unseen(const struct vamp_rows *rows)
+{
+    const struct vamp_row *row = &rows->row;
+    const struct vamp_coverage *coverage = rows->bucket->schema->coverage;
+    return coverage != NULL && !vamp_sees_losses(coverage->unknown, VAMP_LOSS_POOL_MANAGER) &&
+           row->set->label_count > 0 && row->counter->value == 0 &&
+           strcmp(row->series->labels[0], vamp_loss_name(VAMP_LOSS_POOL_MANAGER)) == 0;
+}
+
+bool vamp_rows_next(struct vamp_rows *rows)
+{
+    while (next_value(rows)) {
+        if (rows->row.entry->id != VAMP_METRIC_VAMPIRE_LOST || !is_unseen(rows)) {
+            return true;
+        }
     }
     return false;
 }
