@@ -69,7 +69,7 @@ void hdf5_check_create(struct hdf5_file *file, unsigned number, const char *name
     memcpy(dimension->row + dimension->row_bytes, dimension->row, dimension->row_bytes);
     dimension->check = hdf5_dataset_create(
         file, &(struct hdf5_spec){.name = name,
-                                  .type = HDF5_U32,
+                                  .type = HDF5_U64, /* as in memory: HDF5 converts slowly */
                                   .rank = 1,
                                   .dimensions = {number},
                                   .chunk_rows = number == HDF5_TIME ? 0 : HDF5_TEXT_CHUNK_ROWS,

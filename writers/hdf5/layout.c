@@ -163,7 +163,7 @@ static void create_end(struct hdf5_file *file)
                                           "why the run ended", 0);
     file->end_check = hdf5_dataset_create(
         file, &(struct hdf5_spec){.name = "end_check",
-                                  .type = HDF5_U32,
+                                  .type = HDF5_U64,
                                   .long_name = "CRC-32 of the row of the variables"});
     hdf5_attribute_text(file, file->datasets[file->end_check].id, "variables",
                         "how_ended ended end_reason");
