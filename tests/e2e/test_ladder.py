@@ -53,6 +53,10 @@ def build(folder, header):
     (folder / "lib").mkdir(parents=True)
     (folder / "bin").mkdir()
     (folder / "maestro.h").write_text(header)
+    own = folder / "own"  # of the program as it was built, whatever `make` would build now
+    own.mkdir()
+    version = subprocess.run([harness.program("vampire"), "--version"], capture_output=True, text=True, check=True).stdout
+    (own / "version.h").write_text(f'#define VAMP_VERSION "{version.split()[1]}"\n')
     subprocess.run(["sh", ROOT / "vampire/live/maestro_probe.sh", folder / "maestro_probe.h", *CC, "-isystem", folder],
                    check=True)
     shutil.copytree(harness.BUILD / "lib" / "vampire", folder / "lib" / "vampire")
@@ -60,7 +64,7 @@ def build(folder, header):
     objects = []
     for source in sorted((ROOT / "vampire" / "live").glob("*.c")):
         objects.append(folder / f"{source.stem}.o")
-        subprocess.run([*CC, *link["modes"], "-std=c17", "-D_GNU_SOURCE", "-fPIC", "-c", f"-I{ROOT}",
+        subprocess.run([*CC, *link["modes"], "-std=c17", "-D_GNU_SOURCE", "-fPIC", "-c", f"-I{ROOT}", f"-I{own}",
                         f"-I{ROOT / 'build/gen'}", "-isystem", folder, "-o", objects[-1], source],
                        check=True)
     output = folder / "lib" / "vampire" / "maestro.so"
