@@ -289,7 +289,7 @@ define unit_rule
 $(1): $(2) $(TEST_SHARED) $(call archives,$(3) $(ALSO_$(notdir $(1))))
 	$$(call link,$$(FAULT_LINK) $(2) $(TEST_SHARED) $$(call libraries,$(3) $(ALSO_$(notdir $(1)))) $$(call lib,cmocka $(PKG_TEST_$(3))))
 $(2): CFLAGS += $(call pkg,cmocka $(PKG_TEST_$(3)) $(call packages,$(3))) $(if $(filter vampire/live,$(3)),$(MAESTRO_CFLAGS) -I$(B)/gen)
-$(2): | $(MESSAGE_HEADERS)
+$(2): | $(MESSAGE_HEADERS) $(if $(findstring /live_,$(1)),$(PROBE))
 endef
 $(foreach t,$(UNIT),$(eval $(call unit_rule,$(t),$(t:$(B)/%=$(B)/obj/tests/%.o),$(call room_of,$(firstword $(subst _, ,$(notdir $(t))))))))
 $(UNIT): HDF5_LIBS = $(HDF5_SHARED)
