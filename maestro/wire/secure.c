@@ -130,9 +130,8 @@ int secure_terms_open(struct secure_terms **ret_terms, struct vamp_err *err)
         return vamp_err_set(err, -ENOSYS, "OpenSSL of this system cannot speak TLS 1.3");
     }
     (void)SSL_CTX_set_session_cache_mode(terms->context, SSL_SESS_CACHE_OFF);
-    (void)SSL_CTX_set_mode(terms->context, SSL_MODE_ENABLE_PARTIAL_WRITE |
-                                               SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                                               SSL_MODE_RELEASE_BUFFERS);
+    (void)SSL_CTX_set_mode(terms->context,
+                           SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_psk_use_session_callback(terms->context, offer_key);
     SSL_CTX_set_psk_find_session_callback(terms->context, find_key);
     *ret_terms = terms;
@@ -213,6 +212,9 @@ int secure_handshake(struct secure *secure)
 ssize_t secure_read(struct secure *secure, uint8_t *bytes, size_t size)
 {
     size_t got = 0;
+    if (secure->fed_bytes == 0 && SSL_has_pending(secure->ssl) == 0) {
+        return -EAGAIN; /* OpenSSL would find out at the price of half a record */
+    }
     ERR_clear_error();
     const int result = SSL_read_ex(secure->ssl, bytes, size, &got);
     return result == 1 ? (ssize_t)got : reason(secure, result, -EBADMSG);
