@@ -39,7 +39,7 @@ def damaged(data, seed):
     """(what was done, the damaged bytes)"""
     chance, new = random.Random(seed), bytearray(data)
     kind = chance.choice(("bit", "bits", "byte", "cut", "zeros", "exchange"))
-    pages = [number * PAGE for number in range(max(1, len(new) // PAGE))]
+    pages = [number * PAGE for number in range(len(new) // PAGE)]
     if kind in ("bit", "bits"):
         for _ in range(1 if kind == "bit" else 4):
             new[chance.randrange(len(new))] ^= 1 << chance.randrange(8)
@@ -52,7 +52,7 @@ def damaged(data, seed):
         at = chance.choice(pages)
         new[at: at + PAGE] = bytes(len(new[at: at + PAGE]))
     else:
-        one, other = (chance.choice(pages) for _ in range(2))
+        one, other = chance.sample(pages, 2)
         new[one: one + PAGE], new[other: other + PAGE] = new[other: other + PAGE], new[one: one + PAGE]
     return kind, bytes(new)
 
