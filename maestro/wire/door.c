@@ -286,8 +286,11 @@ static int door_expose(struct carrier *carrier, void *address, size_t bytes,
 {
     struct door *door = as_door(carrier);
     struct region *region = malloc(sizeof *region);
-    int result = region != NULL ? 0 : vamp_err_set_errno(err, ENOMEM, "offer memory to others");
-    if (result == 0 && !door->listens) {
+    if (region == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "offer memory to others");
+    }
+    int result = 0;
+    if (!door->listens) {
         result = stream_listen(door->hub, &door->key, door->bind, err);
         door->listens = result == 0;
     }

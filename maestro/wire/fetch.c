@@ -92,6 +92,7 @@ int fetch_expose(struct fetcher *fetcher, struct carrier *opened, void *address,
         result = fetch_open(fetcher, &fetcher->own, err);
     }
     if (result == 0) {
+        assert(fetcher->own != NULL);
         result = fetcher->own->ops->expose(fetcher->own, address, bytes, ret_memory, err);
     }
     if (result == 0) {
@@ -192,6 +193,7 @@ static int connect_job(struct fetcher *fetcher, struct fetch_job *job)
         }
         fetcher->reader_place = *source;
     }
+    assert(fetcher->reader != NULL);
     if (strcmp(fetcher->reader_place.provider, source->provider) != 0) {
         return -EPROTONOSUPPORT; /* a workflow has one provider */
     }
