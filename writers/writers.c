@@ -7,8 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "vampire/core/module.h"
-#include "version.h"
 #include "writers/format/file.h"
 
 #define BEGIN_BYTES 64 /* of a file, by which its format is known */
@@ -63,22 +61,6 @@ const struct vamp_writer_ops *vamp_writer_find(const char *name)
     return NULL;
 }
 
-int vamp_plug_in_load(const char *name, const char *symbol, const char *purpose,
-                      const void **ret_symbol, struct vamp_err *err)
-{
-    char file[32], origin[160];
-    (void)snprintf(file, sizeof file, "%s.so", name);
-    (void)snprintf(origin, sizeof origin,
-                   "it is in the package vampire-%s, and in a build without WITHOUT=%s", name,
-                   name);
-    const struct vamp_module module = {.file = file,
-                                       .symbol = symbol,
-                                       .version = VAMP_VERSION,
-                                       .purpose = purpose,
-                                       .origin = origin};
-    return vamp_module_load(&module, ret_symbol, err);
-}
-
 int vamp_writer_load(const struct vamp_writer_ops *format,
                      const struct vamp_writer_ops **ret_functions, struct vamp_err *err)
 {
@@ -94,12 +76,6 @@ int vamp_writer_load(const struct vamp_writer_ops *format,
         *ret_functions = ((const struct vamp_writer_plug_in *)symbol)->functions;
     }
     return code;
-}
-
-int vamp_otf2_load(const void **ret_sink, struct vamp_err *err)
-{
-    return vamp_plug_in_load("otf2", "vamp_trace_plug_in", "writes traces of format \"otf2\"",
-                             ret_sink, err);
 }
 
 int vamp_plug_in_of(const struct vamp_writer_ops *format, const char **ret_name,

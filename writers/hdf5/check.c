@@ -6,25 +6,12 @@
  * So each dimension along which such variables grow has one more, the CRC-32 of its row in all of
  * them. Where rows are written once, one value at a time, the row is kept as it comes.
  */
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "vampire/core/utf8.h"
 #include "writers/format/text.h"
 #include "writers/hdf5/internal.h"
-
-static size_t numbers_of(const struct hdf5_file *file, const struct hdf5_dataset *dataset)
-{
-    return dataset->rank > 1 ? (size_t)file->dimensions[dataset->dimensions[1]].size : 1;
-}
-
-static void store(unsigned char *to, uint64_t number, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++) {
-        to[i] = (unsigned char)(number >> 8 * i);
-    }
-}
 
 /* Finds the variables, and their places in the row. */
 static size_t lay_out(struct hdf5_file *file, unsigned dimension, struct vamp_text *names)
@@ -40,7 +27,7 @@ static size_t lay_out(struct hdf5_file *file, unsigned dimension, struct vamp_te
         vamp_text_word(names, slash != NULL ? slash + 1 : dataset->name);
         dataset->checked = true;
         dataset->place = bytes;
-        bytes += hdf5_type_bytes(dataset->type) * numbers_of(file, dataset);
+        bytes += hdf5_type_bytes(dataset->type) * hdf5_row_numbers(file, dataset);
     }
     vamp_text_add(names, "", 1);
     return bytes;
@@ -63,7 +50,8 @@ void hdf5_check_create(struct hdf5_file *file, unsigned number, const char *name
     for (unsigned i = 0; i < file->dataset_count; i++) {
         const struct hdf5_dataset *dataset = &file->datasets[i];
         if (dataset->checked && dataset->dimensions[0] == number && dataset->rank == 1) {
-            store(dimension->row + dataset->place, dataset->fill, hdf5_type_bytes(dataset->type));
+            hdf5_row_store(dimension->row + dataset->place, dataset->fill,
+                           hdf5_type_bytes(dataset->type));
         }
     }
     memcpy(dimension->row + dimension->row_bytes, dimension->row, dimension->row_bytes);
@@ -79,40 +67,13 @@ void hdf5_check_create(struct hdf5_file *file, unsigned number, const char *name
     vamp_text_done(&names);
 }
 
-static unsigned char *place_of(const struct hdf5_file *file, unsigned index)
-{
-    const struct hdf5_dataset *dataset = &file->datasets[index];
-    assert(dataset->checked);
-    return file->dimensions[dataset->dimensions[0]].row + dataset->place;
-}
-
-void hdf5_check_text(const struct hdf5_file *file, unsigned index, const char *text)
-{
-    const size_t length = numbers_of(file, &file->datasets[index]);
-    (void)vamp_utf8_copy((char *)place_of(file, index), length, text);
-}
-
-void hdf5_check_number(const struct hdf5_file *file, unsigned index, size_t at, uint64_t number)
-{
-    const size_t bytes = hdf5_type_bytes(file->datasets[index].type);
-    store(place_of(file, index) + at * bytes, number, bytes);
-}
-
-uint64_t hdf5_check_sum(struct hdf5_file *file, unsigned number)
-{
-    struct hdf5_dimension *dimension = &file->dimensions[number];
-    const uint64_t sum = crc32(0, dimension->row, (uInt)dimension->row_bytes);
-    memcpy(dimension->row, dimension->row + dimension->row_bytes, dimension->row_bytes);
-    return sum;
-}
-
 void hdf5_end_write(struct hdf5_file *file, enum hdf5_ending how, int64_t time_ns,
                     const char *reason)
 {
     const hsize_t start = 0, length = HDF5_TEXT_BYTES;
     unsigned char row[1 + sizeof time_ns + HDF5_TEXT_BYTES] = {(unsigned char)how};
     char *text = (char *)row + 1 + sizeof time_ns;
-    store(row + 1, (uint64_t)time_ns, sizeof time_ns);
+    hdf5_row_store(row + 1, (uint64_t)time_ns, sizeof time_ns);
     (void)vamp_utf8_copy(text, HDF5_TEXT_BYTES, reason);
     const uint64_t sum = crc32(0, row, sizeof row);
     hdf5_dataset_put(file, file->how_ended, &start, &length, row);

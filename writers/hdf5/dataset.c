@@ -36,15 +36,6 @@ static hid_t memory_type(enum hdf5_type type)
                                : H5T_NATIVE_UINT64;
 }
 
-size_t hdf5_type_bytes(enum hdf5_type type)
-{
-    static const size_t bytes[] = {
-        [HDF5_U64] = 8, [HDF5_I64] = 8, [HDF5_U32] = 4,
-        [HDF5_U16] = 2, [HDF5_U8] = 1,  [HDF5_CHAR] = 1,
-    };
-    return bytes[type];
-}
-
 /* ---- attributes */
 
 /* The handle must be closed again before SWMR starts, on every path; `space` is closed here. */

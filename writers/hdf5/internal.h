@@ -354,18 +354,23 @@ uint64_t *hdf5_column_begin(struct hdf5_file *file, size_t count, uint64_t value
 void hdf5_chunks_init(struct hdf5_file *file, size_t most_bytes);
 void hdf5_chunks_done(struct hdf5_chunks *chunks);
 
+/* row.c. */
 /* Of a number in the file. */
 size_t hdf5_type_bytes(enum hdf5_type type);
-
-/* check.c. */
-/* The check values of what was created along an unlimited dimension, uncompressed. */
-void hdf5_check_create(struct hdf5_file *file, unsigned dimension, const char *name);
+/* Numbers that a row of the dataset has. */
+size_t hdf5_row_numbers(const struct hdf5_file *file, const struct hdf5_dataset *dataset);
+/* A number of `bytes`, as the file has it. */
+void hdf5_row_store(unsigned char *to, uint64_t number, size_t bytes);
 /* A dataset's text, or number (the one at `at` of several), in the row of its dimension. Writing
  * does it along time and restarts. */
 void hdf5_check_text(const struct hdf5_file *file, unsigned index, const char *text);
 void hdf5_check_number(const struct hdf5_file *file, unsigned index, size_t at, uint64_t number);
 /* Of the row, which is empty again: what is not written has the fill value. */
 uint64_t hdf5_check_sum(struct hdf5_file *file, unsigned dimension);
+
+/* check.c. */
+/* The check values of what was created along an unlimited dimension, uncompressed. */
+void hdf5_check_create(struct hdf5_file *file, unsigned dimension, const char *name);
 /* How the file and the run ended, and its check value. */
 void hdf5_end_write(struct hdf5_file *file, enum hdf5_ending how, int64_t time_ns,
                     const char *reason);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Plug-ins: what is loaded when it is needed. The list of formats is above it, in writers.c. */
+#include <stdio.h>
+
+#include "vampire/core/module.h"
+#include "version.h"
+#include "writers/writer.h"
+
+int vamp_plug_in_load(const char *name, const char *symbol, const char *purpose,
+                      const void **ret_symbol, struct vamp_err *err)
+{
+    char file[32], origin[160];
+    (void)snprintf(file, sizeof file, "%s.so", name);
+    (void)snprintf(origin, sizeof origin,
+                   "it is in the package vampire-%s, and in a build without WITHOUT=%s", name,
+                   name);
+    const struct vamp_module module = {.file = file,
+                                       .symbol = symbol,
+                                       .version = VAMP_VERSION,
+                                       .purpose = purpose,
+                                       .origin = origin};
+    return vamp_module_load(&module, ret_symbol, err);
+}
+
+int vamp_otf2_load(const void **ret_sink, struct vamp_err *err)
+{
+    return vamp_plug_in_load("otf2", "vamp_trace_plug_in", "writes traces of format \"otf2\"",
+                             ret_sink, err);
+}
