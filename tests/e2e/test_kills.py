@@ -144,6 +144,7 @@ def comparable(line):
     if "accounting" in line:
         line["accounting"] = dict(line["accounting"], outputs=[])
         line["metrics"] = 0
+        line.pop("check", None)  # of lines that have the run
     return json.dumps(line, sort_keys=True)
 
 
@@ -203,6 +204,7 @@ def rows_of(run, names):
     rows = {name: dict(zip(run.labels(name), run.entries(name))) for name in metrics}
     columns = [name for name, item in run.file.items()
                if isinstance(item, h5py.Dataset) and "metric" not in item.attrs and not is_own(name)
+               and name != "time_check"  # of the run's own values, too
                and item.ndim == 1 and (name == "time" or not h5py.h5ds.is_scale(item.id)
                                        and item.dims[0][0].name == "/time")]
     return {**rows, **{name: {(): [cells[0] for cells in run.cells(name)]} for name in columns if not names}}
