@@ -45,6 +45,8 @@ def fill(found, file):
                 except (AttributeError, KeyError, TypeError, ValueError) as error:
                     raise Error(f"line {number} is damaged: {error}") from None
             elif not reader.sub_bits or not has_checks:
+                if fault is None and isinstance(lines[0], dict) and lines[0].get("v") != VERSION:
+                    reader.take(lines[0])  # which says so
                 raise Error(f"line {fault[0] if fault else number} is damaged" + (f": {fault[1]}" if fault else ""))
             else:
                 reader.skip(first, number)
