@@ -393,7 +393,7 @@ static enum vamp_exit_code run_collector(const struct vamp_start *start)
         self.bus->free(self.subscriber);
     }
     if (self.outputs.left_behind) {
-        _exit(code); /* what libraries do at exit would wait for the thread that is stuck */
+        _exit((int)code); /* what libraries do at exit would wait for the thread that is stuck */
     }
     vamp_outputs_done(&self.outputs);
     vamp_collect_free(self.core);

@@ -492,7 +492,7 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_start *start)
     close_source(pipeline);
     vamp_ready_file_done(&pipeline->ready_file);
     if (pipeline->outputs.left_behind) {
-        _exit(code); /* what libraries do at exit would wait for the thread that is stuck */
+        _exit((int)code); /* what libraries do at exit would wait for the thread that is stuck */
     }
     vamp_outputs_done(&pipeline->outputs);
     vamp_alarms_free(pipeline->alarms);
