@@ -251,6 +251,7 @@ static void remove_stream(struct stream *stream)
     struct stream_hub *hub = stream->hub;
     list_remove(&stream->of_hub);
     list_remove(&stream->of_dirty);
+    assert(list_first(&hub->strangers) != &stream->of_hub);
     hub->stranger_count -= stream->stranger ? 1U : 0U;
     hub->strangers_closed += stream->stranger && stream->accepted ? 1U : 0U;
     hub->current = hub->current == stream ? NULL : hub->current;

@@ -95,12 +95,14 @@ int stream_hub_open(const struct stream_handler *handler, struct stream_hub **re
 void stream_close(struct stream *stream)
 {
     struct stream_hub *hub = stream->hub;
-    unsigned place = 0;
-    while (place < MEMORY_STREAMS && hub->streams[place] != stream) {
-        place++;
+    unsigned found = 0;
+    for (unsigned i = 0; i < MEMORY_STREAMS; i++) {
+        if (hub->streams[i] == stream) {
+            hub->streams[i] = NULL;
+            found++;
+        }
     }
-    require(place < MEMORY_STREAMS);
-    hub->streams[place] = NULL;
+    require(found == 1);
     hub->to = hub->to == stream ? NULL : hub->to;
     free(stream);
 }

@@ -133,7 +133,8 @@ static inline bool raw_peer_say(struct raw_peer *peer, enum frame_kind kind,
 {
     uint8_t bytes[FRAME_BYTES_MAX];
     const struct frame frame = {.kind = kind};
-    return raw_peer_send(peer, bytes, frame_pack(&frame, body, bytes, sizeof bytes));
+    const size_t length = frame_pack(&frame, body, bytes, sizeof bytes);
+    return raw_peer_send(peer, bytes, length);
 }
 
 /* Waits for so many welcomes and responses in all, or the end. False: neither came. */
