@@ -251,7 +251,6 @@ static void remove_stream(struct stream *stream)
     struct stream_hub *hub = stream->hub;
     list_remove(&stream->of_hub);
     list_remove(&stream->of_dirty);
-    assert(list_first(&hub->strangers) != &stream->of_hub);
     hub->stranger_count -= stream->stranger ? 1U : 0U;
     hub->strangers_closed += stream->stranger && stream->accepted ? 1U : 0U;
     hub->current = hub->current == stream ? NULL : hub->current;
@@ -656,14 +655,12 @@ static void accept_all(struct stream_hub *hub)
     }
 }
 
-/* Strangers whose time is over. */
+/* A stranger whose time is over. The next one is found in the next turn, which comes at once. */
 static void end_late(struct stream_hub *hub)
 {
     struct stream *oldest = oldest_stranger(hub);
-    const int64_t now = oldest != NULL ? now_ns() : 0;
-    while (oldest != NULL && now >= oldest->deadline_ns) {
+    if (oldest != NULL && now_ns() >= oldest->deadline_ns) {
         end(oldest, -ETIMEDOUT);
-        oldest = oldest_stranger(hub);
     }
 }
 
