@@ -346,7 +346,7 @@ bench-instructions: bench-programs  ## renew the limits of tests/bench/instructi
 # than FUZZ_EXECUTIONS in all is a failure. What is found stays in build/fuzz/found.
 FUZZ_SECONDS ?= 60
 FUZZ_EXECUTIONS ?= 1000000
-FUZZED := programs/vampire programs/vampire-collect
+FUZZED := programs/vampire programs/vampire-collect vampire/live maestro/server
 FUZZ := $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 build/fuzz/bin/%_fuzz: build/fuzz/obj/tests/fuzz/%_fuzz.o $(call archives,$(FUZZED))
 	$(call link,-fsanitize=fuzzer $< $(call libraries,$(FUZZED)))

@@ -146,8 +146,8 @@ void pool_flow(struct pool *pool, uint64_t app_id, uint64_t subscription_id, uin
 uint64_t pool_overdue(const struct pool *pool, int64_t until_ns)
 {
     struct list_link *oldest = list_first(&pool->held_list);
-    const struct held *held = CONTAINER_OF(oldest, struct held, of_pool);
-    if (oldest == NULL || held->since_ns >= until_ns) {
+    const struct held *held = oldest != NULL ? CONTAINER_OF(oldest, struct held, of_pool) : NULL;
+    if (held == NULL || held->since_ns >= until_ns) {
         return 0;
     }
     for (size_t i = 0; i < pool->subscription_count; i++) {

@@ -655,12 +655,14 @@ static void accept_all(struct stream_hub *hub)
     }
 }
 
-/* A stranger whose time is over. The next one is found in the next turn, which comes at once. */
+/* Strangers whose time is over. */
 static void end_late(struct stream_hub *hub)
 {
     struct stream *oldest = oldest_stranger(hub);
-    if (oldest != NULL && now_ns() >= oldest->deadline_ns) {
+    const int64_t now = oldest != NULL ? now_ns() : 0;
+    while (oldest != NULL && now >= oldest->deadline_ns) {
         end(oldest, -ETIMEDOUT);
+        oldest = oldest_stranger(hub);
     }
 }
 
