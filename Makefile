@@ -10,6 +10,8 @@ CC     ?= cc
 PREFIX ?= /usr/local
 # Where libmaestro, its files for pkg-config and those for CMake go, below PREFIX.
 LIBDIR ?= lib
+# WERROR=1: a warning of the compiler is an error. Not by default, since the next compiler has new ones.
+WERROR ?=
 # Built against a Maestro installed elsewhere: make MAESTRO_PREFIX=/opt/maestro
 MAESTRO_PREFIX ?=
 B      := build/$(MODE)$(if $(MAESTRO_PREFIX),-maestro-prefix)
@@ -19,10 +21,11 @@ VERSION := $(shell sh packaging/version.sh)
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wformat=2 -Wstrict-prototypes \
   -Wmissing-prototypes -Wold-style-definition -Wundef -Wcast-qual -Wpointer-arith -Wwrite-strings \
-  -Wvla -Wimplicit-fallthrough -Wswitch-enum -Wdouble-promotion -Werror
+  -Wvla -Wimplicit-fallthrough -Wswitch-enum -Wdouble-promotion
 ifeq (,$(findstring clang,$(shell $(CC) --version 2>/dev/null)))
 WARNINGS += -Wlogical-op -Wduplicated-cond -Wduplicated-branches
 endif
+WARNINGS += $(if $(WERROR),-Werror)
 
 FLAGS_release := -O3 -g -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-clash-protection \
   -fcf-protection
@@ -484,7 +487,7 @@ deb-needs-the-embedded-maestro:
 	@echo "make deb: the packages hold the embedded Maestro; leave MAESTRO_PREFIX away" >&2; exit 2
 
 help:            ## this list
-	@printf 'make [MODE=release|debug|asan|tsan|cov] [MAESTRO_PREFIX=DIR] [WITHOUT="NAME..."] [HDF5_LINK=archive|shared] [PREFIX=DIR] [DESTDIR=DIR] [V=1] TARGET\n\n'
+	@printf 'make [MODE=release|debug|asan|tsan|cov] [MAESTRO_PREFIX=DIR] [WITHOUT="NAME..."] [HDF5_LINK=archive|shared] [PREFIX=DIR] [DESTDIR=DIR] [WERROR=1] [V=1] TARGET\n\n'
 	@printf '  %-12s %s\n' all 'the programs, in build/MODE/bin'
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r t h; do printf '  %-12s %s\n' "$$t" "$$h"; done
 

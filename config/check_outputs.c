@@ -341,7 +341,7 @@ static void check_secret(const struct config_loader *loader, unsigned index)
     config_output_path(loader, index, "secret_file", path);
     if (file != NULL && vamp_secret_check(file, &loose, &err) != 0) {
         config_error(loader, path, "%s", err.text);
-    } else if (loose) {
+    } else if (file != NULL && loose) {
         config_warning(loader, path, "other users may read the secret in %s: chmod 600 %s", file,
                        file);
     }

@@ -69,8 +69,9 @@ mkdir "$root/vampire"
 git ls-files -z | tar -c --null -T - | tar -x -C "$root/vampire"
 units >"$root.before"
 began=$SECONDS
-check "make demo" inside 'cd /vampire && make -j"$(nproc)" demo'
+check "make demo" inside 'cd /vampire && make -j"$(nproc)" demo >/demo.log 2>&1; code=$?; cat /demo.log; exit $code'
 echo "      $((SECONDS - began)) s, packages included"
+check "no warning of this compiler" inside '! grep "warning: " /demo.log'
 check "make demo, shared memory" inside 'cd /vampire && make demo DEMO_OPTIONS="--seconds 3 --provider shm"'
 # What the unit tests need besides; those of plug-ins need their libraries.
 check "the rest is installed" inside "cd /vampire && sh tests/install_packages.sh more unit $otlp >/dev/null"
