@@ -331,12 +331,17 @@ static void test_source_leaves_while_sending(void **state)
     world_free(world);
 }
 
+static struct world *world_that_moves_at_require(void)
+{
+    struct pool_bounds bounds = pool_bounds_default;
+    bounds.move_at_require = true;
+    return world_create(&bounds);
+}
+
 static void test_data_move_at_require(void **state)
 {
     (void)state;
-    struct pool_bounds bounds = pool_bounds_default;
-    bounds.move_at_require = true;
-    struct world *world = world_create(&bounds);
+    struct world *world = world_that_moves_at_require();
     uint64_t producer = join(world, "producer");
     uint64_t consumer = join(world, "consumer");
     uint64_t early = declare(world, consumer, "x");
@@ -365,9 +370,7 @@ static void test_data_move_at_require(void **state)
 static void test_what_failed_before_its_demand_is_tried_at_it(void **state)
 {
     (void)state;
-    struct pool_bounds bounds = pool_bounds_default;
-    bounds.move_at_require = true;
-    struct world *world = world_create(&bounds);
+    struct world *world = world_that_moves_at_require();
     uint64_t producer = join(world, "producer");
     uint64_t consumer = join(world, "consumer");
     (void)offered(world, producer, "x");

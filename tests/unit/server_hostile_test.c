@@ -17,8 +17,7 @@
 #include <cmocka.h>
 
 #include "maestro/server/internal.h"
-#include "maestro/server/server.h"
-#include "tests/unit/client_component.h"
+#include "tests/unit/server_manager.h"
 #include "tests/unit/wire_raw_peer.h"
 
 /* ---- what they do */
@@ -251,24 +250,18 @@ static void play_role(void **state)
 /* ---- the tests */
 
 struct manager {
-    struct component local;
-    struct server *server;
+    struct served served;
     struct component good; /* a component that continues to work */
 };
 
 static void start_manager(struct manager *manager)
 {
     struct vamp_err err = VAMP_ERR_NONE;
-    *manager = (struct manager){0};
-    (void)pthread_mutex_init(&manager->local.lock, NULL);
-    struct port_events events = component_callbacks(&manager->local);
-    const struct port_member member = {.workflow = COMPONENT_WORKFLOW, .component = "pool manager"};
     const struct server_options options = {.heartbeat_ms = 1000};
-    assert_int_equal(MSTRO_OK, port_open_local(&member, NULL, &events, &manager->local.port, &err));
-    assert_int_equal(MSTRO_OK, server_start(manager->local.port, COMPONENT_WORKFLOW, &options,
-                                            &manager->server, &err));
+    *manager = (struct manager){0};
+    serve(&manager->served, &options);
     assert_int_equal(MSTRO_OK,
-                     component_open(&manager->good, server_info(manager->server),
+                     component_open(&manager->good, server_info(manager->served.server),
                                     COMPONENT_WORKFLOW, "good", COMPONENT_DEADLINE_MS, &err));
     assert_int_equal(MSTRO_OK, component_subscribe(&manager->good));
 }
@@ -281,8 +274,7 @@ static void stop_manager(struct manager *manager, struct server_counts *counts)
     assert_int_equal(COMPONENT_READ(&manager->good, out_of_order), 0);
     component_leave(&manager->good);
     component_close(&manager->good);
-    server_stop(manager->server, counts);
-    component_close(&manager->local);
+    serve_no_more(&manager->served, counts);
 }
 
 /* (That memory stays where it is, the end-to-end tests measure at the processes.) */
@@ -291,7 +283,7 @@ static void attack(void (*role)(const char *, const char *, unsigned), unsigned 
 {
     struct manager manager;
     start_manager(&manager);
-    role(server_info(manager.server), COMPONENT_WORKFLOW, number);
+    role(server_info(manager.served.server), COMPONENT_WORKFLOW, number);
     stop_manager(&manager, counts);
 }
 
@@ -392,7 +384,7 @@ static void test_copies(void **state)
     struct vamp_err err = VAMP_ERR_NONE;
     char info[INFO_TEXT_BYTES];
     start_manager(&manager);
-    tap_open(&tap, server_info(manager.server), info);
+    tap_open(&tap, server_info(manager.served.server), info);
     assert_int_equal(MSTRO_OK, component_open(&once, info, COMPONENT_WORKFLOW, "once",
                                               COMPONENT_DEADLINE_MS, &err));
     component_leave(&once);
@@ -402,7 +394,7 @@ static void test_copies(void **state)
     COMPONENT_WAIT(COMPONENT_READ(&manager.good, kinds[VAMP_EVENT_LEAVE]) == 1);
     assert_true(tap.length > 300); /* a greeting, a join, a leave, a good-bye */
     for (unsigned i = 0; i < 3; i++) {
-        send_and_see_the_end(server_info(manager.server), tap.bytes, tap.length);
+        send_and_see_the_end(server_info(manager.served.server), tap.bytes, tap.length);
     }
     assert_int_equal(COMPONENT_READ(&manager.good, kinds[VAMP_EVENT_JOIN]), 1);
     stop_manager(&manager, &counts);
@@ -432,17 +424,17 @@ static void declare_many(struct raw_peer *peer, unsigned number)
 static void flood_and_close(struct manager *manager, unsigned number)
 {
     struct raw_peer peer;
-    raw_peer_open(&peer, server_info(manager->server));
+    raw_peer_open(&peer, server_info(manager->served.server));
     assert_true(raw_peer_join(&peer, COMPONENT_WORKFLOW, "hasty"));
     assert_true(raw_peer_await(&peer, 1)); /* a close with something unread is a reset */
     COMPONENT_WAIT(COMPONENT_READ(&manager->good, kinds[VAMP_EVENT_JOIN]) == 1);
-    (void)port_local_lock(manager->local.port); /* the pool manager reads nothing for now */
+    (void)port_local_lock(manager->served.local.port); /* the pool manager reads nothing for now */
     declare_many(&peer, number);
     Mstro__Wire__Welcome welcome = MSTRO__WIRE__WELCOME__INIT;
     assert_true(raw_peer_say(&peer, FRAME_WELCOME, &welcome.base)); /* no component may send this */
     declare_many(&peer, number);
     raw_peer_close(&peer);
-    port_local_unlock(manager->local.port);
+    port_local_unlock(manager->served.local.port);
 }
 
 /* Every message is counted once: as a request, as the violation, or as one that came after the

@@ -16,11 +16,10 @@
 
 #include <cmocka.h>
 
-#include "maestro/server/server.h"
 #include "maestro/wire/frame.h"
 #include "maestro/wire/info.h"
 #include "tests/lib/at_once.h"
-#include "tests/unit/client_component.h"
+#include "tests/unit/server_manager.h"
 #include "tests/unit/wire_raw_peer.h"
 
 /* Short, for the sake of the tests' time; long enough for a busy machine. */
@@ -29,37 +28,27 @@
 static const char *provider; /* of payloads, in the tests that run */
 
 struct manager {
-    struct component local; /* with a local port */
-    struct server *server;
+    struct served served;
     struct server_counts counts; /* once stopped */
 };
 
 static void start_manager(struct manager *manager, uint32_t silence_ms)
 {
-    struct vamp_err err = VAMP_ERR_NONE;
-    *manager = (struct manager){0};
-    (void)pthread_mutex_init(&manager->local.lock, NULL);
-    struct port_events events = component_callbacks(&manager->local);
-    const struct port_member member = {.workflow = COMPONENT_WORKFLOW, .component = "pool manager"};
-    assert_int_equal(MSTRO_OK, port_open_local(&member, NULL, &events, &manager->local.port, &err));
-    struct server_options options = {
+    const struct server_options options = {
         .provider = provider, .heartbeat_ms = 100, .silence_ms = silence_ms};
-    if (server_start(manager->local.port, COMPONENT_WORKFLOW, &options, &manager->server, &err) !=
-        MSTRO_OK) {
-        fail_msg("%s", err.text);
-    }
+    *manager = (struct manager){0};
+    serve(&manager->served, &options);
 }
 
 static void stop_manager(struct manager *manager)
 {
-    server_stop(manager->server, &manager->counts);
-    component_close(&manager->local);
+    serve_no_more(&manager->served, &manager->counts);
 }
 
 static void join(struct component *component, const struct manager *manager, const char *name)
 {
     struct vamp_err err = VAMP_ERR_NONE;
-    if (component_open(component, server_info(manager->server), COMPONENT_WORKFLOW, name,
+    if (component_open(component, server_info(manager->served.server), COMPONENT_WORKFLOW, name,
                        COMPONENT_DEADLINE_MS, &err) != MSTRO_OK) {
         fail_msg("%s", err.text);
     }
@@ -75,7 +64,8 @@ static pid_t start_child(const char *role, const struct manager *manager)
     assert_true(child >= 0);
     if (child == 0) {
         (void)dup2(ready[1], 3);
-        (void)execl("/proc/self/exe", "test", role, server_info(manager->server), (char *)NULL);
+        (void)execl("/proc/self/exe", "test", role, server_info(manager->served.server),
+                    (char *)NULL);
         _exit(127);
     }
     (void)close(ready[1]);
@@ -161,13 +151,13 @@ static void test_workflow(void **state)
     struct component producer;
     struct component consumer;
     start_manager(&manager, 5000);
-    assert_int_equal(MSTRO_OK, component_subscribe(&manager.local));
+    assert_int_equal(MSTRO_OK, component_subscribe(&manager.served.local));
     join(&producer, &manager, "IFS -- 0");
     join(&consumer, &manager, "Products, \"1\"");
     assert_int_equal(MSTRO_OK, component_subscribe(&consumer));
     transfer(&producer, &consumer, "class:rd,step:1");
-    transfer(&manager.local, &consumer, "from the pool manager's own component");
-    transfer(&producer, &manager.local, "to the pool manager's own component");
+    transfer(&manager.served.local, &consumer, "from the pool manager's own component");
+    transfer(&producer, &manager.served.local, "to the pool manager's own component");
     component_leave(&producer);
     component_close(&producer);
     COMPONENT_WAIT(COMPONENT_READ(&consumer, kinds[VAMP_EVENT_LEAVE]) == 1);
@@ -175,7 +165,7 @@ static void test_workflow(void **state)
     assert_int_equal(COMPONENT_READ(&consumer, kinds[VAMP_EVENT_OFFER]), 3);
     assert_int_equal(COMPONENT_READ(&consumer, kinds[VAMP_EVENT_TRANSPORT_COMPLETED]), 3);
     assert_int_equal(COMPONENT_READ(&consumer, out_of_order), 0);
-    assert_int_equal(COMPONENT_READ(&manager.local, kinds[VAMP_EVENT_JOIN]), 2);
+    assert_int_equal(COMPONENT_READ(&manager.served.local, kinds[VAMP_EVENT_JOIN]), 2);
     stop_manager(&manager);
     COMPONENT_WAIT(COMPONENT_READ(&consumer, gone) == 1);
     uint64_t handle;
@@ -261,8 +251,8 @@ static void expect_refusal(const struct manager *manager, const char *workflow, 
 {
     struct component component;
     struct vamp_err err = VAMP_ERR_NONE;
-    assert_int_equal(expected, component_open(&component, server_info(manager->server), workflow,
-                                              name, COMPONENT_DEADLINE_MS, &err));
+    assert_int_equal(expected, component_open(&component, server_info(manager->served.server),
+                                              workflow, name, COMPONENT_DEADLINE_MS, &err));
     if (strstr(err.text, word) == NULL) {
         fail_msg("\"%s\" does not speak of \"%s\"", err.text, word);
     }
@@ -280,7 +270,7 @@ static void test_refusals(void **state)
     expect_refusal(&manager, "another workflow", "two", MSTRO_REFUSED, "another workflow");
     expect_refusal(&manager, COMPONENT_WORKFLOW, "one", MSTRO_REFUSED, "one");
     char info[INFO_TEXT_BYTES];
-    (void)snprintf(info, sizeof info, "%s", server_info(manager.server));
+    (void)snprintf(info, sizeof info, "%s", server_info(manager.served.server));
     struct info stale;
     assert_int_equal(0, info_parse(info, &stale, NULL));
     stop_manager(&manager);
@@ -441,22 +431,22 @@ static void test_bad_messages(void **state)
     struct component good;
     struct raw_peer peer;
     start_manager(&manager, 5000);
-    assert_int_equal(MSTRO_OK, component_subscribe(&manager.local));
+    assert_int_equal(MSTRO_OK, component_subscribe(&manager.served.local));
     join(&good, &manager, "good");
     uint8_t bytes[FRAME_BYTES_MAX];
     memset(bytes, 0xff, sizeof bytes);
     for (size_t length = 1; length <= 5000; length += 777) { /* each ends its connection */
-        raw_peer_open(&peer, server_info(manager.server));
+        raw_peer_open(&peer, server_info(manager.served.server));
         (void)raw_peer_send(&peer, bytes, length);
         assert_true(raw_peer_await(&peer, 1));
         assert_null(peer.stream);
     }
-    raw_peer_open(&peer, server_info(manager.server));
+    raw_peer_open(&peer, server_info(manager.served.server));
     assert_true(raw_peer_join(&peer, COMPONENT_WORKFLOW, "bad"));
     Mstro__Wire__Welcome welcome = MSTRO__WIRE__WELCOME__INIT;
     assert_true(raw_peer_say(&peer, FRAME_WELCOME, &welcome.base)); /* nothing it may send */
-    COMPONENT_WAIT(COMPONENT_READ(&manager.local, kinds[VAMP_EVENT_LEAVE]) == 1);
-    assert_int_equal(manager.local.leave_reason, VAMP_LEAVE_PROTOCOL);
+    COMPONENT_WAIT(COMPONENT_READ(&manager.served.local, kinds[VAMP_EVENT_LEAVE]) == 1);
+    assert_int_equal(manager.served.local.leave_reason, VAMP_LEAVE_PROTOCOL);
     uint64_t handle;
     assert_int_equal(MSTRO_OK, component_declare(&good, "still served", &handle));
     component_leave(&good);
@@ -474,7 +464,7 @@ static void test_garbage_on_port(void **state)
     struct info info;
     int sockets[20];
     start_manager(&manager, 5000);
-    assert_int_equal(0, info_parse(server_info(manager.server), &info, NULL));
+    assert_int_equal(0, info_parse(server_info(manager.served.server), &info, NULL));
     struct sockaddr_in address;
     memcpy(&address, info.address, sizeof address);
     uint8_t garbage[100000];

@@ -19,9 +19,7 @@
 
 #include <cmocka.h>
 
-#include "maestro/client/port_local.h"
-#include "maestro/server/server.h"
-#include "tests/unit/client_component.h"
+#include "tests/unit/server_manager.h"
 #include "tests/unit/wire_raw_peer.h"
 
 /* Told; a machine whose processors are all taken holds everybody up. */
@@ -32,8 +30,8 @@
 static struct server_options options; /* of the tests that run */
 
 struct manager {
-    struct component local, good;
-    struct server *server;
+    struct served served;
+    struct component good;
     struct sockaddr_in address;
     int64_t longest_ns; /* that an operation of the good one took */
     unsigned freezes;
@@ -49,16 +47,11 @@ static void start_manager(struct manager *manager)
     struct vamp_err err = VAMP_ERR_NONE;
     struct info info;
     *manager = (struct manager){0};
-    (void)pthread_mutex_init(&manager->local.lock, NULL);
-    struct port_events events = component_callbacks(&manager->local);
-    const struct port_member member = {.workflow = COMPONENT_WORKFLOW, .component = "pool manager"};
-    assert_int_equal(MSTRO_OK, port_open_local(&member, NULL, &events, &manager->local.port, &err));
-    assert_int_equal(MSTRO_OK, server_start(manager->local.port, COMPONENT_WORKFLOW, &options,
-                                            &manager->server, &err));
+    serve(&manager->served, &options);
     assert_int_equal(MSTRO_OK,
-                     component_open(&manager->good, server_info(manager->server),
+                     component_open(&manager->good, server_info(manager->served.server),
                                     COMPONENT_WORKFLOW, "good", COMPONENT_DEADLINE_MS, &err));
-    assert_int_equal(0, info_parse(server_info(manager->server), &info, NULL));
+    assert_int_equal(0, info_parse(server_info(manager->served.server), &info, NULL));
     memcpy(&manager->address, info.address, sizeof manager->address);
 }
 
@@ -80,7 +73,7 @@ static void come_and_go(struct manager *manager, const char *name)
     struct component newcomer;
     struct vamp_err err = VAMP_ERR_NONE;
     const int64_t since = now();
-    if (component_open(&newcomer, server_info(manager->server), COMPONENT_WORKFLOW, name,
+    if (component_open(&newcomer, server_info(manager->served.server), COMPONENT_WORKFLOW, name,
                        COMPONENT_DEADLINE_MS, &err) != MSTRO_OK) {
         fail_msg("%s", err.text);
     }
@@ -107,8 +100,7 @@ static void stop_manager(struct manager *manager, struct server_counts *counts)
     assert_true(manager->longest_ns < HANG_NS);
     component_leave(&manager->good);
     component_close(&manager->good);
-    server_stop(manager->server, counts);
-    component_close(&manager->local);
+    serve_no_more(&manager->served, counts);
 }
 
 static int knock(const struct manager *manager)
@@ -252,7 +244,7 @@ static void test_silent_members(void **state)
     const int64_t before = time_of_work(&manager, OPERATIONS);
     for (unsigned i = 0; i < SILENT; i++) {
         char name[32];
-        raw_peer_open(&peers[i], server_info(manager.server));
+        raw_peer_open(&peers[i], server_info(manager.served.server));
         (void)snprintf(name, sizeof name, "silent %u", i);
         assert_true(raw_peer_join(&peers[i], COMPONENT_WORKFLOW, name));
         assert_true(raw_peer_await(&peers[i], 1));
@@ -285,7 +277,7 @@ static void test_asks_and_does_not_read(void **state)
     options.say = hear;
     start_manager(&manager);
     options.say = NULL;
-    raw_peer_open(&peer, server_info(manager.server));
+    raw_peer_open(&peer, server_info(manager.served.server));
     assert_true(raw_peer_join(&peer, COMPONENT_WORKFLOW, "deaf"));
     assert_true(raw_peer_await(&peer, 1));
     Mstro__Wire__EventAck ack = MSTRO__WIRE__EVENT_ACK__INIT;
@@ -304,9 +296,9 @@ static void test_asks_and_does_not_read(void **state)
         asked++;
         if (asked % 10000 == 0) {
             work(&manager);
-            (void)port_local_lock(manager.local.port);
+            (void)port_local_lock(manager.served.local.port);
             deaf = said[0] == '\0';
-            port_local_unlock(manager.local.port);
+            port_local_unlock(manager.served.local.port);
         }
     }
     assert_non_null(strstr(said, "\"deaf\" was given up: it does not read"));
@@ -405,7 +397,7 @@ static void come_as_liars(struct manager *manager, unsigned number, uint64_t dic
     for (unsigned i = 0; i < number; i++) {
         struct raw_peer peer;
         char name[32];
-        raw_peer_open(&peer, server_info(manager->server));
+        raw_peer_open(&peer, server_info(manager->served.server));
         (void)snprintf(name, sizeof name, "liar %u", i);
         if (roll(&dice) % 4 != 0) {
             (void)raw_peer_join(&peer, COMPONENT_WORKFLOW, name);

@@ -6,6 +6,7 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/options/options.h"
+#include "writers/format/credentials.h"
 
 struct vamp_push_options {
     char *user, *secret_file, *ca_file;
@@ -15,24 +16,7 @@ struct vamp_push_options {
 /* Entries of a format's table. AT(member) is the offset of a member of struct vamp_push_options,
  * VARIABLE the name of the environment variable with the secret where no file has it. */
 #define VAMP_PUSH_OPTIONS(AT, VARIABLE)                                                            \
-    {.key = "user",                                                                                \
-     .type = VAMP_OPT_STRING,                                                                      \
-     .max = 256,                                                                                   \
-     .offset = AT(user),                                                                           \
-     .help = "who writes, for a server that asks for a user and a password; unset: a token, if "   \
-             "there is a secret"},                                                                 \
-        {.key = "secret_file",                                                                     \
-         .type = VAMP_OPT_STRING,                                                                  \
-         .max = 4096,                                                                              \
-         .offset = AT(secret_file),                                                                \
-         .help =                                                                                   \
-             "a file with the password of \"user\", or else a token, on its first line; unset: "   \
-             "the environment variable " VARIABLE ", if there is one"},                            \
-        {.key = "ca_file",                                                                         \
-         .type = VAMP_OPT_STRING,                                                                  \
-         .max = 4096,                                                                              \
-         .offset = AT(ca_file),                                                                    \
-         .help = "certificates of authorities to trust instead of the system's, for https"},       \
+    VAMP_CREDENTIAL_OPTIONS(AT, VARIABLE, "instead of the system's, for https"),                   \
     {                                                                                              \
         .key = "timeout", .type = VAMP_OPT_DURATION, .preset = "10s", .min = 100000000,            \
         .max = (uint64_t)600 * VAMP_NS_PER_SECOND, .offset = AT(timeout_ns),                       \

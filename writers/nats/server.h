@@ -11,6 +11,7 @@
 
 #include "vampire/core/err.h"
 #include "vampire/core/options/options.h"
+#include "writers/format/credentials.h"
 #include "writers/format/sent_alarms.h"
 
 struct vamp_nats_server {
@@ -46,29 +47,13 @@ struct nats_options {
      .offset = AT(servers),                                                                        \
      .help = "servers of one cluster, nats://HOST:PORT or tls://HOST:PORT, without a user or a "   \
              "password: the first one that answers is used"},                                      \
-        {.key = "user",                                                                            \
-         .type = VAMP_OPT_STRING,                                                                  \
-         .max = 256,                                                                               \
-         .offset = AT(user),                                                                       \
-         .help = "the user, for a server that asks for a user and a password; unset: a token, if " \
-                 "there is a secret"},                                                             \
-        {.key = "secret_file",                                                                     \
-         .type = VAMP_OPT_STRING,                                                                  \
-         .max = 4096,                                                                              \
-         .offset = AT(secret_file),                                                                \
-         .help =                                                                                   \
-             "a file with the password of \"user\", or else a token, on its first line; "          \
-             "unset: the environment variable " VAMP_NATS_SECRET_VARIABLE ", if there is one"},    \
+        VAMP_CREDENTIAL_OPTIONS(AT, VAMP_NATS_SECRET_VARIABLE,                                     \
+                                "in addition to the system's, for tls"),                           \
         {.key = "credentials_file",                                                                \
          .type = VAMP_OPT_STRING,                                                                  \
          .max = 4096,                                                                              \
          .offset = AT(credentials_file),                                                           \
          .help = "a file of credentials (.creds) with a JWT and its seed, instead of a secret"},   \
-        {.key = "ca_file",                                                                         \
-         .type = VAMP_OPT_STRING,                                                                  \
-         .max = 4096,                                                                              \
-         .offset = AT(ca_file),                                                                    \
-         .help = "certificates of authorities to trust in addition to the system's, for tls"},     \
         {.key = "certificate_file",                                                                \
          .type = VAMP_OPT_STRING,                                                                  \
          .max = 4096,                                                                              \

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Options of outputs that say who they are to a server. */
+#ifndef VAMP_WRITERS_FORMAT_CREDENTIALS_H
+#define VAMP_WRITERS_FORMAT_CREDENTIALS_H
+
+#include "vampire/core/options/options.h"
+
+/* Entries of a format's table: "user", "secret_file", "ca_file". AT(member) is the offset of the
+ * member of that name, a char *, VARIABLE the name of the environment variable with the secret
+ * where no file has it, TRUST says with what the certificates are used. */
+#define VAMP_CREDENTIAL_OPTIONS(AT, VARIABLE, TRUST)                                               \
+    {.key = "user",                                                                                \
+     .type = VAMP_OPT_STRING,                                                                      \
+     .max = 256,                                                                                   \
+     .offset = AT(user),                                                                           \
+     .help = "the user, for a server that asks for a user and a password; unset: a token, if "     \
+             "there is a secret"},                                                                 \
+        {.key = "secret_file",                                                                     \
+         .type = VAMP_OPT_STRING,                                                                  \
+         .max = 4096,                                                                              \
+         .offset = AT(secret_file),                                                                \
+         .help =                                                                                   \
+             "a file with the password of \"user\", or else a token, on its first line; unset: "   \
+             "the environment variable " VARIABLE ", if there is one"},                            \
+    {                                                                                              \
+        .key = "ca_file", .type = VAMP_OPT_STRING, .max = 4096, .offset = AT(ca_file),             \
+        .help = "certificates of authorities to trust " TRUST                                      \
+    }
+
+#endif
