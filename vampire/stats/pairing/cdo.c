@@ -421,8 +421,7 @@ static void track_seal(struct vamp_track_context *at)
     }
 }
 
-/* Whether this component offers the CDO. */
-static bool offers_it(struct vamp_track_context *at)
+bool vamp_track_offers(struct vamp_track_context *at)
 {
     if (vamp_cdo_is_owned(at)) {
         return (at->cdo->flags & VAMP_CDO_OFFERED) != 0;
@@ -449,7 +448,7 @@ static void track_offer(struct vamp_track_context *at)
         add_cdo(at);
     }
     struct vamp_cdo *cdo = at->cdo;
-    if (offers_it(at)) {
+    if (vamp_track_offers(at)) {
         vamp_observe_anomaly(at->seen, VAMP_ANOMALY_OPERATION_OUT_OF_ORDER, 1);
         return;
     }
@@ -459,6 +458,7 @@ static void track_offer(struct vamp_track_context *at)
         offer_too(at);
         return;
     }
+    vamp_track_forget_of_one(at);
     become_producer(at);
     if ((cdo->flags & (VAMP_CDO_DECLARED | VAMP_CDO_ONCE)) == VAMP_CDO_DECLARED) {
         (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_DECLARE_TO_OFFER, cdo->declared_ns);
@@ -523,7 +523,7 @@ static void track_withdraw(struct vamp_track_context *at)
     if (at->cdo == NULL) {
         return; /* offered before the stream began, or evicted */
     }
-    if (!offers_it(at)) {
+    if (!vamp_track_offers(at)) {
         vamp_observe_anomaly(at->seen, VAMP_ANOMALY_OPERATION_OUT_OF_ORDER, 1);
         return;
     }
@@ -606,7 +606,7 @@ static bool holds_it(struct vamp_track_context *at)
 
 static void track_dispose(struct vamp_track_context *at)
 {
-    if (vamp_track_demand_end(at, NULL)) {
+    if (vamp_track_demand_end(at, NULL) && !vamp_track_take_of_one(at)) {
         vamp_observe_anomaly(at->seen, VAMP_ANOMALY_DEMAND_NEVER_SATISFIED, 1);
     }
     struct vamp_cdo *cdo = at->cdo;

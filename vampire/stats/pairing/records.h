@@ -213,6 +213,24 @@ void vamp_track_handled(struct vamp_track_context *at);
 bool vamp_track_demand(struct vamp_track_context *at, bool before);
 /* A transport for the pending demand failed: there may be another, or the demand is over. */
 void vamp_track_demand_failed(struct vamp_track_context *at);
+/* A transport of which one end is named: the event at hand becomes one with both, as far as the
+ * history of the CDO shows them; who they are is to be found again. */
+void vamp_track_find_ends(struct vamp_track_context *at);
+/* Whether this component offers the CDO, which is tracked. */
+bool vamp_track_offers(struct vamp_track_context *at);
+/* The components with a pending demand of the CDO, one after the other. False at the end.
+ * `*position` starts at 0. */
+bool vamp_track_next_demander(const struct vamp_track_context *at, uint32_t *position,
+                              uint32_t *ret_row);
+/* The CDO has moved to one of those that demand it, or will; to which is not known. When it has
+ * moved as often as it is demanded, all of these are satisfied, and how long they waited is not
+ * known. */
+void vamp_track_deliver_to_one(struct vamp_track_context *at);
+/* A demand of the CDO has ended without a transport of its own: takes one of those. False: there is
+ * none. */
+bool vamp_track_take_of_one(struct vamp_track_context *at);
+/* Forgets them. */
+void vamp_track_forget_of_one(struct vamp_track_context *at);
 /* Whether this CDO is demanded by this component. */
 bool vamp_track_is_demanded(struct vamp_track_context *at);
 /* Ends the pending demand of this CDO and component, as it was in `ret_ended` (NULL: not asked
@@ -281,6 +299,8 @@ struct vamp_key vamp_track_name_key(const struct vamp_event *event);
 /* A pending entry's kind that is no event kind's number. */
 #define VAMP_KEY_DEMAND 256
 #define VAMP_KEY_DELIVERY 257
+/* A transport's kind of key, of one without a number. */
+#define VAMP_KEY_UNNUMBERED 2
 #define VAMP_KEY_BY_ID (UINT64_C(1) << 32)
 
 /* Of something pending. By row, since an id may join again; by id where the component table was
@@ -335,8 +355,9 @@ static inline bool vamp_track_transport_key(const struct vamp_track_context *at,
         *ret_key = vamp_key_of_four(&number, 0, 1);
         return true;
     }
-    *ret_key = vamp_key_of_four(&at->cdo_key, vamp_track_sink_id(event), 2);
-    return at->has_cdo;
+    *ret_key = vamp_key_of_four(&at->cdo_key, vamp_track_sink_id(event), VAMP_KEY_UNNUMBERED);
+    /* Several whose sink is not known cannot be distinguished. */
+    return at->has_cdo && (!at->tracker->learns_ends || vamp_event_has(event, VAMP_HAS_APP));
 }
 
 /* ---- histories of single CDOs, kept at level `cdo`: for each record of the table of CDOs one with

@@ -240,6 +240,10 @@ static void satisfy_demand(struct vamp_track_context *at, const struct vamp_tran
     if (!at->has_cdo) {
         return;
     }
+    if (at->tracker->learns_ends && !vamp_event_has(at->event, VAMP_HAS_APP)) {
+        vamp_track_deliver_to_one(at);
+        return;
+    }
     if (!vamp_track_demand_end(at, &demand)) {
         if (!by_demand && (transport == NULL || !transport->demanded)) {
             vamp_track_deliver(at, false);
@@ -465,6 +469,7 @@ int vamp_tracker_init(struct vamp_tracker *tracker, const struct vamp_stats_opti
     status |=
         vamp_table_init(&tracker->transports, pending, sizeof(struct vamp_transport), 4, rows);
     tracker->by_model = options->level == VAMP_LEVEL_MODEL;
+    tracker->learns_ends = (options->unknown & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_PEER)) != 0;
     if (options->level == VAMP_LEVEL_CDO) {
         tracker->histories = calloc(options->max_cdos, sizeof *tracker->histories);
         status |= tracker->histories == NULL ? -ENOMEM : 0;
@@ -646,6 +651,11 @@ void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
     find_component(at);
     find_size(seen, event);
     find_cdo(at);
+    if (tracker->learns_ends && event->phase == VAMP_PHASE_AFTER &&
+        vamp_track_is_transport(event->kind)) {
+        vamp_track_find_ends(at);
+        find_component(at);
+    }
     if (event->phase == VAMP_PHASE_AFTER) {
         track_after(at);
         if (at->changing) {

@@ -112,6 +112,11 @@ struct vamp_tracker {
     int64_t shown_bytes;        /* of them, as the gauge showed them after the event before */
     struct vamp_tally *tallies; /* by row of the component table */
     bool by_model;              /* labels are those of models */
+    /* Events of transports name one component, and history shows which end it is: how often it was
+     * the sink ([0]) or the source ([1]), and the event at hand with both. */
+    bool learns_ends;
+    uint64_t meant[2];
+    struct vamp_event turned;
     struct vamp_cdo_history *histories; /* by record of `cdos`; NULL: not at level `cdo` */
     /* Of `demands`, `received` (of withdraws) and `transports`. */
     struct vamp_pending_cdos pending_cdos[VAMP_AGE_COUNT];

@@ -485,6 +485,94 @@ void vamp_track_drop_delivery(struct vamp_track_context *at, bool all)
     }
 }
 
+/* Data of which it is not known to which of several components they have moved: kept as a delivery
+ * to none. */
+
+bool vamp_track_next_demander(const struct vamp_track_context *at, uint32_t *position,
+                              uint32_t *ret_row)
+{
+    const struct vamp_pending *demand = NULL;
+    while ((demand = vamp_table_next(&at->tracker->demands, position)) != NULL) {
+        if (demand->key[0] == at->cdo_key.words[0] && demand->key[1] == at->cdo_key.words[1]) {
+            *ret_row = demand->record.owner;
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t count_demanders(const struct vamp_track_context *at)
+{
+    uint32_t position = 0;
+    uint32_t row = 0;
+    uint32_t count = 0;
+    while (vamp_track_next_demander(at, &position, &row)) {
+        count++;
+    }
+    return count;
+}
+
+static struct vamp_pending *find_of_one(struct vamp_track_context *at)
+{
+    if (!at->tracker->learns_ends || at->tracker->tallies[0].deliveries == 0) {
+        return NULL;
+    }
+    const struct vamp_key key = vamp_key_of_four(&at->cdo_key, 0, VAMP_KEY_DELIVERY);
+    return vamp_table_find(&at->tracker->received, &key);
+}
+
+/* More of them than others wait for. */
+static struct vamp_pending *find_surplus(struct vamp_track_context *at)
+{
+    struct vamp_pending *delivery = find_of_one(at);
+    const uint32_t others =
+        delivery == NULL ? 0 : count_demanders(at) - (find_demand(at) != NULL ? 1 : 0);
+    return delivery != NULL && delivery->early > others ? delivery : NULL;
+}
+
+void vamp_track_deliver_to_one(struct vamp_track_context *at)
+{
+    const uint32_t waiting = count_demanders(at);
+    vamp_track_deliver(at, waiting > 0);
+    struct vamp_pending *delivery = find_of_one(at);
+    assert(delivery != NULL);
+    if (waiting > 0) {
+        /* They are those of a demand that was counted. */
+        delivery->awaited--;
+        delivery->early = (uint16_t)(delivery->early + (delivery->early < UINT16_MAX));
+    }
+    if (waiting == 0 || delivery->early < waiting) {
+        return;
+    }
+    uint32_t position = 0;
+    uint32_t row = 0;
+    while (vamp_track_next_demander(at, &position, &row)) {
+        remove_pending(at, &at->tracker->demands,
+                       vamp_table_record(&at->tracker->demands, position));
+    }
+    delivery->early = (uint16_t)(delivery->early - waiting);
+    if (delivery->early == 0) {
+        remove_pending(at, &at->tracker->received, delivery);
+    }
+}
+
+bool vamp_track_take_of_one(struct vamp_track_context *at)
+{
+    struct vamp_pending *delivery = find_of_one(at);
+    if (delivery != NULL) {
+        take_delivery(at, delivery, &delivery->early);
+    }
+    return delivery != NULL;
+}
+
+void vamp_track_forget_of_one(struct vamp_track_context *at)
+{
+    struct vamp_pending *delivery = find_of_one(at);
+    if (delivery != NULL) {
+        remove_pending(at, &at->tracker->received, delivery);
+    }
+}
+
 /* A DEMAND that was handled finds its data there: it waited for its handling alone. */
 static void meet_delivery(struct vamp_track_context *at, struct vamp_pending *delivery)
 {
@@ -498,6 +586,7 @@ static void meet_delivery(struct vamp_track_context *at, struct vamp_pending *de
 bool vamp_track_demand(struct vamp_track_context *at, bool before)
 {
     struct vamp_pending *delivery = before ? NULL : find_delivery(at);
+    delivery = before || delivery != NULL ? delivery : find_surplus(at);
     if (delivery != NULL && delivery->awaited > 0) {
         take_delivery(at, delivery, &delivery->awaited); /* the wait has ended with it */
         return false;

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/stats/pairing/records.h"
+
+/*
+ * Who of a transport is source and sink, where events name one component alone and which of the two
+ * it is, is not known: the CDO's own history decides. Who offers the CDO is the source, who demands
+ * it the sink. What this shows in most transports goes for those of which it shows nothing; one
+ * that contradicts them has unknown ends.
+ */
+
+/* Whether a transport of the CDO to this component is in progress. */
+static bool is_on_its_way(const struct vamp_track_context *at, uint64_t app_id)
+{
+    const struct vamp_key key = vamp_key_of_four(&at->cdo_key, app_id, VAMP_KEY_UNNUMBERED);
+    return vamp_table_find(&at->tracker->transports, &key) != NULL;
+}
+
+static uint64_t id_of(const struct vamp_track_context *at, uint32_t row)
+{
+    return vamp_components_row(at->tracker->components, row)->app_id;
+}
+
+/* The one component that waits for the CDO and may be the sink: at the start one to which none is
+ * moving yet, at the end one to which it is. 0: there is none, or several. */
+static uint32_t find_sink(struct vamp_track_context *at)
+{
+    struct vamp_key key;
+    const bool begins = at->event->kind == VAMP_EVENT_TRANSPORT_INIT;
+    if (vamp_event_has(at->event, VAMP_HAS_TRANSPORT) && !begins &&
+        vamp_track_transport_key(at, &key)) {
+        const struct vamp_transport *transport = vamp_table_find(&at->tracker->transports, &key);
+        if (transport != NULL) {
+            return transport->row;
+        }
+    }
+    uint32_t position = 0;
+    uint32_t row = 0;
+    uint32_t found[2] = {0, 0}; /* the last one, by whether a transport to it is in progress */
+    unsigned count[2] = {0, 0};
+    while (vamp_track_next_demander(at, &position, &row)) {
+        if (row != 0 && row != at->row) {
+            const bool moves = is_on_its_way(at, id_of(at, row));
+            found[moves] = row;
+            count[moves]++;
+        }
+    }
+    const bool wanted = !begins && count[true] > 0;
+    return count[wanted] == 1 ? found[wanted] : 0;
+}
+
+/* The one component that offers the CDO; 0: there is none, or several. */
+static uint32_t find_source(const struct vamp_track_context *at)
+{
+    const struct vamp_cdo *cdo = at->cdo;
+    if (cdo == NULL || ((cdo->flags & VAMP_CDO_OFFERED) != 0) == (cdo->last_offer != 0)) {
+        return 0;
+    }
+    if (cdo->last_offer == 0) {
+        return cdo->record.owner;
+    }
+    const struct vamp_hold *hold = vamp_table_record(&at->tracker->holds, cdo->last_offer);
+    return hold->older_offer == 0 ? (uint32_t)hold->key[2] : 0;
+}
+
+static void name_source(struct vamp_event *event, uint64_t app_id)
+{
+    event->peer_id = app_id;
+    event->present |= VAMP_HAS_PEER;
+}
+
+static void name_sink(const struct vamp_track_context *at, struct vamp_event *event, uint32_t row)
+{
+    event->present &= (uint16_t)~VAMP_HAS_APP;
+    if (row != 0) {
+        event->app_id = id_of(at, row);
+        event->present |= VAMP_HAS_APP;
+    }
+}
+
+void vamp_track_find_ends(struct vamp_track_context *at)
+{
+    struct vamp_tracker *tracker = at->tracker;
+    struct vamp_event *event = &tracker->turned;
+    *event = *at->event;
+    const bool offers = at->row != 0 && at->cdo != NULL && vamp_track_offers(at);
+    const bool demands = at->row != 0 && at->has_cdo && vamp_track_is_demanded(at);
+    const bool shown = offers != demands;
+    bool is_source = shown ? offers : tracker->meant[true] > tracker->meant[false];
+    if (shown) {
+        tracker->meant[offers]++;
+    }
+    if (shown && tracker->meant[offers] < tracker->meant[!offers]) {
+        name_sink(at, event, 0);
+    } else if (is_source && at->row != 0) {
+        name_source(event, at->event->app_id);
+        name_sink(at, event, find_sink(at));
+    } else {
+        const uint32_t source = find_source(at);
+        if (source != 0 && source != at->row) {
+            name_source(event, id_of(at, source));
+        }
+    }
+    at->event = event;
+    at->seen->event = event;
+}
