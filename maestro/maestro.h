@@ -14,7 +14,7 @@
  * Statuses that are not repeated below: MSTRO_INVARG, an argument is NULL that must not be, or
  * makes no sense; MSTRO_UNINIT, before mstro_init or after mstro_finalize; MSTRO_NOMEM; and of
  * everything that asks the pool manager, MSTRO_NO_PM when it is gone and MSTRO_OFI_FAIL.
- * mstro_last_error has the text of each.
+ * mstro_last_error has the text of each, and the log, which is stderr unless it was chosen.
  *
  * C99 to C23 and C++98 to C++20, without warnings under the usual strict ones.
  */
@@ -54,6 +54,10 @@ struct timespec; /* strict C99 has none in <time.h>: POSIX's or the caller's own
 #define MSTRO_ENV_SCHEMA_PATH "MSTRO_SCHEMA_PATH"
 #define MSTRO_ENV_DROP_UNKNOWN_ATTRIBUTES "MSTRO_DROP_UNKNOWN_ATTRIBUTES"
 #define MSTRO_ENV_OFI_PROVIDER "MSTRO_OFI_PROVIDER"
+/* What goes to the log, and where it is; mstro_init reads them (docs/operations.md). */
+#define MSTRO_ENV_LOG_LEVEL "MSTRO_LOG_LEVEL"
+#define MSTRO_ENV_LOG_MODULES "MSTRO_LOG_MODULES"
+#define MSTRO_ENV_LOG_DST "MSTRO_LOG_DST"
 #ifndef MSTRO_PUBLIC_ONLY
 /* How long mstro_init waits for a pool manager's answer, 1 to 3,600,000 ms; 30,000 when not set or
  * anything else. */
@@ -118,6 +122,9 @@ uint64_t mstro_clock(void);
 /* Text on the most recent failure in this thread, "" when there is none; valid until the next
  * failure in it. */
 const char *mstro_last_error(void);
+/* Before mstro_init: no log unless MSTRO_LOG_LEVEL is set, for a program that prints
+ * mstro_last_error itself. */
+void mstro_log_quiet(void);
 #endif
 
 /* ------------------------------------------------------------------ pool manager */
@@ -278,37 +285,50 @@ typedef enum mstro_subscription_opts mstro_subscription_opts;
 
 #undef MSTRO_ENUM_OF_32_BITS
 
+struct mstro_pool_event_of_cdo {
+    uint64_t appid;
+    const char *cdo_name;
+};
+struct mstro_pool_event_of_member {
+    uint64_t appid;
+};
+struct mstro_pool_event_join {
+    uint64_t appid;
+    const char *component_name;
+};
+#ifndef MSTRO_PUBLIC_ONLY
+struct mstro_pool_event_lost {
+    uint64_t count;
+};
+#define MSTRO_POOL_EVENT_OWN_MEMBERS                                                               \
+    struct mstro_pool_event_of_cdo transport_failed;                                               \
+    struct mstro_pool_event_lost lost;
+#else
+#define MSTRO_POOL_EVENT_OWN_MEMBERS
+#endif
+#define MSTRO_POOL_EVENT_MEMBERS                                                                   \
+    struct mstro_pool_event_join join;                                                             \
+    struct mstro_pool_event_of_member leave, subscribe, unsubscribe;                               \
+    struct mstro_pool_event_of_cdo declare, seal, offer, require, demand, retract, withdraw,       \
+        dispose, transport_init, transport_completed;                                              \
+    MSTRO_POOL_EVENT_OWN_MEMBERS
+union mstro_pool_event_payload {
+    MSTRO_POOL_EVENT_MEMBERS
+};
+
 /* One event of a list. Everything a list points to lives in one block that
  * mstro_pool_event_dispose(head) frees. */
 struct mstro_pool_event_ {
     mstro_pool_event_kind kind;
     uint64_t serial; /* the pool manager's number of the event, ascending */
-    union {
-        struct {
-            uint64_t appid;
-            const char *component_name;
-        } join;
-        struct {
-            uint64_t appid;
-        } leave;
-        struct {
-            uint64_t appid;
-            const char *cdo_name;
-        } declare, seal, offer, require, demand, retract, withdraw, dispose, transport_init,
-            transport_completed;
-        struct {
-            uint64_t appid;
-        } subscribe, unsubscribe;
-#ifndef MSTRO_PUBLIC_ONLY
-        struct {
-            uint64_t appid;
-            const char *cdo_name;
-        } transport_failed;
-        struct {
-            uint64_t count;
-        } lost;
+#if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L)
+    union { /* event->payload.offer, or event->offer */
+        union mstro_pool_event_payload payload;
+        MSTRO_POOL_EVENT_MEMBERS
+    };
+#else
+    union mstro_pool_event_payload payload;
 #endif
-    } payload;
     struct mstro_pool_event_ *next;
 
 #ifndef MSTRO_PUBLIC_ONLY
@@ -327,6 +347,9 @@ struct mstro_pool_event_ {
     uint64_t duration_ns; /* of transport_completed and transport_failed: since its start */
 #endif
 };
+
+#undef MSTRO_POOL_EVENT_MEMBERS
+#undef MSTRO_POOL_EVENT_OWN_MEMBERS
 
 #ifndef MSTRO_PUBLIC_ONLY
 enum mstro_pool_event_field {

@@ -42,7 +42,7 @@ MAY_INCLUDE = {
     "maestro/server": ["maestro/maestro.h", "maestro/pool/pool.h", "maestro/wire/", "maestro/client/port.h",
                        "maestro/client/port_local.h"],
     "maestro/api": ["filters/", "maestro/maestro.h", "maestro/wire/frame.h", "maestro/client/port.h",
-                    "maestro/server/server.h"],
+                    "maestro/server/server.h", "maestro/wire/stream.h"],
     "maestro": ["maestro/"],
     "vampire/live": ["vampire/source/", "maestro.h"],
     "writers/writer.h": [BUCKET],
@@ -88,7 +88,7 @@ CONFINED = {
 # Larger is a remark, and an error.
 FUNCTION_LINES, FUNCTION_LIMIT = 80, 120
 FILE_LINES, FILE_LIMIT = 700, 1000
-FOLDER_FILES, INTERNAL_HEADERS, CODE_LINES = 25, 12, 61050
+FOLDER_FILES, INTERNAL_HEADERS, CODE_LINES = 25, 12, 61400
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 
 

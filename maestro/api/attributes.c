@@ -148,27 +148,27 @@ static size_t read_memory(uint64_t address, char *buffer, size_t size)
     return count < 0 ? 0 : (size_t)count;
 }
 
-/* Whether `value`, of eight bytes at least, points at a text, of which `text` is then a copy, cut
- * at its size. */
-static bool text_of(const void *value, char text[TEXT_BYTES])
+/* Returns the length of the text at which `value`, of eight bytes at least, points, and a copy,
+ * both cut at its size; -1: it points at none. */
+static int text_of(const void *value, char text[TEXT_BYTES])
 {
     uint64_t address;
     memcpy(&address, value, sizeof address);
     if (address < LOWEST_ADDRESS || address > UINT64_MAX / 2) {
-        return false;
+        return -1;
     }
     const size_t count = read_memory(address, text, TEXT_BYTES);
     const size_t length = strnlen(text, count);
-    if (length == 0 || (length == count && count < TEXT_BYTES)) {
-        return false;
+    if (length == count && count < TEXT_BYTES) {
+        return -1;
     }
     for (size_t i = 0; i < length; i++) {
         if (text[i] < ' ' || text[i] > '~') {
-            return false;
+            return -1;
         }
     }
     text[TEXT_BYTES - 1] = '\0';
-    return true;
+    return (int)length;
 }
 
 static bool to_number(const char *text, bool has_sign, union attribute_value *ret)
@@ -416,14 +416,46 @@ mstro_status mstro_cdo_attributes_print(mstro_cdo cdo)
 
 /* ------------------------------------------------------------------ setting */
 
-/* A text for a MARS keyword of another type is converted; others have their schema's type. */
+void attributes_warn(const struct mstro_cdo_ *cdo)
+{
+    for (struct schema_attribute *at = schema_required(library.schemas); at != NULL;
+         at = at->next_required) {
+        const struct attribute *same = cdo->attributes;
+        while (same != NULL && strncmp(same->key, at->key, at->space_bytes) != 0) {
+            same = same->next;
+        }
+        if (same == NULL || attribute_find(cdo, at->key) != NULL) {
+            continue;
+        }
+        (void)pthread_mutex_lock(&library.lock);
+        const bool told = at->told;
+        at->told = true;
+        (void)pthread_mutex_unlock(&library.lock);
+        if (!told) {
+            log_say(LOG_LEVEL_WARNING,
+                    "schema: \"%.100s\" is declared without \"%.200s\", which its schema requires; "
+                    "further CDOs without it are not reported",
+                    cdo->name, at->key);
+        }
+    }
+}
+
+/* A text for a MARS keyword of another type is converted, and for some that are texts another type
+ * is taken; others have their schema's type. */
 static mstro_status put_known(struct mstro_cdo_ *cdo, const struct schema_attribute *known,
                               const void *value, bool copy, bool user_owned)
 {
     char text[TEXT_BYTES];
-    if (!known->built_in_mars || known->type == MSTRO_CDO_ATTR_VALUE_cstring || value == NULL ||
-        !text_of(value, text)) {
+    const bool is_text = known->type == MSTRO_CDO_ATTR_VALUE_cstring;
+    if (!known->built_in_mars || value == NULL ||
+        (is_text && known->otherwise == MSTRO_CDO_ATTR_VALUE_INVALID)) {
         return attribute_put(cdo, known->key, known->type, value, copy, user_owned);
+    }
+    const int length = text_of(value, text);
+    if (is_text || length <= 0) {
+        return attribute_put(cdo, known->key,
+                             is_text && length < 0 ? known->otherwise : known->type, value, copy,
+                             user_owned);
     }
     union attribute_value converted;
     mstro_status status = convert(known->key, known->type, text, &converted);
@@ -482,7 +514,7 @@ mstro_status mstro_cdo_attribute_get(mstro_cdo cdo, const char *key,
     }
     const struct attribute *attribute = attribute_find(cdo, key);
     if (attribute == NULL) {
-        return api_fail(MSTRO_NOENT,
+        return api_note(LOG_LEVEL_INFO, MSTRO_NOENT,
                         "mstro_cdo_attribute_get: \"%.200s\" is not set; an attribute that no "
                         "schema has is dropped with " MSTRO_ENV_DROP_UNKNOWN_ATTRIBUTES "=1",
                         key);

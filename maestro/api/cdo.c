@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "maestro/api/internal.h"
+#include "maestro/wire/stream.h"
 
 /* Page aligned, which fabrics register fastest; at least one page. */
 static void *allocate_pages(uint64_t bytes)
@@ -74,7 +75,16 @@ void cdo_arrived(void *context, const Mstro__Wire__Ticket *ticket, mstro_status 
     (void)context;
     bool ends = status == MSTRO_OK || (ticket->has_status && ticket->status != MSTRO_OK);
     (void)pthread_mutex_lock(&library.lock);
-    struct mstro_cdo_ *cdo = ends ? find_cdo(ticket->handle) : NULL;
+    struct mstro_cdo_ *cdo = find_cdo(ticket->handle);
+    if (cdo != NULL && !ends && status == MSTRO_OFI_FAIL && ticket->memory->place != NULL) {
+        log_say(
+            LOG_LEVEL_ERROR,
+            "mstro_cdo_demand: the data of \"%.100s\" could not be read over \"%.20s\" from the "
+            "component that offers them: it has ended, or this host does not reach its "
+            "address, which its " STREAM_ENV_BIND " chooses",
+            cdo->name, ticket->memory->place->provider);
+    }
+    cdo = ends ? cdo : NULL;
     if (cdo != NULL && cdo->demand == DEMAND_WAITS) {
         /* What the consumer can query afterwards. */
         if (status == MSTRO_OK) {
@@ -248,6 +258,9 @@ static mstro_status seal(struct mstro_cdo_ *cdo)
     operation.has_size_bytes = local_size(cdo, &operation.size_bytes);
     status = operate(cdo, MSTRO__WIRE__OPERATION__SEAL, &operation);
     free(operation.attributes);
+    if (status == MSTRO_OK && !cdo->sealed) {
+        attributes_warn(cdo);
+    }
     cdo->sealed = cdo->sealed || status == MSTRO_OK;
     return status;
 }
@@ -374,7 +387,7 @@ mstro_status mstro_cdo_dispose(mstro_cdo cdo)
     if (cdo == NULL) {
         return api_fail(MSTRO_INVARG, "mstro_cdo_dispose: no CDO");
     }
-    const bool inside = api_enter("mstro_cdo_dispose", cdo->generation) == MSTRO_OK;
+    const bool inside = api_is_inside(cdo->generation);
     mstro_status status = inside ? operate(cdo, MSTRO__WIRE__OPERATION__DISPOSE, NULL) : MSTRO_OK;
     if (status == MSTRO_NO_PM) {
         status = MSTRO_OK; /* the handle ended with the pool */
@@ -409,7 +422,8 @@ mstro_status mstro_cdo_access_ptr(mstro_cdo cdo, void **data, int64_t *bytes)
     void *memory = raw_pointer(cdo);
     bool sized = local_size(cdo, &size);
     if (memory == NULL || !sized || size > INT64_MAX) {
-        return api_fail(MSTRO_NOENT, "mstro_cdo_access_ptr: \"%.200s\" has no data", cdo->name);
+        return api_note(LOG_LEVEL_INFO, MSTRO_NOENT, "mstro_cdo_access_ptr: \"%.200s\" has no data",
+                        cdo->name);
     }
     if (data != NULL) {
         *data = memory;

@@ -16,7 +16,7 @@ static void pool_gone(void *context, mstro_status status, const char *text)
 {
     (void)context;
     (void)status;
-    (void)text;
+    log_say(LOG_LEVEL_ERROR, "the pool manager is gone: %s", text);
     (void)pthread_mutex_lock(&library.lock);
     library.gone = true;
     cdos_wake();
@@ -56,6 +56,7 @@ static mstro_status start_library(const char *workflow, const char *component, u
                                   struct vamp_err *err)
 {
     const char *drop = environment(MSTRO_ENV_DROP_UNKNOWN_ATTRIBUTES);
+    log_open(component);
     library.drop_unknown = drop != NULL && strcmp(drop, "0") != 0;
     library.gone = false;
     list_init(&library.cdo_list);
@@ -111,8 +112,9 @@ mstro_status mstro_init(const char *workflow_name, const char *component_name,
     library.users += !first;
     (void)pthread_mutex_unlock(&library.lock);
     if (!first) {
-        return api_fail(MSTRO_NOT_TWICE, "mstro_init: called before without mstro_finalize; each "
-                                         "call needs a mstro_finalize of its own");
+        return api_note(LOG_LEVEL_INFO, MSTRO_NOT_TWICE,
+                        "mstro_init: called before without mstro_finalize; each "
+                        "call needs a mstro_finalize of its own");
     }
     struct vamp_err err = VAMP_ERR_NONE;
     mstro_status status = start_library(workflow, component, component_index, &err);
@@ -176,9 +178,9 @@ mstro_status mstro_finalize(void)
     (void)pthread_cond_broadcast(&library.changed);
     (void)pthread_mutex_unlock(&library.lock);
     if (held > 0) {
-        (void)fprintf(stderr, "maestro: mstro_finalize: %zu CDOs were not disposed; released\n",
-                      held);
+        log_say(LOG_LEVEL_WARNING, "mstro_finalize: %zu CDOs were not disposed; released", held);
     }
+    log_end();
     return MSTRO_OK;
 }
 

@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #include "maestro/api/event_block.h"
+#include "maestro/api/log.h"
 #include "maestro/api/schema.h"
 #include "maestro/client/port.h"
 #include "maestro/maestro.h"
@@ -51,6 +52,8 @@ void attributes_free(struct mstro_cdo_ *cdo);
 mstro_status attribute_put(struct mstro_cdo_ *cdo, const char *key,
                            enum mstro_cdo_attr_value_type type, const void *value, bool copy,
                            bool user_owned);
+/* Warns of what a schema requires: of a CDO that has attributes of its namespace. */
+void attributes_warn(const struct mstro_cdo_ *cdo);
 /* The CDO's attributes as they are sent, in one block to be freed; NULL without memory. */
 Mstro__Wire__Attribute **attributes_to_wire(const struct mstro_cdo_ *cdo, size_t *ret_count);
 /* Adds the attributes of a ticket to the CDO. */
@@ -142,11 +145,16 @@ struct library {
 };
 extern struct library library;
 
-/* Notes `status` and its text for mstro_last_error. Returns the status. */
-mstro_status api_fail(mstro_status status, const char *format, ...) VAMP_PRINTF(2, 3);
+/* Notes `status` and its text for mstro_last_error, and says it at that level. Returns the status.
+ */
+mstro_status api_note(enum log_level level, mstro_status status, const char *format, ...)
+    VAMP_PRINTF(3, 4);
+#define api_fail(status, ...) api_note(LOG_LEVEL_ERROR, status, __VA_ARGS__)
 /* Every call that uses the port is between enter and leave. MSTRO_UNINIT: do not leave; also when a
  * handle is of an earlier mstro_init, as its `generation` says (0: no handle). */
 mstro_status api_enter(const char *what, uint64_t generation);
+/* The same, where to be outside is no failure. */
+bool api_is_inside(uint64_t generation);
 void api_leave(void);
 /* Sends a request and waits; notes a failure for mstro_last_error. */
 mstro_status api_call(Mstro__Wire__Request *request, struct port_answer *ret_answer);

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "maestro/api/internal.h"
 #include "vampire/core/clock.h"
@@ -16,6 +17,8 @@ struct library library = {
 };
 
 static _Thread_local char last_error[VAMP_ERR_TEXT_BYTES];
+/* The call of maestro.h in which this thread is, or was last. */
+static _Thread_local const char *current_call = "mstro";
 
 const char *mstro_version(void)
 {
@@ -32,12 +35,15 @@ const char *mstro_last_error(void)
     return last_error;
 }
 
-mstro_status api_fail(mstro_status status, const char *format, ...)
+mstro_status api_note(enum log_level level, mstro_status status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(last_error, sizeof last_error, format, arguments);
     va_end(arguments);
+    /* The pool's answers do not name the function. */
+    const bool named = strncmp(last_error, "mstro_", sizeof "mstro_" - 1) == 0;
+    log_say(level, "%s%s%s", named ? "" : current_call, named ? "" : ": ", last_error);
     return status;
 }
 
@@ -59,17 +65,24 @@ const char *mstro_pool_event_description(mstro_pool_event_kind kind)
 
 /* ------------------------------------------------------------------ calls */
 
-mstro_status api_enter(const char *what, uint64_t generation)
+bool api_is_inside(uint64_t generation)
 {
     (void)pthread_mutex_lock(&library.lock);
     bool inside = library.ready && (generation == 0 || generation == library.generation);
     library.active += inside;
     (void)pthread_mutex_unlock(&library.lock);
-    return inside ? MSTRO_OK
-                  : api_fail(MSTRO_UNINIT,
-                             "%s: mstro_init has not been called, or mstro_finalize "
-                             "has",
-                             what);
+    return inside;
+}
+
+mstro_status api_enter(const char *what, uint64_t generation)
+{
+    current_call = what;
+    return api_is_inside(generation)
+               ? MSTRO_OK
+               : api_fail(MSTRO_UNINIT,
+                          "%s: mstro_init has not been called, or mstro_finalize "
+                          "has",
+                          what);
 }
 
 void api_leave(void)
@@ -88,5 +101,7 @@ mstro_status api_call(Mstro__Wire__Request *request, struct port_answer *ret_ans
     struct port_answer unused;
     mstro_status status = library.port->ops->call(library.port, request, 0,
                                                   ret_answer == NULL ? &unused : ret_answer, &err);
-    return status == MSTRO_OK ? status : api_fail(status, "%s", err.text);
+    /* That it is gone was said once. */
+    const enum log_level level = status == MSTRO_NO_PM ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR;
+    return status == MSTRO_OK ? status : api_note(level, status, "%s", err.text);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <yaml.h>
 
+#include "maestro/api/log.h"
 #include "vampire/core/map.h"
 
 struct entry {
@@ -19,6 +20,7 @@ struct entry {
 
 struct schema_set {
     struct map keys;
+    struct schema_attribute *required;
 };
 
 struct type_word {
@@ -59,6 +61,17 @@ static struct entry *find_entry(const struct schema_set *set, const char *key, u
 }
 
 /* Takes a copy of the attribute and its key, in place of a MARS keyword that is built in. */
+static void keep(struct schema_set *set, struct entry *entry,
+                 const struct schema_attribute *attribute)
+{
+    entry->attribute = *attribute;
+    entry->attribute.key = entry->key;
+    if (attribute->required) {
+        entry->attribute.next_required = set->required;
+        set->required = &entry->attribute;
+    }
+}
+
 static mstro_status add_attribute(struct schema_set *set, const struct schema_attribute *attribute,
                                   struct vamp_err *err)
 {
@@ -66,8 +79,7 @@ static mstro_status add_attribute(struct schema_set *set, const struct schema_at
     const char *key = attribute->key;
     struct entry *old = find_entry(set, key, &hash);
     if (old != NULL && old->attribute.built_in_mars && !attribute->built_in_mars) {
-        old->attribute = *attribute;
-        old->attribute.key = old->key;
+        keep(set, old, attribute);
         return MSTRO_OK;
     }
     if (old != NULL && old->attribute.type != attribute->type) {
@@ -89,8 +101,7 @@ static mstro_status add_attribute(struct schema_set *set, const struct schema_at
         return MSTRO_NOMEM;
     }
     memcpy(entry->key, key, bytes);
-    entry->attribute = *attribute;
-    entry->attribute.key = entry->key;
+    keep(set, entry, attribute);
     map_insert(&set->keys, &entry->by_key, hash);
     return MSTRO_OK;
 }
@@ -100,6 +111,11 @@ const struct schema_attribute *schema_find(const struct schema_set *set, const c
     uint64_t hash;
     const struct entry *entry = find_entry(set, key, &hash);
     return entry == NULL ? NULL : &entry->attribute;
+}
+
+struct schema_attribute *schema_required(const struct schema_set *set)
+{
+    return set->required;
 }
 
 static void free_entry(struct map_link *link)
@@ -117,17 +133,19 @@ void schema_free(struct schema_set *set)
 
 /* ---- what is built in */
 
-#define MARS(keyword, type_word)                                                                   \
+#define MARS(keyword, type_word) MARS_OR(keyword, type_word, INVALID)
+#define MARS_OR(keyword, type_word, other)                                                         \
     {                                                                                              \
-        ".maestro.ecmwf." keyword, MSTRO_CDO_ATTR_VALUE_##type_word, false, true                   \
+        .key = ".maestro.ecmwf." keyword, .type = MSTRO_CDO_ATTR_VALUE_##type_word,                \
+        .built_in_mars = true, .otherwise = MSTRO_CDO_ATTR_VALUE_##other                           \
     }
 
 /* The core attributes, and the MARS keywords: the attributes of a meteorological field. Listed in
  * docs/operations.md as well. */
 static const struct schema_attribute built_in[] = {
-    {MSTRO_ATTR_CORE_CDO_NAME, MSTRO_CDO_ATTR_VALUE_cstring, true, false},
-    {MSTRO_ATTR_CORE_CDO_RAW_PTR, MSTRO_CDO_ATTR_VALUE_pointer, false, false},
-    {MSTRO_ATTR_CORE_CDO_SCOPE_LOCAL_SIZE, MSTRO_CDO_ATTR_VALUE_uint64, false, false},
+    {.key = MSTRO_ATTR_CORE_CDO_NAME, .type = MSTRO_CDO_ATTR_VALUE_cstring},
+    {.key = MSTRO_ATTR_CORE_CDO_RAW_PTR, .type = MSTRO_CDO_ATTR_VALUE_pointer},
+    {.key = MSTRO_ATTR_CORE_CDO_SCOPE_LOCAL_SIZE, .type = MSTRO_CDO_ATTR_VALUE_uint64},
     MARS("class", cstring),
     MARS("stream", cstring),
     MARS("type", cstring),
@@ -142,10 +160,11 @@ static const struct schema_attribute built_in[] = {
     MARS("resolution", cstring),
     MARS("repres", cstring),
     MARS("georef", cstring),
-    MARS("date", timestamp),
+    MARS_OR("date", cstring, timestamp),
     MARS("hdate", timestamp),
-    MARS("time", uint64),
+    MARS_OR("time", cstring, uint64),
     MARS("step", int64),
+    MARS("anoffset", int64),
     MARS("param", int64),
     MARS("levelist", int64),
     MARS("number", int64),
@@ -156,8 +175,8 @@ static const struct schema_attribute built_in[] = {
     MARS("channel", int64),
     MARS("ident", int64),
     MARS("instrument", int64),
-    MARS("direction", int64),
-    MARS("frequency", int64),
+    MARS_OR("direction", cstring, int64),
+    MARS_OR("frequency", cstring, int64),
     MARS("realization", int64),
     MARS("iteration", int64),
 };
@@ -188,10 +207,17 @@ static const char *text_of(const yaml_node_t *node)
                                                           : NULL;
 }
 
+/* What `fault` found is left out. */
+static void warn(struct reader *reader, const char *what)
+{
+    log_say(LOG_LEVEL_WARNING, "schema %s; %s", reader->err->text, what);
+    *reader->err = (struct vamp_err)VAMP_ERR_NONE;
+}
+
 /* The values of a mapping's keys `names`, up to a NULL; of those that are missing `ret_values`
- * stays as it is. Other keys are refused: a misspelt one is reported, not skipped. */
-static mstro_status read_members(struct reader *reader, const yaml_node_t *mapping,
-                                 const char *const *names, const yaml_node_t **ret_values)
+ * stays as it is. Others, which may be misspelt or of another Maestro, are left out. */
+static void read_members(struct reader *reader, const yaml_node_t *mapping,
+                         const char *const *names, const yaml_node_t **ret_values)
 {
     for (const yaml_node_pair_t *pair = mapping->data.mapping.pairs.start;
          pair < mapping->data.mapping.pairs.top; pair++) {
@@ -205,23 +231,23 @@ static mstro_status read_members(struct reader *reader, const yaml_node_t *mappi
             char what[256];
             (void)snprintf(what, sizeof what, "unknown key \"%.80s\"",
                            text == NULL ? "(not a text)" : text);
-            return fault(reader, node, what);
-        }
-        if (ret_values[i] == NULL) {
+            (void)fault(reader, node, what);
+            warn(reader, "it is left out");
+        } else if (ret_values[i] == NULL) {
             ret_values[i] = yaml_document_get_node(&reader->document, pair->value);
         }
     }
-    return MSTRO_OK;
 }
 
-/* A type as a schema file has it, such as "int()". */
+/* A type as a schema file has it, such as "int()", or "int(min=0)": values are not checked. */
 static mstro_status read_type(struct reader *reader, const yaml_node_t *node,
                               enum mstro_cdo_attr_value_type *ret_type)
 {
     const char *text = text_of(node) == NULL ? "" : text_of(node);
     for (size_t i = 0; i < sizeof type_words / sizeof type_words[0]; i++) {
         size_t length = strlen(type_words[i].word);
-        if (strncmp(text, type_words[i].word, length) == 0 && strcmp(text + length, "()") == 0) {
+        if (strncmp(text, type_words[i].word, length) == 0 && text[length] == '(' &&
+            text[strlen(text) - 1] == ')') {
             *ret_type = type_words[i].type;
             return MSTRO_OK;
         }
@@ -275,10 +301,8 @@ static mstro_status read_attribute(struct reader *reader, const yaml_node_t *nod
     const yaml_node_t *values[COUNT] = {NULL};
     char key[KEY_BYTES];
     struct schema_attribute attribute = {.key = key};
-    mstro_status status = read_members(reader, node, names, values);
-    if (status == MSTRO_OK) {
-        status = full_key(reader, values[KEY] == NULL ? node : values[KEY], key);
-    }
+    read_members(reader, node, names, values);
+    mstro_status status = full_key(reader, values[KEY] == NULL ? node : values[KEY], key);
     if (status == MSTRO_OK) {
         status = read_type(reader, values[TYPE] == NULL ? node : values[TYPE], &attribute.type);
     }
@@ -288,6 +312,9 @@ static mstro_status read_attribute(struct reader *reader, const yaml_node_t *nod
     if (status != MSTRO_OK) {
         return status;
     }
+    const bool is_full = *text_of(values[KEY]) == '.';
+    attribute.space_bytes =
+        is_full ? (size_t)(strrchr(key, '.') - key) : strlen(key) - strlen(text_of(values[KEY]));
     status = add_attribute(reader->set, &attribute, reader->err);
     if (status != MSTRO_OK) {
         (void)vamp_err_wrap(reader->err, "%.280s:%lu", reader->file,
@@ -308,10 +335,7 @@ static mstro_status read_document(struct reader *reader)
                      "schema-namespace and maestro-attributes");
     }
     const yaml_node_t *values[COUNT] = {NULL};
-    mstro_status status = read_members(reader, root, names, values);
-    if (status != MSTRO_OK) {
-        return status;
-    }
+    read_members(reader, root, names, values);
     if (text_of(values[NAME]) == NULL) {
         return fault(reader, root, "\"schema-name\" is missing");
     }
@@ -325,9 +349,14 @@ static mstro_status read_document(struct reader *reader)
         return fault(reader, list == NULL ? root : list,
                      "\"maestro-attributes\" is missing, or no list");
     }
+    mstro_status status = MSTRO_OK;
     for (const yaml_node_item_t *item = list->data.sequence.items.start;
          status == MSTRO_OK && item < list->data.sequence.items.top; item++) {
         status = read_attribute(reader, yaml_document_get_node(&reader->document, *item));
+        if (status == MSTRO_INVARG) {
+            warn(reader, "the attribute is left out");
+            status = MSTRO_OK;
+        }
     }
     return status;
 }
@@ -335,7 +364,8 @@ static mstro_status read_document(struct reader *reader)
 /* Adds what one file defines. */
 static mstro_status read_file(struct schema_set *set, const char *file, struct vamp_err *err)
 {
-    struct reader reader = {.set = set, .file = file, .err = err};
+    struct vamp_err own = VAMP_ERR_NONE;
+    struct reader reader = {.set = set, .file = file, .err = err != NULL ? err : &own};
     yaml_parser_t parser;
     FILE *stream = fopen(file, "rbe");
     if (stream == NULL) {

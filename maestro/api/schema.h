@@ -2,8 +2,8 @@
 /*
  * Which attributes exist and of which type they are: the core ones and the MARS keywords, built in,
  * and those of the YAML files named in MSTRO_SCHEMA_LIST, which add to the MARS keywords and
- * replace them. `required` is read and kept, not enforced: a schema does not say which CDOs it is
- * for. Immutable once loaded, so any thread may look up.
+ * replace them. What cannot be understood in a file is left out with a warning, as it may be
+ * another Maestro's. Immutable once loaded, but for `told`, so any thread may look up.
  */
 #ifndef MAESTRO_API_SCHEMA_H
 #define MAESTRO_API_SCHEMA_H
@@ -19,7 +19,12 @@ struct schema_attribute {
     const char *key; /* with its namespace */
     enum mstro_cdo_attr_value_type type;
     bool required;
+    bool told;          /* that it is missing; under library.lock */
+    size_t space_bytes; /* of the key: its schema's namespace */
+    struct schema_attribute *next_required;
     bool built_in_mars; /* a text is converted to its type; a file may replace it */
+    /* Of a MARS keyword that is a text: what some set instead; INVALID: nothing else. */
+    enum mstro_cdo_attr_value_type otherwise;
 };
 
 struct schema_set;
@@ -33,6 +38,8 @@ mstro_status schema_load(const char *list, const char *path, struct schema_set *
 const char *schema_type_name(enum mstro_cdo_attr_value_type type);
 /* NULL is fine. */
 void schema_free(struct schema_set *set);
+/* The first required attribute; NULL: none is. */
+struct schema_attribute *schema_required(const struct schema_set *set);
 /* NULL: no schema has this key. Valid as long as the set. */
 const struct schema_attribute *schema_find(const struct schema_set *set, const char *key);
 

@@ -389,8 +389,7 @@ mstro_status mstro_subscription_dispose(mstro_subscription subscription)
     if (subscription == NULL) {
         return api_fail(MSTRO_INVARG, "mstro_subscription_dispose: no subscription");
     }
-    const bool inside =
-        api_enter("mstro_subscription_dispose", subscription->generation) == MSTRO_OK;
+    const bool inside = api_is_inside(subscription->generation);
     if (inside) {
         Mstro__Wire__Unsubscribe unsubscribe = MSTRO__WIRE__UNSUBSCRIBE__INIT;
         unsubscribe.subscription = subscription->id;
@@ -474,9 +473,10 @@ static mstro_status poll(const char *what, mstro_subscription subscription, bool
         return api_fail(MSTRO_UNINIT, "%s: mstro_finalize was called", what);
     }
     if (ended) {
-        return api_fail(MSTRO_NO_PM, "%s: no more events will come", what);
+        return api_note(LOG_LEVEL_DEBUG, MSTRO_NO_PM, "%s: no more events will come", what);
     }
-    return in_time ? MSTRO_OK : api_fail(MSTRO_TIMEOUT, "%s: no event in time", what);
+    return in_time ? MSTRO_OK
+                   : api_note(LOG_LEVEL_DEBUG, MSTRO_TIMEOUT, "%s: no event in time", what);
 }
 
 mstro_status mstro_subscription_poll(mstro_subscription subscription, mstro_pool_event *result)
@@ -516,7 +516,8 @@ static mstro_status send_acks(uint64_t subscription, uint64_t *serials, size_t c
 mstro_status mstro_subscription_ack(mstro_subscription subscription, mstro_pool_event event)
 {
     if (subscription == NULL || event == NULL) {
-        return api_fail(MSTRO_INVARG, "mstro_subscription_ack: no subscription, or no event");
+        return api_note(LOG_LEVEL_INFO, MSTRO_INVARG,
+                        "mstro_subscription_ack: no subscription, or no event");
     }
     if ((subscription->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) == 0) {
         return MSTRO_OK;

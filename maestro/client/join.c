@@ -116,12 +116,23 @@ static mstro_status exchange(struct pool_manager *pm, Mstro__Wire__Join *join, u
 {
     static const bool never = false;
     const int64_t deadline_ns = monotonic_ns() + (int64_t)deadline_ms * 1000000;
+    char address[INFO_ADDRESS_BYTES];
+    const bool elsewhere = info_is_elsewhere(&pm->info, info_host(), address);
     int failure = 0;
     int64_t now_ns = monotonic_ns();
     do {
         const int64_t again_ns =
             now_ns + ATTEMPT_NS < deadline_ns ? now_ns + ATTEMPT_NS : deadline_ns;
         const int result = join_once(pm, join, again_ns, err);
+        if (elsewhere && result != 0 && !pm->opened) { /* a tunnel would lead there */
+            (void)vamp_err_set(err, -EHOSTUNREACH,
+                               "the pool manager listens on %s, an address of loopback, and runs "
+                               "on another host than this process, or in another name space of the "
+                               "network; start it with --bind ADDRESS or " STREAM_ENV_BIND
+                               "=ADDRESS, an address of its host that others reach",
+                               address);
+            return MSTRO_NO_PM;
+        }
         if (result == -EKEYREJECTED || result == -EMSGSIZE) {
             return result == -EMSGSIZE ? MSTRO_INVARG : MSTRO_REFUSED;
         }
@@ -142,11 +153,13 @@ static mstro_status exchange(struct pool_manager *pm, Mstro__Wire__Join *join, u
               now_ns + ERROR_PAUSE_NS < deadline_ns ? now_ns + ERROR_PAUSE_NS : deadline_ns);
         now_ns = monotonic_ns();
     } while (now_ns < deadline_ns);
-    (void)vamp_err_set(err, -ETIMEDOUT,
-                       "no pool manager answers within %.1f s%s%s; is it still running, and is the "
-                       "info its own?",
-                       (double)deadline_ms / 1e3, failure != 0 ? ": " : "",
-                       failure != 0 ? strerror(-failure) : "");
+    (void)vamp_err_set(err, -ETIMEDOUT, "no pool manager answers at %s within %.1f s%s%s; %s",
+                       address, (double)deadline_ms / 1e3, failure != 0 ? ": " : "",
+                       failure != 0 ? strerror(-failure) : "",
+                       failure == 0 || failure == -ECONNREFUSED || failure == -ECONNRESET
+                           ? "is it still running, and is the info its own?"
+                           : "does this host reach that address, or does the pool manager need "
+                             "another one (--bind)?");
     return MSTRO_NO_PM;
 }
 

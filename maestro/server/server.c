@@ -261,6 +261,7 @@ static int describe(struct server *server, const char *workflow,
             return result;
         }
     }
+    info->host = info_host();
     info->keyed = !server->gate.open;
     info->key = server->gate.key;
     info->munge = server->gate.credentials != NULL;

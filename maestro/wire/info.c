@@ -3,11 +3,17 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <openssl/evp.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "maestro/wire/frame.h"
 #include "pool.pb-c.h"
+#include "vampire/core/hash.h"
 
 #define PREFIX "embedded-maestro-3:"
 /* Of releases that speak another protocol. */
@@ -44,6 +50,9 @@ static uint32_t check_of(const Mstro__Wire__PoolInfo *record)
         sum = add_bytes(sum, record->key.data, record->key.len);
         sum = add_number(sum, record->munge ? 1 : 0, 8);
     }
+    if (record->has_host) {
+        sum = add_number(sum, record->host, 64);
+    }
     return sum;
 }
 
@@ -61,6 +70,8 @@ int info_print(const struct info *info, char text[static INFO_TEXT_BYTES], struc
         record.has_munge = info->munge;
         record.munge = info->munge;
     }
+    record.has_host = info->host != 0;
+    record.host = info->host;
     record.check = check_of(&record);
     uint8_t packed[RECORD_BYTES] = {0};
     size_t length = mstro__wire__pool_info__get_packed_size(&record);
@@ -101,6 +112,7 @@ static int take_record(const Mstro__Wire__PoolInfo *record, struct info *ret_inf
                         .address_length = record->address.len,
                         .key = secure_open_key,
                         .keyed = record->has_key != 0,
+                        .host = record->has_host ? record->host : 0,
                         .munge = record->has_key && record->munge};
     if (info.keyed) {
         memcpy(info.key.bytes, record->key.data, SECURE_KEY_BYTES);
@@ -144,8 +156,10 @@ int info_parse(const char *text, struct info *ret_info, struct vamp_err *err)
             earlier ? "the pool manager's info \"%.20s%s\" is of another release, which speaks "
                       "another protocol; use the same release for the pool manager and for all "
                       "components"
-                    : "the pool manager's info \"%.20s%s\" was not written by an embedded Maestro; "
-                      "it begins with " PREFIX,
+                    : "the pool manager's info \"%.20s%s\" was not written by an embedded Maestro, "
+                      "whose "
+                      "begins with " PREFIX "; build this component and the pool manager with the "
+                      "same Maestro",
             text, length > 20 ? "..." : "");
     }
     uint8_t packed[RECORD_BYTES];
@@ -165,4 +179,42 @@ int info_parse(const char *text, struct info *ret_info, struct vamp_err *err)
     result = record == NULL ? damaged(err) : take_record(record, ret_info, err);
     vamp_decode_arena_done(&arena);
     return result;
+}
+
+/* A host is known by the number of its boot; containers of one host differ by their name spaces. */
+uint64_t info_host(void)
+{
+    char boot[64] = "";
+    struct stat space;
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    const bool known = file != NULL && fgets(boot, sizeof boot, file) != NULL &&
+                       stat("/proc/self/ns/net", &space) == 0;
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return known ? vamp_hash_bytes(space.st_ino, boot, strlen(boot)) | 1 : 0;
+}
+
+static bool is_loopback(const struct sockaddr_storage *address)
+{
+    if (address->ss_family == AF_INET6) {
+        return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
+    }
+    const uint32_t host = ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr);
+    return address->ss_family == AF_INET && host >> 24 == IN_LOOPBACKNET;
+}
+
+bool info_is_elsewhere(const struct info *info, uint64_t here,
+                       char ret_address[static INFO_ADDRESS_BYTES])
+{
+    struct sockaddr_storage address = {0};
+    char node[64] = "its address", port[8] = "";
+    if (info->address_length <= sizeof address) {
+        memcpy(&address, info->address, info->address_length);
+        (void)getnameinfo((const struct sockaddr *)&address, (socklen_t)info->address_length, node,
+                          sizeof node, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
+    }
+    (void)snprintf(ret_address, INFO_ADDRESS_BYTES, "%s%s%s", node, port[0] != '\0' ? ":" : "",
+                   port);
+    return is_loopback(&address) && info->host != 0 && here != 0 && info->host != here;
 }

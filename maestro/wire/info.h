@@ -27,6 +27,7 @@ struct info {
     size_t address_length;
     bool keyed;            /* else the key is secure_open_key */
     struct secure_key key; /* that a component has to know */
+    uint64_t host;         /* info_host() of the pool manager; 0: not known */
     bool munge; /* a join also needs a credential of MUNGE (credential.h); only with a key */
 };
 
@@ -36,5 +37,12 @@ VAMP_MUST_CHECK int info_print(const struct info *info, char text[static INFO_TE
 /* Reads what info_print wrote; also the whole line "MSTRO_POOL_MANAGER_INFO;<info>;" and blanks
  * around it. 0, or -EINVAL with a text that explains what is wrong with it. */
 VAMP_MUST_CHECK int info_parse(const char *text, struct info *ret_info, struct vamp_err *err);
+/* This host and the name space of its network in which this process is; 0: not known. */
+uint64_t info_host(void);
+/* Where the pool manager listens, "ADDRESS:PORT". Returns whether that is an address of loopback,
+ * and `here` is known to be another host than the pool manager's. */
+#define INFO_ADDRESS_BYTES 80
+bool info_is_elsewhere(const struct info *info, uint64_t here,
+                       char ret_address[static INFO_ADDRESS_BYTES]);
 
 #endif

@@ -104,7 +104,8 @@ class Subscription
             }
             for (mstro_pool_event event = head; event != 0; event = event->next) {
                 if (event->kind == MSTRO_POOL_EVENT_OFFER &&
-                    event->payload.offer.cdo_name == name && event->before) {
+                    event->payload.offer.cdo_name == name && event->offer.cdo_name == name &&
+                    event->before) {
                     ++count;
                 }
             }
@@ -127,6 +128,19 @@ void set_keywords(Cdo &cdo)
     check(cdo.set(".maestro.ecmwf.class", text), "class");
     check(cdo.set(".maestro.ecmwf.step", static_cast<int64_t>(24)), "step");
     check(cdo.set(".maestro.ecmwf.param", static_cast<int64_t>(260048)), "param");
+    static const char *const texts[] = {
+        "class",   "expver",     "stream",   "date",  "time",       "domain",    "type",
+        "levtype", "experiment", "activity", "model", "resolution", "frequency", "direction"};
+    for (std::size_t i = 0; i < sizeof texts / sizeof texts[0]; ++i) {
+        const std::string key = std::string(".maestro.ecmwf.") + texts[i];
+        text = i % 2 == 0 ? "0" : "of a text";
+        check(cdo.set(key.c_str(), text), key);
+    }
+    static const char *const numbers[] = {"anoffset", "levelist", "generation", "realization"};
+    for (std::size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i) {
+        const std::string key = std::string(".maestro.ecmwf.") + numbers[i];
+        check(cdo.set(key.c_str(), static_cast<int64_t>(-1)), key);
+    }
     check(cdo.set(".maestro.ecmwf.time", static_cast<uint64_t>(1200)), "time");
     mstro_timestamp day;
     day.sec = 1732233600;

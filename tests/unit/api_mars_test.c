@@ -53,16 +53,24 @@ static void a_text_that_converts_is_taken(void **state)
 {
     (void)state;
     mstro_cdo cdo = declare("field");
+    ASSERT_OK(set_text(cdo, KEY("date"), "tomorrow"));
     static const char *const dates[] = {"20241122", "2024-11-22", "2024-11-22T00:00:00Z",
                                         "2024-11-22T00:00:00"};
     for (size_t i = 0; i < sizeof dates / sizeof dates[0]; i++) {
         ASSERT_OK(set_text(cdo, KEY("date"), dates[i]));
-        const mstro_timestamp *date = get(cdo, KEY("date"), MSTRO_CDO_ATTR_VALUE_timestamp);
+        ASSERT_OK(set_text(cdo, KEY("hdate"), dates[i]));
+        const mstro_timestamp *date = get(cdo, KEY("hdate"), MSTRO_CDO_ATTR_VALUE_timestamp);
         assert_int_equal(date->sec, 1732233600);
         assert_int_equal(date->nsec, 0);
+        const char *const *text = get(cdo, KEY("date"), MSTRO_CDO_ATTR_VALUE_cstring);
+        assert_string_equal(*text, dates[i]);
     }
     ASSERT_OK(set_text(cdo, KEY("time"), "0600"));
-    assert_int_equal(*(const uint64_t *)get(cdo, KEY("time"), MSTRO_CDO_ATTR_VALUE_uint64), 600);
+    assert_string_equal(*(const char *const *)get(cdo, KEY("time"), MSTRO_CDO_ATTR_VALUE_cstring),
+                        "0600");
+    ASSERT_OK(set_text(cdo, KEY("frequency"), ""));
+    assert_string_equal(
+        *(const char *const *)get(cdo, KEY("frequency"), MSTRO_CDO_ATTR_VALUE_cstring), "");
     ASSERT_OK(set_text(cdo, KEY("levelist"), "-50"));
     assert_int_equal(*(const int64_t *)get(cdo, KEY("levelist"), MSTRO_CDO_ATTR_VALUE_int64), -50);
     /* Given to the library: it frees it. */
@@ -86,10 +94,8 @@ static void a_text_that_does_not_is_refused(void **state)
 {
     (void)state;
     mstro_cdo cdo = declare("field");
-    refuse(cdo, KEY("date"), "tomorrow", "timestamp()");
-    refuse(cdo, KEY("date"), "20240230", "timestamp()");
-    refuse(cdo, KEY("time"), "-600", "uint()");
-    refuse(cdo, KEY("time"), "12:00", "uint()");
+    refuse(cdo, KEY("hdate"), "tomorrow", "timestamp()");
+    refuse(cdo, KEY("hdate"), "20240230", "timestamp()");
     refuse(cdo, KEY("step"), "0-24", "int()");
     refuse(cdo, KEY("step"), "99999999999999999999", "int()");
     char text[4096];

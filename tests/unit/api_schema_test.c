@@ -109,26 +109,12 @@ static const struct wrong wrongs[] = {
     {"- a\n- b\n", "one.yaml:1", "mapping"},
     {"a: [\n", "one.yaml:2", ""},
     {"\xff\xfe\xfd", "one.yaml:", ""},
-    {"schema-name: s\nschema-nmaespace: .x.\n", "one.yaml:2", "schema-nmaespace"},
+    {"schema-name: s\nschema-nmaespace: .x.\n", "one.yaml:1", "schema-namespace"},
     {"schema-version: 1\nschema-namespace: .x.\n", "one.yaml:1", "schema-name"},
     {"schema-name: s\nmaestro-attributes: []\n", "one.yaml:1", "schema-namespace"},
     {"schema-name: s\nschema-namespace: x\nmaestro-attributes: []\n", "one.yaml:2", "'.'"},
     {HEAD, "one.yaml:1", "maestro-attributes"},
     {HEAD "maestro-attributes: 7\n", "one.yaml:4", "no list"},
-    {LIST "  - just a text\n", "one.yaml:5", "mapping"},
-    {LIST "  - key: a\n", "one.yaml:5", "int()"},
-    {LIST "  - key: a\n    type: integer()\n", "one.yaml:6", "\"integer()\""},
-    {LIST "  - key: a\n    type: int\n", "one.yaml:6", "\"int\""},
-    {LIST "  - key: a\n    type: [int()]\n", "one.yaml:6", "int()"},
-    {LIST "  - type: int()\n", "one.yaml:5", "\"key\""},
-    {LIST "  - key: ''\n    type: int()\n", "one.yaml:5", "\"key\""},
-    {LIST "  - key: a b\n    type: int()\n", "one.yaml:5", "blanks"},
-    {LIST "  - key: a\n    type: int()\n    requird: true\n", "one.yaml:7", "requird"},
-    {LIST "  - key: a\n    type: int()\n    required: maybe\n", "one.yaml:7", "true or false"},
-    {LIST "  - {key: a, type: int()}\n  - {key: a, type: str()}\n", "one.yaml:6", "another type"},
-    {"schema-name: s\nschema-namespace: .maestro.core.cdo.\nmaestro-attributes:\n"
-     "  - {key: name, type: int()}\n",
-     "one.yaml:4", "another type"},
 };
 
 static void test_wrong_files(void **state)
@@ -148,6 +134,57 @@ static void test_wrong_files(void **state)
     }
 }
 
+/* What another Maestro may understand is left out, and said; the rest is there. */
+static const struct wrong left_out[] = {
+    {LIST "  - just a text\n", "one.yaml:5", "mapping"},
+    {LIST "  - key: a\n", "one.yaml:5", "int()"},
+    {LIST "  - key: a\n    type: integer()\n", "one.yaml:6", "\"integer()\""},
+    {LIST "  - key: a\n    type: int\n", "one.yaml:6", "\"int\""},
+    {LIST "  - key: a\n    type: [int()]\n", "one.yaml:6", "int()"},
+    {LIST "  - type: int()\n", "one.yaml:5", "\"key\""},
+    {LIST "  - key: ''\n    type: int()\n", "one.yaml:5", "\"key\""},
+    {LIST "  - key: a b\n    type: int()\n", "one.yaml:5", "blanks"},
+    {LIST "  - key: a\n    type: int()\n    requird: true\n", "one.yaml:7", "requird"},
+    {LIST "  - key: a\n    type: int()\n    required: maybe\n", "one.yaml:7", "true or false"},
+    {LIST "  - {key: a, type: int()}\n  - {key: a, type: str()}\n", "one.yaml:6", "another type"},
+    {"schema-name: s\nschema-namespace: .maestro.core.cdo.\nmaestro-attributes:\n"
+     "  - {key: name, type: int()}\n",
+     "one.yaml:4", "another type"},
+    {"schema-author: me\n" LIST, "one.yaml:1", "schema-author"},
+    {LIST "  - key: a\n    type: enum('x', 'y')\n", "one.yaml:6", "\"enum('x', 'y')\""},
+};
+
+static void test_what_is_left_out(void **state)
+{
+    (void)state;
+    char said[4096], path[256];
+    (void)snprintf(path, sizeof path, "%s/stderr", directory);
+    for (size_t i = 0; i < sizeof left_out / sizeof left_out[0]; i++) {
+        struct schema_set *set = NULL;
+        struct vamp_err err = VAMP_ERR_NONE;
+        char text[1024];
+        (void)snprintf(text, sizeof text, "%s  - {key: last, type: int(min=0)}\n",
+                       left_out[i].text);
+        write_file("one.yaml", text);
+        FILE *file = freopen(path, "w+e", stderr);
+        assert_non_null(file);
+        assert_int_equal(schema_load("one", directory, &set, &err), MSTRO_OK);
+        rewind(file);
+        said[fread(said, 1, sizeof said - 1, file)] = '\0';
+        if (strstr(said, left_out[i].place) == NULL || strstr(said, left_out[i].what) == NULL ||
+            strstr(said, "left out") == NULL) {
+            fail_msg("row %zu: \"%s\", expected \"%s\" and \"%s\"", i, said, left_out[i].place,
+                     left_out[i].what);
+        }
+        const bool is_core = strstr(text, ".maestro.core.cdo.") != NULL;
+        assert_non_null(schema_find(set, is_core ? ".maestro.core.cdo.last" : ".my.space.last"));
+        assert_int_equal(schema_find(set, MSTRO_ATTR_CORE_CDO_NAME)->type,
+                         MSTRO_CDO_ATTR_VALUE_cstring);
+        schema_free(set);
+    }
+    (void)unlink(path);
+}
+
 static void test_not_found(void **state)
 {
     (void)state;
@@ -163,9 +200,8 @@ static void test_not_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_core),
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_wrong_files),
+        cmocka_unit_test(test_core),        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_wrong_files), cmocka_unit_test(test_what_is_left_out),
         cmocka_unit_test(test_not_found),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

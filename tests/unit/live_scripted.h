@@ -70,6 +70,9 @@ const char *mstro_last_error(void)
 {
     return "";
 }
+void mstro_log_quiet(void)
+{
+}
 mstro_status mstro_cdo_selector_create(mstro_schema schema, const char *space, const char *query,
                                        mstro_cdo_selector *result)
 {

@@ -124,6 +124,7 @@ all() {
     has STATUS_REFUSED 'mstro_status status = MSTRO_REFUSED; (void)status;'
     has STATUS_NOMATCH 'mstro_status status = MSTRO_NOMATCH; (void)status;'
     has LAST_ERROR 'const char *text = mstro_last_error(); (void)text;'
+    has LOG_QUIET 'mstro_log_quiet();'
     has VERSION 'const char *text = mstro_version(); (void)text;'
     has ENV_POOL_INFO 'const char *name = MSTRO_ENV_POOL_INFO; (void)name;'
     echo '#endif'

@@ -374,6 +374,9 @@ int vamp_session_begin(struct vamp_session *session, struct vamp_err *err)
     (void)snprintf(attempt_ms, sizeof attempt_ms, "%lld",
                    (long long)(wait_ms < ATTEMPT_MS ? wait_ms : ATTEMPT_MS));
     (void)setenv(ATTEMPT_VARIABLE, attempt_ms, 0);
+#if VAMP_MSTRO_HAS_LOG_QUIET
+    mstro_log_quiet(); /* what fails is in our own messages, with the reason */
+#endif
     for (;;) {
         int result = join(session, err);
         result = result != 0 ? result : subscribe_selected(session, err);

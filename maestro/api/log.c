@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The library's log: which messages, where to, and at most how many. */
+#include "maestro/api/log.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <syslog.h>
+
+#include "maestro/maestro.h"
+#include "vampire/core/clock.h"
+
+/* A component that fails in a loop must not fill a disk: what is more is counted, and said. */
+enum { LINES_MAX = 100 };
+#define WINDOW_NS INT64_C(60000000000)
+
+static const char *const levels[][2] = {
+    {"error", "err"}, {"warning", "warn"}, {"info", "info"}, {"debug", "noise"}};
+static const int priorities[] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
+enum { LEVELS = sizeof levels / sizeof levels[0] };
+
+/* A message is of the first module whose beginning is that of its function. */
+static const struct {
+    const char *begins, *module;
+} modules[] = {
+    {"mstro_pm_", "pm"},
+    {"mstro_cdo_attribute", "attr"},
+    {"mstro_cdo_selector", "event"},
+    {"mstro_subscri", "event"},
+    {"mstro_cdo_", "cdo"},
+    {"schema", "schema"},
+    {"", "core"},
+};
+enum { MODULES = sizeof modules / sizeof modules[0] };
+
+static struct {
+    pthread_mutex_t lock;
+    int level; /* the last that is shown; -1: none is */
+    bool shown[MODULES];
+    bool opened, to_syslog, quiet;
+    char component[64];
+    int64_t window_ns; /* since when `lines` are counted */
+    uint64_t lines;
+    uint64_t left_out;
+} log_ = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = LOG_LEVEL_PRESET};
+
+static void print(enum log_level level, const char *text)
+{
+    const char *of = log_.component;
+    if (log_.to_syslog) {
+        syslog(LOG_USER | priorities[level], "maestro: %s%s%s: %s", of, *of != '\0' ? ": " : "",
+               levels[level][0], text);
+    } else {
+        (void)fprintf(stderr, "maestro: %s%s%s: %s\n", of, *of != '\0' ? ": " : "",
+                      levels[level][0], text);
+    }
+}
+
+/* Under the lock. */
+static void print_left_out(void)
+{
+    if (log_.left_out > 0) {
+        char text[64];
+        (void)snprintf(text, sizeof text, "%" PRIu64 " more messages were left out", log_.left_out);
+        print(LOG_LEVEL_WARNING, text);
+        log_.left_out = 0;
+    }
+}
+
+/* Under the lock: whether a line more may be printed; else it is counted. */
+static bool has_room(void)
+{
+    const int64_t now_ns = vamp_clock_monotonic_ns(&vamp_clock_system);
+    if (log_.lines == 0 || now_ns - log_.window_ns >= WINDOW_NS) {
+        print_left_out();
+        log_.window_ns = now_ns;
+        log_.lines = 0;
+    }
+    log_.lines++;
+    log_.left_out += log_.lines > LINES_MAX ? 1U : 0U;
+    return log_.lines <= LINES_MAX;
+}
+
+/* LEVELS: it is none. */
+static int level_of(const char *text)
+{
+    int level = 0;
+    if (isdigit((unsigned char)text[0]) && text[1] == '\0') {
+        return text[0] - '0' < LEVELS ? text[0] - '0' : LOG_LEVEL_DEBUG;
+    }
+    if (strcasecmp(text, "none") == 0) {
+        return -1;
+    }
+    while (level < LEVELS && strcasecmp(text, levels[level][0]) != 0 &&
+           strcasecmp(text, levels[level][1]) != 0) {
+        level++;
+    }
+    return level;
+}
+
+/* "all,^mamba": from left to right, ^ takes out. What begins with taking out begins with all. Names
+ * of modules that another Maestro has mean nothing here. */
+static void choose_modules(const char *list)
+{
+    for (unsigned i = 0; i < MODULES; i++) {
+        log_.shown[i] = list == NULL || *list == '\0' || *list == '^';
+    }
+    for (size_t length; list != NULL && *list != '\0'; list += length + (list[length] == ',')) {
+        length = strcspn(list, ",");
+        const size_t out = *list == '^' ? 1 : 0;
+        for (unsigned i = 0; i < MODULES; i++) {
+            if ((length - out == 3 && strncasecmp(list + out, "all", 3) == 0) ||
+                (length - out == strlen(modules[i].module) &&
+                 strncasecmp(list + out, modules[i].module, length - out) == 0)) {
+                log_.shown[i] = out == 0;
+            }
+        }
+    }
+}
+
+/* Under the lock. False: the level is none. */
+static bool read_settings(void)
+{
+    const char *level = getenv(MSTRO_ENV_LOG_LEVEL), *to = getenv(MSTRO_ENV_LOG_DST);
+    const bool is_set = level != NULL && *level != '\0';
+    const int asked = is_set ? level_of(level) : log_.quiet ? -1 : LOG_LEVEL_PRESET;
+    log_.opened = true;
+    log_.level = asked < LEVELS ? asked : LOG_LEVEL_PRESET;
+    log_.to_syslog = to != NULL && strcasecmp(to, "syslog") == 0;
+    choose_modules(getenv(MSTRO_ENV_LOG_MODULES));
+    return asked < LEVELS;
+}
+
+static unsigned module_of(const char *text)
+{
+    unsigned module = 0;
+    while (strncmp(text, modules[module].begins, strlen(modules[module].begins)) != 0) {
+        module++;
+    }
+    return module;
+}
+
+void log_say(enum log_level level, const char *format, ...)
+{
+    char text[VAMP_ERR_TEXT_BYTES + 64];
+    va_list arguments;
+    (void)pthread_mutex_lock(&log_.lock);
+    if (!log_.opened) {
+        read_settings();
+    }
+    if ((int)level <= log_.level) {
+        va_start(arguments, format);
+        (void)vsnprintf(text, sizeof text, format, arguments);
+        va_end(arguments);
+        if (log_.shown[module_of(text)] && has_room()) {
+            print(level, text);
+        }
+    }
+    (void)pthread_mutex_unlock(&log_.lock);
+}
+
+void log_open(const char *component)
+{
+    (void)pthread_mutex_lock(&log_.lock);
+    const bool understood = read_settings();
+    (void)snprintf(log_.component, sizeof log_.component, "%s", component);
+    (void)pthread_mutex_unlock(&log_.lock);
+    if (!understood) {
+        log_say(LOG_LEVEL_WARNING, MSTRO_ENV_LOG_LEVEL " is none of none, error, warning, info, "
+                                                       "debug and 0 to 3; warning is used");
+    }
+}
+
+void log_end(void)
+{
+    (void)pthread_mutex_lock(&log_.lock);
+    print_left_out();
+    log_.lines = 0;
+    (void)pthread_mutex_unlock(&log_.lock);
+}
+
+void mstro_log_quiet(void)
+{
+    (void)pthread_mutex_lock(&log_.lock);
+    log_.quiet = true;
+    (void)pthread_mutex_unlock(&log_.lock);
+}
