@@ -81,9 +81,18 @@ static void evaluate_alarms(struct pipeline *pipeline, const struct vamp_bucket 
 
 /* ---- statistics and outputs */
 
+void pipeline_learn_unknown(struct pipeline *pipeline)
+{
+    const struct vamp_source_ops *ops = pipeline->first->source;
+    if (ops->unknown != NULL && pipeline->source != NULL) {
+        vamp_stats_learn(pipeline->stats, ops->unknown(pipeline->source) & ~pipeline->run->unknown);
+    }
+}
+
 static void emit(void *context, const struct vamp_bucket *bucket)
 {
     struct pipeline *pipeline = context;
+    pipeline_learn_unknown(pipeline);
     evaluate_alarms(pipeline, bucket);
     vamp_outputs_submit(&pipeline->outputs, bucket);
 }

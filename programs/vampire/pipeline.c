@@ -353,6 +353,7 @@ static const char *reason_of_end(struct pipeline *pipeline, enum vamp_exit_code 
 static void close_source(struct pipeline *pipeline)
 {
     struct vamp_err err = VAMP_ERR_NONE;
+    pipeline_learn_unknown(pipeline);
     if (pipeline->source != NULL && pipeline->first->source->close(pipeline->source, &err) != 0) {
         vamp_status_error(&pipeline->status, "%s", err.text);
     }

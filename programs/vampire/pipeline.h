@@ -88,6 +88,8 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_start *start);
 
 /* ---- parts.c */
 
+/* What turned out to be unknown of the events is in what is written from here on. */
+void pipeline_learn_unknown(struct pipeline *pipeline);
 /* Creates the statistics that a configuration asks for, with the ids of series of the run's
  * workflow. Closed buckets go to the alarms and the outputs. 0 or -errno. */
 VAMP_MUST_CHECK int pipeline_create_stats(struct pipeline *pipeline,

@@ -185,6 +185,19 @@ static void print_turned_away(const struct vamp_page *page, const char *what, ui
     }
 }
 
+/* What is no metric and not known. */
+static void print_unknown(const struct vamp_page *page, const struct vamp_coverage *coverage)
+{
+    unsigned position = coverage->absence_count;
+    char reason[VAMP_ABSENCE_BYTES];
+    const char *what = NULL;
+    while ((what = vamp_coverage_next(coverage, &position, reason)) != NULL) {
+        if (strcmp(what, vamp_unknown_word(VAMP_UNKNOWN_LOSSES)) != 0) {
+            vamp_page_line(page, what, "%s", reason);
+        }
+    }
+}
+
 static void print_losses(const struct vamp_page *page, const struct vamp_totals *totals,
                          const struct vamp_outputs *outputs, const struct vamp_coverage *coverage)
 {
@@ -207,6 +220,7 @@ static void print_losses(const struct vamp_page *page, const struct vamp_totals 
         const bool all = account->filtered == 0 && account->counted == account->received;
         vamp_page_line(page, "losses", "none%s", all ? "; every event was counted" : "");
     }
+    print_unknown(page, coverage);
     for (unsigned reason = 0; reason < VAMP_LOSS_COUNT; reason++) {
         if (account->lost[reason] > 0) {
             vamp_page_line(page, "LOST", "%s events (%s)",

@@ -48,8 +48,9 @@ def header_of(lacking):
     return text
 
 
-def build(folder, header):
-    """A vampire whose plug-in was built against the header; its program."""
+def build(folder, header, between=None):
+    """A vampire whose plug-in was built against the header; its program. `between`: a source that wraps functions of
+    maestro.h, which stands between the plug-in and Maestro."""
     (folder / "lib").mkdir(parents=True)
     (folder / "bin").mkdir()
     (folder / "maestro.h").write_text(header)
@@ -67,9 +68,15 @@ def build(folder, header):
         subprocess.run([*CC, *link["modes"], "-std=c17", "-D_GNU_SOURCE", "-fPIC", "-c", f"-I{ROOT}", f"-I{own}",
                         f"-I{ROOT / 'build/gen'}", "-isystem", folder, "-o", objects[-1], source],
                        check=True)
+    wraps = []
+    if between is not None:
+        objects.append(folder / "between.o")
+        subprocess.run([*CC, *link["modes"], "-std=c17", "-D_GNU_SOURCE", "-fPIC", "-c", f"-I{ROOT / 'maestro'}", "-o",
+                        objects[-1], between], check=True)
+        wraps = [f"-Wl,--wrap={name}" for name in re.findall(r"^mstro_status __wrap_(\w+)", between.read_text(), re.MULTILINE)]
     output = folder / "lib" / "vampire" / "maestro.so"
     output.unlink()
-    subprocess.run([*link["before"], "-o", output, *objects, *link["after"]], cwd=ROOT, check=True)
+    subprocess.run([*link["before"], *wraps, "-o", output, *objects, *link["after"]], cwd=ROOT, check=True)
     shutil.copy2(harness.program("vampire"), folder / "bin" / "vampire")
     return str(folder / "bin" / "vampire")
 

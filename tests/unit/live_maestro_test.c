@@ -175,6 +175,73 @@ static void random_interleaving_comes_out_in_order(void **state)
     close_source(fixture);
 }
 
+static struct mstro_pool_event_ timed(mstro_pool_event_kind kind, uint64_t serial, int64_t time_ns)
+{
+    struct mstro_pool_event_ event = at_serial(kind, serial);
+    event.present = MSTRO_POOL_EVENT_HAS_TIME;
+    event.time_ns = time_ns;
+    return event;
+}
+
+/* Two subscriptions with serials that say nothing; events of both, in turn, by their times. */
+static void check_unusable(struct fixture *fixture, uint64_t from, const char *words)
+{
+    open_source(fixture);
+    struct mstro_pool_event_ split[2][3];
+    for (unsigned i = 0; i < 6; i++) {
+        const bool before = i % 2 == 0;
+        split[before][i / 2] = timed(before ? MSTRO_POOL_EVENT_DEMAND : MSTRO_POOL_EVENT_OFFER,
+                                     from == 0 ? 0 : from + i / 2, 1000 + i);
+    }
+    deliver(0, split[0], 3);
+    deliver(1, split[1], 3);
+    struct vamp_event event;
+    for (unsigned i = 0; i < 6; i++) {
+        vamp_fake_clock_advance(&fixture->time, VAMP_MERGE_HOLD_NS);
+        enum vamp_source_status status = next(fixture, &event);
+        status = status == VAMP_SOURCE_EMPTY ? next(fixture, &event) : status;
+        assert_int_equal(status, VAMP_SOURCE_MORE);
+        assert_int_equal(event.time_ns, 1000 + i);
+        assert_false(vamp_event_has(&event, VAMP_HAS_SERIAL));
+    }
+    assert_int_equal(fixture->said_count, 1);
+    assert_non_null(strstr(fixture->said, words));
+    assert_true((vamp_live.unknown(fixture->source) & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_SERIALS)) != 0);
+    close_source(fixture);
+}
+
+static void serials_of_zero_are_not_used(void **state)
+{
+    check_unusable(*state, 0, "are all 0");
+}
+
+static void serials_by_subscription_are_not_used(void **state)
+{
+    check_unusable(*state, 7, "count each subscription by itself");
+}
+
+/* The same number for different events is one thing; numbers that are far apart, or that overlap
+ * as ranges, are another. */
+static void serials_that_interleave_are_used(void **state)
+{
+    struct fixture *fixture = *state;
+    open_source(fixture);
+    uint64_t serials[256];
+    deliver_serials(0, MSTRO_POOL_EVENT_OFFER, 1, 3, 1);
+    deliver_serials(1, MSTRO_POOL_EVENT_DEMAND, 4, 9, 1);
+    deliver_serials(0, MSTRO_POOL_EVENT_OFFER, 10, 12, 1);
+    vamp_fake_clock_advance(&fixture->time, VAMP_MERGE_HOLD_NS);
+    size_t count = drain(fixture, serials);
+    vamp_fake_clock_advance(&fixture->time, VAMP_MERGE_HOLD_NS);
+    count += drain(fixture, serials + count);
+    assert_int_equal(count, 12);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(serials[i], i + 1);
+    }
+    assert_int_equal(fixture->said_count, 0);
+    close_source(fixture);
+}
+
 /* ------------------------------------------------------------------ events */
 
 static void fields_are_taken_over(void **state)
@@ -432,6 +499,9 @@ int main(void)
         SOURCE_TEST(holds_no_longer_than_promised),
         SOURCE_TEST(one_subscription_never_holds),
         SOURCE_TEST(random_interleaving_comes_out_in_order),
+        SOURCE_TEST(serials_of_zero_are_not_used),
+        SOURCE_TEST(serials_by_subscription_are_not_used),
+        SOURCE_TEST(serials_that_interleave_are_used),
         SOURCE_TEST(fields_are_taken_over),
         SOURCE_TEST(long_names_are_cut_between_characters),
         SOURCE_TEST(losses_and_unknown_kinds_are_marks_in_order),

@@ -33,6 +33,10 @@
  * pool manager sends. In a busy workflow some event always waits. */
 #define LOOK_NS (10 * 1000 * 1000)
 
+/* When nothing has come for so long after the announcement of an operation, this may be what holds
+ * it up; where Maestro has not promised that it does not. */
+#define HELD_UP_NS (5 * VAMP_NS_PER_SECOND)
+
 /* In this order, but for WATCHING behind BACK. */
 enum maestro_phase {
     PHASE_WATCHING,
@@ -49,6 +53,10 @@ struct maestro_source {
     bool said_goodbye;   /* the pool manager; who was in the pool was thrown out */
     struct vamp_event_clock event_clock;
     int64_t newest_ns; /* of the events, where these have no time of their own */
+    /* The last operation that was announced, as long as nothing else has come of its component. */
+    struct vamp_event announced; /* kind NONE: none */
+    int64_t came_ns;             /* monotonic, the last event */
+    atomic_uint learned;         /* bit per enum vamp_unknown: what turned out to be unknown */
 
     pthread_mutex_t lock; /* of what follows, which others may ask for */
     enum maestro_phase phase;
@@ -110,6 +118,9 @@ static int maestro_open(const void *options, const struct vamp_source_context *c
         (void)maestro_close(source, NULL);
         return result;
     }
+    if (vamp_session_before(&source->session) == 0) {
+        atomic_fetch_or(&source->learned, VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_PHASES));
+    }
     note_where(source);
     change_phase(source, PHASE_WATCHING);
     *ret_self = source;
@@ -129,6 +140,53 @@ static void order_arrival(struct maestro_source *source, struct vamp_event *even
 }
 
 /* The next event that is wanted, converted. */
+static void use_no_serials(struct maestro_source *source, struct vamp_event *event)
+{
+    event->serial = 0;
+    event->present &= (uint16_t)~VAMP_HAS_SERIAL;
+    if ((atomic_load(&source->learned) & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_SERIALS)) == 0) {
+        atomic_fetch_or(&source->learned, VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_SERIALS));
+        vamp_source_say(&source->session.context,
+                        "serial numbers of events %s: they are not used, and events are in the "
+                        "order of their times",
+                        source->session.merge.serials == VAMP_SERIALS_ZERO
+                            ? "are all 0"
+                            : "count each subscription by itself");
+    }
+}
+
+static void note_announcement(struct maestro_source *source, const struct vamp_event *event)
+{
+    source->came_ns = vamp_session_now(&source->session);
+    if (event->phase == VAMP_PHASE_BEFORE) {
+        source->announced = *event;
+        source->announced.name = NULL;
+    } else if (event->app_id == source->announced.app_id) {
+        source->announced.kind = VAMP_EVENT_NONE;
+    }
+}
+
+/* After the announcement of an operation nothing has come any more, of nobody. */
+static bool is_held_up(const struct maestro_source *source)
+{
+    return !VAMP_MSTRO_HAS_HARMLESS_BEFORE && source->announced.kind != VAMP_EVENT_NONE &&
+           vamp_session_now(&source->session) - source->came_ns > HELD_UP_NS;
+}
+
+static void leave_before(struct maestro_source *source)
+{
+    vamp_source_say(&source->session.context,
+                    "no event has come for %d s since component %" PRIu64
+                    " was to %s: this Maestro may wait for an answer to events before handling. "
+                    "vampire goes on without them; set source.signal_before to \"off\"",
+                    (int)(HELD_UP_NS / VAMP_NS_PER_SECOND), source->announced.app_id,
+                    vamp_event_kind_name(source->announced.kind));
+    atomic_fetch_or(&source->learned, VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_PHASES));
+    source->session.without_before = true;
+    source->announced.kind = VAMP_EVENT_NONE;
+    vamp_merge_drop(&source->session.merge, VAMP_PHASE_BEFORE);
+}
+
 static bool give(struct maestro_source *source, struct vamp_event *ret_event)
 {
     struct vamp_merge_event next;
@@ -136,6 +194,12 @@ static bool give(struct maestro_source *source, struct vamp_event *ret_event)
         vamp_maestro_convert(next.event, next.phase, next.arrived_utc_ns, ret_event);
         if (!VAMP_MSTRO_HAS_TIME) {
             order_arrival(source, ret_event);
+        }
+        if (source->session.merge.serials != VAMP_SERIALS_USED) {
+            use_no_serials(source, ret_event);
+        }
+        if (!VAMP_MSTRO_HAS_HARMLESS_BEFORE) {
+            note_announcement(source, ret_event);
         }
         vamp_event_clock_observe(&source->event_clock, ret_event->time_ns, next.arrived_ns);
         source->said_goodbye = source->said_goodbye || (ret_event->kind == VAMP_EVENT_LEAVE &&
@@ -158,9 +222,10 @@ static bool give(struct maestro_source *source, struct vamp_event *ret_event)
 static uint32_t maestro_unknown(const void *self)
 {
     const struct maestro_source *source = self;
-    const bool phases = source == NULL ? VAMP_MSTRO_HAS_HARMLESS_BEFORE
-                                       : vamp_session_before(&source->session) != 0;
-    return vamp_maestro_unknown() | (phases ? 0 : VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_PHASES));
+    const uint32_t phases = VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_PHASES);
+    return vamp_maestro_unknown() | (source != NULL ? atomic_load(&source->learned)
+                                     : VAMP_MSTRO_HAS_HARMLESS_BEFORE ? 0
+                                                                      : phases);
 }
 
 static int64_t grace_left_ns(const struct maestro_source *source)
@@ -197,6 +262,9 @@ static enum vamp_source_status watch(struct maestro_source *source, struct vamp_
         (void)vamp_err_set(err, -EIO, "reading the pool's events failed: %s",
                            vamp_maestro_status_text(failure).text);
         return VAMP_SOURCE_ERROR;
+    }
+    if (is_held_up(source)) {
+        leave_before(source);
     }
     return grace_left_ns(source) <= 0 ? VAMP_SOURCE_END : VAMP_SOURCE_EMPTY;
 }

@@ -48,6 +48,11 @@ uint64_t vamp_maestro_service_kinds(void)
     return KIND_LOST | KIND_GONE;
 }
 
+bool vamp_maestro_is_service(const struct mstro_pool_event_ *theirs)
+{
+    return ((uint64_t)theirs->kind & vamp_maestro_service_kinds()) != 0;
+}
+
 bool vamp_maestro_is_gone(const struct mstro_pool_event_ *theirs)
 {
     return KIND_GONE != 0 && (uint64_t)theirs->kind == KIND_GONE;
@@ -63,6 +68,12 @@ uint64_t vamp_maestro_serial(const struct mstro_pool_event_ *theirs)
     (void)theirs;
     return 0;
 #endif
+}
+
+int64_t vamp_maestro_time(const struct mstro_pool_event_ *theirs, int64_t arrival_ns)
+{
+    (void)theirs;
+    return VAMP_MSTRO_GIVES_TIME(theirs) ? (int64_t)VAMP_MSTRO_VALUE_TIME(theirs) : arrival_ns;
 }
 
 static uint32_t name_length(const struct mstro_pool_event_ *theirs, const char *name)
@@ -211,6 +222,7 @@ uint32_t vamp_maestro_unknown(void)
         [VAMP_UNKNOWN_TIER] = VAMP_MSTRO_HAS_TIER,
         [VAMP_UNKNOWN_REASON] = VAMP_MSTRO_HAS_REASON,
         [VAMP_UNKNOWN_TRANSPORTS] = VAMP_MSTRO_KIND_transport_completed != 0,
+        [VAMP_UNKNOWN_SERIALS] = VAMP_MSTRO_HAS_SERIAL,
         [VAMP_UNKNOWN_FAILURES] = VAMP_MSTRO_KIND_transport_failed != 0,
     };
     uint32_t unknown = 0;

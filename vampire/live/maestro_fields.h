@@ -26,6 +26,10 @@ uint64_t vamp_maestro_service_kinds(void);
 uint64_t vamp_maestro_serial(const struct mstro_pool_event_ *theirs);
 /* The pool manager is gone: no event, and nothing follows on this subscription. */
 bool vamp_maestro_is_gone(const struct mstro_pool_event_ *theirs);
+/* Of vamp_maestro_service_kinds: no event of the pool, and without a number. */
+bool vamp_maestro_is_service(const struct mstro_pool_event_ *theirs);
+/* The event's time, UTC; `arrival_ns` when it has none. */
+int64_t vamp_maestro_time(const struct mstro_pool_event_ *theirs, int64_t arrival_ns);
 /* Fills `*ret_event` from an event that is not vamp_maestro_is_gone. The name stays Maestro's,
  * valid as long as `theirs`. A kind that vampire does not know becomes a REJECTED mark, a loss a
  * LOST mark. `arrival_ns` is taken as the time of an event that has none. */

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "vampire/live/maestro_fields.h"
 
@@ -29,26 +30,78 @@ static struct vamp_merge_list *front(struct vamp_merge_stream *stream)
     return &stream->lists[stream->first % VAMP_MERGE_LISTS];
 }
 
+static void end_stream(struct vamp_merge_stream *stream)
+{
+    for (; stream->count > 0; stream->count--, stream->first++) {
+        (void)mstro_pool_event_dispose(front(stream)->head);
+    }
+    if (stream->subscription != NULL) {
+        (void)mstro_subscription_dispose(stream->subscription);
+    }
+}
+
+void vamp_merge_drop(struct vamp_merge *merge, enum vamp_event_phase phase)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < merge->stream_count; i++) {
+        struct vamp_merge_stream *stream = &merge->streams[i];
+        if (stream->phase == phase) {
+            end_stream(stream);
+        } else if (kept++ != i) {
+            memcpy(&merge->streams[kept - 1], stream, sizeof *stream);
+        }
+    }
+    merge->stream_count = kept;
+}
+
 void vamp_merge_done(struct vamp_merge *merge)
 {
     retire(merge);
     for (unsigned i = 0; i < merge->stream_count; i++) {
-        struct vamp_merge_stream *stream = &merge->streams[i];
-        for (; stream->count > 0; stream->count--, stream->first++) {
-            (void)mstro_pool_event_dispose(front(stream)->head);
-        }
-        if (stream->subscription != NULL) {
-            (void)mstro_subscription_dispose(stream->subscription);
-        }
+        end_stream(&merge->streams[i]);
     }
     merge->stream_count = 0;
 }
 
 /* ------------------------------------------------------------------ reading */
 
+/* Whether the first serials of two streams say that each is numbered by itself. */
+static bool overlap(const struct vamp_merge_stream *one, const struct vamp_merge_stream *other)
+{
+    return one->run_last != 0 && other->run_last != 0 && one->run_first <= other->run_last &&
+           other->run_first <= one->run_last;
+}
+
+/* Looks at a new list as long as its serials follow each other without a gap. */
+static void learn_serials(struct vamp_merge *merge, struct vamp_merge_stream *stream,
+                          const struct mstro_pool_event_ *at)
+{
+    for (; at != NULL && !stream->run_over && merge->serials == VAMP_SERIALS_USED; at = at->next) {
+        const uint64_t serial = vamp_maestro_serial(at);
+        if (vamp_maestro_is_service(at)) {
+            stream->run_over = true;
+        } else if (serial == 0) {
+            merge->serials = VAMP_SERIALS_ZERO;
+        } else if (stream->run_last != 0 && serial != stream->run_last + 1) {
+            stream->run_over = true;
+        } else {
+            stream->run_first = stream->run_last == 0 ? serial : stream->run_first;
+            stream->run_last = serial;
+        }
+    }
+    for (unsigned i = 0; i < merge->stream_count; i++) {
+        if (&merge->streams[i] != stream && overlap(&merge->streams[i], stream)) {
+            merge->serials = VAMP_SERIALS_BY_SUBSCRIPTION;
+        }
+    }
+}
+
 static void take(struct vamp_merge *merge, struct vamp_merge_stream *stream, mstro_pool_event list)
 {
     assert(stream->count < VAMP_MERGE_LISTS); /* a full stream is not read */
+    if (!stream->run_over && merge->serials == VAMP_SERIALS_USED) {
+        learn_serials(merge, stream, list);
+    }
     stream->lists[(stream->first + stream->count++) % VAMP_MERGE_LISTS] = (struct vamp_merge_list){
         .head = list,
         .at = list,
@@ -119,9 +172,12 @@ void vamp_merge_wait(struct vamp_merge *merge, int64_t timeout_ns)
 /* ------------------------------------------------------------------ giving out */
 
 /* The place of the stream's next event in the common order; 0 when it has none. */
-static uint64_t key(struct vamp_merge_stream *stream)
+static uint64_t key(const struct vamp_merge *merge, struct vamp_merge_stream *stream)
 {
     const struct mstro_pool_event_ *at = front(stream)->at;
+    if (merge->serials != VAMP_SERIALS_USED) {
+        return (uint64_t)vamp_maestro_time(at, front(stream)->arrived_utc_ns);
+    }
     uint64_t serial = vamp_maestro_serial(at);
     /* A loss belongs before the event that follows it. */
     return serial == 0 && at->next != NULL ? vamp_maestro_serial(at->next) : serial;
@@ -129,7 +185,7 @@ static uint64_t key(struct vamp_merge_stream *stream)
 
 static bool may_go(const struct vamp_merge *merge, struct vamp_merge_stream *stream)
 {
-    if (key(stream) == 0) {
+    if (key(merge, stream) == 0) {
         return true;
     }
     const int64_t since_ns = front(stream)->arrived_ns + VAMP_MERGE_HOLD_NS;
@@ -148,7 +204,7 @@ static struct vamp_merge_stream *earliest(struct vamp_merge *merge)
     struct vamp_merge_stream *best = NULL;
     for (unsigned i = 0; i < merge->stream_count; i++) {
         struct vamp_merge_stream *stream = &merge->streams[i];
-        if (stream->count != 0 && (best == NULL || key(stream) < key(best))) {
+        if (stream->count != 0 && (best == NULL || key(merge, stream) < key(merge, best))) {
             best = stream;
         }
     }

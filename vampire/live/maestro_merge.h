@@ -17,6 +17,10 @@
  * and far less than a bucket. What comes later still is given out at once: nothing is lost, only
  * the order then suffers. A serial of 0 (none) waits for no other event.
  *
+ * Serials that are all 0, or that count each subscription by itself, say nothing of the order. They
+ * are recognised and not used: then events follow each other by their time, or without one by when
+ * they were read.
+ *
  * Bounded: VAMP_MERGE_LISTS lists a subscription; while that many wait, no more are read. Source
  * thread only.
  */
@@ -35,6 +39,13 @@
 #define VAMP_MERGE_LISTS 1024U /* a power of two */
 #define VAMP_MERGE_HOLD_NS (20 * 1000 * 1000)
 
+/* What serials are good for. */
+enum vamp_merge_serials {
+    VAMP_SERIALS_USED,
+    VAMP_SERIALS_ZERO,            /* an event had none */
+    VAMP_SERIALS_BY_SUBSCRIPTION, /* two subscriptions had the same one for different events */
+};
+
 /* A list as Maestro gave it. */
 struct vamp_merge_list {
     mstro_pool_event head; /* to be disposed of */
@@ -47,6 +58,9 @@ struct vamp_merge_stream {
     enum vamp_event_phase phase;
     bool ended;            /* the pool manager is gone: nothing follows */
     int64_t read_empty_ns; /* when it was last found empty */
+    /* Its serials up to the first that is missing: no other stream has one of them. */
+    uint64_t run_first, run_last;
+    bool run_over;
     unsigned first, count; /* of `lists`, a queue */
     struct vamp_merge_list lists[VAMP_MERGE_LISTS];
 };
@@ -56,6 +70,7 @@ struct vamp_merge {
     unsigned stream_count;
     mstro_pool_event retired; /* given out to its end; disposed of at the next call */
     mstro_status failure;     /* of the read that ended a stream, else MSTRO_OK */
+    enum vamp_merge_serials serials;
     struct vamp_merge_stream streams[VAMP_MERGE_STREAMS];
 };
 
@@ -68,6 +83,8 @@ struct vamp_merge_event {
 /* Takes a subscription over; the last one is the one to wait on. */
 void vamp_merge_add(struct vamp_merge *merge, mstro_subscription subscription,
                     enum vamp_event_phase phase);
+/* Gives up a subscription, with the events of it that wait. */
+void vamp_merge_drop(struct vamp_merge *merge, enum vamp_event_phase phase);
 /* Disposes of lists and subscriptions. Zero-initialised is fine. */
 void vamp_merge_done(struct vamp_merge *merge);
 

@@ -246,6 +246,9 @@ uint64_t vamp_session_before(const struct vamp_session *session)
     const uint64_t transports = VAMP_EVENT_BIT(VAMP_EVENT_TRANSPORT_INIT) |
                                 VAMP_EVENT_BIT(VAMP_EVENT_TRANSPORT_COMPLETED) |
                                 VAMP_EVENT_BIT(VAMP_EVENT_TRANSPORT_FAILED);
+    if (session->without_before) {
+        return 0;
+    }
     switch ((enum vamp_signal_before)session->options->signal_before) {
     case VAMP_SIGNAL_BEFORE_AUTO:
         return VAMP_MSTRO_HAS_HARMLESS_BEFORE ? session->context.event_kinds & waits : 0;

@@ -21,6 +21,7 @@ struct vamp_session {
     const struct vamp_maestro_options *options;
     struct vamp_source_context context;
     bool joined;
+    bool without_before;     /* events before handling are given up */
     struct vamp_merge merge; /* of the subscriptions; empty while it has not joined */
     /* From the moment the pool manager is gone until this process is in a pool again, or gives up.
      * Monotonic nanoseconds; of a pause without its chance. */

@@ -106,8 +106,8 @@ struct vamp_source_ops {
     /* The workflow that the events come from, when the source knows it better than the
      * configuration does; else NULL. Valid until close. The member may be NULL. */
     const char *(*workflow)(const void *self);
-    /* What it cannot know of events: bit per enum vamp_unknown, the same until close. NULL: it
-     * knows everything. */
+    /* What it cannot know of events: bit per enum vamp_unknown; any thread. What turns out later is
+     * added. NULL: it knows everything. */
     uint32_t (*unknown)(const void *self);
     /* Never blocks. MORE: `*ret_event` is filled, its text is valid until the next call on this
      * source. Losses come as VAMP_EVENT_LOST marks, a pool that went as VAMP_EVENT_GONE and, when

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/stats/stats.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,6 +175,11 @@ void vamp_stats_free(struct vamp_stats *stats)
     vamp_tracker_done(&stats->tracker);
     vamp_cells_done(&stats->cells);
     free(stats);
+}
+
+void vamp_stats_learn(struct vamp_stats *stats, uint32_t unknown)
+{
+    atomic_store(&stats->cells.coverage.learned, unknown);
 }
 
 const struct vamp_schema *vamp_stats_schema(const struct vamp_stats *stats)

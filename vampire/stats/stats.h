@@ -38,6 +38,9 @@ void vamp_stats_free(struct vamp_stats *stats);
  * event; without it every CDO has one. */
 void vamp_stats_select(struct vamp_stats *stats, vamp_select_fn *select, void *context);
 const struct vamp_schema *vamp_stats_schema(const struct vamp_stats *stats);
+/* It turned out that events do not say this (bit per enum vamp_unknown); what is written from here
+ * on says so. */
+void vamp_stats_learn(struct vamp_stats *stats, uint32_t unknown);
 
 /* What the filters say of an event; false and true will do where nothing is sampled. */
 enum vamp_verdict {

@@ -45,7 +45,7 @@ enum vamp_unknown {
 #include "vampire/core/event/knows.def"
 #undef VAMP_UNKNOWN
 };
-#define VAMP_UNKNOWN_COUNT 12
+#define VAMP_UNKNOWN_COUNT 13
 #define VAMP_UNKNOWN_BIT(unknown) (UINT32_C(1) << (unknown))
 
 enum vamp_tier { VAMP_TIER_UNKNOWN = 0, VAMP_TIER_OFI = 1, VAMP_TIER_GFS = 2, VAMP_TIER_MIO = 3 };

@@ -40,13 +40,18 @@ const char *vamp_coverage_next(const struct vamp_coverage *coverage, unsigned *p
         (void)vamp_absence_reason(absence->lacking, reason);
         return vamp_metrics[absence->id].name;
     }
-    const uint32_t losses = coverage->unknown & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_LOSSES);
-    if (*position > coverage->absence_count || losses == 0) {
+    const uint32_t apart =
+        VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_LOSSES) | VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_SERIALS);
+    const uint32_t listed = (coverage->unknown & apart) | coverage->learned;
+    const unsigned bit = *position - coverage->absence_count;
+    const uint32_t left = bit < VAMP_UNKNOWN_COUNT ? listed >> bit << bit : 0;
+    if (left == 0) {
         return NULL;
     }
-    ++*position;
-    (void)vamp_absence_reason(losses, reason);
-    return "losses";
+    const unsigned next = (unsigned)__builtin_ctz(left);
+    *position = coverage->absence_count + next + 1;
+    (void)vamp_absence_reason(VAMP_UNKNOWN_BIT(next), reason);
+    return vamp_unknown_word((enum vamp_unknown)next);
 }
 
 const struct vamp_absence *vamp_coverage_find(const struct vamp_coverage *coverage,

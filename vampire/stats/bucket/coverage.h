@@ -2,8 +2,8 @@
 /*
  * The statement of coverage: what the numbers of a run do not show, and why, in words. A metric
  * that rests on something the source cannot know is absent, never 0; its absence is data, which
- * every format writes from here. Constant while a run's statistics last; any thread. A coverage of
- * NULL: nothing is absent.
+ * every format writes from here. Constant while a run's statistics last, but for what turns out to
+ * be unknown; any thread. A coverage of NULL: nothing is absent.
  */
 #ifndef VAMP_STATS_BUCKET_COVERAGE_H
 #define VAMP_STATS_BUCKET_COVERAGE_H
@@ -18,6 +18,7 @@ struct vamp_absence {
 
 struct vamp_coverage {
     uint32_t unknown; /* bit per enum vamp_unknown: what the source cannot know; 0: nothing */
+    _Atomic uint32_t learned; /* the same, since then: of what is counted it takes nothing away */
     unsigned absence_count;
     struct vamp_absence absences[VAMP_METRICS_MAX]; /* in catalogue order */
 };
@@ -27,8 +28,9 @@ const char *vamp_unknown_word(enum vamp_unknown unknown);
 /* Why something is absent, as sentences joined by "; ". `lacking`: bit per enum vamp_unknown. */
 #define VAMP_ABSENCE_BYTES 512
 const char *vamp_absence_reason(uint32_t lacking, char text[static VAMP_ABSENCE_BYTES]);
-/* One after the other what is absent, in words: the metrics, and "losses" of the pool manager. NULL
- * at the end; else the constant name, with the reason. `*position` starts at 0. */
+/* One after the other what is absent, in words: the metrics, "losses" of the pool manager,
+ * "serials", and what was learned since (by its word). NULL at the end; else the constant name,
+ * with the reason. `*position` starts at 0. */
 const char *vamp_coverage_next(const struct vamp_coverage *coverage, unsigned *position,
                                char reason[static VAMP_ABSENCE_BYTES]);
 /* Why this metric, which was asked for, is absent; NULL: it is not. */

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Stands between vampire's plug-in and Maestro and changes what events mean, as another Maestro may
+ * mean them. MEANINGS has the words: `source`: the component of a transport is its source; `zero`:
+ * events have no serial; `count`: each subscription counts its events by itself; `wait`:
+ * an operation that is reported before it is handled waits for an acknowledgement.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <maestro.h>
+
+mstro_status __real_mstro_subscribe(mstro_cdo_selector, mstro_pool_event_kind,
+                                    mstro_subscription_opts, mstro_subscription *);
+mstro_status __real_mstro_subscription_poll(mstro_subscription, mstro_pool_event *);
+mstro_status __real_mstro_subscription_timedwait(mstro_subscription, const struct timespec *,
+                                                 mstro_pool_event *);
+
+static struct {
+    mstro_subscription subscription;
+    uint64_t events;
+} counted[16];
+static unsigned counted_count;
+
+static bool means(const char *word)
+{
+    const char *words = getenv("MEANINGS");
+    return words != NULL && strstr(words, word) != NULL;
+}
+
+static uint64_t count(mstro_subscription subscription)
+{
+    for (unsigned i = 0; i < counted_count; i++) {
+        if (counted[i].subscription == subscription) {
+            return ++counted[i].events;
+        }
+    }
+    abort();
+}
+
+static void change(mstro_subscription subscription, mstro_pool_event list)
+{
+    for (struct mstro_pool_event_ *event = list; event != NULL; event = event->next) {
+        const unsigned service = MSTRO_POOL_EVENT_LOST | MSTRO_POOL_EVENT_POOL_GONE;
+        const unsigned transport = MSTRO_POOL_EVENT_TRANSPORT_INIT |
+                                   MSTRO_POOL_EVENT_TRANSPORT_COMPLETED |
+                                   MSTRO_POOL_EVENT_TRANSPORT_FAILED;
+        if (((unsigned)event->kind & service) == 0 && means("zero")) {
+            event->serial = 0;
+        } else if (((unsigned)event->kind & service) == 0 && means("count")) {
+            event->serial = count(subscription);
+        }
+        if (((unsigned)event->kind & transport) != 0 && means("source")) {
+            const uint64_t sink = event->payload.transport_init.appid;
+            event->payload.transport_init.appid = event->peer_appid;
+            event->peer_appid = sink;
+        }
+    }
+}
+
+mstro_status __wrap_mstro_subscribe(mstro_cdo_selector selector, mstro_pool_event_kind kinds,
+                                    mstro_subscription_opts opts, mstro_subscription *result)
+{
+    if ((opts & MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE) != 0 && means("wait")) {
+        opts |= MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK;
+    }
+    const mstro_status status = __real_mstro_subscribe(selector, kinds, opts, result);
+    if (status == MSTRO_OK) {
+        counted[counted_count % 16].subscription = *result;
+        counted[counted_count++ % 16].events = 0;
+    }
+    return status;
+}
+
+mstro_status __wrap_mstro_subscription_poll(mstro_subscription subscription,
+                                            mstro_pool_event *result)
+{
+    const mstro_status status = __real_mstro_subscription_poll(subscription, result);
+    change(subscription, *result);
+    return status;
+}
+
+mstro_status __wrap_mstro_subscription_timedwait(mstro_subscription subscription,
+                                                 const struct timespec *until,
+                                                 mstro_pool_event *result)
+{
+    const mstro_status status = __real_mstro_subscription_timedwait(subscription, until, result);
+    change(subscription, *result);
+    return status;
+}
