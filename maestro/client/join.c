@@ -73,7 +73,7 @@ static void go_on(struct pool_manager *pm, const bool *done, int64_t until_ns)
     while (!*done && pm->welcome == NULL && pm->closed == 0 && now_ns < until_ns) {
         stream_flush_all(pm->hub);
         if (stream_poll(pm->hub) == 0) {
-            stream_wait(pm->hub, -1, until_ns - now_ns);
+            stream_wait(pm->hub, NULL, until_ns - now_ns);
         }
         now_ns = monotonic_ns();
     }

@@ -52,12 +52,12 @@ struct remote {
     struct port_events events;
     struct list calls, transports, ended;
     uint64_t last_request;
-    int64_t heard_ns, looked_ns;
-    int64_t received_ns; /* the last round with messages */
+    int64_t heard_ns, looked_ns, look_ns; /* when to look again */
+    int64_t received_ns;                  /* the last round with messages */
     unsigned busy_rounds;
     unsigned exposed; /* pieces of memory that others may read */
     bool gathers;     /* the progress thread: messages come densely, and no thread waits for one */
-    int waits_for;    /* a descriptor of the fetcher; -1: none */
+    int waits_for[FETCH_WAITS];
     bool answer_heartbeat;
 };
 
@@ -366,12 +366,11 @@ static int64_t look_after(struct remote *remote, int64_t now_ns)
 static int64_t advance(struct remote *remote, bool drained, int64_t now_ns)
 {
     int64_t next_ns = fetch_advance(&remote->fetcher, now_ns);
-    int64_t look_ns = now_ns;
     remote->busy_rounds = drained ? 0 : remote->busy_rounds + 1;
-    if (remote->busy_rounds % BUSY_ROUNDS_MAX == 0) {
-        look_ns = look_after(remote, now_ns);
+    if (remote->busy_rounds % BUSY_ROUNDS_MAX == 0 || remote->answer_heartbeat) {
+        remote->look_ns = look_after(remote, now_ns);
     }
-    next_ns = look_ns < next_ns ? look_ns : next_ns;
+    next_ns = remote->look_ns < next_ns ? remote->look_ns : next_ns;
     if ((remote->exposed > 0 || !list_is_empty(&remote->transports)) &&
         next_ns > now_ns + CARRIER_WAIT_LONGEST_NS) {
         next_ns = now_ns + CARRIER_WAIT_LONGEST_NS;
@@ -406,11 +405,11 @@ static int64_t go_round(struct remote *remote)
                       list_is_empty(&remote->calls) && list_is_empty(&remote->transports) &&
                       now_ns - remote->received_ns < ROUNDS_GATHER_WITHIN_NS;
     remote->received_ns = count > 0 ? now_ns : remote->received_ns;
-    idle_ns = count == 0 && list_is_empty(&remote->ended) ? idle_ns : 0;
+    idle_ns = list_is_empty(&remote->ended) ? idle_ns : 0;
     const bool stop = remote->stop;
     finish_transports(remote);
     report_gone(remote);
-    remote->waits_for = fetch_wait(&remote->fetcher, &idle_ns);
+    fetch_wait(&remote->fetcher, remote->waits_for, &idle_ns);
     return stop ? -1 : idle_ns;
 }
 
@@ -422,12 +421,11 @@ static void *make_progress(void *argument)
         (void)pthread_mutex_lock(&remote->lock);
         idle_ns = go_round(remote);
         const bool gathers = remote->gathers;
-        const int waits_for = remote->waits_for;
         (void)pthread_mutex_unlock(&remote->lock);
         if (idle_ns >= 0 && gathers) {
             stream_gather(remote->pm.hub);
         } else if (idle_ns > 0) {
-            stream_wait(remote->pm.hub, waits_for, idle_ns);
+            stream_wait(remote->pm.hub, remote->waits_for, idle_ns);
         }
     }
     return NULL;
@@ -600,7 +598,7 @@ static void say_goodbye(struct remote *remote)
     remote->gone = true; /* nothing is taken any more */
     (void)post(remote, FRAME_GOODBYE, &goodbye.base);
     while (remote->pm.link.stream != NULL && monotonic_ns() < end_ns) {
-        stream_wait(remote->pm.hub, -1, end_ns - monotonic_ns());
+        stream_wait(remote->pm.hub, NULL, end_ns - monotonic_ns());
         (void)stream_poll(remote->pm.hub);
     }
 }

@@ -111,7 +111,7 @@ struct server {
     void (*say)(const char *text);
     struct server_report requests_refused, joins_refused, joins_ignored;
     unsigned busy_rounds;
-    int waits_for; /* a descriptor of the fetcher; -1: none */
+    int waits_for[FETCH_WAITS];
     atomic_bool stop;
     struct server_counts counts;
 };

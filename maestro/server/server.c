@@ -201,18 +201,17 @@ static int64_t go_round(struct server *server)
     const int64_t now_ns = monotonic_ns();
     int64_t next_ns = fetch_advance(&server->fetcher, now_ns);
     int64_t work_ns = server_work(server, now_ns);
-    int64_t look_ns = now_ns;
     /* A peer can be called silent only after everything that came in was handled. */
     server->busy_rounds = count == 0 ? 0 : server->busy_rounds + 1;
-    if (server->busy_rounds % BUSY_ROUNDS_MAX == 0) {
-        look_ns = server_look_after(server, now_ns);
-    }
+    const int64_t look_ns = server->busy_rounds % BUSY_ROUNDS_MAX == 0
+                                ? server_look_after(server, now_ns)
+                                : server->check_ns;
     stream_flush_all(server->hub);
     next_ns = work_ns < next_ns ? work_ns : next_ns;
     next_ns = look_ns < next_ns ? look_ns : next_ns;
-    int64_t idle_ns = count > 0 || next_ns <= now_ns ? 0 : next_ns - now_ns;
+    int64_t idle_ns = next_ns <= now_ns ? 0 : next_ns - now_ns;
     idle_ns = idle_ns < CARRIER_WAIT_LONGEST_NS ? idle_ns : CARRIER_WAIT_LONGEST_NS;
-    server->waits_for = fetch_wait(&server->fetcher, &idle_ns);
+    fetch_wait(&server->fetcher, server->waits_for, &idle_ns);
     return idle_ns;
 }
 
@@ -224,10 +223,9 @@ static void *serve(void *argument)
         (void)port_local_lock(server->port);
         int64_t idle_ns = go_round(server);
         ended = server->phase == SERVER_ENDED;
-        const int waits_for = server->waits_for;
         port_local_unlock(server->port);
         if (!ended && idle_ns > 0) {
-            stream_wait(server->hub, waits_for, idle_ns);
+            stream_wait(server->hub, server->waits_for, idle_ns);
         }
     }
     return NULL;

@@ -19,8 +19,6 @@
 #define ASK_NS INT64_C(500000000)
 /* After one piece has failed the others usually fail too: wait for them for GRACE_NS. */
 #define GRACE_NS INT64_C(100000000)
-/* Longest wait of a process that both reads and is read. */
-#define BOTH_NS INT64_C(1000000)
 /* Connections kept for reuse; beyond this number, unused ones are closed. */
 #define CONNECTIONS_MAX 256U
 
@@ -395,20 +393,12 @@ int64_t fetch_advance(struct fetcher *fetcher, int64_t now_ns)
     return next_ns;
 }
 
-int fetch_wait(struct fetcher *fetcher, int64_t *timeout_ns)
+void fetch_wait(struct fetcher *fetcher, int ret_waits[FETCH_WAITS], int64_t *timeout_ns)
 {
-    struct carrier *const carriers[] = {fetcher->own, fetcher->reader};
-    int descriptor = -1;
-    for (size_t i = 0; i < sizeof carriers / sizeof carriers[0]; i++) {
-        if (carriers[i] != NULL) {
-            const int other = carriers[i]->ops->wait(carriers[i], timeout_ns);
-            if (descriptor >= 0 && *timeout_ns > BOTH_NS) {
-                *timeout_ns = BOTH_NS; /* one is waited for, the other one is polled */
-            }
-            descriptor = other >= 0 ? other : descriptor;
-        }
+    struct carrier *const carriers[FETCH_WAITS] = {fetcher->own, fetcher->reader};
+    for (size_t i = 0; i < FETCH_WAITS; i++) {
+        ret_waits[i] = carriers[i] != NULL ? carriers[i]->ops->wait(carriers[i], timeout_ns) : -1;
     }
-    return descriptor;
 }
 
 void fetch_end(struct fetcher *fetcher)

@@ -67,8 +67,9 @@ void fetch_abandon(struct fetcher *fetcher, const void *context,
 /* Owner: takes completions, issues reads, ends jobs. Returns when to call again at the latest,
  * INT64_MAX: not before a completion. Callbacks may start other jobs. */
 int64_t fetch_advance(struct fetcher *fetcher, int64_t now_ns);
-/* Owner: before the thread waits: a descriptor to wait for, or -1; shortens the time. */
-int fetch_wait(struct fetcher *fetcher, int64_t *timeout_ns);
+/* Owner: before the thread waits: descriptors to wait for, or -1; shortens the time. */
+#define FETCH_WAITS 2
+void fetch_wait(struct fetcher *fetcher, int ret_waits[FETCH_WAITS], int64_t *timeout_ns);
 /* Owner: ends all jobs with -ECANCELED and closes the carriers. */
 void fetch_end(struct fetcher *fetcher);
 

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -33,6 +34,7 @@ static_assert(STREAM_FRAME_BYTES + PREFIX_BYTES == RECORD_BYTES, "a frame is a r
 #define ACCEPTS 16
 /* The kernel adds its 50 us: half of the pool manager's window at a message every 4 us. */
 #define GATHER_NS INT64_C(20000)
+#define MS_NS INT64_C(1000000)
 
 enum stream_state { STREAM_CONNECTS, STREAM_GREETS, STREAM_OPEN };
 
@@ -462,7 +464,7 @@ void stream_flush(struct stream *stream)
             break;
         }
         stream->begin += (size_t)taken;
-        stream->taken_ns = now_ns();
+        stream->taken_ns = stream->begin < stream->end ? now_ns() : stream->taken_ns;
     }
     if (taken < 0 && taken != -EAGAIN) {
         stream->failure = (int)taken;
@@ -670,7 +672,9 @@ unsigned stream_poll(struct stream_hub *hub)
 {
     unsigned happened = 0;
     bool newcomers = false;
-    hub->ready_count = epoll_wait(hub->events, hub->ready, EVENTS, 0);
+    if (hub->ready_count <= 0) { /* stream_wait has found none */
+        hub->ready_count = epoll_wait(hub->events, hub->ready, EVENTS, 0);
+    }
     for (int i = 0; i < hub->ready_count; i++) {
         void *of = hub->ready[i].data.ptr;
         if (of == &hub->listener) {
@@ -678,6 +682,7 @@ unsigned stream_poll(struct stream_hub *hub)
         } else if (of == hub) {
             uint64_t times;
             (void)!read(hub->wake, &times, sizeof times);
+            atomic_store(&hub->wake_pending, false); /* who saw it set is seen in this turn */
         } else if (of != NULL) {
             serve(hub, of, hub->ready[i].events);
             happened++;
@@ -699,14 +704,6 @@ uint64_t stream_strangers(const struct stream_hub *hub)
 
 /* ---- waiting */
 
-static void take_wake(struct stream_hub *hub)
-{
-    if (atomic_exchange(&hub->wake_pending, false)) {
-        uint64_t count;
-        (void)!read(hub->wake, &count, sizeof count); /* empty is fine */
-    }
-}
-
 int stream_descriptor(const struct stream_hub *hub, int64_t *timeout_ns)
 {
     const struct stream *oldest = oldest_stranger(hub);
@@ -717,15 +714,24 @@ int stream_descriptor(const struct stream_hub *hub, int64_t *timeout_ns)
     return hub->events;
 }
 
-void stream_wait(struct stream_hub *hub, int other, int64_t timeout_ns)
+void stream_wait(struct stream_hub *hub, const int others[STREAM_OTHERS], int64_t timeout_ns)
 {
+    static const int none[STREAM_OTHERS] = {-1, -1};
+    others = others != NULL ? others : none;
     struct pollfd descriptors[] = {{.fd = stream_descriptor(hub, &timeout_ns), .events = POLLIN},
-                                   {.fd = other, .events = POLLIN}};
-    if (timeout_ns > 0 && !atomic_load(&hub->wake_pending)) {
-        const struct timespec timeout = vamp_timespec(timeout_ns);
-        (void)ppoll(descriptors, 2, &timeout, NULL); /* an early return is allowed */
+                                   {.fd = others[0], .events = POLLIN},
+                                   {.fd = others[1], .events = POLLIN}};
+    if (timeout_ns <= 0 || atomic_load(&hub->wake_pending)) {
+        return;
     }
-    take_wake(hub);
+    if (others[0] < 0 && others[1] < 0 && timeout_ns >= MS_NS) {
+        const int64_t timeout_ms = timeout_ns / MS_NS + 1;
+        hub->ready_count = epoll_wait(hub->events, hub->ready, EVENTS,
+                                      timeout_ms < INT_MAX ? (int)timeout_ms : INT_MAX);
+    } else {
+        const struct timespec timeout = vamp_timespec(timeout_ns);
+        (void)ppoll(descriptors, 3, &timeout, NULL); /* an early return is allowed */
+    }
 }
 
 void stream_gather(struct stream_hub *hub)
@@ -735,7 +741,6 @@ void stream_gather(struct stream_hub *hub)
     if (!atomic_load(&hub->wake_pending)) {
         (void)ppoll(&descriptor, 1, &timeout, NULL);
     }
-    take_wake(hub);
 }
 
 void stream_wake(struct stream_hub *hub)

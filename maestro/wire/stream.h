@@ -105,9 +105,11 @@ uint64_t stream_strangers(const struct stream_hub *hub);
 /* The descriptor that becomes readable when stream_poll may find something; shortens the time that
  * the caller may wait. For callers that wait for other things as well. */
 int stream_descriptor(const struct stream_hub *hub, int64_t *timeout_ns);
-/* Waits until stream_poll may find something, `other` (a descriptor; -1: none) is readable,
- * stream_wake was called, or `timeout_ns` has passed; may return early without reason. */
-void stream_wait(struct stream_hub *hub, int other, int64_t timeout_ns);
+/* Waits until stream_poll may find something, one of `others` (descriptors or -1; NULL) is
+ * readable, stream_wake was called, or `timeout_ns` has passed; may return early without reason.
+ * What it finds is for the next stream_poll: only this thread closes streams while it runs. */
+#define STREAM_OTHERS 2
+void stream_wait(struct stream_hub *hub, const int others[STREAM_OTHERS], int64_t timeout_ns);
 /* Sleeps for less than a tenth of a millisecond, so that the next stream_poll takes several frames
  * at once; they do not wake the thread, stream_wake does. */
 void stream_gather(struct stream_hub *hub);

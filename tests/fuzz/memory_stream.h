@@ -238,9 +238,9 @@ uint64_t stream_strangers(const struct stream_hub *hub)
     return 0;
 }
 
-void stream_wait(struct stream_hub *hub, int other, int64_t timeout_ns)
+void stream_wait(struct stream_hub *hub, const int others[STREAM_OTHERS], int64_t timeout_ns)
 {
-    (void)hub, (void)other, (void)timeout_ns; /* nothing comes by itself */
+    (void)hub, (void)others, (void)timeout_ns; /* nothing comes by itself */
 }
 
 int stream_descriptor(const struct stream_hub *hub, int64_t *timeout_ns)

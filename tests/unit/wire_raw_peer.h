@@ -61,7 +61,7 @@ static void raw_peer_closed(void *context, struct stream *stream, int status)
 static inline bool raw_peer_turn(const struct raw_peer *peer, int64_t since_ns)
 {
     if (stream_poll(raw_peer_hub) == 0) {
-        stream_wait(raw_peer_hub, -1, 10000000);
+        stream_wait(raw_peer_hub, NULL, 10000000);
     }
     return vamp_clock_monotonic_ns(&vamp_clock_system) - since_ns < peer->patience_ns;
 }
