@@ -22,6 +22,7 @@ _FROM = {
     "cdos": ("cdo_table", "plot_cdo", "plot_cdos"),
     "chain": ("trace_waits", "wait_chain"),
     "compute": ("merge", "quantile", "rate", "table"),
+    "diagnosis": ("diagnose",),
     "dataset": ("labels_of", "open", "select"),
     "errors": ("DamageWarning", "Error", "TooLarge"),
     "history": ("History",),

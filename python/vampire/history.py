@@ -8,6 +8,8 @@ import numpy as np
 
 from . import files, format2
 from .errors import Damaged, DamageWarning, Error
+from .models import AS_MODEL, RULES, model_of
+from .models import LABELS as MODELS
 
 RUN = "run"  # may be asked for like a label: the first part of the run's id; of collected runs it is a label
 
@@ -59,13 +61,16 @@ class History:
 
     paths: a path, a pattern, a directory, or a list of them. output: which output's files, by its name;
     needed when there are files of several. between: (from, to) in UTC, anything numpy.datetime64 takes;
-    None for an open side. Buckets count that begin at `from` or later and before `to`.
+    None for an open side. Buckets count that begin at `from` or later and before `to`. models: which components are
+    ranks of one model, as `statistics.models` says it.
 
     What is damaged is left out, with a DamageWarning.
     """
 
-    def __init__(self, paths, output=None, between=None):
+    def __init__(self, paths, output=None, between=None, models=RULES):
         self._left_out = []
+        self.models = tuple(models)
+        model_of("", self.models)
         self._bad = {}  # place in a file -> its rows of `time` that cannot be read
         self.files = self._opened(files.paths_of(paths), output)
         self.files.sort(key=lambda f: (f.attrs["run_started"], f.run, f.segment))
@@ -197,16 +202,34 @@ class History:
         return found[0]
 
     def groups(self, name, by, where=None):
-        """The Groups of the metric's series in all files, by these labels: all series with the same values are one."""
-        metric = self.metric(name)
+        """The Groups of the metric's series in all files, by these labels: all series with the same values are one. A label
+        such as model follows from component where the files have only that. Error for what cannot be asked for."""
+        known = self.labels(name)
         for label in (*by, *(where or ())):
-            if label not in (*metric.labels, RUN):
-                raise Error(f"{name} has no label {label}; it has: {', '.join(metric.labels) or 'none'}, and {RUN}")
-        groups = Groups(tuple(by), where or {})
-        for file in self.files:
-            if name in file.metrics:
-                groups.codes(file, groups.source(file, name))
+            if label not in (*known, RUN):
+                raise Error(f"{name} has no label {label}; it has: {', '.join(known) or 'none'}, and {RUN}")
+        groups = Groups(tuple(by), where or {}, self.models)
+        found = [bool((groups.codes(file, groups.source(file, name)) >= 0).any()) for file in self.files if name in file.metrics]
+        if where and not any(found):
+            self._check_words(where)
         return groups
+
+    def labels(self, name):
+        """The labels of a metric, and those that follow from them: model of component, source_model of source, ..."""
+        labels = self.metric(name).labels
+        return labels + tuple(model for label, model in AS_MODEL.items() if label in labels and model not in labels)
+
+    def _check_words(self, where):
+        """Error if a label has one of these values in no metric: else a table without rows says nothing happened."""
+        for label, words in where.items():
+            if label == RUN:
+                known = {file.run[:8] for file in self.files}
+            else:
+                own = any(label in metric.labels for metric in self.metrics.values())
+                known = self.words(label) if own else {model_of(word, self.models) for word in self.words(MODELS[label])}
+            if not known.intersection([words] if isinstance(words, str) else words):
+                some = ", ".join(sorted(map(str, known))[:20]) or "none"
+                raise Error(f"where {label} is {words!r}: no series has that; there are: {some}" + ", ..." * (len(known) > 20))
 
     def all_series(self, labels):
         """All series with exactly these labels: a LazySeries if they are in one place of one closed file, else Groups."""
@@ -313,8 +336,8 @@ class LazySeries:
 class Groups:
     """Numbers for combinations of label values, over all files; only of series that `where` allows."""
 
-    def __init__(self, by, where):
-        self.by, self._numbers, self._codes = by, {}, {}
+    def __init__(self, by, where, models=RULES):
+        self.by, self._numbers, self._codes, self._models = by, {}, {}, models
         self._last = {}  # (run, type of source, labels) -> (source, ids, codes) of the last file
         self._where = {label: {words} if isinstance(words, str) else set(words) for label, words in where.items()}
         self._labels = {*by, *where}
@@ -324,7 +347,7 @@ class Groups:
 
     def merged(self, by, only):
         """(Groups of some of the labels, the number there of each of these; -1: `only` does not allow it)."""
-        groups = Groups(by, {})
+        groups = Groups(by, {}, self._models)
         allowed = {self.by.index(label): set(words) for label, words in only.items()}
         kept = [self.by.index(label) for label in by]
         place = [groups._numbers.setdefault(tuple(row[one] for one in kept), len(groups))
@@ -333,7 +356,9 @@ class Groups:
 
     def source(self, file, name):
         """Where to read the metric in a file: the coarsest source with the labels."""
-        wanted = self._labels if RUN in file.metrics[name].labels else self._labels - {RUN}
+        labels = file.metrics[name].labels
+        wanted = {label if label in labels else MODELS.get(label, label) for label in self._labels}
+        wanted -= set() if RUN in labels else {RUN}
         return next(source for source in file.sources(name) if wanted <= set(source.labels))
 
     def codes(self, file, source):
@@ -362,6 +387,8 @@ class Groups:
         values = dict(zip(source.labels, columns))
         count = len(columns[0]) if columns else 1
         values.setdefault(RUN, np.full(count, file.run[:8], object))
+        for label in self._labels & MODELS.keys() - values.keys():
+            values[label] = np.array([model_of(name, self._models) if name else "" for name in values[MODELS[label]]], object)
         used = np.logical_or.reduce([values[label] != "" for label in source.labels] or [np.ones(count, bool)])
         for label, words in self._where.items():
             used &= np.array([value in words for value in values[label]], bool)

@@ -7,6 +7,7 @@ import pandas as pd
 
 from . import look
 from .compute import Distribution, history_of, merge, quantile, rate, table, windows_of
+from .errors import Error
 from .look import COLOURS, OTHER, OTHERS
 
 COLUMNS_MAX = 300  # of a picture: more buckets are merged
@@ -257,14 +258,27 @@ def _draw_matrix(ax, table_, hidden, units):
     return bar
 
 
-def blame_table(history, where=None):
+def blame_labels(history, models=False):
+    """The labels of producer and consumer in demand_wait_part_ns: components, or models if that is wanted or all there is;
+    None: the files have neither."""
+    labels = history.labels("demand_wait_part_ns") if "demand_wait_part_ns" in history.metrics else ()
+    pairs = [("producer_model", "model"), ("producer", "component")][:: 1 if models else -1]
+    return next((pair for pair in pairs if set(pair) <= set(labels)), None)
+
+
+def blame_table(history, where=None, models=False):
     """Who made whom wait, over all the time: a frame by producer and component (the consumer), the longest first. Its
-    columns are the parts of the waits and `total`, their sum, in ns."""
-    sums = table(history, "demand_wait_part_ns", ("producer", "component", "part"), None, where)
+    columns are the parts of the waits and `total`, their sum, in ns. `models`: by producer_model and model, as in files that
+    have no components."""
+    history = history_of(history)
+    pair = blame_labels(history, models)
+    if pair is None:
+        raise Error("who waited for whom is not known: the files have no demand_wait_part_ns by producer and component, or by "
+                    "their models")
+    sums = table(history, "demand_wait_part_ns", (*pair, "part"), None, where)
     if sums.empty:
-        return pd.DataFrame({"total": []}, pd.MultiIndex.from_arrays([[], []], names=["producer", "component"]))
-    by_part = sums.astype({"producer": object, "component": object, "part": object}).set_index(
-        ["producer", "component", "part"])["sum"].unstack(fill_value=0)
+        return pd.DataFrame({"total": []}, pd.MultiIndex.from_arrays([[], []], names=pair))
+    by_part = sums.astype(dict.fromkeys(pair, object) | {"part": object}).set_index([*pair, "part"])["sum"].unstack(fill_value=0)
     by_part = by_part.reindex(columns=[part for part in PARTS if part in by_part] +
                               [part for part in by_part if part not in PARTS])
     by_part["total"] = by_part.sum(axis=1)

@@ -324,7 +324,7 @@ def test_what_is_wrong_is_said(made):
     directory, _ = made
     with pytest.raises(vampire.Error, match="there is no metric nothing in these files; there are: association_ns, "):
         vampire.table(directory, "nothing")
-    with pytest.raises(vampire.Error, match="has no label tier; it has: component, operation, and run"):
+    with pytest.raises(vampire.Error, match="has no label tier; it has: component, operation, model, and run"):
         vampire.merge(directory, "pool_operations", "tier")
     with pytest.raises(vampire.Error, match="quantile 2; it is between 0 and 1"):
         vampire.quantile(directory, "transport_ns", 2)

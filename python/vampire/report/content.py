@@ -9,13 +9,16 @@ import numpy as np
 import pandas as pd
 
 from .. import cdos, compute, look, plots
+from ..diagnosis import diagnose
 from ..dataset import dataset_of
 from ..look import OTHER, amount, duration, span
+from ..models import AS_MODEL, UNNAMED, model_of
 from ..account import number_of, share, summary
 from .chains import chain_tables
-from .parts import LARGEST, Picture, Report, Table, largest, moment, others
+from .parts import LARGEST, Answers, Picture, Report, Table, largest, moment, others
 
 CDOS_SHOWN = 12
+FINDINGS_SHOWN = 12
 WAITS = (("demand_wait_ns", "for demanded data"), ("withdraw_wait_ns", "to take a CDO back"), ("leave_wait_ns", "to leave"))
 
 
@@ -46,10 +49,15 @@ class Content:
     # ---- small helpers
 
     def has(self, metric, *labels):
-        """Whether the metric is in the files and wanted, with these labels. At level workflow there are no
-        components."""
+        """Whether the metric is in the files and wanted, with these labels or those of their models. At level workflow
+        there are neither."""
         return (self.metrics is None or metric in self.metrics) and metric in self.history.metrics and \
-            set(labels) <= set(self.history.metric(metric).labels)
+            {self.label(metric, one) for one in labels} <= set(self.history.metric(metric).labels)
+
+    def label(self, metric, label):
+        """The label, or that of the model where the files have only models."""
+        labels = self.history.metric(metric).labels
+        return AS_MODEL[label] if label not in labels and AS_MODEL.get(label) in labels else label
 
     def where(self, metric, label=None):
         """What restricts the metric to the component, as `label` if it may be under several."""
@@ -59,6 +67,7 @@ class Content:
 
     def _sums(self, metric, by):
         """A counter's sums by labels, as a Series; those of the component."""
+        by = tuple(self.label(metric, label) for label in ((by,) if isinstance(by, str) else by))
         if self.component is not None and "source" in self.history.metric(metric).labels:
             sums = compute.merge(self.history, metric, tuple(dict.fromkeys(("source", "sink", *by))))
             names = [sums.index.get_level_values(label) == self.component for label in ("source", "sink")]
@@ -67,12 +76,12 @@ class Content:
 
     def _distribution(self, metric):
         """Of waits by component and size class, as far as they have these labels; of the component."""
-        labels = set(self.history.metric(metric).labels) & {"component", "size_class"}
+        labels = set(self.history.metric(metric).labels) & {self.label(metric, "component"), "size_class"}
         return compute.Distribution(self.history, metric, tuple(sorted(labels)), self.where(metric))
 
     def wait_table(self, metric, by):
         """plots.wait_table, of the component."""
-        return plots.waits_of(self.distribution(metric), by)
+        return plots.waits_of(self.distribution(metric), self.label(metric, by))
 
     def total(self, metric):
         """Of a counter; None when the files do not have it."""
@@ -104,9 +113,12 @@ class Content:
             remark = f"Only the buckets from {low} to {high} UTC."
         if self.component is not None:
             remark = f"{remark + ' ' if remark else ''}Only what has to do with {self.component}."
-        tables = [self.component_table(), self.operation_table(), self.transport_table(), self.wait_rows(),
+        tables = [self.model_table(), self.component_table(), self.operation_table(), self.transport_table(), self.wait_rows(),
                   self.blame_rows(), *(chain_tables(self.trace, found.runs, self.component) if self.trace else ()),
                   self.anomaly_table(), self.cdo_rows()] if found.buckets else []
+        if not self.has_components():
+            known = "by model" if self.summary.level == "model" else "neither by component nor by model"
+            remark = f"{remark + ' ' if remark else ''}These files are {known}: they have no table by component."
         facts = self.facts()
         notes = list(dict.fromkeys([*found.notes(), *self.history.damage]))  # with what was found while reading
         return Report(
@@ -118,7 +130,24 @@ class Content:
             pictures=self.pictures() if found.buckets else [],
             tables=[table for table in tables if table] + [self.file_table()],
             foot=f"Buckets of {duration(float(found.bucket_ns))}. Quantiles are read from histograms and are off by at most "
-            f"half a bin. vampire {self.history.files[-1].attrs['vampire_version']}.")
+            f"half a bin. vampire {self.history.files[-1].attrs['vampire_version']}.",
+            answers=self.answers() if found.buckets and self.metrics is None else None)
+
+    def answers(self):
+        """What made it late, of the component if one was asked for."""
+        frame = diagnose(self.history)
+        if self.component is not None:
+            model = model_of(self.component, self.history.models)
+            about = frame.component.isin([self.component, model]) | frame.waiting.isin([self.component, model])
+            frame = frame[about]
+        rows = list(frame[["sentence", "evidence", "trace"]].head(FINDINGS_SHOWN).itertuples(index=False, name=None))
+        rest = [f"{number_of(len(frame) - len(rows), 'more finding')}, which cost less: vampire.diagnose(run)"] if len(frame) > len(rows) else []
+        rest += frame.attrs["notes"]
+        if frame.attrs["looked"]:
+            rest.append(f"Looked for and not found: {'; '.join(frame.attrs['looked'])}.")
+        if frame.attrs["not_looked"]:
+            rest.append(f"Could not be looked for: {'; '.join(frame.attrs['not_looked'])}.")
+        return Answers(frame, rows, rest)
 
     def facts(self):
         """(what, number, note)."""
@@ -174,7 +203,9 @@ class Content:
                                                      ds.component_left.values, ds.component_leave_reason.values)}
         frame = frame.reindex([*frame.index, *(name for name in times if name not in frame.index
                                                and self.component in (None, name))], fill_value=0)
-        chosen, rest = largest(frame, frame.columns[0])
+        cost = self._cost().reindex(frame.index).fillna(0)
+        order = cost if cost.any() else frame.iloc[:, 0]
+        chosen, rest = largest(order.to_frame("cost"), "cost")
         waits = self._waits("demand_wait_ns", chosen, rest)
         rows = []
         for name in chosen + ([None] if rest else []):
@@ -185,8 +216,59 @@ class Content:
             rows.append((name or others(rest), why or ("there" if name in times else ""), moment(joined)[11:],
                          moment(left)[11:], *shown, *(wait[:3] if wait else ("", "", ""))))
         head = ("component", "left because", "joined (UTC)", "left", *known, "waits", "median", "99 in 100")
-        return Table("components", "Components", head, rows, frame.rename_axis("component").reset_index(), 2,
+        title = "Components" if self.has_components() else "Models, what they did"
+        return Table("components", title, head, rows, frame.rename_axis("component").reset_index(), 2,
                      self.hidden(next(iter(known.values())), next(iter(known))))
+
+    def has_components(self):
+        """Whether the files name components."""
+        return any("component" in metric.labels for metric in self.history.metrics.values())
+
+    def _cost(self):
+        """Seconds by component: what it waited, and what others waited for it."""
+        if not self.has("demand_wait_part_ns", "component", "producer"):
+            return self._waited()
+        total = self.blame()["total"].astype(float)
+        return total.groupby(level=1).sum().add(total.groupby(level=0).sum(), fill_value=0)
+
+    def _waited(self):
+        if not self.has("demand_wait_ns", "component"):
+            return pd.Series(dtype=float)
+        label = self.label("demand_wait_ns", "component")
+        sums = compute.table(self.history, "demand_wait_ns", (label,), None, self.where("demand_wait_ns"))
+        return sums.astype({label: object}).set_index(label)["sum"].astype(float)
+
+    def model_table(self):
+        """Each model: its ranks, how long they waited, how long others waited for them; the most expensive first."""
+        if self.component is not None or not self.has("demand_wait_part_ns", "component", "producer"):
+            return None
+        label, length = self.label("demand_wait_part_ns", "component"), float(self.history.bucket_ns.sum())
+        blame, names = self.blame(), {}
+
+        def model(name):
+            return model_of(name, self.history.models) if label == "component" else name
+
+        blame = blame.groupby([blame.index.get_level_values(level).map(model) for level in (0, 1)]).sum()
+        for name in self.history.words(label) | self.history.words(self.label("demand_wait_part_ns", "producer")):
+            if name not in UNNAMED:
+                names.setdefault(model(name), []).append(name)
+        if not names or label == "component" and len(names) > LARGEST and len(names) == sum(map(len, names.values())):
+            return None  # each component is a model of its own
+        frame = pd.DataFrame({"ranks": {model: len(ranks) if label == "component" else 0 for model, ranks in names.items()}})
+        for what, level in (("waited", 1), ("caused", 0)):
+            frame[what] = blame.total.groupby(level=level).sum().reindex(frame.index).fillna(0).astype(float)
+        for part in (part for part in blame.columns if part != "total"):
+            frame[part] = blame[part].groupby(level=1).sum().reindex(frame.index).fillna(0).astype(float)
+        chosen, rest = largest(frame.assign(cost=frame.waited + frame.caused), "cost")
+        rows = []
+        for name in chosen + ([None] if rest else []):
+            row = frame.loc[name] if name is not None else frame.loc[rest].sum()
+            mean = row.waited / max(1.0, row.ranks) / max(length, 1.0)
+            rows.append((name or others(rest), f"{int(row.ranks):,}" if row.ranks else "", *(duration(one) if one else "0" for one in row.iloc[1:]),
+                         share(mean, 1.0) if row.ranks else ""))
+        head = ("model", "ranks", "waited", "others waited for it", *(f"waited {part.replace('_', ' ')}" for part in frame.columns[3:]),
+                "of a rank's time")
+        return Table("models", "Models", head, rows, frame.rename_axis("model").reset_index(), 1, list(self.of))
 
     @staticmethod
     def _shown(frame, what, name, value):
@@ -204,7 +286,7 @@ class Content:
         frame = self.wait_table(metric, "component")
         found = {name: texts(frame.loc[name]) for name in chosen if name in frame.index}
         if rest and frame.index.isin(rest).any():
-            found[None] = texts(plots.waits_of(self.distribution(metric), (), {"component": rest}).iloc[0])
+            found[None] = texts(plots.waits_of(self.distribution(metric), (), {self.label(metric, "component"): rest}).iloc[0])
         return found
 
     def operation_table(self):
@@ -230,11 +312,11 @@ class Content:
         """The largest pairs of source and sink."""
         if not (self.has("transports", "source", "sink") and self.has("transport_bytes", "source", "sink")):
             return None
-        pair = ("source", "sink")
+        pair = tuple(self.label("transports", one) for one in ("source", "sink"))
         counts, sizes = self.sums("transports", pair), self.sums("transport_bytes", pair)
         frame = pd.DataFrame({"transports": counts, "bytes": sizes.reindex(counts.index, fill_value=0)})
         frame = frame[frame.transports > 0]
-        if self.has("transport_ns", *pair):
+        if self.has("transport_ns", "source", "sink"):
             times = compute.quantile(self.history, "transport_ns", [0.5, 0.99], pair)
             frame = frame.join(times.rename(columns={0.5: "p50_ns", 0.99: "p99_ns"}))
         hidden = self.hidden(counts, "the transports")
@@ -304,7 +386,7 @@ class Content:
         """What did not fit together."""
         if not self.has("anomalies", "component"):
             return None
-        sums = compute.merge(self.history, "anomalies", ("anomaly", "component"), where=self.where("anomalies"))
+        sums = compute.merge(self.history, "anomalies", ("anomaly", self.label("anomalies", "component")), where=self.where("anomalies"))
         if not len(sums):
             return None
         order = look.descending(sums)
@@ -328,6 +410,14 @@ class Content:
 
     # ---- pictures
 
+    def stacked(self, metric, by):
+        """The label by which a picture is cut: the model, where there are more components than colours."""
+        label = self.label(metric, by)
+        if label != "component":
+            return label
+        names = self.history.words(label)
+        return "model" if len({model_of(name, self.history.models) for name in names}) < len(names) > len(look.COLOURS) else label
+
     def pictures(self):
         """Those that the data allow. What a picture shows is computed once, however often it is drawn."""
         found = []
@@ -343,7 +433,7 @@ class Content:
             by = next((one for one in ("component", "operation") if self.has(metric, one)), None)
             by = "operation" if self.component is not None and self.has(metric, "operation") else by
             if by:
-                where = self.where(metric)
+                by, where = self.stacked(metric, by), self.where(metric)
                 add(name, text, lambda m=metric, b=by, w=where: plots.stack_data(history, m, b, w),
                     lambda ax, data, m=metric, b=by: plots.plot_stack(history, m, b, ax, data=data))
         if self.has("transport_bytes", "source", "sink"):

@@ -25,6 +25,8 @@ h1 { font-size: 1.5rem; margin: 0 0 .2rem; } h2 { font-size: 1.15rem; margin: 2r
 p { margin: .3rem 0; max-width: 46rem; } .soft { color: var(--soft); } .part { color: var(--bad); font-size: .85rem; }
 .bad { border-left: 5px solid var(--bad); padding: .2rem 0 .2rem .8rem; margin: 1rem 0; }
 .bad strong { color: var(--bad); }
+.answers ol { padding-left: 1.4rem; max-width: 56rem; } .answers li { margin: .5rem 0; } code { overflow-wrap: anywhere; font-size: .85rem; }
+summary { color: var(--soft); cursor: pointer; font-size: .85rem; }
 .facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); gap: .8rem; margin: 1rem 0; }
 .facts div { border-top: 1px solid var(--faint); padding-top: .4rem; }
 .facts b { display: block; font-size: 1.35rem; font-weight: 600; line-height: 1.3; }
@@ -96,6 +98,17 @@ def _table(table):
             + cells("th", table.head) + f"</tr>{body}</table></div>")
 
 
+def _answers(answers):
+    def finding(sentence, evidence, trace):
+        when, colon, rest = sentence.partition(": ")
+        how = f"<p>Shown by <code>{html.escape(evidence)}</code></p>" + \
+            (f"<p>A trace of its begin: <code>{html.escape(trace)}</code></p>" if trace else "")
+        return f"<li><b>{html.escape(when)}{colon}</b>{html.escape(rest)}<details><summary>evidence</summary>{how}</details></li>"
+    found = f"<ol>{''.join(finding(*row) for row in answers.rows)}</ol>" if answers.rows else ""
+    return '<section class="answers"><h2>What made it late</h2>' + found + \
+        "".join(f'<p class="soft">{html.escape(text)}</p>' for text in answers.rest) + "</section>"
+
+
 def page(report):
     """The page as a text."""
     notice = f'<p class="soft">{html.escape(report.whole)}</p>' if not report.notes else \
@@ -106,7 +119,7 @@ def page(report):
                     for what, number, note in report.facts)
     pictures = ["<h2>Pictures</h2>", '<div class="pictures">', *map(_figure, report.pictures), "</div>"] if report.pictures else []
     parts = [f"<h1>{html.escape(report.title)}</h1>", f'<p class="soft">{html.escape(report.subtitle)}</p>', remark, notice,
-             *map(_table, report.before), f'<div class="facts">{facts}</div>', *pictures, *map(_table, report.tables),
+             _answers(report.answers) if report.answers else "", *map(_table, report.before), f'<div class="facts">{facts}</div>', *pictures, *map(_table, report.tables),
              f'<p class="soft">{html.escape(report.foot)}</p>']
     return ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, '
             f'initial-scale=1"><title>{html.escape(report.title)}</title><style>{CSS}</style></head><body>\n'

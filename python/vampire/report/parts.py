@@ -37,6 +37,15 @@ class Picture:
 
 
 @dataclasses.dataclass
+class Answers:
+    """What made it late: of vampire.diagnose."""
+
+    frame: pd.DataFrame  # its result
+    rows: list           # (sentence, the call that reproduces it, the command for its trace)
+    rest: list           # sentences: more findings, what was looked for and not found, what could not be looked for
+
+
+@dataclasses.dataclass
 class Report:
     """All of it, in this order."""
 
@@ -50,6 +59,7 @@ class Report:
     pictures: list
     tables: list
     foot: str
+    answers: Optional[Answers] = None  # stands before the facts
 
 
 def moment(when, length=19):

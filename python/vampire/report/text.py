@@ -14,11 +14,19 @@ def _table(table):
     return "\n".join(["", table.title, *(f"({note})" for note in table.notes), *("  " + line for line in lines)])
 
 
+def _answers(answers):
+    """What made it late: the sentences, each with its evidence and its trace."""
+    lines = ["What made it late"]
+    for number, (sentence, evidence, trace) in enumerate(answers.rows, 1):
+        lines += [f"  {number}. {sentence}", f"     shown by  {evidence}", *([f"     trace     {trace}"] if trace else [])]
+    return "\n" + "\n".join(map(_printable, lines + [f"  {text}" for text in answers.rest]))
+
+
 def page(report):
     """The report as a text."""
     notice = ["Not everything is here:", *(f"  {note}" for note in report.notes)] if report.notes else [report.whole]
     facts = [f"  {what:16} {number}" + (f"  ({note})" if note else "") for what, number, note in report.facts]
-    parts = [report.title, report.subtitle, *([report.remark] if report.remark else []), "", *notice, "", *facts,
+    parts = [report.title, report.subtitle, *([report.remark] if report.remark else []), "", *notice, *([_answers(report.answers)] if report.answers else []), "", *facts,
              *map(_table, report.before), *map(_table, report.tables), "", report.foot]
     return "\n".join(parts) + "\n"
 
@@ -34,4 +42,6 @@ def write_csv(report, directory):
     for table in (*report.before, *report.tables):
         frame = table.frame.rename(columns=_as_text).apply(lambda column: column.map(_as_text))
         frame.to_csv(directory / f"{table.name}.csv", index=False)
+    if report.answers:
+        report.answers.frame.applymap(_as_text).to_csv(directory / "findings.csv", index=False)
     (directory / "notes.txt").write_text("\n".join(report.notes or [report.whole]) + "\n", encoding="utf-8")

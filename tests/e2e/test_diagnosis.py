@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vampire.diagnose and the report's first section, on hours into which one cause is planted (oracle/planted.py), and on such
+without one; models in the Python package. VAMPIRE_PLANTED_HOURS=20 asks for so many seeds of each (make planted)."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+import harness
+from harness import ROOT
+
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "oracle")]
+pd = pytest.importorskip("pandas")
+import planted
+import vampire
+from vampire.models import model_of
+
+pytestmark = pytest.mark.plain
+SEEDS = int(os.environ.get("VAMPIRE_PLANTED_HOURS", "0"))
+ALL = [(size, kind) for size in planted.SIZES for kind in planted.CAUSES]
+FEW = [*((4, kind) for kind in planted.CAUSES), (60, "late_model"), (60, "slow_link"), (60, "vanished"), (500, "chain")]
+HOURS = [(size, kind, seed) for size, kind in (ALL if SEEDS else FEW) for seed in range(SEEDS or 1)]
+QUIET = [(size, seed) for size in planted.SIZES for seed in range(SEEDS)] if SEEDS else [(4, 0), (4, 1), (60, 0), (500, 0)]
+REPORT = str(ROOT / "python" / "vampire-report")
+
+
+def count_again(where, *options):
+    """The recording in the directory, as HDF5."""
+    done = subprocess.run([harness.program("vampire"), "-q", "--replay", "hour.rec", *options], cwd=where, capture_output=True,
+                          text=True, check=False, timeout=60 * harness.PATIENCE)
+    assert done.returncode == 0, done.stderr
+
+
+def hour_of(where, size, seed, kind=None, options=()):
+    """An Hour, of which the files are in the directory."""
+    hour = planted.Hour(size, seed, kind)
+    hour.write(where / "hour.rec")
+    count_again(where, "-o", "outputs.0.type=hdf5", "-o", "outputs.0.queue=4096", "-o",
+                f"statistics.bucket={planted.SIZES[size].bucket}", *options)
+    return hour
+
+
+def findings_of(where):
+    """A list of dicts, times in ns."""
+    rows = vampire.diagnose(str(where)).to_dict("records")
+    return [{**row, "begin": row["begin"].value, "end": row["end"].value} for row in rows]
+
+
+def nanoseconds(width):
+    return pd.Timedelta(width).value
+
+
+@pytest.mark.parametrize("size, kind, seed", HOURS)
+def test_a_planted_cause_is_named(tmp_path, size, kind, seed):
+    hour = hour_of(tmp_path, size, seed, kind)
+    findings = findings_of(tmp_path)
+    wrong, _ = planted.judge(hour.cause, nanoseconds(hour.size.bucket), findings)
+    assert not wrong, (hour.cause, findings)
+    if hour.cause.seconds:
+        one = next(one for one in findings if one["component"] == hour.cause.component)
+        assert eval(one["evidence"], {"vampire": vampire, "run": str(tmp_path)}) == pytest.approx(one["seconds"])
+
+
+@pytest.mark.parametrize("size, seed", QUIET)
+def test_nothing_is_found_where_nothing_is(tmp_path, size, seed):
+    hour_of(tmp_path, size, seed)
+    frame = vampire.diagnose(str(tmp_path))
+    assert frame.empty, list(frame.sentence)
+    assert len(frame.attrs["looked"]) == 5 and not frame.attrs["not_looked"]
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory):
+    """An hour of 60 components of which PGEN -- 8 waited longer for a time; the Hour and its directory."""
+    where = tmp_path_factory.mktemp("slow")
+    return hour_of(where, 60, 0, "grown_wait"), where
+
+
+def report(*arguments):
+    done = subprocess.run([REPORT, *map(str, arguments)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_report_begins_with_it(slow, tmp_path):
+    hour, where = slow
+    text = report(where, "--text")
+    assert text.index("What made it late") < text.index("  observed ") < text.index("\nModels\n") < text.index("\nComponents\n")
+    first = text.split("What made it late\n")[1].splitlines()
+    assert f": {hour.cause.component} waited {hour.cause.seconds:,.0f}"[:-2] in first[0] and "shown by" in first[1]
+    assert "Looked for and not found: " in text
+    assert "What made it late" not in report(where, "--text", "--metrics", "pool_operations")
+    assert hour.cause.component not in report(where, "--text", "--component", "IFS -- 1").split("observed")[0]
+    report(where, "-o", tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert page.index("What made it late") < page.index("<h2>Pictures") and "<details>" in page
+    report(where, "--csv", tmp_path / "csv")
+    assert pd.read_csv(tmp_path / "csv" / "findings.csv").component[0] == hour.cause.component
+    assert set(pd.read_csv(tmp_path / "csv" / "models.csv").model) == {"IFS", "NEMO", "PGEN"}
+
+
+def test_the_command_for_a_trace_works(slow):
+    hour, where = slow
+    command = shlex.split(vampire.diagnose(str(where)).trace[0].replace("RECORDING", "hour.rec"))
+    command[0] = harness.program("vampire")
+    subprocess.run([*command, "-q"], cwd=where, check=True, timeout=60 * harness.PATIENCE)
+    trace, = where.glob("*.trace.json")
+    spans = [one for one in json.loads(trace.read_text()) if one.get("cat") == "demand"]
+    names = {one["args"]["name"] for one in json.loads(trace.read_text()) if one.get("name") == "process_name"}
+    assert spans and hour.cause.component in names
+
+
+@pytest.mark.parametrize("level", ["model", "workflow"])
+def test_files_without_components_say_what_they_cannot(slow, tmp_path, level):
+    (tmp_path / "hour.rec").symlink_to(slow[1] / "hour.rec")
+    count_again(tmp_path, "-o", "outputs.0.type=hdf5", "-o", f"statistics.level={level}", "-o", "statistics.bucket=10s")
+    frame = vampire.diagnose(str(tmp_path))
+    text = report(tmp_path, "--text")
+    if level == "model":
+        assert frame.component[0] == "PGEN" and frame.part[0] == "for_start"
+        assert "single ranks: the files have models only" in frame.attrs["not_looked"]
+        assert "These files are by model: they have no table by component." in text
+        assert has_row(text, "Who waited for whom", "PGEN") and has_row(text, "Models, what they did", "PGEN")
+        blame = vampire.blame_table(str(tmp_path))
+        assert blame.equals(vampire.blame_table(str(slow[1]), models=True))
+    else:
+        assert "who waited for whom: the files have neither components nor models" in frame.attrs["not_looked"]
+        assert "neither by component nor by model" in text
+        with pytest.raises(vampire.Error, match="who waited for whom is not known"):
+            vampire.blame_table(str(tmp_path))
+
+
+@pytest.mark.parametrize("level", ["model", "workflow"])
+def test_the_notebook_of_files_without_components(slow, tmp_path, level):
+    pytest.importorskip("nbconvert")
+    pytest.importorskip("ipykernel")
+    (tmp_path / "hour.rec").symlink_to(slow[1] / "hour.rec")
+    count_again(tmp_path, "-o", "outputs.0.type=hdf5", "-o", f"statistics.level={level}", "-o", "statistics.bucket=10s")
+    done = subprocess.run([sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--output-dir", tmp_path,
+                           ROOT / "notebooks" / "questions.ipynb"],
+                          env=dict(os.environ, VAMPIRE_RUN=str(tmp_path), PYTHONPATH=str(ROOT / "python")),
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def has_row(text, title, begin):
+    """Whether a table has a row that begins so."""
+    return any(line.strip().startswith(begin) for line in text.split(f"\n{title}\n")[1].split("\n\n")[0].splitlines())
+
+
+# ---------------------------------------------------------------- models
+
+
+def test_models_of_names():
+    """As tests/unit/core_models_test.c has them."""
+    usual, several = ("(*) -- *",), ("ocean=NEMO*", "ocean=OPA_[0-9]", "MIR_(*)_*", "(*)_*")
+    for rules, name, wanted in [(usual, "IFS -- 0", "IFS"), (usual, "IFS-Nemo -- 499", "IFS-Nemo"), (usual, "a -- b -- c", "a"),
+                                (usual, " -- 1", " -- 1"), (usual, "Librarian_1", "Librarian_1"), (usual, "", ""),
+                                (several, "NEMO -- 3", "ocean"), (several, "OPA_7", "ocean"), (several, "MIR_fast_2", "fast"),
+                                (several, "Maestro_OPA_1", "Maestro"), (several, "IFS -- 0", "IFS -- 0"), ((), "IFS -- 0", "IFS -- 0"),
+                                (usual, "aaaaa -- " + "a" * 246, "aaaaa"), (usual, "aaaaa -- " + "a" * 247, "aaaaa -- " + "a" * 247)]:
+        assert model_of(name, rules) == wanted
+    assert model_of("Products 7") == "Products" and model_of("IFS -- 0") == "IFS" and model_of("(other)") == "(other)"
+    for wrong in ("", "IFS", "=IFS*", "IFS=", "IFS -- *", "IFS(*)"):
+        with pytest.raises(vampire.Error, match="the model"):
+            model_of("IFS", (wrong,))
+
+
+def test_tables_by_model(slow):
+    """They are the sums of the components."""
+    run = vampire.History(str(slow[1]))
+    own = vampire.table(run, "demand_wait_ns", ["component"], None)
+    own["model"] = [model_of(name) for name in own.component]
+    by_model = vampire.table(run, "demand_wait_ns", ["model"], None).set_index("model")
+    assert by_model["sum"].to_dict() == own.groupby("model")["sum"].sum().to_dict()
+    assert set(by_model.index) >= {"NEMO", "PGEN"}
+    pairs = vampire.merge(run, "transports", ["source_model", "sink"], where={"sink": "PGEN -- 8"})
+    assert set(pairs.index.get_level_values(0)) == {"IFS", "NEMO"}
+    assert set(vampire.quantile(run, "demand_wait_ns", 0.99, ["model"], where={"model": "PGEN"}).index) == {"PGEN"}
+    one = vampire.History(str(slow[1]), models=["all=*"])
+    assert vampire.merge(one, "pool_operations", ["model"]).index.tolist() == ["all"]
+
+
+def test_where_that_matches_nothing_says_so(slow):
+    with pytest.raises(vampire.Error, match="where component is 'PGEN': no series has that; there are: .*IFS -- 0"):
+        vampire.table(str(slow[1]), "demand_wait_ns", where={"component": "PGEN"})
+    with pytest.raises(vampire.Error, match="where model is 'ifs'.* IFS, NEMO, PGEN"):
+        vampire.merge(str(slow[1]), "pool_operations", where={"model": "ifs"})
+    assert vampire.table(str(slow[1]), "demand_wait_ns", where={"component": "IFS -- 0"}).empty  # it is there, and never waited
