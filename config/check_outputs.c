@@ -237,6 +237,15 @@ static int settle_labels(const struct config_loader *loader, unsigned index)
     struct vamp_config_output *output = &loader->config->outputs[index];
     const struct vamp_kept_labels *kept = output->ops->by_unset;
     const uint32_t holding = vamp_output_holding(output->ops, output->options, &output->settings);
+    char path[CONFIG_PATH_BYTES];
+    config_output_path(loader, index, "budget", path);
+    if (config_level_of(loader, path) == CONFIG_LEVEL_DEFAULT &&
+        (holding & VAMP_TARGET_BIT(VAMP_WITH_ALARMS)) == 0) {
+        output->settings.budget = output->ops->budget_unset;
+    } else if (output->settings.budget > 0 && output->ops->budget_unset == 0) {
+        config_output_error(loader, index, "budget", "outputs of type %s have none: they keep all",
+                            output->ops->name);
+    }
     if (gives_labels(loader, index) || (holding & VAMP_TARGET_FILES) == 0 ||
         (holding & VAMP_TARGET_BIT(VAMP_WITH_ALARMS)) != 0) {
         return 0;

@@ -139,6 +139,8 @@ struct vamp_writer_ops {
     const struct vamp_kept_labels *by_unset;
     /* Or: the option "without" of such an output, bit per enum vamp_label; 0: none. */
     uint32_t without_unset;
+    /* The option "budget" of an output that does not set it: lines, 0: any. */
+    uint64_t budget_unset;
     /* 0, or: where in the options a struct vamp_sent_alarms is, which chooses between buckets and
      * changes of alarms (writers/format/sent_alarms.h). With the latter, `write_bucket` sends
      * nothing but them. */
@@ -192,6 +194,9 @@ struct vamp_writer_ops {
     /* NULL, or: something the operator should know that is no failure of the target, such as one of
      * several readers that does not read. True once for each such fact. */
     bool (*remark)(void *self, char text[static VAMP_ERR_TEXT_BYTES]);
+    /* NULL: each series is a line of the budget. Or: how many a series of the metric is at most. */
+    unsigned (*lines)(const void *options, const struct vamp_metric *metric,
+                      const struct vamp_bins *bins);
     /* NULL, or: time in ns for which `close` may keep the target open for readers when the run was
      * completed. Outputs that do so are closed after all others. */
     int64_t (*linger_ns)(const void *options);

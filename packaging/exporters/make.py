@@ -135,8 +135,6 @@ def rules(names):
              "Output {{ $labels.output }} of workflow {{ $labels.workflow }} cannot write as fast as numbers come."),
         rule("VampireRejectsEvents", f"sum by (instance, workflow) (increase({rejected}[5m])) > 0", "warning",
              "Events of workflow {{ $labels.workflow }} are not understood: is the pool manager of another release?"),
-        rule("VampirePageFull", "vampire_page_series_left_out > 0", "warning",
-             "{{ $value }} series of workflow {{ $labels.workflow }} have no room on the page (option page, or without)."),
         rule("VampireIsLate", f"{names['vampire_lag_ns']} > 60", "warning",
              "What vampire counts in workflow {{ $labels.workflow }} is {{ $value | humanizeDuration }} old.", "1m"),
         rule("WorkflowAnomalies", f"sum by (instance, workflow, anomaly) (increase({names['anomalies']}[10m])) > 0",

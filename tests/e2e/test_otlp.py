@@ -27,7 +27,7 @@ def config(url, source=None, bucket="200ms", finish="60s", **more):
     made = {**harness.vampire_config(bucket=bucket), "finish": finish}
     made["source"] = source or made["source"]
     made["statistics"]["sets"] = "all"
-    made["outputs"].append({"type": "otlp", "endpoint": url, "without": [], **more})
+    made["outputs"].append({"type": "otlp", "endpoint": url, "without": [], "budget": 0, **more})
     return made
 
 
@@ -116,11 +116,23 @@ def test_the_sums_of_a_workflow_are_those_of_the_file(space, histograms):
         assert dict(resource)["service.name"] == "vampire"
 
 
+def test_within_a_budget_sums_are_those_of_the_file(space):
+    with Receiver() as receiver:
+        space.vampire(synthetic(receiver.url, producers=40, budget=8000), ready=False).expect_exit(0)
+        totals, last = exporters.Totals(space.hdf5()), receiver.store.last
+        assert any("(model Model)" in dict(labels).values() for labels in last(base("transports")))
+        for name, series in totals.counters.items():
+            found = sum(last(base(name)).values())
+            assert found == pytest.approx(exporters.in_base_unit(name, sum(series.values())), rel=1e-12), name
+        for name, series in totals.histograms.items():
+            assert sum(value[0] for value in last(base(name)).values()) == sum(value[0] for value in series.values()), name
+
+
 @pytest.mark.parametrize("producers, steps", [(30, 10), (250, 3)], ids=["60", "500"])
 def test_the_sums_of_many_components_are_those_of_the_file(space, producers, steps):
     """A bucket is several requests."""
     with Receiver() as receiver:
-        made = synthetic(receiver.url, producers=producers, steps=steps, timeout="60s")
+        made = synthetic(receiver.url, producers=producers, steps=steps, timeout="60s", bounds=4)
         vampire = space.vampire(made, ready=False)
         vampire.expect_exit(0, 120)
         assert_totals(receiver.store, space.hdf5())

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The resolution of an output: chosen metrics and series, labels that are dropped and buckets that
  * are merged, each by itself and, against sums made the slow way, all at once. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,10 +23,13 @@ static const struct vamp_sets no_sets = {.count = 0};
 
 #define SERIES 7
 static struct vamp_series pairs[SERIES] = {
-    {.labels = {"(other)", "(other)"}},  {.labels = {"IFS -- 0", "[0,256)"}},
-    {.labels = {"Products", "[0,256)"}}, {.labels = {"IFS -- 1", "[256,512)"}},
-    {.labels = {"IFS -- 0", "unknown"}}, {.labels = {"IFS -- 1", "[0,256)"}},
-    {.labels = {"(other)", "unknown"}},
+    {.labels = {"(other)", "(other)"}, .models = {"(other)"}},
+    {.labels = {"IFS -- 0", "[0,256)"}, .models = {"IFS"}},
+    {.labels = {"Products", "[0,256)"}, .models = {"Products"}},
+    {.labels = {"IFS -- 1", "[256,512)"}, .models = {"IFS"}},
+    {.labels = {"IFS -- 0", "unknown"}, .models = {"IFS"}},
+    {.labels = {"IFS -- 1", "[0,256)"}, .models = {"IFS"}},
+    {.labels = {"(other)", "unknown"}, .models = {"(other)"}},
 };
 static struct vamp_series tiers[3] = {
     {.labels = {"(other)"}}, {.labels = {"OFI"}}, {.labels = {"GFS"}}};
@@ -210,7 +214,8 @@ static void nothing_to_do(void **unused)
 {
     (void)unused;
     struct made *made = make(0, 0, 3);
-    struct vamp_resolution_choice choice = {&no_strings, &no_strings, &no_sets, &no_sets, 0};
+    struct vamp_resolution_choice choice = {
+        .metrics = &no_strings, .series = &no_strings, .by = &no_sets, .without = &no_sets};
     assert_true(vamp_resolution_is_whole(&choice, &made->schema));
     choice.bucket_ns = SECOND;
     assert_true(vamp_resolution_is_whole(&choice, &made->schema));
@@ -481,13 +486,111 @@ static void rows_up_to_a_bound(void **unused)
     unmake(made[1]);
 }
 
+/* ---- a budget */
+
+static uint64_t counted_in(const struct vamp_metric_values *values, unsigned from, unsigned to)
+{
+    uint64_t sum = 0;
+    for (unsigned i = from; i < to && i < values->count; i++) {
+        sum += values->counters[i].value;
+    }
+    return sum;
+}
+
+static uint64_t recorded_in(const struct vamp_metric_values *values)
+{
+    uint64_t count = 0;
+    for (unsigned i = 0; i < values->count; i++) {
+        count += values->histograms[i].histogram->count;
+    }
+    return count;
+}
+
+static unsigned lines_of(const struct vamp_bucket *bucket)
+{
+    unsigned lines = 0;
+    for (unsigned m = 0; m < bucket->schema->metric_count; m++) {
+        const struct vamp_schema_metric *entry = &bucket->schema->metrics[m];
+        const unsigned count = bucket->series_count[entry->label_set];
+        lines += count + (entry->coarser_from > 0 ? count - entry->coarser_from : 0);
+    }
+    return lines;
+}
+
+/* A component or two at a time, 40 s apart. Whatever the budget: sums are exact in each bucket, the
+ * lines are never more, what was published stays where it was, and once coarser series have taken
+ * over it does not change. */
+static void nothing_is_lost_to_a_budget(void **unused)
+{
+    (void)unused;
+    for (uint64_t budget = METRICS; budget < 40; budget++) {
+        struct vamp_resolution *resolution = NULL;
+        const struct vamp_bucket *bucket = NULL;
+        uint64_t frozen = 0;
+        bool told = false;
+        unsigned series = 0;
+        for (uint64_t n = 0; n < 16; n++) {
+            const unsigned known = n < 6 ? 1 + (unsigned)n : SERIES;
+            struct made *made = make(n, (int64_t)n * 40 * SECOND, known);
+            for (unsigned i = 0; i < known; i++) {
+                made->created[i] = (struct vamp_counter_value){100 * n + i, i > 0 ? 100 : n};
+            }
+            if (resolution == NULL) {
+                resolution = create(&(struct vamp_resolution_choice){.budget = budget}, made);
+            }
+            bucket = add(resolution, made);
+            assert_true(lines_of(bucket) <= budget);
+            assert_int_equal(counted_in(&bucket->values[CREATED], 0, UINT32_MAX),
+                             counted_in(&made->values[CREATED], 0, UINT32_MAX));
+            assert_int_equal(recorded_in(&bucket->values[WAIT]), recorded_in(&made->values[WAIT]));
+            const unsigned from = bucket->schema->metrics[CREATED].coarser_from;
+            const uint64_t before = counted_in(&bucket->values[CREATED], 1, from);
+            assert_true(n < 12 || before == frozen);
+            frozen = before;
+            char text[VAMP_ERR_TEXT_BYTES];
+            told = vamp_resolution_remark(resolution, text) || told;
+            series = bucket->series_count[bucket->schema->metrics[CREATED].label_set];
+            vamp_resolution_clear(resolution);
+            unmake(made);
+        }
+        const struct vamp_schema_metric *entry =
+            &vamp_resolution_schema(resolution)->metrics[CREATED];
+        const enum vamp_detail detail = entry->detail;
+        assert_true(told || budget >= 21); /* all labels are 21 lines */
+        assert_true(budget * 2 / 3 < 22 ||
+                    (!told && detail == VAMP_DETAIL_FULL && series == SERIES));
+        vamp_resolution_free(resolution);
+    }
+}
+
+static void a_budget_can_be_too_small(void **unused)
+{
+    (void)unused;
+    struct made *made = make(0, 0, 3);
+    struct vamp_resolution *resolution = NULL;
+    struct vamp_err err = VAMP_ERR_NONE;
+    const struct vamp_resolution_choice choice = {.metrics = &no_strings,
+                                                  .series = &no_strings,
+                                                  .by = &no_sets,
+                                                  .without = &no_sets,
+                                                  .budget = METRICS - 1};
+    assert_int_equal(vamp_resolution_create(&choice, &made->schema, &resolution, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "too small"));
+    unmake(made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_to_do),         cmocka_unit_test(chosen_metrics_only),
-        cmocka_unit_test(chosen_series_only),    cmocka_unit_test(labels_by_metric),
-        cmocka_unit_test(merges_like_the_union), cmocka_unit_test(aligned_like_the_statistics),
+        cmocka_unit_test(nothing_to_do),
+        cmocka_unit_test(chosen_metrics_only),
+        cmocka_unit_test(chosen_series_only),
+        cmocka_unit_test(labels_by_metric),
+        cmocka_unit_test(merges_like_the_union),
+        cmocka_unit_test(aligned_like_the_statistics),
         cmocka_unit_test(rows_up_to_a_bound),
+        cmocka_unit_test(nothing_is_lost_to_a_budget),
+        cmocka_unit_test(a_budget_can_be_too_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,8 +176,11 @@ static void test_an_output_can_merge_them(void **state)
     char *names[] = {(char[]){"disk_*"}, (char[]){"model_steps"}};
     const struct vamp_strings metrics = {.items = names, .count = 2}, no_strings = {.count = 0};
     const struct vamp_sets no_sets = {.count = 0};
-    const struct vamp_resolution_choice choice = {&metrics, &no_strings, &no_sets, &no_sets,
-                                                  60 * SECOND};
+    const struct vamp_resolution_choice choice = {.metrics = &metrics,
+                                                  .series = &no_strings,
+                                                  .by = &no_sets,
+                                                  .without = &no_sets,
+                                                  .bucket_ns = 60 * SECOND};
     struct vamp_resolution *resolution = NULL;
     assert_int_equal(vamp_resolution_create(&choice, counted.buckets[0]->schema, &resolution, NULL),
                      0);

@@ -16,9 +16,12 @@ struct range {
 static struct range range_of(const struct vamp_metric *metric)
 {
     if (strcmp(metric->unit, "ns") == 0) {
-        return (struct range){10, 47}; /* 1 us to 39 h */
+        return (metric->sets & VAMP_SET_LIFECYCLE) != 0
+                   ? (struct range){13, 43}  /* 8 us to 2 h */
+                   : (struct range){12, 38}; /* 4 us to 5 min */
     }
-    return strcmp(metric->unit, "1") == 0 ? (struct range){0, 20} : (struct range){8, 44};
+    return strcmp(metric->unit, "1") == 0 ? (struct range){0, 12}   /* to 4096 */
+                                          : (struct range){16, 40}; /* 64 KiB to 1 TiB */
 }
 
 /* Whether a bin that ends before `edge` is the last one before a bound. The bounds divide each
@@ -43,6 +46,19 @@ static void set_text(char text[static VAMP_BOUND_TEXT_BYTES], uint64_t upper, un
                    decimals > 0 ? digits + whole : "0");
 }
 
+unsigned vamp_bounds_count(const struct vamp_metric *metric, const struct vamp_bins *bins,
+                           unsigned resolution)
+{
+    const struct range range = range_of(metric);
+    const unsigned bits = resolution < bins->sub_bits ? resolution : bins->sub_bits;
+    unsigned count = 0;
+    for (unsigned bin = 0; bin < bins->count; bin++) {
+        count += bins->upper[bin] < UINT64_MAX &&
+                 is_bound(bins->upper[bin] + 1, UINT64_C(1) << bits, range);
+    }
+    return count;
+}
+
 struct vamp_bounds *vamp_bounds(const struct vamp_metric *metric, const struct vamp_bins *bins,
                                 unsigned resolution)
 {
@@ -50,7 +66,8 @@ struct vamp_bounds *vamp_bounds(const struct vamp_metric *metric, const struct v
     const unsigned bits = resolution < bins->sub_bits ? resolution : bins->sub_bits;
     struct vamp_base_metric base;
     vamp_base_metric(metric, &base);
-    struct vamp_bounds *bounds = calloc(1, sizeof *bounds + bins->count * sizeof bounds->at[0]);
+    struct vamp_bounds *bounds = calloc(
+        1, sizeof *bounds + vamp_bounds_count(metric, bins, resolution) * sizeof bounds->at[0]);
     for (unsigned bin = 0; bounds != NULL && bin < bins->count; bin++) {
         bounds->of_bin[bin] = (uint16_t)bounds->count;
         const uint64_t upper = bins->upper[bin];

@@ -26,6 +26,9 @@ struct vamp_bounds {
         char text[VAMP_BOUND_TEXT_BYTES]; /* the same in the base unit, with a point */
     } at[];
 };
+/* How many vamp_bounds would give. */
+unsigned vamp_bounds_count(const struct vamp_metric *metric, const struct vamp_bins *bins,
+                           unsigned resolution);
 /* 2 to the power of `resolution` bounds a doubling, or as many as there are bins. malloc'ed; NULL:
  * no memory. */
 struct vamp_bounds *vamp_bounds(const struct vamp_metric *metric, const struct vamp_bins *bins,

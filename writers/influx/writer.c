@@ -375,11 +375,22 @@ static int influx_close(void *self, const struct vamp_ending *ending, struct vam
     return 0;
 }
 
+/* Fields of a point. */
+static unsigned influx_fields(const void *options, const struct vamp_metric *metric,
+                              const struct vamp_bins *bins)
+{
+    static const unsigned fields[] = {[VAMP_COUNTER] = 2, [VAMP_GAUGE] = 3, [VAMP_HISTOGRAM] = 7};
+    (void)options;
+    (void)bins;
+    return fields[metric->kind];
+}
+
 static const struct vamp_writer_ops functions = {
     .name = "influx",
     .element = VAMP_ELEMENT_BUCKET,
     .open = influx_open,
     .write_bucket = influx_write,
+    .lines = influx_fields,
     .path = influx_path,
     .remark = influx_remark,
     .close = influx_close,

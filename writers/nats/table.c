@@ -137,6 +137,7 @@ const struct vamp_writer_ops vamp_writer_nats = {
     .options = nats_options,
     .options_bytes = sizeof(struct nats_options),
     .element = VAMP_ELEMENT_BUCKET,
+    .budget_unset = 100000,
     .alarms_at = OPTION(alarms),
     .check = check,
     .plug_in = true,

@@ -66,5 +66,6 @@ const struct vamp_writer_ops vamp_writer_otlp = {
     .element = VAMP_ELEMENT_BUCKET,
     .check = check,
     .without_unset = UINT32_C(1) << VAMP_LABEL_SIZE_CLASS,
+    .budget_unset = 15000,
     .plug_in = true,
 };

@@ -15,6 +15,7 @@
 #include "vampire/core/worker.h"
 #include "version.h"
 #include "writers/format/attempts.h"
+#include "writers/format/bounds.h"
 #include "writers/http/http.h"
 #include "writers/otlp/points.h"
 
@@ -195,12 +196,23 @@ static int otlp_close(void *self, const struct vamp_ending *ending, struct vamp_
     return 0;
 }
 
+/* What a database makes of the points: each bound is a series there. */
+static unsigned otlp_lines(const void *context, const struct vamp_metric *metric,
+                           const struct vamp_bins *bins)
+{
+    const struct otlp_options *options = context;
+    return metric->kind != VAMP_HISTOGRAM || options->histograms == OTLP_EXPONENTIAL
+               ? 1
+               : vamp_bounds_count(metric, bins, options->bounds) + 3;
+}
+
 static const struct vamp_writer_ops functions = {
     .name = "otlp",
     .element = VAMP_ELEMENT_BUCKET,
     .open = otlp_open,
     .write_bucket = otlp_write,
     .left_out = otlp_left_out,
+    .lines = otlp_lines,
     .path = otlp_path,
     .remark = otlp_remark,
     .close = otlp_close,

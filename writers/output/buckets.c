@@ -53,6 +53,16 @@ static const struct vamp_opt bucket_options[] = {
      .help = "Width of this output's buckets, a multiple of \"statistics.bucket\": those of the "
              "statistics are merged before they are written; unset: as they are",
      .only_with = VAMP_TARGET_BIT(VAMP_WITH_BUCKETS)},
+    {.key = "budget",
+     .type = VAMP_OPT_UINT,
+     .max = UINT64_C(100000000),
+     .offset = offsetof(struct vamp_output_settings, budget),
+     .help =
+         "Lines of this output at most: of a page, each bucket of a histogram is one; of points, "
+         "each value; of messages, each series. Labels of the largest metrics are merged to "
+         "stay within it, so that nothing is left out; unset: what suits the type, 0 (any) for "
+         "files",
+     .only_with = VAMP_TARGET_BIT(VAMP_WITH_BUCKETS)},
     {.key = "queue",
      .type = VAMP_OPT_UINT,
      .preset = "64",
@@ -174,6 +184,9 @@ static int make_resolution(struct vamp_output *output, struct vamp_err *err)
         .by = &settings->by,
         .without = &settings->without,
         .bucket_ns = settings->bucket_ns,
+        .budget = settings->budget,
+        .lines = output->format->lines,
+        .format_options = output->format_options,
     };
     output->usually_waiting = 2;
     if (output->alarms != NULL || vamp_resolution_is_whole(&choice, output->schema)) {
@@ -313,6 +326,11 @@ static void merge_bucket(struct vamp_output *output, const struct vamp_bucket *b
         vamp_worker_count(&output->worker.lost, 1);
         queue->lost_before++;
     }
+    vamp_worker_lock(&output->worker);
+    if (output->remark[0] == '\0') {
+        (void)vamp_resolution_remark(queue->resolution, output->remark);
+    }
+    vamp_worker_unlock(&output->worker);
     vamp_bucket_release(bucket);
 }
 

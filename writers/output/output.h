@@ -41,6 +41,7 @@ struct vamp_output_settings {
     struct vamp_strings series;   /* "LABEL=PATTERN", none: all */
     struct vamp_sets by, without; /* labels to keep, to drop, by metric */
     int64_t bucket_ns;            /* a multiple of the statistics' bucket; at most 0: that itself */
+    uint64_t budget;              /* lines, 0: any */
     uint64_t queue;               /* that may wait; 0 means 1 */
     /* Of events. */
     char *filter;          /* expression, NULL: none */

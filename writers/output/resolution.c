@@ -3,35 +3,25 @@
 
 #include <assert.h>
 #include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "vampire/alarms/change.h"
 #include "vampire/stats/bucket/bucket.h"
 #include "vampire/stats/bucket/merged.h"
-
-#define LEFT_OUT UINT32_MAX
-
-/* From a label set of the statistics to the one of the output that has the labels that are kept.
- * Series that then have the same labels are one. Series 0, `(other)`, always stays: what is in it
- * is not known. */
-struct route {
-    unsigned from, to;              /* label sets of the statistics and of the output */
-    uint8_t kept[VAMP_LABELS_MAX];  /* places in the former of the latter's labels */
-    bool of_model[VAMP_LABELS_MAX]; /* the model of the component there */
-    uint32_t known;                 /* series of the statistics that were looked at */
-    uint32_t *number;               /* of these in the output, or LEFT_OUT */
-};
+#include "writers/output/routes.h"
 
 struct vamp_resolution {
-    const struct vamp_strings *patterns; /* of series */
     struct vamp_merged merged;
-    struct route routes[VAMP_METRICS_MAX];
-    unsigned route_count;
+    struct output_routes routes;
     struct {
         unsigned place; /* in the statistics' schema */
         unsigned route;
+        uint64_t *taken; /* of a counter, by series of the statistics: the total that is counted */
     } from[VAMP_METRICS_MAX]; /* by the output's metrics */
+    unsigned merges_told;
 
     /* The bucket that is being made. */
     struct vamp_bucket bucket; /* `buckets` 0: nothing was added */
@@ -58,8 +48,8 @@ static bool drops_nothing(const struct vamp_sets *without)
 bool vamp_resolution_is_whole(const struct vamp_resolution_choice *choice,
                               const struct vamp_schema *schema)
 {
-    return choice->metrics->count == 0 && choice->series->count == 0 && choice->by->count == 0 &&
-           drops_nothing(choice->without) &&
+    return choice->budget == 0 && choice->metrics->count == 0 && choice->series->count == 0 &&
+           choice->by->count == 0 && drops_nothing(choice->without) &&
            (choice->bucket_ns <= 0 || choice->bucket_ns == schema->bucket_ns);
 }
 
@@ -117,16 +107,30 @@ uint32_t vamp_resolution_labels(const struct vamp_sets *by, const struct vamp_se
 static unsigned find_route(struct vamp_resolution *resolution, const struct vamp_schema *whole,
                            unsigned from, unsigned to)
 {
-    for (unsigned i = 0; i < resolution->route_count; i++) {
-        if (resolution->routes[i].from == from && resolution->routes[i].to == to) {
+    struct output_routes *routes = &resolution->routes;
+    for (unsigned i = 0; i < routes->count; i++) {
+        if (routes->items[i].from == from && routes->items[i].to == to) {
             return i;
         }
     }
     struct vamp_label_set *set = &resolution->merged.label_sets[to];
     set->max_series =
         set->label_count == 0 ? 1 : set->max_series + whole->label_sets[from].max_series;
-    resolution->routes[resolution->route_count] = (struct route){.from = from, .to = to};
-    return resolution->route_count++;
+    routes->items[routes->count] = (struct output_route){.from = from, .to = to};
+    return routes->count++;
+}
+
+/* A family of an output with a budget: one series more than the budget has lines for is one too
+ * many. */
+static void bound_family(struct output_route *route, const struct vamp_resolution_choice *choice,
+                         const struct vamp_metric *metric, struct vamp_merged *merged)
+{
+    struct vamp_label_set *set = &merged->label_sets[route->to];
+    route->lines = choice->lines != NULL
+                       ? choice->lines(choice->format_options, metric, &merged->schema.bins)
+                       : 1;
+    const uint64_t most = choice->budget / route->lines + 2, all = (uint64_t)3 * set->max_series;
+    set->max_series = set->label_count == 0 ? 1 : (unsigned)(most < all ? most : all);
 }
 
 static void choose_metrics(struct vamp_resolution *resolution,
@@ -142,49 +146,39 @@ static void choose_metrics(struct vamp_resolution *resolution,
         const uint32_t labels = vamp_label_set_bits(&whole->label_sets[entry->label_set]);
         const uint32_t kept =
             vamp_resolution_labels(choice->by, choice->without, metric->name, labels);
-        const unsigned place = vamp_merged_metric(&resolution->merged, entry->id, kept);
+        const unsigned place = (choice->budget > 0 ? vamp_merged_lone_metric : vamp_merged_metric)(
+            &resolution->merged, entry->id, kept);
         struct vamp_schema_metric *own = &resolution->merged.metrics[place];
         own->has_bounds = entry->has_bounds || (kept != labels && metric->kind == VAMP_GAUGE &&
                                                 metric->merge == VAMP_MERGE_SUM);
         resolution->from[place].place = i;
         resolution->from[place].route =
             find_route(resolution, whole, entry->label_set, own->label_set);
+        if (choice->budget > 0) {
+            struct output_route *route = &resolution->routes.items[resolution->from[place].route];
+            route->metric = i;
+            bound_family(route, choice, metric, &resolution->merged);
+        }
     }
 }
 
 /* ---- create and free */
 
-static bool find_label(const struct vamp_label_set *set, enum vamp_label label, uint8_t *ret_place)
-{
-    for (unsigned i = 0; i < set->label_count; i++) {
-        if (set->labels[i] == label) {
-            *ret_place = (uint8_t)i;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool make_route(struct route *route, const struct vamp_label_set *from,
-                       const struct vamp_label_set *to)
-{
-    for (unsigned i = 0; i < to->label_count; i++) {
-        const bool is_there = find_label(from, to->labels[i], &route->kept[i]);
-        route->of_model[i] =
-            !is_there && find_label(from, vamp_label_of_component(to->labels[i]), &route->kept[i]);
-        assert(is_there || route->of_model[i]);
-    }
-    route->number = calloc(from->max_series, sizeof *route->number);
-    return route->number != NULL;
-}
-
 static bool make_all(struct vamp_resolution *resolution, const struct vamp_schema *whole)
 {
+    struct output_routes *routes = &resolution->routes;
     bool good = vamp_merged_create(&resolution->merged) == 0;
-    for (unsigned i = 0; good && i < resolution->route_count; i++) {
-        struct route *route = &resolution->routes[i];
-        good = make_route(route, &whole->label_sets[route->from],
-                          &resolution->merged.label_sets[route->to]);
+    for (unsigned i = 0; good && i < routes->count; i++) {
+        struct output_route *route = &routes->items[i];
+        good = output_route_make(routes, route, &whole->label_sets[route->from]);
+    }
+    for (unsigned m = 0; good && m < resolution->merged.schema.metric_count; m++) {
+        const unsigned from = routes->items[resolution->from[m].route].from;
+        if (vamp_metrics[resolution->merged.metrics[m].id].kind == VAMP_COUNTER) {
+            resolution->from[m].taken =
+                calloc(whole->label_sets[from].max_series, sizeof *resolution->from[m].taken);
+            good = resolution->from[m].taken != NULL;
+        }
     }
     if (whole->level == VAMP_LEVEL_CDO) {
         resolution->cdos = calloc(VAMP_CDO_ROWS_MAX, sizeof *resolution->cdos);
@@ -199,7 +193,9 @@ int vamp_resolution_create(const struct vamp_resolution_choice *choice,
 {
     struct vamp_resolution *resolution = calloc(1, sizeof *resolution);
     if (resolution != NULL) {
-        resolution->patterns = choice->series;
+        resolution->routes.patterns = choice->series;
+        resolution->routes.merged = &resolution->merged;
+        resolution->routes.budget = choice->budget;
         vamp_merged_begin(&resolution->merged, schema);
         if (choice->bucket_ns > 0) {
             resolution->merged.schema.bucket_ns = choice->bucket_ns;
@@ -209,6 +205,18 @@ int vamp_resolution_create(const struct vamp_resolution_choice *choice,
     if (resolution == NULL || !make_all(resolution, schema)) {
         vamp_resolution_free(resolution);
         return vamp_err_set_errno(err, ENOMEM, "prepare the output's metrics and labels");
+    }
+    uint64_t least = 0;
+    for (unsigned i = 0; i < resolution->routes.count; i++) {
+        least += resolution->routes.items[i].lines;
+    }
+    if (choice->budget > 0 && least > choice->budget) {
+        vamp_resolution_free(resolution);
+        return vamp_err_set(err, -EINVAL,
+                            "a \"budget\" of %" PRIu64
+                            " lines is too small: its metrics are %" PRIu64
+                            " without any label; choose fewer (\"metrics\"), or fewer \"bounds\"",
+                            choice->budget, least);
     }
     *ret_resolution = resolution;
     return 0;
@@ -220,9 +228,10 @@ void vamp_resolution_free(struct vamp_resolution *resolution)
         return;
     }
     vamp_merged_done(&resolution->merged);
-    for (unsigned i = 0; i < resolution->route_count; i++) {
-        free(resolution->routes[i].number);
+    for (unsigned m = 0; m < VAMP_METRICS_MAX; m++) {
+        free(resolution->from[m].taken);
     }
+    output_routes_done(&resolution->routes);
     free(resolution->cdos);
     free(resolution);
 }
@@ -257,30 +266,9 @@ bool vamp_resolution_is_complete(const struct vamp_resolution *resolution)
 
 /* ---- one more bucket */
 
-/* Looks at the series that are new in this bucket. */
-static void learn_series(struct vamp_resolution *resolution, struct route *route,
-                         const struct vamp_bucket *bucket)
-{
-    const struct vamp_label_set *from = &bucket->schema->label_sets[route->from];
-    const unsigned labels = resolution->merged.label_sets[route->to].label_count;
-    for (; route->known < bucket->series_count[route->from]; route->known++) {
-        const struct vamp_series *series = bucket->series[route->from][route->known];
-        if (route->known > 0 && !vamp_series_is_wanted(resolution->patterns, from, series)) {
-            route->number[route->known] = LEFT_OUT;
-            continue;
-        }
-        struct vamp_series kept = {.labels = {NULL}};
-        for (unsigned i = 0; i < labels; i++) {
-            const unsigned place = route->kept[i];
-            kept.labels[i] = route->of_model[i] ? series->models[place] : series->labels[place];
-        }
-        route->number[route->known] = vamp_merged_place(&resolution->merged, route->to, &kept);
-    }
-}
-
 static const uint32_t *numbers(const struct vamp_resolution *resolution, unsigned metric)
 {
-    return resolution->routes[resolution->from[metric].route].number;
+    return resolution->routes.items[resolution->from[metric].route].number;
 }
 
 /* All that can fail, so that a bucket is added as a whole or not at all. */
@@ -293,10 +281,10 @@ static int reserve_values(struct vamp_resolution *resolution, const struct vamp_
         }
         const struct vamp_metric_values *from = &bucket->values[resolution->from[m].place];
         for (unsigned i = 0; i < from->count; i++) {
-            const uint32_t series = numbers(resolution, m)[from->histograms[i].series];
-            if (series != LEFT_OUT &&
-                vamp_merged_reserve(merged, m, series, from->histograms[i].histogram->bin_count) !=
-                    0) {
+            const uint32_t number = numbers(resolution, m)[from->histograms[i].series];
+            if (output_route_leads(number) &&
+                vamp_merged_reserve(merged, m, number - 1,
+                                    from->histograms[i].histogram->bin_count) != 0) {
                 return -ENOMEM;
             }
         }
@@ -324,14 +312,19 @@ static void add_metric(struct vamp_resolution *resolution, unsigned metric,
     const struct vamp_metric_values *from = &bucket->values[resolution->from[metric].place];
     const enum vamp_metric_kind kind = vamp_metrics[merged->metrics[metric].id].kind;
     const uint32_t *number = numbers(resolution, metric);
+    uint64_t *taken = resolution->from[metric].taken;
     for (unsigned i = 0; i < from->count; i++) {
-        const uint32_t series = number[kind == VAMP_HISTOGRAM ? from->histograms[i].series : i];
-        if (series == LEFT_OUT) {
+        const uint32_t place = number[kind == VAMP_HISTOGRAM ? from->histograms[i].series : i];
+        if (!output_route_leads(place)) {
             continue;
         }
+        const uint32_t series = place - 1;
         switch (kind) {
-        case VAMP_COUNTER:
-            vamp_merged_counter(merged, metric, series, &from->counters[i]);
+        case VAMP_COUNTER: /* what a series counted elsewhere stays there */
+            vamp_merged_counter(merged, metric, series,
+                                &(struct vamp_counter_value){from->counters[i].value - taken[i],
+                                                             from->counters[i].delta});
+            taken[i] = from->counters[i].value;
             break;
         case VAMP_GAUGE:
             vamp_merged_gauge(merged, metric, series, &from->gauges[i]);
@@ -360,7 +353,6 @@ static void add_values(struct vamp_resolution *resolution, const struct vamp_buc
 {
     resolution->sampled_in += counted(bucket, VAMP_METRIC_VAMPIRE_SAMPLED_IN);
     resolution->weighted += counted(bucket, VAMP_METRIC_VAMPIRE_WEIGHTED);
-    vamp_merged_forget_totals(&resolution->merged); /* those of the newest bucket count */
     for (unsigned m = 0; m < resolution->merged.schema.metric_count; m++) {
         add_metric(resolution, m, bucket);
     }
@@ -403,10 +395,8 @@ static void add_lists(struct vamp_resolution *resolution, const struct vamp_buck
 int vamp_resolution_add(struct vamp_resolution *resolution, const struct vamp_bucket *bucket,
                         struct vamp_err *err)
 {
-    for (unsigned i = 0; i < resolution->route_count; i++) {
-        learn_series(resolution, &resolution->routes[i], bucket);
-    }
-    if (reserve_values(resolution, bucket) != 0) {
+    if (!output_routes_learn(&resolution->routes, bucket) ||
+        reserve_values(resolution, bucket) != 0) {
         return vamp_err_set_errno(err, ENOMEM, "merge a bucket into one of the output's");
     }
     if (resolution->bucket.buckets == 0) {
@@ -428,12 +418,55 @@ int vamp_resolution_add(struct vamp_resolution *resolution, const struct vamp_bu
     return 0;
 }
 
+/* Series that are merged into others have no value any more. */
+static void forget_gauges(struct vamp_merged *merged, unsigned metric)
+{
+    const struct vamp_merged_values *values = &merged->values[metric];
+    const unsigned most = merged->metrics[metric].coarser_from > 0 && values->gauges != NULL
+                              ? merged->shown[metric].count
+                              : 0;
+    for (unsigned i = 0; i < most; i++) {
+        if (!values->gauges[i].in_run) {
+            values->shown_gauges[i] =
+                (struct vamp_gauge_value){VAMP_GAUGE_NONE, VAMP_GAUGE_NONE, VAMP_GAUGE_NONE};
+        }
+    }
+}
+
+bool vamp_resolution_remark(struct vamp_resolution *resolution,
+                            char text[static VAMP_ERR_TEXT_BYTES])
+{
+    const struct output_routes *routes = &resolution->routes;
+    if (routes->merges == resolution->merges_told) {
+        return false;
+    }
+    resolution->merges_told = routes->merges;
+    unsigned counts[VAMP_DETAIL_COUNT] = {0};
+    for (unsigned i = 0; i < routes->count; i++) {
+        counts[routes->items[i].detail]++;
+    }
+    size_t used = (size_t)snprintf(text, VAMP_ERR_TEXT_BYTES,
+                                   "the budget of %" PRIu64 " lines is full; sums stay exact",
+                                   routes->budget);
+    for (unsigned detail = VAMP_DETAIL_MODELS; detail < VAMP_DETAIL_COUNT; detail++) {
+        if (counts[detail] > 0) {
+            used +=
+                (size_t)snprintf(text + used, VAMP_ERR_TEXT_BYTES - used, "; of %u metrics %s",
+                                 counts[detail], vamp_detail_sentence((enum vamp_detail)detail));
+        }
+    }
+    return true;
+}
+
 const struct vamp_bucket *vamp_resolution_bucket(struct vamp_resolution *resolution)
 {
     if (resolution->bucket.buckets == 0) {
         return NULL;
     }
     vamp_merged_show(&resolution->merged, &resolution->bucket);
+    for (unsigned m = 0; m < resolution->merged.schema.metric_count; m++) {
+        forget_gauges(&resolution->merged, m);
+    }
     return &resolution->bucket;
 }
 

@@ -25,6 +25,11 @@ struct vamp_resolution_choice {
     const struct vamp_sets *by;         /* bits of enum vamp_label, by metric: labels to keep */
     const struct vamp_sets *without;    /* likewise: labels to drop */
     int64_t bucket_ns;                  /* a multiple of the statistics' bucket; 0: that itself */
+    uint64_t budget;                    /* lines at most; 0: any */
+    /* As in struct vamp_writer_ops; NULL: each series is one line. */
+    unsigned (*lines)(const void *format_options, const struct vamp_metric *metric,
+                      const struct vamp_bins *bins);
+    const void *format_options;
 };
 
 /* Whether the choice keeps everything as it is, so that no resolution is needed. */
@@ -39,7 +44,8 @@ uint32_t vamp_resolution_labels(const struct vamp_sets *by, const struct vamp_se
 
 struct vamp_resolution;
 
-/* `schema` outlives the resolution. 0 or -ENOMEM. */
+/* `schema` outlives the resolution. 0, -ENOMEM, or -EINVAL: the budget is below one line for each
+ * metric and its kind. */
 VAMP_MUST_CHECK int vamp_resolution_create(const struct vamp_resolution_choice *choice,
                                            const struct vamp_schema *schema,
                                            struct vamp_resolution **ret_resolution,
@@ -61,6 +67,9 @@ bool vamp_resolution_is_complete(const struct vamp_resolution *resolution);
 /* The bucket as it is now, complete or not; NULL: nothing was added. Valid until the next call of
  * vamp_resolution_add or _clear; it has no holders. */
 const struct vamp_bucket *vamp_resolution_bucket(struct vamp_resolution *resolution);
+/* That labels were merged to stay within the budget, since the last call; false: none. */
+bool vamp_resolution_remark(struct vamp_resolution *resolution,
+                            char text[static VAMP_ERR_TEXT_BYTES]);
 /* Empties it for the next bucket. */
 void vamp_resolution_clear(struct vamp_resolution *resolution);
 

@@ -3,7 +3,6 @@
  * run began, as scrapers expect. */
 #include "writers/prometheus/page.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +13,6 @@
 #include "vampire/stats/bucket/rows.h"
 #include "writers/format/bounds.h"
 
-/* Lines of the page itself without their labels, at most; those with labels of the run. */
-#define OWN_BYTES 16384
-#define OWN_LINES 5
-#define NUMBER_BYTES 40
-#define SUFFIX_BYTES 12
 #define ESCAPED "\\\""
 
 struct page_histogram {
@@ -32,9 +26,9 @@ struct page_value {
     union {
         uint64_t counter;
         struct vamp_gauge_value gauge;
-        struct page_histogram *histogram; /* NULL: nothing recorded, or no room */
+        struct page_histogram *histogram; /* NULL: nothing recorded */
     };
-    bool refused; /* a histogram that found no room */
+    int64_t born_ns; /* the time from which it counts */
 };
 
 /* A metric and its series on the page. */
@@ -42,20 +36,17 @@ struct page_metric {
     const struct vamp_metric *metric;
     struct vamp_base_metric base;
     unsigned label_set;
-    bool has_bounds; /* of a gauge: see struct vamp_schema_metric */
-    bool full;       /* a series found no room: no further one is admitted */
-    unsigned count;  /* admitted, from series 0 on; of a histogram: the array's length */
-    unsigned room;   /* of the array */
-    unsigned left_out;
-    struct page_value *values;  /* by number of the series */
-    struct vamp_bounds *bounds; /* of a histogram */
+    unsigned count;                  /* series that there are */
+    unsigned room;                   /* of the array */
+    struct vamp_schema_metric entry; /* as of the newest bucket: what was merged */
+    struct page_value *values;       /* by number of the series */
+    struct vamp_bounds *bounds;      /* of a histogram */
 };
 
 struct page {
     const struct vamp_schema *schema;
-    uint64_t max_bytes, reserved_bytes; /* reserved: what the longest page of these series takes */
-    struct vamp_text run_labels;        /* those that every series has, as text */
-    struct vamp_text info_labels;       /* those of vampire_run_info */
+    struct vamp_text run_labels;  /* those that every series has, as text */
+    struct vamp_text info_labels; /* those of vampire_run_info */
 
     pthread_mutex_t lock; /* of all below; the format's and the server's thread */
     struct page_metric *metrics;
@@ -87,43 +78,6 @@ static void add_run_labels(struct vamp_text *text, const struct vamp_run *run, u
     }
 }
 
-/* ---- how long it can become */
-
-/* Escaping makes a byte two, or three where it is not UTF-8. */
-static uint64_t label_bytes(const char *name, const char *value)
-{
-    return strlen(name) + 3 * strlen(value) + sizeof ",=\"\"";
-}
-
-/* What the lines of a series take at most. */
-static uint64_t series_bytes(const struct page *page, const struct page_metric *metric,
-                             const struct vamp_series *series)
-{
-    const struct vamp_label_set *set = &page->schema->label_sets[metric->label_set];
-    uint64_t bytes =
-        strlen(metric->base.name) + SUFFIX_BYTES + NUMBER_BYTES + page->run_labels.used + 1;
-    for (unsigned i = 0; i < set->label_count; i++) {
-        bytes += label_bytes(vamp_label_name(set->labels[i]), series->labels[i]);
-    }
-    switch (metric->metric->kind) {
-    case VAMP_COUNTER:
-        return bytes;
-    case VAMP_GAUGE:
-        return 3 * bytes;
-    case VAMP_HISTOGRAM:
-        return (metric->bounds->count + 3) * (bytes + VAMP_BOUND_TEXT_BYTES);
-    }
-    return bytes;
-}
-
-/* And those of a metric without series. */
-static uint64_t metric_bytes(const struct page_metric *metric)
-{
-    const uint64_t described =
-        3 * (strlen(metric->base.name) + SUFFIX_BYTES + 32) + strlen(metric->metric->help);
-    return metric->metric->kind == VAMP_GAUGE ? 3 * described : described;
-}
-
 /* ---- create and free */
 
 static int create_metric(struct page *page, unsigned index, unsigned resolution)
@@ -132,7 +86,6 @@ static int create_metric(struct page *page, unsigned index, unsigned resolution)
     struct page_metric *metric = &page->metrics[index];
     metric->metric = &vamp_metrics[entry->id];
     metric->label_set = entry->label_set;
-    metric->has_bounds = entry->has_bounds;
     vamp_base_metric(metric->metric, &metric->base);
     if (metric->metric->kind == VAMP_HISTOGRAM) {
         metric->bounds = vamp_bounds(metric->metric, &page->schema->bins, resolution);
@@ -140,7 +93,6 @@ static int create_metric(struct page *page, unsigned index, unsigned resolution)
             return -ENOMEM;
         }
     }
-    page->reserved_bytes += metric_bytes(metric);
     return 0;
 }
 
@@ -154,13 +106,11 @@ int page_create(const struct prometheus_options *options, const struct vamp_writ
     }
     (void)pthread_mutex_init(&page->lock, NULL);
     page->schema = schema;
-    page->max_bytes = options->page_bytes;
     add_run_labels(&page->run_labels, target->run, vamp_run_labels_to_add(schema, options->labels));
     add_run_labels(&page->info_labels, target->run, UINT64_MAX);
     add_label(&page->info_labels, "component", target->run->component);
     add_label(&page->info_labels, "version", target->run->version);
     page->end_ns = target->run->started_ns;
-    page->reserved_bytes = OWN_BYTES + OWN_LINES * page->run_labels.used + page->info_labels.used;
     page->metrics = calloc(schema->metric_count + 1, sizeof *page->metrics);
     int code = page->metrics != NULL && !page->run_labels.failed && !page->info_labels.failed
                    ? 0
@@ -218,54 +168,18 @@ static bool make_room(struct page_metric *metric, unsigned count)
     return longer != NULL;
 }
 
-/* Reserves the bytes of one more series. */
-static bool has_place(struct page *page, struct page_metric *metric, unsigned series)
-{
-    const uint64_t bytes = series_bytes(page, metric, page->series[metric->label_set][series]);
-    if (page->reserved_bytes + bytes > page->max_bytes) {
-        metric->full = true;
-        return false;
-    }
-    page->reserved_bytes += bytes;
-    return true;
-}
-
-static bool admit_histogram(struct page *page, struct page_metric *metric, unsigned series)
-{
-    struct page_value *value = &metric->values[series];
-    if (value->histogram != NULL || value->refused) {
-        return true;
-    }
-    if (metric->full || !has_place(page, metric, series)) {
-        value->refused = true;
-        metric->left_out++;
-        return true;
-    }
-    value->histogram =
-        calloc(1, sizeof *value->histogram +
-                      (metric->bounds->count + 1) * sizeof value->histogram->in_bound[0]);
-    return value->histogram != NULL;
-}
-
-/* `known`: series of the metric's label set. */
-static bool admit(struct page *page, struct page_metric *metric, unsigned known,
+/* `known`: series of the metric's label set. False: no memory. */
+static bool admit(struct page_metric *metric, unsigned known,
                   const struct vamp_metric_values *values)
 {
-    if (!make_room(metric, known)) {
-        return false;
-    }
-    if (metric->metric->kind != VAMP_HISTOGRAM) {
-        while (metric->count < values->count && !metric->full &&
-               has_place(page, metric, metric->count)) {
-            metric->count++;
+    bool good = make_room(metric, known);
+    for (unsigned i = 0; metric->bounds != NULL && i < values->count && good; i++) {
+        struct page_histogram **histogram = &metric->values[values->histograms[i].series].histogram;
+        if (*histogram == NULL) {
+            *histogram = calloc(1, sizeof **histogram + (metric->bounds->count + 1) *
+                                                            sizeof(*histogram)->in_bound[0]);
+            good = *histogram != NULL;
         }
-        metric->left_out = values->count > metric->count ? values->count - metric->count : 0;
-        return true;
-    }
-    metric->count = known;
-    bool good = true;
-    for (unsigned i = 0; i < values->count && good; i++) {
-        good = admit_histogram(page, metric, values->histograms[i].series);
     }
     return good;
 }
@@ -285,9 +199,6 @@ static void add_histogram(const struct vamp_bounds *bounds, struct page_histogra
 static void take_value(struct page_metric *metric, const struct vamp_row *row)
 {
     struct page_value *value = &metric->values[row->number];
-    if (row->number >= metric->count) {
-        return;
-    }
     switch (row->metric->kind) {
     case VAMP_COUNTER:
         value->counter = row->counter->value;
@@ -296,9 +207,7 @@ static void take_value(struct page_metric *metric, const struct vamp_row *row)
         value->gauge = *row->gauge;
         break;
     case VAMP_HISTOGRAM:
-        if (value->histogram != NULL) {
-            add_histogram(metric->bounds, value->histogram, row->histogram);
-        }
+        add_histogram(metric->bounds, value->histogram, row->histogram);
         break;
     }
 }
@@ -306,12 +215,27 @@ static void take_value(struct page_metric *metric, const struct vamp_row *row)
 static bool prepare(struct page *page, const struct vamp_bucket *bucket)
 {
     bool good = true;
-    page->series = bucket->series;
     for (unsigned i = 0; i < page->schema->metric_count && good; i++) {
         struct page_metric *metric = &page->metrics[i];
-        good = admit(page, metric, bucket->series_count[metric->label_set], &bucket->values[i]);
+        good = admit(metric, bucket->series_count[metric->label_set], &bucket->values[i]);
     }
     return good;
+}
+
+static void take_bucket(struct page *page, const struct vamp_bucket *bucket)
+{
+    page->series = bucket->series;
+    for (unsigned i = 0; i < page->schema->metric_count; i++) {
+        struct page_metric *metric = &page->metrics[i];
+        metric->entry = bucket->schema->metrics[i];
+        for (; metric->count < bucket->series_count[metric->label_set]; metric->count++) {
+            metric->values[metric->count].born_ns = bucket->start_ns;
+        }
+    }
+    struct vamp_rows rows = vamp_rows(bucket, 0);
+    while (vamp_rows_next(&rows)) {
+        take_value(&page->metrics[rows.row.place], &rows.row);
+    }
 }
 
 int page_add(struct page *page, const struct vamp_delivery *delivery, struct vamp_err *err)
@@ -320,10 +244,7 @@ int page_add(struct page *page, const struct vamp_delivery *delivery, struct vam
     (void)pthread_mutex_lock(&page->lock);
     const bool good = prepare(page, bucket);
     if (good) {
-        struct vamp_rows rows = vamp_rows(bucket, 0);
-        while (vamp_rows_next(&rows)) {
-            take_value(&page->metrics[rows.row.place], &rows.row);
-        }
+        take_bucket(page, bucket);
         page->buckets += bucket->buckets;
         page->lost_buckets += delivery->lost_before;
         page->end_ns = bucket->start_ns + bucket->width_ns;
@@ -337,23 +258,6 @@ void page_end(struct page *page)
     (void)pthread_mutex_lock(&page->lock);
     page->ended = true;
     (void)pthread_mutex_unlock(&page->lock);
-}
-
-static uint64_t left_out_of(const struct page *page)
-{
-    uint64_t left_out = 0;
-    for (unsigned i = 0; i < page->schema->metric_count; i++) {
-        left_out += page->metrics[i].left_out;
-    }
-    return left_out;
-}
-
-uint64_t page_left_out(struct page *page)
-{
-    (void)pthread_mutex_lock(&page->lock);
-    const uint64_t left_out = left_out_of(page);
-    (void)pthread_mutex_unlock(&page->lock);
-    return left_out;
 }
 
 /* ---- as text: format 0.0.4 of Prometheus, or OpenMetrics 1.0 */
@@ -426,6 +330,17 @@ static void number_line(const struct rendering *rendering, const char *name, con
 
 /* ---- metrics */
 
+/* When a series began that took over from others. */
+static void created_line(const struct rendering *rendering, const struct page_metric *metric,
+                         unsigned series)
+{
+    const unsigned from = metric->entry.coarser_from;
+    if (rendering->kind == PAGE_OPENMETRICS && from > 0 && series >= from) {
+        number_line(rendering, metric->base.name, "_created", NULL,
+                    (uint64_t)metric->values[series].born_ns, 9);
+    }
+}
+
 static void counter_lines(struct rendering *rendering, const struct page *page,
                           const struct page_metric *metric)
 {
@@ -438,6 +353,7 @@ static void counter_lines(struct rendering *rendering, const struct page *page,
         set_labels(rendering, page, metric, i);
         number_line(rendering, metric->base.name, "_total", NULL, metric->values[i].counter,
                     metric->base.decimals);
+        created_line(rendering, metric, i);
     }
 }
 
@@ -445,8 +361,8 @@ static void counter_lines(struct rendering *rendering, const struct page *page,
 static void gauge_lines(struct rendering *rendering, const struct page *page,
                         const struct page_metric *metric)
 {
-    const char *const suffixes[] = {"", metric->has_bounds ? "_min_bound" : "_min",
-                                    metric->has_bounds ? "_max_bound" : "_max"};
+    const char *const suffixes[] = {"", metric->entry.has_bounds ? "_min_bound" : "_min",
+                                    metric->entry.has_bounds ? "_max_bound" : "_max"};
     const bool labelled = page->schema->label_sets[metric->label_set].label_count > 0;
     for (unsigned what = 0; what < 3; what++) {
         describe(rendering, metric->base.name, suffixes[what], "gauge",
@@ -470,21 +386,25 @@ static void histogram_lines(struct rendering *rendering, const struct page *page
                             const struct page_metric *metric)
 {
     const char *name = metric->base.name;
+    const bool labelled = page->schema->label_sets[metric->label_set].label_count > 0;
+    static const struct page_histogram nothing = {.count = 0};
     describe(rendering, name, "", "histogram", metric->base.unit, metric->metric->help);
     for (unsigned i = 0; i < metric->count; i++) {
         const struct page_histogram *histogram = metric->values[i].histogram;
-        if (histogram == NULL) {
+        if (histogram == NULL && (i == 0 || !labelled)) {
             continue;
         }
         set_labels(rendering, page, metric, i);
         uint64_t count = 0;
         for (unsigned bound = 0; bound < metric->bounds->count; bound++) {
-            count += histogram->in_bound[bound];
+            count += histogram != NULL ? histogram->in_bound[bound] : 0;
             number_line(rendering, name, "_bucket", metric->bounds->at[bound].text, count, 0);
         }
+        histogram = histogram != NULL ? histogram : &nothing;
         number_line(rendering, name, "_bucket", "+Inf", histogram->count, 0);
         number_line(rendering, name, "_sum", NULL, histogram->sum, metric->base.decimals);
         number_line(rendering, name, "_count", NULL, histogram->count, 0);
+        created_line(rendering, metric, i);
     }
 }
 
@@ -507,6 +427,24 @@ static void info_lines(struct rendering *rendering, const struct page *page)
     number_line(rendering, "vampire_run_info", "", NULL, 1, 0);
 }
 
+/* Which metrics lost labels to the budget. */
+static void merged_lines(struct rendering *rendering, const struct page *page)
+{
+    describe(rendering, "vampire_page_merged", "", "gauge", "",
+             "1 for a metric whose labels are merged to stay within the option budget; sums stay "
+             "exact");
+    for (unsigned i = 0; i < page->schema->metric_count; i++) {
+        const struct page_metric *metric = &page->metrics[i];
+        if (metric->entry.detail != VAMP_DETAIL_FULL) {
+            rendering->labels.used = 0;
+            vamp_text_add(&rendering->labels, page->run_labels.bytes, page->run_labels.used);
+            add_label(&rendering->labels, "metric", metric->base.name);
+            add_label(&rendering->labels, "into", vamp_detail_word(metric->entry.detail));
+            number_line(rendering, "vampire_page_merged", "", NULL, 1, 0);
+        }
+    }
+}
+
 static void page_lines(struct rendering *rendering, const struct page *page)
 {
     info_lines(rendering, page);
@@ -516,14 +454,13 @@ static void page_lines(struct rendering *rendering, const struct page *page)
     own_gauge(rendering, "vampire_page_end_time_seconds", "seconds",
               "time up to which the values are counted, since 1970",
               page->end_ns > 0 ? (uint64_t)page->end_ns : 0, 9);
-    own_gauge(rendering, "vampire_page_series_left_out", "",
-              "series without room on this page, see the option page", left_out_of(page), 0);
     describe(rendering, "vampire_page_buckets", "", "counter", "",
              "buckets of the statistics that are in the values of this page");
     number_line(rendering, "vampire_page_buckets_total", "", NULL, page->buckets, 0);
     describe(rendering, "vampire_page_lost_buckets", "", "counter", "",
              "buckets that did not reach this page: its histograms lack their values");
     number_line(rendering, "vampire_page_lost_buckets_total", "", NULL, page->lost_buckets, 0);
+    merged_lines(rendering, page);
 }
 
 uint64_t page_version(struct page *page)
@@ -553,7 +490,6 @@ void page_render(struct page *page, enum page_kind kind, struct vamp_text *text)
             break;
         }
     }
-    assert(text->used <= page->reserved_bytes);
     (void)pthread_mutex_unlock(&page->lock);
     vamp_text_word(text, kind == PAGE_OPENMETRICS ? "# EOF\n" : "");
     text->failed = text->failed || rendering.labels.failed;

@@ -12,8 +12,7 @@
 
 struct prometheus_options {
     char *listen;
-    uint64_t labels; /* bit per enum vamp_run_label */
-    uint64_t page_bytes;
+    uint64_t labels;   /* bit per enum vamp_run_label */
     unsigned bounds;   /* 2 to the power of it in each doubling */
     int64_t linger_ns; /* after the end of the run */
 };
@@ -32,8 +31,6 @@ VAMP_MUST_CHECK int page_add(struct page *page, const struct vamp_delivery *deli
                              struct vamp_err *err);
 /* The run has ended. */
 void page_end(struct page *page);
-/* How many series have no room on the page. */
-uint64_t page_left_out(struct page *page);
 /* A number that grows with each change of the page. Any thread. */
 uint64_t page_version(struct page *page);
 /* Appends the page; `failed` of the text: no memory. Any thread. */

@@ -29,14 +29,6 @@ static const struct vamp_opt prometheus_options[] = {
      .offset = OPTION(labels),
      .help = "facts about the run that every series has as labels; vampire_run_info has all of "
              "them. Those that differ from run to run make new series for each run"},
-    {.key = "page",
-     .type = VAMP_OPT_SIZE,
-     .preset = "16MiB",
-     .min = (uint64_t)256 << 10,
-     .max = (uint64_t)1 << 30,
-     .offset = OPTION(page_bytes),
-     .help = "the longest page; series that find no room on it are left out and counted in "
-             "vampire_page_series_left_out"},
     VAMP_BOUNDS_OPTION(OPTION(bounds)),
     {.key = "linger",
      .type = VAMP_OPT_DURATION,
@@ -69,5 +61,6 @@ const struct vamp_writer_ops vamp_writer_prometheus = {
     .element = VAMP_ELEMENT_BUCKET,
     .check = check,
     .without_unset = UINT32_C(1) << VAMP_LABEL_SIZE_CLASS,
+    .budget_unset = 15000,
     .plug_in = true,
 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The prometheus format: a page instead of a target, the same for all segments of a run. */
-#include <inttypes.h>
 #include <microhttpd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include "vampire/core/clock.h"
 #include "vampire/core/worker.h"
 #include "version.h"
+#include "writers/format/bounds.h"
 #include "writers/format/listener.h"
 #include "writers/prometheus/page.h"
 
@@ -34,8 +34,7 @@ struct prometheus {
         int64_t asked_ns;
         int fd;
     } places[CONNECTIONS_MAX];
-    bool announced;    /* the address was reported */
-    uint64_t left_out; /* as last reported */
+    bool announced; /* the address was reported */
 };
 
 /* ---- requests for the page, on a thread of libmicrohttpd. A scraper that reads slowly keeps the
@@ -261,17 +260,7 @@ static bool prometheus_remark(void *context, char text[static VAMP_ERR_TEXT_BYTE
         (void)snprintf(text, VAMP_ERR_TEXT_BYTES, "the page is %s", self->path);
         return true;
     }
-    const uint64_t left_out = page_left_out(self->page);
-    if (left_out == 0 || self->left_out > 0) {
-        return false;
-    }
-    self->left_out = left_out;
-    (void)snprintf(text, VAMP_ERR_TEXT_BYTES,
-                   "the page is full (\"page\"), so that series are left out, %" PRIu64
-                   " by now; fewer labels (\"without\") or metrics make it shorter, and "
-                   "vampire_page_series_left_out counts them",
-                   left_out);
-    return true;
+    return false;
 }
 
 static int64_t prometheus_linger_ns(const void *options)
@@ -305,6 +294,22 @@ static int prometheus_close(void *context, const struct vamp_ending *ending, str
     return 0;
 }
 
+/* Of the page, at most. */
+static unsigned prometheus_lines(const void *context, const struct vamp_metric *metric,
+                                 const struct vamp_bins *bins)
+{
+    const struct prometheus_options *options = context;
+    switch (metric->kind) {
+    case VAMP_COUNTER:
+        return 1;
+    case VAMP_GAUGE:
+        return 3;
+    case VAMP_HISTOGRAM:
+        break;
+    }
+    return vamp_bounds_count(metric, bins, options->bounds) + 3;
+}
+
 static const struct vamp_writer_ops functions = {
     .name = "prometheus",
     .element = VAMP_ELEMENT_BUCKET,
@@ -312,6 +317,7 @@ static const struct vamp_writer_ops functions = {
     .write_bucket = prometheus_write,
     .path = prometheus_path,
     .remark = prometheus_remark,
+    .lines = prometheus_lines,
     .linger_ns = prometheus_linger_ns,
     .close = prometheus_close,
 };

@@ -354,6 +354,7 @@ const struct vamp_writer_ops vamp_writer_syslog = {
     .options = syslog_options_table,
     .options_bytes = sizeof(struct syslog_options),
     .by_unset = by_unset,
+    .budget_unset = 15000,
     .alarms_at = OPTION(alarms),
     .open = open_target,
     .element = VAMP_ELEMENT_BUCKET,

@@ -44,6 +44,10 @@ struct vamp_schema_metric {
     /* Of a gauge whose series were added: its extremes are bounds (enum vamp_merge) and are written
      * under other names. */
     bool has_bounds;
+    /* Of an output with a budget: what labels series have by now; those from this number on have
+     * coarser ones than those before it, which stay as they were. */
+    enum vamp_detail detail;
+    unsigned coarser_from; /* 0: all have the same */
 };
 
 struct vamp_schema {

@@ -64,3 +64,22 @@ const struct vamp_absence *vamp_coverage_find(const struct vamp_coverage *covera
     }
     return NULL;
 }
+
+static const struct {
+    const char *word, *sentence;
+} details[VAMP_DETAIL_COUNT] = {
+    [VAMP_DETAIL_FULL] = {"full", "nothing is merged"},
+    [VAMP_DETAIL_MODELS] = {"models", "components are merged into their models"},
+    [VAMP_DETAIL_UNNAMED] = {"unnamed", "components are merged into one, (other)"},
+    [VAMP_DETAIL_OTHER] = {"other", "all series are merged into one, (other)"},
+};
+
+const char *vamp_detail_word(enum vamp_detail detail)
+{
+    return details[detail].word;
+}
+
+const char *vamp_detail_sentence(enum vamp_detail detail)
+{
+    return details[detail].sentence;
+}

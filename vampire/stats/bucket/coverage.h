@@ -36,6 +36,20 @@ const char *vamp_coverage_next(const struct vamp_coverage *coverage, unsigned *p
 /* Why this metric, which was asked for, is absent; NULL: it is not. */
 const struct vamp_absence *vamp_coverage_find(const struct vamp_coverage *coverage,
                                               enum vamp_metric_id id);
+/* How far the labels of a metric's series are merged to keep an output within its budget. Sums stay
+ * exact. Each step is coarser. */
+enum vamp_detail {
+    VAMP_DETAIL_FULL,
+    VAMP_DETAIL_MODELS,  /* a component reads "(model IFS)" */
+    VAMP_DETAIL_UNNAMED, /* names of any kind read "(other)" */
+    VAMP_DETAIL_OTHER,   /* all labels do */
+};
+#define VAMP_DETAIL_COUNT 4
+/* "full", "models", ...: constant. */
+const char *vamp_detail_word(enum vamp_detail detail);
+/* What was merged, as the end of a sentence: "components are merged into their models". */
+const char *vamp_detail_sentence(enum vamp_detail detail);
+
 /* Whether losses at this place (enum vamp_loss) could be seen by one who does not know this. */
 static inline bool vamp_sees_losses(uint32_t unknown, unsigned reason)
 {

@@ -28,6 +28,12 @@ void vamp_merged_begin(struct vamp_merged *merged, const struct vamp_schema *lik
     merged->schema.metric_count = 0;
 }
 
+static unsigned add_set(struct vamp_merged *merged, uint32_t labels)
+{
+    vamp_label_set_describe(&merged->label_sets[merged->schema.label_set_count], labels);
+    return merged->schema.label_set_count++;
+}
+
 static unsigned find_set(struct vamp_merged *merged, uint32_t labels)
 {
     for (unsigned i = 0; i < merged->schema.label_set_count; i++) {
@@ -35,17 +41,26 @@ static unsigned find_set(struct vamp_merged *merged, uint32_t labels)
             return i;
         }
     }
-    vamp_label_set_describe(&merged->label_sets[merged->schema.label_set_count], labels);
-    return merged->schema.label_set_count++;
+    return add_set(merged, labels);
+}
+
+static unsigned add_metric(struct vamp_merged *merged, enum vamp_metric_id id, unsigned set)
+{
+    const unsigned place = merged->schema.metric_count++;
+    assert(place < VAMP_METRICS_MAX);
+    merged->metrics[place] = (struct vamp_schema_metric){.id = id, .label_set = set};
+    return place;
 }
 
 unsigned vamp_merged_metric(struct vamp_merged *merged, enum vamp_metric_id id, uint32_t labels)
 {
-    const unsigned place = merged->schema.metric_count++;
-    assert(place < VAMP_METRICS_MAX);
-    merged->metrics[place] =
-        (struct vamp_schema_metric){.id = id, .label_set = find_set(merged, labels)};
-    return place;
+    return add_metric(merged, id, find_set(merged, labels));
+}
+
+unsigned vamp_merged_lone_metric(struct vamp_merged *merged, enum vamp_metric_id id,
+                                 uint32_t labels)
+{
+    return add_metric(merged, id, add_set(merged, labels));
 }
 
 void vamp_merged_begin_same(struct vamp_merged *merged, const struct vamp_schema *like)
@@ -151,16 +166,35 @@ static bool same_labels(const struct vamp_series *left, const struct vamp_series
     return true;
 }
 
+/* Where in the index the search for these labels begins. */
+static uint32_t place_of(const struct vamp_merged_series *set, const struct vamp_label_set *labels,
+                         const struct vamp_series *series)
+{
+    uint64_t hash = 0;
+    for (unsigned i = 0; i < labels->label_count; i++) {
+        hash = vamp_hash_bytes(hash, series->labels[i], strlen(series->labels[i]) + 1);
+    }
+    return (uint32_t)hash & set->mask;
+}
+
+void vamp_merged_unplace(struct vamp_merged *merged, unsigned number, uint32_t count)
+{
+    struct vamp_merged_series *set = &merged->sets[number];
+    for (; set->count > count; set->count--) { /* newest first: no search passes its entry */
+        uint32_t at = place_of(set, &merged->label_sets[number], &set->series[set->count - 1]);
+        while (set->index[at] != set->count) {
+            at = (at + 1) & set->mask;
+        }
+        set->index[at] = 0;
+    }
+}
+
 uint32_t vamp_merged_place(struct vamp_merged *merged, unsigned number,
                            const struct vamp_series *wanted)
 {
     struct vamp_merged_series *set = &merged->sets[number];
     const struct vamp_label_set *labels = &merged->label_sets[number];
-    uint64_t hash = 0;
-    for (unsigned i = 0; i < labels->label_count; i++) {
-        hash = vamp_hash_bytes(hash, wanted->labels[i], strlen(wanted->labels[i]) + 1);
-    }
-    uint32_t at = (uint32_t)hash & set->mask;
+    uint32_t at = place_of(set, labels, wanted);
     for (; set->index[at] != 0; at = (at + 1) & set->mask) {
         if (same_labels(&set->series[set->index[at] - 1], wanted, labels->label_count)) {
             return set->index[at] - 1;
@@ -178,16 +212,6 @@ uint32_t vamp_merged_place(struct vamp_merged *merged, unsigned number,
 }
 
 /* ---- counters */
-
-void vamp_merged_forget_totals(struct vamp_merged *merged)
-{
-    for (unsigned m = 0; m < merged->schema.metric_count; m++) {
-        struct vamp_counter_value *counters = merged->values[m].counters;
-        for (uint32_t i = 0; counters != NULL && i < series_count(merged, m); i++) {
-            counters[i].value = 0;
-        }
-    }
-}
 
 void vamp_merged_counter(struct vamp_merged *merged, unsigned metric, uint32_t series,
                          const struct vamp_counter_value *value)

@@ -70,6 +70,9 @@ void vamp_merged_begin(struct vamp_merged *merged, const struct vamp_schema *lik
 /* One more metric with these labels (bits); its place in the schema. A label set that is new has no
  * room for series: the caller sets its `max_series`. */
 unsigned vamp_merged_metric(struct vamp_merged *merged, enum vamp_metric_id id, uint32_t labels);
+/* The same with a label set of its own. */
+unsigned vamp_merged_lone_metric(struct vamp_merged *merged, enum vamp_metric_id id,
+                                 uint32_t labels);
 /* Or all metrics and label sets of `like`, whose series have their numbers: instead of
  * vamp_merged_place, before values are added, vamp_merged_number_as a bucket of that schema. */
 void vamp_merged_begin_same(struct vamp_merged *merged, const struct vamp_schema *like);
@@ -85,12 +88,13 @@ void vamp_merged_done(struct vamp_merged *merged);
  * `(other)`, which the caller has placed first. */
 uint32_t vamp_merged_place(struct vamp_merged *merged, unsigned set,
                            const struct vamp_series *wanted);
+/* Takes the newest series of the label set back, until there are `count`. None of them had values.
+ */
+void vamp_merged_unplace(struct vamp_merged *merged, unsigned set, uint32_t count);
 /* Makes sure that vamp_merged_histogram has memory for these bins as well as for those that were
  * reserved before. 0 or -ENOMEM. */
 VAMP_MUST_CHECK int vamp_merged_reserve(struct vamp_merged *merged, unsigned metric,
                                         uint32_t series, uint32_t bins);
-/* Before counters whose totals replace those that were added before. */
-void vamp_merged_forget_totals(struct vamp_merged *merged);
 void vamp_merged_counter(struct vamp_merged *merged, unsigned metric, uint32_t series,
                          const struct vamp_counter_value *value);
 void vamp_merged_gauge(struct vamp_merged *merged, unsigned metric, uint32_t series,

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "writers/output/routes.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEFT_OUT UINT32_MAX
+#define NEVER INT64_MAX
+/* Of the budget: finer series may take so much, and leave the rest to the models. */
+#define FINE_SHARE(budget) ((budget) / 3 * 2)
+
+static bool find_label(const struct vamp_label_set *set, enum vamp_label label, uint8_t *ret_place)
+{
+    for (unsigned i = 0; i < set->label_count; i++) {
+        if (set->labels[i] == label) {
+            *ret_place = (uint8_t)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct vamp_label_set *set_of(const struct output_routes *routes,
+                                     const struct output_route *route)
+{
+    return &routes->merged->label_sets[route->to];
+}
+
+bool output_route_make(struct output_routes *routes, struct output_route *route,
+                       const struct vamp_label_set *from)
+{
+    const struct vamp_label_set *to = set_of(routes, route);
+    for (unsigned i = 0; i < to->label_count; i++) {
+        const enum vamp_label component = vamp_label_of_component(to->labels[i]);
+        const bool is_there = find_label(from, to->labels[i], &route->kept[i]);
+        route->of_model[i] = !is_there && find_label(from, component, &route->kept[i]);
+        assert(is_there || route->of_model[i]);
+        route->components += vamp_label_is_name(to->labels[i]) && component == to->labels[i];
+        route->open += vamp_label_is_open(to->labels[i]);
+    }
+    route->moves_ns = NEVER;
+    route->number = calloc(from->max_series, sizeof *route->number);
+    return route->number != NULL;
+}
+
+void output_routes_done(struct output_routes *routes)
+{
+    for (unsigned i = 0; i < routes->count; i++) {
+        free(routes->items[i].number);
+    }
+    for (unsigned i = 0; i < routes->model_count; i++) {
+        free(routes->models[i]);
+    }
+    free(routes->models);
+}
+
+/* ---- labels of a series in the output */
+
+/* "(model IFS)"; NULL: no memory. */
+static const char *model_text(struct output_routes *routes, const char *model)
+{
+    static const char lead[] = "(model ";
+    const size_t bytes = strlen(model) + sizeof lead + 1;
+    if (strcmp(model, VAMP_SERIES_OTHER) == 0) {
+        return VAMP_SERIES_OTHER;
+    }
+    for (unsigned i = 0; i < routes->model_count; i++) {
+        const char *text = routes->models[i] + sizeof lead - 1;
+        if (strlen(text) == bytes - sizeof lead && strncmp(text, model, strlen(model)) == 0) {
+            return routes->models[i];
+        }
+    }
+    char **longer = reallocarray(routes->models, routes->model_count + 1, sizeof *longer);
+    char *text = malloc(bytes);
+    routes->models = longer != NULL ? longer : routes->models;
+    if (longer == NULL || text == NULL) {
+        free(text);
+        return NULL;
+    }
+    (void)snprintf(text, bytes, "%s%s)", lead, model);
+    return routes->models[routes->model_count++] = text;
+}
+
+static const char *label_at(struct output_routes *routes, const struct output_route *route,
+                            unsigned at, const struct vamp_series *series, enum vamp_detail detail)
+{
+    const enum vamp_label label = set_of(routes, route)->labels[at];
+    const unsigned place = route->kept[at];
+    const bool is_component = vamp_label_is_name(label) && vamp_label_of_component(label) == label;
+    if (detail == VAMP_DETAIL_OTHER ||
+        (detail == VAMP_DETAIL_UNNAMED && vamp_label_is_open(label))) {
+        return VAMP_SERIES_OTHER;
+    }
+    if (detail == VAMP_DETAIL_MODELS && is_component) {
+        return model_text(routes, series->models[place]);
+    }
+    return route->of_model[at] ? series->models[place] : series->labels[place];
+}
+
+enum placing { PLACED, NO_PLACE, NO_MEMORY };
+
+/* The output's series, and one, for one of the statistics. */
+static enum placing place(struct output_routes *routes, struct output_route *route,
+                          const struct vamp_series *series, uint32_t *ret_number)
+{
+    const struct vamp_label_set *set = set_of(routes, route);
+    struct vamp_series kept = {.labels = {NULL}};
+    bool is_other = true;
+    for (unsigned i = 0; i < set->label_count; i++) {
+        kept.labels[i] = label_at(routes, route, i, series, route->detail);
+        if (kept.labels[i] == NULL) {
+            return NO_MEMORY;
+        }
+        is_other = is_other && strcmp(kept.labels[i], VAMP_SERIES_OTHER) == 0;
+    }
+    const uint32_t number = vamp_merged_place(routes->merged, route->to, &kept);
+    *ret_number = number + 1;
+    return number > 0 || is_other ? PLACED : NO_PLACE;
+}
+
+/* ---- without a budget */
+
+static bool learn_all(struct output_routes *routes, struct output_route *route,
+                      const struct vamp_bucket *bucket)
+{
+    const struct vamp_label_set *from = &bucket->schema->label_sets[route->from];
+    for (; route->known < bucket->series_count[route->from]; route->known++) {
+        const struct vamp_series *series = bucket->series[route->from][route->known];
+        if ((route->known == 0 || vamp_series_is_wanted(routes->patterns, from, series)) &&
+            place(routes, route, series, &route->number[route->known]) == NO_MEMORY) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- with a budget: places that can be taken back until the bucket fits */
+
+/* Makes a place for each series of the statistics that has none yet and counts something. `keep`:
+ * it is the series' from now on. False: no memory. */
+static bool place_new(struct output_routes *routes, struct output_route *route,
+                      const struct vamp_bucket *bucket, bool keep)
+{
+    struct vamp_rows rows = vamp_rows_of(bucket, route->metric, VAMP_ROWS_ABSENT_GAUGES);
+    enum placing placing = PLACED;
+    route->full = false;
+    while (!route->full && vamp_rows_next(&rows)) {
+        const struct vamp_row *row = &rows.row;
+        const struct vamp_gauge_value *gauge = row->gauge;
+        uint32_t number = 0;
+        if (route->number[row->number] != 0 ||
+            (route->open > 0 && row->number > 0 &&
+             ((row->metric->kind == VAMP_COUNTER && row->counter->value == 0) ||
+              (row->metric->kind == VAMP_GAUGE && gauge->min == 0 && gauge->max == 0)))) {
+            continue;
+        }
+        if (row->number > 0 && !vamp_series_is_wanted(routes->patterns, row->set, row->series)) {
+            route->number[row->number] = LEFT_OUT;
+            continue;
+        }
+        placing = place(routes, route, row->series, &number);
+        if (placing == NO_MEMORY) {
+            return false;
+        }
+        route->full = placing == NO_PLACE;
+        route->number[row->number] = keep ? number : 0;
+    }
+    return true;
+}
+
+/* Places for the series of the statistics that have one at a finer detail. False: no memory. */
+static bool place_again(struct output_routes *routes, struct output_route *route,
+                        const struct vamp_bucket *bucket, bool keep)
+{
+    for (uint32_t i = 1; i < route->known && !route->full; i++) {
+        uint32_t number = 0;
+        if (route->number[i] == 0 || route->number[i] == LEFT_OUT) {
+            continue;
+        }
+        const enum placing placing = place(routes, route, bucket->series[route->from][i], &number);
+        if (placing == NO_MEMORY) {
+            return false;
+        }
+        route->full = placing == NO_PLACE;
+        route->number[i] = keep ? number : route->number[i];
+    }
+    return true;
+}
+
+static uint64_t lines_of(const struct output_routes *routes, const struct output_route *route)
+{
+    const uint32_t count = routes->merged->sets[route->to].count;
+    const unsigned coarser_from = routes->merged->metrics[route - routes->items].coarser_from;
+    return (uint64_t)count * route->lines + (coarser_from > 0 ? count - coarser_from : 0);
+}
+
+uint64_t output_routes_lines(const struct output_routes *routes)
+{
+    uint64_t lines = 0;
+    for (unsigned i = 0; i < routes->count; i++) {
+        lines += lines_of(routes, &routes->items[i]);
+    }
+    return lines;
+}
+
+static enum vamp_detail coarser(const struct output_route *route)
+{
+    enum vamp_detail detail = route->detail + 1;
+    detail += detail == VAMP_DETAIL_MODELS && (route->components == 0 || route->without_models);
+    return detail + (detail == VAMP_DETAIL_UNNAMED && route->open == 0);
+}
+
+/* The order in which families become coarser; NOT_NOW: it would not help, or cannot be. */
+enum turn { PAIRS_TO_MODELS, TO_MODELS, TO_UNNAMED, TO_OTHER, NOT_NOW };
+
+static enum turn turn_of(const struct output_routes *routes, const struct output_route *route)
+{
+    if (route->detail == VAMP_DETAIL_OTHER ||
+        (!route->full && routes->merged->sets[route->to].count == route->before)) {
+        return NOT_NOW;
+    }
+    switch (coarser(route)) {
+    case VAMP_DETAIL_FULL:
+    case VAMP_DETAIL_MODELS:
+        return route->components > 1 ? PAIRS_TO_MODELS : TO_MODELS;
+    case VAMP_DETAIL_UNNAMED:
+        return TO_UNNAMED;
+    case VAMP_DETAIL_OTHER:
+        break;
+    }
+    return TO_OTHER;
+}
+
+/* The family that has to become coarser now; NULL: none. */
+static struct output_route *next_to_merge(struct output_routes *routes)
+{
+    const uint64_t lines = output_routes_lines(routes);
+    struct output_route *next = NULL;
+    enum turn turn = NOT_NOW;
+    for (unsigned i = 0; i < routes->count; i++) {
+        struct output_route *route = &routes->items[i];
+        const enum turn own = turn_of(routes, route);
+        const uint64_t most = own < TO_UNNAMED ? FINE_SHARE(routes->budget) : routes->budget;
+        if (own != NOT_NOW && lines > most &&
+            (own < turn || (own == turn && lines_of(routes, route) > lines_of(routes, next)))) {
+            next = route;
+            turn = own;
+        }
+    }
+    return next;
+}
+
+/* Takes the places of this bucket back and makes them at another detail. What is published keeps
+ * its own; the series to come appear beside it with 0. */
+static bool place_at(struct output_routes *routes, struct output_route *route,
+                     enum vamp_detail detail, const struct vamp_bucket *bucket)
+{
+    vamp_merged_unplace(routes->merged, route->to, route->before);
+    route->detail = detail;
+    route->full = false;
+    return (detail == VAMP_DETAIL_FULL || place_again(routes, route, bucket, false)) &&
+           (route->full || place_new(routes, route, bucket, false));
+}
+
+static bool merge_labels(struct output_routes *routes, struct output_route *route,
+                         const struct vamp_bucket *bucket)
+{
+    struct vamp_schema_metric *entry = &routes->merged->metrics[route - routes->items];
+    const struct vamp_merged_series *set = &routes->merged->sets[route->to];
+    const bool is_gauge = vamp_metrics[entry->id].kind == VAMP_GAUGE;
+    const uint32_t count = set->count;
+    if (!place_at(routes, route, coarser(route), bucket)) {
+        return false;
+    }
+    if (route->detail == VAMP_DETAIL_MODELS && route->before <= 1 && set->count >= count) {
+        route->without_models = true;
+        return place_at(routes, route, VAMP_DETAIL_FULL, bucket);
+    }
+    if (route->before > 1) {
+        entry->coarser_from = entry->coarser_from > 0 ? entry->coarser_from : route->before;
+        route->moves_ns =
+            is_gauge ? bucket->start_ns : bucket->start_ns + OUTPUT_ROUTES_HANDOVER_NS;
+    }
+    entry->detail = route->detail;
+    entry->has_bounds =
+        entry->has_bounds || (is_gauge && vamp_metrics[entry->id].merge == VAMP_MERGE_SUM);
+    routes->merges++;
+    return true;
+}
+
+/* The bucket fits: its places are kept. All that needs memory was made. */
+static void keep_places(struct output_routes *routes, const struct vamp_bucket *bucket)
+{
+    for (unsigned i = 0; i < routes->count; i++) {
+        struct output_route *route = &routes->items[i];
+        bool good = true;
+        if (route->moves_ns <= bucket->start_ns) {
+            good = place_again(routes, route, bucket, true);
+            route->moves_ns = NEVER;
+        }
+        good = place_new(routes, route, bucket, true) && good;
+        assert(good && !route->full);
+        (void)good;
+        route->known = bucket->series_count[route->from];
+    }
+}
+
+static bool learn_within_budget(struct output_routes *routes, const struct vamp_bucket *bucket)
+{
+    bool good = true;
+    for (unsigned i = 0; i < routes->count; i++) {
+        struct output_route *route = &routes->items[i];
+        if (route->known == 0) { /* constant texts: no memory is needed */
+            (void)place(routes, route, bucket->series[route->from][0], &route->number[0]);
+        }
+        route->before = routes->merged->sets[route->to].count;
+    }
+    for (unsigned i = 0; i < routes->count && good; i++) {
+        good = place_new(routes, &routes->items[i], bucket, false);
+    }
+    struct output_route *route;
+    while (good && (route = next_to_merge(routes)) != NULL) {
+        good = merge_labels(routes, route, bucket);
+    }
+    if (good) {
+        assert(output_routes_lines(routes) <= routes->budget);
+        keep_places(routes, bucket);
+        return true;
+    }
+    for (unsigned i = 0; i < routes->count; i++) {
+        vamp_merged_unplace(routes->merged, routes->items[i].to, routes->items[i].before);
+    }
+    return false;
+}
+
+bool output_routes_learn(struct output_routes *routes, const struct vamp_bucket *bucket)
+{
+    bool good = true;
+    for (unsigned i = 0; i < routes->count && routes->budget == 0 && good; i++) {
+        good = learn_all(routes, &routes->items[i], bucket);
+    }
+    return routes->budget == 0 ? good : learn_within_budget(routes, bucket);
+}
