@@ -116,6 +116,7 @@ static int set_option(struct vamp_options *options, const struct vamp_command_gi
         [VAMP_KEY_PRINT_SCHEMA] = VAMP_COMMAND_PRINT_SCHEMA,
         [VAMP_KEY_LIST_METRICS] = VAMP_COMMAND_LIST_METRICS,
         [VAMP_KEY_SUMMARY] = VAMP_COMMAND_SUMMARY,
+        [VAMP_KEY_EXPORT] = VAMP_COMMAND_EXPORT,
         [VAMP_KEY_RECOVER] = VAMP_COMMAND_RECOVER,
         [VAMP_KEY_VERSION] = VAMP_COMMAND_VERSION,
     };
@@ -163,17 +164,25 @@ static int set_option(struct vamp_options *options, const struct vamp_command_gi
 }
 
 /* Words that belong to no option: the file of --check-config FILE and --dump-config FILE, those of
- * --summary and --recover. */
+ * --summary, --export and --recover. */
 static int take_rest(struct vamp_options *options, int argc, char **argv, struct vamp_err *err)
 {
     const int rest = vamp_command_line_rest();
-    const bool summary = options->command == VAMP_COMMAND_SUMMARY;
-    if (summary || options->command == VAMP_COMMAND_RECOVER) {
+    static const struct {
+        int least;
+        const char *missing;
+    } files[VAMP_COMMAND_VERSION + 1] = {
+        [VAMP_COMMAND_SUMMARY] = {1, "--summary: which files?"},
+        [VAMP_COMMAND_EXPORT] = {2, "--export: into what, and which files?"},
+        [VAMP_COMMAND_RECOVER] = {1, "--recover: which files?"},
+    };
+    if (files[options->command].least > 0) {
         options->files = argv + rest;
         options->file_count = argc - rest;
-        return argc > rest ? 0
-                           : vamp_err_set(err, -EINVAL, "--%s: which files?; see %s --help",
-                                          summary ? "summary" : "recover", options->program->name);
+        return options->file_count >= files[options->command].least
+                   ? 0
+                   : vamp_err_set(err, -EINVAL, "%s; see %s --help",
+                                  files[options->command].missing, options->program->name);
     }
     const bool takes_file = options->command == VAMP_COMMAND_CHECK_CONFIG ||
                             options->command == VAMP_COMMAND_DUMP_CONFIG;

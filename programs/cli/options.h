@@ -31,6 +31,7 @@ enum vamp_option_key {
     VAMP_KEY_DUMP_CONFIG,
     VAMP_KEY_LIST_METRICS,
     VAMP_KEY_SUMMARY,
+    VAMP_KEY_EXPORT,
     VAMP_KEY_RECOVER,
     VAMP_KEY_HELP,
     VAMP_KEY_VERSION,
@@ -64,6 +65,7 @@ enum vamp_command {
     VAMP_COMMAND_PRINT_COMPLETION,
     VAMP_COMMAND_LIST_METRICS,
     VAMP_COMMAND_SUMMARY,
+    VAMP_COMMAND_EXPORT,
     VAMP_COMMAND_RECOVER,
     VAMP_COMMAND_HELP,
     VAMP_COMMAND_HELP_ALL,
@@ -81,7 +83,7 @@ struct vamp_options {
     const char *ready_file; /* NULL: none; borrowed from argv */
     const char *shell;      /* of --print-completion: "bash", "zsh" or "fish" */
     bool dry_run;           /* --recover: change nothing */
-    char **files;           /* of --summary and --recover; part of argv */
+    char **files; /* of --summary, --export (the first is to be written), --recover; of argv */
     int file_count;
     struct vamp_config_override overrides[VAMP_OVERRIDES_MAX]; /* in order; the last one wins */
     size_t override_count;

@@ -180,12 +180,12 @@ static int recover_recordings(const struct vamp_options *options, FILE *out, FIL
     return exit_code;
 }
 
-/* Runs main() of python/vampire/run_summary.py with the files; argv[1] is vampire's executable. The
- * package is taken from where `make install` puts it, or from the source tree, else from where
- * Python looks, all other modules from there only. Nothing comes from the current folder. Exit code
- * VAMP_EXIT_USAGE: the package or a module is not there. */
-static const char summary_program[] =
-    "import os, sys\n"
+/* Runs main() of a module of python/vampire with the files; argv[1] is vampire's executable,
+ * argv[2] the module. The package is taken from where `make install` puts it, or from the source
+ * tree, else from where Python looks, all other modules from there only. Nothing comes from the
+ * current folder. Exit code VAMP_EXIT_USAGE: the package or a module is not there. */
+static const char python_program[] =
+    "import importlib, os, sys\n"
     "home = os.path.dirname(os.path.dirname(sys.argv[1]))\n"
     "top, build = os.path.split(os.path.dirname(home))\n"
     "own = top + '/python' if build == 'build' else home + '/lib/python3/dist-packages'\n"
@@ -194,10 +194,10 @@ static const char summary_program[] =
     "    sys.path = [own, *folders]\n"
     "    import vampire\n"
     "    sys.path = folders\n"
-    "    from vampire.run_summary import main\n"
+    "    main = importlib.import_module('vampire.' + sys.argv[2]).main\n"
     "except (ImportError, SyntaxError):\n"
     "    sys.exit(2)\n"
-    "sys.exit(main(sys.argv[2:]))\n";
+    "sys.exit(main(sys.argv[3:]))\n";
 
 /* Exit code of the program above; VAMP_EXIT_USAGE also without such a Python. */
 static int run_python(const char *python, char *const arguments[])
@@ -214,20 +214,22 @@ static int run_python(const char *python, char *const arguments[])
 
 /* The Python package reads what vampire wrote. Its Debian package is for Debian's Python; a site
  * may have h5py in another one. */
-static int summarise_files(const struct vamp_options *options, FILE *error)
+static int read_files(const struct vamp_options *options, FILE *error)
 {
+    const bool exports = options->command == VAMP_COMMAND_EXPORT;
     static const char *const pythons[] = {"/usr/bin/python3", "python3"};
     const size_t count = (size_t)options->file_count;
     char executable[PATH_MAX] = "";
     (void)!readlink("/proc/self/exe", executable, sizeof executable - 1);
-    const char **arguments = calloc(count + 5, sizeof *arguments);
+    const char **arguments = calloc(count + 6, sizeof *arguments);
     if (arguments == NULL) {
         return fail(options, error, "out of memory");
     }
     arguments[1] = "-c";
-    arguments[2] = summary_program;
+    arguments[2] = python_program;
     arguments[3] = executable;
-    memcpy(&arguments[4], options->files, count * sizeof *arguments);
+    arguments[4] = exports ? "export" : "run_summary";
+    memcpy(&arguments[5], options->files, count * sizeof *arguments);
     int code = VAMP_EXIT_USAGE;
     for (size_t i = 0; code == VAMP_EXIT_USAGE && i < sizeof pythons / sizeof pythons[0]; i++) {
         arguments[0] = pythons[i];
@@ -236,9 +238,11 @@ static int summarise_files(const struct vamp_options *options, FILE *error)
     free(arguments);
     if (code == VAMP_EXIT_USAGE) {
         (void)fprintf(error,
-                      "%s: error: --summary needs the Python package vampire (python3-vampire), "
-                      "h5py and numpy; neither %s nor the %s found in PATH has all of them\n",
-                      options->program->name, pythons[0], pythons[1]);
+                      "%s: error: %s needs the Python package vampire (python3-vampire), h5py%s; "
+                      "neither %s nor the %s found in PATH has all of them\n",
+                      options->program->name, exports ? "--export" : "--summary",
+                      exports ? ", xarray, pandas and numpy" : " and numpy", pythons[0],
+                      pythons[1]);
     }
     return code;
 }
@@ -276,7 +280,8 @@ static int run_command(const struct vamp_options *options, FILE *out, FILE *erro
         vamp_list_metrics(out, options->json, live != NULL ? live->unknown(NULL) : 0);
         return VAMP_EXIT_OK;
     case VAMP_COMMAND_SUMMARY:
-        return summarise_files(options, error);
+    case VAMP_COMMAND_EXPORT:
+        return read_files(options, error);
     case VAMP_COMMAND_RECOVER:
         return recover_recordings(options, out, error);
     case VAMP_COMMAND_HELP:

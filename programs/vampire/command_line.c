@@ -36,6 +36,10 @@ static const struct vamp_command_option options[] = {
      "print the summary of each run from the named files (HDF5, JSON lines), as at the end of the "
      "run, and end; the files of a run make one summary, and a file can be one that is being "
      "written"},
+    {"--export", 0, VAMP_KEY_EXPORT, NULL,
+     "write the numbers of the named files (HDF5, of one run or several) into what is named first, "
+     "and end: NAME.sqlite, a database, or NAME.csv or NAME.csv.gz, a folder; a table for each "
+     "metric"},
     {"--recover", 0, VAMP_KEY_RECOVER, NULL,
      "repair the named files of a killed run, report what was done, and end: JSON lines and "
      "recordings are truncated after the last whole record, HDF5 files are made to open normally; "
@@ -64,12 +68,13 @@ const struct vamp_program vamp_program_vampire = {
     .setting = "statistics.bucket=500ms",
     .commands = "--check-config, --dump-config, "
                 "--print-schema, --print-completion, --list-metrics, --summary, "
-                "--recover, --help and --version",
+                "--export, --recover, --help and --version",
     .usage =
         "usage: vampire [-c FILE] [OPTION...]\n"
         "       vampire --replay FILE [OPTION...]\n"
         "       vampire --check-config FILE [--json]\n"
         "       vampire --summary FILE...\n"
+        "       vampire --export NAME.sqlite FILE...\n"
         "       vampire --recover FILE...\n\n"
         "Joins a running Maestro workflow as a component, counts the pool's events and writes\n"
         "time-bucketed statistics. It ends when the workflow has ended, on SIGTERM or SIGINT.\n\n"

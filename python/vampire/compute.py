@@ -44,12 +44,12 @@ def windows_of(history, freq):
     return np.unique(starts, return_inverse=True)
 
 
-def _bins(history, name, groups, window, fields=None):
+def _bins(history, name, groups, window, fields=None, span=None):
     """(Keys, keys, counts) of the bins with values; the key is window, group and bin. `fields`: a Sums that gets the
-    rows of the same pass."""
+    rows of the same pass. `span`: of which buckets, see History.blocks."""
     packed = Keys(len(groups), len(history.bin_lower))
     sums = Sums(f"{name} by {', '.join(groups.by) or 'nothing'}", ("count",))
-    for bucket, group, block in history.blocks(name, groups, fields.fields if fields else (), bins=True):
+    for bucket, group, block in history.blocks(name, groups, fields.fields if fields else (), True, span):
         counted = (bucket >= 0) & (group >= 0)
         keys = packed.of(window[bucket], group)
         if fields:
@@ -109,11 +109,38 @@ def table(history, metric, by=None, freq="bucket", where=None, between=None, out
     return history.totals_by[known].copy()
 
 
-def _summed(history, metric, groups, windows):
+def tables(history, metric, by, buckets, quantiles=None):
+    """table(freq="bucket") in frames of `buckets` buckets, one after another, so that none is large. `quantiles`: {name of
+    a column: q}, which the frames of a histogram have besides."""
+    found, groups = history.metric(metric), history.groups(metric, by)
+    windows = (*windows_of(history, "bucket"), "bucket")
+    for first in range(0, len(history.times), buckets):
+        span = first, first + buckets
+        if found.kind == "gauge":
+            yield _gauge_table(history, found, groups, windows, span)
+        elif found.kind == "counter" or not quantiles:
+            yield _summed(history, found, groups, windows, span)
+        else:
+            yield _spread(history, found, groups, windows, span, quantiles)
+
+
+def _spread(history, metric, groups, windows, span, quantiles):
+    """table() of a histogram, with quantiles, which the extremes bound."""
+    (starts, window, freq), sums = windows, Sums(metric.name, FIELDS["histogram"])
+    packed, keys, counts = _bins(history, metric.name, groups, window, sums, span)
+    owners, columns = sums.result()
+    found, values = _quantiles(packed.owner(keys), packed.bin(keys), counts, list(quantiles.values()), history)
+    assert np.array_equal(owners, found), "each row with values has bins"
+    for number, name in enumerate(quantiles):
+        columns[name] = np.clip(values[:, number], columns["min"].astype(float), columns["max"].astype(float))
+    return _frame(groups, packed.split(owners), columns, starts, freq)
+
+
+def _summed(history, metric, groups, windows, span=None):
     """table() of a counter or histogram."""
     (starts, window, freq), fields = windows, FIELDS[metric.kind]
     packed, sums = Keys(len(groups)), Sums(f"{metric.name} by {', '.join(groups.by) or 'nothing'}", fields)
-    for bucket, group, block in history.blocks(metric.name, groups, fields):
+    for bucket, group, block in history.blocks(metric.name, groups, fields, span=span):
         counted = np.flatnonzero((bucket >= 0) & (group >= 0))
         keys = packed.of(window[bucket[counted]], group[counted])
         sums.add(keys, {field: values[counted] for field, values in block.fields.items()})
@@ -127,12 +154,12 @@ def _frame(groups, keys, columns, starts, freq):
     return pd.DataFrame({**time, **_label_columns(groups, keys[1]), **columns})
 
 
-def _gauge_table(history, metric, groups, windows):
+def _gauge_table(history, metric, groups, windows, span=None):
     if set(metric.labels) - set(groups.by):
         raise Error(f"{metric.name} is a state, not an amount: keep its labels, by={list(metric.labels)}")
     starts, window, freq = windows
     state = collections.OrderedDict()
-    for bucket, group, block in history.blocks(metric.name, groups, FIELDS["gauge"]):
+    for bucket, group, block in history.blocks(metric.name, groups, FIELDS["gauge"], span=span):
         frame = pd.DataFrame({"window": window[bucket], "group": group, **block.fields})[(bucket >= 0) & (group >= 0)]
         merged = frame.groupby(["window", "group"], sort=False).agg(last=("last", "last"), min=("min", "min"),
                                                                     max=("max", "max"))

@@ -8,6 +8,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "oracle"))
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent / "python"))
 import harness
 
 pytest.register_assert_rewrite("jsonl", "made_up")

@@ -4,14 +4,12 @@ labels and values are in these. The buckets are those of tests/unit/pipeline_app
 
 import json
 import subprocess
-import sys
 
 import h5py
 import pytest
 
-from harness import BUILD, PATIENCE, ROOT
+from harness import BUILD, PATIENCE
 
-sys.path.insert(0, str(ROOT / "python"))
 pytest.importorskip("pandas")
 import vampire
 

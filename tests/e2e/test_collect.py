@@ -5,7 +5,6 @@ import json
 import re
 import signal
 import subprocess
-import sys
 
 import pytest
 
@@ -15,7 +14,6 @@ import exporters
 from test_ends import silent_nats
 from test_nats import tls_server
 
-sys.path.insert(0, str(harness.ROOT / "python"))
 import vampire
 
 pytestmark = pytest.mark.plain

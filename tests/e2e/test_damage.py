@@ -13,16 +13,14 @@ import pickle
 import random
 import signal
 import subprocess
-import sys
 import time
 import traceback
 import warnings
 
 import pytest
 
-from harness import PATIENCE, ROOT, config_text, program
+from harness import PATIENCE, config_text, program
 
-sys.path[:0] = [str(ROOT / "python")]
 pytest.importorskip("pandas")
 import vampire
 import vampire.report.main

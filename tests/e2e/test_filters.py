@@ -5,7 +5,6 @@ outputs; and sampling, whose weights bring the totals back."""
 import collections
 import json
 import re
-import sys
 
 import h5py
 import pytest
@@ -14,7 +13,6 @@ import harness
 import jsonl
 import results
 
-sys.path.append(str(harness.ROOT / "python"))
 import vampire as vampire_files
 
 MODEL = ["--steps", 8, "--levels", 2, "--params", 2, "--size-min", 1024, "--size-max", 65536]

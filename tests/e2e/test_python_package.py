@@ -5,15 +5,11 @@ tests/oracle/format2.py wrote. Files of the program's own writer are in test_pyt
 import collections
 import os
 import random
-import sys
 
 import h5py
 import numpy as np
 import pytest
 
-from harness import ROOT
-
-sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "oracle")]
 pytest.importorskip("pandas")
 import format2
 import vampire

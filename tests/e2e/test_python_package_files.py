@@ -18,7 +18,6 @@ import pytest
 import made_up
 from harness import PATIENCE, ROOT, wait_until
 
-sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "oracle")]
 pytest.importorskip("pandas")
 import rows
 import vampire

@@ -15,7 +15,6 @@ import format2
 import made_up
 from harness import ROOT, Workflow
 
-sys.path.insert(0, str(ROOT / "python"))
 pytest.importorskip("matplotlib").use("Agg")
 pd = pytest.importorskip("pandas")
 import vampire

@@ -10,7 +10,6 @@ import re
 import signal
 import struct
 import subprocess
-import sys
 import time
 
 import h5py
@@ -19,7 +18,6 @@ import numpy as np
 import jsonl
 from harness import ROOT, program, wait_until
 
-sys.path.append(str(ROOT / "python"))
 from vampire import summary as summary_of
 
 SECOND = 10**9

@@ -13,7 +13,6 @@ import stream
 import streams
 import trace_file
 
-sys.path.insert(0, str(harness.ROOT / "python"))
 pytest.importorskip("pandas")
 import vampire
 from vampire.errors import Error

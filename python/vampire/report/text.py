@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A Report as plain text, and its tables as CSV."""
 
+from ..export import tame
+
 
 def _printable(text):
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))
@@ -31,16 +33,11 @@ def page(report):
     return "\n".join(parts) + "\n"
 
 
-def _as_text(cell):
-    """A spreadsheet takes a text that begins so for a formula, and names come from the workflow."""
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in tuple("=+-@\t\r") else cell
-
-
 def write_csv(report, directory):
     """Each table's plain numbers as DIRECTORY/NAME.csv; and what is not in them, as notes.txt."""
     directory.mkdir(parents=True, exist_ok=True)
     for table in (*report.before, *report.tables):
-        frame = table.frame.rename(columns=_as_text).apply(lambda column: column.map(_as_text))
+        frame = table.frame.rename(columns=tame).apply(lambda column: column.map(tame))
         frame.to_csv(directory / f"{table.name}.csv", index=False)
     if report.answers:
         report.answers.frame.applymap(_as_text).to_csv(directory / "findings.csv", index=False)
