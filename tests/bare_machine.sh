@@ -45,7 +45,7 @@ nothing_runs() {
 }
 
 remove() {
-    umount "$root/dev/shm" "$root/dev" "$root/proc" 2>/dev/null
+    umount "$root/dev/shm" "$root/dev/pts" "$root/dev" "$root/proc" 2>/dev/null
     [ "$1" = keep ] || rm -rf --one-file-system "$root"
 }
 
@@ -61,6 +61,7 @@ debootstrap --variant=minbase "$suite" "$root" >"$root.log" 2>&1 || skip "deboot
 if ! mount -t proc proc "$root/proc" || ! mount --bind /dev "$root/dev" || ! mount -t tmpfs shm "$root/dev/shm"; then
     skip "mount is refused"
 fi
+mount --bind /dev/pts "$root/dev/pts" # apt's log, where there are terminals
 # Refuses to start services, as the one of install_packages.sh, and notes who asked.
 printf '#!/bin/sh\necho "$@" >>/asked\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 chmod 755 "$root/usr/sbin/policy-rc.d"

@@ -79,7 +79,9 @@ def test_the_system_s_python_finds_the_package(space):
     printed = make("install", "PREFIX=/usr/local", f"DESTDIR={root}")
     folder = python("/usr/bin/python3", "-c", "import site; print(site.getsitepackages()[0])").strip()
     assert folder.startswith("/usr/local/lib/python3")
-    found = python("/usr/bin/python3", "-c", f"import site; site.addsitedir('{root}{folder}'); {LOOK}")
+    found = python("/usr/bin/python3", "-c",  # and from there only, should a vampire be installed here
+                   "import site, sys; sys.path = [folder for folder in sys.path if not folder.startswith('/usr/local/')];"
+                   f"site.addsitedir('{root}{folder}'); {LOOK}")
     assert found == f"{root}/usr/local/lib/python3/dist-packages/vampire/__init__.py True\n"
     assert "PYTHONPATH" not in printed
     make("uninstall", "PREFIX=/usr/local", f"DESTDIR={root}")
