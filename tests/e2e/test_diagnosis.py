@@ -4,6 +4,7 @@ without one; models in the Python package. VAMPIRE_PLANTED_HOURS=20 asks for so 
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -150,6 +151,30 @@ def test_the_notebook_of_files_without_components(slow, tmp_path, level):
 def has_row(text, title, begin):
     """Whether a table has a row that begins so."""
     return any(line.strip().startswith(begin) for line in text.split(f"\n{title}\n")[1].split("\n\n")[0].splitlines())
+
+
+# ---------------------------------------------------------------- two runs
+
+
+def cells(text, title, name):
+    """The cells of a row of a table."""
+    row = next(line for line in text.split(f"\n{title}\n")[1].split("\n\n")[0].splitlines() if line.strip().startswith(name))
+    return re.split("  +", row.strip())
+
+
+def test_a_comparison_shows_tails_ranks_and_anomalies(slow, tmp_path):
+    hour_of(tmp_path, 60, 0, "failed")
+    text = report("--compare", slow[1], tmp_path, "--text")
+    first = text.split("\nWho waited, those that changed most\n")[1].splitlines()
+    ranks = [line.strip() for line in first if "  component  " in line]
+    assert ranks[0].startswith("PGEN -- 8 ")  # the rank that waited longer in A alone
+    assert cells(text, "Anomalies", "transport failed")[1:] == ["0", "66", "new"]
+    back = report("--compare", tmp_path, slow[1], "--text")
+    assert "% above A's 99 in 100, of A" in cells(back, "How long", "demand_wait_ns")[-1]
+    assert "above A's" not in cells(text, "How long", "transport_ns")[-1]  # the same transports
+    report("--compare", slow[1], tmp_path, "--csv", tmp_path / "csv")
+    frame = pd.read_csv(tmp_path / "csv" / "waits.csv").set_index("name")
+    assert frame.a_ns_each["PGEN -- 8"] > 3 * frame.b_ns_each["PGEN -- 8"] and frame.label["PGEN"] == "model"
 
 
 # ---------------------------------------------------------------- models

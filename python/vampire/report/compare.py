@@ -3,7 +3,8 @@
 
 The effect is the chance that a value of the second run is larger than one of the first (equal ones count half):
 50 % is no difference, 100 % is all of them. For histograms the values are those in their bins; for counters what was
-added in each interval of a run that is not short of events."""
+added in each interval of a run that is not short of events. That the longest values are more or fewer, which the effect does
+not show, stands next to it."""
 
 import numpy as np
 import pandas as pd
@@ -36,6 +37,30 @@ def effect_of(chance):
     delta = abs(2 * chance - 1)
     size = next(word for limit, word in ((0.147, "none"), (0.33, "small"), (0.474, "medium"), (2, "large")) if delta < limit)
     return f"{size} ({100 * chance:.0f} %)"
+
+
+TAIL = 0.99     # quantile of A above which the tail is
+LONGER = 2.0    # times as many values above it, for the tail to differ
+
+
+def tail_of(first, second):
+    """(share of the values of `second` above the bin of A's 99 in 100, the same of `first`); NaN where one has none. Both
+    {bin: count} Series."""
+    if not first.sum() or not second.sum():
+        return np.nan, np.nan
+    both = pd.concat([first, second], axis=1).fillna(0).sort_index().to_numpy(float)
+    shares = both.cumsum(axis=0) / both.sum(axis=0)
+    place = int(np.searchsorted(shares[:, 0], TAIL))
+    return tuple(float(1 - shares[place, column]) for column in (1, 0))
+
+
+def tail_words(share, usual, count):
+    """The same in words: whether the longest values are more, or fewer, than chance of so many values explains."""
+    expected = max(usual, 1e-6)
+    error = 4 * np.sqrt(expected * count) / max(count, 1)
+    if share != share or abs(share - expected) < error or expected / LONGER <= share <= LONGER * expected:
+        return ""
+    return f"{100 * share:.3g} % above A's 99 in 100, of A {100 * usual:.2g} %"
 
 
 def ratio_of(first, second):
@@ -93,11 +118,48 @@ class Comparison:
             chance = chance_larger(*(one.astype(float) for one in bins))
             show = look.shown(self.both[0].metric(metric).attrs.get("value_units", "1"))
             (a50, a99), (b50, b99) = (list(one) for one in found)
-            rows.append((metric, show(a50), show(b50), ratio_of(a50, b50), show(a99), show(b99), ratio_of(a99, b99), effect_of(chance)))
-            plain.append((metric, a50, b50, a99, b99, chance))
-        head = ("of", "A median", "B median", "ratio", "A 99 in 100", "B 99 in 100", "ratio", "effect")
+            tail = tail_of(*bins)
+            rows.append((metric, show(a50), show(b50), ratio_of(a50, b50), show(a99), show(b99), ratio_of(a99, b99),
+                         effect_of(chance), tail_words(*tail, int(bins[1].sum()))))
+            plain.append((metric, a50, b50, a99, b99, chance, tail[0]))
+        head = ("of", "A median", "B median", "ratio", "A 99 in 100", "B 99 in 100", "ratio", "effect", "longest")
         return Table("quantiles", "How long", head, rows, pd.DataFrame(plain, columns=[
-            "metric", "a_p50", "b_p50", "a_p99", "b_p99", "chance_b_larger"]), 1, self.notes())
+            "metric", "a_p50", "b_p50", "a_p99", "b_p99", "chance_b_larger", "b_above_a_p99"]), 1, self.notes())
+
+    def waits(self):
+        """Table of models and ranks by what they waited a second, those that changed most first."""
+        metric, rows, plain = "demand_wait_ns", [], []
+        if not self.has(metric):
+            return None
+        by = [label for label in ("model", "component") if all(label in one.labels(metric) for one in self.both)]
+        for label in by:
+            found = []
+            for one, seconds in zip(self.both, self.seconds):
+                sums = compute.table(one, metric, (label,), None, self.where(one, metric)).astype({label: object})
+                found.append(sums.set_index(label)[["count", "sum"]].astype(float))
+                found[-1]["each"] = found[-1]["sum"] / found[-1]["count"]
+                found[-1]["rate"] = found[-1]["sum"] / seconds
+            frame = pd.concat(found, axis=1, keys=NAMES)
+            cost = (frame["B"]["rate"].fillna(0) - frame["A"]["rate"].fillna(0)).abs()
+            for name in look.descending(cost).index[:LARGEST]:
+                a, b = frame["A"].loc[name], frame["B"].loc[name]
+                shown = ["" if one != one else look.duration(one) for one in (a["rate"], b["rate"], a["each"], b["each"])]
+                rows.append((name, label, *shown[:2], ratio_of(a["rate"], b["rate"]), *shown[2:], ratio_of(a["each"], b["each"])))
+            plain += [(name, label, *frame["A"].loc[name, ["rate", "each"]], *frame["B"].loc[name, ["rate", "each"]]) for name in frame.index]
+        head = ("who waited", "", "A a second", "B a second", "ratio", "A for each demand", "B for each", "ratio")
+        return Table("waits", "Who waited, those that changed most", head, rows, pd.DataFrame(plain, columns=[
+            "name", "label", "a_ns_per_second", "a_ns_each", "b_ns_per_second", "b_ns_each"]), 2, self.notes())
+
+    def anomalies(self):
+        """Table of irregularities by kind."""
+        if not self.has("anomalies") or not all("anomaly" in one.metric("anomalies").labels for one in self.both):
+            return None
+        sums = [compute.merge(one, "anomalies", "anomaly", where=self.where(one, "anomalies")) for one in self.both]
+        frame = pd.concat(sums, axis=1, keys=["a", "b"]).fillna(0).astype(int)
+        frame = frame[(frame.a > 0) | (frame.b > 0)]
+        rows = [(name.replace("_", " "), f"{row.a:,}", f"{row.b:,}", ratio_of(row.a, row.b)) for name, row in frame.iterrows()]
+        return Table("anomalies", "Anomalies", ("what", "A", "B", "ratio"), rows, frame.rename_axis("anomaly").reset_index(), 1,
+                     self.notes())
 
     def components(self):
         """Table of the components that changed most, in operations a second."""
@@ -153,7 +215,7 @@ class Comparison:
         notes = [f"{name}: {note}" for name, one in zip(NAMES, self.summaries) for note in one.notes()]
         lengths = [float((one.end - one.begin).astype("timedelta64[ns]").astype(np.int64)) for one in self.summaries]
         facts = [(f"{name} observed", look.span(length), "") for name, length in zip(NAMES, lengths)]
-        tables = [self.totals(), self.spreads(), self.components()]
+        tables = [self.waits(), self.spreads(), self.anomalies(), self.totals(), self.components()]
         subtitle = "; ".join(f"{name}: {one.workflow}, {moment(one.begin)} to {moment(one.end)} UTC, run "
                              f"{', '.join(run[:8] for run in one.runs)}" for name, one in zip(NAMES, self.summaries))
         remark = "Ratios are B divided by A. Effect: the chance that a value of B is larger than one of A; 50 % is no difference."
