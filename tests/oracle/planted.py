@@ -61,9 +61,9 @@ class Cause:
         self.last = second if self.last is None else max(self.last, second)
 
 
-EXACT = {"never_demanded": "anomaly", "failed": "anomaly", "vanished": "vanished", "lost": "lost"}  # kinds of findings
+EXACT = {"never_demanded": "anomaly", "failed": "anomaly", "vanished": "vanished", "lost": "lost", "starved": "rate"}  # kinds of findings
 CAUSES = ("late_model", "late_middle", "late_rank", "chain", "slow_link", "grown_wait", "slow_pool", "never_demanded",
-          "failed", "vanished", "lost")
+          "failed", "vanished", "lost", "starved")
 
 
 def cause_of(kind, size, seed):
@@ -74,12 +74,12 @@ def cause_of(kind, size, seed):
     rank = {"IFS": dice.randrange(of.ifs), "NEMO": dice.randrange(of.nemo), "PGEN": dice.randrange(of.pgen)}
     who = {"late_model": "IFS", "late_middle": "NEMO", "late_rank": "NEMO -- ", "chain": "IFS -- ", "slow_link": "PGEN -- ",
            "grown_wait": "PGEN -- ", "slow_pool": "pool manager", "never_demanded": "NEMO -- ", "failed": "PGEN -- ",
-           "vanished": "NEMO -- ", "lost": "pool_manager"}[kind]
+           "vanished": "NEMO -- ", "lost": "pool_manager", "starved": "PGEN -- "}[kind]
     component = who + str(rank[who[:4].strip()]) if who.endswith(" -- ") else who
     if component in ("IFS", "NEMO") and size == 4:
         component += " -- 0"  # the only rank is the model
     part = {"slow_link": "moving", "grown_wait": "for_start", "slow_pool": "for_start"}.get(kind, "for_offer")
-    if kind == "slow_link" and of.pgen > 3:
+    if kind == "starved" or kind == "slow_link" and of.pgen > 3:
         begin, end = 0, HOUR  # all the time: only its siblings show that it is slow
     if kind == "lost":
         end = begin + 120
@@ -146,6 +146,8 @@ class Hour:
             of_rank = dict(second)
             for n, name in enumerate(ranks["PGEN"]):
                 begin = max(at + 0.5 * self.noise(name), ready[name])
+                if step % 5 and self.hits("starved", name, at):
+                    continue
                 for cdo in (first[n % len(first)], *(of_rank[k] for k in range(n, of.nemo, of.pgen) if k in of_rank)):
                     begin = self._demand(name, cdo, begin)
                 ready[name] = begin
@@ -158,6 +160,7 @@ class Hour:
         self.items.sort()
         if self.cause is not None and self.cause.end - self.cause.begin >= HOUR:
             self.cause.first, self.cause.last = 0.0, end  # all the time
+            self.cause.count = self.cause.count or of.pgen
         if self.is_("lost"):
             self._lose()
 
