@@ -40,7 +40,7 @@ static void check_times(const struct config_loader *loader)
 
 /* ---- memory */
 
-/* Upper estimate of a tracked CDO, demand or transport. */
+/* Upper estimate of a tracked CDO with a hold, and of what is pending of one. */
 #define TRACKED_BYTES 256
 
 /* When every series of every metric is used in every open bucket. The bounds of the options keep
@@ -64,7 +64,7 @@ static uint64_t worst_case_bytes(const struct vamp_config *config)
         }
     }
     uint64_t bytes = series * statistics->max_series * open + statistics->max_histogram_bytes;
-    bytes += (statistics->max_cdos + 2 * statistics->max_pending) * TRACKED_BYTES;
+    bytes += (statistics->max_cdos + 3 * statistics->max_pending) * TRACKED_BYTES;
     /* The names of the CDOs of what is pending, where the oldest is asked for. */
     const uint64_t kinds = (uint64_t)vamp_stats_wants(statistics, VAMP_METRIC_DEMAND_OLDEST_NS) +
                            vamp_stats_wants(statistics, VAMP_METRIC_WITHDRAW_OLDEST_NS) +

@@ -292,6 +292,21 @@ def corner_cases():
             "offer", 5.4 + number, 9, f"n{number % 13}")("offer", 5.5 + number, None, f"n{number % 19}")(
             "seal", 5.6 + number, 9, f"n{number % 17}", size=20)
     shared("leave", 80, 2)("leave", 81, 1)
+    each = case("everybody has something of each CDO", bucket="40ms")
+    for who in range(3, 28):
+        each.join(who, who, f"C{who}")
+    for number in range(600):
+        who, name, at = 3 + number * 7 % 25, f"n{number * 11 % 23}", 30 + number
+        each("declare", at, who, name)("demand", at + 0.1, who, name, before=True)("demand", at + 0.2, who, name)(
+            "offer", at + 0.3, 3 + number % 25, name, size=number)(
+            "transport_init", at + 0.4, who, name, **({"number": number} if number % 3 else {}))
+        if number > 300:
+            late = number - 300
+            who, name = 3 + late * 7 % 25, f"n{late * 11 % 23}"
+            each("transport_completed", at + 0.5, who, name, **({"number": late} if late % 3 else {}))(
+                ("withdraw", "retract", "dispose")[number % 3], at + 0.6, 3 + number % 25, name)
+    for who in range(3, 15):
+        each("leave", 700 + who, who)
     for name, seconds in (("2^61 ns", 2**61 // 10**9), ("the last year", 9214646400 - 50),
                           ("before 1970", -2 * 10**9), ("the first year", -9214560000 + 50)):
         far = case(f"times around {name}", bucket="7s", lateness="0s")

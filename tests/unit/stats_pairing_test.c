@@ -80,7 +80,6 @@ static int64_t cpu_ns(void)
 
 struct item {
     struct vamp_record record;
-    uint64_t key[2];
     uint64_t value;
 };
 
@@ -92,8 +91,14 @@ struct model {
     bool there[KEYS];
     uint64_t value[KEYS], born[KEYS];
     uint32_t owner[KEYS];
-    bool gone[OWNERS];
     uint64_t clock;
+};
+
+/* A table with the lists that its users keep. */
+struct listed {
+    struct vamp_table table;
+    struct vamp_ages_list ages;
+    uint32_t firsts[OWNERS];
 };
 
 static uint32_t model_live(const struct model *model)
@@ -116,48 +121,63 @@ static unsigned model_oldest(const struct model *model)
     return oldest;
 }
 
-static void put(struct vamp_table *table, struct model *model, unsigned k, uint64_t random)
+static void take_out(struct listed *listed, struct item *item)
 {
+    struct vamp_item *head = &item->record.item;
+    vamp_age_leave(&listed->table.slab, &listed->ages, head);
+    vamp_row_leave(&listed->table.slab, &listed->firsts[head->row], head);
+    vamp_table_remove(&listed->table, item);
+}
+
+static void put(struct listed *listed, struct model *model, unsigned k, uint64_t random)
+{
+    struct vamp_slab *slab = &listed->table.slab;
     const struct vamp_key key = vamp_key_of_two(k, k / 7);
-    struct item *item = vamp_table_find(table, &key);
+    struct item *item = vamp_table_find(&listed->table, &key);
     assert_int_equal(item != NULL, model->there[k]);
     if (item != NULL) {
         assert_int_equal(item->value, model->value[k]);
         return;
     }
-    struct item *crowded = vamp_table_crowded(table);
-    if (crowded != NULL) {
-        assert_int_equal(model_live(model), CAPACITY);
-        assert_int_equal(crowded->key[0], model_oldest(model));
-        model->there[crowded->key[0]] = false;
-        vamp_table_remove(table, crowded);
+    if (slab->used == CAPACITY) {
+        struct item *oldest = vamp_slab_item(slab, listed->ages.oldest);
+        assert_int_equal(oldest->record.key[0], model_oldest(model));
+        model->there[oldest->record.key[0]] = false;
+        take_out(listed, oldest);
     }
     const uint32_t owner = (uint32_t)(random % OWNERS);
-    item = vamp_table_insert(table, &key, owner);
+    item = vamp_table_insert(&listed->table, &key);
+    const uint32_t number = vamp_slab_number(slab, item);
+    vamp_age_join(slab, &listed->ages, &item->record.item, number);
+    vamp_row_join(slab, &listed->firsts[owner], &item->record.item, number, owner);
     assert_int_equal(item->value, 0);
     item->value = random;
     model->there[k] = true;
     model->value[k] = random;
     model->born[k] = model->clock++;
-    model->owner[k] = model->gone[owner] ? 0 : owner;
+    model->owner[k] = owner;
 }
 
-static void drop_or_move(struct vamp_table *table, struct model *model, unsigned k, bool drop,
+static void drop_or_move(struct listed *listed, struct model *model, unsigned k, bool drop,
                          uint32_t owner)
 {
+    struct vamp_slab *slab = &listed->table.slab;
     const struct vamp_key key = vamp_key_of_two(k, k / 7);
-    struct item *item = vamp_table_find(table, &key);
+    struct item *item = vamp_table_find(&listed->table, &key);
     assert_int_equal(item != NULL, model->there[k]);
     if (item != NULL && drop) {
-        vamp_table_remove(table, item);
+        take_out(listed, item);
         model->there[k] = false;
     } else if (item != NULL) {
-        vamp_table_set_owner(table, item, owner);
-        model->owner[k] = model->gone[owner] ? 0 : owner;
+        struct vamp_item *head = &item->record.item;
+        vamp_row_leave(slab, &listed->firsts[head->row], head);
+        vamp_row_join(slab, &listed->firsts[owner], head, vamp_slab_number(slab, item), owner);
+        model->owner[k] = owner;
     }
 }
 
-static void leave(struct vamp_table *table, struct model *model, uint32_t owner)
+/* All that this owner has. */
+static void leave(struct listed *listed, struct model *model, uint32_t owner)
 {
     uint32_t held = 0;
     for (unsigned k = 0; k < KEYS && owner != 0; k++) {
@@ -166,8 +186,10 @@ static void leave(struct vamp_table *table, struct model *model, uint32_t owner)
             held++;
         }
     }
-    assert_int_equal(vamp_table_owner_leaves(table, owner), held);
-    model->gone[owner] = owner != 0;
+    for (; listed->firsts[owner] != 0; held--) {
+        take_out(listed, vamp_slab_item(&listed->table.slab, listed->firsts[owner]));
+    }
+    assert_int_equal(held, 0);
 }
 
 static void the_table_agrees_with_a_model(void **state)
@@ -175,29 +197,32 @@ static void the_table_agrees_with_a_model(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct model *model = calloc(1, sizeof *model);
-        struct vamp_table table;
-        assert_int_equal(vamp_table_init(&table, CAPACITY, sizeof(struct item), 2, OWNERS), 0);
+        struct listed listed = {.ages = {0}};
+        assert_int_equal(vamp_table_init(&listed.table, CAPACITY, sizeof(struct item)), 0);
         uint64_t random = seed * 7919;
         for (unsigned step = 0; step < 20000; step++) {
             const unsigned k = (unsigned)(next_random(&random) % KEYS);
             const unsigned what = (unsigned)(next_random(&random) % 1000);
             const uint32_t owner = (uint32_t)(next_random(&random) % OWNERS);
             if (what < 600) {
-                put(&table, model, k, next_random(&random));
+                put(&listed, model, k, next_random(&random));
             } else if (what < 999) {
-                drop_or_move(&table, model, k, what < 800, owner);
+                drop_or_move(&listed, model, k, what < 800, owner);
             } else {
-                leave(&table, model, owner);
+                leave(&listed, model, owner);
             }
-            assert_int_equal(vamp_table_live(&table), model_live(model));
+            assert_int_equal(listed.table.slab.used, model_live(model));
+            assert_int_equal(listed.ages.count, model_live(model));
         }
         uint32_t position = 0, seen = 0;
-        for (struct item *item = NULL; (item = vamp_table_next(&table, &position)) != NULL;) {
-            assert_true(model->there[item->key[0]]);
+        for (struct item *item = NULL;
+             (item = vamp_slab_next(&listed.table.slab, &position)) != NULL;) {
+            assert_true(model->there[item->record.key[0]]);
+            assert_int_equal(vamp_slab_number(&listed.table.slab, item), position);
             seen++;
         }
         assert_int_equal(seen, model_live(model));
-        vamp_table_done(&table);
+        vamp_table_done(&listed.table);
         free(model);
     }
 }
@@ -227,7 +252,7 @@ static uint32_t fill(struct vamp_table *table)
     for (uint64_t i = 0; i < MILLION; i++) {
         const struct vamp_key key = vamp_key_of_two(i * UINT64_C(0xD6E8FEB86659FD93), i);
         assert_null(vamp_table_find(table, &key));
-        assert_non_null(vamp_table_insert(table, &key, 1));
+        assert_non_null(vamp_table_insert(table, &key));
         const uint32_t split = lines_of(table) - lines;
         most = split > most ? split : most;
         lines += split;
@@ -243,7 +268,7 @@ static void a_million_cdos_are_small_and_never_pause(void **state)
 #endif
     struct vamp_table table;
     const size_t before = rss_bytes();
-    assert_int_equal(vamp_table_init(&table, MILLION, sizeof(struct vamp_cdo), 2, 2), 0);
+    assert_int_equal(vamp_table_init(&table, MILLION, sizeof(struct vamp_cdo)), 0);
     assert_int_equal(fill(&table), 1); /* it grows line by line, never all at once */
     const size_t each = (rss_bytes() - before) / MILLION;
     print_message("%zu bytes a CDO\n", each);
@@ -252,14 +277,6 @@ static void a_million_cdos_are_small_and_never_pause(void **state)
         const struct vamp_key key = vamp_key_of_two(i * UINT64_C(0xD6E8FEB86659FD93), i);
         assert_non_null(vamp_table_find(&table, &key));
     }
-    /* Everything dies at once, without a walk over the records, and is reused. */
-    assert_int_equal(vamp_table_owner_leaves(&table, 1), MILLION);
-    assert_int_equal(table.used, MILLION);
-    assert_int_equal(vamp_table_live(&table), 0);
-    const struct vamp_key key = vamp_key_of_two(5, 5);
-    assert_null(vamp_table_crowded(&table));
-    assert_non_null(vamp_table_insert(&table, &key, 0));
-    assert_int_equal(vamp_table_live(&table), 1);
     vamp_table_done(&table);
 }
 

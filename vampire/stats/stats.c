@@ -460,9 +460,9 @@ void vamp_stats_totals(struct vamp_stats *stats, struct vamp_totals *ret_totals)
     ret_totals->unwatched_ns = stats->unwatched_ns;
 }
 
-static struct vamp_fill fill_of(const struct vamp_table *table)
+static struct vamp_fill fill_of(const struct vamp_tracker *tracker, enum vamp_part_sort sort)
 {
-    return (struct vamp_fill){vamp_table_live(table), table->capacity};
+    return (struct vamp_fill){tracker->sorts[sort].count, tracker->max_pending};
 }
 
 void vamp_stats_state(const struct vamp_stats *stats, struct vamp_stats_state *ret_state)
@@ -475,10 +475,10 @@ void vamp_stats_state(const struct vamp_stats *stats, struct vamp_stats_state *r
         .oldest_ns = window->oldest * window->bucket_ns,
         .newest_ns = window->newest * window->bucket_ns,
         .closed = window->emitted,
-        .cdos = fill_of(&tracker->cdos),
-        .received = fill_of(&tracker->received),
-        .demands = fill_of(&tracker->demands),
-        .transports = fill_of(&tracker->transports),
+        .cdos = {tracker->tracked.count, tracker->max_cdos},
+        .received = fill_of(tracker, VAMP_SORT_RECEIVED),
+        .demands = fill_of(tracker, VAMP_SORT_DEMANDS),
+        .transports = fill_of(tracker, VAMP_SORT_TRANSPORTS),
         .components = {vamp_components_count(series->components),
                        stats->cells.schema.max_components},
         .label_set_count = series->set_count,

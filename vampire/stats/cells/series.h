@@ -82,11 +82,12 @@ static inline void vamp_series_admit(struct vamp_series_table *table, struct vam
     }
 }
 
+/* Of a set with labels. */
 static inline uint64_t vamp_series_key(const struct vamp_series_set *set,
                                        const struct vamp_labels *labels)
 {
-    uint64_t key = 0;
-    for (unsigned i = 0; i < set->label_count; i++) {
+    uint64_t key = labels->value[set->labels[0]];
+    for (unsigned i = 1; i < set->label_count; i++) {
         key = key << set->bits[i] | labels->value[set->labels[i]];
     }
     return key;

@@ -103,7 +103,7 @@ static void take_cdos(const struct taking *to, const struct vamp_tracker *tracke
     for (unsigned i = 0; i < list.count; i++) {
         const uint32_t name = vamp_track_row_name(tracker, oldest[i].row);
         take_cdo(to->slot, metric_of_age[age], vamp_components_name(tracker->components, name),
-                 vamp_track_pending_cdo(tracker, age, &oldest[i]));
+                 vamp_track_pending_cdo(tracker, &oldest[i]));
     }
 }
 
@@ -130,7 +130,7 @@ void vamp_in_flight_take(struct vamp_cells *cells, struct vamp_slot *slot,
     take_demands(&to, tracker);
     slot->oldest_count = 0;
     for (unsigned age = 0; age < VAMP_AGE_COUNT; age++) {
-        if (tracker->pending_cdos[age].lines != NULL) {
+        if (tracker->keeps_cdos[age]) {
             take_cdos(&to, tracker, (uint32_t)rows, (enum vamp_age)age);
         }
     }

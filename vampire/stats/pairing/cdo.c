@@ -5,7 +5,7 @@
 
 void vamp_track_weigh(struct vamp_track_context *at, const struct vamp_cdo *cdo, int sign)
 {
-    struct vamp_tally *tally = &at->tracker->tallies[cdo->record.owner];
+    struct vamp_tally *tally = &at->tracker->tallies[cdo->record.item.row];
     const uint32_t one = (uint32_t)sign; /* modulo 2^32 */
     if (vamp_cdo_in_pool(cdo)) {
         const vamp_bytes bytes = (cdo->flags & VAMP_CDO_SIZED) != 0 ? cdo->size_bytes : 0;
@@ -15,7 +15,7 @@ void vamp_track_weigh(struct vamp_track_context *at, const struct vamp_cdo *cdo,
         at->seen->pool_cdos += sign;
         at->seen->pool_changed = true;
         tally->offered += (cdo->flags & VAMP_CDO_OFFERED) != 0 ? one : 0;
-        tally->shared += cdo->last_offer != 0 ? one : 0;
+        tally->shared += cdo->offers != 0 ? one : 0;
     }
     if ((cdo->flags & (VAMP_CDO_MAKER | VAMP_CDO_COUNTED)) == VAMP_CDO_MAKER) {
         tally->unsized += one;
@@ -26,60 +26,31 @@ void vamp_track_weigh(struct vamp_track_context *at, const struct vamp_cdo *cdo,
 
 /* What components hold of CDOs whose record belongs to another: handles and offers. */
 
-static uint32_t row_of(const struct vamp_hold *hold)
+/* The hold of this component on the CDO of `at`; NULL: it holds nothing, or owns the record. */
+static struct vamp_part *find_hold(const struct vamp_track_context *at, uint32_t row)
 {
-    return (uint32_t)hold->key[2];
+    const struct vamp_who who = {.row = row, .kind = VAMP_PART_HOLD};
+    return vamp_part_find(at->tracker, at->record, &who);
 }
 
-/* The hold of this CDO and component; NULL: it holds nothing, or owns the record. */
-static struct vamp_hold *find_hold(struct vamp_track_context *at)
+/* The hold's component begins to offer the CDO, which is changing. The parts that offer it stand in
+ * the order in which they began, the newest first. */
+static void begin_offer(struct vamp_track_context *at, struct vamp_cdo *cdo, struct vamp_part *hold)
 {
-    const struct vamp_key key = vamp_hold_key(at);
-    return vamp_table_find(&at->tracker->holds, &key);
-}
-
-/* The same, made at need; at the bound the oldest hold gives way. */
-static void remove_hold(struct vamp_track_context *at, struct vamp_hold *hold)
-{
-    assert(!hold->offers);
-    at->tracker->tallies[row_of(hold)].handles -= hold->handles;
-    vamp_table_remove(&at->tracker->holds, hold);
-}
-
-/* Links the hold into the offers of the CDO, which is changing, or takes it out. */
-static void link_offer(struct vamp_track_context *at, struct vamp_cdo *cdo, struct vamp_hold *hold)
-{
-    struct vamp_table *holds = &at->tracker->holds;
     assert(!hold->offers);
     hold->offers = true;
-    hold->newer_offer = 0;
-    hold->older_offer = cdo->last_offer;
-    cdo->last_offer = vamp_table_number(holds, hold);
-    if (hold->older_offer != 0) {
-        struct vamp_hold *older = vamp_table_record(holds, hold->older_offer);
-        older->newer_offer = cdo->last_offer;
-    }
-    at->tracker->tallies[row_of(hold)].offering++;
+    vamp_part_to_front(at->tracker, hold);
+    cdo->offers++;
+    at->tracker->tallies[hold->item.row].offering++;
 }
 
-/* Links the hold into the offers of the CDO, which is changing, or takes it out. */
-static void unlink_offer(struct vamp_track_context *at, struct vamp_cdo *cdo,
-                         struct vamp_hold *hold)
+/* It ends; the CDO is changing. */
+static void stop_offer(struct vamp_track_context *at, struct vamp_cdo *cdo, struct vamp_part *hold)
 {
-    struct vamp_table *holds = &at->tracker->holds;
-    assert(hold->offers && cdo->last_offer != 0);
-    if (hold->newer_offer != 0) {
-        struct vamp_hold *newer = vamp_table_record(holds, hold->newer_offer);
-        newer->older_offer = hold->older_offer;
-    } else {
-        cdo->last_offer = hold->older_offer;
-    }
-    if (hold->older_offer != 0) {
-        struct vamp_hold *older = vamp_table_record(holds, hold->older_offer);
-        older->newer_offer = hold->newer_offer;
-    }
+    assert(hold->offers && cdo->offers > 0);
     hold->offers = false;
-    at->tracker->tallies[row_of(hold)].offering--;
+    cdo->offers--;
+    at->tracker->tallies[hold->item.row].offering--;
 }
 
 static void forget_demands(struct vamp_cdo *cdo)
@@ -89,52 +60,47 @@ static void forget_demands(struct vamp_cdo *cdo)
 }
 
 /* An offer ends by an event that is no WITHDRAW. */
-static void end_offer(struct vamp_track_context *at, struct vamp_hold *hold)
+static void end_offer(struct vamp_track_context *at, struct vamp_part *hold)
 {
-    const struct vamp_key key = vamp_key_of_two(hold->key[0], hold->key[1]);
-    struct vamp_cdo *cdo = vamp_table_find(&at->tracker->cdos, &key);
-    assert(cdo != NULL); /* a CDO's record lasts as long as it is offered, or unlinks the offers */
+    struct vamp_cdo *cdo = vamp_part_cdo(at->tracker, hold);
+    assert(cdo->tracked); /* as long as it is offered */
     vamp_cdo_change(at, cdo);
-    unlink_offer(at, cdo, hold);
+    stop_offer(at, cdo, hold);
     vamp_cdo_changed(at, cdo);
     if (!vamp_cdo_in_pool(cdo)) {
         forget_demands(cdo);
     }
 }
 
-/* The same, made at need; at the bound the oldest hold gives way. */
-static struct vamp_hold *need_hold(struct vamp_track_context *at)
+/* The hold of this component on the CDO of `at`, made at need; at the bound the oldest gives way.
+ */
+static struct vamp_part *need_hold(struct vamp_track_context *at, uint32_t row)
 {
-    struct vamp_table *holds = &at->tracker->holds;
-    const struct vamp_key key = vamp_hold_key(at);
-    struct vamp_hold *hold = vamp_table_find(holds, &key);
+    struct vamp_part *hold = find_hold(at, row);
     if (hold != NULL) {
         return hold;
     }
-    struct vamp_hold *oldest = vamp_table_crowded(holds);
-    if (oldest != NULL) {
-        if (oldest->offers) {
-            end_offer(at, oldest);
-        }
-        remove_hold(at, oldest);
-        at->seen->evicted++;
+    struct vamp_part *oldest = vamp_part_crowded(at->tracker, VAMP_PART_HOLD);
+    if (oldest != NULL && oldest->offers) {
+        end_offer(at, oldest);
     }
-    return vamp_table_insert(holds, &key, at->row);
+    const struct vamp_place place = {
+        .key = &at->cdo_key, .record = at->cdo, .who = {.row = row, .kind = VAMP_PART_HOLD}};
+    return vamp_part_add(at, &place);
 }
 
 /* The component's offers of CDOs that it does not own end. Returns how many there were. */
 static uint32_t leave_offers(struct vamp_track_context *at)
 {
     struct vamp_tracker *tracker = at->tracker;
-    const uint32_t count = tracker->tallies[at->row].offering;
-    uint32_t position = 0;
-    while (tracker->tallies[at->row].offering > 0) {
-        const void *owned = vamp_table_owned(&tracker->holds, at->row, &position);
-        assert(owned != NULL);
-        struct vamp_hold *hold = vamp_table_record(&tracker->holds, position);
-        if (hold->offers) {
-            end_offer(at, hold);
+    struct vamp_tally *tally = &tracker->tallies[at->row];
+    const uint32_t count = tally->offering;
+    for (uint32_t number = tally->first_part; tally->offering > 0;) {
+        struct vamp_part *part = vamp_part_of(tracker, number);
+        if (part->kind == VAMP_PART_HOLD && part->offers) {
+            end_offer(at, part);
         }
+        number = part->item.after;
     }
     return count;
 }
@@ -144,16 +110,19 @@ static uint32_t leave_offers(struct vamp_track_context *at)
 /* The offers of other components go with the record; their handles stay theirs. */
 static void drop_offers(struct vamp_track_context *at, struct vamp_cdo *cdo)
 {
-    while (cdo->last_offer != 0) {
-        struct vamp_hold *hold = vamp_table_record(&at->tracker->holds, cdo->last_offer);
-        unlink_offer(at, cdo, hold);
-        if (hold->handles == 0) {
-            remove_hold(at, hold);
+    for (uint32_t number = cdo->first_part; cdo->offers > 0;) {
+        struct vamp_part *part = vamp_part_of(at->tracker, number);
+        number = part->item.next;
+        if (part->kind == VAMP_PART_HOLD && part->offers) {
+            stop_offer(at, cdo, part);
+            if (part->handles == 0) {
+                vamp_part_remove(at, part);
+            }
         }
     }
 }
 
-/* Removes the record. A CDO whose size was never reported is counted now. */
+/* The CDO is tracked no more. If its size was never reported it is counted now. */
 static void forget_cdo(struct vamp_track_context *at, struct vamp_cdo *cdo, enum vamp_cdo_end end)
 {
     if (vamp_track_keeps_histories(at->tracker)) {
@@ -166,12 +135,8 @@ static void forget_cdo(struct vamp_track_context *at, struct vamp_cdo *cdo, enum
     }
     vamp_cdo_change(at, cdo);
     drop_offers(at, cdo);
-    vamp_table_remove(&at->tracker->cdos, cdo);
+    vamp_cdo_untrack(at, cdo);
     at->seen->tracked--;
-    if (cdo == at->cdo) {
-        at->cdo = NULL;
-        at->changing = false;
-    }
 }
 
 static uint32_t declared_handles(const struct vamp_cdo *cdo)
@@ -181,9 +146,13 @@ static uint32_t declared_handles(const struct vamp_cdo *cdo)
 
 /* Gives the record, which is changing, to a component that held this of it until now. */
 static void change_owner(struct vamp_track_context *at, struct vamp_cdo *cdo, uint32_t row,
-                         const struct vamp_hold *held)
+                         const struct vamp_part *held)
 {
-    vamp_table_set_owner(&at->tracker->cdos, cdo, row);
+    struct vamp_tracker *tracker = at->tracker;
+    const struct vamp_slab *slab = &tracker->cdos.slab;
+    struct vamp_item *item = &cdo->record.item;
+    vamp_row_leave(slab, &tracker->tallies[item->row].first_cdo, item);
+    vamp_row_join(slab, &tracker->tallies[row].first_cdo, item, vamp_slab_number(slab, cdo), row);
     const uint32_t handles =
         held->handles < VAMP_OWNER_HANDLES_MAX ? held->handles : VAMP_OWNER_HANDLES_MAX;
     cdo->owner_handles = (uint16_t)(handles > 0 ? handles : 1);
@@ -191,19 +160,20 @@ static void change_owner(struct vamp_track_context *at, struct vamp_cdo *cdo, ui
     cdo->flags &= (uint8_t) ~(VAMP_CDO_DECLARED | VAMP_CDO_OFFERED | VAMP_CDO_UNSEEN);
     cdo->flags |= handles == 0 ? VAMP_CDO_UNSEEN : held->declared ? VAMP_CDO_DECLARED : 0;
     cdo->flags |= held->offers ? VAMP_CDO_OFFERED : 0;
-    cdo->declared_ns = held->declared_ns;
+    cdo->declared_ns = held->since.time_ns;
 }
 
 /* What the component holds, which is not counted any more. */
-static struct vamp_hold take_hold(struct vamp_track_context *at, struct vamp_hold *hold)
+static struct vamp_part take_hold(struct vamp_track_context *at, struct vamp_part *hold)
 {
-    const struct vamp_hold held = hold != NULL ? *hold : (struct vamp_hold){.handles = 0};
+    struct vamp_part held = {.handles = 0};
     if (hold != NULL) {
+        held = *hold;
         if (hold->offers) {
             vamp_cdo_change(at, at->cdo);
-            unlink_offer(at, at->cdo, hold);
+            stop_offer(at, at->cdo, hold);
         }
-        remove_hold(at, hold);
+        vamp_part_remove(at, hold);
     }
     return held;
 }
@@ -211,15 +181,11 @@ static struct vamp_hold take_hold(struct vamp_track_context *at, struct vamp_hol
 /* A handle that the component kept when an earlier record of the CDO ended. */
 static void take_kept_handles(struct vamp_track_context *at)
 {
-    uint32_t position = 0;
-    if (at->row != 0 && vamp_table_owned(&at->tracker->holds, at->row, &position) == NULL) {
-        return; /* it has no holds at all (row 0 has no list of its own) */
-    }
-    struct vamp_hold *hold = find_hold(at);
+    struct vamp_part *hold = find_hold(at, at->row);
     if (hold == NULL) {
         return;
     }
-    const struct vamp_hold held = take_hold(at, hold);
+    const struct vamp_part held = take_hold(at, hold);
     change_owner(at, at->cdo, at->row, &held);
     if (at->event->kind == VAMP_EVENT_DECLARE && at->cdo->owner_handles < VAMP_OWNER_HANDLES_MAX) {
         at->cdo->owner_handles++;
@@ -230,18 +196,19 @@ static void take_kept_handles(struct vamp_track_context *at)
  * bound the oldest record is evicted. */
 static void add_cdo(struct vamp_track_context *at)
 {
-    struct vamp_cdo *oldest = vamp_table_crowded(&at->tracker->cdos);
-    if (oldest != NULL) {
-        forget_cdo(at, oldest, VAMP_CDO_END_EVICTED);
+    struct vamp_tracker *tracker = at->tracker;
+    if (tracker->tracked.count == tracker->max_cdos) {
+        forget_cdo(at, vamp_slab_item(&tracker->cdos.slab, tracker->tracked.oldest),
+                   VAMP_CDO_END_EVICTED);
         at->seen->evicted++;
     }
-    at->cdo = vamp_table_insert(&at->tracker->cdos, &at->cdo_key, at->row);
+    vamp_cdo_track(at);
     at->seen->tracked++;
     at->cdo->owner_handles = 1;
     at->cdo->flags = at->event->kind == VAMP_EVENT_DECLARE ? 0 : VAMP_CDO_UNSEEN;
     at->changing = true; /* it has no weight yet */
     take_kept_handles(at);
-    if (vamp_track_keeps_histories(at->tracker)) {
+    if (vamp_track_keeps_histories(tracker)) {
         vamp_cdo_history_begin(at);
     }
 }
@@ -254,20 +221,19 @@ static void keep_owners_part(struct vamp_track_context *at)
     if (handles == 0 && (cdo->flags & VAMP_CDO_OFFERED) == 0) {
         return;
     }
-    struct vamp_track_context owner = *at;
-    owner.row = cdo->record.owner;
-    struct vamp_hold *hold = need_hold(&owner);
+    const uint32_t row = cdo->record.item.row;
+    struct vamp_part *hold = need_hold(at, row);
     assert(hold->handles == 0 && !hold->offers); /* the owner of a record has no hold on it */
     hold->handles = handles;
     hold->declared = (cdo->flags & VAMP_CDO_DECLARED) != 0;
-    hold->declared_ns = cdo->declared_ns;
-    at->tracker->tallies[owner.row].handles += handles;
+    hold->since.time_ns = cdo->declared_ns;
+    at->tracker->tallies[row].handles += handles;
     cdo->other_handles += handles;
     cdo->owner_handles = 1;
     cdo->flags |= VAMP_CDO_UNSEEN;
     if ((cdo->flags & VAMP_CDO_OFFERED) != 0) {
         cdo->flags &= (uint8_t)~VAMP_CDO_OFFERED;
-        link_offer(&owner, cdo, hold);
+        begin_offer(at, cdo, hold);
     }
 }
 
@@ -276,7 +242,7 @@ static void become_producer(struct vamp_track_context *at)
 {
     if (!vamp_cdo_is_owned(at)) {
         vamp_cdo_change(at, at->cdo);
-        const struct vamp_hold held = take_hold(at, find_hold(at));
+        const struct vamp_part held = take_hold(at, find_hold(at, at->row));
         keep_owners_part(at);
         change_owner(at, at->cdo, at->row, &held);
     }
@@ -287,22 +253,22 @@ static void become_producer(struct vamp_track_context *at)
  * producer. */
 static void hand_over(struct vamp_track_context *at, struct vamp_cdo *cdo)
 {
-    struct vamp_hold *hold = vamp_table_record(&at->tracker->holds, cdo->last_offer);
-    const struct vamp_hold held = *hold;
+    struct vamp_part *hold = vamp_track_last_offer(at->tracker, cdo);
+    const struct vamp_part held = *hold;
     vamp_cdo_change(at, cdo);
-    unlink_offer(at, cdo, hold);
-    remove_hold(at, hold);
-    change_owner(at, cdo, (uint32_t)held.key[2], &held);
+    stop_offer(at, cdo, hold);
+    vamp_part_remove(at, hold);
+    change_owner(at, cdo, held.item.row, &held);
     cdo->flags |= VAMP_CDO_MAKER;
     vamp_cdo_changed(at, cdo);
 }
 
 void vamp_track_forget_cdos(struct vamp_track_context *at)
 {
-    uint32_t position = 0;
-    struct vamp_cdo *cdo = NULL;
-    while ((cdo = vamp_table_next(&at->tracker->cdos, &position)) != NULL) {
-        forget_cdo(at, cdo, VAMP_CDO_END_LEFT);
+    struct vamp_tracker *tracker = at->tracker;
+    while (tracker->tracked.count > 0) {
+        forget_cdo(at, vamp_slab_item(&tracker->cdos.slab, tracker->tracked.oldest),
+                   VAMP_CDO_END_LEFT);
     }
 }
 
@@ -310,15 +276,12 @@ void vamp_track_forget_cdos(struct vamp_track_context *at)
 static void hand_over_shared(struct vamp_track_context *at)
 {
     struct vamp_tracker *tracker = at->tracker;
-    uint32_t before = 0;
-    while (tracker->tallies[at->row].shared > 0) {
-        uint32_t position = before;
-        const struct vamp_cdo *owned = vamp_table_owned(&tracker->cdos, at->row, &position);
-        assert(owned != NULL);
-        if (owned->last_offer != 0) {
-            hand_over(at, vamp_table_record(&tracker->cdos, position));
-        } else {
-            before = position;
+    struct vamp_tally *tally = &tracker->tallies[at->row];
+    for (uint32_t number = tally->first_cdo; tally->shared > 0;) {
+        struct vamp_cdo *cdo = vamp_slab_item(&tracker->cdos.slab, number);
+        number = cdo->record.item.after;
+        if (cdo->offers > 0) {
+            hand_over(at, cdo);
         }
     }
 }
@@ -339,8 +302,12 @@ void vamp_track_leave_cdos(struct vamp_track_context *at)
     seen->found |= tally->unsized > 0 ? VAMP_FOUND_SIZE : 0U;
     seen->forgotten_of = seen->labels.value[VAMP_LABEL_COMPONENT];
     vamp_cdo_history_end_owned(at);
-    seen->tracked -= vamp_table_owner_leaves(&tracker->cdos, at->row);
-    (void)vamp_table_owner_leaves(&tracker->holds, at->row);
+    for (; tally->first_cdo != 0; seen->tracked--) {
+        vamp_cdo_untrack(at, vamp_slab_item(&tracker->cdos.slab, tally->first_cdo));
+    }
+    while (tally->first_part != 0) {
+        vamp_part_remove(at, vamp_part_of(tracker, tally->first_part));
+    }
     tally->offered = 0;
     tally->pool_bytes = 0;
     tally->unsized = 0;
@@ -376,10 +343,10 @@ static void add_own_handle(struct vamp_track_context *at)
 
 static void add_hold_handle(struct vamp_track_context *at)
 {
-    struct vamp_hold *hold = need_hold(at);
+    struct vamp_part *hold = need_hold(at, at->row);
     if (hold->handles == 0) {
         hold->declared = true;
-        hold->declared_ns = at->event->time_ns;
+        hold->since.time_ns = at->event->time_ns;
     }
     hold->handles++;
     at->cdo->other_handles++;
@@ -426,7 +393,7 @@ bool vamp_track_offers(struct vamp_track_context *at)
     if (vamp_cdo_is_owned(at)) {
         return (at->cdo->flags & VAMP_CDO_OFFERED) != 0;
     }
-    const struct vamp_hold *hold = at->cdo->last_offer != 0 ? find_hold(at) : NULL;
+    const struct vamp_part *hold = at->cdo->offers != 0 ? find_hold(at, at->row) : NULL;
     return hold != NULL && hold->offers;
 }
 
@@ -437,9 +404,9 @@ static void offer_too(struct vamp_track_context *at)
         vamp_cdo_set_flags(at, VAMP_CDO_OFFERED, 0);
         return;
     }
-    struct vamp_hold *hold = need_hold(at);
+    struct vamp_part *hold = need_hold(at, at->row);
     vamp_cdo_change(at, at->cdo);
-    link_offer(at, at->cdo, hold);
+    begin_offer(at, at->cdo, hold);
 }
 
 static void track_offer(struct vamp_track_context *at)
@@ -510,11 +477,11 @@ static void end_own_offer(struct vamp_track_context *at)
         vamp_cdo_set_flags(at, 0, VAMP_CDO_OFFERED);
         return;
     }
-    struct vamp_hold *hold = find_hold(at);
+    struct vamp_part *hold = find_hold(at, at->row);
     vamp_cdo_change(at, at->cdo);
-    unlink_offer(at, at->cdo, hold);
+    stop_offer(at, at->cdo, hold);
     if (hold->handles == 0) {
-        remove_hold(at, hold);
+        vamp_part_remove(at, hold);
     }
 }
 
@@ -548,7 +515,7 @@ static bool end_making(struct vamp_track_context *at)
             leave_pool(at);
         }
     }
-    if (cdo->last_offer != 0) {
+    if (cdo->offers != 0) {
         hand_over(at, cdo);
         return false;
     }
@@ -571,7 +538,7 @@ static bool dispose_by_owner(struct vamp_track_context *at)
 
 static void dispose_of_hold(struct vamp_track_context *at)
 {
-    struct vamp_hold *hold = find_hold(at);
+    struct vamp_part *hold = find_hold(at, at->row);
     if (hold == NULL) {
         return; /* its DECLARE was not seen */
     }
@@ -586,7 +553,7 @@ static void dispose_of_hold(struct vamp_track_context *at)
         return;
     }
     if (!hold->offers) {
-        remove_hold(at, hold);
+        vamp_part_remove(at, hold);
         return;
     }
     assert(at->cdo != NULL); /* an offer keeps the record */
@@ -599,7 +566,7 @@ static void dispose_of_hold(struct vamp_track_context *at)
 /* Whether the component is known to have a handle of the CDO. */
 static bool holds_it(struct vamp_track_context *at)
 {
-    const struct vamp_hold *hold = find_hold(at);
+    const struct vamp_part *hold = find_hold(at, at->row);
     return (hold != NULL && hold->handles > 0) ||
            (at->cdo != NULL && vamp_cdo_is_owned(at) && at->cdo->owner_handles > 0);
 }

@@ -11,8 +11,8 @@
 /* Whether a transport of the CDO to this component is in progress. */
 static bool is_on_its_way(const struct vamp_track_context *at, uint64_t app_id)
 {
-    const struct vamp_key key = vamp_key_of_four(&at->cdo_key, app_id, VAMP_KEY_UNNUMBERED);
-    return vamp_table_find(&at->tracker->transports, &key) != NULL;
+    const struct vamp_who who = {.app_id = app_id, .kind = VAMP_PART_TRANSPORT};
+    return vamp_part_find(at->tracker, at->record, &who) != NULL;
 }
 
 static uint64_t id_of(const struct vamp_track_context *at, uint32_t row)
@@ -24,13 +24,13 @@ static uint64_t id_of(const struct vamp_track_context *at, uint32_t row)
  * moving yet, at the end one to which it is. 0: there is none, or several. */
 static uint32_t find_sink(struct vamp_track_context *at)
 {
-    struct vamp_key key;
     const bool begins = at->event->kind == VAMP_EVENT_TRANSPORT_INIT;
-    if (vamp_event_has(at->event, VAMP_HAS_TRANSPORT) && !begins &&
-        vamp_track_transport_key(at, &key)) {
-        const struct vamp_transport *transport = vamp_table_find(&at->tracker->transports, &key);
-        if (transport != NULL) {
-            return transport->row;
+    if (vamp_event_has(at->event, VAMP_HAS_TRANSPORT) && !begins) {
+        struct vamp_place place;
+        vamp_place_of_transport(at, &place);
+        const struct vamp_part *part = vamp_part_at(at, &place);
+        if (part != NULL) {
+            return vamp_part_transport(at->tracker, part)->row;
         }
     }
     uint32_t position = 0;
@@ -52,14 +52,13 @@ static uint32_t find_sink(struct vamp_track_context *at)
 static uint32_t find_source(const struct vamp_track_context *at)
 {
     const struct vamp_cdo *cdo = at->cdo;
-    if (cdo == NULL || ((cdo->flags & VAMP_CDO_OFFERED) != 0) == (cdo->last_offer != 0)) {
+    if (cdo == NULL || ((cdo->flags & VAMP_CDO_OFFERED) != 0) == (cdo->offers != 0)) {
         return 0;
     }
-    if (cdo->last_offer == 0) {
-        return cdo->record.owner;
+    if (cdo->offers == 0) {
+        return cdo->record.item.row;
     }
-    const struct vamp_hold *hold = vamp_table_record(&at->tracker->holds, cdo->last_offer);
-    return hold->older_offer == 0 ? (uint32_t)hold->key[2] : 0;
+    return cdo->offers == 1 ? vamp_track_last_offer(at->tracker, cdo)->item.row : 0;
 }
 
 static void name_source(struct vamp_event *event, uint64_t app_id)

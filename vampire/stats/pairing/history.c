@@ -44,8 +44,7 @@ bool vamp_track_find_key_by_name(const struct vamp_event *event, struct vamp_key
 static struct vamp_cdo_history *history_of(const struct vamp_tracker *tracker,
                                            const struct vamp_cdo *cdo)
 {
-    const size_t offset = (size_t)((const unsigned char *)cdo - tracker->cdos.records);
-    return &tracker->histories[offset / tracker->cdos.record_bytes];
+    return &tracker->histories[vamp_slab_number(&tracker->cdos.slab, cdo) - 1];
 }
 
 const struct vamp_cdo_history *vamp_track_history(const struct vamp_tracker *tracker,
@@ -142,10 +141,11 @@ static void add_row(const struct vamp_tracker *tracker, struct vamp_slot *slot,
         slot->cdos_unlisted++;
         return;
     }
-    const bool made = (cdo->flags & VAMP_CDO_MAKER) != 0 && cdo->record.owner != 0;
+    const bool made = (cdo->flags & VAMP_CDO_MAKER) != 0 && cdo->record.item.row != 0;
     const struct vamp_components *components = tracker->components;
     const uint32_t producer =
-        made ? vamp_components_row(components, cdo->record.owner)->name_number : VAMP_NAME_UNKNOWN;
+        made ? vamp_components_row(components, cdo->record.item.row)->name_number
+             : VAMP_NAME_UNKNOWN;
     struct vamp_cdo_row *row = &slot->cdos[slot->cdo_count++];
     *row = (struct vamp_cdo_row){
         .producer = vamp_components_name(components, producer),
@@ -171,11 +171,11 @@ void vamp_cdo_history_end(struct vamp_track_context *at, const struct vamp_cdo *
 void vamp_cdo_history_end_owned(struct vamp_track_context *at)
 {
     struct vamp_tracker *tracker = at->tracker;
-    uint32_t position = 0;
-    const struct vamp_cdo *cdo = NULL;
-    while (tracker->histories != NULL &&
-           (cdo = vamp_table_owned(&tracker->cdos, at->row, &position)) != NULL) {
+    for (uint32_t number = tracker->tallies[at->row].first_cdo;
+         tracker->histories != NULL && number != 0;) {
+        const struct vamp_cdo *cdo = vamp_slab_item(&tracker->cdos.slab, number);
         add_row(tracker, at->seen->slot, cdo, VAMP_CDO_END_LEFT);
+        number = cdo->record.item.after;
     }
 }
 
@@ -185,7 +185,7 @@ const char *vamp_track_cdo_name(struct vamp_tracker *tracker, const struct vamp_
     const struct vamp_cdo *cdo = tracker->histories != NULL && vamp_track_find_key(event, &key)
                                      ? vamp_table_find(&tracker->cdos, &key)
                                      : NULL;
-    return cdo != NULL ? history_of(tracker, cdo)->name : "";
+    return cdo != NULL && cdo->tracked ? history_of(tracker, cdo)->name : "";
 }
 
 void vamp_track_finish(struct vamp_tracker *tracker, struct vamp_slot *slot)
@@ -193,7 +193,9 @@ void vamp_track_finish(struct vamp_tracker *tracker, struct vamp_slot *slot)
     uint32_t position = 0;
     const struct vamp_cdo *cdo = NULL;
     while (tracker->histories != NULL &&
-           (cdo = vamp_table_next(&tracker->cdos, &position)) != NULL) {
-        add_row(tracker, slot, cdo, VAMP_CDO_END_RUN);
+           (cdo = vamp_slab_next(&tracker->cdos.slab, &position)) != NULL) {
+        if (cdo->tracked) {
+            add_row(tracker, slot, cdo, VAMP_CDO_END_RUN);
+        }
     }
 }

@@ -19,73 +19,86 @@ enum vamp_cdo_flag {
     VAMP_CDO_DEMANDED = 1 << 7, /* since it last left the pool */
 };
 
-/* One live CDO. */
+/* All that is known of a CDO: found by one look-up. What components hold of it and what is in
+ * flight of it are its parts. A record whose CDO is not tracked has parts and nothing else; its key
+ * may be that of a transport's number, of a component without a CDO, or of a name. */
 struct vamp_cdo {
-    struct vamp_record record;
-    uint64_t key[2];
+    struct vamp_record record; /* its row: of the owner */
     uint64_t size_bytes;
     int64_t declared_ns, offered_ns;
+    uint32_t first_part;    /* the newest, or the last one that was offered */
     uint32_t other_handles; /* declared by other components and not disposed of */
-    uint32_t demands;    /* since it last left the pool; data that moved before theirs included */
-    uint32_t last_offer; /* the newest of the other components' offers: a hold; 0: none */
-    uint8_t flags;
-    uint8_t reserved;
+    uint32_t demands; /* since it last left the pool; data that moved before theirs included */
+    uint32_t offers;  /* of other components: holds that offer it */
     uint16_t owner_handles;
+    uint8_t flags;
+    bool tracked;
 };
 #define VAMP_OWNER_HANDLES_MAX UINT16_MAX /* more of one component for one CDO are not counted */
 
 static inline bool vamp_cdo_in_pool(const struct vamp_cdo *cdo)
 {
-    return (cdo->flags & VAMP_CDO_OFFERED) != 0 || cdo->last_offer != 0;
+    return (cdo->flags & VAMP_CDO_OFFERED) != 0 || cdo->offers != 0;
 }
 
-/* What a component other than its owner holds of a CDO. Key: CDO, row of the component. */
-struct vamp_hold {
-    struct vamp_record record;
-    uint64_t key[4];
-    int64_t declared_ns;
-    uint32_t handles;
-    uint32_t newer_offer, older_offer; /* of the same CDO, while it offers it */
-    bool declared;                     /* declared_ns is known */
-    bool offers;
-    uint8_t reserved[2];
+/* What a part is. Below the first of these: an operation of that kind that was received. */
+enum vamp_part_kind {
+    VAMP_PART_DELIVERY = VAMP_EVENT_KIND_COUNT, /* data that came before their DEMAND */
+    VAMP_PART_DEMAND,                           /* nothing has satisfied it */
+    VAMP_PART_TRANSPORT,
+    VAMP_PART_HOLD, /* what a component other than its owner holds of a CDO */
 };
 
-/* Something of a component and a CDO that waits for its other end. Key: CDO, component id, kind. */
-struct vamp_pending {
-    struct vamp_record record;
-    uint64_t key[4];
-    struct vamp_moment since;
-    bool acknowledged; /* of a demand: the pool manager has taken it */
-    bool failed;       /* of a demand: a transport for it failed */
-    uint16_t early;    /* of deliveries: those that no DEMAND has met yet */
-    uint16_t awaited;  /* of deliveries: those that met one of which only the *before* was seen */
-    uint8_t reserved[2];
+/* What one component has of one CDO, or waits for: one line of the processor's cache. The row of
+ * its item is that of the component, but of a transport 0: its sink may leave before it ends. */
+struct vamp_part {
+    struct vamp_item item;    /* `next`: of the same CDO */
+    uint32_t previous;        /* of the same CDO */
+    uint32_t cdo;             /* number of its record */
+    struct vamp_moment since; /* of a hold: when the CDO was declared, if `declared` */
+    uint64_t app_id;          /* of a component without a row, or of a transport's sink */
+    union {
+        uint32_t more;    /* in the slab `extras`: its CDO, or the rest of a transport; 0: none */
+        uint32_t handles; /* of a hold */
+        struct {          /* of deliveries, those that no DEMAND has met yet, */
+            uint16_t early, awaited; /* and that met one of which only the *before* was seen */
+        };
+    };
+    uint8_t kind; /* enum vamp_part_kind */
+    bool by_id;   /* the component has no row, but `app_id` */
+    union {
+        bool acknowledged; /* of a demand: the pool manager has taken it */
+        bool declared;     /* of a hold */
+    };
+    union {
+        bool failed; /* of a demand: a transport for it failed */
+        bool offers; /* of a hold */
+    };
 };
 
+#define VAMP_EXTRA_BYTES 64
+/* The rest of a part that is a transport. */
 struct vamp_transport {
-    struct vamp_record record;
-    uint64_t key[4];
-    struct vamp_moment started;
     uint64_t cdo_key[2], app_id; /* which CDO is transported to whom; 0: no id */
     uint64_t size_bytes;
     int64_t offered_ns; /* when the CDO came into the pool, in which it is at the start */
     uint32_t source, sink, producer; /* name numbers */
-    uint8_t sized, has_source, tier, cause;
-    bool in_pool;
-    bool demanded; /* it was begun for a demand */
-    uint8_t reserved[2];
-    uint32_t row; /* of the sink */
+    uint32_t row;                    /* of the sink */
+    uint32_t named;                  /* in the slab `extras`: the CDO; 0: not kept */
+    uint8_t tier, cause;
+    bool sized : 1, has_source : 1, in_pool : 1;
+    bool demanded : 1; /* it was begun for a demand */
 };
 
 /* What a component holds; by row of the component table, row 0 for those without one. */
 struct vamp_tally {
-    vamp_bytes pool_bytes; /* of the CDOs it owns that are in the pool */
-    uint32_t offered;      /* of those it owns: offered by itself */
-    uint32_t shared;       /* of those it owns: offered by others */
-    uint32_t offering;     /* of those it does not own: offered by it */
-    uint32_t unsized;      /* it created them, and no size is known */
-    uint64_t handles;      /* declared and not disposed of */
+    uint32_t first_cdo, first_part; /* the newest that belong to it */
+    vamp_bytes pool_bytes;          /* of the CDOs it owns that are in the pool */
+    uint32_t offered;               /* of those it owns: offered by itself */
+    uint32_t shared;                /* of those it owns: offered by others */
+    uint32_t offering;              /* of those it does not own: offered by it */
+    uint32_t unsized;               /* it created them, and no size is known */
+    uint64_t handles;               /* declared and not disposed of */
     uint32_t present;
     uint32_t deliveries; /* CDOs of which data came before the DEMAND for them */
     bool left;
@@ -111,7 +124,8 @@ struct vamp_track_context {
     uint32_t row;                           /* 0: no row */
     bool has_cdo;
     struct vamp_key cdo_key; /* of zeros: not known */
-    struct vamp_cdo *cdo;    /* NULL: not tracked */
+    struct vamp_cdo *record; /* of this key; NULL: none */
+    struct vamp_cdo *cdo;    /* the same, if the CDO is tracked, else NULL */
     bool changing;           /* the weight of `cdo` is taken away until the event is handled */
 };
 
@@ -158,20 +172,20 @@ static inline void vamp_cdo_changed(struct vamp_track_context *at, const struct 
 /* Whether the record of the CDO of `at` belongs to the component of the event. */
 static inline bool vamp_cdo_is_owned(const struct vamp_track_context *at)
 {
-    return at->cdo->record.owner == at->row;
+    return at->cdo->record.item.row == at->row;
 }
 
 /* The name number of the component to which the record belongs. */
 static inline uint32_t vamp_cdo_owner_name(const struct vamp_track_context *at,
                                            const struct vamp_cdo *cdo)
 {
-    if (cdo->record.owner == 0) {
+    if (cdo->record.item.row == 0) {
         return VAMP_NAME_UNKNOWN;
     }
-    return vamp_track_name(at->tracker,
-                           cdo->record.owner == at->row
-                               ? at->component
-                               : vamp_components_row(at->tracker->components, cdo->record.owner));
+    return vamp_track_name(
+        at->tracker, cdo->record.item.row == at->row
+                         ? at->component
+                         : vamp_components_row(at->tracker->components, cdo->record.item.row));
 }
 
 /* The time and the place of the event at hand. */
@@ -235,7 +249,7 @@ void vamp_track_forget_of_one(struct vamp_track_context *at);
 bool vamp_track_is_demanded(struct vamp_track_context *at);
 /* Ends the pending demand of this CDO and component, as it was in `ret_ended` (NULL: not asked
  * for); false when there is none. */
-bool vamp_track_demand_end(struct vamp_track_context *at, struct vamp_pending *ret_ended);
+bool vamp_track_demand_end(struct vamp_track_context *at, struct vamp_part *ret_ended);
 /* Data came to a component before it demanded them (the next DEMAND finds them), or, `awaited`,
  * before the *after* event of the DEMAND that waited for them (which begins nothing any more). */
 void vamp_track_deliver(struct vamp_track_context *at, bool awaited);
@@ -261,19 +275,95 @@ static inline void vamp_track_pending(struct vamp_tracker *tracker, uint32_t row
 }
 /* What the component waited for is dropped: demands and withdraws, whose records it owns. */
 void vamp_track_drop_pending(struct vamp_tracker *tracker, uint32_t row);
-static inline bool vamp_pending_is_withdraw(const struct vamp_pending *pending)
-{
-    return (uint32_t)pending->key[3] == VAMP_EVENT_WITHDRAW;
-}
+/* Notes the CDO of a part that begins with the event at hand, if the metric of its age is computed.
+ * 0: it is not. */
+uint32_t vamp_pending_cdo_note(struct vamp_track_context *at, enum vamp_age age);
 
-/* The CDOs of what is pending, for the ages whose metrics are computed. 0 or -ENOMEM;
- * vamp_pending_cdos_done is right after either. */
-VAMP_MUST_CHECK int vamp_pending_cdos_init(struct vamp_tracker *tracker,
-                                           const struct vamp_stats_options *options);
-void vamp_pending_cdos_done(struct vamp_tracker *tracker);
-/* The record of the table of this age begins with the event at hand. */
-void vamp_pending_cdo_note(struct vamp_track_context *at, enum vamp_age age,
-                           const struct vamp_table *table, const void *record);
+/* ---- parts */
+
+static inline void *vamp_part_of(const struct vamp_tracker *tracker, uint32_t number)
+{
+    return vamp_slab_item(&tracker->parts, number);
+}
+static inline struct vamp_cdo *vamp_part_cdo(const struct vamp_tracker *tracker,
+                                             const struct vamp_part *part)
+{
+    return vamp_slab_item(&tracker->cdos.slab, part->cdo);
+}
+static inline struct vamp_transport *vamp_part_transport(const struct vamp_tracker *tracker,
+                                                         const struct vamp_part *part)
+{
+    return vamp_slab_item(&tracker->extras, part->more);
+}
+/* The hold of the component that began last to offer the CDO, which others than its owner offer. */
+static inline struct vamp_part *vamp_track_last_offer(const struct vamp_tracker *tracker,
+                                                      const struct vamp_cdo *cdo)
+{
+    struct vamp_part *part = vamp_part_of(tracker, cdo->first_part);
+    while (part->kind != VAMP_PART_HOLD || !part->offers) {
+        part = vamp_part_of(tracker, part->item.next);
+    }
+    return part;
+}
+/* Whose a part is, and which: by row, since an id may join again; by id where the component table
+ * was full. */
+struct vamp_who {
+    uint64_t app_id;
+    uint32_t row;
+    uint8_t kind; /* enum vamp_part_kind */
+    bool by_id;
+};
+/* Of something pending of the event's component. A JOIN has no row yet when it is received. */
+static inline struct vamp_who vamp_track_who(const struct vamp_track_context *at, unsigned kind)
+{
+    struct vamp_who who = {0, at->row, (uint8_t)kind, false};
+    if (kind == VAMP_EVENT_JOIN) {
+        who.row = 0;
+    } else if (at->row == 0 && vamp_event_has(at->event, VAMP_HAS_APP)) {
+        who.app_id = at->event->app_id;
+        who.by_id = true;
+    }
+    return who;
+}
+/* That part of the CDO; NULL: there is none. `cdo` NULL: it has no record. */
+struct vamp_part *vamp_part_find(const struct vamp_tracker *tracker, const struct vamp_cdo *cdo,
+                                 const struct vamp_who *who);
+
+/* Where a part of the event at hand is, or will be. */
+struct vamp_place {
+    struct vamp_key own;        /* which `key` may be */
+    const struct vamp_key *key; /* NULL: not known */
+    struct vamp_cdo *record;    /* NULL: none of this key */
+    struct vamp_who who;
+};
+/* Something pending of the event's component and CDO. */
+static inline void vamp_place_of(struct vamp_track_context *at, unsigned kind,
+                                 struct vamp_place *ret_place)
+{
+    ret_place->key = &at->cdo_key;
+    ret_place->record = at->record;
+    ret_place->who = vamp_track_who(at, kind);
+}
+/* The transport, by its number; without one by CDO and sink. */
+void vamp_place_of_transport(const struct vamp_track_context *at, struct vamp_place *ret_place);
+/* NULL: there is no part. */
+static inline struct vamp_part *vamp_part_at(const struct vamp_track_context *at,
+                                             const struct vamp_place *place)
+{
+    return vamp_part_find(at->tracker, place->record, &place->who);
+}
+/* The part that must go before another of this kind can come: NULL while there is room. */
+struct vamp_part *vamp_part_crowded(const struct vamp_tracker *tracker, unsigned kind);
+/* The part of a place that has none. At the bound the oldest, which must not offer, is evicted. */
+struct vamp_part *vamp_part_add(struct vamp_track_context *at, const struct vamp_place *place);
+/* To the front of the parts of its CDO. */
+void vamp_part_to_front(const struct vamp_tracker *tracker, struct vamp_part *part);
+/* Also removes the record, if nothing is left of it. */
+void vamp_part_remove(struct vamp_track_context *at, struct vamp_part *part);
+/* The CDO is tracked no more: its record goes, unless it has parts. */
+void vamp_cdo_untrack(struct vamp_track_context *at, struct vamp_cdo *cdo);
+/* The CDO of `at`, which is not tracked, is from now on, as the component's of the event. */
+void vamp_cdo_track(struct vamp_track_context *at);
 
 static inline bool vamp_track_is_transport(unsigned kind)
 {
@@ -284,60 +374,17 @@ static inline bool vamp_track_is_transport(unsigned kind)
 
 /* For vamp_track_find_key, of an event without a CDO's id. */
 bool vamp_track_find_key_by_name(const struct vamp_event *event, struct vamp_key *ret_key);
-/* The event's CDO as a key; false when it has none. `key` is one of zeros, or of two words. */
+/* The event's CDO as a key; false when it has none. */
 static inline bool vamp_track_find_key(const struct vamp_event *event, struct vamp_key *key)
 {
     if (!vamp_event_has(event, VAMP_HAS_CDO_ID)) {
         return vamp_track_find_key_by_name(event, key);
     }
-    vamp_key_set_two(key, event->cdo_id.high, event->cdo_id.low);
+    *key = vamp_key_of_two(event->cdo_id.high, event->cdo_id.low);
     return true;
 }
 /* The key of a CDO by the event's name. */
 struct vamp_key vamp_track_name_key(const struct vamp_event *event);
-
-/* A pending entry's kind that is no event kind's number. */
-#define VAMP_KEY_DEMAND 256
-#define VAMP_KEY_DELIVERY 257
-/* A transport's kind of key, of one without a number. */
-#define VAMP_KEY_UNNUMBERED 2
-#define VAMP_KEY_BY_ID (UINT64_C(1) << 32)
-
-/* Of something pending. By row, since an id may join again; by id where the component table was
- * full. */
-static inline struct vamp_key vamp_track_pending_key(const struct vamp_track_context *at,
-                                                     const struct vamp_key *cdo, uint64_t kind)
-{
-    if (at->event->kind == VAMP_EVENT_JOIN) {
-        return vamp_key_of_four(cdo, 0, kind); /* has no row yet when it is received */
-    }
-    if (at->row == 0 && vamp_event_has(at->event, VAMP_HAS_APP)) {
-        return vamp_key_of_four(cdo, at->event->app_id, kind | VAMP_KEY_BY_ID);
-    }
-    return vamp_key_of_four(cdo, at->row, kind);
-}
-
-static inline struct vamp_key vamp_track_demand_key(const struct vamp_track_context *at)
-{
-    return vamp_track_pending_key(at, &at->cdo_key, VAMP_KEY_DEMAND);
-}
-
-/* Of an operation that was received. Of a CDO not declared yet only the name is known, so both ends
- * of a declare go by name. */
-static inline struct vamp_key vamp_track_operation_key(const struct vamp_track_context *at)
-{
-    if (at->event->kind == VAMP_EVENT_DECLARE && vamp_event_has(at->event, VAMP_HAS_CDO_NAME)) {
-        const struct vamp_key named = vamp_track_name_key(at->event);
-        return vamp_track_pending_key(at, &named, VAMP_EVENT_DECLARE);
-    }
-    return vamp_track_pending_key(at, &at->cdo_key, at->event->kind);
-}
-
-/* Of what the component holds of the CDO. */
-static inline struct vamp_key vamp_hold_key(const struct vamp_track_context *at)
-{
-    return vamp_key_of_four(&at->cdo_key, at->row, 0);
-}
 
 /* The id of the component to which a transport goes; 0: none. */
 static inline uint64_t vamp_track_sink_id(const struct vamp_event *event)
@@ -345,19 +392,12 @@ static inline uint64_t vamp_track_sink_id(const struct vamp_event *event)
     return vamp_event_has(event, VAMP_HAS_APP) ? event->app_id : 0;
 }
 
-/* Of a transport: by its number; without one by CDO and sink. False when there is neither. */
-static inline bool vamp_track_transport_key(const struct vamp_track_context *at,
-                                            struct vamp_key *ret_key)
+/* Of something that has a number of its own and is no CDO: nobody can choose a CDO's id to be the
+ * same. */
+static inline struct vamp_key vamp_track_number_key(const struct vamp_tracker *tracker,
+                                                    uint64_t number)
 {
-    const struct vamp_event *event = at->event;
-    if (vamp_event_has(event, VAMP_HAS_TRANSPORT)) {
-        const struct vamp_key number = vamp_key_of_two(event->transport_id, 0);
-        *ret_key = vamp_key_of_four(&number, 0, 1);
-        return true;
-    }
-    *ret_key = vamp_key_of_four(&at->cdo_key, vamp_track_sink_id(event), VAMP_KEY_UNNUMBERED);
-    /* Several whose sink is not known cannot be distinguished. */
-    return at->has_cdo && (!at->tracker->learns_ends || vamp_event_has(event, VAMP_HAS_APP));
+    return vamp_key_of_two(number, tracker->number_word);
 }
 
 /* ---- histories of single CDOs, kept at level `cdo`: for each record of the table of CDOs one with

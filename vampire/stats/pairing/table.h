@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A bounded table of records with a key, an age and an owner: the pairing state. Private to the
- * statistics; worker thread.
+ * The memory of the pairing: slabs of items of one size, and an index that finds those of one slab
+ * by a key. Private to the statistics; worker thread.
  *
- * Memory is reserved for the bound at once and touched only as the table fills (the system gives
- * pages on first use). Records lie in one slab. Their hashes and numbers stand in an index of
- * cache lines, which shows that a key is absent without a look at any record; it grows with the
- * records, one line at a time (linear hashing), so that no insertion ever waits for a rehash. A
- * record costs its own bytes and 16 more for the index.
+ * Memory is reserved for the bound at once and touched only as a slab fills (the system gives
+ * pages on first use). Items never move: a number is the item's until it is given back.
  *
- * Where a table is larger than the processor's caches a look-up waits for memory. A caller
- * that knows early which keys will come asks for them ahead: vamp_table_expect.
+ * The index consists of cache lines with hashes and numbers, and shows that a key is absent without
+ * a look at any record; it grows with the records, one line at a time (linear hashing), so that
+ * no insertion ever waits for a rehash. It costs a record 16 bytes. Where it is larger than the
+ * processor's caches a look-up waits for memory. A caller that knows early which keys will come
+ * asks for them ahead: vamp_table_expect.
  *
  * Not a map of core/map.h, which costs a record 24 bytes and a look-up one more access to memory.
- *
- * When an owner leaves, all its records are dead at once, in constant time: they are not found
- * any more and are the first to be reused.
  */
 #ifndef VAMP_STATS_PAIRING_TABLE_H
 #define VAMP_STATS_PAIRING_TABLE_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,55 +25,142 @@
 #include "vampire/core/err.h"
 #include "vampire/core/hash.h"
 
-/* A key and its hash, which belong together: made by the functions below only. All tables hash
- * alike, so that the hash of a CDO is computed once for an event, for its key in the table of CDOs
- * and for the longer keys that begin with it. The key of zeros has hash 0: a struct of zeros is a
- * key. */
+/* A key and its hash, which belong together: made by the functions below only. The key of zeros has
+ * hash 0: a struct of zeros is a key. */
 struct vamp_key {
-    uint64_t words[4]; /* a table with keys of two words reads only these */
+    uint64_t words[2];
     uint64_t hash;
 };
 
-/* `key` is one of zeros, or of two words. */
-static inline void vamp_key_set_two(struct vamp_key *key, uint64_t first, uint64_t second)
-{
-    key->words[0] = first;
-    key->words[1] = second;
-    key->hash = vamp_hash_word(vamp_hash_word(0, first), second);
-}
-
 static inline struct vamp_key vamp_key_of_two(uint64_t first, uint64_t second)
 {
-    struct vamp_key key = {.hash = 0};
-    vamp_key_set_two(&key, first, second);
-    return key;
+    return (struct vamp_key){{first, second}, vamp_hash_word(vamp_hash_word(0, first), second)};
 }
 
-/* Of four words: those of a key of two, and these. */
-static inline struct vamp_key vamp_key_of_four(const struct vamp_key *two, uint64_t third,
-                                               uint64_t fourth)
-{
-    return (struct vamp_key){
-        .words = {two->words[0], two->words[1], third, fourth},
-        .hash = vamp_hash_word(two->hash, third ^ (fourth << 32 | fourth >> 32)),
-    };
-}
+#define VAMP_TABLE_MAX UINT32_C(0x1FFFFFFF)
 
-#define VAMP_TABLE_MAX UINT32_C(0x7FFFFFFF)
+/* ---- slabs */
 
-/* Head of every record; the key follows it. Numbers are positions in the slab plus one. */
-struct vamp_record {
-    uint32_t chain;         /* next outside its full line; of a free record: the next free one */
-    uint32_t older, newer;  /* neighbours by age */
-    uint32_t owner;         /* 0: none */
-    uint32_t before, after; /* neighbours of the same owner */
+/* Head of every item. Numbers are positions in the slab plus one; 0: none. */
+struct vamp_item {
+    uint32_t next;          /* in a chain of the item's user; of a free item: the next free one */
+    uint32_t older, newer;  /* neighbours in a list by age */
+    uint32_t row;           /* of the component it belongs to; 0: none */
+    uint32_t before, after; /* neighbours of the same component */
 };
 
-struct vamp_owner {
-    uint32_t first; /* its newest record */
-    uint32_t count;
-    uint32_t next_gone; /* the owner that left after it, while it still has records */
-    bool gone;
+#define VAMP_ITEM_FREE UINT32_MAX /* row of an item that is not in use */
+
+struct vamp_slab {
+    unsigned char *items;
+    void *memory;         /* in which the items are aligned */
+    size_t item_bytes;    /* an odd number, shifted */
+    unsigned shift;       /* by this */
+    uint64_t odd_inverse; /* modulo 2^64: an exact division by the odd number is a multiplication */
+    uint32_t capacity, used;
+    uint32_t touched; /* items ever used */
+    uint32_t free;
+};
+
+/* Items of a multiple of 8 bytes, in cache lines if they are as long as one. 0 or -ENOMEM;
+ * vamp_slab_done is right after either. */
+VAMP_MUST_CHECK int vamp_slab_init(struct vamp_slab *slab, size_t capacity, size_t item_bytes);
+void vamp_slab_done(struct vamp_slab *slab);
+static inline void *vamp_slab_item(const struct vamp_slab *slab, uint32_t number)
+{
+    return slab->items + (size_t)(number - 1) * slab->item_bytes;
+}
+static inline uint32_t vamp_slab_number(const struct vamp_slab *slab, const void *item)
+{
+    const size_t offset = (size_t)((const unsigned char *)item - slab->items);
+    return (uint32_t)((offset >> slab->shift) * slab->odd_inverse) + 1;
+}
+/* An item that holds anything; the slab must not be full. */
+static inline void *vamp_slab_take(struct vamp_slab *slab, uint32_t *ret_number)
+{
+    assert(slab->used < slab->capacity);
+    slab->used++;
+    *ret_number = slab->free != 0 ? slab->free : ++slab->touched;
+    struct vamp_item *item = vamp_slab_item(slab, *ret_number);
+    slab->free = item->next; /* nobody has written to one that was not used before */
+    return item;
+}
+static inline void vamp_slab_give(struct vamp_slab *slab, uint32_t number)
+{
+    struct vamp_item *item = vamp_slab_item(slab, number);
+    item->row = VAMP_ITEM_FREE;
+    item->next = slab->free;
+    slab->free = number;
+    slab->used--;
+}
+/* The next item in use after position `*position`, which moves on to its number and starts at 0;
+ * NULL at the end. Not of a slab whose items have no head. */
+void *vamp_slab_next(const struct vamp_slab *slab, uint32_t *position);
+
+/* Items in the order in which they joined. `item` is that of the number. */
+struct vamp_ages_list {
+    uint32_t oldest, newest, count;
+};
+static inline void vamp_age_join(const struct vamp_slab *slab, struct vamp_ages_list *list,
+                                 struct vamp_item *item, uint32_t number)
+{
+    uint32_t *link = list->newest == 0
+                         ? &list->oldest
+                         : &((struct vamp_item *)vamp_slab_item(slab, list->newest))->newer;
+    item->older = list->newest;
+    item->newer = 0;
+    *link = number;
+    list->newest = number;
+    list->count++;
+}
+static inline void vamp_age_leave(const struct vamp_slab *slab, struct vamp_ages_list *list,
+                                  const struct vamp_item *item)
+{
+    uint32_t *newer = item->older == 0
+                          ? &list->oldest
+                          : &((struct vamp_item *)vamp_slab_item(slab, item->older))->newer;
+    uint32_t *older = item->newer == 0
+                          ? &list->newest
+                          : &((struct vamp_item *)vamp_slab_item(slab, item->newer))->older;
+    *newer = item->newer;
+    *older = item->older;
+    list->count--;
+}
+/* Items of one component, the newest first; those of row 0 are in no list. */
+static inline void vamp_row_join(const struct vamp_slab *slab, uint32_t *first,
+                                 struct vamp_item *item, uint32_t number, uint32_t row)
+{
+    item->row = row;
+    item->before = 0;
+    item->after = row != 0 ? *first : 0;
+    if (item->after != 0) {
+        ((struct vamp_item *)vamp_slab_item(slab, item->after))->before = number;
+    }
+    *first = row != 0 ? number : *first;
+}
+static inline void vamp_row_leave(const struct vamp_slab *slab, uint32_t *first,
+                                  struct vamp_item *item)
+{
+    if (item->row == 0) {
+        return;
+    }
+    if (item->before != 0) {
+        ((struct vamp_item *)vamp_slab_item(slab, item->before))->after = item->after;
+    } else {
+        *first = item->after;
+    }
+    if (item->after != 0) {
+        ((struct vamp_item *)vamp_slab_item(slab, item->after))->before = item->before;
+    }
+    item->row = 0;
+}
+
+/* ---- the index */
+
+/* Head of every record. */
+struct vamp_record {
+    struct vamp_item item; /* `next`: outside its full line */
+    uint64_t key[2];
 };
 
 /* Records of one hash value in its low bits. One line of the processor's cache. */
@@ -89,41 +174,26 @@ struct vamp_table_line {
 };
 
 struct vamp_table {
-    unsigned char *records;
+    struct vamp_slab slab;
     struct vamp_table_line *lines;
-    void *line_memory; /* in which the lines are aligned */
-    struct vamp_owner *owners;
-    size_t record_bytes;
-    unsigned key_words;
-    uint32_t capacity, owner_count;
+    void *line_memory;    /* in which the lines are aligned */
     uint32_t mask, split; /* linear hashing: lines are mask + 1 + split */
-    uint32_t touched;     /* records ever used */
-    uint32_t used, dead;  /* records in the table, and how many of them are dead */
-    uint32_t free_record, oldest, newest;
-    uint32_t gone_first, gone_last;
 };
 
-/* `record_bytes` includes the head and `key_words` (2 or 4) 64-bit words after it; a multiple of 8.
- * Owners are numbers below `owner_count`. 0 or -ENOMEM; vamp_table_done is right after either. */
-VAMP_MUST_CHECK int vamp_table_init(struct vamp_table *table, size_t capacity, size_t record_bytes,
-                                    unsigned key_words, size_t owner_count);
+/* `record_bytes` includes the head. 0 or -ENOMEM; vamp_table_done is right after either. */
+VAMP_MUST_CHECK int vamp_table_init(struct vamp_table *table, size_t capacity, size_t record_bytes);
 void vamp_table_done(struct vamp_table *table);
 
-/* NULL when there is none, or it is dead. */
-void *vamp_table_find(struct vamp_table *table, const struct vamp_key *key);
-/* The record that must go before another can come: NULL while there is room. The caller takes
- * note of it and removes it. */
-void *vamp_table_crowded(struct vamp_table *table);
-/* Looking ahead, in three steps with other work between them, so that memory has time to come. None
- * of them changes anything but the caches, and what they expect need not come. Records never move,
+/* NULL when there is none. */
+void *vamp_table_find(const struct vamp_table *table, const struct vamp_key *key);
+/* A new record, zero after its key, in no list; the table must not be full nor hold the key. */
+void *vamp_table_insert(struct vamp_table *table, const struct vamp_key *key);
+/* Of a record that is in no list. */
+void vamp_table_remove(struct vamp_table *table, void *record);
+
+/* Looking ahead, in two steps with other work between them, so that memory has time to come.
+ * Neither changes anything but the caches, and what they expect need not come. Records never move,
  * so that one that still has the key is the one to be found. */
-struct vamp_table_expected {
-    const struct vamp_table *table;
-    const struct vamp_table_line *line;
-    struct vamp_record *record; /* which the second step found, else NULL */
-    uint32_t hash;
-    bool removal; /* it will be removed: its neighbours change, too */
-};
 /* The line in which records of this hash are, as long as none is inserted. */
 static inline struct vamp_table_line *vamp_table_line_of(const struct vamp_table *table,
                                                          uint32_t hash)
@@ -134,48 +204,14 @@ static inline struct vamp_table_line *vamp_table_line_of(const struct vamp_table
     }
     return &table->lines[line];
 }
-static inline void vamp_table_expect(const struct vamp_table *table, const struct vamp_key *key,
-                                     bool removal, struct vamp_table_expected *ret_expected)
+static inline void vamp_table_expect(const struct vamp_table *table, const struct vamp_key *key)
 {
-    ret_expected->table = table;
-    ret_expected->line = vamp_table_line_of(table, (uint32_t)key->hash);
-    ret_expected->record = NULL;
-    ret_expected->hash = (uint32_t)key->hash;
-    ret_expected->removal = removal;
-    __builtin_prefetch(ret_expected->line, 1);
+    __builtin_prefetch(vamp_table_line_of(table, (uint32_t)key->hash), 1);
 }
-void vamp_table_expect_records(struct vamp_table_expected *expected, unsigned count);
-/* The neighbours of those that will be removed. */
-void vamp_table_expect_removals(const struct vamp_table_expected *expected, unsigned count);
-/* As vamp_table_find, of what was expected for this key, whatever has changed since. */
-void *vamp_table_find_expected(struct vamp_table *table, const struct vamp_key *key,
-                               const struct vamp_table_expected *expected);
-/* A new record, zero after its key; the table must not be crowded nor hold the key. An owner
- * that has left owns nothing. */
-void *vamp_table_insert(struct vamp_table *table, const struct vamp_key *key, uint32_t owner);
-void vamp_table_remove(struct vamp_table *table, void *record);
-void vamp_table_set_owner(struct vamp_table *table, void *record, uint32_t owner);
-/* The owner has left. Returns how many records died. */
-uint32_t vamp_table_owner_leaves(struct vamp_table *table, uint32_t owner);
-static inline uint32_t vamp_table_live(const struct vamp_table *table)
-{
-    return table->used - table->dead;
-}
-/* Records by number, so that one can name another: a number is the record's until it is removed. */
-static inline uint32_t vamp_table_number(const struct vamp_table *table, const void *record)
-{
-    const size_t offset = (size_t)((const unsigned char *)record - table->records);
-    return (uint32_t)(offset / table->record_bytes) + 1;
-}
-static inline void *vamp_table_record(const struct vamp_table *table, uint32_t number)
-{
-    return table->records + (size_t)(number - 1) * table->record_bytes;
-}
-/* The next record of a live owner after the one at `*position`, which starts at 0; NULL at the
- * end.
- */
-const void *vamp_table_owned(const struct vamp_table *table, uint32_t owner, uint32_t *position);
-/* The next live record at or after position `*position`, which moves on; NULL at the end. */
-void *vamp_table_next(const struct vamp_table *table, uint32_t *position);
+/* The record that is probably the key's; NULL: there seems to be none. */
+void *vamp_table_guess(const struct vamp_table *table, const struct vamp_key *key);
+/* As vamp_table_find, whatever has changed since the guess. */
+void *vamp_table_find_guessed(const struct vamp_table *table, const struct vamp_key *key,
+                              void *guess);
 
 #endif

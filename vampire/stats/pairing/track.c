@@ -6,101 +6,34 @@
 #include "vampire/stats/pairing/records.h"
 
 /*
- * With many live CDOs nearly every look-up waits for memory, several times an event. The events of
- * a group are known together, so all their look-ups can wait at the same time: first for the
- * lines of the indexes, then for the records, then for the neighbours of what will go. The key of
- * an event's CDO, and the record that it seems to have, are kept for when the event is tracked.
+ * With many live CDOs nearly every look-up waits for memory. The events of a group are known
+ * together, so all their look-ups can wait at the same time: first for the lines of the index, then
+ * for the records, then for their parts and for the neighbours of what will go. The key of an
+ * event's CDO, and the record that it seems to have, are kept for when the event is tracked.
  */
 
 /* A smaller table is in the processor's caches anyway. */
 #define NEAR_RECORDS 4096
 
-/* The tables in which an event is looked up, apart from that of the CDOs, as bits. */
-enum { RECEIVED = 1, DEMANDS = 2, TRANSPORTS = 4, HOLDS = 8 };
-
-static unsigned large_tables(const struct vamp_tracker *tracker)
+static inline void foresee(struct vamp_tracker *tracker, const struct vamp_event *event,
+                           const struct vamp_key *key)
 {
-    return (tracker->received.used >= NEAR_RECORDS ? RECEIVED : 0U) |
-           (tracker->demands.used >= NEAR_RECORDS ? DEMANDS : 0U) |
-           (tracker->transports.used >= NEAR_RECORDS ? TRANSPORTS : 0U) |
-           (tracker->holds.used >= NEAR_RECORDS ? HOLDS : 0U);
-}
-
-/* The tables in which this event of a CDO is looked up. */
-static unsigned tables_of(const struct vamp_tracker *tracker, const struct vamp_event *event)
-{
-    if (event->phase != VAMP_PHASE_AFTER) {
-        return event->kind == VAMP_EVENT_DEMAND ? RECEIVED | DEMANDS : RECEIVED;
-    }
-    static const uint8_t after[VAMP_EVENT_KIND_COUNT] = {
-        [VAMP_EVENT_DECLARE] = HOLDS,
-        [VAMP_EVENT_DEMAND] = DEMANDS,
-        [VAMP_EVENT_DISPOSE] = DEMANDS | HOLDS,
-        [VAMP_EVENT_TRANSPORT_INIT] = TRANSPORTS,
-        [VAMP_EVENT_TRANSPORT_COMPLETED] = TRANSPORTS | DEMANDS,
-        [VAMP_EVENT_TRANSPORT_FAILED] = TRANSPORTS | DEMANDS,
-    };
-    const bool handled = (tracker->received_kinds & VAMP_EVENT_BIT(event->kind)) != 0;
-    return after[event->kind] | (handled ? RECEIVED : 0U);
-}
-
-static const struct vamp_table_expected *look_up(struct vamp_track_ahead *ahead,
-                                                 const struct vamp_table *table,
-                                                 const struct vamp_key *key, bool removal)
-{
-    struct vamp_table_expected *expected = &ahead->look_ups[ahead->look_up_count++];
-    vamp_table_expect(table, key, removal, expected);
-    return expected;
-}
-
-static void look_up_in(struct vamp_track_context *at, unsigned tables)
-{
-    struct vamp_tracker *tracker = at->tracker;
-    struct vamp_track_ahead *ahead = &tracker->ahead;
-    const unsigned kind = at->event->kind;
-    struct vamp_key key;
-    at->row = 0;
-    if (vamp_event_has(at->event, VAMP_HAS_APP)) {
-        at->component = vamp_components_find(tracker->components, at->event->app_id);
-        at->row = at->component == NULL ? 0 : at->component->index;
-    }
-    if ((tables & RECEIVED) != 0) {
-        key = vamp_track_operation_key(at);
-        (void)look_up(ahead, &tracker->received, &key, at->event->phase == VAMP_PHASE_AFTER);
-    }
-    if ((tables & DEMANDS) != 0) {
-        key = vamp_track_demand_key(at);
-        (void)look_up(ahead, &tracker->demands, &key, kind != VAMP_EVENT_DEMAND);
-    }
-    if ((tables & TRANSPORTS) != 0 && vamp_track_transport_key(at, &key)) {
-        (void)look_up(ahead, &tracker->transports, &key, kind != VAMP_EVENT_TRANSPORT_INIT);
-    }
-    if ((tables & HOLDS) != 0) {
-        key = vamp_hold_key(at);
-        (void)look_up(ahead, &tracker->holds, &key, kind == VAMP_EVENT_DISPOSE);
-    }
+    struct vamp_foreseen *foreseen = &tracker->ahead.items[tracker->ahead.count++];
+    foreseen->event = event;
+    foreseen->key = *key;
+    vamp_table_expect(&tracker->cdos, key);
 }
 
 /* Nothing of a mark, or of an event of no CDO; of these there are few. */
-static void foresee(struct vamp_tracker *tracker, const struct vamp_event *event, unsigned large)
+static inline void foresee_event(struct vamp_tracker *tracker, const struct vamp_event *event)
 {
-    struct vamp_track_context *at = tracker->at;
-    at->tracker = tracker;
-    at->event = event;
-    at->has_cdo = event->kind < VAMP_EVENT_KIND_COUNT && vamp_track_find_key(event, &at->cdo_key);
-    if (!at->has_cdo) {
-        return;
+    struct vamp_key key;
+    if (event->kind < VAMP_EVENT_KIND_COUNT && vamp_track_find_key(event, &key)) {
+        foresee(tracker, event, &key);
     }
-    struct vamp_track_ahead *ahead = &tracker->ahead;
-    struct vamp_foreseen *foreseen = &ahead->events[ahead->count++];
-    foreseen->event = event;
-    foreseen->cdo_key = at->cdo_key;
-    foreseen->cdo = event->phase == VAMP_PHASE_AFTER ? look_up(ahead, &tracker->cdos, &at->cdo_key,
-                                                               event->kind == VAMP_EVENT_DISPOSE)
-                                                     : NULL;
-    const unsigned tables = tables_of(tracker, event) & large;
-    if (tables != 0) {
-        look_up_in(at, tables);
+    if (vamp_event_has(event, VAMP_HAS_TRANSPORT)) {
+        key = vamp_track_number_key(tracker, event->transport_id);
+        foresee(tracker, NULL, &key);
     }
 }
 
@@ -110,71 +43,68 @@ void vamp_track_look_ahead(struct vamp_tracker *tracker, const struct vamp_event
     struct vamp_track_ahead *ahead = &tracker->ahead;
     ahead->count = 0;
     ahead->next = 0;
-    if (tracker->cdos.used < NEAR_RECORDS) {
+    if (tracker->cdos.slab.used < NEAR_RECORDS) {
         return;
     }
-    ahead->look_up_count = 0;
-    const unsigned large = large_tables(tracker);
     for (unsigned i = 0; i < count; i++) {
-        foresee(tracker, events[i], large);
+        foresee_event(tracker, events[i]);
     }
-    vamp_table_expect_records(ahead->look_ups, ahead->look_up_count);
-    vamp_table_expect_removals(ahead->look_ups, ahead->look_up_count);
+    for (unsigned i = 0; i < ahead->count; i++) {
+        struct vamp_foreseen *foreseen = &ahead->items[i];
+        foreseen->guess = vamp_table_guess(&tracker->cdos, &foreseen->key);
+    }
+    for (unsigned i = 0; i < ahead->count; i++) {
+        const struct vamp_cdo *cdo = ahead->items[i].guess;
+        if (cdo != NULL && cdo->first_part != 0) {
+            __builtin_prefetch(vamp_part_of(tracker, cdo->first_part), 1);
+        }
+    }
 }
 
-static void remove_transport(struct vamp_track_context *at, struct vamp_transport *transport)
+static void begin_transport(struct vamp_track_context *at, struct vamp_transport *transport)
 {
-    vamp_track_pending(at->tracker, transport->row, VAMP_IN_FLIGHT_TRANSPORT + transport->tier, -1);
-    vamp_table_remove(&at->tracker->transports, transport);
-}
-
-static void give_up(struct vamp_track_context *at, struct vamp_transport *transport)
-{
-    at->seen->active[transport->tier]--;
-    at->seen->evicted++;
-    vamp_track_lost(at->tracker);
-    remove_transport(at, transport);
-}
-
-static void track_transport_start(struct vamp_track_context *at)
-{
-    struct vamp_table *table = &at->tracker->transports;
-    struct vamp_observation *seen = at->seen;
-    struct vamp_key key;
-    if (!vamp_track_transport_key(at, &key)) {
-        return;
-    }
-    if (vamp_table_find(table, &key) != NULL) {
-        vamp_observe_anomaly(seen, VAMP_ANOMALY_OPERATION_OUT_OF_ORDER, 1);
-        return;
-    }
-    struct vamp_transport *oldest = vamp_table_crowded(table);
-    if (oldest != NULL) {
-        give_up(at, oldest);
-    }
-    struct vamp_transport *transport = vamp_table_insert(table, &key, 0);
-    transport->started = vamp_track_moment(at);
-    transport->cdo_key[0] = at->cdo_key.words[0];
-    transport->cdo_key[1] = at->cdo_key.words[1];
-    transport->app_id = vamp_track_sink_id(at->event);
+    const struct vamp_observation *seen = at->seen;
+    const uint32_t *labels = seen->labels.value;
+    const uint32_t cause = labels[VAMP_LABEL_CAUSE];
+    *transport = (struct vamp_transport){
+        .cdo_key = {at->cdo_key.words[0], at->cdo_key.words[1]},
+        .app_id = vamp_track_sink_id(at->event),
+        .sized = seen->size_known,
+        .size_bytes = seen->size_bytes,
+        .has_source = vamp_event_has(at->event, VAMP_HAS_PEER),
+        .source = labels[VAMP_LABEL_SOURCE],
+        .sink = labels[VAMP_LABEL_SINK],
+        .tier = (uint8_t)labels[VAMP_LABEL_TIER],
+        .cause = (uint8_t)cause,
+        .row = at->row,
+        .demanded = cause == VAMP_CAUSE_DEMAND || (at->has_cdo && vamp_track_is_demanded(at)),
+        .named = vamp_pending_cdo_note(at, VAMP_AGE_TRANSPORT),
+    };
     if (at->cdo != NULL && vamp_cdo_in_pool(at->cdo)) {
         transport->in_pool = true;
         transport->offered_ns = at->cdo->offered_ns;
         transport->producer = vamp_cdo_owner_name(at, at->cdo);
     }
-    transport->sized = seen->size_known;
-    transport->size_bytes = seen->size_bytes;
-    transport->has_source = vamp_event_has(at->event, VAMP_HAS_PEER);
-    transport->source = seen->labels.value[VAMP_LABEL_SOURCE];
-    transport->sink = seen->labels.value[VAMP_LABEL_SINK];
-    transport->tier = (uint8_t)seen->labels.value[VAMP_LABEL_TIER];
-    transport->cause = (uint8_t)seen->labels.value[VAMP_LABEL_CAUSE];
-    transport->row = at->row;
-    transport->demanded =
-        transport->cause == VAMP_CAUSE_DEMAND || (at->has_cdo && vamp_track_is_demanded(at));
-    vamp_pending_cdo_note(at, VAMP_AGE_TRANSPORT, table, transport);
-    seen->active[transport->tier]++;
-    vamp_track_pending(at->tracker, at->row, VAMP_IN_FLIGHT_TRANSPORT + transport->tier, 1);
+}
+
+static void track_transport_start(struct vamp_track_context *at)
+{
+    struct vamp_tracker *tracker = at->tracker;
+    struct vamp_place place;
+    vamp_place_of_transport(at, &place);
+    if (place.key == NULL) {
+        return;
+    }
+    if (vamp_part_at(at, &place) != NULL) {
+        vamp_observe_anomaly(at->seen, VAMP_ANOMALY_OPERATION_OUT_OF_ORDER, 1);
+        return;
+    }
+    struct vamp_part *part = vamp_part_add(at, &place);
+    struct vamp_transport *transport = vamp_slab_take(&tracker->extras, &part->more);
+    part->since = vamp_track_moment(at);
+    begin_transport(at, transport);
+    at->seen->active[transport->tier]++;
+    vamp_track_pending(tracker, at->row, VAMP_IN_FLIGHT_TRANSPORT + transport->tier, 1);
 }
 
 /* What the end of a transport does not say was said at its start. */
@@ -204,9 +134,10 @@ static void complete_labels(struct vamp_track_context *at, const struct vamp_tra
 /* What the wait of this demand was for. False where demand, offer, start and end of the transport
  * were not seen all, or not in this order. A demand that comes while its data move waits for that
  * alone. */
-static bool find_parts(const struct vamp_track_context *at, const struct vamp_transport *transport,
+static bool find_parts(const struct vamp_track_context *at, const struct vamp_part *part,
                        const struct vamp_moment *demanded, uint64_t part_ns[static 3])
 {
+    const struct vamp_transport *transport = vamp_part_transport(at->tracker, part);
     if (!transport->in_pool || transport->cdo_key[0] != at->cdo_key.words[0] ||
         transport->cdo_key[1] != at->cdo_key.words[1] ||
         transport->app_id != vamp_track_sink_id(at->event)) {
@@ -214,8 +145,8 @@ static bool find_parts(const struct vamp_track_context *at, const struct vamp_tr
     }
     const int64_t ready_ns =
         transport->offered_ns > demanded->time_ns ? transport->offered_ns : demanded->time_ns;
-    int64_t started_ns = transport->started.time_ns;
-    if (transport->started.place < demanded->place) {
+    int64_t started_ns = part->since.time_ns;
+    if (part->since.place < demanded->place) {
         if (transport->offered_ns > started_ns || started_ns > demanded->time_ns) {
             return false;
         }
@@ -230,13 +161,15 @@ static bool find_parts(const struct vamp_track_context *at, const struct vamp_tr
     return true;
 }
 
-/* The transport satisfies the demand of its sink, or one that comes later. `transport` NULL: its
- * start was not seen. */
-static void satisfy_demand(struct vamp_track_context *at, const struct vamp_transport *transport)
+/* The transport satisfies the demand of its sink, or one that comes later. `part` NULL: its start
+ * was not seen. */
+static void satisfy_demand(struct vamp_track_context *at, const struct vamp_part *part)
 {
     struct vamp_observation *seen = at->seen;
+    const struct vamp_transport *transport =
+        part != NULL ? vamp_part_transport(at->tracker, part) : NULL;
     const bool by_demand = seen->labels.value[VAMP_LABEL_CAUSE] == VAMP_CAUSE_DEMAND;
-    struct vamp_pending demand;
+    struct vamp_part demand;
     if (!at->has_cdo) {
         return;
     }
@@ -256,8 +189,7 @@ static void satisfy_demand(struct vamp_track_context *at, const struct vamp_tran
     if (!vamp_observe_interval(seen, VAMP_INTERVAL_DEMAND_WAIT, demand.since.time_ns)) {
         return;
     }
-    seen->parts_known =
-        transport != NULL && find_parts(at, transport, &demand.since, seen->part_ns);
+    seen->parts_known = part != NULL && find_parts(at, part, &demand.since, seen->part_ns);
     if (seen->parts_known) {
         seen->producer = transport->producer;
     } else {
@@ -269,14 +201,15 @@ static void track_transport_end(struct vamp_track_context *at)
 {
     struct vamp_observation *seen = at->seen;
     const bool completed = at->event->kind == VAMP_EVENT_TRANSPORT_COMPLETED;
-    struct vamp_key key;
-    struct vamp_transport *transport =
-        vamp_track_transport_key(at, &key) ? vamp_table_find(&at->tracker->transports, &key) : NULL;
-    if (transport != NULL) {
+    struct vamp_place place;
+    vamp_place_of_transport(at, &place);
+    struct vamp_part *part = vamp_part_at(at, &place);
+    if (part != NULL) {
+        const struct vamp_transport *transport = vamp_part_transport(at->tracker, part);
         complete_labels(at, transport);
         seen->active[transport->tier]--;
         if (completed) {
-            (void)vamp_observe_interval(seen, VAMP_INTERVAL_TRANSPORT, transport->started.time_ns);
+            (void)vamp_observe_interval(seen, VAMP_INTERVAL_TRANSPORT, part->since.time_ns);
         }
     }
     if (!seen->size_known && at->cdo != NULL && (at->cdo->flags & VAMP_CDO_SIZED) != 0) {
@@ -289,13 +222,13 @@ static void track_transport_end(struct vamp_track_context *at)
         if (vamp_track_keeps_histories(at->tracker)) {
             vamp_cdo_history_add_transport(at);
         }
-        satisfy_demand(at, transport);
+        satisfy_demand(at, part);
     } else {
         vamp_observe_anomaly(seen, VAMP_ANOMALY_TRANSPORT_FAILED, 1);
         vamp_track_demand_failed(at);
     }
-    if (transport != NULL) {
-        remove_transport(at, transport);
+    if (part != NULL) {
+        vamp_part_remove(at, part);
     }
 }
 
@@ -345,10 +278,9 @@ static __attribute__((noinline)) void release_component(struct vamp_track_contex
 {
     struct vamp_tracker *tracker = at->tracker;
     tracker->tallies[at->row].left = true;
+    const uint32_t demands = tracker->tallies[at->row].in_flight[VAMP_IN_FLIGHT_DEMAND].now;
     vamp_track_leave_cdos(at);
-    vamp_observe_anomaly(at->seen, VAMP_ANOMALY_DEMAND_NEVER_SATISFIED,
-                         vamp_table_owner_leaves(&tracker->demands, at->row));
-    (void)vamp_table_owner_leaves(&tracker->received, at->row);
+    vamp_observe_anomaly(at->seen, VAMP_ANOMALY_DEMAND_NEVER_SATISFIED, demands);
     vamp_track_drop_pending(tracker, at->row);
 }
 
@@ -365,29 +297,18 @@ static void label_component(struct vamp_track_context *at)
     at->seen->size_bytes = 0;
 }
 
-static void empty_table(struct vamp_table *table)
-{
-    uint32_t position = 0;
-    void *record = NULL;
-    while ((record = vamp_table_next(table, &position)) != NULL) {
-        vamp_table_remove(table, record);
-    }
-}
-
 /* What belongs to no component, or to several that cannot be distinguished. */
 static void release_rest(struct vamp_track_context *at)
 {
     struct vamp_tracker *tracker = at->tracker;
     vamp_track_forget_cdos(at);
-    empty_table(&tracker->holds);
-    empty_table(&tracker->received);
-    empty_table(&tracker->demands);
     uint32_t position = 0;
-    struct vamp_transport *transport = NULL;
-    while ((transport = vamp_table_next(&tracker->transports, &position)) != NULL) {
-        at->seen->active[transport->tier]--;
-        vamp_track_pending(tracker, transport->row, VAMP_IN_FLIGHT_TRANSPORT + transport->tier, -1);
-        vamp_table_remove(&tracker->transports, transport);
+    struct vamp_part *part = NULL;
+    while ((part = vamp_slab_next(&tracker->parts, &position)) != NULL) {
+        if (part->kind == VAMP_PART_TRANSPORT) {
+            at->seen->active[vamp_part_transport(tracker, part)->tier]--;
+        }
+        vamp_part_remove(at, part);
     }
     vamp_track_drop_pending(tracker, 0);
     struct vamp_tally rest = {.present = 0};
@@ -446,10 +367,35 @@ bool vamp_track_next_ended(struct vamp_tracker *tracker, const struct vamp_event
     return false;
 }
 
-_Static_assert(sizeof(struct vamp_cdo) == 80, "the pairing record of a CDO is kept small");
-_Static_assert(sizeof(struct vamp_hold) == 80, "and that of a further component's part of it");
-_Static_assert(sizeof(struct vamp_pending) % 8 == 0, "records are aligned");
-_Static_assert(sizeof(struct vamp_transport) % 8 == 0, "records are aligned");
+_Static_assert(sizeof(struct vamp_cdo) == 88, "the pairing record of a CDO is kept small");
+_Static_assert(sizeof(struct vamp_part) == 64, "one cache line");
+_Static_assert(sizeof(struct vamp_transport) <= VAMP_EXTRA_BYTES, "one cache line");
+
+/* Parts: as many holds as CDOs, and of each sort of what is pending `max_pending`. A record is that
+ * of a tracked CDO or has parts. */
+static int reserve(struct vamp_tracker *tracker, const struct vamp_stats_options *options)
+{
+    static const enum vamp_metric_id metrics[VAMP_AGE_COUNT] = {
+        [VAMP_AGE_DEMAND] = VAMP_METRIC_DEMAND_OLDEST_NS,
+        [VAMP_AGE_WITHDRAW] = VAMP_METRIC_WITHDRAW_OLDEST_NS,
+        [VAMP_AGE_TRANSPORT] = VAMP_METRIC_TRANSPORT_OLDEST_NS,
+    };
+    const size_t parts = options->max_cdos + (size_t)(VAMP_PART_SORTS - 1) * options->max_pending;
+    size_t extras = options->max_pending;
+    for (unsigned age = 0; age < VAMP_AGE_COUNT; age++) {
+        tracker->keeps_cdos[age] = vamp_stats_wants(options, metrics[age]);
+        extras += tracker->keeps_cdos[age] ? options->max_pending : 0;
+    }
+    tracker->max_cdos = (uint32_t)options->max_cdos;
+    tracker->max_pending = (uint32_t)options->max_pending;
+    tracker->number_word = vamp_hash_seed();
+    int status =
+        vamp_table_init(&tracker->cdos, options->max_cdos + parts, sizeof(struct vamp_cdo));
+    status |= vamp_slab_init(&tracker->parts, parts, sizeof(struct vamp_part));
+    status |= vamp_slab_init(&tracker->extras, extras, VAMP_EXTRA_BYTES);
+    tracker->long_names = calloc(extras, sizeof *tracker->long_names);
+    return tracker->long_names != NULL ? status : -ENOMEM;
+}
 
 int vamp_tracker_init(struct vamp_tracker *tracker, const struct vamp_stats_options *options,
                       const struct vamp_components *components, struct vamp_err *err)
@@ -457,24 +403,16 @@ int vamp_tracker_init(struct vamp_tracker *tracker, const struct vamp_stats_opti
     memset(tracker, 0, sizeof *tracker);
     tracker->components = components;
     const size_t rows = options->max_components;
-    const size_t pending = options->max_pending;
     tracker->tallies = calloc(rows, sizeof *tracker->tallies);
     tracker->at = calloc(1, sizeof *tracker->at);
     int status = tracker->tallies == NULL || tracker->at == NULL ? -ENOMEM : 0;
-    status |= vamp_table_init(&tracker->cdos, options->max_cdos, sizeof(struct vamp_cdo), 2, rows);
-    status |=
-        vamp_table_init(&tracker->holds, options->max_cdos, sizeof(struct vamp_hold), 4, rows);
-    status |= vamp_table_init(&tracker->received, pending, sizeof(struct vamp_pending), 4, rows);
-    status |= vamp_table_init(&tracker->demands, pending, sizeof(struct vamp_pending), 4, rows);
-    status |=
-        vamp_table_init(&tracker->transports, pending, sizeof(struct vamp_transport), 4, rows);
+    status |= reserve(tracker, options);
     tracker->by_model = options->level == VAMP_LEVEL_MODEL;
     tracker->learns_ends = (options->unknown & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_PEER)) != 0;
     if (options->level == VAMP_LEVEL_CDO) {
-        tracker->histories = calloc(options->max_cdos, sizeof *tracker->histories);
+        tracker->histories = calloc(tracker->cdos.slab.capacity, sizeof *tracker->histories);
         status |= tracker->histories == NULL ? -ENOMEM : 0;
     }
-    status |= vamp_pending_cdos_init(tracker, options);
     if (status != 0) {
         return vamp_err_set(err, -ENOMEM,
                             "statistics: out of memory for %llu CDOs and %llu waits and "
@@ -488,18 +426,17 @@ int vamp_tracker_init(struct vamp_tracker *tracker, const struct vamp_stats_opti
 void vamp_tracker_done(struct vamp_tracker *tracker)
 {
     vamp_table_done(&tracker->cdos);
-    vamp_table_done(&tracker->holds);
-    vamp_table_done(&tracker->received);
-    vamp_table_done(&tracker->demands);
-    vamp_table_done(&tracker->transports);
+    vamp_slab_done(&tracker->parts);
+    vamp_slab_done(&tracker->extras);
+    free(tracker->long_names);
     free(tracker->tallies);
     free(tracker->at);
     free(tracker->histories);
-    vamp_pending_cdos_done(tracker);
     memset(tracker, 0, sizeof *tracker);
 }
 
-static void find_component(struct vamp_track_context *at)
+/* Inlined twice: the second is of transports of which one end is named. */
+static inline __attribute__((always_inline)) void find_component(struct vamp_track_context *at)
 {
     const struct vamp_event *event = at->event;
     uint32_t name = VAMP_NAME_UNKNOWN;
@@ -608,7 +545,7 @@ static const struct vamp_foreseen *take_foreseen(struct vamp_track_context *at)
 {
     struct vamp_track_ahead *ahead = &at->tracker->ahead;
     while (ahead->next < ahead->count) {
-        const struct vamp_foreseen *foreseen = &ahead->events[ahead->next++];
+        const struct vamp_foreseen *foreseen = &ahead->items[ahead->next++];
         if (foreseen->event == at->event) {
             return foreseen;
         }
@@ -616,26 +553,28 @@ static const struct vamp_foreseen *take_foreseen(struct vamp_track_context *at)
     return NULL;
 }
 
-/* The key of the event's CDO, and its record where the event is one that can change it. */
-static void find_cdo(struct vamp_track_context *at)
+/* The key of the event's CDO, and its record. */
+static inline void find_cdo(struct vamp_track_context *at)
 {
-    struct vamp_table *cdos = &at->tracker->cdos;
+    const struct vamp_table *cdos = &at->tracker->cdos;
     const struct vamp_track_ahead *ahead = &at->tracker->ahead;
     const struct vamp_foreseen *foreseen = ahead->next < ahead->count ? take_foreseen(at) : NULL;
-    at->cdo = NULL;
+    at->record = NULL;
     at->changing = false;
     if (foreseen != NULL) {
         at->has_cdo = true;
-        at->cdo_key = foreseen->cdo_key;
-        if (foreseen->cdo != NULL) {
-            at->cdo = vamp_table_find_expected(cdos, &at->cdo_key, foreseen->cdo);
+        at->cdo_key = foreseen->key;
+        at->record = vamp_table_find_guessed(cdos, &at->cdo_key, foreseen->guess);
+    } else {
+        at->has_cdo = vamp_track_find_key(at->event, &at->cdo_key);
+        if (at->has_cdo) {
+            at->record = vamp_table_find(cdos, &at->cdo_key);
         }
-        return;
     }
-    at->has_cdo = vamp_track_find_key(at->event, &at->cdo_key);
-    if (at->has_cdo && at->event->phase == VAMP_PHASE_AFTER) {
-        at->cdo = vamp_table_find(cdos, &at->cdo_key);
-    }
+    /* Only what was handled changes a CDO. */
+    at->cdo = at->record != NULL && at->record->tracked && at->event->phase == VAMP_PHASE_AFTER
+                  ? at->record
+                  : NULL;
 }
 
 void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
@@ -674,12 +613,13 @@ void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
 bool vamp_track_rest(struct vamp_tracker *tracker, uint32_t *position, uint32_t *ret_component)
 {
     const struct vamp_cdo *cdo = NULL;
-    while ((cdo = vamp_table_next(&tracker->cdos, position)) != NULL) {
+    while ((cdo = vamp_slab_next(&tracker->cdos.slab, position)) != NULL) {
         if ((cdo->flags & (VAMP_CDO_MAKER | VAMP_CDO_COUNTED)) == VAMP_CDO_MAKER) {
-            *ret_component = cdo->record.owner == 0
-                                 ? VAMP_NAME_UNKNOWN
-                                 : vamp_track_name(tracker, vamp_components_row(tracker->components,
-                                                                                cdo->record.owner));
+            *ret_component =
+                cdo->record.item.row == 0
+                    ? VAMP_NAME_UNKNOWN
+                    : vamp_track_name(
+                          tracker, vamp_components_row(tracker->components, cdo->record.item.row));
             return true;
         }
     }

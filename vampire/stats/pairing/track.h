@@ -32,10 +32,10 @@ struct vamp_in_flight {
 /* What of a component's is pending for how long. */
 enum vamp_age { VAMP_AGE_DEMAND, VAMP_AGE_WITHDRAW, VAMP_AGE_TRANSPORT };
 #define VAMP_AGE_COUNT 3
-/* Something pending: a record of the table of its kind, which see enum vamp_age. */
+/* Something pending. */
 struct vamp_oldest {
     struct vamp_moment since; /* time_ns INT64_MAX: none */
-    uint32_t record;          /* its number */
+    uint32_t part;            /* its number */
     uint32_t row;             /* of the component that waits */
 };
 struct vamp_ages {
@@ -56,14 +56,6 @@ struct vamp_pending_cdo {
     const char *name; /* "": not reported; cut to what a row holds */
 };
 
-/* The CDOs of what is pending of one age, by record of its table. NULL: not kept, since the metric
- * of the oldest is not computed. Names that are long are apart, so that the rest is one cache line.
- */
-struct vamp_pending_cdos {
-    struct vamp_pending_cdo_line *lines;
-    char (*long_names)[VAMP_CDO_NAME_BYTES];
-};
-
 /* A demand that nothing has satisfied. Of a CDO that is not tracked nothing is known. */
 struct vamp_pending_demand {
     uint32_t row; /* of the component that waits */
@@ -77,25 +69,39 @@ struct vamp_pending_demand {
 };
 #define VAMP_ALL_ROWS UINT32_MAX
 
-/* What is known of an event of a CDO that comes next. */
+/* What is known of an event that comes next: its CDO, or the number of its transport. */
 struct vamp_foreseen {
-    const struct vamp_event *event;
-    struct vamp_key cdo_key;
-    const struct vamp_table_expected *cdo; /* NULL: its record is not looked up */
+    const struct vamp_event *event; /* NULL: a number */
+    struct vamp_key key;
+    struct vamp_cdo *guess; /* its record */
 };
-/* Of an event: its CDO, and up to four of what is pending, held and transported. */
-#define VAMP_LOOK_UPS_AN_EVENT 5
 /* Those of a group that were not tracked yet begin at `next`. */
 struct vamp_track_ahead {
     unsigned next, count;
-    struct vamp_foreseen events[VAMP_LOOK_AHEAD];
-    unsigned look_up_count;
-    struct vamp_table_expected look_ups[VAMP_LOOK_AHEAD * VAMP_LOOK_UPS_AN_EVENT];
+    struct vamp_foreseen items[2 * VAMP_LOOK_AHEAD];
 };
+
+/* What is pending is bounded by sort. */
+enum vamp_part_sort {
+    VAMP_SORT_RECEIVED,
+    VAMP_SORT_DEMANDS,
+    VAMP_SORT_TRANSPORTS,
+    VAMP_SORT_HOLDS,
+};
+#define VAMP_PART_SORTS 4
 
 struct vamp_tracker {
     const struct vamp_components *components;
-    struct vamp_table cdos, holds, received, demands, transports;
+    struct vamp_table cdos;        /* all records */
+    struct vamp_ages_list tracked; /* those whose CDO is tracked: `max_cdos` at most */
+    uint32_t max_cdos, max_pending;
+    struct vamp_slab parts; /* of all records */
+    struct vamp_ages_list sorts[VAMP_PART_SORTS];
+    struct vamp_slab
+        extras; /* what few parts have: the CDO of what is pending, a transport's rest */
+    char (*long_names)[VAMP_CDO_NAME_BYTES]; /* by extra */
+    bool keeps_cdos[VAMP_AGE_COUNT]; /* of what is pending: the metric of the oldest is computed */
+    uint64_t number_word;            /* of vamp_track_number_key */
     struct vamp_track_ahead ahead;
     struct vamp_track_context *at; /* the event at hand */
     uint64_t received_kinds;       /* bits of event kinds that were seen before handling */
@@ -118,8 +124,6 @@ struct vamp_tracker {
     uint64_t meant[2];
     struct vamp_event turned;
     struct vamp_cdo_history *histories; /* by record of `cdos`; NULL: not at level `cdo` */
-    /* Of `demands`, `received` (of withdraws) and `transports`. */
-    struct vamp_pending_cdos pending_cdos[VAMP_AGE_COUNT];
     /* Whether an event selects its CDO; NULL: every CDO is selected. */
     bool (*select)(void *context, const struct vamp_event *event);
     void *select_context;
@@ -180,7 +184,7 @@ static inline bool vamp_track_is_uncertain(const struct vamp_tracker *tracker,
 void vamp_oldest_add(struct vamp_oldest_list *list, const struct vamp_oldest *item);
 /* The CDO of something pending of an age whose CDOs are kept; its name lasts as long. */
 struct vamp_pending_cdo vamp_track_pending_cdo(const struct vamp_tracker *tracker,
-                                               enum vamp_age age, const struct vamp_oldest *item);
+                                               const struct vamp_oldest *item);
 /* Everything about one of `oldest_demands`, which is kept. */
 void vamp_track_describe_demand(struct vamp_tracker *tracker, const struct vamp_oldest *item,
                                 struct vamp_waiting_demand *ret_demand);

@@ -52,40 +52,26 @@ static void add_age(struct vamp_tracker *tracker, enum vamp_age age, const struc
     ages->uncertain += vamp_track_is_uncertain(tracker, &item->since);
 }
 
-static void add_demands(struct vamp_tracker *tracker)
+/* All that is pending, in one walk. */
+static void add_ages(struct vamp_tracker *tracker)
 {
     struct vamp_oldest_list list = {.room = VAMP_WAITING_DEMANDS_MAX,
                                     .items = tracker->oldest_demands};
     uint32_t position = 0;
-    const struct vamp_pending *pending = NULL;
-    while ((pending = vamp_table_next(&tracker->demands, &position)) != NULL) {
-        const struct vamp_oldest item = {pending->since, position, pending->record.owner};
-        add_age(tracker, VAMP_AGE_DEMAND, &item);
-        vamp_oldest_add(&list, &item);
-    }
-    tracker->oldest_demand_count = list.count;
-}
-
-static void add_withdraws(struct vamp_tracker *tracker)
-{
-    uint32_t position = 0;
-    const struct vamp_pending *pending = NULL;
-    while ((pending = vamp_table_next(&tracker->received, &position)) != NULL) {
-        if (vamp_pending_is_withdraw(pending)) {
-            const struct vamp_oldest item = {pending->since, position, pending->record.owner};
+    const struct vamp_part *part = NULL;
+    while ((part = vamp_slab_next(&tracker->parts, &position)) != NULL) {
+        struct vamp_oldest item = {part->since, position, part->item.row};
+        if (part->kind == VAMP_PART_DEMAND) {
+            add_age(tracker, VAMP_AGE_DEMAND, &item);
+            vamp_oldest_add(&list, &item);
+        } else if (part->kind == VAMP_EVENT_WITHDRAW) {
             add_age(tracker, VAMP_AGE_WITHDRAW, &item);
+        } else if (part->kind == VAMP_PART_TRANSPORT) {
+            item.row = vamp_part_transport(tracker, part)->row;
+            add_age(tracker, VAMP_AGE_TRANSPORT, &item);
         }
     }
-}
-
-static void add_transports(struct vamp_tracker *tracker)
-{
-    uint32_t position = 0;
-    const struct vamp_transport *transport = NULL;
-    while ((transport = vamp_table_next(&tracker->transports, &position)) != NULL) {
-        const struct vamp_oldest item = {transport->started, position, transport->row};
-        add_age(tracker, VAMP_AGE_TRANSPORT, &item);
-    }
+    tracker->oldest_demand_count = list.count;
 }
 
 void vamp_track_ages(struct vamp_tracker *tracker)
@@ -96,9 +82,7 @@ void vamp_track_ages(struct vamp_tracker *tracker)
         return; /* a silence: all are still those of the bucket before */
     }
     forget_ages(tracker, rows);
-    add_demands(tracker);
-    add_withdraws(tracker);
-    add_transports(tracker);
+    add_ages(tracker);
     for (uint32_t row = 1; row < rows; row++) {
         struct vamp_tally *tally = &tracker->tallies[row];
         if (vamp_track_acted_ns(tracker, row) != INT64_MAX) {
@@ -154,35 +138,7 @@ struct vamp_pending_cdo_line {
     bool name_is_long;
     char name[SHORT_NAME_BYTES];
 };
-_Static_assert(sizeof(struct vamp_pending_cdo_line) == 64, "one cache line");
-
-int vamp_pending_cdos_init(struct vamp_tracker *tracker, const struct vamp_stats_options *options)
-{
-    static const enum vamp_metric_id metrics[VAMP_AGE_COUNT] = {
-        [VAMP_AGE_DEMAND] = VAMP_METRIC_DEMAND_OLDEST_NS,
-        [VAMP_AGE_WITHDRAW] = VAMP_METRIC_WITHDRAW_OLDEST_NS,
-        [VAMP_AGE_TRANSPORT] = VAMP_METRIC_TRANSPORT_OLDEST_NS,
-    };
-    for (unsigned age = 0; age < VAMP_AGE_COUNT; age++) {
-        if (vamp_stats_wants(options, metrics[age])) {
-            struct vamp_pending_cdos *cdos = &tracker->pending_cdos[age];
-            cdos->lines = calloc(options->max_pending, sizeof *cdos->lines);
-            cdos->long_names = calloc(options->max_pending, sizeof *cdos->long_names);
-            if (cdos->lines == NULL || cdos->long_names == NULL) {
-                return -ENOMEM;
-            }
-        }
-    }
-    return 0;
-}
-
-void vamp_pending_cdos_done(struct vamp_tracker *tracker)
-{
-    for (unsigned age = 0; age < VAMP_AGE_COUNT; age++) {
-        free(tracker->pending_cdos[age].lines);
-        free(tracker->pending_cdos[age].long_names);
-    }
-}
+_Static_assert(sizeof(struct vamp_pending_cdo_line) <= VAMP_EXTRA_BYTES, "one cache line");
 
 /* `name` of `length` bytes, which is shorter than a line's. */
 static void note_short_name(struct vamp_pending_cdo_line *line, const char *name, size_t length)
@@ -214,28 +170,29 @@ static void note_name(struct vamp_track_context *at, struct vamp_pending_cdo_lin
     line->name_is_long = true;
 }
 
-void vamp_pending_cdo_note(struct vamp_track_context *at, enum vamp_age age,
-                           const struct vamp_table *table, const void *record)
+uint32_t vamp_pending_cdo_note(struct vamp_track_context *at, enum vamp_age age)
 {
-    const struct vamp_pending_cdos *cdos = &at->tracker->pending_cdos[age];
-    if (cdos->lines == NULL) {
-        return;
+    struct vamp_tracker *tracker = at->tracker;
+    uint32_t number = 0;
+    if (tracker->keeps_cdos[age]) {
+        struct vamp_pending_cdo_line *line = vamp_slab_take(&tracker->extras, &number);
+        line->id_known = vamp_event_has(at->event, VAMP_HAS_CDO_ID);
+        line->id = at->event->cdo_id;
+        note_name(at, line, tracker->long_names[number - 1]);
     }
-    const uint32_t place = vamp_table_number(table, record) - 1;
-    struct vamp_pending_cdo_line *line = &cdos->lines[place];
-    line->id_known = vamp_event_has(at->event, VAMP_HAS_CDO_ID);
-    line->id = at->event->cdo_id;
-    note_name(at, line, cdos->long_names[place]);
+    return number;
 }
 
 struct vamp_pending_cdo vamp_track_pending_cdo(const struct vamp_tracker *tracker,
-                                               enum vamp_age age, const struct vamp_oldest *item)
+                                               const struct vamp_oldest *item)
 {
-    const struct vamp_pending_cdos *cdos = &tracker->pending_cdos[age];
-    const struct vamp_pending_cdo_line *line = &cdos->lines[item->record - 1];
+    const struct vamp_part *part = vamp_part_of(tracker, item->part);
+    const uint32_t number =
+        part->kind == VAMP_PART_TRANSPORT ? vamp_part_transport(tracker, part)->named : part->more;
+    const struct vamp_pending_cdo_line *line = vamp_slab_item(&tracker->extras, number);
     return (struct vamp_pending_cdo){.id = line->id,
                                      .id_known = line->id_known,
-                                     .name = line->name_is_long ? cdos->long_names[item->record - 1]
+                                     .name = line->name_is_long ? tracker->long_names[number - 1]
                                                                 : line->name};
 }
 
@@ -249,28 +206,25 @@ static const char *name_of_row(const struct vamp_tracker *tracker, uint32_t row)
 /* Whose the CDO is for one that waits for it; 0: nobody is known. */
 static uint32_t find_producer(const struct vamp_tracker *tracker, const struct vamp_cdo *cdo)
 {
-    if ((cdo->flags & VAMP_CDO_OFFERED) == 0 && cdo->last_offer != 0) {
-        const struct vamp_hold *hold = vamp_table_record(&tracker->holds, cdo->last_offer);
-        return (uint32_t)hold->key[2];
+    if ((cdo->flags & VAMP_CDO_OFFERED) == 0 && cdo->offers != 0) {
+        return vamp_track_last_offer(tracker, cdo)->item.row;
     }
-    return (cdo->flags & VAMP_CDO_MAKER) != 0 ? cdo->record.owner : 0;
+    return (cdo->flags & VAMP_CDO_MAKER) != 0 ? cdo->record.item.row : 0;
 }
 
 void vamp_track_describe_demand(struct vamp_tracker *tracker, const struct vamp_oldest *item,
                                 struct vamp_waiting_demand *ret_demand)
 {
-    const struct vamp_pending *demand = vamp_table_record(&tracker->demands, item->record);
-    const struct vamp_pending_cdo named = vamp_track_pending_cdo(tracker, VAMP_AGE_DEMAND, item);
-    const struct vamp_key key = vamp_key_of_two(demand->key[0], demand->key[1]);
-    const struct vamp_cdo *cdo = vamp_table_find(&tracker->cdos, &key);
-    const uint32_t producer = cdo != NULL ? find_producer(tracker, cdo) : 0;
+    const struct vamp_pending_cdo named = vamp_track_pending_cdo(tracker, item);
+    const struct vamp_cdo *cdo = vamp_part_cdo(tracker, vamp_part_of(tracker, item->part));
+    const uint32_t producer = cdo->tracked ? find_producer(tracker, cdo) : 0;
     *ret_demand = (struct vamp_waiting_demand){
-        .component = name_of_row(tracker, demand->record.owner),
+        .component = name_of_row(tracker, item->row),
         .producer = producer != 0 ? name_of_row(tracker, producer) : NULL,
         .since_ns = item->since.time_ns,
         .id = named.id,
         .id_known = named.id_known,
-        .offered = cdo != NULL && vamp_cdo_in_pool(cdo),
+        .offered = cdo->tracked && vamp_cdo_in_pool(cdo),
         .uncertain = vamp_track_is_uncertain(tracker, &item->since),
     };
     memcpy(ret_demand->name, named.name, strlen(named.name) + 1);
@@ -278,20 +232,25 @@ void vamp_track_describe_demand(struct vamp_tracker *tracker, const struct vamp_
 
 /* The demands that are pending, one by one. */
 
-static const struct vamp_pending *next_pending(const struct vamp_tracker *tracker, uint32_t row,
-                                               uint32_t *position)
+/* The next part of this row, or of all. */
+static const struct vamp_part *next_part(const struct vamp_tracker *tracker, uint32_t row,
+                                         uint32_t *position)
 {
-    return row == VAMP_ALL_ROWS ? vamp_table_next(&tracker->demands, position)
-                                : vamp_table_owned(&tracker->demands, row, position);
+    if (row == VAMP_ALL_ROWS) {
+        return vamp_slab_next(&tracker->parts, position);
+    }
+    const struct vamp_part *before = *position == 0 ? NULL : vamp_part_of(tracker, *position);
+    *position = before == NULL ? tracker->tallies[row].first_part : before->item.after;
+    return *position == 0 ? NULL : vamp_part_of(tracker, *position);
 }
 
 static void describe_cdo(const struct vamp_tracker *tracker, const struct vamp_cdo *cdo,
                          struct vamp_pending_demand *demand)
 {
-    const bool made = (cdo->flags & VAMP_CDO_MAKER) != 0 && cdo->record.owner != 0;
-    demand->producer =
-        made ? vamp_track_name(tracker, vamp_components_row(tracker->components, cdo->record.owner))
-             : VAMP_NAME_UNKNOWN;
+    const bool made = (cdo->flags & VAMP_CDO_MAKER) != 0 && cdo->record.item.row != 0;
+    demand->producer = made ? vamp_track_name(tracker, vamp_components_row(tracker->components,
+                                                                           cdo->record.item.row))
+                            : VAMP_NAME_UNKNOWN;
     demand->offered = vamp_cdo_in_pool(cdo);
     demand->size_known = (cdo->flags & VAMP_CDO_SIZED) != 0;
     demand->size_bytes = cdo->size_bytes;
@@ -306,60 +265,44 @@ static void describe_cdo(const struct vamp_tracker *tracker, const struct vamp_c
 bool vamp_track_next_demand(struct vamp_tracker *tracker, uint32_t row, uint32_t *position,
                             struct vamp_pending_demand *ret_demand)
 {
-    const struct vamp_pending *pending = next_pending(tracker, row, position);
-    if (pending == NULL) {
+    const struct vamp_part *part = NULL;
+    do {
+        part = next_part(tracker, row, position);
+    } while (part != NULL && part->kind != VAMP_PART_DEMAND);
+    if (part == NULL) {
         return false;
     }
-    *ret_demand = (struct vamp_pending_demand){.row = pending->record.owner,
-                                               .since_ns = pending->since.time_ns,
+    *ret_demand = (struct vamp_pending_demand){.row = part->item.row,
+                                               .since_ns = part->since.time_ns,
                                                .producer = VAMP_NAME_UNKNOWN,
                                                .cdo = ""};
-    const struct vamp_key key = vamp_key_of_two(pending->key[0], pending->key[1]);
-    const struct vamp_cdo *cdo = vamp_table_find(&tracker->cdos, &key);
-    if (cdo != NULL) {
+    const struct vamp_cdo *cdo = vamp_part_cdo(tracker, part);
+    if (cdo->tracked) {
         describe_cdo(tracker, cdo, ret_demand);
     }
     return true;
 }
 
-/* One more or one less of what counts as pending. */
-static void count_pending(struct vamp_tracker *tracker, const struct vamp_pending *pending,
-                          int change)
+/* Where an operation that was received waits for its handling. Of a CDO not declared yet only the
+ * name is known, so both ends of a declare go by name, as those of a JOIN do. What else is of no
+ * CDO stands with its component. */
+static void place_of_operation(struct vamp_track_context *at, struct vamp_place *ret_place)
 {
-    if ((uint32_t)pending->key[3] == VAMP_KEY_DEMAND) {
-        vamp_track_pending(tracker, pending->record.owner, VAMP_IN_FLIGHT_DEMAND, change);
-    } else if (vamp_pending_is_withdraw(pending)) {
-        vamp_track_pending(tracker, pending->record.owner, VAMP_IN_FLIGHT_WITHDRAW, change);
-    } else if ((uint32_t)pending->key[3] == VAMP_KEY_DELIVERY) {
-        tracker->tallies[pending->record.owner].deliveries += (uint32_t)change;
+    const struct vamp_event *event = at->event;
+    const bool by_name =
+        event->kind == VAMP_EVENT_DECLARE && vamp_event_has(event, VAMP_HAS_CDO_NAME);
+    vamp_place_of(at, event->kind, ret_place);
+    if (at->has_cdo && !by_name) {
+        return;
     }
-}
-
-static void remove_pending(struct vamp_track_context *at, struct vamp_table *table,
-                           struct vamp_pending *pending)
-{
-    count_pending(at->tracker, pending, -1);
-    vamp_table_remove(table, pending);
-}
-
-/* An entry for this key, which has none; the oldest gives way at the bound. */
-static struct vamp_pending *add_pending(struct vamp_track_context *at, struct vamp_table *table,
-                                        const struct vamp_key *key)
-{
-    struct vamp_pending *oldest = vamp_table_crowded(table);
-    if (oldest != NULL) {
-        remove_pending(at, table, oldest);
-        vamp_track_lost(at->tracker);
-        at->seen->evicted++;
+    if (by_name) {
+        ret_place->own = vamp_track_name_key(event);
+        ret_place->key = &ret_place->own;
+    } else if (event->kind != VAMP_EVENT_JOIN && vamp_event_has(event, VAMP_HAS_APP)) {
+        ret_place->own = vamp_track_number_key(at->tracker, event->app_id);
+        ret_place->key = &ret_place->own;
     }
-    struct vamp_pending *pending = vamp_table_insert(table, key, at->row);
-    count_pending(at->tracker, pending, 1);
-    if (table == &at->tracker->demands) {
-        vamp_pending_cdo_note(at, VAMP_AGE_DEMAND, table, pending);
-    } else if (vamp_pending_is_withdraw(pending)) {
-        vamp_pending_cdo_note(at, VAMP_AGE_WITHDRAW, table, pending);
-    }
-    return pending;
+    ret_place->record = vamp_table_find(&at->tracker->cdos, ret_place->key);
 }
 
 /* Whether a component waited: one that vanished or was thrown out did not ask to leave. */
@@ -371,11 +314,15 @@ static bool is_asked_for(const struct vamp_event *event)
 
 void vamp_track_received(struct vamp_track_context *at)
 {
-    const struct vamp_key key = vamp_track_operation_key(at);
+    struct vamp_place place;
+    place_of_operation(at, &place);
     at->tracker->received_kinds |= VAMP_EVENT_BIT(at->event->kind);
-    struct vamp_pending *pending = vamp_table_find(&at->tracker->received, &key);
+    struct vamp_part *pending = vamp_part_at(at, &place);
     if (pending == NULL) {
-        pending = add_pending(at, &at->tracker->received, &key);
+        pending = vamp_part_add(at, &place);
+        if (at->event->kind == VAMP_EVENT_WITHDRAW) {
+            pending->more = vamp_pending_cdo_note(at, VAMP_AGE_WITHDRAW);
+        }
     }
     /* An operation that was refused has no end: the next of its kind takes its place. */
     pending->since = vamp_track_moment(at);
@@ -386,13 +333,14 @@ void vamp_track_received(struct vamp_track_context *at)
 
 void vamp_track_handled(struct vamp_track_context *at)
 {
-    const struct vamp_key key = vamp_track_operation_key(at);
-    struct vamp_pending *pending = vamp_table_find(&at->tracker->received, &key);
+    struct vamp_place place;
+    place_of_operation(at, &place);
+    struct vamp_part *pending = vamp_part_at(at, &place);
     if (pending == NULL) {
         return;
     }
     const int64_t since_ns = pending->since.time_ns;
-    remove_pending(at, &at->tracker->received, pending);
+    vamp_part_remove(at, pending);
     struct vamp_observation *seen = at->seen;
     if (!is_asked_for(at->event) ||
         !vamp_observe_interval(seen, VAMP_INTERVAL_HANDLING, since_ns)) {
@@ -405,13 +353,14 @@ void vamp_track_handled(struct vamp_track_context *at)
     }
 }
 
-static struct vamp_pending *find_demand(struct vamp_track_context *at)
+static struct vamp_part *find_demand(struct vamp_track_context *at)
 {
     if (at->tracker->tallies[at->row].in_flight[VAMP_IN_FLIGHT_DEMAND].now == 0) {
         return NULL; /* the component has no pending demand at all */
     }
-    const struct vamp_key key = vamp_track_demand_key(at);
-    return vamp_table_find(&at->tracker->demands, &key);
+    struct vamp_place place;
+    vamp_place_of(at, VAMP_PART_DEMAND, &place);
+    return vamp_part_at(at, &place);
 }
 
 bool vamp_track_is_demanded(struct vamp_track_context *at)
@@ -419,29 +368,30 @@ bool vamp_track_is_demanded(struct vamp_track_context *at)
     return find_demand(at) != NULL;
 }
 
-bool vamp_track_demand_end(struct vamp_track_context *at, struct vamp_pending *ret_ended)
+bool vamp_track_demand_end(struct vamp_track_context *at, struct vamp_part *ret_ended)
 {
-    struct vamp_pending *pending = find_demand(at);
+    struct vamp_part *pending = find_demand(at);
     if (pending == NULL) {
         return false;
     }
     if (ret_ended != NULL) {
         *ret_ended = *pending;
     }
-    remove_pending(at, &at->tracker->demands, pending);
+    vamp_part_remove(at, pending);
     return true;
 }
 
 /* Data that came before their DEMAND: a pool manager may move them as soon as they are required.
  * They are kept with what was received, since they are no demand that waits. */
 
-static struct vamp_pending *find_delivery(struct vamp_track_context *at)
+static struct vamp_part *find_delivery(struct vamp_track_context *at)
 {
     if (at->tracker->tallies[at->row].deliveries == 0) {
         return NULL;
     }
-    const struct vamp_key key = vamp_track_pending_key(at, &at->cdo_key, VAMP_KEY_DELIVERY);
-    return vamp_table_find(&at->tracker->received, &key);
+    struct vamp_place place;
+    vamp_place_of(at, VAMP_PART_DELIVERY, &place);
+    return vamp_part_at(at, &place);
 }
 
 void vamp_track_deliver(struct vamp_track_context *at, bool awaited)
@@ -449,10 +399,11 @@ void vamp_track_deliver(struct vamp_track_context *at, bool awaited)
     if (at->tracker->tallies[at->row].left) {
         return;
     }
-    struct vamp_pending *delivery = find_delivery(at);
+    struct vamp_part *delivery = find_delivery(at);
     if (delivery == NULL) {
-        const struct vamp_key key = vamp_track_pending_key(at, &at->cdo_key, VAMP_KEY_DELIVERY);
-        delivery = add_pending(at, &at->tracker->received, &key);
+        struct vamp_place place;
+        vamp_place_of(at, VAMP_PART_DELIVERY, &place);
+        delivery = vamp_part_add(at, &place);
     }
     uint16_t *count = awaited ? &delivery->awaited : &delivery->early;
     *count = (uint16_t)(*count + (*count < UINT16_MAX));
@@ -462,21 +413,21 @@ void vamp_track_deliver(struct vamp_track_context *at, bool awaited)
 }
 
 /* One of the deliveries, of which there is one at least. */
-static void take_delivery(struct vamp_track_context *at, struct vamp_pending *delivery,
+static void take_delivery(struct vamp_track_context *at, struct vamp_part *delivery,
                           uint16_t *count)
 {
     assert(*count > 0);
     --*count;
     if (delivery->early == 0 && delivery->awaited == 0) {
-        remove_pending(at, &at->tracker->received, delivery);
+        vamp_part_remove(at, delivery);
     }
 }
 
 void vamp_track_drop_delivery(struct vamp_track_context *at, bool all)
 {
-    struct vamp_pending *delivery = find_delivery(at);
+    struct vamp_part *delivery = find_delivery(at);
     if (delivery != NULL && all) {
-        remove_pending(at, &at->tracker->received, delivery);
+        vamp_part_remove(at, delivery);
     } else if (delivery != NULL && delivery->early > 0) {
         take_delivery(at, delivery, &delivery->early);
         if (at->cdo != NULL && at->cdo->demands > 0) {
@@ -491,10 +442,16 @@ void vamp_track_drop_delivery(struct vamp_track_context *at, bool all)
 bool vamp_track_next_demander(const struct vamp_track_context *at, uint32_t *position,
                               uint32_t *ret_row)
 {
-    const struct vamp_pending *demand = NULL;
-    while ((demand = vamp_table_next(&at->tracker->demands, position)) != NULL) {
-        if (demand->key[0] == at->cdo_key.words[0] && demand->key[1] == at->cdo_key.words[1]) {
-            *ret_row = demand->record.owner;
+    const struct vamp_part *part = NULL;
+    uint32_t number = *position != 0
+                          ? ((struct vamp_part *)vamp_part_of(at->tracker, *position))->item.next
+                      : at->record != NULL ? at->record->first_part
+                                           : 0;
+    for (; number != 0; number = part->item.next) {
+        part = vamp_part_of(at->tracker, number);
+        if (part->kind == VAMP_PART_DEMAND) {
+            *position = number;
+            *ret_row = part->item.row;
             return true;
         }
     }
@@ -512,19 +469,19 @@ static uint32_t count_demanders(const struct vamp_track_context *at)
     return count;
 }
 
-static struct vamp_pending *find_of_one(struct vamp_track_context *at)
+static struct vamp_part *find_of_one(struct vamp_track_context *at)
 {
     if (!at->tracker->learns_ends || at->tracker->tallies[0].deliveries == 0) {
         return NULL;
     }
-    const struct vamp_key key = vamp_key_of_four(&at->cdo_key, 0, VAMP_KEY_DELIVERY);
-    return vamp_table_find(&at->tracker->received, &key);
+    const struct vamp_who who = {.kind = VAMP_PART_DELIVERY};
+    return vamp_part_find(at->tracker, at->record, &who);
 }
 
 /* More of them than others wait for. */
-static struct vamp_pending *find_surplus(struct vamp_track_context *at)
+static struct vamp_part *find_surplus(struct vamp_track_context *at)
 {
-    struct vamp_pending *delivery = find_of_one(at);
+    struct vamp_part *delivery = find_of_one(at);
     const uint32_t others =
         delivery == NULL ? 0 : count_demanders(at) - (find_demand(at) != NULL ? 1 : 0);
     return delivery != NULL && delivery->early > others ? delivery : NULL;
@@ -534,7 +491,7 @@ void vamp_track_deliver_to_one(struct vamp_track_context *at)
 {
     const uint32_t waiting = count_demanders(at);
     vamp_track_deliver(at, waiting > 0);
-    struct vamp_pending *delivery = find_of_one(at);
+    struct vamp_part *delivery = find_of_one(at);
     assert(delivery != NULL);
     if (waiting > 0) {
         /* They are those of a demand that was counted. */
@@ -546,19 +503,18 @@ void vamp_track_deliver_to_one(struct vamp_track_context *at)
     }
     uint32_t position = 0;
     uint32_t row = 0;
-    while (vamp_track_next_demander(at, &position, &row)) {
-        remove_pending(at, &at->tracker->demands,
-                       vamp_table_record(&at->tracker->demands, position));
+    for (; vamp_track_next_demander(at, &position, &row); position = 0) {
+        vamp_part_remove(at, vamp_part_of(at->tracker, position));
     }
     delivery->early = (uint16_t)(delivery->early - waiting);
     if (delivery->early == 0) {
-        remove_pending(at, &at->tracker->received, delivery);
+        vamp_part_remove(at, delivery);
     }
 }
 
 bool vamp_track_take_of_one(struct vamp_track_context *at)
 {
-    struct vamp_pending *delivery = find_of_one(at);
+    struct vamp_part *delivery = find_of_one(at);
     if (delivery != NULL) {
         take_delivery(at, delivery, &delivery->early);
     }
@@ -567,16 +523,16 @@ bool vamp_track_take_of_one(struct vamp_track_context *at)
 
 void vamp_track_forget_of_one(struct vamp_track_context *at)
 {
-    struct vamp_pending *delivery = find_of_one(at);
+    struct vamp_part *delivery = find_of_one(at);
     if (delivery != NULL) {
-        remove_pending(at, &at->tracker->received, delivery);
+        vamp_part_remove(at, delivery);
     }
 }
 
 /* A DEMAND that was handled finds its data there: it waited for its handling alone. */
-static void meet_delivery(struct vamp_track_context *at, struct vamp_pending *delivery)
+static void meet_delivery(struct vamp_track_context *at, struct vamp_part *delivery)
 {
-    struct vamp_pending demand = {.since = vamp_track_moment(at)};
+    struct vamp_part demand = {.since = vamp_track_moment(at)};
     (void)vamp_track_demand_end(at, &demand);
     (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_DEMAND_WAIT, demand.since.time_ns);
     vamp_track_name_producer(at);
@@ -585,7 +541,7 @@ static void meet_delivery(struct vamp_track_context *at, struct vamp_pending *de
 
 bool vamp_track_demand(struct vamp_track_context *at, bool before)
 {
-    struct vamp_pending *delivery = before ? NULL : find_delivery(at);
+    struct vamp_part *delivery = before ? NULL : find_delivery(at);
     delivery = before || delivery != NULL ? delivery : find_surplus(at);
     if (delivery != NULL && delivery->awaited > 0) {
         take_delivery(at, delivery, &delivery->awaited); /* the wait has ended with it */
@@ -595,11 +551,13 @@ bool vamp_track_demand(struct vamp_track_context *at, bool before)
         meet_delivery(at, delivery);
         return true;
     }
-    const struct vamp_key key = vamp_track_demand_key(at);
-    struct vamp_pending *pending = vamp_table_find(&at->tracker->demands, &key);
+    struct vamp_place place;
+    vamp_place_of(at, VAMP_PART_DEMAND, &place);
+    struct vamp_part *pending = vamp_part_at(at, &place);
     bool begins = pending == NULL;
     if (begins) {
-        pending = add_pending(at, &at->tracker->demands, &key);
+        pending = vamp_part_add(at, &place);
+        pending->more = vamp_pending_cdo_note(at, VAMP_AGE_DEMAND);
     } else if (pending->failed) {
         /* Asked again: the demand before has ended without data. */
         vamp_observe_anomaly(at->seen, VAMP_ANOMALY_DEMAND_NEVER_SATISFIED, 1);
@@ -618,7 +576,7 @@ bool vamp_track_demand(struct vamp_track_context *at, bool before)
 
 void vamp_track_demand_failed(struct vamp_track_context *at)
 {
-    struct vamp_pending *pending = at->has_cdo ? find_demand(at) : NULL;
+    struct vamp_part *pending = at->has_cdo ? find_demand(at) : NULL;
     if (pending != NULL) {
         pending->failed = true;
     }

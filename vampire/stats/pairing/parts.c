@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <assert.h>
+
+#include "vampire/stats/pairing/records.h"
+
+/*
+ * The parts of a CDO's record: what components hold of it, and what is in flight of it. Most CDOs
+ * have one or two.
+ */
+
+/* Deliveries stand with what was received. */
+static inline enum vamp_part_sort sort_of(unsigned kind)
+{
+    static_assert(VAMP_PART_HOLD - VAMP_PART_DELIVERY == VAMP_SORT_HOLDS, "in the same order");
+    return kind <= VAMP_PART_DELIVERY ? VAMP_SORT_RECEIVED
+                                      : (enum vamp_part_sort)(kind - VAMP_PART_DELIVERY);
+}
+
+static inline bool is_it(const struct vamp_part *part, const struct vamp_who *who)
+{
+    return part->item.row == who->row && part->kind == who->kind && part->by_id == who->by_id &&
+           part->app_id == who->app_id;
+}
+
+/* A CDO that everybody waits for has many parts, and so has a component that waits for many CDOs:
+ * the shorter of the two chains is gone through. */
+static __attribute__((noinline)) struct vamp_part *find_by_both(const struct vamp_tracker *tracker,
+                                                                uint32_t of_cdo,
+                                                                const struct vamp_cdo *cdo,
+                                                                const struct vamp_who *who)
+{
+    const uint32_t number = vamp_slab_number(&tracker->cdos.slab, cdo);
+    uint32_t of_row = tracker->tallies[who->row].first_part;
+    while (of_cdo != 0) {
+        struct vamp_part *part = vamp_part_of(tracker, of_cdo);
+        if (is_it(part, who)) {
+            return part;
+        }
+        of_cdo = part->item.next;
+        if (who->row == 0) {
+            continue;
+        }
+        if (of_row == 0) {
+            return NULL;
+        }
+        part = vamp_part_of(tracker, of_row);
+        if (part->cdo == number && is_it(part, who)) {
+            return part;
+        }
+        of_row = part->item.after;
+    }
+    return NULL;
+}
+
+struct vamp_part *vamp_part_find(const struct vamp_tracker *tracker, const struct vamp_cdo *cdo,
+                                 const struct vamp_who *who)
+{
+    uint32_t number = cdo != NULL ? cdo->first_part : 0;
+    for (unsigned few = 8; number != 0; few--) {
+        if (few == 0) {
+            return find_by_both(tracker, number, cdo, who);
+        }
+        struct vamp_part *part = vamp_part_of(tracker, number);
+        if (is_it(part, who)) {
+            return part;
+        }
+        number = part->item.next;
+    }
+    return NULL;
+}
+
+void vamp_place_of_transport(const struct vamp_track_context *at, struct vamp_place *ret_place)
+{
+    const struct vamp_event *event = at->event;
+    ret_place->who = (struct vamp_who){.kind = VAMP_PART_TRANSPORT};
+    if (vamp_event_has(event, VAMP_HAS_TRANSPORT)) {
+        ret_place->own = vamp_track_number_key(at->tracker, event->transport_id);
+        ret_place->key = &ret_place->own;
+        ret_place->record = vamp_table_find(&at->tracker->cdos, ret_place->key);
+        return;
+    }
+    /* Several whose sink is not known cannot be distinguished. */
+    const bool known = !at->tracker->learns_ends || vamp_event_has(event, VAMP_HAS_APP);
+    ret_place->who.app_id = vamp_track_sink_id(event);
+    ret_place->key = at->has_cdo && known ? &at->cdo_key : NULL;
+    ret_place->record = known ? at->record : NULL;
+}
+
+struct vamp_part *vamp_part_crowded(const struct vamp_tracker *tracker, unsigned kind)
+{
+    const struct vamp_ages_list *list = &tracker->sorts[sort_of(kind)];
+    const uint32_t most = kind == VAMP_PART_HOLD ? tracker->max_cdos : tracker->max_pending;
+    return list->count < most ? NULL : vamp_part_of(tracker, list->oldest);
+}
+
+static inline void link_first(const struct vamp_tracker *tracker, struct vamp_cdo *cdo,
+                              struct vamp_part *part, uint32_t number)
+{
+    part->previous = 0;
+    part->item.next = cdo->first_part;
+    if (cdo->first_part != 0) {
+        ((struct vamp_part *)vamp_part_of(tracker, cdo->first_part))->previous = number;
+    }
+    cdo->first_part = number;
+}
+
+static inline void unlink_part(const struct vamp_tracker *tracker, struct vamp_cdo *cdo,
+                               const struct vamp_part *part)
+{
+    if (part->previous != 0) {
+        ((struct vamp_part *)vamp_part_of(tracker, part->previous))->item.next = part->item.next;
+    } else {
+        cdo->first_part = part->item.next;
+    }
+    if (part->item.next != 0) {
+        ((struct vamp_part *)vamp_part_of(tracker, part->item.next))->previous = part->previous;
+    }
+}
+
+void vamp_part_to_front(const struct vamp_tracker *tracker, struct vamp_part *part)
+{
+    struct vamp_cdo *cdo = vamp_part_cdo(tracker, part);
+    unlink_part(tracker, cdo, part);
+    link_first(tracker, cdo, part, vamp_slab_number(&tracker->parts, part));
+}
+
+/* One more (1) or one less (-1) of what a component waits for. */
+static inline void count_part(struct vamp_tracker *tracker, const struct vamp_part *part,
+                              int change)
+{
+    struct vamp_tally *tally = &tracker->tallies[part->item.row];
+    if (part->kind == VAMP_PART_DEMAND) {
+        vamp_track_pending(tracker, part->item.row, VAMP_IN_FLIGHT_DEMAND, change);
+    } else if (part->kind == VAMP_EVENT_WITHDRAW) {
+        vamp_track_pending(tracker, part->item.row, VAMP_IN_FLIGHT_WITHDRAW, change);
+    } else if (part->kind == VAMP_PART_DELIVERY) {
+        tally->deliveries += (uint32_t)change;
+    }
+}
+
+static inline void remove_record(struct vamp_track_context *at, struct vamp_cdo *cdo)
+{
+    if (cdo == at->record) {
+        at->record = NULL;
+    }
+    vamp_table_remove(&at->tracker->cdos, cdo);
+}
+
+static inline void give_extra(struct vamp_tracker *tracker, uint32_t number)
+{
+    if (number != 0) {
+        vamp_slab_give(&tracker->extras, number);
+    }
+}
+
+/* What a part has besides itself, and what its component has by it. */
+static inline void release_part(struct vamp_tracker *tracker, const struct vamp_part *part)
+{
+    if (part->kind == VAMP_PART_HOLD) {
+        assert(!part->offers);
+        tracker->tallies[part->item.row].handles -= part->handles;
+        return;
+    }
+    if (part->kind == VAMP_PART_TRANSPORT) {
+        const struct vamp_transport *transport = vamp_part_transport(tracker, part);
+        vamp_track_pending(tracker, transport->row, VAMP_IN_FLIGHT_TRANSPORT + transport->tier, -1);
+        give_extra(tracker, transport->named);
+    }
+    count_part(tracker, part, -1);
+    if (part->kind != VAMP_PART_DELIVERY) {
+        give_extra(tracker, part->more);
+    }
+}
+
+void vamp_part_remove(struct vamp_track_context *at, struct vamp_part *part)
+{
+    struct vamp_tracker *tracker = at->tracker;
+    struct vamp_cdo *cdo = vamp_part_cdo(tracker, part);
+    release_part(tracker, part);
+    unlink_part(tracker, cdo, part);
+    vamp_age_leave(&tracker->parts, &tracker->sorts[sort_of(part->kind)], &part->item);
+    vamp_row_leave(&tracker->parts, &tracker->tallies[part->item.row].first_part, &part->item);
+    vamp_slab_give(&tracker->parts, vamp_slab_number(&tracker->parts, part));
+    if (cdo->first_part == 0 && !cdo->tracked) {
+        remove_record(at, cdo);
+    }
+}
+
+static __attribute__((noinline)) void evict(struct vamp_track_context *at, struct vamp_part *oldest)
+{
+    if (oldest->kind == VAMP_PART_TRANSPORT) {
+        at->seen->active[vamp_part_transport(at->tracker, oldest)->tier]--;
+    }
+    if (oldest->kind != VAMP_PART_HOLD) {
+        vamp_track_lost(at->tracker);
+    }
+    at->seen->evicted++;
+    vamp_part_remove(at, oldest);
+}
+
+struct vamp_part *vamp_part_add(struct vamp_track_context *at, const struct vamp_place *place)
+{
+    struct vamp_tracker *tracker = at->tracker;
+    const struct vamp_who *who = &place->who;
+    struct vamp_cdo *cdo = place->record;
+    struct vamp_part *oldest = vamp_part_crowded(tracker, who->kind);
+    if (oldest != NULL) {
+        evict(at, oldest);
+        cdo = vamp_table_find(&tracker->cdos, place->key);
+    }
+    if (cdo == NULL) {
+        cdo = vamp_table_insert(&tracker->cdos, place->key);
+        at->record = place->key == &at->cdo_key ? cdo : at->record;
+    }
+    uint32_t number = 0;
+    struct vamp_part *part = vamp_slab_take(&tracker->parts, &number);
+    *part = (struct vamp_part){.cdo = vamp_slab_number(&tracker->cdos.slab, cdo),
+                               .kind = who->kind,
+                               .by_id = who->by_id,
+                               .app_id = who->app_id};
+    link_first(tracker, cdo, part, number);
+    vamp_age_join(&tracker->parts, &tracker->sorts[sort_of(who->kind)], &part->item, number);
+    vamp_row_join(&tracker->parts, &tracker->tallies[who->row].first_part, &part->item, number,
+                  who->row);
+    count_part(tracker, part, 1);
+    return part;
+}
+
+void vamp_cdo_track(struct vamp_track_context *at)
+{
+    struct vamp_tracker *tracker = at->tracker;
+    if (at->record == NULL) {
+        at->record = vamp_table_insert(&tracker->cdos, &at->cdo_key);
+    }
+    struct vamp_cdo *cdo = at->record;
+    cdo->tracked = true;
+    const uint32_t number = vamp_slab_number(&tracker->cdos.slab, cdo);
+    struct vamp_item *item = &cdo->record.item;
+    vamp_age_join(&tracker->cdos.slab, &tracker->tracked, item, number);
+    vamp_row_join(&tracker->cdos.slab, &tracker->tallies[at->row].first_cdo, item, number, at->row);
+    at->cdo = cdo;
+}
+
+void vamp_cdo_untrack(struct vamp_track_context *at, struct vamp_cdo *cdo)
+{
+    struct vamp_tracker *tracker = at->tracker;
+    struct vamp_item *item = &cdo->record.item;
+    vamp_age_leave(&tracker->cdos.slab, &tracker->tracked, item);
+    vamp_row_leave(&tracker->cdos.slab, &tracker->tallies[item->row].first_cdo, item);
+    if (cdo == at->cdo) {
+        at->cdo = NULL;
+        at->changing = false;
+    }
+    if (cdo->first_part == 0) {
+        remove_record(at, cdo);
+        return;
+    }
+    *cdo = (struct vamp_cdo){.record = cdo->record, .first_part = cdo->first_part};
+}
