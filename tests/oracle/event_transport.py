@@ -56,7 +56,7 @@ class OnTransport:
                     self.cut_wait(pending, start)
 
     def to(self):
-        return self.event.app_id if self.event.HasField("app_id") else 0
+        return self.event.app_id if self.event.HasField("app_id") else None
 
     def producer_of_cdo(self):
         return self.oracle.producer_name(self.cdo) if self.cdo is not None and self.cdo.made else UNKNOWN

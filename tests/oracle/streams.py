@@ -381,6 +381,14 @@ def corner_cases():
         "demand", 20, 2, "a", before=True)("demand", 21, 2, "a", before=True)("demand", 22, 2, "a")(
         "transport_completed", 30, 2, "a", size=1)("leave", 40, 1, before=True)("leave", 50, 1, reason=1)(
         "leave", 60, 2, before=True)("leave", 70, 2, reason=2)
+    zero = case("ids of zeros are ids")
+    zero.join(2, 0, "Zero")("offer", 5, 1, "", size=9)("demand", 6, 0, "", before=True)("demand", 6.5, 0)(
+        "transport_init", 7, 0, "")("transport_init", 7.5, None, "")("transport_completed", 8, None, "")(
+        "demand", 9, None, "")("demand", 9.5, None, before=True)("demand", 10, None, "")("demand", 11, 0, "")(
+        "transport_completed", 12, 0, "")("withdraw", 13, 1, "", before=True)("withdraw", 14, 1)("withdraw", 15, 1, "")(
+        "demand", 20, 0, "b")("offer", 21, 1, "b", size=4)("transport_init", 22, None, "b", number=0)(
+        "transport_completed", 23, 0, "b", number=0)("demand", 24, 0, "b")("transport_init", 25, 0, number=1)(
+        "transport_completed", 26, 0, "b", number=1)("leave", 30, 0, before=True)("leave", 31, 0, "")
     case("events of no component")("offer", 5, None, "a", size=3)("demand", 6, None, "a")(
         "transport_init", 7, None, "a")("transport_completed", 9, None, "a", size=3)("leave", 10, None)
     case("marks").mark(30, 10, 5, 0).mark(31, 20, 2)("offer", 30, 1, "a").mark(30, 250, 7, 1).mark(

@@ -11,7 +11,7 @@
 /* Whether a transport of the CDO to this component is in progress. */
 static bool is_on_its_way(const struct vamp_track_context *at, uint64_t app_id)
 {
-    const struct vamp_who who = {.app_id = app_id, .kind = VAMP_PART_TRANSPORT};
+    const struct vamp_who who = {app_id, 0, VAMP_PART_TRANSPORT, true};
     return vamp_part_find(at->tracker, at->record, &who) != NULL;
 }
 

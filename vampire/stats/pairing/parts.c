@@ -72,6 +72,7 @@ struct vamp_part *vamp_part_find(const struct vamp_tracker *tracker, const struc
 void vamp_place_of_transport(const struct vamp_track_context *at, struct vamp_place *ret_place)
 {
     const struct vamp_event *event = at->event;
+    const bool has_sink = vamp_event_has(event, VAMP_HAS_APP);
     ret_place->who = (struct vamp_who){.kind = VAMP_PART_TRANSPORT};
     if (vamp_event_has(event, VAMP_HAS_TRANSPORT)) {
         ret_place->own = vamp_track_number_key(at->tracker, event->transport_id);
@@ -80,8 +81,9 @@ void vamp_place_of_transport(const struct vamp_track_context *at, struct vamp_pl
         return;
     }
     /* Several whose sink is not known cannot be distinguished. */
-    const bool known = !at->tracker->learns_ends || vamp_event_has(event, VAMP_HAS_APP);
-    ret_place->who.app_id = vamp_track_sink_id(event);
+    const bool known = !at->tracker->learns_ends || has_sink;
+    ret_place->who.app_id = event->app_id;
+    ret_place->who.by_id = has_sink;
     ret_place->key = at->has_cdo && known ? &at->cdo_key : NULL;
     ret_place->record = known ? at->record : NULL;
 }

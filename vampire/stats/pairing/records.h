@@ -79,14 +79,14 @@ struct vamp_part {
 #define VAMP_EXTRA_BYTES 64
 /* The rest of a part that is a transport. */
 struct vamp_transport {
-    uint64_t cdo_key[2], app_id; /* which CDO is transported to whom; 0: no id */
+    uint64_t cdo_key[2], app_id; /* which CDO is transported to whom, if `has_cdo`, `has_sink` */
     uint64_t size_bytes;
     int64_t offered_ns; /* when the CDO came into the pool, in which it is at the start */
     uint32_t source, sink, producer; /* name numbers */
     uint32_t row;                    /* of the sink */
     uint32_t named;                  /* in the slab `extras`: the CDO; 0: not kept */
     uint8_t tier, cause;
-    bool sized : 1, has_source : 1, in_pool : 1;
+    bool sized : 1, has_source : 1, in_pool : 1, has_cdo : 1, has_sink : 1;
     bool demanded : 1; /* it was begun for a demand */
 };
 
@@ -385,12 +385,6 @@ static inline bool vamp_track_find_key(const struct vamp_event *event, struct va
 }
 /* The key of a CDO by the event's name. */
 struct vamp_key vamp_track_name_key(const struct vamp_event *event);
-
-/* The id of the component to which a transport goes; 0: none. */
-static inline uint64_t vamp_track_sink_id(const struct vamp_event *event)
-{
-    return vamp_event_has(event, VAMP_HAS_APP) ? event->app_id : 0;
-}
 
 /* Of something that has a number of its own and is no CDO: nobody can choose a CDO's id to be the
  * same. */

@@ -68,7 +68,9 @@ static void begin_transport(struct vamp_track_context *at, struct vamp_transport
     const uint32_t cause = labels[VAMP_LABEL_CAUSE];
     *transport = (struct vamp_transport){
         .cdo_key = {at->cdo_key.words[0], at->cdo_key.words[1]},
-        .app_id = vamp_track_sink_id(at->event),
+        .app_id = at->event->app_id,
+        .has_cdo = at->has_cdo,
+        .has_sink = vamp_event_has(at->event, VAMP_HAS_APP),
         .sized = seen->size_known,
         .size_bytes = seen->size_bytes,
         .has_source = vamp_event_has(at->event, VAMP_HAS_PEER),
@@ -138,9 +140,11 @@ static bool find_parts(const struct vamp_track_context *at, const struct vamp_pa
                        const struct vamp_moment *demanded, uint64_t part_ns[static 3])
 {
     const struct vamp_transport *transport = vamp_part_transport(at->tracker, part);
-    if (!transport->in_pool || transport->cdo_key[0] != at->cdo_key.words[0] ||
+    if (!transport->in_pool || !transport->has_cdo ||
+        transport->cdo_key[0] != at->cdo_key.words[0] ||
         transport->cdo_key[1] != at->cdo_key.words[1] ||
-        transport->app_id != vamp_track_sink_id(at->event)) {
+        transport->has_sink != vamp_event_has(at->event, VAMP_HAS_APP) ||
+        transport->app_id != at->event->app_id) {
         return false;
     }
     const int64_t ready_ns =

@@ -298,7 +298,7 @@ static void place_of_operation(struct vamp_track_context *at, struct vamp_place 
     if (by_name) {
         ret_place->own = vamp_track_name_key(event);
         ret_place->key = &ret_place->own;
-    } else if (event->kind != VAMP_EVENT_JOIN && vamp_event_has(event, VAMP_HAS_APP)) {
+    } else if (event->kind != VAMP_EVENT_JOIN) {
         ret_place->own = vamp_track_number_key(at->tracker, event->app_id);
         ret_place->key = &ret_place->own;
     }
