@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <libdeflate.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +15,9 @@
 #include "version.h"
 #include "writers/format/attempts.h"
 #include "writers/format/bounds.h"
+#include "writers/format/gzip.h"
 #include "writers/http/http.h"
 #include "writers/otlp/points.h"
-
-/* Fast, and a tenth of the bytes: labels repeat. */
-#define LEVEL 3
 
 struct otlp {
     const struct otlp_options *options;
@@ -28,9 +25,7 @@ struct otlp {
     struct http *http;
     struct libdeflate_compressor *compressor;
     struct vamp_text request;
-    unsigned char *packed; /* the request by gzip; malloc'ed, `packed_room` bytes */
-    size_t packed_bytes;   /* 0: not yet */
-    size_t packed_room;
+    struct vamp_text packed;     /* the request by gzip; empty: not yet */
     bool added;                  /* the values of the bucket that is being sent */
     bool made;                   /* its next request */
     uint64_t rejected;           /* points that the server did not take */
@@ -44,7 +39,7 @@ static void otlp_free(struct otlp *self)
     otlp_points_free(self->points);
     libdeflate_free_compressor(self->compressor);
     vamp_text_done(&self->request);
-    free(self->packed);
+    vamp_text_done(&self->packed);
     free(self);
 }
 
@@ -68,7 +63,7 @@ static int otlp_open(const void *context, const struct vamp_writer_target *targe
         return vamp_err_set_errno(err, ENOMEM, "prepare requests");
     }
     self->options = options;
-    self->compressor = libdeflate_alloc_compressor(LEVEL);
+    self->compressor = libdeflate_alloc_compressor(VAMP_GZIP_LEVEL);
     int code = self->compressor != NULL ? otlp_points_create(options, target, &self->points, err)
                                         : vamp_err_set_errno(err, ENOMEM, "prepare requests");
     if (code == 0) {
@@ -82,29 +77,14 @@ static int otlp_open(const void *context, const struct vamp_writer_target *targe
     return 0;
 }
 
-/* False: no memory. */
-static bool pack(struct otlp *self)
-{
-    const size_t room = libdeflate_gzip_compress_bound(self->compressor, self->request.used);
-    if (room > self->packed_room) {
-        free(self->packed);
-        self->packed = malloc(room);
-        self->packed_room = self->packed != NULL ? room : 0;
-    }
-    self->packed_bytes = self->packed != NULL
-                             ? libdeflate_gzip_compress(self->compressor, self->request.bytes,
-                                                        self->request.used, self->packed, room)
-                             : 0;
-    return self->packed_bytes > 0;
-}
-
 /* Makes and packs the next request of the bucket, unless it is. 0, `*ret_done` when there is none;
  * -EAGAIN: no memory. */
 static int prepare(struct otlp *self, bool *ret_done, struct vamp_err *err)
 {
     *ret_done = !self->made && !otlp_points_next(self->points, &self->request);
     self->made = !*ret_done && !self->request.failed;
-    if (*ret_done || (self->made && (self->packed_bytes > 0 || pack(self)))) {
+    if (*ret_done || (self->made && (self->packed.used > 0 ||
+                                     vamp_gzip(self->compressor, &self->request, &self->packed)))) {
         return 0;
     }
     return vamp_err_set(err, -EAGAIN, "no memory for the points of a bucket");
@@ -145,10 +125,10 @@ static int otlp_write(void *context, const struct vamp_delivery *delivery, struc
         if (code != 0 || done) {
             break;
         }
-        code = http_post(self->http, self->packed, self->packed_bytes, err);
+        code = http_post(self->http, self->packed.bytes, self->packed.used, err);
         if (code != -EAGAIN) {
             self->made = false;
-            self->packed_bytes = 0;
+            self->packed.used = 0;
         }
         if (code == 0) {
             read_answer(self);

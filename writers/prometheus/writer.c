@@ -11,6 +11,7 @@
 #include "vampire/core/worker.h"
 #include "version.h"
 #include "writers/format/bounds.h"
+#include "writers/format/gzip.h"
 #include "writers/format/listener.h"
 #include "writers/prometheus/page.h"
 
@@ -27,8 +28,11 @@ struct prometheus {
     char path[VAMP_LISTENER_NAME_BYTES];
     /* Of the server's one thread: the pages as last made. All scrapers of a page share it, and one
      * who reads slowly keeps it, so there is never one for each of them. */
-    struct MHD_Response *pages[PAGE_KIND_COUNT];
-    uint64_t versions[PAGE_KIND_COUNT];
+    struct {
+        struct MHD_Response *response;
+        uint64_t version;
+    } pages[PAGE_KIND_COUNT][2];              /* the second one by gzip */
+    struct libdeflate_compressor *compressor; /* NULL: not yet */
     /* Of the same thread: when each connection began or asked last; monotonic, 0: a free place. */
     struct place {
         int64_t asked_ns;
@@ -70,38 +74,71 @@ static enum MHD_Result answer_constant(struct MHD_Connection *connection, unsign
     return result;
 }
 
-/* The page of now; NULL: no memory. The library counts who still sends it. */
-static struct MHD_Response *page_of(struct prometheus *self, enum page_kind kind)
+/* In place of the text. False: no memory. */
+static bool pack(struct prometheus *self, struct vamp_text *text)
 {
-    const uint64_t version = page_version(self->page);
-    if (self->pages[kind] != NULL && self->versions[kind] == version) {
-        return self->pages[kind];
+    struct vamp_text packed = {.bytes = NULL};
+    if (self->compressor == NULL) {
+        self->compressor = libdeflate_alloc_compressor(VAMP_GZIP_LEVEL);
     }
+    const bool good = self->compressor != NULL && vamp_gzip(self->compressor, text, &packed);
+    vamp_text_done(text);
+    *text = packed;
+    return good;
+}
+
+static struct MHD_Response *make_page(struct prometheus *self, enum page_kind kind, bool packed)
+{
     struct vamp_text text = {.bytes = NULL};
     page_render(self->page, kind, &text);
     struct MHD_Response *response =
-        text.failed ? NULL
-                    : MHD_create_response_from_buffer(text.used, text.bytes, MHD_RESPMEM_MUST_FREE);
+        text.failed || (packed && !pack(self, &text))
+            ? NULL
+            : MHD_create_response_from_buffer(text.used, text.bytes, MHD_RESPMEM_MUST_FREE);
     if (response == NULL) {
         vamp_text_done(&text);
         return NULL;
     }
     response = of_type(response, kind == PAGE_OPENMETRICS ? openmetrics_type : text_type);
-    if (response != NULL) {
-        MHD_destroy_response(self->pages[kind]);
-        self->pages[kind] = response;
-        self->versions[kind] = version;
+    if (response != NULL && packed &&
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip") != MHD_YES) {
+        MHD_destroy_response(response);
+        return NULL;
     }
     return response;
 }
 
+/* The page of now; NULL: no memory. The library counts who still sends it. */
+static struct MHD_Response *page_of(struct prometheus *self, enum page_kind kind, bool packed)
+{
+    const uint64_t version = page_version(self->page);
+    if (self->pages[kind][packed].response == NULL ||
+        self->pages[kind][packed].version != version) {
+        struct MHD_Response *response = make_page(self, kind, packed);
+        if (response == NULL) {
+            return NULL;
+        }
+        MHD_destroy_response(self->pages[kind][packed].response); /* NULL is fine */
+        self->pages[kind][packed].response = response;
+        self->pages[kind][packed].version = version;
+    }
+    return self->pages[kind][packed].response;
+}
+
+static bool accepts(struct MHD_Connection *connection, const char *header, const char *word)
+{
+    const char *accepted = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, header);
+    return accepted != NULL && strstr(accepted, word) != NULL;
+}
+
 static enum MHD_Result answer_page(struct prometheus *self, struct MHD_Connection *connection)
 {
-    const char *accepted =
-        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
-    const bool openmetrics =
-        accepted != NULL && strstr(accepted, "application/openmetrics-text") != NULL;
-    struct MHD_Response *response = page_of(self, openmetrics ? PAGE_OPENMETRICS : PAGE_TEXT);
+    struct MHD_Response *response =
+        page_of(self,
+                accepts(connection, MHD_HTTP_HEADER_ACCEPT, "application/openmetrics-text")
+                    ? PAGE_OPENMETRICS
+                    : PAGE_TEXT,
+                accepts(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING, "gzip"));
     return response != NULL
                ? MHD_queue_response(connection, MHD_HTTP_OK, response)
                : answer_constant(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "no memory\n");
@@ -203,8 +240,10 @@ static void prometheus_free(struct prometheus *self)
     if (self->server != NULL) {
         MHD_stop_daemon(self->server);
     }
-    MHD_destroy_response(self->pages[PAGE_TEXT]); /* NULL is fine */
-    MHD_destroy_response(self->pages[PAGE_OPENMETRICS]);
+    for (unsigned i = 0; i < 2 * PAGE_KIND_COUNT; i++) {
+        MHD_destroy_response(self->pages[i / 2][i % 2].response); /* NULL is fine */
+    }
+    libdeflate_free_compressor(self->compressor);
     page_free(self->page);
     free(self);
 }
