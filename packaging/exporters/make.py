@@ -127,7 +127,8 @@ def rule(alert, expression, severity, summary, lasting="0s"):
 def rules(names):
     """`names`: of the page, by vampire's. What is not in the table is an error here."""
     lost, buckets, rejected = (names[name] for name in ("vampire_lost", "vampire_lost_buckets", "vampire_rejected"))
-    wait = names["demand_wait_ns"]
+    oldest, anomalies = names["demand_oldest_ns"], names["anomalies"]
+    running = "on (instance, workflow) (vampire_run_ended == 0)"
     return {"groups": [{"name": "vampire", "rules": [
         rule("VampireLosesEvents", f"sum by (instance, workflow, reason) (increase({lost}[5m])) > 0", "critical",
              "Events of workflow {{ $labels.workflow }} are lost ({{ $labels.reason }}): its numbers are too small."),
@@ -137,12 +138,24 @@ def rules(names):
              "Events of workflow {{ $labels.workflow }} are not understood: is the pool manager of another release?"),
         rule("VampireIsLate", f"{names['vampire_lag_ns']} > 60", "warning",
              "What vampire counts in workflow {{ $labels.workflow }} is {{ $value | humanizeDuration }} old.", "1m"),
-        rule("WorkflowAnomalies", f"sum by (instance, workflow, anomaly) (increase({names['anomalies']}[10m])) > 0",
+        # A series that is new has no increase yet: its first anomaly is in the second part.
+        rule("WorkflowAnomalies",
+             f"sum by (instance, workflow, anomaly) (increase({anomalies}[10m])) > 0"
+             f" or sum by (instance, workflow, anomaly) ({anomalies} unless {anomalies} offset 10m) > 0",
              "warning", "Workflow {{ $labels.workflow }} has irregularities: {{ $labels.anomaly }}."),
-        rule("WorkflowWaitsForData",
-             f"histogram_quantile(0.99, sum by (le, instance, workflow, component) (rate({wait}_bucket[5m]))) > 30",
-             "warning", "Component {{ $labels.component }} of workflow {{ $labels.workflow }} waits "
-             "{{ $value | humanizeDuration }} for data (p99).", "5m"),
+        # The age of a wait that goes on: a histogram has those that ended.
+        rule("WorkflowWaitsForData", f"max by (instance, workflow, component) ({oldest}) > 30",
+             "warning", "Component {{ $labels.component }} of workflow {{ $labels.workflow }} has waited "
+             "{{ $value | humanizeDuration }} for data."),
+        rule("WorkflowPoolManagerGone",
+             f"{names['components_present']} == 0 and {running}"
+             " and on (instance, workflow) (changes(vampire_page_buckets_total[1m]) == 0)",
+             "critical", "The pool manager of workflow {{ $labels.workflow }} is gone: no component is there and "
+             "vampire counts nothing."),
+        # Its page was there, did not say that the run ended, and is not there now.
+        rule("VampireIsDown",
+             "last_over_time(vampire_run_ended[1h]) == 0 unless on (instance, workflow) vampire_run_ended",
+             "critical", "vampire of workflow {{ $labels.workflow }} is gone without an end: nothing is counted.", "1m"),
     ]}]}
 
 

@@ -96,18 +96,19 @@ class Server:
         return found[0][1] if found else None
 
 
-def scrape_config(space, pages):
+def scrape_config(space, pages, rules=None):
     path = space.path / "scrape.yml"
     path.write_text(json.dumps({
         "global": {"scrape_interval": "500ms", "scrape_timeout": "500ms"},
+        **({"rule_files": [rules]} if rules else {}),
         "scrape_configs": [{"job_name": "vampire", "static_configs": [{"targets": pages}]}],
     }))
     return path
 
 
-def prometheus(space, pages, *options):
+def prometheus(space, pages, *options, rules=None):
     port = free_port()
-    return Server(space, ["prometheus", f"--config.file={scrape_config(space, pages)}",
+    return Server(space, ["prometheus", f"--config.file={scrape_config(space, pages, rules)}",
                           f"--storage.tsdb.path={space.path / 'prometheus'}",
                           f"--web.listen-address=127.0.0.1:{port}", *options],
                   "prometheus", f"http://127.0.0.1:{port}", "/-/ready")

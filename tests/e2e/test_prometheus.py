@@ -2,6 +2,7 @@
 """Outputs of type "prometheus": the page, and real servers that scrape it."""
 
 import decimal
+import gzip
 import json
 import pathlib
 import re
@@ -9,6 +10,7 @@ import signal
 import socket
 import subprocess
 import threading
+import urllib.request
 
 import pytest
 
@@ -171,6 +173,92 @@ def test_prometheus_accepts_the_rules():
     subprocess.run(["promtool", "check", "rules", harness.ROOT / "packaging" / "exporters" / "vampire-alerts.yml"], check=True)
 
 
+def scenario(series, minutes, labels, until=10):
+    """Values each minute, of a run that goes on, and what the alert says after so many minutes."""
+    running = {f'vampire_run_ended{{{WHO}}}': f"0x{until}", f'vampire_page_buckets_total{{{WHO}}}': f"1+6x{until}"}
+    return {**running, **{f"{name[:-1]},{WHO}}}" if "{" in name else f"{name}{{{WHO}}}": values
+                          for name, values in series.items()}}, minutes, labels
+
+
+WHO = 'instance="n1:9955",workflow="forecast"'
+# Alert: the series of a run in which it fires, when, and with which labels; before, it does not.
+FIRING = {
+    "VampireLosesEvents": scenario({'vampire_lost_total{reason="ring"}': "0 0 0 7x7"}, 4, {"reason": "ring"}),
+    "VampireLosesBuckets": scenario({'vampire_lost_buckets_total{output="hdf5"}': "0 0 0 1x7"}, 4, {"output": "hdf5"}),
+    "VampireRejectsEvents": scenario({"vampire_rejected_total": "0 0 0 1x7"}, 4, {}),
+    "VampireIsLate": scenario({"vampire_lag_seconds": "0 0 61x8"}, 4, {}),
+    # Born with its first anomaly, and one more later on.
+    "WorkflowAnomalies": scenario({'vampire_anomalies_total{component="IFS",anomaly="transport_failed"}': "_ _ _ 1x7"}, 3,
+                                  {"anomaly": "transport_failed"}),
+    # It waits and waits: no wait ends.
+    "WorkflowWaitsForData": scenario({'vampire_demand_oldest_seconds{component="P 1"}': "_ _ 11+60x7"}, 3,
+                                     {"component": "P 1"}),
+    "WorkflowPoolManagerGone": scenario({"vampire_components_present": "4 4 4 0x7",
+                                         "vampire_page_buckets_total": "1 7 13 19x7"}, 4, {}),
+    "VampireIsDown": scenario({"vampire_run_ended": "0 0 0 stale"}, 4, {}, until=2),
+}
+
+
+@pytest.mark.plain
+def test_each_rule_fires(space):
+    """Not at the start of its scenario, but at its end, with the labels that name who it is about."""
+    path = harness.ROOT / "packaging" / "exporters" / "vampire-alerts.yml"
+    rules = {rule["alert"]: rule for rule in json.loads(path.read_text(encoding="utf-8"))["groups"][0]["rules"]}
+    assert set(rules) == set(FIRING), "each rule has a scenario"
+    tests = []
+    for name, (series, minutes, labels) in FIRING.items():
+        who = {"severity": rules[name]["labels"]["severity"], "instance": "n1:9955", "workflow": "forecast", **labels}
+        firing = {"exp_labels": who}
+        tests.append({"interval": "1m", "name": name,
+                      "input_series": [{"series": key, "values": values} for key, values in series.items()],
+                      "alert_rule_test": [{"eval_time": "1m", "alertname": name, "exp_alerts": []},
+                                          {"eval_time": f"{minutes}m", "alertname": name, "exp_alerts": [firing]}]})
+    for rule in rules.values():
+        rule["annotations"] = {}  # what is shown is not compared
+    (space.path / "rules.yml").write_text(json.dumps({"groups": [{"name": "vampire", "rules": list(rules.values())}]}))
+    (space.path / "test.yml").write_text(json.dumps({"rule_files": ["rules.yml"], "evaluation_interval": "1m",
+                                                     "tests": tests}), encoding="utf-8")
+    done = subprocess.run(["promtool", "test", "rules", "test.yml"], cwd=space.path, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.plain
+def test_rules_fire_in_a_real_server(space):
+    """A component that waits for what nobody offers, the first anomaly, a pool manager and a vampire that are killed:
+    as shipped, but for how long each has to last."""
+    made = json.loads((harness.ROOT / "packaging" / "exporters" / "vampire-alerts.yml").read_text(encoding="utf-8"))
+    for group in made["groups"]:
+        group["interval"] = "500ms"
+        for rule in group["rules"]:
+            rule.update({"for": "0s", "expr": rule["expr"].replace("> 30", "> 1").replace("[1m]", "[3s]")})
+    (space.path / "rules.yml").write_text(json.dumps(made), encoding="utf-8")
+    port = exporters.free_port()
+    server = exporters.prometheus(space, [f"127.0.0.1:{port}"], rules="rules.yml")
+
+    def firing():
+        return {(labels["alertname"], labels.get("component") or labels.get("anomaly"))
+                for labels, _ in server.query('ALERTS{alertstate="firing"}')}
+
+    manager = space.pool_manager()
+    vampire = space.vampire(live_config({"listen": f"tcp:{port}"}))
+    steps = [harness.program("workflow_steps")]
+    waiting = space.start([*steps, "Products 1", "declare fields/1", "require fields/1", "demand fields/1"], "waiting")
+    harness.wait_until(lambda: ("WorkflowWaitsForData", "Products 1") in firing(), "the wait is noticed")
+    assert waiting.running() and {name for name, _ in firing()} == {"WorkflowWaitsForData"}
+    dying = space.start([*steps, "IFS -- 0", "declare fields/2", "size fields/2 1000", "offer fields/2",
+                         f"await {space.path / 'never'}"], "dying")
+    harness.wait_until(lambda: "done offer fields/2\n" in dying.stdout, "an offer")
+    dying.signal(signal.SIGKILL)
+    harness.wait_until(lambda: ("WorkflowAnomalies", "not_withdrawn_at_leave") in firing(), "the first anomaly is noticed")
+    assert "WorkflowPoolManagerGone" not in {name for name, _ in firing()}
+    manager.signal(signal.SIGKILL)
+    harness.wait_until(lambda: ("WorkflowPoolManagerGone", None) in firing(), "the pool manager is missed")
+    assert "VampireIsDown" not in {name for name, _ in firing()}
+    vampire.signal(signal.SIGKILL)
+    harness.wait_until(lambda: ("VampireIsDown", None) in firing(), "vampire is missed")
+
+
 @pytest.mark.plain
 def test_the_recipe_is_right(space):
     for name, text in exporters.recipes().items():
@@ -199,6 +287,10 @@ def test_the_page_in_both_formats(space):
     assert "# UNIT vampire_demand_wait_seconds seconds" in text
     run = f'pid="{vampire.child.pid}"'
     assert all(run in line for line in parse(text.replace("# EOF\n", "")))
+    with urllib.request.urlopen(urllib.request.Request(url, headers={"Accept-Encoding": "gzip"})) as answer:
+        packed = answer.read()
+        assert answer.headers["Content-Encoding"] == "gzip" and len(packed) * 5 < len(gzip.decompress(packed))
+        assert "vampire_pool_operations_total" in gzip.decompress(packed).decode()
     assert exporters.fetch(url, method="HEAD")[0] == 200
     assert exporters.fetch(url, method="POST", data=b"x")[0] == 405
     assert exporters.fetch(f"http://{address}/nothing")[0] == 404

@@ -38,6 +38,7 @@ bool output_route_make(struct output_routes *routes, struct output_route *route,
         route->of_model[i] = !is_there && find_label(from, component, &route->kept[i]);
         assert(is_there || route->of_model[i]);
         route->components += vamp_label_is_name(to->labels[i]) && component == to->labels[i];
+        route->names += vamp_label_is_name(to->labels[i]);
         route->open += vamp_label_is_open(to->labels[i]);
     }
     route->moves_ns = NEVER;
@@ -151,7 +152,7 @@ static bool place_new(struct output_routes *routes, struct output_route *route,
         const struct vamp_gauge_value *gauge = row->gauge;
         uint32_t number = 0;
         if (route->number[row->number] != 0 ||
-            (route->open > 0 && row->number > 0 &&
+            (route->names > 0 && row->number > 0 &&
              ((row->metric->kind == VAMP_COUNTER && row->counter->value == 0) ||
               (row->metric->kind == VAMP_GAUGE && gauge->min == 0 && gauge->max == 0)))) {
             continue;

@@ -29,14 +29,15 @@ struct output_route {
     uint32_t known;                 /* series of the statistics that were looked at */
     uint32_t *number;               /* of these in the output, and one; 0: none */
     /* With a budget. */
-    unsigned metric;           /* of the output */
-    enum vamp_detail detail;   /* of series that are new */
-    uint32_t lines;            /* of each series */
-    uint32_t before;           /* series that there were before this bucket */
-    uint32_t components, open; /* labels with names of components, with names of any kind */
-    int64_t moves_ns;          /* when all series take the present detail; INT64_MAX: they have */
-    bool full;                 /* a series of this bucket found no place */
-    bool without_models;       /* these are as many as the components */
+    unsigned metric;                  /* of the output */
+    enum vamp_detail detail;          /* of series that are new */
+    uint32_t lines;                   /* of each series */
+    uint32_t before;                  /* series that there were before this bucket */
+    uint32_t components, names, open; /* labels with names of components, with those of models, too,
+                                       * with names of any kind */
+    int64_t moves_ns;    /* when all series take the present detail; INT64_MAX: they have */
+    bool full;           /* a series of this bucket found no place */
+    bool without_models; /* these are as many as the components */
 };
 
 struct output_routes {
