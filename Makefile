@@ -98,7 +98,7 @@ $(call room,filters,vampire/core,libpcre2-8)
 # What protobuf-c makes of pool.proto: the pool knows the messages, not the network they travel on.
 $(call room,maestro/messages,vampire/core)
 $(call room,maestro/pool,maestro/messages filters)
-$(call room,maestro/wire,maestro/messages,libfabric openssl)
+$(call room,maestro/wire,maestro/messages,openssl)
 $(call room,maestro/client,maestro/wire maestro/pool)
 $(call room,maestro/server,maestro/client)
 $(call room,maestro/api,maestro/server,yaml-0.1)
@@ -172,7 +172,7 @@ whole = -Wl,--whole-archive $(1) -Wl,--no-whole-archive
 WORKFLOW := $(patsubst tests/workflow/%.c,$(B)/bin/%,$(wildcard tests/workflow/workflow_*.c))
 PROGRAMS := $(B)/bin/vampire $(B)/bin/vampire-collect $(B)/bin/vampire-top $(if $(MAESTRO_ROOMS),$(B)/bin/maestro-pool-manager)
 LIBMAESTRO := $(B)/lib/libmaestro.so.0
-# What joins a pool, which vampire loads when it does: the network library takes 0.2 s to load.
+# What joins a pool, which vampire loads when it does: other runs need neither TLS nor schemas.
 LIVE := $(B)/lib/vampire/maestro.so
 PLUG_IN_OBJECTS := $(PLUG_INS:%=$(B)/lib/vampire/%.so)
 
@@ -195,6 +195,8 @@ $(call objects,$(SRC_$(1))): | $(MESSAGE_HEADERS)
 $(call archive,$(1)): $(call objects,$(SRC_$(1)))
 endef
 $(foreach r,$(ROOMS),$(eval $(call room_rule,$(r))))
+# Loaded by processes whose payloads it carries; linked by tests and the benchmark alone.
+$(call objects,$(SRC_maestro/wire)): CFLAGS += $(call pkg,libfabric)
 
 $(B)/lib/%.a:
 	@mkdir -p $(@D)
@@ -281,12 +283,14 @@ UNIT := $(patsubst tests/%.c,$(B)/%,$(filter-out $(WITHOUT:%=tests/unit/%_%),$(w
 # Libraries that a test needs besides cmocka and those of its room, by room, and rooms that one test needs
 # besides its own.
 PKG_TEST_config := jansson
+PKG_TEST_maestro/server := libfabric
 ALSO_nats_collect_test := vampire/collect
 ALSO_nats_collect_refused_test := vampire/collect
 TEST_SHARED := $(call objects,$(wildcard tests/lib/*.c))
 # tests/lib/fault.c can let these fail.
 comma := ,
-FAULT_LINK := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray posix_memalign strdup strndup open_memstream)
+FAULT_LINK := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray posix_memalign strdup strndup open_memstream) \
+  -Wl$(comma)--export-dynamic-symbol=fi_getinfo -Wl$(comma)--export-dynamic-symbol=fi_fabric
 # PROGRAM,OBJECT,ROOM
 define unit_rule
 $(1): $(2) $(TEST_SHARED) $(call archives,$(3) $(ALSO_$(notdir $(1))))
@@ -327,7 +331,7 @@ BENCH ?=
 BENCH_JSON ?= $(B)/bench/results.json
 BENCH_PROGRAMS := $(addprefix $(B)/bench/,stages wire workload $(if $(MAESTRO_ROOMS),relay))
 BENCH_OBJECTS := $(call objects,$(wildcard tests/bench/*.c))
-$(BENCH_OBJECTS): CFLAGS += $(call pkg,$(call packages,programs/cli maestro/server))
+$(BENCH_OBJECTS): CFLAGS += $(call pkg,$(call packages,programs/cli maestro/server) libfabric)
 $(B)/obj/tests/bench/main.o: CFLAGS += $(if $(MAESTRO_ROOMS),-DBENCH_POOL)
 $(BENCH_OBJECTS): | $(MESSAGE_HEADERS)
 BENCH_ALONE := $(addprefix tests/bench/,wire.c workload.c relay.c)
@@ -336,7 +340,7 @@ $(B)/bench/wire: $(call objects,tests/bench/wire.c)
 $(B)/bench/workload: $(call objects,tests/bench/workload.c)
 $(B)/bench/relay: $(call objects,tests/bench/relay.c tests/bench/stream.c)
 $(BENCH_PROGRAMS): $(call archives,programs/cli maestro/server)
-	$(call link,$(filter %.o,$^) $(call libraries,programs/cli maestro/server))
+	$(call link,$(filter %.o,$^) $(call libraries,programs/cli maestro/server) $(call lib,libfabric))
 .PHONY: bench bench-programs bench-others bench-instructions
 bench-programs: all $(BENCH_PROGRAMS)
 bench: bench-programs  ## every cost next to a bare baseline of the same run, as a table and in BENCH_JSON; BENCH=NAME...

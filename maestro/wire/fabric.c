@@ -408,7 +408,9 @@ static const struct carrier_ops fabric_ops = {
 int fabric_open(const struct carrier_place *like, const char *bind, struct carrier **ret_carrier,
                 struct vamp_err *err)
 {
-    provider_prepare();
+    if (provider_load(err) != 0) {
+        return -ENOSYS;
+    }
     struct fabric *fabric = calloc(1, sizeof *fabric);
     if (fabric == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "open libfabric provider \"%s\"", like->provider);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "maestro/wire/provider.h"
 
+#include <assert.h>
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -13,6 +15,7 @@
 #include "maestro/wire/fabric.h"
 #include "maestro/wire/stream.h"
 
+#define LIBRARY "libfabric.so.1"
 #define API_VERSION FI_VERSION(1, 17)
 #define ALLOWED FABRIC_PROVIDERS
 
@@ -40,7 +43,7 @@ bool fabric_provider_is_known(const char *name)
 }
 
 /* Bounds what ofi_rxm reserves, 70 MB for each endpoint; a value that the user has set is kept. */
-void provider_prepare(void)
+int provider_load(struct vamp_err *err)
 {
     static const char *const settings[][2] = {
         {"FI_OFI_RXM_USE_SRX", "1"},         {"FI_OFI_RXM_MSG_RX_SIZE", "256"},
@@ -50,6 +53,22 @@ void provider_prepare(void)
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
         (void)setenv(settings[i][0], settings[i][1], 0);
     }
+    return dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE) != NULL
+               ? 0
+               : vamp_err_set(err, -ENOSYS,
+                              LIBRARY " cannot be loaded (%s); install it (package libfabric1), or "
+                                      "let payloads go without it: MSTRO_OFI_PROVIDER=stream",
+                              dlerror());
+}
+
+provider_function *provider_find_function(const char *name)
+{
+    const union {
+        void *symbol;
+        provider_function *function;
+    } found = {dlsym(RTLD_DEFAULT, name)};
+    assert(found.symbol != NULL); /* each is as old as the library's name */
+    return found.function;
 }
 
 /* The shm provider installs handlers for these signals as soon as libfabric looks for providers. A
@@ -82,7 +101,7 @@ static int get_info(const struct fi_info *hints, const char *bind, struct fi_inf
 static int look_for(const struct carrier_place *kind, const char *bind, uint64_t capabilities,
                     enum fi_ep_type type, struct fi_info **ret_info)
 {
-    struct fi_info *hints = fi_allocinfo();
+    struct fi_info *hints = fi_dupinfo(NULL);
     if (hints == NULL) {
         return -ENOMEM;
     }
@@ -190,8 +209,8 @@ const char *fabric_present(void)
     if (!has_device("/sys/class/cxi") && !has_device("/sys/class/infiniband")) {
         return NULL;
     }
-    provider_prepare();
-    for (size_t i = 0; i < sizeof providers / sizeof providers[0]; i++) {
+    for (size_t i = 0; provider_load(NULL) == 0 && i < sizeof providers / sizeof providers[0];
+         i++) {
         struct carrier_place kind = {.protocol = 0};
         (void)snprintf(kind.provider, sizeof kind.provider, "%s", providers[i]);
         if (exists(&kind, NULL, FI_MSG | FI_RMA, FI_EP_RDM)) {

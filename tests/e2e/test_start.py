@@ -318,11 +318,31 @@ def test_checking_and_replaying_load_no_network_library(tmp_path):
     assert "libfabric" not in loaded_by(tmp_path, "--replay", recording, "-o", "outputs=[]")
 
 
+def maps(process):
+    return pathlib.Path(f"/proc/{process.child.pid}/maps").read_text()
+
+
+def test_who_moves_payloads_loads_libfabric():
+    with harness.Workspace(provider="shm") as space:
+        manager, vampire, times = space.pool_manager(), space.vampire(harness.vampire_config()), space.path / "times"
+        solo = space.start([harness.program("workflow_solo"), "--fields", 10**9, "--times", times], "solo")
+        harness.wait_until(lambda: times.exists() and times.stat().st_size > 0, "a payload has moved")
+        assert ["libfabric" in maps(process) for process in (manager, vampire, solo)] == [False, False, True]
+
+
+def test_libfabric_that_cannot_be_loaded():
+    with harness.Workspace(provider="shm") as space:
+        space.pool_manager()
+        (space.path / "libfabric.so.1").write_text("no library")
+        solo = space.start([harness.program("workflow_solo"), "--fields", 1], "solo", {"LD_LIBRARY_PATH": str(space.path)})
+        assert solo.wait() == 1
+        assert re.search(r"libfabric.so.1 cannot be loaded .*MSTRO_OFI_PROVIDER=stream", solo.account()), solo.account()
+
+
 def test_joining_loads_it(space):
     space.pool_manager()
     process = space.vampire(harness.vampire_config())
-    maps = pathlib.Path(f"/proc/{process.child.pid}/maps").read_text()
-    assert harness.LIVE in maps
+    assert harness.LIVE in maps(process)
     process.stop()
 
 
