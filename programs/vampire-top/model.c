@@ -201,6 +201,7 @@ static const struct metric {
     {"pool_bytes", GAUGE, TOP_POOL_BYTES},
     {"transports_active", GAUGE, TOP_ACTIVE},
     {"vampire_lag_ns", GAUGE, TOP_LAG},
+    {"vampire_clock_resolution_ns", GAUGE, TOP_RESOLUTION},
     {"vampire_alarms_firing", GAUGE, TOP_FIRING},
     {"vampire_sampled_out", GAUGE, TOP_SAMPLED_OUT},
     {"vampire_series_overflow", GAUGE, TOP_OVERFLOW},

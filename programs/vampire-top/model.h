@@ -104,6 +104,7 @@ enum top_gauge {
     TOP_POOL_BYTES,
     TOP_ACTIVE, /* transports */
     TOP_LAG,
+    TOP_RESOLUTION,  /* of times between events, ns */
     TOP_FIRING,      /* alarms, after the bucket before the newest one */
     TOP_SAMPLED_OUT, /* events, as all that follow since the run began */
     TOP_OVERFLOW,    /* values without a series of their own */

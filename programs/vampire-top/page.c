@@ -351,8 +351,14 @@ static struct top_figure cell_text(const struct top_snapshot *s, const struct to
     if (!hidden && row->timed == 0) {
         return (struct top_figure){"-"};
     }
-    return figure(s, number, hidden || (row->rest > 0 && column->quantile != TOP_MAX),
-                  row->times[column->quantile], column->text);
+    const bool few = row->rest > 0 && column->quantile != TOP_MAX;
+    if (!hidden && !few && row->times[column->quantile] == 0 && s->known[TOP_RESOLUTION]) {
+        struct top_figure below;
+        (void)snprintf(below.text, sizeof below.text, "<%.*s", (int)sizeof below.text - 2,
+                       column->text(s->gauges[TOP_RESOLUTION]).text);
+        return below;
+    }
+    return figure(s, number, hidden || few, row->times[column->quantile], column->text);
 }
 
 /* The name and then the numbers; NULL: the titles of the columns. */

@@ -74,14 +74,17 @@ static void print_operations(const struct vamp_page *page, const struct vamp_tot
 }
 
 static void print_quantiles(const struct vamp_page *page, const char *what,
-                            const struct vamp_histogram *histogram, const struct vamp_bins *bins)
+                            const struct vamp_histogram *histogram, const struct vamp_bins *bins,
+                            uint64_t resolution_ns)
 {
     char p50[VAMP_UNIT_TEXT_BYTES], p99[VAMP_UNIT_TEXT_BYTES], max[VAMP_UNIT_TEXT_BYTES];
     if (histogram != NULL && histogram->count > 0) {
-        vamp_page_line(page, what, "p50 %s, p99 %s, max %s",
-                       vamp_duration_people(vamp_histogram_quantile(histogram, bins, 0.5), p50),
-                       vamp_duration_people(vamp_histogram_quantile(histogram, bins, 0.99), p99),
-                       vamp_duration_people(histogram->max, max));
+        (void)vamp_duration_measured(vamp_histogram_quantile(histogram, bins, 0.5), resolution_ns,
+                                     p50);
+        (void)vamp_duration_measured(vamp_histogram_quantile(histogram, bins, 0.99), resolution_ns,
+                                     p99);
+        vamp_page_line(page, what, "p50 %s, p99 %s, max %s", p50, p99,
+                       vamp_duration_measured(histogram->max, resolution_ns, max));
     }
 }
 
@@ -105,10 +108,12 @@ static void print_movement(const struct vamp_page *page, const struct vamp_total
                        share_text(totals, share));
     }
     if (is_observable(page, coverage, VAMP_METRIC_TRANSPORT_NS, "transport time")) {
-        print_quantiles(page, "transport time", totals->transport_ns, &schema->bins);
+        print_quantiles(page, "transport time", totals->transport_ns, &schema->bins,
+                        totals->accounting.resolution_ns);
     }
     if (is_observable(page, coverage, VAMP_METRIC_DEMAND_WAIT_NS, "wait on demand")) {
-        print_quantiles(page, "wait on demand", totals->demand_wait_ns, &schema->bins);
+        print_quantiles(page, "wait on demand", totals->demand_wait_ns, &schema->bins,
+                        totals->accounting.resolution_ns);
     }
     (void)fputc('\n', page->stream);
 }

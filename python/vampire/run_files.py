@@ -11,6 +11,7 @@ LOSSES = ("pool_manager", "ring", "recording")
 ACCOUNT = ("received", "decoded", "rejected", "filtered", "counted", "late")
 COUNTERS = ("produced_bytes", "transports", "transport_bytes", "vampire_evicted", "vampire_series_overflow",
             "vampire_labels_given_up", "vampire_sampled_out", "vampire_filter_cut")  # and pool_operations
+RESOLUTION = "vampire_clock_resolution_ns"  # a gauge, where events carry no time
 HISTOGRAMS = ("transport_ns", "demand_wait_ns")
 ALARMS_MAX = 64  # vampire has no more rules
 
@@ -110,6 +111,7 @@ class RunFile:  # pylint: disable=too-many-instance-attributes
     damage: list = dataclasses.field(default_factory=list)      # what was left out because of it, in words
     unwatched: int = 0          # gaps while the pool manager was gone
     unwatched_ns: int = 0
+    resolution_ns: int = 0      # of the times, the worst; 0: events have times of their own
 
     def add_bucket(self, number, count, start, width):
         """A bucket, in the order in which they were written. `count`: of the statistics' that are in it."""
@@ -160,6 +162,7 @@ class RunFile:  # pylint: disable=too-many-instance-attributes
         after.damage = self.damage + after.damage
         after.unwatched += self.unwatched
         after.unwatched_ns += self.unwatched_ns
+        after.resolution_ns = max(after.resolution_ns, self.resolution_ns)
         later, after.alarms = after.alarms, self.alarms
         for rule, more in later.items():
             alarm = after.alarm(rule, more.severity)

@@ -5,7 +5,7 @@ import numpy as np
 
 from .errors import Error
 from .files import FORMAT, NAT, STATES, absences_of, bytes_of, check_tables, damaged_rows, opened, read_rows, text_of
-from .run_files import ACCOUNT, COUNTERS, HISTOGRAMS, LOSSES, OTHER, Component, Histogram
+from .run_files import ACCOUNT, COUNTERS, HISTOGRAMS, LOSSES, OTHER, RESOLUTION, Component, Histogram
 from .run_lines import time_of
 
 BLOCK_CELLS = 1 << 18  # that are read at once
@@ -65,6 +65,7 @@ class _Reader:
                 self._total(name)
             for name in HISTOGRAMS:
                 self._histogram(name)
+            self._resolution()
         self._tables()
 
     def _table(self, *names):
@@ -135,6 +136,13 @@ class _Reader:
             return
         words = dict(zip(_texts(self.hdf5["operation"][...]), sums.tolist()))
         self.found.operations = {word: count for word, count in words.items() if word != OTHER} | {OTHER: words.get(OTHER, 0)}
+
+    def _resolution(self):
+        own = self.hdf5.get("vampire", {})
+        names = _texts(own["gauge_name"][...]) if "gauge_name" in own else []
+        if RESOLUTION in names:
+            values = read_rows(own["max"], 0, self.rows)[:, list(names).index(RESOLUTION)]
+            self.found.resolution_ns = max(0, int(values.max(initial=0)))
 
     # ---- histograms
 

@@ -7,14 +7,14 @@ import json
 import zlib
 
 from .errors import Error
-from .run_files import ACCOUNT, COUNTERS, HISTOGRAMS, LOSSES, OTHER, Component, Histogram
+from .run_files import ACCOUNT, COUNTERS, HISTOGRAMS, LOSSES, OTHER, RESOLUTION, Component, Histogram
 
 VERSION = 1
 # vampire's list of kinds of events, in its order.
 OPERATIONS = ("join", "leave", "declare", "seal", "offer", "require", "demand", "retract", "withdraw", "dispose",
               "transport_init", "transport_completed", "transport_failed", "subscribe", "unsubscribe")
 TAKEN = ("header", "metric", "bucket", "gap", "alarm", "component", "end")  # types of lines
-WANTED = {"pool_operations", *COUNTERS, *HISTOGRAMS}
+WANTED = {"pool_operations", RESOLUTION, *COUNTERS, *HISTOGRAMS}
 
 
 CHECK = b',"check":"'  # and eight digits: the CRC-32 of what follows the last line with one, up to here
@@ -122,6 +122,8 @@ class _Reader:
         name = line.get("metric")
         if name in HISTOGRAMS and name in self.found.histograms and _number(line, "count"):
             self._histograms.append((name, {lower: count for lower, count, *_ in line["bins"]}, line["min"], line["max"]))
+        elif name == RESOLUTION:
+            self.found.resolution_ns = max(self.found.resolution_ns, _number(line, "max"))
         elif name in WANTED and name not in HISTOGRAMS:
             word = line.get("labels", {}).get("operation") if name == "pool_operations" else None
             word = word if word in (None, *OPERATIONS) else OTHER

@@ -113,8 +113,9 @@ class Summary:
         if histogram is None or not histogram.count:
             return []
         note = "  (without the buckets that are missing)" if self._buckets_lost + self._found.segments_missing else ""
-        p50, p99 = (_duration(histogram.quantile(share)) for share in (0.5, 0.99))
-        return [_line(what, f"p50 {p50}, p99 {p99}, max {_duration(histogram.max)}{note}")]
+        p50, p99, most = (_duration(ns) if ns or not self._found.resolution_ns else f"< {_duration(self._found.resolution_ns)}"
+                          for ns in (histogram.quantile(0.5), histogram.quantile(0.99), histogram.max))
+        return [_line(what, f"p50 {p50}, p99 {p99}, max {most}{note}")]
 
     def _components(self):
         components = self._found.components

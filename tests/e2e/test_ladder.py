@@ -16,6 +16,7 @@ import pytest
 
 import harness
 import results
+import stream
 from rows import text_of
 from test_summary import body
 
@@ -32,6 +33,7 @@ RUNGS = {
     "public": (None, {"time", "size", "peer", "transport_id", "cdo_id", "phases", "losses", "cause", "tier", "reason",
                       "failures"}),
 }
+ON_THE_WAY_NS = 10_000_000  # vampire/stats/pairing/arrivals.c
 # Of vampire itself, each of which is another.
 OWN = re.compile(r"vampire_|own_roundtrip_ns$")
 # Labels that a rung does not know read "unknown".
@@ -212,10 +214,11 @@ def check_words(summary, unknown):
     assert ("every event was counted" in summary) == ("losses" not in unknown)
     if "losses" in unknown:
         assert "losses cannot be known from this pool manager" in summary
-    for what, needs in (("transport time", "time"), ("wait on demand", "time"), ("produced", "size")):
-        assert lines[what].startswith("not observable") == (needs in unknown), summary
+    assert lines["produced"].startswith("not observable") == ("size" in unknown), summary
+    for what in ("transport time", "wait on demand"):  # of arrival: with the resolution, never 0
+        assert lines[what].startswith("p50 <" if "time" in unknown else "p50 ") and "p50 0" not in lines[what], summary
     assert (" B" in lines["transports"] or "iB" in lines["transports"]) == ("size" not in unknown)
-    assert ("the alarm slow is not watched" in summary) == ("time" in unknown)
+    assert "the alarm slow is not watched" not in summary
 
 
 @pytest.mark.parametrize("rung", list(RUNGS))
@@ -231,9 +234,9 @@ def test_files_and_the_package_say_so_too(ladder, rung):
                           capture_output=True, text=True, check=True).stdout
     assert said.startswith("False" if unknown else "True"), said
     assert ("losses cannot be known" in said) == ("losses" in unknown)
-    assert ("events carry no time: " in said and "transport_ns" in said) == ("time" in unknown)
+    assert ("events carry no time: " in said and "transport_bytes_per_second" in said) == ("time" in unknown)
     top = subprocess.run([harness.program("vampire-top"), "--plain", paths[1]], capture_output=True, text=True, check=True).stdout
-    assert bool(re.search(r" \?( |$)", top, re.MULTILINE)) == bool(unknown & {"time", "size"}), top
+    assert bool(re.search(r" \?( |$)", top, re.MULTILINE)) == ("size" in unknown), top
     assert ("losses cannot be known" in top) == ("losses" in unknown), top
 
 
@@ -245,9 +248,47 @@ def test_a_recording_remembers_what_is_unknown(ladder, rung, tmp_path):
                                           | {"outputs": [{"type": "jsonl", "path": str(tmp_path / "again.jsonl")}]}))
     done = subprocess.run([harness.program("vampire"), "-c", config, "--replay", next(folder.glob("*.rec"))],
                           capture_output=True, text=True, check=True)
-    assert "transport time" in done.stderr and "not observable: events carry no time" in done.stderr
+    shown = ladder[0][rung][1]
+    assert re.search("transport time +p50 < ", done.stderr)
+    for what in ("transport time", "wait on demand"):
+        assert [line for line in done.stderr.splitlines() if what in line] == [line for line in shown.splitlines() if what in line]
     header = json.loads((tmp_path / "again.jsonl").read_text().splitlines()[0])
-    assert header["clock"] == "arrival" and "transport_ns" in {entry["what"] for entry in header["not_observed"]}
+    assert header["clock"] == "arrival" and "transport_bytes_per_second" in {entry["what"] for entry in header["not_observed"]}
+
+
+def times_of(folder):
+    """Of a recording: {serial: (event, when the stream was last empty, when it happened or arrived)}."""
+    found, empty = {}, None
+    for item in stream.read(next(folder.glob("*.rec")))[1]:
+        if isinstance(item, stream.recording_pb2.Mark):
+            empty = item.time_ns if item.kind == 29 else empty
+        elif not item.before and item.serial:
+            found[item.serial] = (item, empty, stream.time_of(item))
+    return found
+
+
+@pytest.mark.parametrize("rung", ["times", "public"])
+def test_the_true_times_lie_within_the_published(ladder, rung):
+    """Of transports, waits and lives of CDOs, by the pool manager's own times. What is published of a time is
+    [0, resolution] where it counts as 0, else the time +- the resolution."""
+    full, less = (times_of(ladder[0][one][0]) for one in ("all", rung))
+    begun, right = {}, []
+    for serial in sorted(full.keys() & less.keys()):
+        event = full[serial][0]
+        who = (bytes(event.cdo_id), event.app_id)
+        if event.kind in (3, 7, 11):  # declare, demand, start of a transport
+            begun[event.kind, who] = serial
+        for kind in {10: (3,), 12: (7, 11)}.get(event.kind, ()):
+            first = begun.pop((kind, who), None)
+            if first is None:
+                continue
+            true, seen = (one[serial][2] - one[first][2] for one in (full, less))
+            off = sum(less[one][2] - less[one][1] + ON_THE_WAY_NS for one in (first, serial))
+            right.append(true <= seen + off if seen < off else abs(true - seen) <= off)
+    assert len(right) > 200 and sum(right) >= 0.95 * len(right), f"{sum(right)} of {len(right)}"
+    lines = [json.loads(line) for line in (ladder[0][rung][0] / "vampire.jsonl").read_text().splitlines()]
+    resolutions = [line["max"] for line in lines if line.get("metric") == "vampire_clock_resolution_ns"]
+    assert resolutions and max(resolutions) >= 2 * ON_THE_WAY_NS
 
 
 def test_version_asks_the_plug_in_of_the_program(ladder):

@@ -56,3 +56,15 @@ const char *vamp_duration_people(uint64_t ns, char text[static VAMP_UNIT_TEXT_BY
     };
     return in_unit((double)ns, units, text);
 }
+
+const char *vamp_duration_measured(uint64_t ns, uint64_t resolution_ns,
+                                   char text[static VAMP_UNIT_TEXT_BYTES])
+{
+    char most[VAMP_UNIT_TEXT_BYTES];
+    if (ns != 0 || resolution_ns == 0) {
+        return vamp_duration_people(ns, text);
+    }
+    (void)snprintf(text, VAMP_UNIT_TEXT_BYTES, "< %.*s", VAMP_UNIT_TEXT_BYTES - 3,
+                   vamp_duration_people(resolution_ns, most));
+    return text;
+}

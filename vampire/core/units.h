@@ -14,5 +14,8 @@ const char *vamp_count_people(uint64_t count, char text[static VAMP_UNIT_TEXT_BY
 const char *vamp_bytes_people(double bytes, char text[static VAMP_UNIT_TEXT_BYTES]);
 /* "1.23 ms", "45 s" */
 const char *vamp_duration_people(uint64_t ns, char text[static VAMP_UNIT_TEXT_BYTES]);
+/* The same, of a clock with a resolution (0: it is exact), below which times are 0: "< 12 ms". */
+const char *vamp_duration_measured(uint64_t ns, uint64_t resolution_ns,
+                                   char text[static VAMP_UNIT_TEXT_BYTES]);
 
 #endif

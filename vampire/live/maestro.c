@@ -52,11 +52,15 @@ struct maestro_source {
     int64_t all_left_ns; /* monotonic, when the last component left; INT64_MAX: not yet */
     bool said_goodbye;   /* the pool manager; who was in the pool was thrown out */
     struct vamp_event_clock event_clock;
-    int64_t newest_ns; /* of the events, where these have no time of their own */
     /* The last operation that was announced, as long as nothing else has come of its component. */
     struct vamp_event announced; /* kind NONE: none */
     int64_t came_ns;             /* monotonic, the last event */
     atomic_uint learned;         /* bit per enum vamp_unknown: what turned out to be unknown */
+    /* Where events carry no time of their own: the newest event, the last mark, and the event that
+     * follows it. */
+    int64_t newest_ns, empty_ns;
+    struct vamp_merge_event marked;
+    bool is_marked;
 
     pthread_mutex_t lock; /* of what follows, which others may ask for */
     enum maestro_phase phase;
@@ -139,7 +143,22 @@ static void order_arrival(struct maestro_source *source, struct vamp_event *even
     source->newest_ns = event->time_ns;
 }
 
-/* The next event that is wanted, converted. */
+/* Says in a mark, before the event, since when it may have been there: an event that carries no
+ * time happened between the two. False: that was said. */
+static bool mark_empty(struct maestro_source *source, const struct vamp_merge_event *next,
+                       struct vamp_event *ret_event)
+{
+    const int64_t empty_ns = next->arrived_utc_ns - next->waited_ns;
+    if (VAMP_MSTRO_HAS_TIME || empty_ns == source->empty_ns) {
+        return false;
+    }
+    source->empty_ns = empty_ns;
+    source->marked = *next;
+    source->is_marked = true;
+    *ret_event = (struct vamp_event){.kind = VAMP_EVENT_TIME, .time_ns = empty_ns};
+    return true;
+}
+
 static void use_no_serials(struct maestro_source *source, struct vamp_event *event)
 {
     event->serial = 0;
@@ -187,10 +206,15 @@ static void leave_before(struct maestro_source *source)
     vamp_merge_drop(&source->session.merge, VAMP_PHASE_BEFORE);
 }
 
+/* The next event that is wanted, converted. */
 static bool give(struct maestro_source *source, struct vamp_event *ret_event)
 {
-    struct vamp_merge_event next;
-    while (vamp_merge_next(&source->session.merge, &next)) {
+    struct vamp_merge_event next = source->marked;
+    while (source->is_marked || vamp_merge_next(&source->session.merge, &next)) {
+        if (!source->is_marked && mark_empty(source, &next, ret_event)) {
+            return true;
+        }
+        source->is_marked = false;
         vamp_maestro_convert(next.event, next.phase, next.arrived_utc_ns, ret_event);
         if (!VAMP_MSTRO_HAS_TIME) {
             order_arrival(source, ret_event);
@@ -406,8 +430,7 @@ static void maestro_wait(void *self, int64_t timeout_ns)
         vamp_sleep_ns(least(timeout_ns, LOOK_NS));
         return;
     }
-    const int64_t slice_ns =
-        VAMP_MSTRO_HAS_TIME || merge->stream_count == 1 ? timeout_ns : SLICE_NS;
+    const int64_t slice_ns = VAMP_MSTRO_HAS_TIME ? timeout_ns : SLICE_NS;
     const int64_t start_ns = vamp_session_now(&source->session);
     int64_t left_ns = timeout_ns;
     while (left_ns > 0) {

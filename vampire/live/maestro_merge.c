@@ -14,7 +14,7 @@ void vamp_merge_add(struct vamp_merge *merge, mstro_subscription subscription,
     struct vamp_merge_stream *stream = &merge->streams[merge->stream_count++];
     stream->subscription = subscription;
     stream->phase = phase;
-    stream->read_empty_ns = INT64_MIN;
+    stream->read_empty_ns = vamp_clock_monotonic_ns(merge->clock);
 }
 
 static void retire(struct vamp_merge *merge)
@@ -102,11 +102,13 @@ static void take(struct vamp_merge *merge, struct vamp_merge_stream *stream, mst
     if (!stream->run_over && merge->serials == VAMP_SERIALS_USED) {
         learn_serials(merge, stream, list);
     }
+    const int64_t now_ns = vamp_clock_monotonic_ns(merge->clock);
     stream->lists[(stream->first + stream->count++) % VAMP_MERGE_LISTS] = (struct vamp_merge_list){
         .head = list,
         .at = list,
         .arrived_utc_ns = vamp_clock_utc_ns(merge->clock),
-        .arrived_ns = vamp_clock_monotonic_ns(merge->clock),
+        .arrived_ns = now_ns,
+        .waited_ns = now_ns - stream->read_empty_ns,
     };
 }
 
@@ -242,7 +244,8 @@ bool vamp_merge_next(struct vamp_merge *merge, struct vamp_merge_event *ret_even
         *ret_event = (struct vamp_merge_event){.event = event,
                                                .phase = stream->phase,
                                                .arrived_utc_ns = list.arrived_utc_ns,
-                                               .arrived_ns = list.arrived_ns};
+                                               .arrived_ns = list.arrived_ns,
+                                               .waited_ns = list.waited_ns};
         return true;
     }
 }

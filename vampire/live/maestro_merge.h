@@ -51,13 +51,14 @@ struct vamp_merge_list {
     mstro_pool_event head; /* to be disposed of */
     mstro_pool_event at;   /* the next to give out */
     int64_t arrived_utc_ns, arrived_ns;
+    int64_t waited_ns; /* at most, before it was read: since a stream was last found empty */
 };
 
 struct vamp_merge_stream {
     mstro_subscription subscription;
     enum vamp_event_phase phase;
     bool ended;            /* the pool manager is gone: nothing follows */
-    int64_t read_empty_ns; /* when it was last found empty */
+    int64_t read_empty_ns; /* when it was last found empty, or added */
     /* Its serials up to the first that is missing: no other stream has one of them. */
     uint64_t run_first, run_last;
     bool run_over;
@@ -78,6 +79,7 @@ struct vamp_merge_event {
     mstro_pool_event event; /* valid until the next vamp_merge_next */
     enum vamp_event_phase phase;
     int64_t arrived_utc_ns, arrived_ns; /* when its list was read */
+    int64_t waited_ns;                  /* for how long its list may have been there unread */
 };
 
 /* Takes a subscription over; the last one is the one to wait on. */

@@ -9,6 +9,7 @@
 #include "vampire/stats/cells/self.h"
 #include "vampire/stats/cells/window.h"
 #include "vampire/stats/metrics/statistic.h"
+#include "vampire/stats/pairing/arrivals.h"
 #include "vampire/stats/pairing/track.h"
 
 struct vamp_stats {
@@ -28,9 +29,10 @@ struct vamp_stats {
     bool gone;       /* the pool is: nothing since */
     int64_t gone_ns; /* until when, as far as the stream shows */
     unsigned unwatched;
-    uint64_t unwatched_ns; /* sum of these gaps */
-    uint64_t unnamed;      /* components, that were counted */
-    int64_t ticked_ns;     /* the last time without an event */
+    uint64_t unwatched_ns;          /* sum of these gaps */
+    uint64_t unnamed;               /* components, that were counted */
+    int64_t ticked_ns;              /* the last time without an event */
+    struct vamp_arrivals *arrivals; /* owned; NULL: events have times of their own */
 };
 
 /* ---- options */
@@ -153,6 +155,10 @@ int vamp_stats_create(const struct vamp_stats_options *options, const char *seri
     if (status == 0) {
         status = vamp_tracker_init(&stats->tracker, options, components, err);
     }
+    if (status == 0 && vamp_stats_by_arrival(options)) {
+        stats->arrivals = calloc(1, sizeof *stats->arrivals);
+        status = stats->arrivals != NULL ? 0 : vamp_err_set(err, -ENOMEM, "statistics: no memory");
+    }
     if (status != 0) {
         vamp_stats_free(stats);
         return status;
@@ -174,6 +180,7 @@ void vamp_stats_free(struct vamp_stats *stats)
     }
     vamp_tracker_done(&stats->tracker);
     vamp_cells_done(&stats->cells);
+    free(stats->arrivals);
     free(stats);
 }
 
@@ -297,6 +304,9 @@ static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
     }
     seen->slot = slot;
     vamp_track(&stats->tracker, event, seen);
+    if (stats->arrivals != NULL) {
+        vamp_arrivals_blur(stats->arrivals, seen);
+    }
     if (stats->exclude != NULL) {
         stats->exclude(stats->exclude_context, event, stats->cells.excluded);
     }
@@ -336,6 +346,9 @@ static void observe_mark(struct vamp_stats *stats, const struct vamp_event *mark
 {
     if (mark->kind == VAMP_EVENT_TIME) {
         vamp_stats_tick(stats, mark->time_ns);
+        if (stats->arrivals != NULL) {
+            stats->arrivals->empty_ns = mark->time_ns;
+        }
         stats->gone_ns = mark->time_ns > stats->gone_ns ? mark->time_ns : stats->gone_ns;
         return;
     }

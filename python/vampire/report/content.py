@@ -14,6 +14,7 @@ from ..dataset import dataset_of
 from ..look import OTHER, amount, duration, span
 from ..models import AS_MODEL, UNNAMED, model_of
 from ..account import number_of, share, summary
+from ..run_files import RESOLUTION
 from .chains import chain_tables
 from .parts import LARGEST, Answers, Picture, Report, Table, largest, moment, others
 
@@ -34,6 +35,7 @@ class Content:
         for name in metrics or ():
             history.metric(name)
         self.summary = summary(history)
+        self.resolution = float(compute.table(history, RESOLUTION)["max"].max()) if RESOLUTION in history.metrics else 0
         self.dataset = dataset_of(history, [])
         if component is not None:
             self._check_component(component)
@@ -58,6 +60,10 @@ class Content:
         """The label, or that of the model where the files have only models."""
         labels = self.history.metric(metric).labels
         return AS_MODEL[label] if label not in labels and AS_MODEL.get(label) in labels else label
+
+    def _time(self, ns):
+        """A quantile of a time between two events; one below the resolution of the clock is 0."""
+        return duration(ns) if ns or not self.resolution else f"< {duration(self.resolution)}"
 
     def where(self, metric, label=None):
         """What restricts the metric to the component, as `label` if it may be under several."""
@@ -282,7 +288,7 @@ class Content:
         if not self.has(metric, "component"):
             return {}
         def texts(row):
-            return (f"{int(row['count']):,}", *(duration(row[one]) for one in ("p50", "p99", "p90", "max")))
+            return (f"{int(row['count']):,}", *(self._time(row[one]) for one in ("p50", "p99", "p90", "max")))
         frame = self.wait_table(metric, "component")
         found = {name: texts(frame.loc[name]) for name in chosen if name in frame.index}
         if rest and frame.index.isin(rest).any():
@@ -304,7 +310,7 @@ class Content:
             time = handling.loc[name] if handling is not None and name in handling.index else None
             high = row.most_per_second
             rows.append((name.replace("_", " "), f"{int(row['count']):,}", f"{high:,.0f}" if high == high else "unknown",
-                         *(("", "") if time is None else (duration(time.p50), duration(time.p99)))))
+                         *(("", "") if time is None else (self._time(time.p50), self._time(time.p99)))))
         return Table("operations", "Operations", ("operation", "count", "most per second", "handled in (median)", "99 in 100"),
                      rows, frame.reset_index(), 1, self.of)
 
@@ -324,7 +330,7 @@ class Content:
         rows, named = [], [key for key in order.index if OTHER not in key]
         for key in named[:20]:
             row = order.loc[key]
-            spread = [duration(row[one]) if one in row and row[one] == row[one] else "" for one in ("p50_ns", "p99_ns")]
+            spread = [self._time(row[one]) if one in row and row[one] == row[one] else "" for one in ("p50_ns", "p99_ns")]
             rows.append((*key, f"{int(row.transports):,}", amount(int(row.bytes)), *spread))
         for name, keys in ((others(named[20:]), named[20:]), (OTHER, [key for key in order.index if OTHER in key])):
             if keys:

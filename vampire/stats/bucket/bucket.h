@@ -139,6 +139,7 @@ struct vamp_accounting {
     uint64_t sampled_out;           /* of those filtered: what sampling left out */
     uint64_t late;                  /* counted, but into a bucket after their own */
     uint64_t lost[VAMP_LOSS_COUNT]; /* before they reached us: not in received */
+    uint64_t resolution_ns;         /* of the clock, the worst; 0: events have times of their own */
     struct vamp_output_account outputs[VAMP_OUTPUTS_MAX];
     unsigned output_count;
 };

@@ -31,6 +31,7 @@ struct vamp_slot_account {
      * left out by a rate. */
     uint64_t never_sampled, sampled_out, rated_out;
     uint64_t lost[VAMP_LOSS_COUNT];
+    uint64_t resolution_ns; /* as vampire_clock_resolution_ns */
 };
 
 static inline uint64_t vamp_slot_decoded(const struct vamp_slot_account *account)

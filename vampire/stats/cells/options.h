@@ -31,9 +31,15 @@ struct vamp_stats_options {
 };
 
 /* Whether the metric is asked for: named itself, or else by its sets. */
+/* Events carry no time: that of their arrival is counted, and how far it may be off. */
+static inline bool vamp_stats_by_arrival(const struct vamp_stats_options *options)
+{
+    return (options->unknown & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_TIME)) != 0;
+}
 static inline bool vamp_stats_asks(const struct vamp_stats_options *options, enum vamp_metric_id id)
 {
     return !options->metrics_off[id] &&
+           (id != VAMP_METRIC_VAMPIRE_CLOCK_RESOLUTION_NS || vamp_stats_by_arrival(options)) &&
            (options->metrics_on[id] ||
             (vamp_metrics[id].sets & (options->sets | VAMP_SET_SELF)) != 0);
 }

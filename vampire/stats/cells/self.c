@@ -150,7 +150,7 @@ static const enum vamp_metric_id reported[] = {
     VAMP_METRIC_VAMPIRE_FILTER_CUT, VAMP_METRIC_VAMPIRE_QUEUE_HIGH_WATER,
     VAMP_METRIC_VAMPIRE_LAG_NS,     VAMP_METRIC_VAMPIRE_RING_BYTES,
     VAMP_METRIC_VAMPIRE_RSS_BYTES,  VAMP_METRIC_VAMPIRE_ALARMS_FIRING,
-    VAMP_METRIC_VAMPIRE_WEIGHT};
+    VAMP_METRIC_VAMPIRE_WEIGHT,     VAMP_METRIC_VAMPIRE_CLOCK_RESOLUTION_NS};
 #define REPORTED_COUNT (sizeof reported / sizeof reported[0])
 
 static void report(struct vamp_cells *cells, enum vamp_metric_id id, uint32_t output, int64_t value)
@@ -221,6 +221,9 @@ static void add_account(struct vamp_accounting *accounting, const struct vamp_sl
     accounting->counted += account->counted;
     accounting->sampled_out += account->sampled_out;
     accounting->late += account->late;
+    if (account->resolution_ns > accounting->resolution_ns) {
+        accounting->resolution_ns = account->resolution_ns;
+    }
     for (unsigned i = 0; i < VAMP_LOSS_COUNT; i++) {
         accounting->lost[i] += account->lost[i];
     }
@@ -252,6 +255,15 @@ static void fold_account(struct vamp_cells *cells, struct vamp_slot *slot)
     add_account(&cells->accounting, account);
 }
 
+/* What a gauge is in this bucket, whatever it was before. */
+static void report_of_bucket(struct vamp_cells *cells, enum vamp_metric_id id, int64_t value)
+{
+    uint32_t cell = 0;
+    if (cell_of(cells, id, VAMP_LABEL_OUTPUT, 0, &cell)) {
+        cells->reported_gauges[cell] = (struct vamp_reported_gauge){value, value, value, true};
+    }
+}
+
 /* Events for which one that was sampled stands; nothing sampled in the bucket: nothing to put a
  * rate's part on. */
 static double weight_of(const struct vamp_cells *cells, const struct vamp_slot_account *account)
@@ -272,14 +284,8 @@ static void fold_weight(struct vamp_cells *cells, struct vamp_slot *slot)
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_WEIGHTED, &labels,
                      (uint64_t)(weight * (double)sampled_in + 0.5));
     const uint64_t millionths = (uint64_t)(weight * 1e6 + 0.5);
-    report(cells, VAMP_METRIC_VAMPIRE_WEIGHT, 0, (int64_t)millionths);
+    report_of_bucket(cells, VAMP_METRIC_VAMPIRE_WEIGHT, (int64_t)millionths);
     fold_weighted(cells, slot, millionths);
-    uint32_t cell = 0;
-    if (cell_of(cells, VAMP_METRIC_VAMPIRE_WEIGHT, VAMP_LABEL_OUTPUT, 0, &cell)) {
-        struct vamp_reported_gauge *gauge = &cells->reported_gauges[cell];
-        gauge->min = gauge->value;
-        gauge->max = gauge->value;
-    }
 }
 
 static void fold_reported(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_metric_id id)
@@ -311,6 +317,10 @@ void vamp_self_fold(struct vamp_cells *cells, struct vamp_slot *slot)
     fold_taken(cells, slot);
     fold_account(cells, slot);
     fold_weight(cells, slot);
+    if (slot->account.resolution_ns != 0) {
+        report_of_bucket(cells, VAMP_METRIC_VAMPIRE_CLOCK_RESOLUTION_NS,
+                         (int64_t)slot->account.resolution_ns);
+    }
     for (unsigned i = 0; i < REPORTED_COUNT; i++) {
         fold_reported(cells, slot, reported[i]);
     }
