@@ -369,8 +369,9 @@ class Diagnosis:
             own, of_all = (cells.sum(axis=1 - side)[index] / max(cells.sum(), 1e-9) for cells in (extra, demands))
             if one.part != "for_offer" and own < LIFT * of_all:
                 continue  # it has much because it demands much
-            if shares[top] >= MOST * block.sum() and (best is None or shares[top] > best[0]):
-                best = (shares[top], side, waits.names[side][index])
+            lift = own / max(of_all, 1e-9)  # of both ends of one pair, the one that has more than its share
+            if shares[top] >= MOST * block.sum() and (best is None or lift > best[0]):
+                best = (lift, side, waits.names[side][index])
         if best is not None:
             single = [item for item in found if item.side == best[1] and item.name == best[2] and item.part == one.part
                       and item.overlap(one) >= SAME]
