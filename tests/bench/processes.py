@@ -154,7 +154,7 @@ def tcp_line(directory, name, what, baseline, base, events, per_message):
 def tcp_lines(directory):
     recording = record(directory, "stream")
     replay_config = write_config(directory, "replay", ALL)
-    what = "whole pipeline over tcp from a pool manager, until the last event is counted"
+    what = "whole pipeline over TLS from a pool manager, until the last event is counted"
     return [
         tcp_line(directory, "tcp", what, "whole pipeline from a recording",
                  lambda: replay(directory, recording, replay_config, False).seconds * 1e9 / EVENTS,

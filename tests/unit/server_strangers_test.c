@@ -8,6 +8,7 @@
  *   server_strangers_test liars NUMBER [SEED]        the same of members, behind the key
  */
 #include <dirent.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -29,17 +30,55 @@
 
 static struct server_options options; /* of the tests that run */
 
+/* By the scheduler's account: a thread ran, or was ready to run and had no processor. */
+struct turn {
+    int64_t ran_ns, waited_ns;
+};
+
 struct manager {
     struct served served;
     struct component good;
     struct sockaddr_in address;
     int64_t longest_ns; /* that an operation of the good one took */
     unsigned freezes;
+    struct turn freeze; /* the pool manager's thread in these, at most */
 };
 
 static int64_t now(void)
 {
     return vamp_clock_monotonic_ns(&vamp_clock_system);
+}
+
+/* Of the thread of the pool manager so far. */
+static struct turn turn_of_manager(void)
+{
+    struct turn turn = {0};
+    const struct dirent *entry;
+    DIR *threads = opendir("/proc/self/task");
+    assert_non_null(threads);
+    while ((entry = readdir(threads)) != NULL) {
+        char path[300];
+        char name[32] = "";
+        (void)snprintf(path, sizeof path, "/proc/self/task/%.200s/comm", entry->d_name);
+        FILE *file = fopen(path, "r");
+        if (file != NULL) {
+            (void)!fgets(name, sizeof name, file);
+            (void)fclose(file);
+        }
+        (void)snprintf(path, sizeof path, "/proc/self/task/%.200s/schedstat", entry->d_name);
+        file = strcmp(name, "pool manager\n") == 0 ? fopen(path, "r") : NULL;
+        if (file != NULL) {
+            (void)!fscanf(file, "%" SCNd64 " %" SCNd64, &turn.ran_ns, &turn.waited_ns);
+            (void)fclose(file);
+        }
+    }
+    (void)closedir(threads);
+    return turn;
+}
+
+static int64_t more(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
 }
 
 static void start_manager(struct manager *manager)
@@ -58,13 +97,20 @@ static void start_manager(struct manager *manager)
 static void work(struct manager *manager)
 {
     uint64_t handle;
+    const struct turn before = turn_of_manager();
     const int64_t since = now();
     assert_int_equal(MSTRO_OK, component_declare(&manager->good, "meanwhile", &handle));
     assert_int_equal(
         MSTRO_OK, component_operate(&manager->good, MSTRO__WIRE__OPERATION__DISPOSE, handle, NULL));
     const int64_t took = now() - since;
-    manager->longest_ns = took > manager->longest_ns ? took : manager->longest_ns;
-    manager->freezes += took > FREEZE_NS ? 1U : 0U;
+    manager->longest_ns = more(took, manager->longest_ns);
+    if (took > FREEZE_NS) {
+        const struct turn after = turn_of_manager();
+        struct turn *most = &manager->freeze;
+        manager->freezes++;
+        most->ran_ns = more(after.ran_ns - before.ran_ns, most->ran_ns);
+        most->waited_ns = more(after.waited_ns - before.waited_ns, most->waited_ns);
+    }
 }
 
 /* A newcomer joins and leaves. */
@@ -443,8 +489,10 @@ static void come(void (*as)(struct manager *, unsigned, uint64_t), unsigned numb
     assert_in_range(descriptors(), 0, before + 3); /* the raw peers' hub has some, too */
     stop_manager(&manager, &counts);
     print_message("%u came in %.1f s; an operation of another took %.1f ms at most, %u took more "
-                  "than 100 ms\n",
-                  number, took_s, (double)manager.longest_ns / 1e6, manager.freezes);
+                  "than 100 ms, in which the pool manager ran %.1f ms and waited %.1f ms for a "
+                  "processor, at most\n",
+                  number, took_s, (double)manager.longest_ns / 1e6, manager.freezes,
+                  (double)manager.freeze.ran_ns / 1e6, (double)manager.freeze.waited_ns / 1e6);
 }
 
 static unsigned number = 3000;
