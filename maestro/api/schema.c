@@ -247,7 +247,7 @@ static mstro_status read_type(struct reader *reader, const yaml_node_t *node,
     for (size_t i = 0; i < sizeof type_words / sizeof type_words[0]; i++) {
         size_t length = strlen(type_words[i].word);
         if (strncmp(text, type_words[i].word, length) == 0 && text[length] == '(' &&
-            text[strlen(text) - 1] == ')') {
+            strrchr(text, ')') == text + strlen(text) - 1) {
             *ret_type = type_words[i].type;
             return MSTRO_OK;
         }

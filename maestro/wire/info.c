@@ -200,8 +200,8 @@ static bool is_loopback(const struct sockaddr_storage *address)
     if (address->ss_family == AF_INET6) {
         return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
     }
-    const uint32_t host = ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr);
-    return address->ss_family == AF_INET && host >> 24 == IN_LOOPBACKNET;
+    return address->ss_family == AF_INET &&
+           ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
 bool info_is_elsewhere(const struct info *info, uint64_t here,

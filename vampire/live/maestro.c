@@ -144,12 +144,15 @@ static void order_arrival(struct maestro_source *source, struct vamp_event *even
 }
 
 /* Says in a mark, before the event, since when it may have been there: an event that carries no
- * time happened between the two. False: that was said. */
+ * time happened between the two. False: there is nothing new to say. */
 static bool mark_empty(struct maestro_source *source, const struct vamp_merge_event *next,
                        struct vamp_event *ret_event)
 {
+    if (VAMP_MSTRO_HAS_TIME) {
+        return false;
+    }
     const int64_t empty_ns = next->arrived_utc_ns - next->waited_ns;
-    if (VAMP_MSTRO_HAS_TIME || empty_ns == source->empty_ns) {
+    if (empty_ns == source->empty_ns) {
         return false;
     }
     source->empty_ns = empty_ns;
