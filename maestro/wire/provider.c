@@ -67,7 +67,7 @@ provider_function *provider_find_function(const char *name)
         void *symbol;
         provider_function *function;
     } found = {dlsym(RTLD_DEFAULT, name)};
-    assert(found.symbol != NULL); /* each is as old as the library's name */
+    assert(found.function != NULL); /* each is as old as the library's name */
     return found.function;
 }
 
