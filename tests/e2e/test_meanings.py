@@ -86,7 +86,7 @@ def test_what_is_published_is_what_the_components_counted(live, life):
             assert said.count(words) == (life in lives), said
 
 
-@pytest.mark.parametrize("life", ["source", "source without numbers", "required", "sink"])
+@pytest.mark.parametrize("life", ["source", "source without numbers", "sink"])
 def test_of_a_cdo_that_several_take_together_the_totals_are_right(live, life):
     """Where it is ambiguous who of them has the data, that is unknown, and counted."""
     with harness.Workspace() as space:

@@ -148,6 +148,22 @@ static void data_that_move_before_their_demand_satisfy_it(void **state)
     assert_int_equal(COUNTER(ANOMALIES, "IFS -- 0|offer_never_demanded"), 0);
 }
 
+/* Data move while demands were received and not handled: what follows begins no other wait. */
+static void demands_that_are_handled_after_their_data_begin_nothing(void **state)
+{
+    (void)state;
+    offered(MODEL, 1);
+    FEED(event_before(event_cdo(VAMP_EVENT_DEMAND, ++now_ms * MS, PRODUCTS, 1)));
+    FEED(event_before(event_cdo(VAMP_EVENT_DEMAND, ++now_ms * MS, OTHER, 1)));
+    moves(MODEL, 1);
+    moves(MODEL, 1);
+    does(VAMP_EVENT_DEMAND, PRODUCTS, 1);
+    does(VAMP_EVENT_DEMAND, OTHER, 1);
+    finish();
+    assert_int_equal(UNSATISFIED("Products 1") + UNSATISFIED("Products 2"), 0);
+    assert_int_equal(transports("IFS -- 0", "unknown"), 2);
+}
+
 /* A name is used again: what is left of its first life is none of the second's. */
 static void the_next_life_of_a_name_begins_anew(void **state)
 {
@@ -208,6 +224,7 @@ int main(void)
         TEST(of_demands_that_wait_together_all_are_satisfied_by_as_many),
         TEST(one_that_disposes_has_had_its_data),
         TEST(data_that_move_before_their_demand_satisfy_it),
+        TEST(demands_that_are_handled_after_their_data_begin_nothing),
         TEST(the_next_life_of_a_name_begins_anew),
         TEST(of_two_sources_none_is_named),
         TEST(what_most_transports_show_is_learned),

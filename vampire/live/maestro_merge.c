@@ -78,12 +78,11 @@ static void learn_serials(struct vamp_merge *merge, struct vamp_merge_stream *st
 {
     for (; at != NULL && !stream->run_over && merge->serials == VAMP_SERIALS_USED; at = at->next) {
         const uint64_t serial = vamp_maestro_serial(at);
-        if (vamp_maestro_is_service(at)) {
+        const bool follows = stream->run_last == 0 || serial == stream->run_last + 1;
+        if (vamp_maestro_is_service(at) || (serial != 0 && !follows)) {
             stream->run_over = true;
         } else if (serial == 0) {
             merge->serials = VAMP_SERIALS_ZERO;
-        } else if (stream->run_last != 0 && serial != stream->run_last + 1) {
-            stream->run_over = true;
         } else {
             stream->run_first = stream->run_last == 0 ? serial : stream->run_first;
             stream->run_last = serial;

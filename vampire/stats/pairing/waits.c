@@ -504,7 +504,18 @@ void vamp_track_deliver_to_one(struct vamp_track_context *at)
     uint32_t position = 0;
     uint32_t row = 0;
     for (; vamp_track_next_demander(at, &position, &row); position = 0) {
-        vamp_part_remove(at, vamp_part_of(at->tracker, position));
+        struct vamp_part *demand = vamp_part_of(at->tracker, position);
+        const bool acknowledged = demand->acknowledged;
+        struct vamp_track_context sink = *at;
+        sink.row = row;
+        vamp_part_remove(at, demand);
+        if (!acknowledged) {
+            vamp_track_deliver(&sink, true); /* its *after* event begins no other */
+        }
+    }
+    delivery = find_of_one(at); /* may have given way */
+    if (delivery == NULL) {
+        return;
     }
     delivery->early = (uint16_t)(delivery->early - waiting);
     if (delivery->early == 0) {
