@@ -40,5 +40,5 @@ def write_csv(report, directory):
         frame = table.frame.rename(columns=tame).apply(lambda column: column.map(tame))
         frame.to_csv(directory / f"{table.name}.csv", index=False)
     if report.answers:
-        report.answers.frame.applymap(_as_text).to_csv(directory / "findings.csv", index=False)
+        report.answers.frame.applymap(tame).to_csv(directory / "findings.csv", index=False)
     (directory / "notes.txt").write_text("\n".join(report.notes or [report.whole]) + "\n", encoding="utf-8")
