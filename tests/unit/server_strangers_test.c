@@ -8,12 +8,12 @@
  *   server_strangers_test liars NUMBER [SEED]        the same of members, behind the key
  */
 #include <dirent.h>
-#include <inttypes.h>
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -68,7 +68,9 @@ static struct turn turn_of_manager(void)
         (void)snprintf(path, sizeof path, "/proc/self/task/%.200s/schedstat", entry->d_name);
         file = strcmp(name, "pool manager\n") == 0 ? fopen(path, "r") : NULL;
         if (file != NULL) {
-            (void)!fscanf(file, "%" SCNd64 " %" SCNd64, &turn.ran_ns, &turn.waited_ns);
+            char *end = fgets(path, sizeof path, file);
+            turn.ran_ns = end != NULL ? strtoll(path, &end, 10) : 0;
+            turn.waited_ns = end != NULL ? strtoll(end, NULL, 10) : 0;
             (void)fclose(file);
         }
     }
