@@ -207,6 +207,9 @@ bool vamp_config_same(const struct vamp_config *one, const struct vamp_config *o
 /* Whether a rule has the action `level`: then CDOs have records while one of its alarms fires, and
  * at no other time. The statistics work at level cdo, whatever "statistics.level" says. */
 bool vamp_config_cdos_while_firing(const struct vamp_config *config);
+/* Says of each output with a budget how many lines it would have with all labels, in workflows of
+ * some sizes, and what would be merged. */
+void vamp_config_forecast(const struct vamp_config *config, FILE *out);
 /* The effective configuration with all defaults as JSON, `indent` blanks a level (0: one line),
  * without secrets and without options that have no effect with the others. It is valid input and
  * loads to the same configuration. malloc'ed, ends without a newline; NULL

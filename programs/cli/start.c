@@ -112,7 +112,6 @@ static int check_config(const struct vamp_options *options, FILE *out, FILE *err
     request.paths = true;
     struct vamp_config *config = NULL;
     int code = vamp_config_load(&request, &config, &diagnostics, &err);
-    vamp_config_free(config);
     const char *file = file_name(options);
     if (code != 0 && diagnostics.error_count == 0) {
         /* A mistake like any other, so that --json reports it, too. */
@@ -130,7 +129,11 @@ static int check_config(const struct vamp_options *options, FILE *out, FILE *err
         print_count(out, "", diagnostics.error_count, "error");
         print_count(out, ", ", diagnostics.warning_count, "warning");
         (void)fputc('\n', out);
+        if (code == 0) {
+            vamp_config_forecast(config, out);
+        }
     }
+    vamp_config_free(config);
     vamp_diagnostics_done(&diagnostics);
     return code == 0 ? VAMP_EXIT_OK : VAMP_EXIT_USAGE;
 }

@@ -485,6 +485,18 @@ def test_a_family_that_outgrows_the_budget_is_merged_at_once(space):
 
 
 @pytest.mark.plain
+def test_a_budget_is_told_in_advance(space):
+    path = space.path / "told.json"
+    path.write_text('{"outputs": [{"type": "hdf5"}, {"type": "prometheus"}]}')
+    done = subprocess.run([harness.program("vampire"), "--check-config", path], capture_output=True, text=True, check=True)
+    assert "hdf5" not in done.stdout
+    told = re.search(r"output prometheus: about (\d+) lines with 4, (\d+) lines with 60, (\d+) lines with 500", done.stdout)
+    few, some, many = map(int, told.groups())
+    assert few < 3000 and 50_000 < some < 200_000 and many > some, done.stdout
+    assert "more than the budget of 15000, pairs of components become pairs of models" in done.stdout
+
+
+@pytest.mark.plain
 def test_a_budget_that_is_too_small(space):
     vampire = space.vampire(synthetic_config({"budget": 100}), ready=False)
     assert vampire.wait(20) not in (0, 99)
