@@ -293,6 +293,7 @@ ATTRIBUTES = {
     "output": "name of the output in the configuration",
     "level": "how fine it counts: workflow, component or cdo",
     "clock": "what the times of buckets are: event (the pool manager's clock) or arrival (vampire's)",
+    "examined": "what vampire --examine found about this Maestro; absent if it was not examined",
     "not_observed": "what is absent although it was asked for, a line for each: the name of a metric, or losses (of the pool "
                     "manager), a colon, and why; empty when nothing is",
     "segment": "number of the file in the run, from 1",

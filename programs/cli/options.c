@@ -115,16 +115,16 @@ static int set_option(struct vamp_options *options, const struct vamp_command_gi
         [VAMP_KEY_DUMP_CONFIG] = VAMP_COMMAND_DUMP_CONFIG,
         [VAMP_KEY_PRINT_SCHEMA] = VAMP_COMMAND_PRINT_SCHEMA,
         [VAMP_KEY_LIST_METRICS] = VAMP_COMMAND_LIST_METRICS,
+        [VAMP_KEY_EXAMINE] = VAMP_COMMAND_EXAMINE,
         [VAMP_KEY_SUMMARY] = VAMP_COMMAND_SUMMARY,
         [VAMP_KEY_EXPORT] = VAMP_COMMAND_EXPORT,
         [VAMP_KEY_RECOVER] = VAMP_COMMAND_RECOVER,
         [VAMP_KEY_VERSION] = VAMP_COMMAND_VERSION,
     };
     bool *const flags[VAMP_KEY_PRINT_COMPLETION + 1] = {
-        [VAMP_KEY_QUIET] = &options->quiet,
-        [VAMP_KEY_VERBOSE] = &options->verbose,
-        [VAMP_KEY_JSON] = &options->json,
-        [VAMP_KEY_DRY_RUN] = &options->dry_run,
+        [VAMP_KEY_QUIET] = &options->quiet,         [VAMP_KEY_VERBOSE] = &options->verbose,
+        [VAMP_KEY_JSON] = &options->json,           [VAMP_KEY_DRY_RUN] = &options->dry_run,
+        [VAMP_KEY_INTRUSIVE] = &options->intrusive,
     };
     const char *argument = given->argument;
     int code = 0;

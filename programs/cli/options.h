@@ -30,6 +30,7 @@ enum vamp_option_key {
     VAMP_KEY_CHECK_CONFIG,
     VAMP_KEY_DUMP_CONFIG,
     VAMP_KEY_LIST_METRICS,
+    VAMP_KEY_EXAMINE,
     VAMP_KEY_SUMMARY,
     VAMP_KEY_EXPORT,
     VAMP_KEY_RECOVER,
@@ -37,6 +38,7 @@ enum vamp_option_key {
     VAMP_KEY_VERSION,
     VAMP_KEY_RARE,
     VAMP_KEY_DRY_RUN = VAMP_KEY_RARE,
+    VAMP_KEY_INTRUSIVE,
     VAMP_KEY_JSON,
     VAMP_KEY_VERBOSE,
     VAMP_KEY_PRINT_SCHEMA,
@@ -64,6 +66,7 @@ enum vamp_command {
     VAMP_COMMAND_PRINT_SCHEMA,
     VAMP_COMMAND_PRINT_COMPLETION,
     VAMP_COMMAND_LIST_METRICS,
+    VAMP_COMMAND_EXAMINE,
     VAMP_COMMAND_SUMMARY,
     VAMP_COMMAND_EXPORT,
     VAMP_COMMAND_RECOVER,
@@ -83,6 +86,7 @@ struct vamp_options {
     const char *ready_file; /* NULL: none; borrowed from argv */
     const char *shell;      /* of --print-completion: "bash", "zsh" or "fish" */
     bool dry_run;           /* --recover: change nothing */
+    bool intrusive;         /* --examine: also what could disturb others */
     char **files; /* of --summary, --export (the first is to be written), --recover; of argv */
     int file_count;
     struct vamp_config_override overrides[VAMP_OVERRIDES_MAX]; /* in order; the last one wins */

@@ -264,6 +264,30 @@ static void list_plug_ins(FILE *out)
     }
 }
 
+static int examine(const struct vamp_options *options, FILE *out, FILE *error)
+{
+    int code = VAMP_EXIT_USAGE;
+    struct vamp_err err = VAMP_ERR_NONE;
+    struct vamp_config *config =
+        load_configuration(options, false, "nothing was examined", error, &code);
+    if (config == NULL) {
+        return code;
+    }
+    const struct vamp_live *live = options->program->live(&err);
+    code = VAMP_EXIT_USAGE;
+    if (config->source != &vamp_source_maestro) {
+        (void)vamp_err_set(&err, -EINVAL, "--examine is for the source \"maestro\"");
+    } else if (live != NULL) {
+        code =
+            live->examine(config->source_options, config->workflow, options->intrusive, out, &err);
+    }
+    if (err.code != 0) {
+        (void)fail(options, error, err.text);
+    }
+    vamp_config_free(config);
+    return code;
+}
+
 static int run_command(const struct vamp_options *options, FILE *out, FILE *error)
 {
     const struct vamp_live *live = NULL;
@@ -282,6 +306,8 @@ static int run_command(const struct vamp_options *options, FILE *out, FILE *erro
         live = options->program->live != NULL ? options->program->live(&err) : NULL;
         vamp_list_metrics(out, options->json, live != NULL ? live->unknown(NULL) : 0);
         return VAMP_EXIT_OK;
+    case VAMP_COMMAND_EXAMINE:
+        return examine(options, out, error);
     case VAMP_COMMAND_SUMMARY:
     case VAMP_COMMAND_EXPORT:
         return read_files(options, error);

@@ -32,6 +32,10 @@ static const struct vamp_command_option options[] = {
      "print the configuration in effect with all defaults, and end"},
     {"--list-metrics", 0, VAMP_KEY_LIST_METRICS, "[=json]",
      "print all metrics with unit, labels and meaning, and end"},
+    {"--examine", 0, VAMP_KEY_EXAMINE, NULL,
+     "find out what the events of this Maestro carry and mean, with a pool manager of its own or, "
+     "with --info-file, in a workflow that runs; print the verdict, write it for later runs, and "
+     "end"},
     {"--summary", 0, VAMP_KEY_SUMMARY, NULL,
      "print the summary of each run from the named files (HDF5, JSON lines), as at the end of the "
      "run, and end; the files of a run make one summary, and a file can be one that is being "
@@ -50,6 +54,8 @@ static const struct vamp_command_option options[] = {
      "be loaded, and end"},
     {"--dry-run", 0, VAMP_KEY_DRY_RUN, NULL,
      "with --recover: report what would be done, and change nothing"},
+    {"--intrusive", 0, VAMP_KEY_INTRUSIVE, NULL,
+     "with --examine and --info-file: also what could hold up others"},
     {"--json", 0, VAMP_KEY_JSON, NULL,
      "with --check-config or --list-metrics: print JSON, for tools"},
     {"--verbose", 'v', VAMP_KEY_VERBOSE, NULL, "report more about what vampire is doing"},
@@ -67,12 +73,13 @@ const struct vamp_program vamp_program_vampire = {
     .options = options,
     .setting = "statistics.bucket=500ms",
     .commands = "--check-config, --dump-config, "
-                "--print-schema, --print-completion, --list-metrics, --summary, "
+                "--print-schema, --print-completion, --list-metrics, --examine, --summary, "
                 "--export, --recover, --help and --version",
     .usage =
         "usage: vampire [-c FILE] [OPTION...]\n"
         "       vampire --replay FILE [OPTION...]\n"
         "       vampire --check-config FILE [--json]\n"
+        "       vampire --examine [-i FILE]\n"
         "       vampire --summary FILE...\n"
         "       vampire --export NAME.sqlite FILE...\n"
         "       vampire --recover FILE...\n\n"
@@ -99,8 +106,10 @@ const struct vamp_program vamp_program_vampire = {
                "  SIGUSR2          read the file of silenced alarms again\n",
     .exit_codes = "\nExit codes:\n"
                   "  0  the workflow ended, or a signal asked to stop; all files are complete\n"
-                  "  1  an output lost something, or vampire failed internally; stderr says what\n"
-                  "  2  error in the command line or configuration; nothing was started\n"
+                  "  1  an output lost something, or vampire failed internally; stderr says what;\n"
+                  "     of --examine: not all is known\n"
+                  "  2  error in the command line or configuration; nothing was started;\n"
+                  "     of --examine: Maestro is not usable\n"
                   "  3  no pool manager within the configured time, or it refused vampire\n"
                   "  4  the pool manager vanished before the workflow ended; files are complete\n"
                   "  5  the recording is damaged; what could not be read is counted as lost\n",

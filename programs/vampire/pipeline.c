@@ -279,6 +279,11 @@ static void describe_source(struct pipeline *pipeline)
         (void)snprintf(pipeline->workflow, sizeof pipeline->workflow, "%s", workflow);
         run->workflow = pipeline->workflow;
     }
+    const char *examined = ops->examined != NULL ? ops->examined(pipeline->source) : NULL;
+    if (examined != NULL) {
+        (void)snprintf(pipeline->examined, sizeof pipeline->examined, "%s", examined);
+        run->examined = pipeline->examined;
+    }
     run->unknown = ops->unknown != NULL ? ops->unknown(pipeline->source) : 0;
     if ((run->unknown & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_TIME)) != 0) {
         run->clock = "arrival";

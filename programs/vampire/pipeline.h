@@ -37,6 +37,7 @@ struct pipeline {
     const struct vamp_clock *clock;
     struct vamp_process process;
     char workflow[VAMP_RECORDING_TEXT_BYTES]; /* as the source names it; "" */
+    char examined[512];                       /* what an examination of Maestro found; "" */
     struct vamp_status status;
     struct vamp_ready_file ready_file;
     struct vamp_ring *ring;

@@ -145,6 +145,28 @@ mstro_status mstro_pool_event_dispose(mstro_pool_event head)
     return MSTRO_OK;
 }
 
+/* What only an examination calls, which needs a real pool. */
+#define NOT_HERE(function, ...)                                                                    \
+    mstro_status function(__VA_ARGS__)                                                             \
+    {                                                                                              \
+        fail_msg("%s is not in the script", #function);                                            \
+        return MSTRO_FAIL;                                                                         \
+    }
+NOT_HERE(mstro_pm_start, void)
+NOT_HERE(mstro_pm_getinfo, __attribute__((unused)) char **result)
+NOT_HERE(mstro_pm_terminate, void)
+NOT_HERE(mstro_cdo_declare, __attribute__((unused)) const char *name,
+         __attribute__((unused)) mstro_cdo_attributes attributes,
+         __attribute__((unused)) mstro_cdo *result)
+NOT_HERE(mstro_cdo_attribute_set, __attribute__((unused)) mstro_cdo cdo,
+         __attribute__((unused)) const char *key, __attribute__((unused)) void *value,
+         __attribute__((unused)) bool copy, __attribute__((unused)) bool user_owned)
+NOT_HERE(mstro_cdo_offer, __attribute__((unused)) mstro_cdo cdo)
+NOT_HERE(mstro_cdo_require, __attribute__((unused)) mstro_cdo cdo)
+NOT_HERE(mstro_cdo_demand, __attribute__((unused)) mstro_cdo cdo)
+NOT_HERE(mstro_cdo_withdraw, __attribute__((unused)) mstro_cdo cdo)
+NOT_HERE(mstro_cdo_dispose, __attribute__((unused)) mstro_cdo cdo)
+
 /* Appends a list to a subscription; one block, as from a received batch. */
 static inline void deliver(unsigned subscription, const struct mstro_pool_event_ *events,
                            size_t count)

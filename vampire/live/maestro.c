@@ -17,6 +17,7 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/hash.h"
+#include "vampire/live/examine.h"
 #include "vampire/live/maestro_fields.h"
 #include "vampire/live/roster.h"
 #include "vampire/live/session.h"
@@ -55,7 +56,8 @@ struct maestro_source {
     /* The last operation that was announced, as long as nothing else has come of its component. */
     struct vamp_event announced; /* kind NONE: none */
     int64_t came_ns;             /* monotonic, the last event */
-    atomic_uint learned;         /* bit per enum vamp_unknown: what turned out to be unknown */
+    struct vamp_examined examined;
+    atomic_uint learned; /* bit per enum vamp_unknown: what turned out to be unknown */
     /* Where events carry no time of their own: the newest event, the last mark, and the event that
      * follows it. */
     int64_t newest_ns, empty_ns;
@@ -117,6 +119,12 @@ static int maestro_open(const void *options, const struct vamp_source_context *c
     source->session.options = options;
     source->session.context = *context;
     source->all_left_ns = INT64_MAX;
+    vamp_examined_read(options, &source->examined);
+    source->session.harmless = vamp_examined_says(&source->examined, VAMP_ASK_BEFORE, "harmless");
+    if (vamp_examined_says(&source->examined, VAMP_ASK_SERIALS, "none") ||
+        vamp_examined_says(&source->examined, VAMP_ASK_SERIALS, "subscription")) {
+        atomic_fetch_or(&source->learned, VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_SERIALS));
+    }
     int result = vamp_session_begin(&source->session, err);
     if (result != 0) {
         (void)maestro_close(source, NULL);
@@ -191,7 +199,8 @@ static void note_announcement(struct maestro_source *source, const struct vamp_e
 /* After the announcement of an operation nothing has come any more, of nobody. */
 static bool is_held_up(const struct maestro_source *source)
 {
-    return !VAMP_MSTRO_HAS_HARMLESS_BEFORE && source->announced.kind != VAMP_EVENT_NONE &&
+    return !VAMP_MSTRO_HAS_HARMLESS_BEFORE && !source->session.harmless &&
+           source->announced.kind != VAMP_EVENT_NONE &&
            vamp_session_now(&source->session) - source->came_ns > HELD_UP_NS;
 }
 
@@ -253,6 +262,12 @@ static uint32_t maestro_unknown(const void *self)
     return vamp_maestro_unknown() | (source != NULL ? atomic_load(&source->learned)
                                      : VAMP_MSTRO_HAS_HARMLESS_BEFORE ? 0
                                                                       : phases);
+}
+
+static const char *maestro_examined(const void *self)
+{
+    const struct maestro_source *source = self;
+    return source->examined.text[0] != '\0' ? source->examined.text : NULL;
 }
 
 static int64_t grace_left_ns(const struct maestro_source *source)
@@ -459,6 +474,8 @@ const struct vamp_live vamp_live = {
     .version = VAMP_VERSION,
     .abilities = vamp_maestro_abilities,
     .unknown = maestro_unknown,
+    .examined = maestro_examined,
+    .examine = vamp_examine,
     .open = maestro_open,
     .next = maestro_next,
     .wait = maestro_wait,

@@ -140,7 +140,7 @@ static int read_info_file(const char *path, char *info, struct vamp_err *err)
 }
 
 /* Puts the info where mstro_init looks for it. 0, -EAGAIN: not there yet, or another -errno. */
-static int provide_info(const struct vamp_maestro_options *options, struct vamp_err *err)
+int vamp_session_info(const struct vamp_maestro_options *options, struct vamp_err *err)
 {
     const char *variable = MSTRO_ENV_POOL_INFO;
     if (options->alone) {
@@ -192,7 +192,7 @@ static int join_once(struct vamp_session *session, struct vamp_err *err)
     const struct vamp_source_context *context = &session->context;
     assert(!session->joined && session->merge.stream_count == 0); /* one membership a process */
     session->info_file = look_at(session->options);
-    int result = provide_info(session->options, err);
+    int result = vamp_session_info(session->options, err);
     if (result != 0) {
         return result;
     }
@@ -251,7 +251,9 @@ uint64_t vamp_session_before(const struct vamp_session *session)
     }
     switch ((enum vamp_signal_before)session->options->signal_before) {
     case VAMP_SIGNAL_BEFORE_AUTO:
-        return VAMP_MSTRO_HAS_HARMLESS_BEFORE ? session->context.event_kinds & waits : 0;
+        return VAMP_MSTRO_HAS_HARMLESS_BEFORE || session->harmless
+                   ? session->context.event_kinds & waits
+                   : 0;
     case VAMP_SIGNAL_BEFORE_OFF:
         return 0;
     case VAMP_SIGNAL_BEFORE_WAITS:

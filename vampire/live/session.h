@@ -22,6 +22,7 @@ struct vamp_session {
     struct vamp_source_context context;
     bool joined;
     bool without_before;     /* events before handling are given up */
+    bool harmless;           /* they were found to hold up nothing */
     struct vamp_merge merge; /* of the subscriptions; empty while it has not joined */
     /* From the moment the pool manager is gone until this process is in a pool again, or gives up.
      * Monotonic nanoseconds; of a pause without its chance. */
@@ -41,6 +42,11 @@ static inline int64_t vamp_session_now(const struct vamp_session *session)
  * a pool manager prints, among others perhaps. 0; -EAGAIN: not (or not completely) there; -EINVAL:
  * what is there can never be an info. On success `info` is terminated. */
 VAMP_MUST_CHECK int vamp_maestro_info_parse(const char *text, char *info, size_t bytes);
+
+/* Puts the info of the options where mstro_init looks for it. 0, -EAGAIN: it is not there yet, or
+ * another -errno. */
+VAMP_MUST_CHECK int vamp_session_info(const struct vamp_maestro_options *options,
+                                      struct vamp_err *err);
 
 /* What a status means and what made it; any thread. */
 struct vamp_status_text {

@@ -27,7 +27,8 @@ struct vamp_maestro_options {
     unsigned signal_before; /* enum vamp_signal_before */
     bool leave_when_empty;
     int64_t leave_grace_ns;
-    bool alone; /* the pool of this process, no pool manager */
+    bool alone;     /* the pool of this process, no pool manager */
+    char *examined; /* the file of `vampire --examine`; "": next to the plug-in */
 };
 
 struct vamp_live {
@@ -35,6 +36,11 @@ struct vamp_live {
     /* What the maestro.h of the build has: the lines of --version. */
     void (*abilities)(FILE *stream);
     uint32_t (*unknown)(const void *self); /* NULL: with the default options */
+    const char *(*examined)(const void *self);
+    /* `vampire --examine`: prints the verdict, writes it to a file, and returns the exit code.
+     * Forks: the process has no other thread. */
+    int (*examine)(const struct vamp_maestro_options *options, const char *workflow, bool intrusive,
+                   FILE *out, struct vamp_err *err);
     int (*open)(const void *options, const struct vamp_source_context *context, void **ret_self,
                 struct vamp_err *err);
     enum vamp_source_status (*next)(void *self, struct vamp_event *ret_event, struct vamp_err *err);

@@ -101,6 +101,15 @@ static const struct vamp_opt maestro_options[] = {
      .preset = "false",
      .offset = OPTION(alone),
      .help = "Watch this process's own pool without a pool manager; for tests"},
+    {.key = "examined",
+     .type = VAMP_OPT_STRING,
+     .preset = "",
+     .max = 4096,
+     .offset = OPTION(examined),
+     .help =
+         "The verdict of vampire --examine, which a run uses and copies into its outputs; by "
+         "default maestro.examined.json next to the plug-in. One of another Maestro is not used",
+     .only_with = WITH_POOL_MANAGER},
     {.key = NULL},
 };
 
@@ -137,6 +146,11 @@ static uint32_t front_unknown(const void *self)
     return live->unknown(self);
 }
 
+static const char *front_examined(const void *self)
+{
+    return live->examined(self);
+}
+
 static enum vamp_source_status front_next(void *self, struct vamp_event *ret_event,
                                           struct vamp_err *err)
 {
@@ -169,6 +183,7 @@ const struct vamp_source_ops vamp_source_maestro = {
     .needs_workflow = true,
     .open = front_open,
     .unknown = front_unknown,
+    .examined = front_examined,
     .next = front_next,
     .wait = front_wait,
     .describe = front_describe,

@@ -109,6 +109,9 @@ struct vamp_source_ops {
     /* What it cannot know of events: bit per enum vamp_unknown; any thread. What turns out later is
      * added. NULL: it knows everything. */
     uint32_t (*unknown)(const void *self);
+    /* What an examination of its Maestro found, as one line; NULL: nothing is known. Valid until
+     * close. The member may be NULL. */
+    const char *(*examined)(const void *self);
     /* Never blocks. MORE: `*ret_event` is filled, its text is valid until the next call on this
      * source. Losses come as VAMP_EVENT_LOST marks, a pool that went as VAMP_EVENT_GONE and, when
      * another is watched or none came, VAMP_EVENT_UNWATCHED, undecodable events as

@@ -233,6 +233,9 @@ static void write_attributes(struct hdf5_file *file)
         hdf5_attribute_text(file, file->file, root[i][0], root[i][1]);
     }
     write_absences(file);
+    if (run->examined != NULL) {
+        hdf5_attribute_text(file, file->file, "examined", run->examined);
+    }
     for (size_t i = 0; i < sizeof time / sizeof time[0]; i++) {
         hdf5_attribute_text(file, file->datasets[file->time].id, time[i][0], time[i][1]);
     }

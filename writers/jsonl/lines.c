@@ -86,6 +86,9 @@ void jsonl_header(struct jsonl *self)
     }
     vamp_json_close(json, ']');
     vamp_json_text(json, "sampling", run->sampling != NULL ? run->sampling : "none");
+    if (run->examined != NULL) {
+        vamp_json_text(json, "examined", run->examined);
+    }
     vamp_json_long_text(json, "configuration", run->configuration, JSONL_CONFIGURATION_BYTES);
     if (run->reloads > 0) {
         vamp_json_line_end(json);

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`vampire --examine` finds out what the events of a Maestro carry and mean, also of one that means something else."""
+
+import json
+import subprocess
+
+import h5py
+import pytest
+
+import harness
+from rows import text_of
+from test_ladder import RUNGS, build, header_of
+from test_meanings import BETWEEN
+
+EMBEDDED = {"times": "event", "sizes": "bytes", "serials": "pool", "order": "kept", "transports": "sink",
+            "before": "harmless", "early": "no", "losses": "reported"}
+# What events mean, what the header lacks, and what differs from the embedded Maestro.
+CASES = {
+    "embedded": ("", (), {}),
+    "source": ("source", (), {"transports": "source"}),
+    "zero": ("zero", (), {"serials": "none"}),
+    "count": ("count", (), {"serials": "subscription"}),
+    "wait": ("wait", (), {"before": "wait"}),
+    "public": ("", None, {"times": "none", "sizes": "none", "losses": "gaps"}),
+    "public and others": ("source,zero,wait", None, {"times": "none", "sizes": "none", "losses": "silent", "serials": "none",
+                                                     "transports": "source", "before": "wait"}),
+}
+
+
+@pytest.fixture(name="program", scope="module")
+def programs(tmp_path_factory):
+    """A vampire with a library in between, by what its header lacks."""
+    built = {}
+
+    def get(lacking):
+        if lacking not in built:
+            built[lacking] = build(tmp_path_factory.mktemp("examined") / "one", header_of(lacking), BETWEEN)
+        return built[lacking]
+
+    return get
+
+
+def examine(space, program, verdict, *options, meanings=""):
+    process = space.start([program, "--examine", "-o", f"source.examined={verdict}", *options], "examine", {"MEANINGS": meanings})
+    code = process.wait(120)
+    found = json.loads(verdict.read_text()) if verdict.exists() else {}
+    return code, {key: found.get(key) for key in EMBEDDED}, process
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_all_eight_are_told_right(program, case):
+    meanings, lacking, differs = CASES[case]
+    expected = {**EMBEDDED, **differs}
+    with harness.Workspace() as space:
+        code, found, process = examine(space, program(lacking), space.path / "verdict.json", meanings=meanings)
+        assert found == expected, process.account()
+        less = {"times": "none", "sizes": "none", "serials": ("none", "subscription"), "losses": ("gaps", "silent")}
+        assert code == any(found[key] in words for key, words in less.items()), process.account()
+        for key, word in found.items():
+            assert f" {word} " in process.stdout, key
+    left = subprocess.run(["pgrep", "-f", f"--examine -o source.examined={space.path}"], capture_output=True, text=True, check=False)
+    assert not left.stdout, "a process of the examination goes on"
+
+
+def test_a_shared_workflow_is_not_disturbed(program):
+    """What could hold up others or be a load is asked for."""
+    with harness.Workspace() as space:
+        space.pool_manager("--move-at", "require")
+        info = space.path / "pool.info"
+        info.write_text(f"MSTRO_POOL_MANAGER_INFO;{space.info};\n")
+        verdict = space.path / "verdict.json"
+        shared = ["-i", info, "-w", "weather"]
+        code, found, process = examine(space, program(()), verdict, *shared)
+        assert code == 1 and found == {**EMBEDDED, "before": "not examined", "losses": "not examined", "early": "yes"}, process.account()
+        code, found, process = examine(space, program(()), verdict, *shared, "--intrusive")
+        assert code == 0 and found == {**EMBEDDED, "early": "yes"}, process.account()
+
+
+def test_a_run_takes_the_verdict_and_hands_it_on(program):
+    """Before-events that were found to be harmless are asked for; files say what was found."""
+    lacking = RUNGS["phases"][0]
+    with harness.Workspace() as space:
+        verdict = space.path / "verdict.json"
+        assert examine(space, program(lacking), verdict)[0] == 0
+        space.pool_manager()
+        config = harness.vampire_config(directory=str(space.path))
+        config["outputs"][1]["path"] = str(space.path / "vampire.jsonl")
+        config["source"] = {"examined": str(verdict)}
+        path = space.path / "vampire.json"
+        path.write_text(harness.config_text(config))
+        vampire = space.start([program(lacking), "-c", path], "vampire")
+        harness.wait_until(lambda: "joined workflow" in vampire.stderr or not vampire.running(), "vampire has joined")
+        harness.Workflow(space, model_options=["--steps", 1, "--levels", 1, "--params", 1, "--rate", 0]).finish()
+        vampire.expect_exit(0)
+        header = json.loads((space.path / "vampire.jsonl").read_text().splitlines()[0])
+        assert "before: harmless" in header["examined"] and "transports: sink" in header["examined"]
+        assert "withdraw_wait_ns" not in {entry["what"] for entry in header["not_observed"]}
+        with h5py.File(space.hdf5()) as file:
+            assert text_of(file, "examined") == header["examined"]
+
+
+def test_what_cannot_be_used_is_said(program):
+    with harness.Workspace() as space:
+        verdict = space.path / "verdict.json"
+        info = space.path / "pool.info"
+        info.write_text("MSTRO_POOL_MANAGER_INFO;nonsense;\n")
+        code, found, process = examine(space, program(()), verdict, "-i", info, "-w", "weather")
+        assert code == 2 and not any(found.values())
+        assert "could not join" in process.stderr, process.account()
+        code, _, process = examine(space, program(()), space.path / "missing" / "verdict.json")
+        assert code == 2 and "source.examined names another file" in process.stderr, process.account()
