@@ -44,7 +44,7 @@ def start(space, options, silence="3s", **workflow):
 
 def ends_or_is_killed(product):
     """Whether it ended by itself. A demand of what only the dead have offered waits for another who offers it, unless the
-    pool manager has just tried to move it, and no one will."""
+    pool manager has just tried to move it, and no one will. Who so waits acknowledges nothing, and may be given up for it."""
     try:
         product.wait(20)
         return True
@@ -68,7 +68,6 @@ def test_a_model_killed_with_offers_in_the_pool(space):
     assert table["IFS -- 1"]["reason"] == "vanished"
     assert run.gauges["pool_cdos"][()] == 0, "what the dead had offered is gone"
     for product in (process.report() for process in ended):
-        assert table[product["component"]]["reason"] == "finalized"
         name = product["component"]
         operations = run.counters["pool_operations"]
         assert operations[(name, "leave")] == 1
