@@ -77,8 +77,8 @@ def write(report, options):
         print(options.csv.resolve())
         return
     from . import html  # matplotlib takes a second to load
-    # Names may hold characters that matplotlib's font has not; it draws a box for them.
-    warnings.filterwarnings("ignore", "Glyph")
+    # Names may hold characters that matplotlib's font has not; it draws a box for them. Ticks of odd spans of time are right.
+    warnings.filterwarnings("ignore", "Glyph|AutoDateLocator")
     if options.png:
         options.png.mkdir(parents=True, exist_ok=True)
         for picture in report.pictures:
