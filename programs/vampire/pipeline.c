@@ -96,11 +96,11 @@ static void follow_clock_steps(struct pipeline *pipeline, int64_t now_ns)
 {
     struct vamp_stats_state state;
     vamp_stats_state(pipeline->stats, &state);
-    if (state.started && state.newest_ns < pipeline->newest_bucket_ns) {
+    if (state.set_backs != pipeline->set_backs) {
         pipeline->event_clock = (struct vamp_event_clock){0};
         vamp_event_clock_observe(&pipeline->event_clock, pipeline->newest_event_ns, now_ns);
     }
-    pipeline->newest_bucket_ns = state.newest_ns;
+    pipeline->set_backs = state.set_backs;
 }
 
 /* Closes the buckets of a time without events: an empty ring proves that nothing happened before

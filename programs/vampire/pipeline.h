@@ -45,10 +45,10 @@ struct pipeline {
     void *source;
     struct vamp_source_thread source_thread;
     struct vamp_event_clock event_clock;
-    int64_t next_tick_ns;     /* monotonic */
-    int64_t newest_event_ns;  /* event time */
-    int64_t newest_bucket_ns; /* event time: start of the newest bucket at the last tick */
-    int64_t quiet_until_ns;   /* monotonic: of the source thread, read before the last batch */
+    int64_t next_tick_ns;    /* monotonic */
+    int64_t newest_event_ns; /* event time */
+    uint64_t set_backs;      /* of the events' clock, known at the last tick */
+    int64_t quiet_until_ns;  /* monotonic: of the source thread, read before the last batch */
 
     /* The source was opened with these; they do not change during the run. */
     const struct vamp_config *first;

@@ -9,6 +9,7 @@ import importlib
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -30,15 +31,16 @@ decimal.getcontext().prec = 60
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def free_udp_port():
-    with socket.socket(type=socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Free for TCP and UDP, and below those that the kernel gives to others' connections."""
+    while True:
+        port = random.SystemRandom().randrange(10000, 32768)
+        with socket.socket() as stream, socket.socket(type=socket.SOCK_DGRAM) as datagrams:
+            try:
+                stream.bind(("127.0.0.1", port))
+                datagrams.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 def fetch(url, headers=None, method=None, data=None):
@@ -116,7 +118,7 @@ def prometheus(space, pages, *options, rules=None):
 
 def victoria_metrics(space, pages=(), program="victoria-metrics"):
     """Lines by UDP go to `udp`."""
-    port, udp = free_port(), free_udp_port()
+    port, udp = free_port(), free_port()
     scrape = [f"-promscrape.config={scrape_config(space, list(pages))}"] if pages else []
     # What arrived is found by the next query.
     server = Server(space, [program, f"-storageDataPath={space.path / 'victoria'}",
@@ -210,7 +212,7 @@ def certificate(space, name, address="IP:127.0.0.1"):
 def influxdb(space, key=None, signed=None, place=None):
     """An InfluxDB 1 with an empty database "vampire", which a port for UDP writes to, too (`udp`); with a key and
     its certificate by https. Its data is in `place`, or in the test's folder."""
-    port, other, udp = free_port(), free_port(), free_udp_port()
+    port, other, udp = free_port(), free_port(), free_port()
     place = place or space.path / "influx"
     path = space.path / "influxdb.conf"
     path.write_text(f"""reporting-disabled = true

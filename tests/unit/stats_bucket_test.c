@@ -164,6 +164,9 @@ static void a_clock_set_back_goes_on(void **state)
     for (int i = 0; i < 2 * VAMP_LATE_RUN_MAX; i++) {
         at(500 * SECOND + i);
     }
+    struct vamp_stats_state now;
+    vamp_stats_state(run.stats, &now);
+    assert_int_equal(now.set_backs, 1);
     vamp_stats_finish(run.stats);
     assert_int_equal(run.count, 2);
     assert_int_equal(counted(0), VAMP_LATE_RUN_MAX);

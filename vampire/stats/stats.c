@@ -488,6 +488,7 @@ void vamp_stats_state(const struct vamp_stats *stats, struct vamp_stats_state *r
         .oldest_ns = window->oldest * window->bucket_ns,
         .newest_ns = window->newest * window->bucket_ns,
         .closed = window->emitted,
+        .set_backs = window->set_backs,
         .cdos = {tracker->tracked.count, tracker->max_cdos},
         .received = fill_of(tracker, VAMP_SORT_RECEIVED),
         .demands = fill_of(tracker, VAMP_SORT_DEMANDS),

@@ -101,6 +101,7 @@ struct vamp_stats_state {
     bool started;                 /* there was an event, or time */
     int64_t oldest_ns, newest_ns; /* begins of the oldest and the newest open bucket */
     uint64_t closed;              /* buckets */
+    uint64_t set_backs;           /* of the events' clock, that were recognised */
     struct vamp_fill cdos, received, demands, transports, components;
     unsigned label_set_count;
     const char *label_set_names[VAMP_METRICS_MAX];

@@ -396,6 +396,7 @@ struct vamp_slot *vamp_window_find_place(struct vamp_window *window, int64_t tim
     window->late_run++;
     if (window->late_run >= VAMP_LATE_RUN_MAX) {
         restart_at(window, bucket);
+        window->set_backs++;
         return slot_of(window, bucket);
     }
     return vamp_window_oldest(window);

@@ -25,6 +25,7 @@ struct vamp_window {
     bool started;
     int64_t base;           /* the bucket in slot 0 */
     int64_t oldest, newest; /* open buckets: start time over bucket_ns */
+    uint64_t set_backs;     /* of the events' clock, that were recognised */
     unsigned late_run;      /* late events since the last that was not: 0 if the last was not */
     /* Times from `easy_from` to before `easy_to` count in `easy` and close nothing: most events are
      * of the same bucket as the one before, and need no division. Forgotten when a bucket closes.
