@@ -291,7 +291,11 @@ static void fold_weight(struct vamp_cells *cells, struct vamp_slot *slot)
 static void fold_reported(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_metric_id id)
 {
     const struct vamp_cell_range *range = &cells->range[id];
-    const uint32_t end = range->enabled ? range->first + range->set->count : range->first;
+    /* Not as a conditional expression: gcc 14.2 reads `count` in any case. */
+    if (!range->enabled) {
+        return;
+    }
+    const uint32_t end = range->first + range->set->count;
     const bool is_counter = vamp_metrics[id].kind == VAMP_COUNTER;
     for (uint32_t i = range->first; i < end; i++) {
         if (is_counter) {
