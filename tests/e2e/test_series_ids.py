@@ -70,7 +70,7 @@ def test_a_key_makes_other_ids(space):
 
 
 @pytest.mark.parametrize("key, says", [("short\n", "has 5 bytes; a key has at least 16"),
-                                       ("k" * 4097, "has more than 4096 bytes")])
+                                       ("k" * 4097, "has more than 4096 bytes")], ids=["short", "long"])
 def test_a_bad_key_stops_the_start(space, key, says):
     vampire = space.vampire(config(space, key=key), ready=False)
     vampire.expect_exit(2)
