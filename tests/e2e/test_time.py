@@ -3,6 +3,7 @@
 suspended. No bucket comes twice, none has a width below 0, and the step is in the data."""
 
 import signal
+import time
 
 import h5py
 import pytest
@@ -62,9 +63,11 @@ def test_the_pool_managers_clock_is_stepped(space, clock):
     settings = harness.vampire_config(bucket="200ms", source={"leave_grace": f"{int(4 * harness.PATIENCE)}s"})
     settings["outputs"][0]["queue"] = settings["outputs"][1]["queue"] = 4096
     vampire = space.vampire(settings)
-    reports = []
-    for number, offset in enumerate([0, HOUR, -HOUR, 0]):
+    reports = [busy_model(space, "Model 0")]
+    bucket = time.time() // 0.2
+    for number, offset in enumerate([HOUR, -HOUR, 0], 1):
         clock(offset)
+        harness.wait_until(lambda: offset or time.time() // 0.2 > bucket, "another bucket than the first one's")
         reports.append(busy_model(space, f"Model {number}"))
     vampire.expect_exit(0)
     starts, gaps = bucket_rows(space)
