@@ -91,7 +91,8 @@ def table(history, metric, by=None, freq="bucket", where=None, between=None, out
 
     Columns: `time` (the interval's start; not with freq=None), the labels of `by` (default: all that the metric
     has), and of a counter `delta`; of a gauge `last`, `min`, `max`; of a histogram `count`, `sum`, `min`, `max`.
-    Counts and sums are exact. Gauges keep all their labels: they are states and are not added up.
+    Counts and sums are exact. Gauges keep all their labels: they are states and are not added up. An age without a
+    value in an interval's last bucket is none: it has no row, however old it became in the interval.
     """
     history = history_of(history, output, between)
     found = history.metric(metric)
@@ -154,19 +155,27 @@ def _frame(groups, keys, columns, starts, freq):
     return pd.DataFrame({**time, **_label_columns(groups, keys[1]), **columns})
 
 
+def _newest(history, window):
+    """Of each bucket, whether it is the last one of its run in its window."""
+    buckets = pd.DataFrame({"window": window, "run": history.per_bucket(lambda file: file.run)})
+    return ~buckets.duplicated(keep="last").to_numpy()
+
+
 def _gauge_table(history, metric, groups, windows, span=None):
     if set(metric.labels) - set(groups.by):
         raise Error(f"{metric.name} is a state, not an amount: keep its labels, by={list(metric.labels)}")
     starts, window, freq = windows
     state = collections.OrderedDict()
+    newest = _newest(history, window)
     for bucket, group, block in history.blocks(metric.name, groups, FIELDS["gauge"], span=span):
-        frame = pd.DataFrame({"window": window[bucket], "group": group, **block.fields})[(bucket >= 0) & (group >= 0)]
+        frame = pd.DataFrame({"window": window[bucket], "group": group, "newest": newest[bucket],
+                              **block.fields})[(bucket >= 0) & (group >= 0)]
         merged = frame.groupby(["window", "group"], sort=False).agg(last=("last", "last"), min=("min", "min"),
-                                                                    max=("max", "max"))
-        for key, last, low, high in merged.itertuples():
+                                                                    max=("max", "max"), newest=("newest", "last"))
+        for key, last, low, high, is_newest in merged.itertuples():
             before = state.get(key, (None, low, high))
-            state[key] = (last, min(before[1], low), max(before[2], high))
-    keys = sorted(state)
+            state[key] = (last, min(before[1], low), max(before[2], high), is_newest)
+    keys = sorted(key for key, values in state.items() if values[-1])
     columns = {field: np.array([state[key][number] for key in keys], np.int64)
                for number, field in enumerate(FIELDS["gauge"])}
     numbers = np.array(keys, np.int64).reshape(-1, 2).T

@@ -18,7 +18,7 @@ import numpy as np
 import jsonl
 from harness import ROOT, program, wait_until
 
-from vampire import summary as summary_of
+from vampire import summary as summary_of, table
 
 SECOND = 10**9
 COARSE = 10 * SECOND
@@ -173,7 +173,6 @@ def test_gauges_of_all_components(space):
         source={**SOURCE, "steps": 40, "burst": 8, "step": "2ms", "missing": 100}, statistics={"bucket": "1ms"})
     fine = Buckets(space.path / "fine.jsonl")
     sums = {"demands_pending", "withdraws_pending", "transports_pending", "in_flight_uncertain", "transports_active"}
-    ages = {"demand_oldest_ns", "withdraw_oldest_ns", "transport_oldest_ns", "component_silent_ns"}
     for name, width in ("coarse", 10**7), ("narrow", 10**6):
         found = Buckets(space.path / f"{name}.jsonl")
         parts = collections.defaultdict(list)
@@ -184,10 +183,37 @@ def test_gauges_of_all_components(space):
             numbers = parts[nanoseconds(bucket["time"])]
             check_bucket(found, bucket, merged(fine, numbers, WITHOUT + NAMES), sums)
             for (metric, labels), line in found.values[bucket["bucket"]].items():
-                if metric in sums | ages:
+                if metric in sums | set(AGES):
                     assert labels == () and ("min_bound" in line) == (metric in sums), (metric, labels)
                     seen[metric] += line["value"] not in (0, None)
         assert {"demands_pending", "demand_oldest_ns", "component_silent_ns"} <= set(seen) and seen["demands_pending"], seen
+
+
+AGES = ("demand_oldest_ns", "withdraw_oldest_ns", "transport_oldest_ns", "component_silent_ns")
+
+
+def test_ages_are_states(space):
+    """An age at the end of 10 s is the same whoever merges: an output, the Python package, or the statistics themselves;
+    and without labels it is absent, never a number, where nothing is pending."""
+    source = {**SOURCE, "steps": 25, "step": "9s", "missing": 30}
+    statistics = {"bucket": "1s", "lateness": "1s"}
+    run(space, *({"type": "hdf5", "name": name, "queue": 65536, **more} for name, more in (
+        ("fine", {}), ("coarse", {"bucket": "10s"}), ("all", {"by": []}))), source=source, statistics=statistics)
+    run(space, {"type": "hdf5", "name": "own"}, source=source, statistics={**statistics, "bucket": "10s"}, name="tens")
+    ended = 0
+    for metric in AGES:
+        found = [{(row.time, row.component): row.last for row in table(space.path, metric, freq="10s", output=name).itertuples()}
+                 for name in ("fine", "coarse", "own")]
+        if metric == "component_silent_ns":  # without an operation in a bucket, which is longer in the last one
+            assert found.pop().items() <= found[0].items()
+        assert all(each == found[0] != {} for each in found), metric
+        fine = table(space.path, metric, output="fine")
+        ended += len(set(zip(fine.time.dt.floor("10s"), fine.component)) - set(found[0]))
+        together = table(space.path, metric, output="all").set_index("time")["last"]
+        assert together.to_dict() == fine.groupby("time")["last"].max().to_dict(), metric
+        with h5py.File(next(space.path.glob("vampire-*-all-*.h5"))) as file:
+            assert (file[metric][...] == file[metric].attrs["_FillValue"]).sum() == len(file["time"]) - len(together)
+    assert ended > 10, "ages that ended within 10 s"
 
 
 def dump(path):

@@ -331,6 +331,51 @@ static void test_a_silent_run_that_comes_back(void **state)
     end(&scene);
 }
 
+/* A message has no value for an age that is none: neither has the collected bucket from then on,
+ * with what the age was before as its extremes. Other gauges keep their values. */
+static void test_an_age_that_ended_is_none(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct made_run *made = make_run(1, 5);
+    struct messages all = {.count = 0};
+    unsigned ages = 0;
+    begin(&scene);
+    add_bucket(&all, made, 1);
+    struct vamp_bucket bucket = *made_bucket(made, 2, NULL);
+    for (unsigned m = 0; m < made->schema.metric_count; m++) {
+        if (vamp_metric_may_be_none(&vamp_metrics[made->metrics[m].id])) {
+            for (unsigned s = 0; s < bucket.values[m].count; s++) {
+                struct vamp_gauge_value *gauges =
+                    (struct vamp_gauge_value *)(uintptr_t)bucket.values[m].gauges;
+                gauges[s] =
+                    (struct vamp_gauge_value){VAMP_GAUGE_NONE, VAMP_GAUGE_NONE, VAMP_GAUGE_NONE};
+            }
+        }
+    }
+    add_delivery(&all, &made->run, &bucket, 0);
+    give(&scene, &all, SECOND(3));
+    vamp_collect_advance(scene.collect, SECOND(10) + DELAY_NS);
+    const struct vamp_bucket *collected = scene.taken.buckets[0];
+    for (unsigned m = 0; m < made->schema.metric_count; m++) {
+        const enum vamp_metric_id id = made->metrics[m].id;
+        const unsigned set = made->metrics[m].label_set;
+        for (unsigned s = 1;
+             vamp_metrics[id].kind == VAMP_GAUGE && s < made_series_count(made, set, 1); s++) {
+            const struct vamp_gauge_value *gauge =
+                &collected->values[id].gauges[collected_series(made, m, s, collected)];
+            const bool is_age = vamp_metric_may_be_none(&vamp_metrics[id]);
+            ages += is_age;
+            assert_int_equal(gauge->value == VAMP_GAUGE_NONE, is_age);
+            assert_int_not_equal(gauge->max, VAMP_GAUGE_NONE);
+        }
+    }
+    assert_true(ages >= 4);
+    free_messages(&all);
+    made_run_free(made);
+    end(&scene);
+}
+
 /* Sent, collected, and in the answer to a request. */
 static void test_appended_metrics_are_collected(void **state)
 {
@@ -367,6 +412,7 @@ int main(void)
         cmocka_unit_test(test_order_and_repetition_change_nothing),
         cmocka_unit_test(test_missing_runs_and_ended_ones),
         cmocka_unit_test(test_a_silent_run_that_comes_back),
+        cmocka_unit_test(test_an_age_that_ended_is_none),
         cmocka_unit_test(test_appended_metrics_are_collected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

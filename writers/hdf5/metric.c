@@ -208,8 +208,9 @@ static unsigned create_part(struct hdf5_file *file, unsigned number, const struc
     };
     choose_axes(file, number, part->axes, &spec);
     spec.fill_value = fill_of(file, number, part, &spec);
-    /* A gauge without labels has a value in each bucket. */
-    spec.has_fill = part->fill != 0 && (metric->kind != VAMP_GAUGE || spec.rank > 1);
+    /* A gauge without labels has a value in each bucket, unless it is an age. */
+    spec.has_fill = vamp_metric_may_be_none(metric) ||
+                    (part->fill != 0 && (metric->kind != VAMP_GAUGE || spec.rank > 1));
     const unsigned index = hdf5_dataset_create(file, &spec);
     describe_metric(file, file->datasets[index].id, entry, part, rows);
     return index;

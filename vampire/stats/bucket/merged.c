@@ -281,10 +281,22 @@ void vamp_merged_gauge(struct vamp_merged *merged, unsigned metric, uint32_t ser
     values->in_bucket[values->in_bucket_count++] = series;
 }
 
+/* An age of which the newest bucket of the run has nothing is none by then. */
+static void end_ages(const struct vamp_merged_values *values)
+{
+    for (uint32_t i = 0; i < values->in_run_count; i++) {
+        struct vamp_merged_gauge *gauge = &values->gauges[values->in_run[i]];
+        gauge->run.value = gauge->in_bucket ? gauge->run.value : VAMP_GAUGE_NONE;
+    }
+}
+
 void vamp_merged_end_bucket(struct vamp_merged *merged)
 {
     for (unsigned m = 0; m < merged->schema.metric_count; m++) {
         struct vamp_merged_values *values = &merged->values[m];
+        if (vamp_metric_may_be_none(&vamp_metrics[merged->metrics[m].id])) {
+            end_ages(values);
+        }
         for (uint32_t i = 0; i < values->in_bucket_count; i++) {
             struct vamp_merged_gauge *gauge = &values->gauges[values->in_bucket[i]];
             if (gauge->in_run) {
