@@ -24,7 +24,11 @@ static void expect_model(const char *const *texts, size_t count, const char *nam
 static void rules_name_models(void **state)
 {
     (void)state;
-    static const char *const usual[] = {"(*) -- *"};
+    const char *const *usual = vamp_model_rules_usual.texts;
+    assert_int_equal(vamp_model_rules_usual.count, 2);
+    expect_model(usual, 2, "Products 7", "Products");
+    expect_model(usual, 2, "Products seven", "Products seven");
+    expect_model(usual, 2, "IFS 47r3 -- 12", "IFS 47r3");
     expect_model(usual, 1, "IFS -- 0", "IFS");
     expect_model(usual, 1, "IFS-Nemo -- 499", "IFS-Nemo");
     expect_model(usual, 1, "a -- b -- c", "a");

@@ -59,7 +59,7 @@ struct location {
 
 /* A process, which is a group of locations. */
 struct process {
-    uint32_t name;  /* OTF2_UNDEFINED_STRING: it has no track */
+    uint32_t name;
     uint32_t group; /* its number in the archive */
 };
 
@@ -303,7 +303,7 @@ static int grow_processes(struct archive *archive, uint32_t process)
     }
     archive->processes = processes;
     while (archive->process_count < count) {
-        processes[archive->process_count++] = (struct process){.name = OTF2_UNDEFINED_STRING};
+        processes[archive->process_count++] = (struct process){.name = 0};
     }
     return 0;
 }
@@ -368,20 +368,22 @@ static void define_attributes(struct archive *archive)
     }
 }
 
-/* The processes that have tracks, numbered without gaps, and their tracks. */
+/* The processes that have tracks become groups in this order. */
+static int otf2_order(void *self, const uint32_t *processes, size_t count, struct vamp_err *err)
+{
+    struct archive *archive = self;
+    for (size_t i = 0; i < count; i++) {
+        struct process *process = &archive->processes[processes[i]];
+        process->group = (uint32_t)i;
+        must(archive, OTF2_GlobalDefWriter_WriteLocationGroup(
+                          archive->definitions, process->group, process->name,
+                          OTF2_LOCATION_GROUP_TYPE_PROCESS, ROOT, OTF2_UNDEFINED_LOCATION_GROUP));
+    }
+    return outcome(archive, err);
+}
+
 static void define_locations(struct archive *archive)
 {
-    uint32_t group = 0;
-    for (size_t i = 0; i < archive->process_count; i++) {
-        struct process *process = &archive->processes[i];
-        if (process->name != OTF2_UNDEFINED_STRING) {
-            process->group = group++;
-            must(archive,
-                 OTF2_GlobalDefWriter_WriteLocationGroup(
-                     archive->definitions, process->group, process->name,
-                     OTF2_LOCATION_GROUP_TYPE_PROCESS, ROOT, OTF2_UNDEFINED_LOCATION_GROUP));
-        }
-    }
     for (size_t i = 0; i < archive->count; i++) {
         const struct location *location = &archive->locations[i];
         must(archive, OTF2_GlobalDefWriter_WriteLocation(
@@ -645,6 +647,7 @@ const struct vamp_trace_sink_ops vamp_trace_plug_in = {
     .open = otf2_open,
     .track = otf2_track,
     .spans = otf2_spans,
+    .order = otf2_order,
     .complete = otf2_complete,
     .path = otf2_path,
     .close = otf2_close,

@@ -129,13 +129,23 @@ static int chrome_track(void *self, const struct vamp_trace_track *track, struct
     char name[64];
     if (track->is_first) {
         put_metadata(json, track, "process_name", track->name, 0);
-        put_metadata(json, track, "process_sort_index", NULL, track->process);
     }
     const char *kind = vamp_trace_kind_name(track->kind);
     (void)snprintf(name, sizeof name, track->lane == 0 ? "%s" : "%s %u", kind, track->lane + 1);
     put_metadata(json, track, "thread_name", name, 0);
     put_metadata(json, track, "thread_sort_index", NULL,
                  (uint64_t)track->kind * VAMP_TRACE_LANES_MAX + track->lane);
+    return flush_if_large(chrome, err);
+}
+
+/* A record of a process names a track, too: any. */
+static int chrome_order(void *self, const uint32_t *processes, size_t count, struct vamp_err *err)
+{
+    struct chrome *chrome = self;
+    for (size_t i = 0; i < count; i++) {
+        const struct vamp_trace_track track = {.process = processes[i]};
+        put_metadata(&chrome->json, &track, "process_sort_index", NULL, i);
+    }
     return flush_if_large(chrome, err);
 }
 
@@ -231,6 +241,9 @@ static void put_arguments(struct vamp_json *json, const struct vamp_trace_span *
     }
     if (span->what == VAMP_TRACE_MARK) {
         vamp_json_unsigned(json, "count", span->count);
+    }
+    if (span->whole_ns > 0) {
+        vamp_json_micros(json, "whole", span->whole_ns);
     }
     vamp_json_close(json, '}');
 }
@@ -388,6 +401,7 @@ const struct vamp_trace_sink_ops vamp_trace_chrome = {
     .begin = chrome_begin,
     .track = chrome_track,
     .spans = chrome_spans,
+    .order = chrome_order,
     .flush = chrome_flush,
     .path = chrome_path,
     .close = chrome_close,

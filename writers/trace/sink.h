@@ -84,6 +84,7 @@ enum vamp_trace_arrow { VAMP_TRACE_NO_ARROW, VAMP_TRACE_ARROW_BEGINS, VAMP_TRACE
 struct vamp_trace_span {
     enum vamp_trace_what what;
     int64_t start_ns, end_ns; /* start <= end */
+    int64_t whole_ns;         /* its length, of one that was cut to the trace's range; else 0 */
     const char *word;         /* of MARK: what happened; of PART: which; else NULL */
     const char *cdo;          /* name, "": not known */
     struct vamp_cdo_id id;
@@ -121,6 +122,9 @@ struct vamp_trace_sink_ops {
      * first is around the others, which follow each other. */
     int (*spans)(void *self, const struct vamp_trace_track *track,
                  const struct vamp_trace_span *spans, unsigned count, struct vamp_err *err);
+    /* All spans are there: the processes that have tracks, in the order to be shown. NULL: the
+     * format has no order. */
+    int (*order)(void *self, const uint32_t *processes, size_t count, struct vamp_err *err);
     /* Hands everything to the operating system; NULL with `complete`. */
     int (*flush)(void *self, struct vamp_err *err);
     /* NULL, or: all spans are there; writes the whole trace, of which nothing is in the target

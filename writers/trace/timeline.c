@@ -41,6 +41,7 @@ struct vamp_timeline {
     struct track *tracks;      /* options->max_tracks of them, as many as track_count in use */
     uint32_t track_count;
     uint32_t (*first)[VAMP_TRACE_KIND_COUNT]; /* by process and kind; as `next` */
+    uint64_t *waited_ns;                      /* by process, in the range of time */
     uint64_t arrows;
     bool full;
     /* Of the present call: the first failure, after which nothing more is drawn, and its text. */
@@ -70,7 +71,9 @@ int vamp_timeline_create(const struct vamp_timeline_options *options,
     timeline->slot.cdos = calloc(VAMP_CDO_ROWS_MAX, sizeof *timeline->slot.cdos);
     timeline->tracks = calloc(options->max_tracks, sizeof *timeline->tracks);
     timeline->first = calloc(PROCESSES_MAX, sizeof *timeline->first);
-    int code = timeline->slot.cdos != NULL && timeline->tracks != NULL && timeline->first != NULL
+    timeline->waited_ns = calloc(PROCESSES_MAX, sizeof *timeline->waited_ns);
+    int code = timeline->slot.cdos != NULL && timeline->tracks != NULL && timeline->first != NULL &&
+                       timeline->waited_ns != NULL
                    ? vamp_components_create(COMPONENTS_MAX, &timeline->components, err)
                    : vamp_err_set_errno(err, ENOMEM, "make a timeline");
     if (code == 0) {
@@ -93,6 +96,7 @@ void vamp_timeline_free(struct vamp_timeline *timeline)
     vamp_components_free(timeline->components);
     free(timeline->tracks);
     free(timeline->first);
+    free(timeline->waited_ns);
     free(timeline->slot.cdos);
     free(timeline);
 }
@@ -104,22 +108,41 @@ void vamp_timeline_describe(const struct vamp_timeline *timeline, struct vamp_tr
 
 /* ---- drawing: the range of time, the chosen components, the bounds, and the track of each span */
 
-/* Whether the span, and `count` - 1 in it, are asked for. Times further than 292 years from the
- * begin have no number there: such spans are counted. */
-static bool is_in_range(struct vamp_timeline *timeline, const struct vamp_trace_span *span,
-                        unsigned count)
+/* Cuts the span, and `count` - 1 in it, to the range of time that is asked for. How many are left:
+ * 0, none. Times further than 292 years from the begin have no number there: such spans are counted
+ * as `entries` that were left out. */
+static unsigned cut_to_range(struct vamp_timeline *timeline, struct vamp_trace_span *spans,
+                             unsigned count, unsigned entries)
 {
     const struct vamp_timeline_options *options = timeline->options;
     const int64_t begin_ns = timeline->end.begin_ns;
-    int64_t start_ns, end_ns, length_ns;
-    if (__builtin_sub_overflow(span->start_ns, begin_ns, &start_ns) ||
-        __builtin_sub_overflow(span->end_ns, begin_ns, &end_ns) ||
-        __builtin_sub_overflow(span->end_ns, span->start_ns, &length_ns)) {
-        timeline->end.left_out += count;
-        return false;
+    int64_t ignored, first_ns = INT64_MIN, last_ns = INT64_MAX;
+    unsigned left = 0;
+    if (__builtin_sub_overflow(spans->start_ns, begin_ns, &ignored) ||
+        __builtin_sub_overflow(spans->end_ns, begin_ns, &ignored) ||
+        __builtin_sub_overflow(spans->end_ns, spans->start_ns, &ignored)) {
+        timeline->end.left_out += entries;
+        return 0;
     }
-    return (options->from_ns <= 0 || end_ns >= options->from_ns) &&
-           (options->length_ns <= 0 || start_ns <= options->from_ns + options->length_ns);
+    if (options->from_ns > 0 && __builtin_add_overflow(begin_ns, options->from_ns, &first_ns)) {
+        return 0;
+    }
+    if (options->length_ns > 0 &&
+        __builtin_add_overflow(begin_ns + options->from_ns, options->length_ns, &last_ns)) {
+        last_ns = INT64_MAX;
+    }
+    for (unsigned i = 0; i < count && (i == 0 || left > 0); i++) {
+        struct vamp_trace_span span = spans[i];
+        const bool is_cut = span.start_ns < first_ns || span.end_ns > last_ns;
+        span.whole_ns = is_cut ? span.end_ns - span.start_ns : 0;
+        span.start_ns = span.start_ns > first_ns ? span.start_ns : first_ns;
+        span.end_ns = span.end_ns < last_ns ? span.end_ns : last_ns;
+        /* Nothing is in the range of one that only touches it. */
+        if (span.start_ns < span.end_ns || (span.start_ns == span.end_ns && !is_cut)) {
+            spans[left++] = span;
+        }
+    }
+    return left;
 }
 
 static bool is_selected(const struct vamp_timeline *timeline, const char *component)
@@ -204,12 +227,16 @@ static void write_spans(struct vamp_timeline *timeline, const struct vamp_trace_
 
 /* A span and `count` - 1 in it, on a track of this process. */
 static void draw(struct vamp_timeline *timeline, uint32_t process, enum vamp_trace_kind kind,
-                 const struct vamp_trace_span *spans, unsigned count)
+                 struct vamp_trace_span *spans, unsigned count)
 {
-    if (timeline->code != 0 || !is_in_range(timeline, &spans[0], count) ||
+    if (timeline->code != 0 || (count = cut_to_range(timeline, spans, count, count)) == 0 ||
         (process != RUN_PROCESS &&
-         !is_selected(timeline, vamp_components_name(timeline->components, process - 1))) ||
-        !has_room(timeline, count)) {
+         !is_selected(timeline, vamp_components_name(timeline->components, process - 1)))) {
+        return;
+    }
+    timeline->waited_ns[process] +=
+        kind == VAMP_TRACE_WAITS ? (uint64_t)(spans->end_ns - spans->start_ns) : 0;
+    if (!has_room(timeline, count)) {
         return;
     }
     const struct vamp_trace_track *track = take_track(timeline, process, kind, &spans[0]);
@@ -226,7 +253,7 @@ static void draw_arrow(struct vamp_timeline *timeline, uint32_t source, uint32_t
 {
     const char *source_name = vamp_components_name(timeline->components, source);
     const char *sink_name = vamp_components_name(timeline->components, sink);
-    if (timeline->code != 0 || !is_in_range(timeline, receive, TRANSPORT_ENTRIES) ||
+    if (timeline->code != 0 || cut_to_range(timeline, receive, 1, TRANSPORT_ENTRIES) == 0 ||
         (!is_selected(timeline, sink_name) && !is_selected(timeline, source_name)) ||
         !has_room(timeline, TRANSPORT_ENTRIES)) {
         return;
@@ -302,7 +329,7 @@ static unsigned parts_of(const struct vamp_timeline *timeline, const struct vamp
 
 /* On a track of the component that acted. */
 static void draw_own(struct vamp_timeline *timeline, enum vamp_trace_kind kind,
-                     const struct vamp_trace_span *spans, unsigned count)
+                     struct vamp_trace_span *spans, unsigned count)
 {
     draw(timeline, process_of(timeline->seen.labels.value[VAMP_LABEL_COMPONENT]), kind, spans,
          count);
@@ -360,7 +387,7 @@ static void draw_pending(struct vamp_timeline *timeline, uint32_t row, int64_t n
     struct vamp_pending_demand demand;
     uint32_t position = 0;
     while (vamp_track_next_demand(&timeline->tracker, row, &position, &demand)) {
-        const struct vamp_trace_span span = {
+        struct vamp_trace_span span = {
             .what = VAMP_TRACE_PENDING,
             .start_ns = demand.since_ns < now_ns ? demand.since_ns : now_ns,
             .end_ns = now_ns,
@@ -488,7 +515,7 @@ static void take_mark(struct vamp_timeline *timeline, const struct vamp_event *e
         [VAMP_EVENT_REJECTED] = "events not understood",
     };
     assert(event->kind <= VAMP_EVENT_REJECTED && words[event->kind] != NULL);
-    const struct vamp_trace_span mark = {
+    struct vamp_trace_span mark = {
         .what = VAMP_TRACE_MARK,
         .start_ns = event->time_ns,
         .end_ns = event->time_ns,
@@ -539,6 +566,34 @@ int vamp_timeline_event(struct vamp_timeline *timeline, const struct vamp_event 
     return timeline->code;
 }
 
+static int compare_waits(const void *left, const void *right, void *context)
+{
+    const uint64_t *waited_ns = context;
+    const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    const int order = (waited_ns[a] < waited_ns[b]) - (waited_ns[a] > waited_ns[b]);
+    return order != 0 ? order : (a > b) - (a < b);
+}
+
+/* Who waited longest is shown first, behind the run. */
+static void order_processes(struct vamp_timeline *timeline)
+{
+    uint32_t *processes = calloc((size_t)timeline->track_count + 1, sizeof *processes);
+    size_t count = 0;
+    if (processes == NULL) {
+        timeline->code = vamp_err_set_errno(timeline->err, ENOMEM, "order the tracks");
+        return;
+    }
+    for (uint32_t i = 0; i < timeline->track_count; i++) {
+        if (timeline->tracks[i].shown.is_first) {
+            processes[count++] = timeline->tracks[i].shown.process;
+        }
+    }
+    timeline->waited_ns[RUN_PROCESS] = UINT64_MAX;
+    qsort_r(processes, count, sizeof *processes, compare_waits, timeline->waited_ns);
+    timeline->code = timeline->sink->order(timeline->sink_self, processes, count, timeline->err);
+    free(processes);
+}
+
 int vamp_timeline_finish(struct vamp_timeline *timeline, struct vamp_err *err)
 {
     const int64_t now_ns = timeline->end.end_ns;
@@ -547,5 +602,8 @@ int vamp_timeline_finish(struct vamp_timeline *timeline, struct vamp_err *err)
     vamp_track_finish(&timeline->tracker, &timeline->slot);
     draw_pending(timeline, VAMP_ALL_ROWS, now_ns, VAMP_CDO_END_RUN);
     draw_lives(timeline, now_ns);
+    if (timeline->code == 0 && timeline->sink->order != NULL) {
+        order_processes(timeline);
+    }
     return timeline->code;
 }

@@ -11,10 +11,10 @@
 #include "writers/trace/sink.h"
 
 struct vamp_timeline_options {
-    int64_t from_ns;     /* since the first event; what ends before is left away */
-    int64_t length_ns;   /* from there on; what begins later is left away; 0: to the end */
-    uint64_t max_events; /* spans, marks, and ends of arrows */
-    uint64_t max_tracks; /* at most VAMP_TRACE_TRACKS_MAX */
+    int64_t from_ns;                /* since the first event; what was before is cut off */
+    int64_t length_ns;              /* from there on; what comes later is cut off; 0: to the end */
+    uint64_t max_events;            /* spans, marks, and ends of arrows */
+    uint64_t max_tracks;            /* at most VAMP_TRACE_TRACKS_MAX */
     struct vamp_strings components; /* patterns of names; none: all */
 };
 

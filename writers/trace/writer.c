@@ -63,7 +63,7 @@ static const struct vamp_opt trace_options[] = {
         .preset = "0s",
         .max = SPAN_OF_TIME_MAX,
         .offset = OPTION(timeline.from_ns),
-        .help = "the trace starts this long after the first event; what ends before is left away",
+        .help = "the trace starts this long after the first event; what was before is cut off",
     },
     {
         .key = "length",
@@ -71,7 +71,7 @@ static const struct vamp_opt trace_options[] = {
         .preset = "0s",
         .max = SPAN_OF_TIME_MAX,
         .offset = OPTION(timeline.length_ns),
-        .help = "how much time from there on; what begins later is left away; 0s: to the end",
+        .help = "how much time from there on; what comes later is cut off; 0s: to the end",
     },
     {
         .key = "components",
