@@ -99,7 +99,7 @@ const struct vamp_opt config_statistics_options[] = {
      .help = "Which components are ranks of one model: \"ocean=NEMO*\" names a model and the glob "
              "pattern of its components; in \"(*) -- *\" the text in the place of (*) is the "
              "model. The first that fits decides, and a component that none fits is a model of "
-             "its own. None: \"(*) -- *\""},
+             "its own. None: \"(*) -- *\" and \"(*) [0-9]*\""},
     {.key = "selected",
      .type = VAMP_OPT_STRING,
      .preset = "",

@@ -198,11 +198,10 @@ static void run_loop(struct pipeline *pipeline)
 
 static void set_models(struct pipeline *pipeline)
 {
-    static const char *const usual[] = {"(*) -- *"};
     const struct vamp_strings *given = &pipeline->config->models;
     const struct vamp_model_rules rules =
         given->count == 0
-            ? (struct vamp_model_rules){usual, 1}
+            ? vamp_model_rules_usual
             : (struct vamp_model_rules){(const char *const *)given->items, given->count};
     vamp_components_set_models(pipeline->components, &rules);
 }

@@ -7,7 +7,7 @@ import re
 
 from .errors import Error
 
-# As vampire's own, and "Products 7" is a rank of "Products", too: a reader's choice costs nothing.
+# What is usual, as in vampire (vampire/core/event/components.c).
 RULES = ("(*) -- *", "(*) [0-9]*")
 LONGEST = 255  # bytes of a name that has a model; a longer one is a model of its own
 LABELS = {"model": "component", "source_model": "source", "sink_model": "sink", "producer_model": "producer"}

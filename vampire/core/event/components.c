@@ -55,6 +55,10 @@ static bool pattern_fits(const char *rule, const char *name, struct vamp_model_n
     return true;
 }
 
+static const char *const usual_rules[] = {"(*) -- *", "(*) [0-9]*"};
+const struct vamp_model_rules vamp_model_rules_usual = {usual_rules,
+                                                        sizeof usual_rules / sizeof usual_rules[0]};
+
 struct vamp_model_name vamp_model_of(const struct vamp_model_rules *rules, const char *name)
 {
     struct vamp_model_name model = {name, strlen(name)};

@@ -60,6 +60,10 @@ struct vamp_model_rules {
     size_t count;
 };
 
+/* What is usual, where nothing is configured: "(*) -- *", and "(*) [0-9]*", which makes Products of
+ * "Products 7". The Python package has the same. */
+extern const struct vamp_model_rules vamp_model_rules_usual;
+
 /* The model of a component's name: a part of a rule or of the name, not terminated, at least one
  * byte unless the name is empty. */
 struct vamp_model_name {
