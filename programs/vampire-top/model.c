@@ -440,21 +440,14 @@ static bool lists(const json_t *labels, const char *name)
 }
 
 /* What nobody could know, of that which was asked for. */
-static void take_absences(struct top_snapshot *shown, const json_t *absences)
+static void take_absence(struct top_snapshot *shown, const json_t *absence)
 {
-    size_t i = 0;
-    json_t *absence = NULL;
-    shown->unobserved = 0;
-    shown->unseen_losses[0] = '\0';
-    json_array_foreach(absences, i, absence)
-    {
-        const char *what = top_json_text(absence, "what");
-        const struct metric *metric = find_metric(what);
-        if (metric != NULL && metric->kind != GAUGE) {
-            shown->unobserved |= TOP_BIT(metric->number);
-        } else if (strcmp(what, "losses") == 0) {
-            top_json_copy(shown->unseen_losses, sizeof shown->unseen_losses, absence, "reason");
-        }
+    const char *what = top_json_text(absence, "what");
+    const struct metric *metric = find_metric(what);
+    if (metric != NULL && metric->kind != GAUGE) {
+        shown->unobserved |= TOP_BIT(metric->number);
+    } else if (strcmp(what, "losses") == 0) {
+        top_json_copy(shown->unseen_losses, sizeof shown->unseen_losses, absence, "reason");
     }
 }
 
@@ -463,11 +456,16 @@ static void take_header(struct top_snapshot *shown, const json_t *line)
 {
     const json_t *descriptions = json_object_get(line, "metrics");
     size_t i = 0;
-    json_t *description = NULL;
+    json_t *description = NULL, *absence = NULL;
     shown->ended = false;
     top_json_copy(shown->sampling, sizeof shown->sampling, line, "sampling");
     top_json_copy(shown->workflow, sizeof shown->workflow, line, "workflow");
-    take_absences(shown, json_object_get(line, "not_observed"));
+    shown->unobserved = 0;
+    shown->unseen_losses[0] = '\0';
+    json_array_foreach(json_object_get(line, "not_observed"), i, absence)
+    {
+        take_absence(shown, absence);
+    }
     if (json_is_array(descriptions)) {
         shown->hidden = shown->hidden_in_rows = TOP_NUMBERS_ALL;
         shown->by_model = false;
@@ -611,6 +609,8 @@ static enum top_fed take_line(struct top_model *model, const json_t *line)
         take_pending(&shown->attention, line);
     } else if (strcmp(type, "lost") == 0) {
         take_lost(shown, line);
+    } else if (strcmp(type, "not_observed") == 0) {
+        take_absence(shown, line);
     } else if (strcmp(type, "gap") == 0) {
         take_gap(shown, line);
     } else if (strcmp(type, "end") == 0) {

@@ -216,7 +216,7 @@ static void print_losses(const struct vamp_page *page, const struct vamp_totals 
     }
     const bool none = totals->unwatched == 0 && vamp_totals_lost(totals) == 0 &&
                       account->rejected == 0 && !of_outputs;
-    if (!vamp_sees_losses(coverage->unknown, VAMP_LOSS_POOL_MANAGER)) {
+    if (!vamp_coverage_sees_losses(coverage, VAMP_LOSS_POOL_MANAGER)) {
         char reason[VAMP_ABSENCE_BYTES];
         vamp_page_line(page, "losses", "%s%s",
                        vamp_absence_reason(VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_LOSSES), reason),

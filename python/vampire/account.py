@@ -52,7 +52,7 @@ class Summary:  # pylint: disable=too-many-instance-attributes
     sampled_out: int
     counted: int
     late: int
-    lost: dict            # place -> events lost before they were received
+    lost: dict            # place -> events lost before they were received; only places where losses are seen
     sampling: str         # "none", or what of the events was counted
     overflow: int         # values counted in "(other)", for want of memory for their labels
     given_up: int         # labels that values gave up, for want of memory for their series
@@ -184,8 +184,8 @@ def summary(history, output=None, between=None):
         buckets=count, bucket_ns=int(history.bucket_ns[-1]) if count else int(last.attrs["bucket_ns"]),
         **{name: accounts.get(f"events_{name}", 0) for name in ("received", "decoded", "rejected", "counted", "late")},
         filtered=max(0, accounts.get("events_filtered", 0) - sampled), sampled_out=sampled,
-        lost={place: accounts.get(f"events_lost_{place}", 0) for place in LOST},
+        lost={place: accounts[f"events_lost_{place}"] for place in LOST if f"events_lost_{place}" in accounts},
         sampling=str(last.attrs.get("sampling", "none")), overflow=_sum(history, "vampire_series_overflow"),
         given_up=_sum(history, "vampire_labels_given_up"), hidden=_hidden(history), buckets_lost=_buckets_lost(history), buckets_missing=_buckets_missing(history),
         buckets_incomplete=int((~history.complete()).sum()), partial=partial_of(history),
-        not_observed=files.absences_of(last.attrs.get("not_observed", "")))
+        not_observed=history.not_observed)

@@ -18,7 +18,7 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from . import compute, files
+from . import compute
 from .errors import Error
 from .history import RUN, History
 
@@ -173,11 +173,8 @@ class Export:
                              *(columns[name][0].tolist() for name in names)))
 
     def _not_observed(self):
-        reasons = {}
-        for file in self._history.files:
-            reasons.update(files.absences_of(file.attrs.get("not_observed", "")))
         self._target.begin("not_observed", ["name", "reason"], ["TEXT", "TEXT"])
-        self._target.add(sorted(reasons.items()))
+        self._target.add(sorted(self._history.not_observed.items()))
 
 
 def _target_of(word):

@@ -71,14 +71,15 @@ def names_of(group, attributes=False):
     return sorted(name.decode("utf-8", "replace") for name in names)
 
 
-def absences_of(text):
-    """{metric, or "losses": why it is absent} of the attribute not_observed."""
-    return dict(line.partition(": ")[::2] for line in text.splitlines())
-
-
 def text_of(value):
     """An attribute as a text."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def absences_of(hdf5):
+    """{what is absent: why}: metrics, losses of the pool manager, and what was learned while the file was written."""
+    later = texts_of(hdf5["not_observed_later"][...]) if "not_observed_later" in hdf5 else ()
+    return dict(line.partition(": ")[::2] for line in (*text_of(hdf5.attrs.get("not_observed", "")).splitlines(), *later) if line)
 
 
 def texts_of(raw):
@@ -158,6 +159,7 @@ class File:
         self.state = STATES.get(int(hdf5["how_ended"][()]), "open")
         self.end_reason = texts_of(hdf5["end_reason"][...])[0] if "end_reason" in hdf5 else ""
         self.ended = int(hdf5["ended"][()]) if "ended" in hdf5 else NAT
+        self.not_observed = absences_of(hdf5)
         self.edges = (hdf5["bin_lower"][...], hdf5["bin_upper"][...]) if "bin_lower" in hdf5 else None
         self.bad = damaged_rows(hdf5, "time_check", False, 0, self.rows) if "time_check" in hdf5 else []
         for row in self.bad:

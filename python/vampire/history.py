@@ -145,6 +145,11 @@ class History:
         """The names of the columns [time] that are no metrics."""
         return list(dict.fromkeys(name for file in self.files for name in file.columns))
 
+    @property
+    def not_observed(self):
+        """{metric, or "losses" of the pool manager: why it is absent}, over all files."""
+        return {what: why for file in self.files for what, why in file.not_observed.items()}
+
     def columns(self, names):
         """{name: (values, attributes)} of columns [time], for the buckets."""
         found, attrs = {name: [] for name in names}, {}

@@ -34,7 +34,7 @@ class _Reader:
         found.started = time_of(started)
         if found.started is None:
             raise Error(f"its run_started is no time: {started:.40}")
-        found.not_observed = absences_of(text_of(hdf5.attrs.get("not_observed", "")))
+        found.not_observed = absences_of(hdf5)
         # Written last: each of its rows is a whole bucket, and what is opened after it has at least as many.
         self.rows = hdf5["time"].shape[0]
         restarts = hdf5["restart_row"][...].astype(np.int64)
@@ -58,8 +58,8 @@ class _Reader:
         if self.rows:
             self._buckets()
             columns = {name: f"events_{name}" for name in ACCOUNT} | {place: f"events_lost_{place}" for place in LOSSES}
-            found.account = {name: int(read_rows(hdf5[column], self.rows - 1, self.rows)[0])
-                             for name, column in columns.items()}
+            found.account.update((name, int(read_rows(hdf5[column], self.rows - 1, self.rows)[0]))
+                                 for name, column in columns.items() if column in hdf5)
             self._operations()
             for name in COUNTERS:
                 self._total(name)

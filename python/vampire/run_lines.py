@@ -13,7 +13,7 @@ VERSION = 1
 # vampire's list of kinds of events, in its order.
 OPERATIONS = ("join", "leave", "declare", "seal", "offer", "require", "demand", "retract", "withdraw", "dispose",
               "transport_init", "transport_completed", "transport_failed", "subscribe", "unsubscribe")
-TAKEN = ("header", "metric", "bucket", "gap", "alarm", "component", "end")  # types of lines
+TAKEN = ("header", "not_observed", "metric", "bucket", "gap", "alarm", "component", "end")  # types of lines
 WANTED = {"pool_operations", RESOLUTION, *COUNTERS, *HISTOGRAMS}
 
 
@@ -117,6 +117,9 @@ class _Reader:
                 found.histograms[metric["name"]] = Histogram(self.sub_bits)
             elif metric.get("name") in WANTED:
                 found.counted.add(metric["name"])
+
+    def _take_not_observed(self, line):
+        self.found.not_observed[line["what"]] = line["reason"]
 
     def _take_metric(self, line):
         name = line.get("metric")

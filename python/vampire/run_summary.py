@@ -14,6 +14,8 @@ from .run_files import LOSSES, OTHER, RunFile
 COLUMNS = 22           # of the names at the begin of lines
 COMPONENTS_SHOWN = 20  # the files have them all
 FILES_SHOWN = 8
+# Of what is not observed: what is no metric, in the order of vampire's list.
+NO_METRICS = ("time", "size", "peer", "transport_id", "cdo_id", "phases", "cause", "tier", "reason", "failures", "serials")
 STATES = {"open": "without an end, vampire was killed; its files cover",
           "rotated": "continued in a file that was not given; these cover"}
 BOUNDS = {"vampire_series_overflow": "values of series beyond max_series or max_histogram_memory, or without memory",
@@ -150,6 +152,7 @@ class Summary:
         elif none:
             every = account["filtered"] == 0 and account["counted"] == account["received"]
             lines.append(_line("losses", "none; every event was counted" if every else "none"))
+        lines += [_line(what, found.not_observed[what]) for what in NO_METRICS if what in found.not_observed]
         lines += [_line("LOST", f"{account[place]:,} events ({place})") for place in LOSSES if account[place]]
         if account["rejected"]:
             lines.append(_line("REJECTED", f"{account['rejected']:,} events could not be understood"))

@@ -156,7 +156,8 @@ class Hdf5Run:
     def _read_gaps(self, file):
         rows = file["time"].shape[0]
         # A live file may have grown since its length was read.
-        lost = {place: column(file[f"events_lost_{place}"], rows) for place in LOSSES}
+        absent = column(file["events_received"], rows) * 0  # where losses cannot be known
+        lost = {place: column(file[f"events_lost_{place}"], rows) if f"events_lost_{place}" in file else absent for place in LOSSES}
         gaps = gap_rows(file)
         in_file = gap_events(gaps)
         account = self.gap_account

@@ -202,6 +202,10 @@ def test_what_is_published_is_right_and_all_else_is_absent(ladder, rung):
     assert compared > 50
     with h5py.File(next(folder.glob("*.h5"))) as file:
         said = dict(line.split(": ", 1) for line in text_of(file, "not_observed").splitlines())
+        assert ("events_lost_pool_manager" in file) == ("losses" not in unknown)
+        assert (b"pool_manager" in {row.tobytes().rstrip(b"\0") for row in file["reason"][...]}) == ("losses" not in unknown)
+    accounts = [record["accounting"] for record in less["json"].records if "accounting" in record]
+    assert accounts and {account["lost"]["pool_manager"] for account in accounts} == {None if "losses" in unknown else 0}
     header = next(record for record in less["json"].records if record["type"] == "header")
     assert said == {entry["what"]: entry["reason"] for entry in header["not_observed"]}
     asked = {name for name, metric in catalogue().items() if metric["sets"] and metric["sets"] != ["collect"]}

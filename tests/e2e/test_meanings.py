@@ -2,6 +2,8 @@
 """Maestros that mean something else: a library between vampire and Maestro changes what events mean. What vampire publishes
 agrees with what the components counted themselves, and what it learned is said."""
 
+import subprocess
+
 import pytest
 
 import harness
@@ -84,6 +86,15 @@ def test_what_is_published_is_what_the_components_counted(live, life):
             assert not differences, "\n".join(differences)
         for words, lives in SAID.items():
             assert said.count(words) == (life in lives), said
+        check_files(space, said)
+
+
+def check_files(space, said):
+    """What was learned after a file began is in it, and `--summary` has the same words as the run's end."""
+    wanted = [line.strip() for line in said.splitlines() if line.startswith(("  serials", "  phases"))]
+    for path in (space.hdf5(), space.path / "out" / "vampire.jsonl"):
+        done = subprocess.run([harness.program("vampire"), "--summary", path], capture_output=True, text=True, check=True)
+        assert [line.strip() for line in done.stdout.splitlines() if line.startswith(("  serials", "  phases"))] == wanted, said
 
 
 @pytest.mark.parametrize("life", ["source", "source without numbers", "sink"])

@@ -404,6 +404,35 @@ static void test_appended_metrics_are_collected(void **state)
     end(&scene);
 }
 
+/* What one of the runs does not know is not known of all of them. */
+static void test_what_a_run_does_not_know_is_handed_on(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct made_run *one = make_run(1, 5), *other = make_run(2, 5);
+    struct messages all = {.count = 0};
+    const struct vamp_coverage coverage = {.unknown = VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_LOSSES),
+                                           .learned = VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_SERIALS)};
+    begin(&scene);
+    add_bucket(&all, other, 1);
+    give(&scene, &all, SECOND(1));
+    vamp_collect_advance(scene.collect, SECOND(10) + DELAY_NS);
+    const struct vamp_coverage *collected = vamp_collect_schema(scene.collect)->coverage;
+    assert_int_equal(vamp_coverage_unknown(collected), 0);
+    assert_true(vamp_coverage_sees_losses(collected, VAMP_LOSS_POOL_MANAGER));
+    one->schema.coverage = &coverage;
+    free_messages(&all);
+    add_bucket(&all, one, 11);
+    give(&scene, &all, SECOND(11));
+    vamp_collect_advance(scene.collect, SECOND(20) + DELAY_NS);
+    assert_int_equal(vamp_coverage_unknown(collected), coverage.unknown | coverage.learned);
+    assert_false(vamp_coverage_sees_losses(collected, VAMP_LOSS_POOL_MANAGER));
+    free_messages(&all);
+    made_run_free(one);
+    made_run_free(other);
+    end(&scene);
+}
+
 int main(void)
 {
     (void)append_metrics();
@@ -414,6 +443,7 @@ int main(void)
         cmocka_unit_test(test_a_silent_run_that_comes_back),
         cmocka_unit_test(test_an_age_that_ended_is_none),
         cmocka_unit_test(test_appended_metrics_are_collected),
+        cmocka_unit_test(test_what_a_run_does_not_know_is_handed_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -271,6 +271,17 @@ static void keep_account(struct collect_run *run, const Vampire__Telemetry__Acco
     }
 }
 
+static void learn_unknown(struct vamp_coverage *coverage, const Vampire__Telemetry__Account *from)
+{
+    for (size_t i = 0; i < from->n_unknown; i++) {
+        for (unsigned bit = 0; bit < VAMP_UNKNOWN_COUNT; bit++) {
+            if (strcmp(vamp_unknown_word((enum vamp_unknown)bit), from->unknown[i]) == 0) {
+                coverage->learned |= VAMP_UNKNOWN_BIT(bit);
+            }
+        }
+    }
+}
+
 static void add_message(struct vamp_collect *collect, struct collect_run *run,
                         const Vampire__Telemetry__Message *message)
 {
@@ -279,6 +290,7 @@ static void add_message(struct vamp_collect *collect, struct collect_run *run,
         add_gaps(collect, message);
         if (message->account != NULL) {
             keep_account(run, message->account);
+            learn_unknown(&collect->coverage, message->account);
         }
         collect_run_collected(run, message->number, message->buckets,
                               message->start_ns + message->width_ns);

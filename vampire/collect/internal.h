@@ -68,8 +68,9 @@ struct vamp_collect {
     uint64_t refused_before[VAMP_REFUSAL_COUNT]; /* in closed buckets */
     struct vamp_decode_arena arena;
 
-    struct vamp_merged merged; /* all metrics of the catalogue, in its order */
-    struct map names;          /* struct collect_name: values of labels */
+    struct vamp_coverage coverage; /* what one of the runs does not know */
+    struct vamp_merged merged;     /* all metrics of the catalogue, in its order */
+    struct map names;              /* struct collect_name: values of labels */
     struct collect_name *name_list;
     size_t name_bytes;
     struct vamp_bucket_histogram *histogram; /* room for all bins: the one that is being added */

@@ -31,6 +31,7 @@ static void describe(struct vamp_collect *collect, const uuid_t space)
         .max_components = options->max_runs,
         .level = options->level,
         .bucket_ns = options->bucket_ns,
+        .coverage = &collect->coverage,
     };
     vamp_bins_init(&like.bins, options->sub_bits);
     memcpy(like.series_space, space, sizeof like.series_space);

@@ -77,6 +77,7 @@ enum hdf5_dimension_number {
     HDF5_GAP,
     HDF5_OUTPUT,
     HDF5_COMPONENT,
+    HDF5_UNKNOWN,
     HDF5_FIRST_OTHER,
 };
 
@@ -248,10 +249,13 @@ struct hdf5_file {
     /* Where the rows of a bucket are: a slot for each dimension of rows and of entries. */
     unsigned slots, first_row, row_count; /* number, datasets */
     uint32_t *slot_first, *slot_count;    /* of the bucket being written */
-    unsigned time, restart_row, bucket_ns, bucket_number, statistics_buckets, events_first;
+    unsigned time, restart_row, bucket_ns, bucket_number, statistics_buckets;
+    unsigned events[HDF5_EVENT_COLUMNS]; /* 0: not in this file */
     unsigned outputs_first, output_name;
     unsigned gaps_first, components_first;
     unsigned how_ended, ended, end_reason, end_check;
+    unsigned absences; /* what was learned since the attribute not_observed was written */
+    uint32_t learned;  /* of that: what is in the file */
 
     hsize_t rows; /* buckets written */
     unsigned cdo; /* dimension of their table; 0: not at level `cdo` */
@@ -378,6 +382,9 @@ void hdf5_end_write(struct hdf5_file *file, enum hdf5_ending how, int64_t time_n
 /* words.c. */
 /* The dimension of the texts of a label. */
 unsigned hdf5_words_length(enum vamp_label label);
+/* Whether losses at this place (enum vamp_loss) cannot be known: the file has no numbers of them.
+ */
+bool hdf5_is_unseen(const struct hdf5_file *file, unsigned place);
 /* The words of every closed label that a metric has. */
 void hdf5_words_create(struct hdf5_file *file);
 /* Which cells of the overview the series of the bucket belong to; names outputs that are new. */

@@ -60,6 +60,7 @@ static void create_dimensions(struct hdf5_file *file, const struct vamp_delivery
         {HDF5_GAP, "gap", 0},
         {HDF5_OUTPUT, "output_slot", VAMP_OUTPUTS_MAX},
         {HDF5_COMPONENT, "component_slot", 0},
+        {HDF5_UNKNOWN, "unknown_slot", VAMP_UNKNOWN_COUNT},
     };
     file->dimension_count = HDF5_FIRST_OTHER;
     for (unsigned i = 0; i < sizeof dimensions / sizeof dimensions[0]; i++) {
@@ -108,11 +109,16 @@ static void create_columns(struct hdf5_file *file)
         (void)snprintf(name, sizeof name, "events_lost_%s", loss);
         (void)snprintf(about, sizeof about,
                        "events lost before they reached vampire (%s), since the start", loss);
-        const unsigned index =
-            hdf5_column_create(file, HDF5_TIME, i < count ? events[i][0] : name, HDF5_U64, "1",
-                               i < count ? events[i][1] : about, 0);
-        file->events_first = i == 0 ? index : file->events_first;
+        if (i < count || !hdf5_is_unseen(file, i - count)) {
+            file->events[i] =
+                hdf5_column_create(file, HDF5_TIME, i < count ? events[i][0] : name, HDF5_U64, "1",
+                                   i < count ? events[i][1] : about, 0);
+        }
     }
+    file->absences = hdf5_texts_create(
+        file, "not_observed_later", "what turned out to be unknown after this file began, and why",
+        HDF5_UNKNOWN, HDF5_TEXT_LENGTH);
+    file->learned = vamp_coverage_unknown(file->schema->coverage);
 }
 
 static void create_outputs(struct hdf5_file *file)

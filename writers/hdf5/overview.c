@@ -143,8 +143,26 @@ static void write_columns(struct hdf5_file *file, const struct vamp_bucket *buck
     hdf5_dataset_put_row(file, file->bucket_ns, file->rows, &width);
     hdf5_dataset_put_row(file, file->statistics_buckets, file->rows, &bucket->buckets);
     for (unsigned i = 0; i < HDF5_EVENT_COLUMNS; i++) {
-        hdf5_dataset_put_row(file, file->events_first + i, file->rows, &numbers[i]);
+        if (file->events[i] != 0) {
+            hdf5_dataset_put_row(file, file->events[i], file->rows, &numbers[i]);
+        }
     }
+}
+
+/* Nothing is created while readers may be there: each of what may be learned has its place. */
+static void write_learned(struct hdf5_file *file)
+{
+    const uint32_t fresh = vamp_coverage_unknown(file->schema->coverage) & ~file->learned;
+    for (unsigned i = 0; i < VAMP_UNKNOWN_COUNT && fresh >> i != 0; i++) {
+        char reason[VAMP_ABSENCE_BYTES], text[VAMP_ABSENCE_BYTES];
+        const char *row = text;
+        if ((fresh & VAMP_UNKNOWN_BIT(i)) != 0) {
+            (void)snprintf(text, sizeof text, "%s: %s", vamp_unknown_word((enum vamp_unknown)i),
+                           vamp_absence_reason(VAMP_UNKNOWN_BIT(i), reason));
+            hdf5_dataset_put_texts(file, file->absences, i, 1, &row);
+        }
+    }
+    file->learned |= fresh;
 }
 
 static void write_outputs(struct hdf5_file *file, const struct vamp_accounting *account)
@@ -174,5 +192,6 @@ void hdf5_overview_write(struct hdf5_file *file, const struct vamp_bucket *bucke
         }
     }
     write_columns(file, bucket);
+    write_learned(file);
     write_outputs(file, &bucket->accounting);
 }

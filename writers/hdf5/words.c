@@ -13,12 +13,22 @@
 
 #define WORDS_MAX 64 /* of a label, (other) included */
 
-/* The word `number` of the label's list, NULL after its end. Operations have the numbers 1, 2, ...
- */
-static const char *word_of(enum vamp_label label, unsigned number)
+bool hdf5_is_unseen(const struct hdf5_file *file, unsigned place)
 {
+    const struct vamp_coverage *coverage = file->schema->coverage;
+    return coverage != NULL && place == VAMP_LOSS_POOL_MANAGER &&
+           (coverage->unknown & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_LOSSES)) != 0;
+}
+
+/* The word `number` of the label's list, NULL after its end. Operations have the numbers 1, 2, ...,
+ * and so have places of losses where those at the first cannot be seen. */
+static const char *word_of(const struct hdf5_file *file, enum vamp_label label, unsigned number)
+{
+    static_assert(VAMP_LOSS_POOL_MANAGER == 0, "the first");
     const struct vamp_label_values *values = &vamp_label_values[label];
-    const unsigned value = label == VAMP_LABEL_OPERATION ? number + 1 : number;
+    const bool from_one =
+        label == VAMP_LABEL_OPERATION || (label == VAMP_LABEL_REASON && hdf5_is_unseen(file, 0));
+    const unsigned value = number + from_one;
     return values->text != NULL && value < values->count ? values->text(value) : NULL;
 }
 
@@ -28,9 +38,9 @@ static void create_words(struct hdf5_file *file, enum vamp_label label)
     char name[HDF5_NAME_BYTES], about[HDF5_NAME_BYTES];
     const char *texts[WORDS_MAX] = {VAMP_SERIES_OTHER};
     assert(vamp_label_values[label].count > 0);
-    for (words->named = 1; word_of(label, words->named - 1) != NULL; words->named++) {
+    for (words->named = 1; word_of(file, label, words->named - 1) != NULL; words->named++) {
         assert(words->named < WORDS_MAX);
-        texts[words->named] = word_of(label, words->named - 1);
+        texts[words->named] = word_of(file, label, words->named - 1);
     }
     words->slots = label == VAMP_LABEL_OUTPUT ? VAMP_OUTPUTS_MAX + 1 : words->named;
     words->dimension = file->dimension_count++;
@@ -77,7 +87,7 @@ static unsigned number_of(struct hdf5_file *file, enum vamp_label label, const c
         return 0;
     }
     for (unsigned w = 1; w < words->named; w++) {
-        if (strcmp(is_output ? file->output_words[w] : word_of(label, w - 1), text) == 0) {
+        if (strcmp(is_output ? file->output_words[w] : word_of(file, label, w - 1), text) == 0) {
             return w;
         }
     }

@@ -67,6 +67,8 @@ struct jsonl {
     unsigned *described; /* per label set: series that were described */
     int64_t **gauges;    /* per schema metric: last value by series, NULL for other kinds */
     uint64_t lost[VAMP_LOSS_COUNT]; /* as last reported */
+    uint32_t learned, in_header; /* of what turned out to be unknown: what lines say, and the header
+                                  */
 };
 
 /* target.c. The kind of target that the options name, in the present state of the file system. */

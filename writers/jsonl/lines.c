@@ -50,6 +50,12 @@ static void metric_description(struct jsonl *self, const struct vamp_schema_metr
     vamp_json_close(json, '}');
 }
 
+static void absence(struct vamp_json *json, const char *what, const char *reason)
+{
+    vamp_json_text(json, "what", what);
+    vamp_json_text(json, "reason", reason);
+}
+
 void jsonl_header(struct jsonl *self)
 {
     struct vamp_json *json = &self->json;
@@ -74,14 +80,14 @@ void jsonl_header(struct jsonl *self)
         metric_description(self, &schema->metrics[i]);
     }
     vamp_json_close(json, ']');
+    self->in_header = vamp_coverage_unknown(schema->coverage);
     unsigned position = 0;
     char reason[VAMP_ABSENCE_BYTES];
     const char *absent = NULL;
     vamp_json_open(json, "not_observed", '[');
     while ((absent = vamp_coverage_next(schema->coverage, &position, reason)) != NULL) {
         vamp_json_open(json, NULL, '{');
-        vamp_json_text(json, "what", absent);
-        vamp_json_text(json, "reason", reason);
+        absence(json, absent, reason);
         vamp_json_close(json, '}');
     }
     vamp_json_close(json, ']');
@@ -173,6 +179,22 @@ static void lost_lines(struct jsonl *self, const struct vamp_delivery *delivery)
             lost_line(self, bucket->start_ns, "events", vamp_loss_name(i), lost - self->lost[i]);
         }
         self->lost[i] = lost;
+    }
+}
+
+/* What has turned out to be unknown since the header; all of it in a complete bucket. */
+static void learned_lines(struct jsonl *self, const struct vamp_bucket *bucket, bool complete)
+{
+    const uint32_t said = self->in_header | (complete ? 0 : self->learned);
+    uint32_t fresh = vamp_coverage_unknown(self->schema->coverage) & ~said;
+    char reason[VAMP_ABSENCE_BYTES];
+    self->learned |= fresh;
+    for (; fresh != 0; fresh &= fresh - 1) {
+        const uint32_t bit = fresh & -fresh;
+        begin(self, "not_observed", bucket->start_ns);
+        absence(&self->json, vamp_unknown_word((enum vamp_unknown)__builtin_ctz(bit)),
+                vamp_absence_reason(bit, reason));
+        vamp_json_line_end(&self->json);
     }
 }
 
@@ -336,6 +358,7 @@ void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
     self->series_end = self->json.used;
     gap_lines(self, delivery);
     lost_lines(self, delivery);
+    learned_lines(self, bucket, complete);
     cdo_lines(self, bucket);
     anomaly_lines(self, bucket);
     alarm_lines(self, bucket);
@@ -352,7 +375,7 @@ void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
     vamp_json_signed(&self->json, "width_ns", bucket->width_ns);
     vamp_json_bool(&self->json, "complete", complete);
     vamp_json_unsigned(&self->json, "metrics", lines - dropped);
-    vamp_bucket_json_account(&self->json, &bucket->accounting, self->run->unknown);
+    vamp_bucket_json_account(&self->json, &bucket->accounting, self->schema->coverage);
     end_checked(self);
     self->end_ns = bucket->start_ns + bucket->width_ns;
     self->buckets++;
@@ -364,7 +387,7 @@ void jsonl_end(struct jsonl *self, const struct vamp_ending *ending)
     begin(self, "end", ending != NULL ? ending->time_ns : self->end_ns);
     vamp_json_text(&self->json, "reason", ending != NULL ? ending->reason : rotated);
     if (ending != NULL) {
-        vamp_bucket_json_account(&self->json, &ending->accounting, self->run->unknown);
+        vamp_bucket_json_account(&self->json, &ending->accounting, self->schema->coverage);
     }
     end_checked(self);
 }

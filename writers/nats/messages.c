@@ -203,7 +203,8 @@ static void end_list(struct nats_messages *messages)
 /* ---- the head of a bucket */
 
 /* Account, Loss, Output */
-static void add_account(struct vamp_text *text, const struct vamp_accounting *accounting)
+static void add_account(struct vamp_text *text, const struct vamp_accounting *accounting,
+                        uint32_t unknown)
 {
     const uint64_t numbers[] = {accounting->received, accounting->decoded, accounting->rejected,
                                 accounting->filtered, accounting->counted, accounting->sampled_out,
@@ -228,6 +229,11 @@ static void add_account(struct vamp_text *text, const struct vamp_accounting *ac
         vamp_field_number(text, 3, from->written);
         vamp_field_number(text, 4, from->lost);
         vamp_field_end(text, 9, output);
+    }
+    for (unsigned i = 0; i < VAMP_UNKNOWN_COUNT; i++) {
+        if ((unknown & VAMP_UNKNOWN_BIT(i)) != 0) {
+            vamp_field_text(text, 10, vamp_unknown_word((enum vamp_unknown)i));
+        }
     }
     vamp_field_end(text, 11, begin);
 }
@@ -257,7 +263,8 @@ static void begin_message(const struct nats_encoder *encoder, struct nats_messag
     add_all(text, &encoder->run);
     add_all(text, &encoder->head);
     if (first != NULL) {
-        add_account(text, &first->bucket->accounting);
+        add_account(text, &first->bucket->accounting,
+                    vamp_coverage_unknown(encoder->schema->coverage));
         for (unsigned i = 0; i < first->gap_count; i++) {
             const struct vamp_gap *gap = &first->gaps[i];
             const size_t begin = text->used;

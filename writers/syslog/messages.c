@@ -236,10 +236,10 @@ void syslog_messages_bucket(struct syslog_messages *messages, const struct vamp_
 }
 
 void syslog_messages_end(struct syslog_messages *messages, const struct vamp_run *run,
-                         const struct vamp_ending *ending)
+                         const struct vamp_coverage *coverage, const struct vamp_ending *ending)
 {
     begin(&messages->line, run, "end", ending->time_ns);
     vamp_json_text(&messages->line, "reason", ending->reason);
-    vamp_bucket_json_account(&messages->line, &ending->accounting, run->unknown);
+    vamp_bucket_json_account(&messages->line, &ending->accounting, coverage);
     add_line(messages, "end", LOG_NOTICE, NULL);
 }

@@ -41,6 +41,6 @@ void syslog_messages_alarms(struct syslog_messages *messages, const struct vamp_
 void syslog_messages_bucket(struct syslog_messages *messages, const struct vamp_run *run,
                             const struct vamp_delivery *delivery);
 void syslog_messages_end(struct syslog_messages *messages, const struct vamp_run *run,
-                         const struct vamp_ending *ending);
+                         const struct vamp_coverage *coverage, const struct vamp_ending *ending);
 
 #endif

@@ -92,6 +92,7 @@ static const struct vamp_kept_labels by_unset[] = {
 struct syslog {
     const struct syslog_options *options;
     const struct vamp_run *run;
+    const struct vamp_schema *schema;
     const char *path;
     int fd; /* -1: not connected */
     struct vamp_text datagram;
@@ -118,6 +119,7 @@ static int open_target(const void *options, const struct vamp_writer_target *tar
     }
     self->options = options;
     self->run = target->run;
+    self->schema = target->schema;
     self->path = path_of(self->options);
     self->fd = -1;
     *ret_self = self;
@@ -336,7 +338,7 @@ static int close_target(void *context, const struct vamp_ending *ending, struct 
     if (ending != NULL && self->options->alarms.send == VAMP_SEND_BUCKETS) {
         struct syslog_messages *messages = &self->messages;
         syslog_messages_clear(messages);
-        syslog_messages_end(messages, self->run, ending);
+        syslog_messages_end(messages, self->run, self->schema->coverage, ending);
         if (!messages->failed && messages->count > 0) {
             code = send_message(self, &messages->items[0], err);
         }

@@ -35,7 +35,7 @@ void vamp_bucket_json_anomaly(struct vamp_json *json, const struct vamp_listed_a
 }
 
 void vamp_bucket_json_account(struct vamp_json *json, const struct vamp_accounting *account,
-                              uint32_t unknown)
+                              const struct vamp_coverage *coverage)
 {
     vamp_json_open(json, "accounting", '{');
     vamp_json_unsigned(json, "received", account->received);
@@ -46,7 +46,7 @@ void vamp_bucket_json_account(struct vamp_json *json, const struct vamp_accounti
     vamp_json_unsigned(json, "late", account->late);
     vamp_json_open(json, "lost", '{');
     for (unsigned i = 0; i < VAMP_LOSS_COUNT; i++) {
-        if (vamp_sees_losses(unknown, i)) {
+        if (account->lost[i] > 0 || vamp_coverage_sees_losses(coverage, i)) {
             vamp_json_unsigned(json, vamp_loss_name(i), account->lost[i]);
         } else {
             vamp_json_null(json, vamp_loss_name(i));

@@ -14,10 +14,10 @@ void vamp_bucket_json_labels(struct vamp_json *json, const struct vamp_label_set
 void vamp_bucket_json_cdo_id(struct vamp_json *json, const struct vamp_cdo_id *id, bool known);
 /* "anomaly", "count", "component", "operation", "id", "name". */
 void vamp_bucket_json_anomaly(struct vamp_json *json, const struct vamp_listed_anomaly *listed);
-/* "accounting": an object, with the accounts of all outputs; null for losses that one who does not
- * know this (bit per enum vamp_unknown) cannot see. */
+/* "accounting": an object, with the accounts of all outputs; null for losses of which none was
+ * seen and not all are. */
 void vamp_bucket_json_account(struct vamp_json *json, const struct vamp_accounting *account,
-                              uint32_t unknown);
+                              const struct vamp_coverage *coverage);
 /* Of a counter "value" and "delta"; of a gauge "value", "min" and "max", or "min_bound" and
  * "max_bound", null for what does not exist; of a histogram "count", "sum", "min", "max", "p50",
  * "p90", "p99", "p999". */

@@ -50,11 +50,17 @@ const char *vamp_detail_word(enum vamp_detail detail);
 /* What was merged, as the end of a sentence: "components are merged into their models". */
 const char *vamp_detail_sentence(enum vamp_detail detail);
 
-/* Whether losses at this place (enum vamp_loss) could be seen by one who does not know this. */
-static inline bool vamp_sees_losses(uint32_t unknown, unsigned reason)
+/* Bit per enum vamp_unknown: all that is unknown by now. */
+static inline uint32_t vamp_coverage_unknown(const struct vamp_coverage *coverage)
 {
-    return reason != VAMP_LOSS_POOL_MANAGER ||
-           (unknown & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_LOSSES)) == 0;
+    return coverage != NULL ? coverage->unknown | coverage->learned : 0;
+}
+
+/* Whether all losses at this place (enum vamp_loss) are seen. */
+static inline bool vamp_coverage_sees_losses(const struct vamp_coverage *coverage, unsigned place)
+{
+    return place != VAMP_LOSS_POOL_MANAGER ||
+           (vamp_coverage_unknown(coverage) & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_LOSSES)) == 0;
 }
 
 #endif

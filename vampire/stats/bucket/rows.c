@@ -97,8 +97,7 @@ static inline bool next_value(struct vamp_rows *rows)
 static bool is_unseen(const struct vamp_rows *rows)
 {
     const struct vamp_row *row = &rows->row;
-    const struct vamp_coverage *coverage = rows->bucket->schema->coverage;
-    return coverage != NULL && !vamp_sees_losses(coverage->unknown, VAMP_LOSS_POOL_MANAGER) &&
+    return !vamp_coverage_sees_losses(rows->bucket->schema->coverage, VAMP_LOSS_POOL_MANAGER) &&
            row->set->label_count > 0 && row->counter->value == 0 &&
            strcmp(row->series->labels[0], vamp_loss_name(VAMP_LOSS_POOL_MANAGER)) == 0;
 }
