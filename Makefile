@@ -346,8 +346,8 @@ bench-programs: all $(BENCH_PROGRAMS)
 bench: bench-programs  ## every cost next to a bare baseline of the same run, as a table and in BENCH_JSON; BENCH=NAME...
 	$(Q)$(PYTHON) tests/bench/run.py --json $(BENCH_JSON) $(BENCH)
 PLANTED ?= 20
-planted: all      ## PLANTED (20) hours of each cause and size, and as many without one, for vampire.diagnose
-	$(Q)VAMPIRE_PLANTED_HOURS=$(PLANTED) $(PYTHON) -m pytest -q tests/e2e/test_diagnosis.py -k "planted or nothing_is"
+planted: all      ## PLANTED (20) hours of each cause and size, and as many without one, for vampire.diagnose; comparisons for vampire.changed
+	$(Q)VAMPIRE_PLANTED_HOURS=$(PLANTED) $(PYTHON) -m pytest -q tests/e2e/test_diagnosis.py tests/e2e/test_baseline.py -k "planted or nothing_is or tenth"
 bench-others: bench-programs  ## the same recording with what one would write without vampire
 	$(Q)$(PYTHON) tests/bench/compare_others.py --json $(BENCH_JSON)
 bench-instructions: bench-programs  ## renew the limits of tests/bench/instructions.json

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What differs between two runs, from the start of each: ratios, with the size of the effect.
+"""What differs between two runs, from the start of each: ratios, with the size of the effect; and what differs from several
+earlier runs by more than these differ.
 
 The effect is the chance that a value of the second run is larger than one of the first (equal ones count half):
 50 % is no difference, 100 % is all of them. For histograms the values are those in their bins; for counters what was
@@ -12,8 +13,10 @@ import pandas as pd
 from .. import compute, look, plots
 from ..errors import Error
 from ..look import COLOURS, OTHER
-from ..account import summary
-from .parts import LARGEST, Picture, Report, Table, largest, moment
+from ..account import number_of, summary
+from ..baseline import changed
+from ..diagnosis import diagnose
+from .parts import FINDINGS_SHOWN, LARGEST, Answers, Picture, Report, Table, largest, moment
 
 COUNTERS = ("pool_operations", "cdos_created", "produced_bytes", "consumed_bytes", "transports", "transport_bytes", "anomalies")
 HISTOGRAMS = ("transport_ns", "demand_wait_ns", "withdraw_wait_ns", "leave_wait_ns", "handling_ns", "cdo_lifetime_ns",
@@ -71,10 +74,11 @@ def ratio_of(first, second):
 
 
 class Comparison:
-    """Of two Histories."""
+    """Of a History, B, with earlier ones, of which the last is A."""
 
-    def __init__(self, first, second, metrics, component):
-        self.both, self.metrics, self.component = (first, second), metrics, component
+    def __init__(self, earlier, second, metrics, component):
+        first = earlier[-1]
+        self.both, self.metrics, self.component, self.earlier = (first, second), metrics, component, earlier
         self.summaries = [summary(one) for one in self.both]
         for name in metrics or ():
             first.metric(name)
@@ -210,6 +214,27 @@ class Comparison:
                 [((t, f[q].to_numpy()), "-" if q == 0.5 else "--") for t, f in x for q in (0.5, 0.99)], "ns", True), self.notes()))
         return found
 
+    def changed(self):
+        """Table of what differs from earlier runs by more than these differ."""
+        frame = changed(self.both[1], self.earlier)
+        rows = [tuple(sentence.split(": ", 1)) for sentence in frame.sentence]
+        note = f"{frame.attrs['tests']:,} values were compared; of comparisons in which nothing changed, at most one in twenty names any"
+        return Table("changed", f"What differs from {len(self.earlier)} earlier runs, the surest first" if rows else
+                     f"Nothing differs from the {len(self.earlier)} earlier runs by more than these do", ("what", "B, and before"), rows, frame, 2, [note])
+
+    def answers(self):
+        """What made B late for a time and did not make A so."""
+        frames = [diagnose(one) for one in self.both]
+        known, keys = (list(frame[["kind", "component", "part"]].itertuples(index=False, name=None)) for frame in frames)
+        new = frames[1][np.array([key not in known for key in keys], bool)]
+        rest = [f"In both: {number_of(len(frames[1]) - len(new), 'finding')}."] if len(new) < len(frames[1]) else []
+        rest += [f"Could not be looked for in {name}: {'; '.join(frame.attrs['not_looked'])}."
+                 for name, frame in zip(NAMES, frames) if frame.attrs["not_looked"]]
+        if not len(new):
+            rest.append("Looked for and not found: what made B late and did not make A so.")
+        return Answers(new, list(new[["sentence", "evidence", "trace"]].head(FINDINGS_SHOWN).itertuples(index=False, name=None)), rest,
+                       "What made B late and not A")
+
     def report(self):
         """A Report."""
         notes = [f"{name}: {note}" for name, one in zip(NAMES, self.summaries) for note in one.notes()]
@@ -221,9 +246,12 @@ class Comparison:
         remark = "Ratios are B divided by A. Effect: the chance that a value of B is larger than one of A; 50 % is no difference."
         if self.component is not None:
             remark = f"Only what has to do with {self.component}. {remark}"
-        return Report("Comparison of two runs", subtitle, notes, "Every event of both was counted, every bucket is here.", remark,
-                      facts, [], self.pictures(), [table for table in tables if table and table.rows],
-                      "Quantiles are read from histograms and are off by at most half a bin.")
+        if len(self.earlier) > 1:
+            remark = f"A is the last of the {len(self.earlier)} earlier runs. {remark}"
+        plain = self.metrics is None and self.component is None
+        return Report("Comparison of two runs" if len(self.earlier) == 1 else "Comparison of a run with earlier ones", subtitle, notes, "Every event of both was counted, every bucket is here.", remark,
+                      facts, [self.changed()] if len(self.earlier) > 1 else [], self.pictures(), [table for table in tables if table and table.rows],
+                      "Quantiles are read from histograms and are off by at most half a bin.", self.answers() if plain else None)
 
 
 def _since(history, times):
@@ -251,6 +279,6 @@ def _lines(ax, title, lines, units, logarithmic=False):
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncol=2)
 
 
-def compare(first, second, metrics=None, component=None):
-    """The Report of what differs between two Histories."""
-    return Comparison(first, second, metrics, component).report()
+def compare(earlier, second, metrics=None, component=None):
+    """The Report of what differs between a History and earlier ones, a list."""
+    return Comparison(earlier, second, metrics, component).report()

@@ -16,10 +16,9 @@ from ..models import AS_MODEL, UNNAMED, model_of
 from ..account import number_of, share, summary
 from ..run_files import RESOLUTION
 from .chains import chain_tables
-from .parts import LARGEST, Answers, Picture, Report, Table, largest, moment, others
+from .parts import FINDINGS_SHOWN, LARGEST, Answers, Picture, Report, Table, largest, moment, others
 
 CDOS_SHOWN = 12
-FINDINGS_SHOWN = 12
 WAITS = (("demand_wait_ns", "for demanded data"), ("withdraw_wait_ns", "to take a CDO back"), ("leave_wait_ns", "to leave"))
 
 

@@ -105,7 +105,7 @@ def _answers(answers):
             (f"<p>A trace of its begin: <code>{html.escape(trace)}</code></p>" if trace else "")
         return f"<li><b>{html.escape(when)}{colon}</b>{html.escape(rest)}<details><summary>evidence</summary>{how}</details></li>"
     found = f"<ol>{''.join(finding(*row) for row in answers.rows)}</ol>" if answers.rows else ""
-    return '<section class="answers"><h2>What made it late</h2>' + found + \
+    return f'<section class="answers"><h2>{html.escape(answers.title)}</h2>{found}' + \
         "".join(f'<p class="soft">{html.escape(text)}</p>' for text in answers.rest) + "</section>"
 
 

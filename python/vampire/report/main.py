@@ -45,14 +45,17 @@ def parse_arguments(argv, version):
     parser.add_argument("--of-output", metavar="NAME", help="which output's files, if there are files of several")
     parser.add_argument("--trace", metavar="FILE", help="a trace of the same events, by an output of type trace: adds what the "
                         "longest wait waited for, and the critical path")
-    parser.add_argument("--compare", nargs=2, metavar=("RUN", "RUN"),
-                        help="what differs between two runs (each a file, a pattern or a directory), from their begin on")
+    parser.add_argument("--compare", nargs="+", metavar="RUN",
+                        help="what differs between two runs (each a file, a pattern or a directory), from their begin on; of more "
+                        "the last is compared with all before it, at least three: what differs by more than these do")
     parser.add_argument("--version", action="version", version=f"%(prog)s {version}", help="print the version, and exit")
     options = parser.parse_args(argv)
     if bool(options.files) == bool(options.compare):
-        parser.error("give either FILES or --compare RUN RUN")
+        parser.error("give either FILES or --compare RUN RUN ...")
+    if options.compare and len(options.compare) in (1, 3):
+        parser.error(f"--compare {' '.join(options.compare)}: it takes two runs, or at least three earlier ones and the new one")
     if options.trace and options.compare:
-        parser.error("--trace is of one run, --compare of two")
+        parser.error("--trace is of one run, --compare of several")
     return options
 
 
@@ -60,8 +63,8 @@ def report_of(options):
     """The Report that the options ask for."""
     between = (options.low, options.high)
     if options.compare:
-        first, second = (History(path, options.of_output, between) for path in options.compare)
-        return compare(first, second, options.metrics, options.component)
+        *earlier, last = (History(path, options.of_output, between) for path in options.compare)
+        return compare(earlier, last, options.metrics, options.component)
     history = History(options.files, options.of_output, between)
     return Content(history, options.metrics, options.component, options.trace).report()
 

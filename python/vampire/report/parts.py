@@ -10,6 +10,7 @@ import pandas as pd
 from .. import look
 from ..account import number_of
 
+FINDINGS_SHOWN = 12
 LARGEST = 20  # rows by name in a table; the rest is one row
 
 
@@ -43,6 +44,7 @@ class Answers:
     frame: pd.DataFrame  # its result
     rows: list           # (sentence, the call that reproduces it, the command for its trace)
     rest: list           # sentences: more findings, what was looked for and not found, what could not be looked for
+    title: str = "What made it late"
 
 
 @dataclasses.dataclass

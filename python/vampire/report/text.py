@@ -18,7 +18,7 @@ def _table(table):
 
 def _answers(answers):
     """What made it late: the sentences, each with its evidence and its trace."""
-    lines = ["What made it late"]
+    lines = [answers.title]
     for number, (sentence, evidence, trace) in enumerate(answers.rows, 1):
         lines += [f"  {number}. {sentence}", f"     shown by  {evidence}", *([f"     trace     {trace}"] if trace else [])]
     return "\n" + "\n".join(map(_printable, lines + [f"  {text}" for text in answers.rest]))
