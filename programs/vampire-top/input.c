@@ -364,6 +364,15 @@ const char *top_input_name(const struct top_input *input)
     return strcmp(input->path, "-") == 0 ? "standard input" : input->path;
 }
 
+unsigned top_input_progress(const struct top_input *input)
+{
+    struct stat status;
+    const bool known = input->kind == KIND_FILE && fstat(input->fd, &status) == 0;
+    return known && input->offset < status.st_size
+               ? (unsigned)(100 * (double)input->offset / (double)status.st_size)
+               : 100;
+}
+
 /* ---- lines */
 
 static enum top_fed feed_line(struct top_input *input, struct top_model *model, const char *line,
@@ -372,7 +381,9 @@ static enum top_fed feed_line(struct top_input *input, struct top_model *model, 
     if (!input->skip_line) {
         return bytes > 0 ? top_model_feed(model, line, bytes) : TOP_FED_LINE;
     }
-    if (!input->skip_silently) {
+    if (input->skip_silently) {
+        top_model_jump(model);
+    } else {
         top_model_skip(model);
     }
     input->skip_line = input->skip_silently = false;

@@ -45,6 +45,9 @@ void top_input_wait(struct top_input *input, int key_fd, int milliseconds);
 /* True for a file that is not followed and has no more lines. */
 bool top_input_is_settled(const struct top_input *input);
 
+/* How much of a file was read, in percent; 100 of what is no file. */
+unsigned top_input_progress(const struct top_input *input);
+
 /* The name of the present source, for display. Valid until the next read. */
 const char *top_input_name(const struct top_input *input);
 

@@ -19,6 +19,8 @@ enum option_key {
     KEY_ONCE,
     KEY_PLAIN,
     KEY_TOTALS,
+    KEY_WINDOW,
+    KEY_RANKS,
     KEY_SORT,
     KEY_FILTER,
     KEY_ALL,
@@ -34,6 +36,10 @@ static const struct vamp_command_option options_table[] = {
      "print a block of text for each bucket; the default when standard output is not a terminal"},
     {"--totals", 't', KEY_TOTALS, NULL,
      "show totals of all buckets seen instead of the rates of the latest bucket"},
+    {"--window", 'n', KEY_WINDOW, "SECONDS",
+     "show the rates of the last SECONDS instead of those of the latest bucket"},
+    {"--ranks", 'r', KEY_RANKS, NULL,
+     "show each rank, also where there are many, which are shown by model"},
     {"--sort", 's', KEY_SORT, "KEY", "sort by operations, bytes, wait or name (operations)"},
     {"--filter", 'f', KEY_FILTER, "TEXT",
      "show only components and pairs whose name contains TEXT"},
@@ -48,6 +54,7 @@ struct options {
     bool given[KEY_COUNT];
     const char *source;
     struct top_choice choice;
+    double window_ns;
 };
 
 static const char help_begin[] =
@@ -55,7 +62,8 @@ static const char help_begin[] =
     "\n"
     "Shows what vampire counts, from its output of type \"jsonl\": operations and bytes per "
     "second,\n"
-    "the pool, components and their waits, the busiest pairs, losses. The key h lists all keys.\n"
+    "the pool, models or components and their waits, the busiest pairs, who waited for whom, "
+    "losses. The key h lists all keys.\n"
     "\n"
     "SOURCE is a file (followed, also into the next segments), a FIFO, unix:PATH or\n"
     "tcp:[ADDRESS:]PORT on this machine, or - for standard input, which is the default if it is "
@@ -82,6 +90,15 @@ static int take_option(struct options *options, const struct vamp_command_given 
                                 sizeof choice->filter - 1);
         }
         memcpy(choice->filter, argument, strlen(argument) + 1);
+    }
+    if (given->key == KEY_WINDOW) {
+        char *end = NULL;
+        const unsigned long seconds = strtoul(argument, &end, 10);
+        if (*argument < '1' || *argument > '9' || *end != '\0' || seconds > 1000000) {
+            return vamp_err_set(err, -EINVAL,
+                                "--window %s: it is a number of seconds, 1 to 1000000", argument);
+        }
+        options->window_ns = (double)seconds * 1e9;
     }
     if (given->key == KEY_SORT) {
         unsigned sort = 0;
@@ -140,7 +157,8 @@ static int show_stream(const struct options *options, struct vamp_err *err)
     const bool *given = options->given;
     const struct top_input_options source = {options->source, given[KEY_WAIT], given[KEY_ALL]};
     const struct top_show show = {given[KEY_TOTALS] ? TOP_MODE_SUMS : TOP_MODE_RATES,
-                                  given[KEY_ONCE], options->choice};
+                                  given[KEY_ONCE], given[KEY_RANKS], options->window_ns,
+                                  options->choice};
     struct top_input *input = NULL;
     int code = top_input_open(&source, &input, err);
     if (code != 0) {

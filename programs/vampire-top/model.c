@@ -10,6 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <libdeflate.h>
+
+#include "vampire/core/event/components.h"
+
+/* So many ranks are shown one by one, unless the user chooses. */
+#define RANKS_FEW 16
+
 #define TIERS_MAX 8
 struct tier {
     bool known;
@@ -24,6 +31,17 @@ struct member {
     double operations; /* as last reported */
 };
 
+/* What a row had in a bucket; or, with the row LOGGED_BUCKET, that the bucket ends here, which had
+ * this width. Memory that is not used is not taken from the system. */
+#define LOGGED_MAX ((uint64_t)1 << 21)
+#define LOGGED_BUCKET UINT32_MAX
+struct logged {
+    uint32_t row;    /* its table and its number there; LOGGED_TOTAL: of the run */
+    uint32_t number; /* of a sum, or TOP_SUM_COUNT: the largest time, or behind that of a bin */
+    double value;
+};
+#define LOGGED_TOTAL (UINT32_MAX - 1)
+
 struct top_model {
     char run[40];
     /* What is shown of the newest bucket, but for what depends on the mode and for rows. All losses
@@ -33,10 +51,21 @@ struct top_model {
     unsigned next_component_lines; /* the same of components */
     struct tier tiers[TIERS_MAX];  /* of which the gauge of active transports is the sum */
     struct top_counted *total;     /* owned; without times */
-    struct top_rows rows[TOP_KINDS];
+    struct top_rows rows[TOP_LEVELS][TOP_KINDS];
     struct member *members; /* owned: of each component's number */
     struct vamp_bins bins;
+    struct logged *log; /* owned: LOGGED_MAX, the newest at log_end - 1, modulo LOGGED_MAX */
+    uint64_t log_end;
+    /* Of the lines since the last one with a check value, as far as all of them were fed. */
+    uint32_t sum;
+    bool sum_known, has_checks;
 };
+
+#define TABLES (TOP_LEVELS * TOP_KINDS)
+static struct top_rows *table_of(struct top_model *model, unsigned number)
+{
+    return &model->rows[number / TOP_KINDS][number % TOP_KINDS];
+}
 
 struct top_model *top_model_create(void)
 {
@@ -47,9 +76,12 @@ struct top_model *top_model_create(void)
     vamp_bins_init(&model->bins, VAMP_SUB_BITS_DEFAULT);
     model->members = calloc(MEMBERS_MAX, sizeof *model->members);
     model->total = top_counted_create("", "");
-    if (model->members == NULL || model->total == NULL ||
-        top_rows_init(&model->rows[TOP_COMPONENTS]) != 0 ||
-        top_rows_init(&model->rows[TOP_PAIRS]) != 0) {
+    model->log = calloc(LOGGED_MAX, sizeof *model->log);
+    bool complete = model->members != NULL && model->total != NULL && model->log != NULL;
+    for (unsigned i = 0; complete && i < TABLES; i++) {
+        complete = top_rows_init(table_of(model, i)) == 0;
+    }
+    if (!complete) {
         top_model_free(model);
         return NULL;
     }
@@ -59,25 +91,30 @@ struct top_model *top_model_create(void)
 void top_model_free(struct top_model *model)
 {
     if (model != NULL) {
-        top_rows_done(&model->rows[TOP_COMPONENTS]);
-        top_rows_done(&model->rows[TOP_PAIRS]);
+        for (unsigned i = 0; i < TABLES; i++) {
+            top_rows_done(table_of(model, i));
+        }
+        free(model->log);
         free(model->total);
         free(model->members);
         free(model);
     }
 }
 
-/* Another run: everything but the count of bad lines is forgotten. */
+/* Another run: everything but what was bad is forgotten. */
 static void reset(struct top_model *model, const char *run)
 {
-    model->shown = (struct top_snapshot){.bad_lines = model->shown.bad_lines};
+    model->shown =
+        (struct top_snapshot){.bad_lines = model->shown.bad_lines, .damaged = model->shown.damaged};
     model->next_metrics = 0;
     model->next_component_lines = 0;
     memset(model->tiers, 0, sizeof model->tiers);
     memset(model->members, 0, MEMBERS_MAX * sizeof *model->members);
     top_counted_clear(model->total);
-    top_rows_clear(&model->rows[TOP_COMPONENTS]);
-    top_rows_clear(&model->rows[TOP_PAIRS]);
+    for (unsigned i = 0; i < TABLES; i++) {
+        top_rows_clear(table_of(model, i));
+    }
+    model->log_end = 0;
     (void)snprintf(model->run, sizeof model->run, "%s", run);
 }
 
@@ -179,6 +216,7 @@ static const struct {
 } names_of[TOP_KINDS][2] = {
     [TOP_COMPONENTS] = {{"component", "model"}, {"", ""}},
     [TOP_PAIRS] = {{"source", "source_model"}, {"sink", "sink_model"}},
+    [TOP_BLAME] = {{"producer", "producer_model"}, {"component", "model"}},
 };
 
 /* What is shown: numbers of rows, and gauges. */
@@ -193,6 +231,7 @@ static const struct metric {
     {"consumed_bytes", TOP_COMPONENTS, TOP_CONSUMED},
     {"anomalies", TOP_COMPONENTS, TOP_ANOMALIES},
     {"demand_wait_ns", TOP_COMPONENTS, TOP_WAITS},
+    {"demand_wait_part_ns", TOP_BLAME, TOP_WAITED},
     {"transport_ns", TOP_PAIRS, TOP_DURATIONS},
     {"transports", TOP_PAIRS, TOP_TRANSPORTS},
     {"transport_bytes", TOP_PAIRS, TOP_MOVED},
@@ -238,6 +277,18 @@ static void take_gauge(struct top_model *model, enum top_gauge gauge, const json
     model->shown.gauges[gauge] = gauge == TOP_ACTIVE ? sum : value;
 }
 
+/* The model of a component. */
+static const char *model_name(const char *component, char model[static VAMP_MODEL_NAME_MAX + 1])
+{
+    const struct vamp_model_name name = vamp_model_of(&vamp_model_rules_usual, component);
+    if (name.length > VAMP_MODEL_NAME_MAX) {
+        return component;
+    }
+    memcpy(model, name.begin, name.length);
+    model[name.length] = '\0';
+    return model;
+}
+
 static void take_times(struct vamp_histogram *times, const json_t *line)
 {
     const json_t *bins = json_object_get(line, "bins");
@@ -259,37 +310,45 @@ static void take_times(struct vamp_histogram *times, const json_t *line)
     }
 }
 
-/* Of a row (NULL: the stream does not distinguish components), and of all together. */
-static void add(struct top_model *model, struct top_counted *row, unsigned number, double delta)
+/* The rows of a metric's line; NULL where its labels name none. */
+static void find_rows(struct top_model *model, unsigned kind, const json_t *labels,
+                      struct top_counted *rows[static TOP_LEVELS])
 {
-    model->total->next.sums[number] += delta;
-    if (row != NULL) {
-        row->next.sums[number] += delta;
+    char models[2][VAMP_MODEL_NAME_MAX + 1];
+    const char *ranks[2] = {"", ""}, *in[2] = {"", ""};
+    for (unsigned i = 0; i < 2; i++) {
+        const char *of_model = top_json_text(labels, names_of[kind][i].of_model);
+        ranks[i] = *of_model != '\0' ? of_model : top_json_text(labels, names_of[kind][i].label);
+        in[i] = *of_model != '\0' ? of_model : model_name(ranks[i], models[i]);
     }
+    const bool any = *ranks[0] != '\0';
+    rows[TOP_RANKS] = any ? top_rows_get(&model->rows[TOP_RANKS][kind], ranks[0], ranks[1]) : NULL;
+    rows[TOP_MODELS] = any ? top_rows_get(&model->rows[TOP_MODELS][kind], in[0], in[1]) : NULL;
+    model->shown.folded += any && strcmp(rows[TOP_RANKS]->name, ranks[0]) != 0;
 }
 
-/* The row of a metric's line; NULL when its labels name none. */
-static struct top_counted *row_of(struct top_model *model, unsigned kind, const json_t *labels)
+/* Of the rows (NULL: the stream does not distinguish components), and of all together. */
+static void add(struct top_model *model, struct top_counted *const rows[static TOP_LEVELS],
+                unsigned number, double delta)
 {
-    const char *names[2] = {"", ""};
-    for (unsigned i = 0; i < 2; i++) {
-        names[i] = top_json_text(labels, names_of[kind][i].of_model);
-        names[i] = *names[i] != '\0' ? names[i] : top_json_text(labels, names_of[kind][i].label);
+    model->total->next.sums[number] += delta;
+    for (unsigned i = 0; i < TOP_LEVELS; i++) {
+        if (rows[i] != NULL) {
+            rows[i]->next.sums[number] += delta;
+        }
     }
-    if (*names[0] == '\0') {
-        return NULL;
-    }
-    struct top_counted *row = top_rows_get(&model->rows[kind], names[0], names[1]);
-    model->shown.folded += strcmp(row->name, names[0]) != 0;
-    return row;
 }
 
 static void take_metric(struct top_model *model, const json_t *line)
 {
-    static const char *const operations[] = {"offer", "demand", "withdraw"};
+    /* Of some metrics, the numbers of their parts, which follow their own. */
+    static const struct {
+        const char *label, *values[3];
+        unsigned number;
+    } parts[] = {{"operation", {"offer", "demand", "withdraw"}, TOP_OPERATIONS},
+                 {"part", {"for_offer", "for_start", "moving"}, TOP_WAITED}};
     const struct metric *metric = find_metric(top_json_text(line, "metric"));
     const json_t *labels = json_object_get(line, "labels");
-    const double delta = top_json_number(line, "delta");
     model->next_metrics++;
     if (metric == NULL) {
         return;
@@ -298,16 +357,22 @@ static void take_metric(struct top_model *model, const json_t *line)
         take_gauge(model, (enum top_gauge)metric->number, line);
         return;
     }
+    struct top_counted *rows[TOP_LEVELS] = {NULL, NULL};
     const bool timed = metric->number >= TOP_SUM_COUNT;
-    struct top_counted *row = timed || delta > 0 ? row_of(model, metric->kind, labels) : NULL;
-    if (timed && row != NULL) {
-        take_times(row->next.times, line);
-    } else if (!timed) {
-        add(model, row, metric->number, delta);
+    const double delta = top_json_number(line, metric->number == TOP_WAITED ? "sum" : "delta");
+    if (timed || delta > 0) {
+        find_rows(model, metric->kind, labels, rows);
     }
-    for (unsigned i = 0; i < 3 && metric->number == TOP_OPERATIONS; i++) {
-        if (strcmp(operations[i], top_json_text(labels, "operation")) == 0) {
-            add(model, row, TOP_OFFERS + i, delta);
+    for (unsigned i = 0; timed && i < TOP_LEVELS && rows[i] != NULL; i++) {
+        take_times(rows[i]->next.times, line);
+    }
+    if (!timed) {
+        add(model, rows, metric->number, delta);
+    }
+    for (unsigned i = 0; i < 6; i++) {
+        if (parts[i / 3].number == metric->number &&
+            strcmp(parts[i / 3].values[i % 3], top_json_text(labels, parts[i / 3].label)) == 0) {
+            add(model, rows, metric->number + 1 + i % 3, delta);
         }
     }
 }
@@ -498,28 +563,158 @@ static bool counts_by_lines(const struct top_snapshot *shown)
 /* The metrics know names only; the lines of components know numbers, too. */
 static void take_component(struct top_model *model, const json_t *line)
 {
+    char scratch[VAMP_MODEL_NAME_MAX + 1];
     const char *name = top_json_text(line, "name");
     const json_t *index = json_object_get(line, "index");
     const uint64_t number = top_json_integer(index);
-    struct top_counted *row = top_rows_get(&model->rows[TOP_COMPONENTS], name, "");
-    if (strcmp(row->name, name) != 0 || !json_is_number(index) || number >= MEMBERS_MAX) {
+    struct top_counted *const rows[TOP_LEVELS] = {
+        [TOP_MODELS] =
+            top_rows_get(&model->rows[TOP_MODELS][TOP_COMPONENTS], model_name(name, scratch), ""),
+        [TOP_RANKS] = top_rows_get(&model->rows[TOP_RANKS][TOP_COMPONENTS], name, ""),
+    };
+    if (strcmp(rows[TOP_RANKS]->name, name) != 0 || !json_is_number(index) ||
+        number >= MEMBERS_MAX) {
         return;
     }
     struct member *member = &model->members[number];
     const bool left = json_is_string(json_object_get(line, "left"));
-    row->members += !member->known;
-    if (left && !member->left) {
-        row->left++;
-        if (!top_counted_has_vanished(row) || row->left == 1) {
+    const double operations = top_json_number(line, "operations");
+    for (unsigned i = 0; i < TOP_LEVELS; i++) {
+        struct top_counted *row = rows[i];
+        row->members += !member->known;
+        row->left += left && !member->left;
+        if (left && !member->left && (!top_counted_has_vanished(row) || row->left == 1)) {
             top_json_copy(row->reason, sizeof row->reason, line, "reason");
         }
-    }
-    const double operations = top_json_number(line, "operations");
-    if (counts_by_lines(&model->shown) && operations > member->operations) {
-        row->next.sums[TOP_OPERATIONS] += operations - member->operations;
+        if (counts_by_lines(&model->shown) && operations > member->operations) {
+            row->next.sums[TOP_OPERATIONS] += operations - member->operations;
+        }
     }
     *member = (struct member){true, left || member->left, operations};
     model->next_component_lines++;
+}
+
+/* ---- the window */
+
+static void log_value(struct top_model *model, uint32_t row, uint32_t number, double value)
+{
+    if (value > 0) {
+        model->log[model->log_end++ % LOGGED_MAX] = (struct logged){row, number, value};
+    }
+}
+
+static void log_part(struct top_model *model, uint32_t row, const struct top_part *part)
+{
+    const struct vamp_histogram *times = part->times;
+    for (uint32_t i = 0; i < TOP_SUM_COUNT; i++) {
+        log_value(model, row, i, part->sums[i]);
+    }
+    if (times->count > 0) {
+        log_value(model, row, TOP_SUM_COUNT, (double)times->max);
+        for (uint32_t i = 0; i < TOP_BINS; i++) {
+            log_value(model, row, TOP_SUM_COUNT + 1 + i, (double)times->bins[i]);
+        }
+    }
+}
+
+static void add_logged(struct top_part *part, const struct logged *logged)
+{
+    struct vamp_histogram *times = part->times;
+    const uint64_t value = (uint64_t)logged->value;
+    if (logged->number < TOP_SUM_COUNT) {
+        part->sums[logged->number] += logged->value;
+    } else if (logged->number == TOP_SUM_COUNT) {
+        times->max = value > times->max ? value : times->max;
+        times->min = 0; /* is not shown */
+    } else {
+        times->bins[logged->number - TOP_SUM_COUNT - 1] += value;
+        times->count += value;
+    }
+}
+
+/* Where the buckets of the window begin in the log, and how long they are. */
+static uint64_t window_begin(const struct top_model *model, double window_ns, double *ret_ns)
+{
+    const uint64_t oldest = model->log_end > LOGGED_MAX ? model->log_end - LOGGED_MAX : 0;
+    uint64_t at = model->log_end, begin = at;
+    double width_ns = 0;
+    *ret_ns = 0;
+    /* A bucket is whole when the end of the one before it is there, or it is the first. */
+    while (at > oldest) {
+        const struct logged *logged = &model->log[--at % LOGGED_MAX];
+        if (logged->row == LOGGED_BUCKET) {
+            *ret_ns += width_ns;
+            width_ns = logged->value;
+            begin = at + 1;
+            if (*ret_ns > 0 && *ret_ns >= window_ns) {
+                return begin;
+            }
+        }
+    }
+    *ret_ns += oldest == 0 ? width_ns : 0;
+    return oldest == 0 ? 0 : begin;
+}
+
+void top_model_window(struct top_model *model, double window_ns)
+{
+    uint64_t at = window_begin(model, window_ns, &model->shown.window_ns);
+    top_part_clear(&model->total->now);
+    for (unsigned i = 0; i < TABLES; i++) {
+        struct top_rows *table = table_of(model, i);
+        for (size_t row = 0; row < table->count; row++) {
+            top_part_clear(&table->rows[row]->now);
+        }
+    }
+    for (; at < model->log_end; at++) {
+        const struct logged *logged = &model->log[at % LOGGED_MAX];
+        const uint32_t table = logged->row / TOP_ROWS_MAX;
+        if (logged->row == LOGGED_TOTAL) {
+            add_logged(&model->total->now, logged);
+        } else if (logged->row != LOGGED_BUCKET) {
+            add_logged(&table_of(model, table)->rows[logged->row % TOP_ROWS_MAX]->now, logged);
+        }
+    }
+}
+
+/* ---- the end of a bucket */
+
+/* What was counted becomes the newest bucket; without `components`, what they have is of a later
+ * one. */
+static void commit(struct top_model *model, bool components)
+{
+    struct top_snapshot *shown = &model->shown;
+    log_part(model, LOGGED_TOTAL, &model->total->next);
+    top_counted_commit(model->total);
+    for (unsigned i = 0; i < TABLES; i++) {
+        struct top_rows *table = table_of(model, i);
+        for (uint32_t row = 0; row < table->count; row++) {
+            if (components || i % TOP_KINDS != TOP_COMPONENTS) {
+                log_part(model, i * TOP_ROWS_MAX + row, &table->rows[row]->next);
+                top_counted_commit(table->rows[row]);
+            }
+        }
+    }
+    model->log[model->log_end++ % LOGGED_MAX] = (struct logged){LOGGED_BUCKET, 0, shown->width_ns};
+    shown->window_ns = shown->width_ns;
+    shown->any = true;
+    shown->buckets++;
+    shown->seen_ns += shown->width_ns;
+}
+
+/* The check of a bucket, a header or an end does not hold. */
+static void leave_out(struct top_model *model, const json_t *line)
+{
+    top_part_clear(&model->total->next);
+    for (unsigned i = 0; i < TABLES; i++) {
+        struct top_rows *table = table_of(model, i);
+        for (size_t row = 0; row < table->count; row++) {
+            top_part_clear(&table->rows[row]->next);
+        }
+    }
+    model->next_metrics = 0;
+    model->next_component_lines = 0;
+    model->shown.damaged++;
+    top_json_copy(model->shown.damage, sizeof model->shown.damage, line, "time");
 }
 
 /* Its last line: what was counted becomes the newest bucket. */
@@ -527,33 +722,25 @@ static void take_bucket(struct top_model *model, const json_t *line)
 {
     struct top_snapshot *shown = &model->shown;
     const bool by_lines = counts_by_lines(shown);
-    struct top_rows *components = &model->rows[TOP_COMPONENTS];
     take_accounting(shown, json_object_get(line, "accounting"));
     top_json_copy(shown->time, sizeof shown->time, line, "time");
     shown->bucket = top_json_number(line, "bucket");
     if (shown->buckets == 0) {
         memcpy(shown->since, shown->time, sizeof shown->since);
         /* The totals of a stream that begins in the middle are not its first bucket's. */
-        for (size_t i = 0; by_lines && shown->bucket > 0 && i < components->count; i++) {
-            components->rows[i]->next.sums[TOP_OPERATIONS] = 0;
+        for (unsigned level = 0; by_lines && shown->bucket > 0 && level < TOP_LEVELS; level++) {
+            struct top_rows *components = &model->rows[level][TOP_COMPONENTS];
+            for (size_t i = 0; i < components->count; i++) {
+                components->rows[i]->next.sums[TOP_OPERATIONS] = 0;
+            }
         }
     }
     shown->width_ns = top_json_number(line, "width_ns");
     shown->partial = model->next_metrics < top_json_number(line, "metrics");
-    top_counted_commit(model->total);
     /* The lines of components are ahead of the buckets by the lateness of events: at the end of a
      * stream, what the newest bucket counts was in earlier lines. */
-    const bool ahead =
-        by_lines && model->total->now.sums[TOP_OPERATIONS] > 0 && model->next_component_lines == 0;
-    for (size_t i = 0; !ahead && i < components->count; i++) {
-        top_counted_commit(components->rows[i]);
-    }
-    for (size_t i = 0; i < model->rows[TOP_PAIRS].count; i++) {
-        top_counted_commit(model->rows[TOP_PAIRS].rows[i]);
-    }
-    shown->any = true;
-    shown->buckets++;
-    shown->seen_ns += shown->width_ns;
+    commit(model, !by_lines || model->total->next.sums[TOP_OPERATIONS] == 0 ||
+                      model->next_component_lines > 0);
     model->next_metrics = 0;
     model->next_component_lines = 0;
     const double *sums = model->total->now.sums;
@@ -582,7 +769,7 @@ static enum top_fed take_end(struct top_snapshot *shown, const json_t *line)
     return TOP_FED_END;
 }
 
-static enum top_fed take_line(struct top_model *model, const json_t *line)
+static enum top_fed take_line(struct top_model *model, const json_t *line, bool holds)
 {
     const char *type = top_json_text(line, "type");
     const char *run = top_json_text(line, "run");
@@ -591,14 +778,25 @@ static enum top_fed take_line(struct top_model *model, const json_t *line)
         shown->bad_lines++;
         return TOP_FED_BAD;
     }
-    if (strncmp(run, model->run, sizeof model->run - 1) != 0) {
+    const bool is_other = strncmp(run, model->run, sizeof model->run - 1) != 0;
+    if (is_other && model->has_checks && strcmp(type, "header") != 0) {
+        shown->bad_lines++; /* a file with check values has one run, or begins the next with a
+                               header */
+        return TOP_FED_BAD;
+    }
+    if (is_other) {
         reset(model, run);
+    }
+    if (!holds) {
+        leave_out(model, line);
+        return TOP_FED_BAD;
+    }
+    if (strcmp(type, "bucket") == 0) {
+        take_bucket(model, line);
+        return TOP_FED_BUCKET;
     }
     if (strcmp(type, "metric") == 0) {
         take_metric(model, line);
-    } else if (strcmp(type, "bucket") == 0) {
-        take_bucket(model, line);
-        return TOP_FED_BUCKET;
     } else if (strcmp(type, "header") == 0) {
         take_header(shown, line);
     } else if (strcmp(type, "component") == 0) {
@@ -619,13 +817,44 @@ static enum top_fed take_line(struct top_model *model, const json_t *line)
     return TOP_FED_LINE;
 }
 
+/* Whether the line's check value is that of the lines since the last one with one; a line without
+ * one need not have it, unless it ends a bucket of a stream in which others do. */
+static bool check_holds(struct top_model *model, const char *type, const char *line, size_t bytes)
+{
+    static const char key[] = ",\"check\":\"";
+    const size_t behind = sizeof key - 1 + strlen("00000000\"}");
+    char expected[16];
+    if (strcmp(type, "header") == 0) {
+        model->sum = 0;
+        model->sum_known = true;
+        model->has_checks = false;
+    }
+    if (bytes < behind || memcmp(line + bytes - behind, key, sizeof key - 1) != 0) {
+        model->sum = libdeflate_crc32(libdeflate_crc32(model->sum, line, bytes), "\n", 1);
+        return !model->has_checks || strcmp(type, "bucket") != 0;
+    }
+    (void)snprintf(expected, sizeof expected, "%08x",
+                   libdeflate_crc32(model->sum, line, bytes - behind));
+    const bool holds = !model->sum_known || memcmp(expected, line + bytes - 10, 8) == 0;
+    model->sum = 0;
+    model->sum_known = model->has_checks = true;
+    return holds;
+}
+
 enum top_fed top_model_feed(struct top_model *model, const char *line, size_t bytes)
 {
     /* As doubles: jansson's integers end at 2^63, the format's at 2^64. */
     json_t *json = json_loadb(line, bytes, JSON_DECODE_INT_AS_REAL, NULL);
-    const enum top_fed fed = take_line(model, json); /* without a type, if it is no JSON */
+    const bool holds = check_holds(model, top_json_text(json, "type"), line, bytes);
+    const enum top_fed fed = take_line(model, json, holds); /* without a type, if it is no JSON */
     json_decref(json);
     return fed;
+}
+
+void top_model_jump(struct top_model *model)
+{
+    model->sum_known = false;
+    model->shown.is_tail = true;
 }
 
 /* ---- snapshot */
@@ -650,10 +879,10 @@ static const struct top_part *part_of(const struct top_counted *row, enum top_mo
 
 static void take_sums(double *sums, const struct top_counted *row, const struct top_snapshot *s)
 {
-    const bool rates = s->mode != TOP_MODE_SUMS && s->width_ns > 0;
+    const bool rates = s->mode != TOP_MODE_SUMS && s->window_ns > 0;
     for (unsigned i = 0; i < TOP_SUM_COUNT; i++) {
         const double sum = part_of(row, s->mode)->sums[i];
-        sums[i] = rates ? sum * 1e9 / s->width_ns : sum;
+        sums[i] = rates ? sum * 1e9 / s->window_ns : sum;
     }
     sums[TOP_ANOMALIES] = row->all.sums[TOP_ANOMALIES];
 }
@@ -684,10 +913,11 @@ static void take_row(struct top_row *out, const struct top_snapshot *s,
 static void take_rows(struct top_snapshot *s, const struct top_model *model, enum top_kind kind)
 {
     struct top_table *table = &s->tables[kind];
-    for (size_t i = 0; i < model->rows[kind].count; i++) {
-        const struct top_counted *row = model->rows[kind].rows[i];
+    const struct top_rows *rows = &model->rows[s->level][kind];
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct top_counted *row = rows->rows[i];
         const bool is_other = i == 0;
-        if (kind == TOP_PAIRS
+        if (kind != TOP_COMPONENTS
                 ? !top_part_is_empty(part_of(row, s->mode))
                 : !top_part_is_empty(&row->all) ||
                       (!is_other && (!s->by_model || top_counted_has_vanished(row)))) {
@@ -696,21 +926,39 @@ static void take_rows(struct top_snapshot *s, const struct top_model *model, enu
     }
 }
 
-int top_snapshot_take(struct top_snapshot *snapshot, const struct top_model *model,
-                      enum top_mode mode, struct vamp_err *err)
+static void take_vanished(struct top_snapshot *s, const struct top_rows *ranks)
 {
-    top_snapshot_done(snapshot);
-    for (unsigned kind = 0; kind < TOP_KINDS; kind++) {
-        snapshot->tables[kind].rows = calloc(model->rows[kind].count, sizeof(struct top_row));
-        if (snapshot->tables[kind].rows == NULL) {
-            top_snapshot_done(snapshot);
-            return vamp_err_set_errno(err, ENOMEM, "show the newest bucket");
+    s->vanished_count = 0;
+    for (size_t i = 0; i < ranks->count && s->vanished_count < TOP_VANISHED_MAX; i++) {
+        if (top_counted_has_vanished(ranks->rows[i])) {
+            top_text_clean(s->vanished[s->vanished_count++], TOP_NAME_BYTES, ranks->rows[i]->name);
         }
     }
-    const struct top_table tables[] = {snapshot->tables[0], snapshot->tables[1]};
+}
+
+enum top_level top_level_usual(const struct top_model *model)
+{
+    const size_t ranks = model->rows[TOP_RANKS][TOP_COMPONENTS].count - 1;
+    const size_t models = model->rows[TOP_MODELS][TOP_COMPONENTS].count - 1;
+    return models < ranks && ranks > RANKS_FEW ? TOP_MODELS : TOP_RANKS;
+}
+
+int top_snapshot_take(struct top_snapshot *snapshot, const struct top_model *model,
+                      enum top_mode mode, enum top_level level, struct vamp_err *err)
+{
+    top_snapshot_done(snapshot);
+    struct top_table tables[TOP_KINDS] = {{.count = 0}};
+    for (unsigned kind = 0; kind < TOP_KINDS; kind++) {
+        tables[kind].rows = calloc(model->rows[level][kind].count, sizeof(struct top_row));
+    }
     *snapshot = model->shown;
     memcpy(snapshot->tables, tables, sizeof snapshot->tables);
+    if (tables[0].rows == NULL || tables[1].rows == NULL || tables[2].rows == NULL) {
+        top_snapshot_done(snapshot);
+        return vamp_err_set_errno(err, ENOMEM, "show the newest bucket");
+    }
     snapshot->mode = mode;
+    snapshot->level = level;
     snapshot->loss_count = 0;
     for (unsigned i = 0; i < model->shown.loss_count; i++) {
         if (model->shown.losses[i].count > 0) {
@@ -720,14 +968,17 @@ int top_snapshot_take(struct top_snapshot *snapshot, const struct top_model *mod
     qsort(snapshot->attention.alarms, snapshot->attention.alarm_count, sizeof(struct top_alarm),
           compare_alarms);
     take_sums(snapshot->sums, model->total, snapshot);
-    take_rows(snapshot, model, TOP_COMPONENTS);
-    take_rows(snapshot, model, TOP_PAIRS);
+    for (enum top_kind kind = TOP_COMPONENTS; kind < TOP_KINDS; kind++) {
+        take_rows(snapshot, model, kind);
+    }
+    take_vanished(snapshot, &model->rows[TOP_RANKS][TOP_COMPONENTS]);
     return 0;
 }
 
 void top_snapshot_done(struct top_snapshot *snapshot)
 {
-    free(snapshot->tables[TOP_COMPONENTS].rows);
-    free(snapshot->tables[TOP_PAIRS].rows);
+    for (unsigned kind = 0; kind < TOP_KINDS; kind++) {
+        free(snapshot->tables[kind].rows);
+    }
     memset(snapshot, 0, sizeof *snapshot);
 }

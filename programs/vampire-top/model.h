@@ -11,6 +11,7 @@
 
 #define TOP_TIME_BYTES 32
 #define TOP_LOSSES_MAX 24
+#define TOP_VANISHED_MAX 16
 #define TOP_HISTORY 240 /* buckets of which the totals are remembered */
 /* Longest line of the format in bytes, newline included. */
 #define TOP_LINE_BYTES (64 * 1024)
@@ -77,6 +78,12 @@ enum top_fed {
 enum top_fed top_model_feed(struct top_model *model, const char *line, size_t bytes);
 /* A line that was too long to be fed: counted as bad. */
 void top_model_skip(struct top_model *model);
+/* The lines before the next one were not read: the check value that comes next is not about the
+ * lines that were fed. */
+void top_model_jump(struct top_model *model);
+/* From now on until the next bucket, the newest numbers are those of the last `window_ns`, as far
+ * as they were seen and fit into memory; 0: of the newest bucket. */
+void top_model_window(struct top_model *model, double window_ns);
 
 /* Of the stream: "" until it is known. */
 const char *top_model_run(const struct top_model *model);
@@ -86,7 +93,7 @@ bool top_model_is_foreign(const struct top_model *model);
 /* ---- snapshot */
 
 enum top_mode {
-    TOP_MODE_RATES, /* of the newest bucket, for each second */
+    TOP_MODE_RATES, /* of the newest bucket or the window, for each second */
     TOP_MODE_SUMS,  /* of all buckets seen, whole numbers */
 };
 
@@ -124,14 +131,22 @@ struct top_snapshot {
     double buckets;             /* seen */
     double seen_ns;             /* their widths */
     bool partial;               /* it has fewer values than it should */
+    double window_ns;           /* what the newest numbers are of: width_ns, or longer */
+    enum top_level level;       /* what has rows */
+    bool is_tail;               /* of a long file, only the end was read */
     double sums[TOP_SUM_COUNT]; /* of all rows */
     bool known[TOP_GAUGES];
     double gauges[TOP_GAUGES];
     struct top_loss losses[TOP_LOSSES_MAX]; /* those that are not 0 */
     unsigned loss_count;
-    double gaps;                              /* stretches of the stream that miss events */
-    char gap[4 * TOP_TIME_BYTES];             /* the last of them */
-    double bad_lines;                         /* of the stream, as read here */
+    double gaps;                  /* stretches of the stream that miss events */
+    char gap[4 * TOP_TIME_BYTES]; /* the last of them */
+    double bad_lines;             /* of the stream, as read here */
+    double damaged; /* buckets, headers and ends left out, as their check did not hold */
+    char damage[TOP_TIME_BYTES]; /* the start of the last of them */
+    /* Ranks that vanished, the first ones; clean. */
+    char vanished[TOP_VANISHED_MAX][TOP_NAME_BYTES];
+    unsigned vanished_count;
     double folded;                            /* values counted under (other) here */
     double received, counted, filtered, lost; /* events since the run began, as far as known */
     char sampling[TOP_NAME_BYTES];            /* "none" */
@@ -148,10 +163,13 @@ struct top_snapshot {
     struct top_table tables[TOP_KINDS];
 };
 
-/* Starts as all zeros; the same one may be filled again. 0 or -ENOMEM, then the snapshot is
- * empty. */
+/* With the numbers of models, or of each rank; a stream that has models only has both alike. Starts
+ * as all zeros; the same one may be filled again. 0 or -ENOMEM, then the snapshot is empty. */
 VAMP_MUST_CHECK int top_snapshot_take(struct top_snapshot *snapshot, const struct top_model *model,
-                                      enum top_mode mode, struct vamp_err *err);
+                                      enum top_mode mode, enum top_level level,
+                                      struct vamp_err *err);
+/* Models where there are many ranks of few of them. */
+enum top_level top_level_usual(const struct top_model *model);
 void top_snapshot_done(struct top_snapshot *snapshot);
 
 #endif

@@ -104,8 +104,12 @@ static void head_run(struct page_line *line, const struct top_snapshot *s, const
     (void)snprintf(begin, sizeof begin, "vampire-top  %s%s%s", cut(s->workflow, columns / 3).text,
                    s->ended ? "  ended: " : "", s->ended ? s->end_reason : "");
     if (s->mode == TOP_MODE_SUMS) {
-        print_line(line, PAGE_TITLE, columns, "%s  %.8s to %.10s UTC  sums of %.0f buckets", begin,
-                   since, time, s->buckets);
+        print_line(line, PAGE_TITLE, columns, "%s  %.8s to %.10s UTC  sums of %s%.0f buckets%s",
+                   begin, since, time, s->is_tail ? "the last " : "", s->buckets,
+                   s->is_tail ? " (-a: all)" : "");
+    } else if (s->window_ns > s->width_ns) {
+        print_line(line, PAGE_TITLE, columns, "%s  %.10s UTC  the last %.0f s%s", begin, time,
+                   s->window_ns / 1e9, s->is_tail ? " (-a: all)" : "");
     } else {
         print_line(line, PAGE_TITLE, columns, "%s  %.10s UTC  bucket %.0f of %s%s", begin, time,
                    s->bucket, top_text_time(s->width_ns).text,
@@ -171,11 +175,8 @@ static unsigned vanished_lines(struct page_line *lines, const struct top_snapsho
                                unsigned columns)
 {
     struct listing list = {lines, PAGE_VANISHED_LINES, columns, PAGE_WARNING, "vanished", 0, ""};
-    const struct top_table *components = &s->tables[TOP_COMPONENTS];
-    for (size_t i = 0; i < components->count; i++) {
-        if (components->rows[i].vanished) {
-            list_add(&list, "%s", components->rows[i].name);
-        }
+    for (unsigned i = 0; i < s->vanished_count; i++) {
+        list_add(&list, "%s", s->vanished[i]);
     }
     return list_end(&list);
 }
@@ -193,6 +194,10 @@ unsigned page_losses(struct page_line lines[static PAGE_LOSS_LINES], const struc
     }
     if (s->gaps > 0) {
         list_add(&list, "%.0f gap%s, last %s", s->gaps, s->gaps > 1 ? "s" : "", s->gap);
+    }
+    if (s->damaged > 0) {
+        list_add(&list, "%.0f damaged block%s left out, last %.8s", s->damaged,
+                 s->damaged > 1 ? "s" : "", strlen(s->damage) > 11 ? s->damage + 11 : "?");
     }
     if (s->bad_lines > 0) {
         list_add(&list, "%s lines not understood", top_text_count(s->bad_lines).text);
@@ -238,8 +243,8 @@ static unsigned share_lines(struct page_line *lines, const struct top_snapshot *
     add_part(&list, s->lost, all, "lost");
     add_part(&list, overflow, 0, "values in (other)");
     add_part(&list, labels, 0, "labels given up");
-    _Static_assert(TOP_ROWS_MAX == 1024, "the text says 1,023");
-    add_part(&list, s->folded, 0, "lines in (other): all 1,023 rows are in use");
+    _Static_assert(TOP_ROWS_MAX == 4096, "the text says 4,095");
+    add_part(&list, s->folded, 0, "lines in (other): all 4,095 rows of ranks are in use");
     return list_end(&list);
 }
 
@@ -272,10 +277,11 @@ unsigned page_head(struct page_line lines[static PAGE_HEAD_LINES],
         s->known[TOP_LAG] ? "  lag " : "", s->known[TOP_LAG] ? top_text_time(lag_ns).text : "");
     print_line(
         &lines[3], s->sums[TOP_ANOMALIES] > 0 ? PAGE_WARNING : PAGE_PLAIN, columns,
-        "pool       %8s in %s CDOs  components %s  transports %s  anomalies %s",
+        "pool       %8s in %s CDOs  components %s  transports %s  anomalies %s%s%.8s",
         gauge(s, TOP_POOL_BYTES, top_text_bytes).text, gauge(s, TOP_POOL_CDOS, top_text_count).text,
         gauge(s, TOP_PRESENT, top_text_count).text, gauge(s, TOP_ACTIVE, top_text_count).text,
-        sum_text(s, TOP_ANOMALIES, top_text_count).text);
+        sum_text(s, TOP_ANOMALIES, top_text_count).text, s->is_tail ? " since " : "",
+        s->is_tail && strlen(s->since) > 19 ? s->since + 11 : "");
     if (curve) {
         add_curve(&lines[1], columns, s->operations_history, s->history_count);
         add_curve(&lines[2], columns, s->moved_history, s->history_count);
@@ -315,6 +321,11 @@ static const struct {
                     {{"p50", "p50"}, 8, TOP_DURATIONS, top_text_time, TOP_P50},
                     {{"p99", "p99"}, 8, TOP_DURATIONS, top_text_time, TOP_P99},
                     {{"MAX", "MAX"}, 8, TOP_DURATIONS, top_text_time, TOP_MAX}}},
+    [TOP_BLAME] = {40,
+                   {{{"WAITED/S", "WAITED"}, 9, TOP_WAITED, top_text_time, 0},
+                    {{"FOR OFFER", "FOR OFFER"}, 9, TOP_FOR_OFFER, top_text_time, 0},
+                    {{"FOR START", "FOR START"}, 9, TOP_FOR_START, top_text_time, 0},
+                    {{"MOVING", "MOVING"}, 9, TOP_MOVING, top_text_time, 0}}},
 };
 
 /* In a wide terminal the numbers stay near their names. */
@@ -336,7 +347,8 @@ static struct top_figure cell_text(const struct top_snapshot *s, const struct to
                                    const struct column *column)
 {
     const enum top_number number = column->number;
-    const bool absent = is_hidden_in_rows(s, number);
+    const bool is_part = number > TOP_WAITED && number <= TOP_MOVING;
+    const bool absent = is_hidden_in_rows(s, is_part ? TOP_WAITED : number);
     /* Without metrics by component, their lines have the operations. What took time has moved: its
      * number is elsewhere, in another series or filtered out. */
     const bool hidden =
@@ -408,7 +420,7 @@ static struct top_fitted component_name(const struct top_row *row, unsigned colu
 }
 
 /* A long source leaves half of the room to the sink. Several rows in one have no sink. */
-static struct top_fitted pair_name(const struct top_row *row, unsigned columns)
+static struct top_fitted pair_name(const struct top_row *row, const char *arrow, unsigned columns)
 {
     const unsigned room = columns - 4, half = room / 2;
     const unsigned sink = top_text_columns(row->second);
@@ -420,7 +432,7 @@ static struct top_fitted pair_name(const struct top_row *row, unsigned columns)
         source = source <= half ? source : room - half >= sink ? room - sink : half;
     }
     char both[2 * TOP_TEXT_BYTES + 8];
-    (void)snprintf(both, sizeof both, "%s -> %s", top_text_fit(row->name, source).text,
+    (void)snprintf(both, sizeof both, "%s %s %s", top_text_fit(row->name, source).text, arrow,
                    top_text_fit(row->second, room - source).text);
     return top_text_fit(both, columns);
 }
@@ -429,8 +441,9 @@ void page_row(struct page_line *line, const struct top_snapshot *s, enum top_kin
               const struct top_row *row, unsigned columns)
 {
     const unsigned room = name_columns(kind, columns);
-    const struct top_fitted name =
-        kind == TOP_PAIRS ? pair_name(row, room) : component_name(row, room);
+    const struct top_fitted name = kind == TOP_COMPONENTS
+                                       ? component_name(row, room)
+                                       : pair_name(row, kind == TOP_BLAME ? "<-" : "->", room);
     const bool gone = row->members > 0 && row->left == row->members;
     const enum page_mark mark = row->vanished || row->sums[TOP_ANOMALIES] > 0 ? PAGE_WARNING
                                 : row->rest > 0 || gone                       ? PAGE_DIM
@@ -444,17 +457,16 @@ bool page_table(struct page_line *line, const struct top_snapshot *s, enum top_k
     const struct top_table *table = &s->tables[kind];
     assert(first <= table->chosen);
     const size_t rows = table->chosen - first < room ? table->chosen - first : room;
-    const bool none = kind == TOP_PAIRS && is_hidden_in_rows(s, TOP_TRANSPORTS) &&
-                      is_hidden_in_rows(s, TOP_MOVED) && is_hidden_in_rows(s, TOP_DURATIONS);
+    static const char *const titles[] = {"COMPONENT", "SOURCE -> SINK", "WAITED FOR <- WHO WAITED"};
+    const bool models = kind == TOP_COMPONENTS && (s->by_model || s->level == TOP_MODELS);
+    const bool none = (kind == TOP_PAIRS && is_hidden_in_rows(s, TOP_TRANSPORTS) &&
+                       is_hidden_in_rows(s, TOP_MOVED) && is_hidden_in_rows(s, TOP_DURATIONS)) ||
+                      (kind == TOP_BLAME && is_hidden_in_rows(s, TOP_WAITED));
     if (at == 0 && none) {
-        print_line(line, PAGE_TITLE, columns,
-                   "SOURCE -> SINK: not in this stream, whose output drops them");
+        print_line(line, PAGE_TITLE, columns, "%s: not in this stream, whose output drops them",
+                   titles[kind]);
     } else if (at == 0) {
-        table_line(line, PAGE_TITLE, s, kind, NULL,
-                   kind == TOP_PAIRS ? "SOURCE -> SINK"
-                   : s->by_model     ? "MODEL"
-                                     : "COMPONENT",
-                   columns);
+        table_line(line, PAGE_TITLE, s, kind, NULL, models ? "MODEL" : titles[kind], columns);
     } else if (at <= rows) {
         page_row(line, s, kind, &table->rows[first + at - 1], columns);
     } else if (at == rows + 1 && rows < table->chosen) {

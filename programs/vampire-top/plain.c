@@ -7,7 +7,7 @@
 
 #define COLUMNS 100
 /* By name; the rest is one row. */
-static const size_t rows_shown[TOP_KINDS] = {[TOP_COMPONENTS] = 40, [TOP_PAIRS] = 20};
+static const size_t rows_shown[TOP_KINDS] = {40, 20, 20};
 #define PAUSE_MS 200
 
 /* Without the blanks at its end; losses are marked, since there are no colours. */
@@ -30,12 +30,16 @@ static int end_block(struct vamp_err *err)
     return fflush(stdout) == 0 ? 0 : vamp_err_set_errno(err, errno, "print");
 }
 
-static int show_newest(struct top_input *input, const struct top_model *model,
+static int show_newest(struct top_input *input, struct top_model *model,
                        const struct top_show *show, struct vamp_err *err)
 {
     const char *name = top_input_name(input);
     struct top_snapshot snapshot = {.any = false};
-    int code = top_snapshot_take(&snapshot, model, show->mode, err);
+    if (show->window_ns > 0) {
+        top_model_window(model, show->window_ns);
+    }
+    int code = top_snapshot_take(&snapshot, model, show->mode,
+                                 show->ranks ? TOP_RANKS : top_level_usual(model), err);
     if (code != 0) {
         return code;
     }
@@ -67,7 +71,7 @@ static int show_newest(struct top_input *input, const struct top_model *model,
 static int show_end(const struct top_model *model, struct vamp_err *err)
 {
     struct top_snapshot snapshot = {.any = false};
-    int code = top_snapshot_take(&snapshot, model, TOP_MODE_SUMS, err);
+    int code = top_snapshot_take(&snapshot, model, TOP_MODE_SUMS, TOP_MODELS, err);
     if (code != 0) {
         return code;
     }

@@ -11,19 +11,17 @@
 /* ---- rows that are counted */
 
 static const char other[] = "(other)";
-/* So many bins have a histogram of the default precision. */
-enum { BINS = 496 };
 
-static void clear_part(struct top_part *part)
+void top_part_clear(struct top_part *part)
 {
     *part = (struct top_part){.times = part->times};
-    vamp_histogram_clear(part->times, BINS);
+    vamp_histogram_clear(part->times, TOP_BINS);
 }
 
 struct top_counted *top_counted_create(const char *name, const char *second)
 {
-    assert(vamp_bin_index(VAMP_SUB_BITS_DEFAULT, UINT64_MAX) + 1 == BINS);
-    const size_t times_bytes = sizeof(struct vamp_histogram) + BINS * sizeof(uint64_t);
+    assert(vamp_bin_index(VAMP_SUB_BITS_DEFAULT, UINT64_MAX) + 1 == TOP_BINS);
+    const size_t times_bytes = sizeof(struct vamp_histogram) + TOP_BINS * sizeof(uint64_t);
     const size_t name_bytes = strlen(name) + 1;
     const size_t second_bytes = strlen(second) + 1;
     struct top_counted *row = calloc(1, sizeof *row + 3 * times_bytes + name_bytes + second_bytes);
@@ -34,7 +32,7 @@ struct top_counted *top_counted_create(const char *name, const char *second)
     struct top_part *const parts[] = {&row->next, &row->now, &row->all};
     for (unsigned i = 0; i < 3; i++, behind += times_bytes) {
         parts[i]->times = (struct vamp_histogram *)(void *)behind;
-        clear_part(parts[i]);
+        top_part_clear(parts[i]);
     }
     row->name = memcpy(behind, name, name_bytes);
     row->second = memcpy(behind + name_bytes, second, second_bytes);
@@ -47,20 +45,20 @@ void top_counted_commit(struct top_counted *row)
         row->all.sums[i] += row->next.sums[i];
     }
     if (row->next.times->count > 0) {
-        vamp_histogram_merge(row->all.times, row->next.times, BINS);
+        vamp_histogram_merge(row->all.times, row->next.times, TOP_BINS);
     }
     row->idle_buckets = row->next.sums[TOP_OPERATIONS] > 0 ? 0 : row->idle_buckets + 1;
     const struct top_part before = row->now;
     row->now = row->next;
     row->next = before;
-    clear_part(&row->next);
+    top_part_clear(&row->next);
 }
 
 void top_counted_clear(struct top_counted *row)
 {
-    clear_part(&row->next);
-    clear_part(&row->now);
-    clear_part(&row->all);
+    top_part_clear(&row->next);
+    top_part_clear(&row->now);
+    top_part_clear(&row->all);
     row->members = row->left = 0;
     row->reason[0] = '\0';
     row->idle_buckets = 0;
@@ -140,10 +138,11 @@ const char *const top_sort_names[TOP_SORT_COUNT] = {"operations", "bytes", "wait
 static double sorted_by(const struct top_row *row, enum top_sort sort)
 {
     const double *sums = row->sums;
-    return sort == TOP_SORT_OPERATIONS ? sums[TOP_OPERATIONS] + sums[TOP_TRANSPORTS]
-           : sort == TOP_SORT_BYTES    ? sums[TOP_PRODUCED] + sums[TOP_CONSUMED] + sums[TOP_MOVED]
-           : sort == TOP_SORT_WAIT     ? row->times[TOP_P99]
-                                       : 0;
+    return sort == TOP_SORT_NAME         ? 0
+           : sums[TOP_WAITED] > 0        ? sums[TOP_WAITED]
+           : sort == TOP_SORT_OPERATIONS ? sums[TOP_OPERATIONS] + sums[TOP_TRANSPORTS]
+           : sort == TOP_SORT_BYTES      ? sums[TOP_PRODUCED] + sums[TOP_CONSUMED] + sums[TOP_MOVED]
+                                         : row->times[TOP_P99];
 }
 
 /* Larger first. */

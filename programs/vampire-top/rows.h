@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The two tables of numbers, components and pairs of them: as they are counted (struct top_rows,
- * found by name) and as they are shown (struct top_table, sorted and chosen). At most TOP_ROWS_MAX
- * rows are counted, about 12 KiB each; row 0 is "(other)" and takes names that do not fit. Numbers
- * are doubles: exact up to 2^53. Belongs to one thread.
+ * The tables of numbers, components, pairs of them and who waited for whom: as they are counted
+ * (struct top_rows, found by name; of models, and of their ranks) and as they are shown (struct
+ * top_table, sorted and chosen). At most TOP_ROWS_MAX rows of a table are counted, about 12 KiB
+ * each; row 0 is "(other)" and takes names that do not fit. Numbers are doubles: exact up to 2^53.
+ * Belongs to one thread.
  */
 #ifndef TOP_ROWS_H
 #define TOP_ROWS_H
@@ -13,12 +14,14 @@
 #include "vampire/core/map.h"
 #include "vampire/stats/bucket/histogram.h"
 
-#define TOP_ROWS_MAX 1024
+#define TOP_ROWS_MAX 4096
 #define TOP_NAME_BYTES 192
 #define TOP_WORD_BYTES 32
 
-enum top_kind { TOP_COMPONENTS, TOP_PAIRS };
-#define TOP_KINDS 2
+enum top_level { TOP_MODELS, TOP_RANKS };
+#define TOP_LEVELS 2
+enum top_kind { TOP_COMPONENTS, TOP_PAIRS, TOP_BLAME };
+#define TOP_KINDS 3
 
 /* The numbers of a row; those of the other kind of rows are 0 in it. */
 enum top_number {
@@ -31,11 +34,17 @@ enum top_number {
     TOP_ANOMALIES,
     TOP_TRANSPORTS, /* of pairs */
     TOP_MOVED,
+    TOP_WAITED, /* ns that the second waited for the first; the next three are of it */
+    TOP_FOR_OFFER,
+    TOP_FOR_START,
+    TOP_MOVING,
     TOP_SUM_COUNT,
     /* The times of a row. */
     TOP_WAITS = TOP_SUM_COUNT, /* of a component, from demand to data */
     TOP_DURATIONS,             /* of a pair's transports */
 };
+/* So many bins have a histogram of the default precision. */
+enum { TOP_BINS = 496 };
 #define TOP_BIT(number) (1U << (number))
 /* Those that a stream may not have, since an output keeps the metrics and labels that it is asked
  * for. */
@@ -51,14 +60,14 @@ struct top_part {
 
 struct top_counted {
     struct map_link link;
-    const char *name;   /* of a pair: the source. As it came, not clean */
-    const char *second; /* of a pair: the sink; else "" */
+    const char *name;   /* of a pair: the source, who was waited for. As it came, not clean */
+    const char *second; /* of a pair: the sink, who waited; else "" */
     /* Of a component's name: how many there were of it, how many of them have left, and why;
      * a bad reason stays. */
     unsigned members, left;
-    char reason[TOP_WORD_BYTES]; /* clean */
-    double idle_buckets;         /* since its last operation */
-    struct top_part next, now, all;
+    char reason[TOP_WORD_BYTES];    /* clean */
+    double idle_buckets;            /* since its last operation */
+    struct top_part next, now, all; /* `now`: of the newest bucket, or of the window */
 };
 
 struct top_rows {
@@ -71,6 +80,8 @@ struct top_rows {
 struct top_counted *top_counted_create(const char *name, const char *second);
 /* Ends a bucket: adds `next` to `all`, makes it `now` and begins an empty one. */
 void top_counted_commit(struct top_counted *row);
+/* Empty. */
+void top_part_clear(struct top_part *part);
 /* As it was created. */
 void top_counted_clear(struct top_counted *row);
 /* One of its members left, and not in order. */
@@ -118,7 +129,8 @@ enum top_sort { TOP_SORT_OPERATIONS, TOP_SORT_BYTES, TOP_SORT_WAIT, TOP_SORT_NAM
 extern const char *const top_sort_names[TOP_SORT_COUNT];
 
 struct top_choice {
-    enum top_sort sort; /* pairs by moves instead of operations, by p99 instead of waits */
+    enum top_sort sort; /* pairs by moves instead of operations, by p99 instead of waits; who
+                           waited for whom by the time */
     bool reverse;
     char filter[64]; /* part of a name, upper and lower case alike (ASCII); "": all */
 };

@@ -10,7 +10,9 @@
 
 struct top_show {
     enum top_mode mode;
-    bool once; /* show the newest state, then end */
+    bool once;        /* show the newest state, then end */
+    bool ranks;       /* also where models would have rows */
+    double window_ns; /* rates are of so much time; 0: of the newest bucket */
     struct top_choice choice;
 };
 

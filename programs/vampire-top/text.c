@@ -79,32 +79,31 @@ struct top_fitted top_text_fit(const char *clean, unsigned columns)
     return out;
 }
 
-/* Three digits, "9.99", "99.9", "999", of the largest unit that is not 0; whole ones of the first
- * unit. The last unit is followed by NULL. */
-static struct top_figure scaled(double value, double step, const char *const *units)
+/* Three digits of the largest unit: "123k", "12.3M". */
+static struct top_figure large_count(double value)
 {
+    static const char units[] = "kMGTPE";
     struct top_figure out;
-    unsigned unit = 0;
-    /* 999.5 would be printed as 1000. */
-    while (units[unit + 1] != NULL && value >= (step > 1000 ? 1023.5 : 999.5)) {
-        value /= step;
+    const char *unit = units;
+    for (value /= 1000; value >= 999.5 && unit[1] != '\0'; value /= 1000) {
         unit++;
     }
-    const int digits = unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-    (void)snprintf(out.text, sizeof out.text, "%.*f%s", digits, value, units[unit]);
+    (void)snprintf(out.text, sizeof out.text, "%.*f%c",
+                   value >= 99.95   ? 0
+                   : value >= 9.995 ? 1
+                                    : 2,
+                   value, *unit);
     return out;
 }
 
 struct top_figure top_text_count(double value)
 {
-    static const char *const units[] = {"", "k", "M", "G", "T", "P", "E", NULL};
     struct top_figure out;
     if (value >= 99999.5) {
-        return scaled(value, 1000, units);
+        return large_count(value);
     }
     if (value >= 999.5) {
-        const unsigned whole = (unsigned)(value + 0.5);
-        (void)snprintf(out.text, sizeof out.text, "%u,%03u", whole / 1000, whole % 1000);
+        (void)vamp_count_people((uint64_t)(value + 0.5), out.text);
     } else {
         const bool fraction = value < 10 && value > (double)(unsigned)value;
         (void)snprintf(out.text, sizeof out.text, "%.*f", fraction ? 1 : 0, value);
@@ -114,14 +113,16 @@ struct top_figure top_text_count(double value)
 
 struct top_figure top_text_bytes(double bytes)
 {
-    static const char *const units[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB", NULL};
-    return scaled(bytes, 1024, units);
+    struct top_figure out;
+    (void)vamp_bytes_people(bytes, out.text);
+    return out;
 }
 
 struct top_figure top_text_time(double ns)
 {
-    static const char *const units[] = {" ns", " us", " ms", " s", NULL};
-    return scaled(ns, 1000, units);
+    struct top_figure out;
+    (void)vamp_duration_people((uint64_t)ns, out.text);
+    return out;
 }
 
 /* ---- members of a line */

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "vampire/core/units.h"
+
 /* Copies `text` into `out` (at least 8 bytes, always terminated) so that a terminal only displays
  * it: control characters, escape sequences, broken UTF-8, characters that turn the direction of
  * writing, and what the locale cannot show become "?". Cut at a character's end. */
@@ -30,7 +32,7 @@ struct top_fitted {
 struct top_fitted top_text_fit(const char *clean, unsigned columns);
 
 /* Numbers in at most 10 columns: "0", "0.5", "1,376", "12.3M"; "43.1 MiB"; "2.16 ms". */
-#define TOP_NUMBER_BYTES 32
+#define TOP_NUMBER_BYTES VAMP_UNIT_TEXT_BYTES
 struct top_figure {
     char text[TOP_NUMBER_BYTES];
 };

@@ -15,6 +15,8 @@
 
 /* Time between two checks of a followed file. */
 #define PAUSE_MS 200
+/* Between two pictures while a long file is read. */
+#define DRAW_NS (VAMP_NS_PER_SECOND / 2)
 /* Bounded, so that keys work during heavy input. */
 #define BUCKETS_A_TURN 64
 /* A terminal may claim 65,535 lines, and ncurses keeps each cell three times: of a larger one, the
@@ -38,7 +40,9 @@ struct view {
     struct top_snapshot snapshot; /* what is shown; does not change during a pause */
     long first[TOP_KINDS];        /* rows scrolled away */
     enum top_kind focus;          /* the table that is scrolled */
-    bool paused, typing, help, quit, source_ended;
+    bool chosen;                  /* show.ranks is the user's */
+    bool paused, typing, help, quit, source_ended, reading;
+    enum top_kind lower;               /* the second table: pairs, or who waited for whom */
     int64_t news_ns;                   /* when the last bucket came */
     char failure[VAMP_ERR_TEXT_BYTES]; /* why the source ended early */
 };
@@ -48,7 +52,10 @@ struct view {
 static const char *const help_lines[] = {
     "q            quit",
     "p, space     pause or resume; input is still read",
-    "t            rates of the latest bucket, or totals of all seen",
+    "t            rates, or totals of all seen",
+    "i            rates of the latest bucket, or of the last 10, 100 or 1,000 s",
+    "Enter, m     models, or each rank",
+    "v            pairs, or who waited for whom",
     "s            sort by the next of: operations, bytes, wait, name",
     "o b w n      sort by operations or moves, bytes, wait or p99, name",
     "r            reverse the order",
@@ -128,10 +135,13 @@ static void draw_foot(const struct view *view)
     char text[TOP_TEXT_BYTES], state[64] = "";
     const struct top_choice *choice = &view->show.choice;
     const char *const keys[] = {
-        "h help",  "q quit", view->show.mode == TOP_MODE_RATES ? "t sums" : "t rates",
-        "p pause", "s sort", "/ filter"};
+        "h help",   "q quit",  view->show.mode == TOP_MODE_RATES ? "t sums" : "t rates",
+        "p pause",  "s sort",  "/ filter",
+        "m models", "v blame", "i time"};
     const double silent = silent_seconds(view);
-    if (view->paused || view->source_ended) {
+    if (view->reading) {
+        (void)snprintf(state, sizeof state, "[%u %% read]  ", top_input_progress(view->input));
+    } else if (view->paused || view->source_ended) {
         (void)snprintf(state, sizeof state, view->paused ? "[paused]  " : "[end]  ");
     } else if (silent > 0) {
         mark = PAGE_LOSS;
@@ -193,13 +203,13 @@ static void draw(struct view *view)
         assert(rows >= 2); /* the smallest screen has room for the largest head and two titles */
         /* Components get the lines they need, up to three fifths, or those that pairs leave. */
         const int components = (int)s->tables[TOP_COMPONENTS].chosen + 1;
-        const int pairs = (int)s->tables[TOP_PAIRS].chosen + 1;
+        const int pairs = (int)s->tables[view->lower].chosen + 1;
         const int upper = components + pairs <= rows   ? components
                           : components <= rows * 3 / 5 ? components
                           : pairs < rows * 2 / 5       ? rows - pairs
                                                        : rows * 3 / 5;
         draw_table(view, TOP_COMPONENTS, lines + 1, upper);
-        draw_table(view, TOP_PAIRS, lines + 1 + upper, rows - upper);
+        draw_table(view, view->lower, lines + 1 + upper, rows - upper);
         draw_foot(view);
     }
     (void)refresh();
@@ -222,7 +232,7 @@ static void type_key(struct view *view, int key)
         filter[used] = (char)key;
         filter[used + 1] = '\0';
     }
-    view->first[0] = view->first[1] = 0;
+    memset(view->first, 0, sizeof view->first);
 }
 
 static void take_key(struct view *view, int key)
@@ -239,7 +249,7 @@ static void take_key(struct view *view, int key)
         choice->sort = sort != NULL ? (enum top_sort)(sort - sorts)
                                     : (enum top_sort)((choice->sort + 1) % TOP_SORT_COUNT);
         choice->reverse = false;
-        view->first[0] = view->first[1] = 0;
+        memset(view->first, 0, sizeof view->first);
     }
     /* Drawing keeps it within the table. */
     long *first = &view->first[view->focus];
@@ -261,6 +271,25 @@ static void take_key(struct view *view, int key)
         view->show.mode = view->show.mode == TOP_MODE_RATES ? TOP_MODE_SUMS : TOP_MODE_RATES;
         view->paused = false;
         break;
+    case 'i': {
+        double *window_ns = &view->show.window_ns;
+        *window_ns = *window_ns >= 1000e9 ? 0 : *window_ns >= 10e9 ? 10 * *window_ns : 10e9;
+        view->show.mode = TOP_MODE_RATES;
+        view->paused = false;
+        break;
+    }
+    case 'm':
+    case '\n':
+    case '\r':
+    case KEY_ENTER:
+        view->show.ranks = view->snapshot.level == TOP_MODELS;
+        view->chosen = true;
+        view->paused = false;
+        break;
+    case 'v':
+        view->lower = view->lower == TOP_PAIRS ? TOP_BLAME : TOP_PAIRS;
+        view->focus = view->focus == TOP_COMPONENTS ? TOP_COMPONENTS : view->lower;
+        break;
     case 'r':
         choice->reverse = !choice->reverse;
         break;
@@ -277,7 +306,7 @@ static void take_key(struct view *view, int key)
         view->help = !view->help;
         break;
     case '\t':
-        view->focus = view->focus == TOP_PAIRS ? TOP_COMPONENTS : TOP_PAIRS;
+        view->focus = view->focus == TOP_COMPONENTS ? view->lower : TOP_COMPONENTS;
         break;
     default:
         break;
@@ -325,11 +354,29 @@ static bool take_input(struct view *view)
     return !view->source_ended;
 }
 
+/* What is shown, unless that is paused: a pause keeps the snapshot, but not its order. */
+static int take_snapshot(struct view *view, struct vamp_err *err)
+{
+    const bool models =
+        !view->show.ranks && (view->chosen || top_level_usual(view->model) == TOP_MODELS);
+    int code = 0;
+    if (!view->paused) {
+        top_model_window(view->model, view->show.window_ns);
+        code = top_snapshot_take(&view->snapshot, view->model, view->show.mode,
+                                 models ? TOP_MODELS : TOP_RANKS, err);
+    }
+    for (enum top_kind kind = TOP_COMPONENTS; code == 0 && kind < TOP_KINDS; kind++) {
+        top_choose(&view->snapshot.tables[kind], kind, &view->show.choice);
+    }
+    return code;
+}
+
 static int show_all(struct view *view, struct vamp_err *err)
 {
     struct signalfd_siginfo info;
+    int64_t drawn_ns = vamp_clock_monotonic_ns(&vamp_clock_system);
     while (!view->quit) {
-        bool more = take_input(view);
+        view->reading = take_input(view);
         int key = ERR;
         bool keys = false;
         while ((key = getch()) != ERR) {
@@ -339,22 +386,18 @@ static int show_all(struct view *view, struct vamp_err *err)
         if (read(view->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
             view->quit = true;
         }
-        if (more && !keys) {
+        const int64_t now_ns = vamp_clock_monotonic_ns(&vamp_clock_system);
+        if (view->reading && !keys && now_ns - drawn_ns < DRAW_NS) {
             continue; /* a long file is not drawn bucket by bucket */
         }
         fit_screen();
-        /* A pause keeps the snapshot, but not its order. */
-        const int code =
-            view->paused ? 0
-                         : top_snapshot_take(&view->snapshot, view->model, view->show.mode, err);
+        const int code = take_snapshot(view, err);
         if (code != 0) {
             return code;
         }
-        for (unsigned kind = 0; kind < TOP_KINDS; kind++) {
-            top_choose(&view->snapshot.tables[kind], (enum top_kind)kind, &view->show.choice);
-        }
         draw(view);
-        if (!more) {
+        drawn_ns = now_ns;
+        if (!view->reading) {
             top_input_wait(view->source_ended ? NULL : view->input, view->key_fd, PAUSE_MS);
         }
     }
@@ -407,6 +450,7 @@ int top_view_run(struct top_input *input, struct top_model *model, const struct 
     view->input = input;
     view->model = model;
     view->show = *show;
+    view->lower = TOP_PAIRS;
     sigset_t ending;
     (void)sigemptyset(&ending);
     (void)sigaddset(&ending, SIGINT);

@@ -11,6 +11,7 @@ import io
 import os
 import pickle
 import random
+import re
 import signal
 import subprocess
 import time
@@ -136,7 +137,16 @@ def in_a_process(read, path):
     return pickle.loads(raw) if raw else f"ended with status {status}", time.monotonic() - began
 
 
-READERS = {"h5": (summary, report, tables), "jsonl": (summary,), "rec": (replay,)}
+def top(path):
+    """Each line that is marked, of losses aside that are those of the run."""
+    found, said = ran(program("vampire-top"), "--once", "--totals", "--all", path)
+    if said:
+        return found, said
+    wrong = re.search(r"damaged block|lines not understood", found)
+    return found + ("" if " ended: " in found else ENDLESS), wrong[0] if wrong else ""
+
+
+READERS = {"h5": (summary, report, tables), "jsonl": (summary, top), "rec": (replay,)}
 ENDLESS = "without an end"  # of a file that was cut
 
 

@@ -269,7 +269,7 @@ def test_many_components_are_the_largest_and_the_rest(space):
     space.vampire(config, ready=False).expect_exit(0)
     data = (space.path / "components.jsonl").read_bytes()  # of a large file only the end is read
     lines = [json.loads(line) for line in data.splitlines()]
-    text = top("--once", "--totals", "-", data=data).stdout
+    text = top("--once", "--totals", "--ranks", "-", data=data).stdout
     operations = {}
     for line in lines:
         if line.get("metric") == "pool_operations" and line["delta"] > 0:
@@ -281,13 +281,54 @@ def test_many_components_are_the_largest_and_the_rest(space):
     rest = row(text, "60 more")
     assert int(rest[0].replace(",", "")) == sum(operations.values()) - sum(operations[name] for name, _ in shown)
     assert rest[-3:-1] == ["-", "-"], "none of these has waited"
-    by_name = top("--once", "--totals", "--sort", "name", "-", data=data).stdout
+    by_name = top("--once", "--totals", "--ranks", "--sort", "name", "-", data=data).stdout
     assert by_name.index("Model -- 2 ") < by_name.index("Model -- 10 ")
     models = top("--once", "--totals", space.path / "models.jsonl").stdout
     assert "MODEL " in models and " more " not in models.split("SOURCE")[0]
-    assert int(row(models, "Model")[0].replace(",", "")) == sum(
+    assert int(row(models, "Model (x70, finalized)")[0].replace(",", "")) == sum(
         count for name, count in operations.items() if name.startswith("Model"))
     assert re.search(r"^  Model -> Products 1 ", models, re.MULTILINE) and "Model -- 0" not in models
+
+
+def test_models_first_and_who_waited_for_whom(space):
+    """Of a run of many ranks, as the Python package has them; the last seconds, and the end of a long file."""
+    config = {"source": {"type": "synthetic", "seed": 7, "steps": 40, "producers": 20, "consumers": 10},
+              "statistics": {"bucket": "1s"}, "outputs": [{"type": "jsonl", "path": "lines.jsonl", "queue": 4096, "without": []}]}
+    space.vampire(config, ready=False).expect_exit(0)
+    lines = [json.loads(line) for line in (space.path / "lines.jsonl").read_text().splitlines()]
+    waited, buckets = {}, [line for line in lines if line["type"] == "bucket"]
+    for line in lines:
+        if line.get("metric") == "demand_wait_part_ns":
+            part = line["labels"]["part"]
+            waited[part] = waited.get(part, 0) + line["sum"] * (line["labels"]["component"].startswith("Products")
+                                                               and line["labels"]["producer"].startswith("Model"))
+    text = top("--once", "--totals", "--all", space.path / "lines.jsonl").stdout
+    assert re.search(r"^  MODEL ", text, re.MULTILINE) and "-- 0" not in text.split("WAITED FOR")[0].replace("vanished", "")
+    assert re.search(r"^  Model -> Products ", text, re.MULTILINE)
+    found = re.search(r"^  Model <- Products +([\d.]+) (\w+)", text, re.MULTILINE)
+    unit = {"s": 1e9, "ms": 1e6, "min": 60e9, "h": 3600e9}[found[2]]
+    assert abs(float(found[1]) * unit - sum(waited.values())) <= 0.006 * unit
+    ranks = top("--once", "--totals", "--ranks", "--sort", "name", space.path / "lines.jsonl").stdout
+    assert re.search(r"^  Model -- \d+ <- Products \d+ ", ranks, re.MULTILINE)
+    last = top("--once", "--window", "3", space.path / "lines.jsonl").stdout
+    count = sum(line["delta"] for line in lines if line.get("metric") == "pool_operations"
+                and line["bucket"] in [bucket["bucket"] for bucket in buckets[-3:]])
+    assert "the last 3 s" in last and float(re.search(r"operations +([\d,.]+)/s", last)[1].replace(",", "")) == pytest.approx(
+        count / 3, abs=0.6)
+    for wrong in ("0", "x", "-3", "1.5"):
+        assert "it is a number of seconds" in top("--window", wrong, space.path / "lines.jsonl", code=2).stderr
+
+
+def test_the_end_of_a_long_file_says_so(space):
+    run, path = Lines(), space.path / "long.jsonl"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(run.header())
+        for _ in range(4500):
+            file.write(run.bucket({"a": 1, "b" * 4000: 1}))
+        file.write(run.end())
+    assert path.stat().st_size > 16 << 20
+    assert re.search(r"sums of the last \d+ buckets \(-a: all\)", top("--once", "--totals", path).stdout)
+    assert "sums of 4500 buckets" in top("--once", "--totals", "--all", path).stdout
 
 
 def test_shares_of_what_is_not_counted(space):

@@ -72,7 +72,7 @@ static void feed_buckets(unsigned count)
 static unsigned show(unsigned room, unsigned columns)
 {
     struct vamp_err err = VAMP_ERR_NONE;
-    assert_int_equal(top_snapshot_take(&snapshot, model, TOP_MODE_RATES, &err), 0);
+    assert_int_equal(top_snapshot_take(&snapshot, model, TOP_MODE_RATES, TOP_RANKS, &err), 0);
     return page_attention(lines, room, &snapshot, columns);
 }
 

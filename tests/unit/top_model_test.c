@@ -67,7 +67,7 @@ static struct top_snapshot snapshot_of(const struct top_model *model, enum top_m
 {
     struct top_snapshot snapshot = {.any = false};
     struct vamp_err err = VAMP_ERR_NONE;
-    assert_int_equal(top_snapshot_take(&snapshot, model, mode, &err), 0);
+    assert_int_equal(top_snapshot_take(&snapshot, model, mode, TOP_RANKS, &err), 0);
     return snapshot;
 }
 
@@ -103,6 +103,78 @@ static void rates_are_of_the_newest_bucket_sums_of_all(void **state)
     assert_string_equal(all.workflow, "weather");
     top_snapshot_done(&now);
     top_snapshot_done(&all);
+    top_model_free(model);
+}
+
+static void feed_wait(struct top_model *model, const char *component, const char *part, unsigned ms)
+{
+    char line[512];
+    (void)snprintf(line, sizeof line,
+                   "{\"type\":\"metric\",\"run\":\"r\",\"metric\":\"demand_wait_part_ns\","
+                   "\"labels\":{\"component\":\"%s\",\"producer\":\"IFS -- 0\",\"part\":\"%s\"},"
+                   "\"count\":1,\"sum\":%u000000,\"bins\":[[1,1]]}",
+                   component, part, ms);
+    assert_int_equal(feed(model, line), TOP_FED_LINE);
+}
+
+/* A bucket has half a second. */
+static void a_window_has_the_buckets_that_are_in_it(void **state)
+{
+    (void)state;
+    struct top_model *model = model_of();
+    for (unsigned i = 1; i <= 10; i++) {
+        char operations[16];
+        (void)snprintf(operations, sizeof operations, "%u", i);
+        feed_operations(model, "a", operations);
+        feed_wait(model, "a", "for_offer", i);
+        feed_bucket(model, 0);
+    }
+    static const struct {
+        double window_ns, covered_ns, rate;
+    } cases[] = {{0, 0.5e9, 20}, {1e9, 1e9, 19}, {1.2e9, 1.5e9, 18}, {60e9, 5e9, 11}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        top_model_window(model, cases[i].window_ns);
+        struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_RATES);
+        const struct top_row *blame = &snapshot.tables[TOP_BLAME].rows[0];
+        assert_true(snapshot.window_ns == cases[i].covered_ns);
+        assert_true(snapshot.sums[TOP_OPERATIONS] == cases[i].rate);
+        assert_true(row_of(&snapshot, "a")->sums[TOP_OPERATIONS] == cases[i].rate);
+        assert_true(blame->sums[TOP_FOR_OFFER] == cases[i].rate * 1e6);
+        top_snapshot_done(&snapshot);
+    }
+    top_model_free(model);
+}
+
+/* Whatever rows of ranks there is room for, models have all. */
+static void models_have_the_sums_of_their_ranks(void **state)
+{
+    (void)state;
+    struct top_model *model = model_of();
+    assert_int_equal(top_level_usual(model), TOP_RANKS);
+    for (unsigned i = 0; i < TOP_ROWS_MAX + 50; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, i % 2 == 0 ? "IFS -- %u" : "Products %u", i);
+        feed_operations(model, name, "1");
+        feed_wait(model, name, "moving", 2);
+    }
+    feed_component(model, 7, "IFS -- 6", "vanished");
+    feed_bucket(model, 0);
+    assert_int_equal(top_level_usual(model), TOP_MODELS);
+    struct top_snapshot snapshot = {.any = false};
+    struct vamp_err err = VAMP_ERR_NONE;
+    assert_int_equal(top_snapshot_take(&snapshot, model, TOP_MODE_SUMS, TOP_MODELS, &err), 0);
+    assert_int_equal(snapshot.tables[TOP_COMPONENTS].count, 2);
+    const double each = TOP_ROWS_MAX / 2.0 + 25;
+    assert_float_equal(row_of(&snapshot, "IFS")->sums[TOP_OPERATIONS], each, 0);
+    assert_float_equal(row_of(&snapshot, "Products")->sums[TOP_OPERATIONS], each, 0);
+    assert_true(row_of(&snapshot, "IFS")->vanished);
+    assert_int_equal(snapshot.vanished_count, 1);
+    assert_string_equal(snapshot.vanished[0], "IFS -- 6");
+    assert_int_equal(snapshot.tables[TOP_BLAME].count, 2);
+    assert_string_equal(snapshot.tables[TOP_BLAME].rows[0].name, "IFS");
+    assert_true(snapshot.tables[TOP_BLAME].rows[0].sums[TOP_WAITED] == each * 2e6);
+    assert_true(snapshot.tables[TOP_BLAME].rows[0].sums[TOP_MOVING] == each * 2e6);
+    top_snapshot_done(&snapshot);
     top_model_free(model);
 }
 
@@ -404,7 +476,8 @@ static void a_lack_of_memory_is_reported(void **state)
     for (unsigned n = 1; n <= 2; n++) {
         struct top_snapshot snapshot = {.any = false};
         fault_alloc_fail_at(n);
-        assert_int_equal(top_snapshot_take(&snapshot, model, TOP_MODE_SUMS, NULL), -ENOMEM);
+        assert_int_equal(top_snapshot_take(&snapshot, model, TOP_MODE_SUMS, TOP_RANKS, NULL),
+                         -ENOMEM);
         assert_true(fault_alloc_end());
         assert_null(snapshot.tables[TOP_COMPONENTS].rows);
     }
@@ -419,6 +492,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_are_of_the_newest_bucket_sums_of_all),
+        cmocka_unit_test(a_window_has_the_buckets_that_are_in_it),
+        cmocka_unit_test(models_have_the_sums_of_their_ranks),
         cmocka_unit_test(a_component_without_operations_is_idle),
         cmocka_unit_test(lines_of_components_are_ahead_of_the_buckets),
         cmocka_unit_test(components_of_one_name_are_counted),

@@ -40,6 +40,8 @@ static const char *in_unit(double value, const struct unit *units, char *text)
 const char *vamp_bytes_people(double bytes, char text[static VAMP_UNIT_TEXT_BYTES])
 {
     static const struct unit units[] = {
+        {1024.0 * 1024 * 1024 * 1024 * 1024 * 1024, "EiB"},
+        {1024.0 * 1024 * 1024 * 1024 * 1024, "PiB"},
         {1024.0 * 1024 * 1024 * 1024, "TiB"},
         {1024.0 * 1024 * 1024, "GiB"},
         {1024.0 * 1024, "MiB"},
