@@ -102,7 +102,7 @@ $(call room,maestro/wire,maestro/messages,openssl)
 $(call room,maestro/client,maestro/wire maestro/pool)
 $(call room,maestro/server,maestro/client)
 $(call room,maestro/api,maestro/server,yaml-0.1)
-$(call room,vampire/live,vampire/source filters $(MAESTRO_ROOMS))
+$(call room,vampire/live,vampire/source filters $(MAESTRO_ROOMS),jansson)
 # A trace pairs events as the statistics do.
 $(call room,writers,vampire/alarms vampire/stats,$(HDF5) zlib)
 $(call room,config,vampire/alarms/actions vampire/source writers filters)

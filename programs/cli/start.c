@@ -215,13 +215,13 @@ static int run_python(const char *python, char *const arguments[])
     return WIFEXITED(status) ? WEXITSTATUS(status) : VAMP_EXIT_FAILED;
 }
 
-/* The Python package reads what vampire wrote. Its Debian package is for Debian's Python; a site
- * may have h5py in another one. */
-static int read_files(const struct vamp_options *options, FILE *error)
+/* Its Debian package is for Debian's Python; a site may have h5py in another one. `option` needs
+ * these packages besides. */
+static int run_package(const struct vamp_options *options, const char *module,
+                       const char *const words[], size_t count, const char *option,
+                       const char *packages, FILE *error)
 {
-    const bool exports = options->command == VAMP_COMMAND_EXPORT;
     static const char *const pythons[] = {"/usr/bin/python3", "python3"};
-    const size_t count = (size_t)options->file_count;
     char executable[PATH_MAX] = "";
     (void)!readlink("/proc/self/exe", executable, sizeof executable - 1);
     const char **arguments = calloc(count + 6, sizeof *arguments);
@@ -231,8 +231,8 @@ static int read_files(const struct vamp_options *options, FILE *error)
     arguments[1] = "-c";
     arguments[2] = python_program;
     arguments[3] = executable;
-    arguments[4] = exports ? "export" : "run_summary";
-    memcpy(&arguments[5], options->files, count * sizeof *arguments);
+    arguments[4] = module;
+    memcpy(&arguments[5], words, count * sizeof *words);
     int code = VAMP_EXIT_USAGE;
     for (size_t i = 0; code == VAMP_EXIT_USAGE && i < sizeof pythons / sizeof pythons[0]; i++) {
         arguments[0] = pythons[i];
@@ -241,11 +241,9 @@ static int read_files(const struct vamp_options *options, FILE *error)
     free(arguments);
     if (code == VAMP_EXIT_USAGE) {
         (void)fprintf(error,
-                      "%s: error: %s needs the Python package vampire (python3-vampire), h5py%s; "
+                      "%s: error: %s needs the Python package vampire (python3-vampire)%s; "
                       "neither %s nor the %s found in PATH has all of them\n",
-                      options->program->name, exports ? "--export" : "--summary",
-                      exports ? ", xarray, pandas and numpy" : " and numpy", pythons[0],
-                      pythons[1]);
+                      options->program->name, option, packages, pythons[0], pythons[1]);
     }
     return code;
 }
@@ -264,7 +262,33 @@ static void list_plug_ins(FILE *out)
     }
 }
 
-static int examine(const struct vamp_options *options, FILE *out, FILE *error)
+struct examining {
+    const struct vamp_options *options;
+    const char *workflow;
+    FILE *error;
+};
+
+/* The exit code: main()'s, which has another one than VAMP_EXIT_USAGE for what is not usable. */
+static int judge(void *context, const struct vamp_examination *examination)
+{
+    const struct examining *self = context;
+    const int *sockets = examination->sockets;
+    char numbers[64];
+    static_assert(VAMP_EXAMINE_ACTORS == 4, "as many numbers");
+    (void)snprintf(numbers, sizeof numbers, "%d,%d,%d,%d", sockets[0], sockets[1], sockets[2],
+                   sockets[3]);
+    const char *const words[] = {numbers,
+                                 VAMP_VERSION,
+                                 examination->maestro,
+                                 examination->path,
+                                 examination->shared ? self->workflow : "",
+                                 self->options->intrusive ? "intrusive" : ""};
+    const int code = run_package(self->options, "examine", words, sizeof words / sizeof words[0],
+                                 "--examine", "", self->error);
+    return code <= 1 ? code : VAMP_EXIT_USAGE;
+}
+
+static int examine(const struct vamp_options *options, FILE *error)
 {
     int code = VAMP_EXIT_USAGE;
     struct vamp_err err = VAMP_ERR_NONE;
@@ -273,16 +297,16 @@ static int examine(const struct vamp_options *options, FILE *out, FILE *error)
     if (config == NULL) {
         return code;
     }
+    struct examining self = {options, config->workflow, error};
     const struct vamp_live *live = options->program->live(&err);
-    code = VAMP_EXIT_USAGE;
     if (config->source != &vamp_source_maestro) {
         (void)vamp_err_set(&err, -EINVAL, "--examine is for the source \"maestro\"");
     } else if (live != NULL) {
-        code =
-            live->examine(config->source_options, config->workflow, options->intrusive, out, &err);
+        code = live->examine(config->source_options, judge, &self, &err);
     }
     if (err.code != 0) {
         (void)fail(options, error, err.text);
+        code = VAMP_EXIT_USAGE;
     }
     vamp_config_free(config);
     return code;
@@ -307,10 +331,14 @@ static int run_command(const struct vamp_options *options, FILE *out, FILE *erro
         vamp_list_metrics(out, options->json, live != NULL ? live->unknown(NULL) : 0);
         return VAMP_EXIT_OK;
     case VAMP_COMMAND_EXAMINE:
-        return examine(options, out, error);
+        return examine(options, error);
     case VAMP_COMMAND_SUMMARY:
+        return run_package(options, "run_summary", (const char *const *)options->files,
+                           (size_t)options->file_count, "--summary", ", h5py and numpy", error);
     case VAMP_COMMAND_EXPORT:
-        return read_files(options, error);
+        return run_package(options, "export", (const char *const *)options->files,
+                           (size_t)options->file_count, "--export",
+                           ", h5py, xarray, pandas and numpy", error);
     case VAMP_COMMAND_RECOVER:
         return recover_recordings(options, out, error);
     case VAMP_COMMAND_HELP:

@@ -9,7 +9,7 @@ import pytest
 
 import harness
 from rows import text_of
-from test_ladder import RUNGS, build, header_of
+from test_ladder import ROOT, RUNGS, build, header_of
 from test_meanings import BETWEEN
 
 EMBEDDED = {"times": "event", "sizes": "bytes", "serials": "pool", "order": "kept", "transports": "sink",
@@ -41,7 +41,8 @@ def programs(tmp_path_factory):
 
 
 def examine(space, program, verdict, *options, meanings=""):
-    process = space.start([program, "--examine", "-o", f"source.examined={verdict}", *options], "examine", {"MEANINGS": meanings})
+    process = space.start([program, "--examine", "-o", f"source.examined={verdict}", *options], "examine",
+                          {"MEANINGS": meanings, "PYTHONPATH": str(ROOT / "python")})
     code = process.wait(120)
     found = json.loads(verdict.read_text()) if verdict.exists() else {}
     return code, {key: found.get(key) for key in EMBEDDED}, process
@@ -97,6 +98,21 @@ def test_a_run_takes_the_verdict_and_hands_it_on(program):
         assert "withdraw_wait_ns" not in {entry["what"] for entry in header["not_observed"]}
         with h5py.File(space.hdf5()) as file:
             assert text_of(file, "examined") == header["examined"]
+
+
+@pytest.mark.parametrize("text, reason", [
+    (None, "read FILE: No such file"), ('{"maestro": "0.3",\n  "times" "event"}', "line 2 of FILE is damaged: "),
+    ('{"maestro": "0.3"}', "FILE is of Maestro 0.3, and this one is "), ("[]", "FILE is of Maestro (not named)"),
+    ('{"maestro": "OWN", "times": "event"}', 'FILE has no word for "sizes"')])
+def test_a_verdict_that_a_run_cannot_use_is_said(tmp_path, text, reason):
+    path = tmp_path / "verdict.json"
+    version = subprocess.run([harness.program("vampire"), "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+    if text is not None:
+        path.write_text(text.replace("OWN", f"embedded Maestro {version}"))
+    done = subprocess.run([harness.program("vampire"), "-w", "w", "-o", f"source.examined={path}", "-o", "source.wait=0s", "-i",
+                           tmp_path / "none"], capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+    assert done.returncode == 3 and reason.replace("FILE", str(path)) in done.stderr, done.stderr
+    assert "the run goes on as with a Maestro that was not examined" in done.stderr
 
 
 def test_what_cannot_be_used_is_said(program):

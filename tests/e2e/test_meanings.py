@@ -97,7 +97,7 @@ def check_files(space, said):
         assert [line.strip() for line in done.stdout.splitlines() if line.startswith(("  serials", "  phases"))] == wanted, said
 
 
-@pytest.mark.parametrize("life", ["source", "source without numbers", "sink"])
+@pytest.mark.parametrize("life", ["source", "source without numbers", "sink", "required"])
 def test_of_a_cdo_that_several_take_together_the_totals_are_right(live, life):
     """Where it is ambiguous who of them has the data, that is unknown, and counted."""
     with harness.Workspace() as space:

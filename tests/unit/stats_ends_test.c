@@ -133,6 +133,40 @@ static void one_that_disposes_has_had_its_data(void **state)
     assert_int_equal(UNSATISFIED("Products 1"), 1); /* one transport, two demands */
 }
 
+/* Data that were required by one move while another waits, which seems to have them. */
+static void one_whose_data_another_seems_to_have_is_not_unsatisfied(void **state)
+{
+    (void)state;
+    offered(MODEL, 1);
+    does(VAMP_EVENT_REQUIRE, PRODUCTS, 1);
+    does(VAMP_EVENT_REQUIRE, OTHER, 1);
+    does(VAMP_EVENT_DEMAND, PRODUCTS, 1);
+    does(VAMP_EVENT_TRANSPORT_INIT, MODEL, 1); /* to OTHER */
+    does(VAMP_EVENT_TRANSPORT_INIT, MODEL, 1);
+    does(VAMP_EVENT_DEMAND, OTHER, 1);
+    does(VAMP_EVENT_TRANSPORT_COMPLETED, MODEL, 1);
+    does(VAMP_EVENT_DISPOSE, OTHER, 1);
+    does(VAMP_EVENT_TRANSPORT_COMPLETED, MODEL, 1);
+    does(VAMP_EVENT_DISPOSE, PRODUCTS, 1);
+    finish();
+    assert_int_equal(UNSATISFIED("Products 1") + UNSATISFIED("Products 2"), 0);
+}
+
+/* What is guessed of one life says nothing of the next. */
+static void data_that_never_move_in_the_next_life_are_missed(void **state)
+{
+    (void)state;
+    offered(MODEL, 1);
+    does(VAMP_EVENT_DEMAND, PRODUCTS, 1);
+    moves(MODEL, 1);
+    does(VAMP_EVENT_WITHDRAW, MODEL, 1);
+    does(VAMP_EVENT_OFFER, MODEL, 1);
+    does(VAMP_EVENT_DEMAND, OTHER, 1);
+    does(VAMP_EVENT_DISPOSE, OTHER, 1);
+    finish();
+    assert_int_equal(UNSATISFIED("Products 2"), 1);
+}
+
 static void data_that_move_before_their_demand_satisfy_it(void **state)
 {
     (void)state;
@@ -223,6 +257,8 @@ int main(void)
         TEST(of_several_demands_that_begin_one_by_one_each_has_its_own),
         TEST(of_demands_that_wait_together_all_are_satisfied_by_as_many),
         TEST(one_that_disposes_has_had_its_data),
+        TEST(one_whose_data_another_seems_to_have_is_not_unsatisfied),
+        TEST(data_that_never_move_in_the_next_life_are_missed),
         TEST(data_that_move_before_their_demand_satisfy_it),
         TEST(demands_that_are_handled_after_their_data_begin_nothing),
         TEST(the_next_life_of_a_name_begins_anew),

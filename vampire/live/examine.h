@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the events of a Maestro carry and mean, found out by a small workflow whose answers are
- * known. The verdict is a file that a run reads.
+ * known. Its processes are started here; what they do, and the verdict, is
+ * python/vampire/examine.py's. The verdict is a file, which a run reads.
  */
 #ifndef VAMP_LIVE_EXAMINE_H
 #define VAMP_LIVE_EXAMINE_H
@@ -21,20 +22,20 @@ enum vamp_question {
 };
 #define VAMP_QUESTION_COUNT 8
 
-/* What a file says: the words of its findings; "" where it does not know them. */
+/* What a file says: the words of its findings; "" where there is none. */
 #define VAMP_FINDING_BYTES 24
 struct vamp_examined {
     char words[VAMP_QUESTION_COUNT][VAMP_FINDING_BYTES];
     char text[512]; /* the words as one line; "": not examined */
 };
 
-/* `vampire --examine`: prints the verdict and writes the file. The exit code: 0: all is known; 1:
- * less is; 2: not usable, or the file cannot be written, and `err` says why. */
-int vamp_examine(const struct vamp_maestro_options *options, const char *workflow, bool intrusive,
-                 FILE *out, struct vamp_err *err);
-/* Reads the file that the options name, or the one next to the plug-in. One that is not there, or
- * is of another Maestro, says nothing. */
+/* vamp_live.examine */
+int vamp_examine(const struct vamp_maestro_options *options, vamp_examine_fn *judge, void *context,
+                 struct vamp_err *err);
+/* Reads the file that the options name, or the one next to the plug-in. One that is damaged, of
+ * another Maestro, or named and not there, says nothing, and that is said. */
 void vamp_examined_read(const struct vamp_maestro_options *options,
+                        const struct vamp_source_context *context,
                         struct vamp_examined *ret_examined);
 /* Whether it says this of that. */
 bool vamp_examined_says(const struct vamp_examined *examined, enum vamp_question question,

@@ -119,7 +119,7 @@ static int maestro_open(const void *options, const struct vamp_source_context *c
     source->session.options = options;
     source->session.context = *context;
     source->all_left_ns = INT64_MAX;
-    vamp_examined_read(options, &source->examined);
+    vamp_examined_read(options, context, &source->examined);
     source->session.harmless = vamp_examined_says(&source->examined, VAMP_ASK_BEFORE, "harmless");
     if (vamp_examined_says(&source->examined, VAMP_ASK_SERIALS, "none") ||
         vamp_examined_says(&source->examined, VAMP_ASK_SERIALS, "subscription")) {

@@ -31,16 +31,25 @@ struct vamp_maestro_options {
     char *examined; /* the file of `vampire --examine`; "": next to the plug-in */
 };
 
+/* What an examination is done with. */
+#define VAMP_EXAMINE_ACTORS 4
+struct vamp_examination {
+    int sockets[VAMP_EXAMINE_ACTORS]; /* of its processes (vampire/live/actor.h) */
+    const char *maestro, *path;       /* its version; where the verdict goes */
+    bool shared; /* the environment names a pool manager of others; false: one is to be started */
+};
+typedef int vamp_examine_fn(void *context, const struct vamp_examination *examination);
+
 struct vamp_live {
     const char *version; /* VAMP_VERSION of the build; another one's is not used */
     /* What the maestro.h of the build has: the lines of --version. */
     void (*abilities)(FILE *stream);
     uint32_t (*unknown)(const void *self); /* NULL: with the default options */
     const char *(*examined)(const void *self);
-    /* `vampire --examine`: prints the verdict, writes it to a file, and returns the exit code.
-     * Forks: the process has no other thread. */
-    int (*examine)(const struct vamp_maestro_options *options, const char *workflow, bool intrusive,
-                   FILE *out, struct vamp_err *err);
+    /* `vampire --examine`: starts the processes, and ends them after `judge`, whose code it
+     * returns; -1: they could not be started. Forks: the process has no other thread. */
+    int (*examine)(const struct vamp_maestro_options *options, vamp_examine_fn *judge,
+                   void *context, struct vamp_err *err);
     int (*open)(const void *options, const struct vamp_source_context *context, void **ret_self,
                 struct vamp_err *err);
     enum vamp_source_status (*next)(void *self, struct vamp_event *ret_event, struct vamp_err *err);

@@ -88,6 +88,9 @@ void vamp_track_find_ends(struct vamp_track_context *at)
     if (shown) {
         tracker->meant[offers]++;
     }
+    if (is_source && at->cdo != NULL) {
+        at->cdo->guessed = true;
+    }
     if (shown && tracker->meant[offers] < tracker->meant[!offers]) {
         name_sink(at, event, 0);
     } else if (is_source && at->row != 0) {

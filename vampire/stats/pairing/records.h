@@ -32,7 +32,8 @@ struct vamp_cdo {
     uint32_t offers;  /* of other components: holds that offer it */
     uint16_t owner_handles;
     uint8_t flags;
-    bool tracked;
+    bool tracked : 1;
+    bool guessed : 1; /* of some of its data it is not known, or guessed, to whom they moved */
 };
 #define VAMP_OWNER_HANDLES_MAX UINT16_MAX /* more of one component for one CDO are not counted */
 

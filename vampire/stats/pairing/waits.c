@@ -534,6 +534,7 @@ bool vamp_track_take_of_one(struct vamp_track_context *at)
 
 void vamp_track_forget_of_one(struct vamp_track_context *at)
 {
+    at->cdo->guessed = false;
     struct vamp_part *delivery = find_of_one(at);
     if (delivery != NULL) {
         vamp_part_remove(at, delivery);
