@@ -22,7 +22,7 @@ _FROM = {
     "baseline": ("changed",),
     "cdos": ("cdo_table", "plot_cdo", "plot_cdos"),
     "chain": ("trace_waits", "wait_chain"),
-    "compute": ("merge", "quantile", "rate", "table"),
+    "compute": ("merge", "quantile", "rate", "resolution", "table"),
     "diagnosis": ("diagnose",),
     "dataset": ("labels_of", "open", "select"),
     "errors": ("DamageWarning", "Error", "TooLarge"),

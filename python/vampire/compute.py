@@ -7,6 +7,7 @@ Everywhere: `history` is a History, or what one is made of (a path, a pattern, a
 time is one), "bucket" (as written) or such as "1min"."""
 
 import collections
+import functools
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ import pandas as pd
 from .errors import Error, check_size
 from .history import History
 from .rows import FIELDS
+from .run_files import RESOLUTION
 from .sums import ADVICE, Keys, Sums
 
 
@@ -130,7 +132,7 @@ def _spread(history, metric, groups, windows, span, quantiles):
     (starts, window, freq), sums = windows, Sums(metric.name, FIELDS["histogram"])
     packed, keys, counts = _bins(history, metric.name, groups, window, sums, span)
     owners, columns = sums.result()
-    found, values = _quantiles(packed.owner(keys), packed.bin(keys), counts, list(quantiles.values()), history)
+    found, values = _quantiles(packed.owner(keys), packed.bin(keys), counts, list(quantiles.values()), history, metric.name)
     assert np.array_equal(owners, found), "each row with values has bins"
     for number, name in enumerate(quantiles):
         columns[name] = np.clip(values[:, number], columns["min"].astype(float), columns["max"].astype(float))
@@ -215,7 +217,7 @@ def quantile(history, metric, q, by=(), freq=None, where=None, between=None, out
 
     q: 0 to 1 gives a Series; a list of them a DataFrame with a column for each. The index has time (with
     `freq`) and the labels of `by`; with neither, the result is a float, or a Series over q. What has no
-    values is not in it.
+    values is not in it. NaN: it is below resolution(history), the resolution of times of arrival.
     """
     history = history_of(history, output, between)
     if history.metric(metric).kind != "histogram":
@@ -226,7 +228,7 @@ def quantile(history, metric, q, by=(), freq=None, where=None, between=None, out
     starts, window = windows_of(history, freq)
     groups = history.groups(metric, labels_of_by(by), where)
     packed, keys, counts = _bins(history, metric, groups, window)
-    owners, values = _quantiles(packed.owner(keys), packed.bin(keys), counts, several, history)
+    owners, values = _quantiles(packed.owner(keys), packed.bin(keys), counts, several, history, metric)
     index = _index(groups, packed.split(owners), starts, freq)
     if index is None:
         values = values[0] if len(values) else np.full(len(several), np.nan)
@@ -257,7 +259,7 @@ class Distribution:
         keys = packed.of(0, owner_of_bin, self._packed.bin(self._keys))[owner_of_bin >= 0]
         bins.add(keys, {"count": self._counts[owner_of_bin >= 0]})
         (owners, columns), (keys, counts) = sums.result(), bins.result()
-        found, values = _quantiles(packed.owner(keys), packed.bin(keys), counts["count"], several, self._history)
+        found, values = _quantiles(packed.owner(keys), packed.bin(keys), counts["count"], several, self._history, self._metric)
         assert np.array_equal(owners, found), "each row with values has bins"
         frame = pd.DataFrame(columns, _index(merged, packed.split(owners), self._history.times[:1], None))
         for number, q in enumerate(several):
@@ -265,12 +267,26 @@ class Distribution:
         return frame
 
 
-def _quantiles(owner, number, counts, several, history):
+def resolution(history):
+    """How far a time between two events may be off, at most, in ns, where events carry no time of their own; else 0. A time
+    that is shorter counts as 0, and a quantile there is NaN."""
+    return _resolution(history_of(history))
+
+
+@functools.lru_cache(maxsize=2)
+def _resolution(history):
+    return float(table(history, RESOLUTION)["max"].max()) if RESOLUTION in history.metrics else 0.0
+
+
+def _quantiles(owner, number, counts, several, history, metric):
     """(each owner, [owner, q] values) of the counts of bins, which are sorted by owner and number."""
+    is_time = history.metric(metric).attrs.get("value_units") == "ns" and not metric.startswith(("own_", "vampire_"))
     owners, first = np.unique(owner, return_index=True)
     sums = np.concatenate([[0], np.cumsum(counts, dtype=np.uint64)]).astype(np.uint64)
     start, end = sums[first], sums[np.append(first[1:], len(owner))] if len(first) else sums[:0]
     middle = (history.bin_lower + (history.bin_upper - history.bin_lower) // np.uint64(2)).astype(float)
+    if is_time and resolution(history):
+        middle[:1] = np.nan
     values = np.empty((len(owners), len(several)))
     for column, one in enumerate(several):
         rank = np.clip(np.ceil(one * (end - start).astype(float)), 1, None).astype(np.uint64)

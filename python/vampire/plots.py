@@ -306,7 +306,7 @@ def plot_waits(history, metric="demand_wait_ns", ax=None, data=None):
     frame = wait_table(history, metric) if data is None else data
     if frame.empty:
         return look.nothing(ax, "no waits")
-    rows = np.arange(len(frame))
+    rows, frame = np.arange(len(frame)), frame.fillna(0)
     ax.hlines(rows, frame.p50, frame["max"], color=OTHERS, linewidth=1)
     ax.hlines(rows, frame.p50, frame.p99, color=COLOURS[0], linewidth=4, alpha=0.5)
     for column, marker, colour in (("p50", "o", 0), ("p90", "D", 1), ("p99", "s", 2), ("max", "|", 5)):

@@ -14,6 +14,7 @@ import subprocess
 import h5py
 import pytest
 
+import compare
 import harness
 import results
 import stream
@@ -295,6 +296,12 @@ def test_the_true_times_lie_within_the_published(ladder, rung):
     lines = [json.loads(line) for line in (ladder[0][rung][0] / "vampire.jsonl").read_text().splitlines()]
     resolutions = [line["max"] for line in lines if line.get("metric") == "vampire_clock_resolution_ns"]
     assert resolutions and max(resolutions) >= 2 * ON_THE_WAY_NS
+
+
+def test_numbers_from_times_of_arrival_are_those_of_the_page(ladder):
+    folder = ladder[0]["times"][0]
+    found = compare.differences_of_run(sorted(folder.glob("*.rec")), sorted(folder.glob("*.h5")), [folder / "vampire.jsonl"])
+    assert not found, f"{len(found)} differences\n" + "\n".join(found[:20])
 
 
 def test_version_asks_the_plug_in_of_the_program(ladder):

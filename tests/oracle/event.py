@@ -69,6 +69,8 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
                 elif self.key is not None:
                     self.on_cdo()
         self.oracle.change["vampire_tracked_cdos", ()] = len(self.oracle.cdos) - tracked
+        if self.oracle.arrivals:
+            self.oracle.arrivals.blur(self)
         self.write_down(before)
 
     def select(self, cdo):

@@ -8,6 +8,7 @@ over all of them at the end. Result: {metric: {labels: {bucket: ...}}}, see Resu
 import collections
 import copy
 
+import arrivals
 import in_flight
 import rules
 import stream
@@ -24,6 +25,7 @@ class Oracle:
     def __init__(self, options, before=None):
         self.options = options
         self.rules = rules.Rules({})
+        self.arrivals = arrivals.Arrivals() if options["arrival"] else None
         self.width = options["bucket_ns"]
         self.lateness = options["lateness_ns"]
         no_component = Row(None)
@@ -307,6 +309,8 @@ class Oracle:
             mark = copy.deepcopy(mark)
             mark.time_ns = self.previous or 0
         if mark.kind == 29:
+            if self.arrivals:
+                self.arrivals.empty = mark.time_ns
             bucket = mark.time_ns // self.width
             if self.newest is None:
                 self.oldest = self.newest = bucket

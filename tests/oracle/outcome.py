@@ -22,6 +22,7 @@ def options_of(configuration):
     statistics = configuration["statistics"]
     return {
         "bucket_ns": nanoseconds(statistics["bucket"]),
+        "arrival": bool(configuration.get("unknown", 0) & 1),  # no event has a time
         "lateness_ns": nanoseconds(statistics["lateness"]),
         "sub_bits": {4: 2, 8: 3, 16: 4}[int(statistics["sub_bins"])],
         "weighted": {name: WEIGHTED[name] for name in (word[1:] for word in statistics["metrics"]) if name in WEIGHTED},
@@ -94,6 +95,9 @@ class Result:
                 sampled = dict(zip(names, labels)).get("operation") not in NEVER_SAMPLED
                 weights = oracle.weights if sampled else [MILLION] * count
                 self.metrics[weighted][labels] = self.weighted(entries, weights)
+        if oracle.arrivals:
+            self.metrics.pop("transport_bytes_per_second", None)
+            self.computed.discard("transport_bytes_per_second")
         self.gaps = [(bucket, tuple(gap)) for bucket in sorted(oracle.gaps)
                      for gap in oracle.gaps[bucket]]
         self.waiting = oracle.waiting

@@ -77,10 +77,10 @@ def read(path, repeated=True):
     return header, items
 
 
-def write(path, items, workflow="oracle"):
+def write(path, items, workflow="oracle", unknown=0):
     """The same back: each mark begins a batch."""
     header = recording_pb2.Header(
-        format="vampire-recording", version=1, workflow=workflow, event_kinds=0xFFFE
+        format="vampire-recording", version=1, workflow=workflow, event_kinds=0xFFFE, unknown=unknown
     )
     batches = [recording_pb2.Batch(first=0)]
     count = 0

@@ -18,7 +18,7 @@
 #define QUIET_NS (VAMP_NS_PER_SECOND / 5)
 #define LOOK_NS (5 * 1000 * 1000)
 /* A flood of CDOs with long names, of which nobody reads the events. */
-#define FLOOD_NS (8 * VAMP_NS_PER_SECOND)
+#define FLOOD_NS (24 * VAMP_NS_PER_SECOND)
 #define FLOOD_NAME_BYTES 4000
 #define FLOOD_CDOS 40000
 #define BYTES 4096 /* of each CDO that is offered */

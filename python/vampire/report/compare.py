@@ -122,8 +122,12 @@ class Comparison:
             chance = chance_larger(*(one.astype(float) for one in bins))
             show = look.shown(self.both[0].metric(metric).attrs.get("value_units", "1"))
             (a50, a99), (b50, b99) = (list(one) for one in found)
-            tail = tail_of(*bins)
-            rows.append((metric, show(a50), show(b50), ratio_of(a50, b50), show(a99), show(b99), ratio_of(a99, b99),
+            tail, texts = tail_of(*bins), []
+            for pair in ((a50, b50), (a99, b99)):
+                texts += [show(value) if value == value else f"< {show(compute.resolution(history))}"
+                          for value, history in zip(pair, self.both)]
+                texts.append(ratio_of(*pair) if pair[0] == pair[0] else "")
+            rows.append((metric, *texts,
                          effect_of(chance), tail_words(*tail, int(bins[1].sum()))))
             plain.append((metric, a50, b50, a99, b99, chance, tail[0]))
         head = ("of", "A median", "B median", "ratio", "A 99 in 100", "B 99 in 100", "ratio", "effect", "longest")

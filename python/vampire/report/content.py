@@ -14,7 +14,6 @@ from ..dataset import dataset_of
 from ..look import OTHER, amount, duration, span
 from ..models import AS_MODEL, UNNAMED, model_of
 from ..account import number_of, share, summary
-from ..run_files import RESOLUTION
 from .chains import chain_tables
 from .parts import FINDINGS_SHOWN, LARGEST, Answers, Picture, Report, Table, largest, moment, others
 
@@ -34,7 +33,7 @@ class Content:
         for name in metrics or ():
             history.metric(name)
         self.summary = summary(history)
-        self.resolution = float(compute.table(history, RESOLUTION)["max"].max()) if RESOLUTION in history.metrics else 0
+        self.resolution = compute.resolution(history)
         self.dataset = dataset_of(history, [])
         if component is not None:
             self._check_component(component)
@@ -61,8 +60,8 @@ class Content:
         return AS_MODEL[label] if label not in labels and AS_MODEL.get(label) in labels else label
 
     def _time(self, ns):
-        """A quantile of a time between two events; one below the resolution of the clock is 0."""
-        return duration(ns) if ns or not self.resolution else f"< {duration(self.resolution)}"
+        """A quantile of a time between two events; one below the resolution of the clock is 0 or NaN."""
+        return duration(ns) if ns > 0 or not self.resolution else f"< {duration(self.resolution)}"
 
     def where(self, metric, label=None):
         """What restricts the metric to the component, as `label` if it may be under several."""
@@ -322,7 +321,7 @@ class Content:
         frame = pd.DataFrame({"transports": counts, "bytes": sizes.reindex(counts.index, fill_value=0)})
         frame = frame[frame.transports > 0]
         if self.has("transport_ns", "source", "sink"):
-            times = compute.quantile(self.history, "transport_ns", [0.5, 0.99], pair)
+            times = compute.quantile(self.history, "transport_ns", [0.5, 0.99], pair).fillna(0)
             frame = frame.join(times.rename(columns={0.5: "p50_ns", 0.99: "p99_ns"}))
         hidden = self.hidden(counts, "the transports")
         order = frame.sort_values(["bytes", "transports"], ascending=False, kind="stable")

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Events without a time: their times are those of reading them. What is below the resolution of that is said to be, by every
+reader, and the numbers are those of docs/metrics.md."""
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import harness
+
+sys.path.insert(0, str(harness.ROOT / "tests" / "oracle"))
+import arrivals
+import compare
+import stream
+
+MS = 1_000_000
+START = 1_700_000_000_000_000_000
+TIME = 1  # bit of what no event says, vampire/core/event/knows.def
+
+
+def made_up():
+    """20 transports of 3 ms and one of 300 ms, read in lots that may have waited for 2 ms, and 9 s of silence."""
+    items, now = [], START
+
+    def event(kind, app, **fields):
+        items.append(stream.recording_pb2.Mark(kind=29, count=0, time_ns=now - 2 * MS))
+        items.append(stream.event_pb2.Event(kind=kind, app_id=app, arrival_ns=now, **fields))
+
+    for app, name in ((1, b"IFS -- 0"), (2, b"Products 1")):
+        event(1, app, name=name)
+    for cdo in range(21):
+        name = {"name": b"field %d" % cdo, "size_bytes": 1000}
+        for kind, app, ms in ((3, 1, 4), (5, 1, 4), (3, 2, 4), (7, 2, 4), (11, 2, 4), (12, 2, 3 if cdo < 20 else 300), (10, 2, 4)):
+            now += ms * MS
+            event(kind, app, **name)
+    now += 9000 * MS
+    event(2, 2, reason=1)
+    event(2, 1, reason=1)
+    return items
+
+
+@pytest.fixture(name="run", scope="module")
+def replayed(tmp_path_factory):
+    """A folder with what a replay wrote, and its summary."""
+    folder = tmp_path_factory.mktemp("arrivals")
+    stream.write(folder / "in.rec", made_up(), unknown=TIME)
+    config = {"source": {"type": "replay"}, "statistics": {"bucket": "1s", "sets": "all"}, "outputs": [
+        {"type": "hdf5"}, {"type": "jsonl", "path": "out.jsonl"}, {"type": "recording"}]}
+    (folder / "vampire.json").write_text(harness.config_text(config))
+    done = subprocess.run([harness.program("vampire"), "-c", "vampire.json", "--replay", "in.rec"], cwd=folder, capture_output=True,
+                          text=True, check=True)
+    return folder, done.stderr
+
+
+def ask(folder, what):
+    environment = {**os.environ, "PYTHONPATH": str(harness.ROOT / "python")}
+    said = subprocess.run(["/usr/bin/python3", "-c", f"import vampire; print({what})", folder], env=environment, capture_output=True,
+                          text=True, check=True)
+    return said.stdout.strip()
+
+
+def test_every_reader_says_that_it_is_below_the_resolution(run):
+    folder, summary = run
+    resolution = float(ask(folder, f"vampire.resolution({str(folder)!r})"))
+    assert 20 * MS < resolution < 320 * MS  # 3 ms may be up to 2 * 12 ms; 300 ms are off by as much
+    assert re.search(r"transport time +p50 < \d+(\.\d+)? ms, p99 285 ms, max 300 ms", summary), summary
+    top = subprocess.run([harness.program("vampire-top"), "--plain", folder / "out.jsonl"], capture_output=True, text=True, check=True)
+    assert re.search(r"-> Products 1 .* <\d+(\.\d+)? ms +285 ms +300 ms", top.stdout), top.stdout
+    report = subprocess.run([harness.ROOT / "python" / "vampire-report", folder, "-o", folder / "report.html"], capture_output=True,
+                            text=True, check=False)
+    assert report.returncode == 0, report.stderr
+    text = (folder / "report.html").read_text().replace("&lt;", "<")
+    assert re.search(r"< \d+(\.\d+)? ms", text)
+
+
+def test_the_package_gives_no_false_zero(run):
+    folder, _ = run
+    path = str(folder)
+    assert math.isnan(float(ask(folder, f"vampire.quantile({path!r}, 'transport_ns', 0.5)")))
+    assert 280 * MS < float(ask(folder, f"vampire.quantile({path!r}, 'transport_ns', 1.0)")) < 330 * MS
+    assert ask(folder, f"vampire.wait_table({path!r}, 'demand_wait_ns').p50.isna().all()") == "True"
+
+
+def test_numbers_are_those_of_the_page(run):
+    """By the oracle's own computation."""
+    folder, _ = run
+    found = compare.differences_of_run([folder / "in.rec"], sorted(folder.glob("*.h5")), [folder / "out.jsonl"])
+    assert not found, "\n".join(found[:20])
+    rule, (_, items) = arrivals.Arrivals(), stream.read(folder / "in.rec")
+    lines = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
+    values = [line for line in lines if line.get("metric") == "transport_ns"]
+    assert sum(line["count"] for line in values) == 21 and sum(line["sum"] for line in values) == 300 * MS
+    assert rule.waited(stream.time_of(items[1])) == 10 * MS  # there was no mark
