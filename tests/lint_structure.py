@@ -76,7 +76,7 @@ CONFINED = {
     r"rdma/": r"maestro/wire/(fabric|provider)|tests/bench/wire|tests/lib/fabric_faults|tests/unit/server_peers",
     r"protobuf-c/|.*\.pb-c\.h": r"maestro/|vampire/core/(protobuf/arena|event/codec|recording)|vampire/collect/|writers/nats/messages|writers/otlp/writer|tests/(unit|fuzz|lib|conformance|bench)/",
     r"hdf5(_hl)?\.h": r"writers/hdf5/|tests/unit/writers_hdf5|tests/bench/output_lines",
-    r"jansson\.h": r"programs/vampire-top/|tests/(unit|fuzz)/config",
+    r"jansson\.h": r"programs/vampire-top/|vampire/live/examine|tests/(unit|fuzz)/config",
     r"yaml\.h": r"maestro/api/",
     r"pcre2\.h": r"filters/",
     r"curl/": r"writers/http/",
