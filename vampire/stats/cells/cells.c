@@ -242,6 +242,18 @@ void vamp_cells_clear(struct vamp_cells *cells, struct vamp_slot *slot)
     slot->oldest_count = 0;
 }
 
+void vamp_cells_settle(struct vamp_cells *cells)
+{
+    for (unsigned i = 0; i < cells->noted_count; i++) {
+        const struct vamp_noted_value *noted = &cells->noted[i];
+        if (!vamp_open_record(&cells->open_histograms, &noted->slot->histograms[noted->cell],
+                              noted->value)) {
+            noted->slot->account.overflow++;
+        }
+    }
+    cells->noted_count = 0;
+}
+
 void vamp_cells_gap(struct vamp_slot *slot, const struct vamp_gap *gap)
 {
     if (slot->gap_count < VAMP_SLOT_GAPS_MAX) {

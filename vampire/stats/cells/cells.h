@@ -88,6 +88,14 @@ struct vamp_cell_range {
     struct vamp_series_set *set; /* NULL: not enabled */
 };
 
+/* A value on its way to its histogram. */
+struct vamp_noted_value {
+    struct vamp_slot *slot;
+    uint32_t cell;
+    uint64_t value;
+};
+#define VAMP_NOTED_VALUES 16
+
 /* A gauge whose value is reported to the statistics, not counted by them. */
 struct vamp_reported_gauge {
     int64_t value, min, max;
@@ -118,6 +126,8 @@ struct vamp_cells {
     unsigned slot_count;
 
     struct vamp_open_pool open_histograms;
+    struct vamp_noted_value noted[VAMP_NOTED_VALUES]; /* in the order in which they came */
+    unsigned noted_count;
 
     struct vamp_cells_part *parts; /* all memory that the above points to */
     bool lacks_memory;             /* for one of them */
@@ -214,7 +224,12 @@ static inline void vamp_cells_change(struct vamp_cells *cells, struct vamp_slot 
     vamp_gauge_add(&slot->gauges[vamp_cells_cell(cells, range, labels)], change);
 }
 
-/* A value for which the pool has no room is counted in `overflow`: it is never silent. */
+/* Records the values that are noted: before the histograms of a slot, or its account, are read. One
+ * for which the pool has no room is counted in `overflow`: it is never silent. */
+void vamp_cells_settle(struct vamp_cells *cells);
+
+/* Notes the value, whose histogram, one of many, is probably in no cache: it is asked for now, and
+ * needed when some more values have come. */
 static inline void vamp_cells_record(struct vamp_cells *cells, struct vamp_slot *slot,
                                      enum vamp_metric_id id, const struct vamp_labels *labels,
                                      uint64_t value)
@@ -224,8 +239,10 @@ static inline void vamp_cells_record(struct vamp_cells *cells, struct vamp_slot 
         return;
     }
     const uint32_t cell = vamp_cells_cell(cells, range, labels);
-    if (!vamp_open_record(&cells->open_histograms, &slot->histograms[cell], value)) {
-        cells->series.overflow++;
+    __builtin_prefetch(slot->histograms[cell], 1);
+    cells->noted[cells->noted_count++] = (struct vamp_noted_value){slot, cell, value};
+    if (cells->noted_count == VAMP_NOTED_VALUES) {
+        vamp_cells_settle(cells);
     }
 }
 

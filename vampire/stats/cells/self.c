@@ -409,6 +409,7 @@ static uint64_t at_least_zero(int64_t value)
 
 void vamp_cells_totals(struct vamp_cells *cells, struct vamp_totals *ret_totals)
 {
+    vamp_cells_settle(cells);
     sum_operations(cells, ret_totals->operations);
     ret_totals->produced_bytes = sum_of_counter(cells, VAMP_METRIC_PRODUCED_BYTES);
     ret_totals->consumed_bytes = sum_of_counter(cells, VAMP_METRIC_CONSUMED_BYTES);

@@ -197,6 +197,7 @@ static const struct vamp_bucket *close_bucket(struct vamp_cells *cells, struct v
                                               uint64_t number, int64_t start_ns,
                                               struct vamp_components *components)
 {
+    vamp_cells_settle(cells);
     vamp_self_fold(cells, slot);
     add_to_totals(cells, slot);
     struct vamp_bucket_block block = {NULL, 0};
