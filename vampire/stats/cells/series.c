@@ -63,10 +63,12 @@ static uint64_t label_cardinality(unsigned label, uint64_t max_components)
     return vamp_label_is_name(label) ? max_components + 2 : vamp_label_values[label].count;
 }
 
-/* The number of a label that was given up. A name has one for it already. */
-static uint32_t label_other(unsigned label)
+/* The number of a label that was given up. A name, of which no values are listed, has one for it
+ * already. */
+static inline uint32_t label_other(unsigned label)
 {
-    return vamp_label_is_name(label) ? VAMP_NAME_OTHER : vamp_label_values[label].count;
+    static_assert(VAMP_NAME_OTHER == 0, "as many as are listed");
+    return vamp_label_values[label].count;
 }
 
 static const char *label_text(const struct vamp_series_table *table, unsigned label, uint32_t value)
@@ -124,13 +126,16 @@ static int add_first_series(struct vamp_series_table *table, struct vamp_series_
     if (series == NULL) {
         return -ENOMEM;
     }
+    struct vamp_labels other = {{0}};
     for (unsigned i = 0; i < set->label_count; i++) {
+        other.value[set->labels[i]] = label_other(set->labels[i]);
         series->labels[i] = VAMP_SERIES_OTHER;
         if (vamp_label_is_name(set->labels[i])) {
             series->models[i] = VAMP_SERIES_OTHER;
         }
     }
     vamp_series_identify(table->name_space, set->description, series, table->scratch);
+    set->other_key = set->label_count > 0 ? vamp_series_key(set, &other) : NO_KEY;
     set->series[0] = series;
     set->keys[0] = NO_KEY;
     set->count = 1;
@@ -270,44 +275,23 @@ static unsigned count_given_up(const struct vamp_series_set *set, const struct v
     return count;
 }
 
-/* Gives up the next label; false: there is none. */
-static bool give_up_label(const struct vamp_series_set *set, struct vamp_labels *labels)
-{
-    for (unsigned i = 0; i < set->given_up_count; i++) {
-        uint32_t *value = &labels->value[set->given_up[i]];
-        if (*value != label_other(set->given_up[i])) {
-            *value = label_other(set->given_up[i]);
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Series 0 has these labels already. */
-static bool is_all_other(const struct vamp_series_set *set, const struct vamp_labels *labels)
-{
-    for (unsigned i = 0; i < set->label_count; i++) {
-        if (labels->value[set->labels[i]] != label_other(set->labels[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool has_room(const struct vamp_series_set *set, const struct vamp_labels *labels)
 {
     const uint32_t most = set->description->max_series;
+    if (set->count >= most) {
+        return false;
+    }
     const uint32_t kept = kept_series(set);
     const uint32_t opened =
         kept == 0 ? 0 : kept * count_given_up(set, labels) / set->given_up_count;
     return set->count < most - kept + opened;
 }
 
-/* 0 when there is no room, or no memory. */
+/* 0 when there is no room, or no memory, or all labels are those of series 0. */
 static uint32_t add_series(struct vamp_series_table *table, struct vamp_series_set *set,
                            const struct vamp_labels *labels, uint64_t key)
 {
-    if (!has_room(set, labels) || !make_index_room(set)) {
+    if (key == set->other_key || !has_room(set, labels) || !make_index_room(set)) {
         return 0;
     }
     struct vamp_series *series = take_series(table);
@@ -336,19 +320,20 @@ static uint32_t find_room(struct vamp_series_table *table, struct vamp_series_se
 {
     struct vamp_labels wanted = *labels;
     uint64_t given_up = 0;
-    uint32_t series = 0;
-    while (!is_all_other(set, &wanted)) {
-        series = given_up == 0 ? 0 : *index_entry(set, key);
-        series = series != 0 ? series : add_series(table, set, &wanted, key);
-        if (series != 0) {
-            break;
-        }
-        if (!give_up_label(set, &wanted)) {
+    uint32_t series = add_series(table, set, &wanted, key);
+    for (unsigned i = 0; series == 0 && key != set->other_key; i++) {
+        if (i == set->given_up_count) {
             table->overflow++;
             return 0;
         }
-        given_up++;
-        key = vamp_series_key(set, &wanted);
+        uint32_t *value = &wanted.value[set->given_up[i]];
+        if (*value != label_other(set->given_up[i])) {
+            *value = label_other(set->given_up[i]);
+            given_up++;
+            key = vamp_series_key(set, &wanted);
+            series = *index_entry(set, key);
+            series = series != 0 ? series : add_series(table, set, &wanted, key);
+        }
     }
     table->labels_given_up += given_up;
     return series;

@@ -32,6 +32,7 @@ struct vamp_series_set {
     uint8_t shift; /* of the hash of a key, to its place in the index */
     uint32_t count;
     uint32_t plenty;    /* below this many series, a few more have room whatever they are */
+    uint64_t other_key; /* of labels that are all given up: those of series 0 */
     uint32_t every_key; /* how many keys there are, if each has a place of its own; else 0 */
     uint32_t *index;    /* series by key, or by hash of its key; 0: none */
     uint64_t *keys;     /* by series; of series 0 none that a value has */
