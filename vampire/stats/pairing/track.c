@@ -37,6 +37,39 @@ static inline void foresee_event(struct vamp_tracker *tracker, const struct vamp
     }
 }
 
+/* In its lists. Inlined, since the compiler takes what only asks for memory for a function without
+ * an effect. */
+static inline __attribute__((always_inline)) void
+expect_neighbours_of(const struct vamp_slab *slab, const struct vamp_item *item)
+{
+    __builtin_prefetch(vamp_slab_item(slab, item->older), 1);
+    __builtin_prefetch(vamp_slab_item(slab, item->newer), 1);
+    __builtin_prefetch(vamp_slab_item(slab, item->before), 1);
+    __builtin_prefetch(vamp_slab_item(slab, item->after), 1);
+}
+
+/* Of what the event probably ends. */
+static inline __attribute__((always_inline)) void
+expect_neighbours(const struct vamp_tracker *tracker, const struct vamp_foreseen *foreseen)
+{
+    const uint64_t ends = VAMP_EVENT_BIT(VAMP_EVENT_DEMAND) | VAMP_EVENT_BIT(VAMP_EVENT_WITHDRAW) |
+                          VAMP_EVENT_BIT(VAMP_EVENT_TRANSPORT_COMPLETED) |
+                          VAMP_EVENT_BIT(VAMP_EVENT_DISPOSE);
+    const struct vamp_cdo *cdo = foreseen->guess;
+    const struct vamp_event *event = foreseen->event;
+    if (cdo == NULL || (event != NULL && (event->phase != VAMP_PHASE_AFTER ||
+                                          (ends & VAMP_EVENT_BIT(event->kind)) == 0))) {
+        return;
+    }
+    if (cdo->first_part != 0) {
+        const struct vamp_part *part = vamp_part_of(tracker, cdo->first_part);
+        expect_neighbours_of(&tracker->parts, &part->item);
+        __builtin_prefetch(vamp_slab_item(&tracker->extras, part->more), 1);
+    } else {
+        expect_neighbours_of(&tracker->cdos.slab, &cdo->record.item);
+    }
+}
+
 void vamp_track_look_ahead(struct vamp_tracker *tracker, const struct vamp_event *const *events,
                            unsigned count)
 {
@@ -58,6 +91,9 @@ void vamp_track_look_ahead(struct vamp_tracker *tracker, const struct vamp_event
         if (cdo != NULL && cdo->first_part != 0) {
             __builtin_prefetch(vamp_part_of(tracker, cdo->first_part), 1);
         }
+    }
+    for (unsigned i = 0; i < ahead->count; i++) {
+        expect_neighbours(tracker, &ahead->items[i]);
     }
 }
 
