@@ -88,13 +88,22 @@ def replay_lines(directory):
             cpu_ns_per_event=statistics.median(used),
             elapsed_ns_per_event=statistics.median(elapsed),
             elapsed_events_per_second=1e9 / statistics.median(elapsed), **start))
-    return lines
+    return [*lines, cdo_line(directory, config)]
 
 
-# ---------------------------------------------------------------- over the wire
+def cdo_line(directory, config):
+    """Everything that a live CDO takes, and what is in flight of it: the difference of two replays.
+    The peak of a process is at least that of this one, from which it was forked."""
+    pairs = [[replay(directory, record(directory, name, live=live), config, True)
+              for name, live in (("stream", LIVE), ("twice", 2 * LIVE))]
+             for _ in range(measure.PAIRS)]
+    return measure.line(
+        "replay.cdo", f"resident memory for each CDO that {2 * LIVE:,} live ones are more than {LIVE:,}, "
+        "in a replay", "bytes/CDO",
+        [(more.peak_bytes - less.peak_bytes) / LIVE for less, more in pairs],
+        accounts=[account for pair in pairs for account in pair])
 
 
-@contextlib.contextmanager
 def relayed(events, live, rate, config, directory, per_message=BATCH_EVENTS):
     """A relay and a vampire that has joined it."""
     with harness.Workspace(directory=directory, provider="tcp") as space:
