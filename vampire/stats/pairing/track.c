@@ -39,8 +39,8 @@ static inline void foresee_event(struct vamp_tracker *tracker, const struct vamp
 
 /* In its lists. Inlined, since the compiler takes what only asks for memory for a function without
  * an effect. */
-static inline __attribute__((always_inline)) void
-expect_neighbours_of(const struct vamp_slab *slab, const struct vamp_item *item)
+static inline __attribute__((always_inline)) void expect_neighbours_of(const struct vamp_slab *slab,
+                                                                       const struct vamp_item *item)
 {
     __builtin_prefetch(vamp_slab_item(slab, item->older), 1);
     __builtin_prefetch(vamp_slab_item(slab, item->newer), 1);
