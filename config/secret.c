@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Secret options in a file: no message quotes their values. A key counts as a secret's wherever it
- * stands, and also when it is misspelt: its value is a secret all the same. In a file that cannot
+ * stands, and also when it is misspelt or no option, such as "password": its value is a secret all
+ * the same. In a file that cannot
  * be read it is not known where a value ends: there, all that follows such a key is hidden.
  */
 #include <ctype.h>
@@ -12,12 +13,18 @@
 
 #define WORD_BYTES 80 /* longer words are no keys */
 
-/* What a key was probably meant to be. Only sources have secrets. */
+/* What a key was probably meant to be. Only sources have secrets; outputs have files of them. */
 enum meaning { UNKNOWN, PLAIN, SECRET };
 
 static enum meaning meaning_of(const char *key)
 {
+    static const char *const words[] = {"passw", "secret", "token", "credential"};
     enum meaning meaning = UNKNOWN;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcasestr(key, words[i]) != NULL && strstr(key, "_file") == NULL) {
+            return SECRET;
+        }
+    }
     for (const struct vamp_source_ops *const *source = vamp_sources; *source != NULL; source++) {
         const char *near = vamp_opt_near_key((*source)->options, key);
         const struct vamp_opt *opt = near != NULL ? vamp_opt_find((*source)->options, near) : NULL;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the linker knows of the structure: no group of files that call each other in a circle."""
+"""What the linker knows of the structure: no group of files that call each other in a circle. And what pages say of tests."""
 
+import re
 import sys
 
 import pytest
@@ -39,3 +40,18 @@ def test_a_circle_is_found():
 ], ids=["plain", "literals", "quotes", "continued"])
 def test_lines_of_code_are_counted(text, code, comment):
     assert house.lines_of(text) == (code, comment)
+
+
+def test_each_promise_names_tests_that_exist():
+    """docs/reliability.md: tests, and the targets of make that are run by hand."""
+    page = (harness.ROOT / "docs" / "reliability.md").read_text()
+    rows = re.findall(r"^\| \*\*(.+?)\*\* \|(.*)\|$", page[page.index("## Promises"):page.index("## Measured")], re.MULTILINE)
+    makefile = (harness.ROOT / "Makefile").read_text()
+    assert len(rows) > 15
+    for promise, said in rows:
+        tests = re.findall(r"`(unit/)?([\w*]+\.(?:py|c))`", said)
+        assert tests, f"no test: {promise}"
+        for unit, name in tests:
+            assert list((harness.ROOT / "tests" / (unit or "e2e")).glob(name)), f"{promise}: there is no {unit}{name}"
+        for target in re.findall(r"`make ([\w-]+)`", said):
+            assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"{promise}: there is no make {target}"
