@@ -74,7 +74,7 @@ void vamp_config_forecast(const struct vamp_config *config, FILE *out)
             (void)fprintf(out, "%s %" PRIu64 " lines with %u", k > 0 ? "," : "", lines[k],
                           sizes[k]);
         }
-        (void)fprintf(out, " components that all exchange data");
+        (void)fprintf(out, " components, if each of one half moves data to each of the other");
         if (lines[SIZE_COUNT - 1] > output->settings.budget) {
             (void)fprintf(out,
                           "; where that is more than the budget of %" PRIu64

@@ -28,6 +28,9 @@ ROWS = {
     "vampire": "vampire itself",
     "collect": "Collected runs",
 }
+# What one looks at first: they fill one screen. All others are in rows that are closed.
+FIRST = ("components_present", "pool_operations", "anomalies", "demand_oldest_ns", "demand_wait_ns", "demands_pending", "transport_bytes",
+         "pool_bytes", "vampire_lost")
 # By which label a panel splits: the first of these that the metric has.
 SPLIT = ("part", "component", "sink", "operation", "anomaly", "reason", "output", "tier", "source", "size_class")
 UNITS = {"ns": "s", "byte": "bytes", "byte s-1": "Bps", "1e-6": "none", "1": "short"}
@@ -81,18 +84,16 @@ def row_of(metric):
 
 
 def panels(metrics):
-    made, y, number = [], 0, 1
-    for name, title in ROWS.items():
-        made.append({"id": number, "type": "row", "title": title, "collapsed": False, "panels": [],
-                     "gridPos": {"x": 0, "y": y, "w": COLUMNS * WIDTH, "h": 1}})
-        y, number, column = y + 1, number + 1, 0
-        for metric in metrics:
-            if row_of(metric) == name:
-                made.append(panel(metric, number, column * WIDTH, y))
-                number += 1
-                column = (column + 1) % COLUMNS
-                y += HEIGHT if column == 0 else 0
-        y += HEIGHT if column else 0
+    known = {metric["name"]: metric for metric in metrics}
+    made = [panel(known[name], 1 + at, at % COLUMNS * WIDTH, at // COLUMNS * HEIGHT) for at, name in enumerate(FIRST)]
+    y = len(FIRST) // COLUMNS * HEIGHT
+    for row, (name, title) in enumerate(ROWS.items()):
+        number = 100 * (row + 1)
+        chosen = [metric for metric in metrics if row_of(metric) == name]
+        inside = [panel(metric, number + 1 + at, at % COLUMNS * WIDTH, y + row + 1 + at // COLUMNS * HEIGHT)
+                  for at, metric in enumerate(chosen)]
+        made.append({"id": number, "type": "row", "title": title, "collapsed": True, "panels": inside,
+                     "gridPos": {"x": 0, "y": y + row, "w": COLUMNS * WIDTH, "h": 1}})
     return made
 
 

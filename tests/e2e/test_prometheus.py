@@ -110,7 +110,11 @@ def assert_dashboard(server, totals):
     """Every panel has an answer if there is something to be shown."""
     text = (harness.ROOT / "packaging" / "exporters" / "vampire-grafana.json").read_text(encoding="utf-8")
     seen = set()
-    for panel in json.loads(text)["panels"]:
+    screen = json.loads(text)["panels"]
+    inside = [panel for row in screen for panel in row.get("panels", [])]
+    assert max(panel["gridPos"]["y"] + panel["gridPos"]["h"] for panel in screen if "targets" in panel) <= 21, "one screen"
+    assert len({panel["id"] for panel in screen + inside}) == len(screen + inside)
+    for panel in screen + inside:
         for target in panel.get("targets", []):
             expression = target["expr"].replace("$__rate_interval", "10m").replace("$workflow", ".*")
             name = panel["description"].partition(":")[0]
