@@ -94,11 +94,9 @@ struct vamp_config_texts {
     size_t count;
 };
 
-/* The section "sampling": 1,000,000, 1 and 0 leave nothing out. */
+/* The section "sampling". */
 struct vamp_config_sampling {
-    uint64_t fraction; /* CDOs of a million */
-    uint64_t every;    /* one event of this many */
-    uint64_t rate;     /* events a second; 0: any number */
+    uint64_t fraction; /* of a million CDOs that count; a million: nothing is left out */
 };
 
 struct vamp_config_output {

@@ -235,19 +235,6 @@ static const struct vamp_opt sampling_options[] = {
      .offset = AT(sampling.fraction),
      .help = "CDOs per million that count, with all their events, chosen by the CDO's "
              "identifier; 1000000: all"},
-    {.key = "every",
-     .type = VAMP_OPT_UINT,
-     .preset = "1",
-     .min = 1,
-     .max = 1000000000,
-     .offset = AT(sampling.every),
-     .help = "One event in so many counts; this separates the events of a CDO; 1: all"},
-    {.key = "rate",
-     .type = VAMP_OPT_UINT,
-     .preset = "0",
-     .max = 1000000000,
-     .offset = AT(sampling.rate),
-     .help = "Maximum number of events that count in each second of event time; 0: unlimited"},
     {.key = NULL},
 };
 

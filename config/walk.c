@@ -245,6 +245,12 @@ static void report_unknown(const struct config_loader *loader, const struct conf
         config_value_problem(loader, member, CONFIG_AT_KEY, "\"%.100s\" is not an option of %s",
                              member->key, object->what);
     const char *near = vamp_opt_near_choice(others, member->key);
+    if (strcmp(member->parent->key, "sampling") == 0 &&
+        (strcmp(member->key, "every") == 0 || strcmp(member->key, "rate") == 0)) {
+        const size_t length = strlen(problem.text);
+        (void)snprintf(problem.text + length, sizeof problem.text - length,
+                       " any more: whole CDOs are sampled; \"fraction\": 10000 counts one in 100");
+    }
     if (vamp_opt_find(config_parts[loader->config->program]->options, member->key) != NULL) {
         const size_t length = strlen(problem.text);
         (void)snprintf(problem.text + length, sizeof problem.text - length,

@@ -298,7 +298,7 @@ ATTRIBUTES = {
                     "manager), a colon, and why; empty when nothing is",
     "segment": "number of the file in the run, from 1",
     "bucket_ns": "width of a bucket",
-    "sampling": 'which part of the events counts: "none" (all of them) or such as "fraction 10000, rate 100"; the weight '
+    "sampling": 'which part of the events counts: "none" (all of them) or such as "fraction 10000"; the weight '
                 "of each bucket is in vampire_weight",
     "reloads": "how often the configuration was read again before this file",
     "reloaded": "when it was read again the last time; absent if it never was",

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sampling: some events stand for all. The weight says how many events one that passed stands for,
- * so that totals can be estimated. Marks, JOIN and LEAVE always pass: without them the other events
- * could not be attributed. Worker thread; nothing is allocated.
+ * Sampling: some CDOs stand for all, each with all events of its life, so that a demand and its
+ * transport are chosen together. A hash of the identifier chooses: independent of time, load and
+ * order, so that neither a burst nor a period can hide from it. Marks, JOIN and LEAVE always pass,
+ * as does every event without a CDO: they stand for themselves. Any thread; nothing is allocated.
  */
 #ifndef VAMP_FILTERS_SAMPLE_H
 #define VAMP_FILTERS_SAMPLE_H
@@ -12,29 +13,11 @@
 
 #include "vampire/core/event/event.h"
 
-enum vamp_sampling {
-    VAMP_SAMPLE_FRACTION, /* all events of `number` of a million CDOs, chosen by CDO id */
-    VAMP_SAMPLE_EVERY,    /* one event of `number`, the first of them */
-    VAMP_SAMPLE_RATE,     /* at most `number` events in each second of event time */
-};
+/* A fraction is a number of CDOs in this many. */
+#define VAMP_SAMPLE_ALL 1000000U
 
-#define VAMP_SAMPLE_FRACTION_MAX 1000000U
-
-struct vamp_sampler {
-    enum vamp_sampling how;
-    uint64_t number;
-    uint64_t limit; /* fraction: hashes below it pass */
-    uint64_t count; /* every: events since one passed; rate: passed in the current second */
-    int64_t second; /* rate: the current one, since 1970 */
-};
-
-/* `number` is at least 1, and at most VAMP_SAMPLE_FRACTION_MAX of a fraction. */
-void vamp_sampler_init(struct vamp_sampler *sampler, enum vamp_sampling how, uint64_t number);
-/* Whether the event passes. Time is the event's. */
-bool vamp_sampler_passes(struct vamp_sampler *sampler, const struct vamp_event *event);
-/* How many events one that passed stands for; 0: it varies with time. */
-double vamp_sampler_weight(const struct vamp_sampler *sampler);
-/* "fraction", "every", "rate"; never NULL. */
-const char *vamp_sampling_name(enum vamp_sampling how);
+/* Whether the event passes if `fraction` (1 to VAMP_SAMPLE_ALL) of all CDOs do. The same on every
+ * machine and in every version, and a smaller fraction chooses some of what a larger one does. */
+bool vamp_sample_passes(uint64_t fraction, const struct vamp_event *event);
 
 #endif

@@ -6,33 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add_sampler(struct vamp_rules *rules, enum vamp_sampling how, uint64_t number)
-{
-    struct vamp_sampler *sampler = &rules->samplers[rules->sampler_count++];
-    vamp_sampler_init(sampler, how, number);
-    const double weight = vamp_sampler_weight(sampler);
-    rules->weight *= weight > 0 ? weight : 1;
-    size_t used = strlen(rules->sampling);
-    (void)snprintf(rules->sampling + used, sizeof rules->sampling - used, "%s%s %" PRIu64,
-                   used > 0 ? ", " : "", vamp_sampling_name(how), number);
-}
-
-static void create_sampling(struct vamp_rules *rules, const struct vamp_config_sampling *sampling)
-{
-    if (sampling->fraction < VAMP_SAMPLE_FRACTION_MAX) {
-        add_sampler(rules, VAMP_SAMPLE_FRACTION, sampling->fraction);
-    }
-    if (sampling->every > 1) {
-        add_sampler(rules, VAMP_SAMPLE_EVERY, sampling->every);
-    }
-    if (sampling->rate > 0) {
-        add_sampler(rules, VAMP_SAMPLE_RATE, sampling->rate);
-    }
-    if (rules->sampling[0] == '\0') {
-        (void)snprintf(rules->sampling, sizeof rules->sampling, "none");
-    }
-}
-
 int vamp_rules_add_filter(struct vamp_rules *rules, const char *text, enum vamp_filter_place place,
                           const char *path, struct vamp_filter_use **ret_use, struct vamp_err *err)
 {
@@ -86,9 +59,11 @@ int vamp_rules_create(const struct vamp_config *config, const struct vamp_compon
     }
     rules->config = config;
     rules->components = components;
-    rules->weight = 1;
     rules->while_firing = vamp_config_cdos_while_firing(config);
-    create_sampling(rules, &config->sampling);
+    rules->fraction = config->sampling.fraction;
+    (void)snprintf(rules->sampling, sizeof rules->sampling,
+                   rules->fraction < VAMP_SAMPLE_ALL ? "fraction %" PRIu64 : "none",
+                   rules->fraction);
     int status = 0;
     if (config->filter != NULL) {
         status = vamp_rules_add_filter(rules, config->filter, VAMP_FILTER_FIRST, "events",
@@ -105,7 +80,7 @@ int vamp_rules_create(const struct vamp_config *config, const struct vamp_compon
         vamp_rules_free(rules);
         return status;
     }
-    rules->judges = rules->first != NULL || rules->sampler_count > 0;
+    rules->judges = rules->first != NULL || rules->fraction < VAMP_SAMPLE_ALL;
     rules->selector =
         rules->first != NULL ? vamp_event_filter_selector(rules->first->compiled) : NULL;
     *ret_rules = rules;
@@ -136,12 +111,7 @@ enum vamp_verdict vamp_rules_judge(struct vamp_rules *rules, const struct vamp_e
     if (rules->first != NULL && !vamp_filter_use_match(rules->first, event)) {
         return VAMP_FILTERED;
     }
-    for (unsigned i = 0; i < rules->sampler_count; i++) {
-        if (!vamp_sampler_passes(&rules->samplers[i], event)) {
-            return rules->samplers[i].how == VAMP_SAMPLE_RATE ? VAMP_RATED_OUT : VAMP_SAMPLED_OUT;
-        }
-    }
-    return VAMP_PASSED;
+    return vamp_sample_passes(rules->fraction, event) ? VAMP_PASSED : VAMP_SAMPLED_OUT;
 }
 
 static void apply_metric_filters(void *context, const struct vamp_event *event,
@@ -166,7 +136,7 @@ void vamp_rules_apply(struct vamp_rules *rules, struct vamp_stats *stats,
 {
     const bool selects = rules->selected != NULL || rules->while_firing;
     rules->services = services;
-    vamp_stats_sampling(stats, rules->weight);
+    vamp_stats_sampling(stats, (double)VAMP_SAMPLE_ALL / (double)rules->fraction);
     vamp_stats_exclude(stats, rules->metric_count > 0 ? apply_metric_filters : NULL, rules);
     vamp_stats_select(stats, selects ? select_cdo : NULL, rules);
 }

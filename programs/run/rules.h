@@ -14,8 +14,6 @@
 #include "vampire/core/event/components.h"
 #include "vampire/stats/stats.h"
 
-/* Fraction, every, rate, in this order: the first keeps all events of a CDO. */
-#define VAMP_SAMPLERS_MAX 3
 /* Enough for "statistics.filters.NAME" and "outputs.NAME.filter". */
 #define VAMP_FILTER_PATH_BYTES 128
 
@@ -41,15 +39,13 @@ struct vamp_rules {
     struct vamp_filter_use *filters; /* all of them, those of outputs too */
     bool judges;                     /* any operation can be found not to count */
     const char *selector; /* the part of the filter that the pool manager evaluates; NULL: none */
-    char sampling[128];   /* as text, such as "fraction 10000, rate 100"; "none" */
+    uint64_t fraction;    /* of a million CDOs that count */
+    char sampling[32];    /* the same as text, "fraction 10000"; "none" */
 
     struct vamp_filter_use *first;    /* NULL: everything passes */
     struct vamp_filter_use *selected; /* NULL: every CDO */
-    struct vamp_sampler samplers[VAMP_SAMPLERS_MAX];
-    unsigned sampler_count;
     struct vamp_metric_rule metrics[VAMP_METRICS_MAX];
     unsigned metric_count;
-    double weight;
     bool while_firing;                           /* CDOs are selected by alarms that fire */
     const struct vamp_action_services *services; /* which know them */
 };

@@ -54,6 +54,11 @@ static int check_events(const struct pipeline *pipeline, const struct replacemen
                             "\"events\" needs kinds of events to which vampire has not "
                             "subscribed; that cannot change while it runs");
     }
+    if (next->config->sampling.fraction != pipeline->first->sampling.fraction) {
+        return vamp_err_set(err, -EINVAL,
+                            "\"sampling.fraction\" cannot change while vampire runs: a CDO counts "
+                            "with its whole life, or not at all");
+    }
     if (next->config->statistics.max_components != pipeline->first->statistics.max_components) {
         return vamp_err_set(err, -EINVAL,
                             "\"statistics.max_components\" cannot change while vampire runs");

@@ -115,7 +115,7 @@ def complete(*words):
 def test_completion():
     assert complete("--check") == ["--check-config"]
     assert {"-c", "--config", "--replay"} <= set(complete("-"))
-    assert complete("-o", "sampling.") == ["sampling.fraction=", "sampling.every=", "sampling.rate="]
+    assert complete("-o", "sampling.") == ["sampling.fraction="]
     assert complete("-o", "statistics.level", "=", "work") == ["workflow"]
     assert "all" in complete("-o", "statistics.sets", "=")
     assert complete("-o", "outputs.hdf5.access", "=", "g") == ["group"]
@@ -140,7 +140,7 @@ def test_completion_of_fish(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "one.rec").touch()
     assert fish_offers("vampire --ready") == ["--ready-file"]
-    assert fish_offers("vampire -o sampling.") == ["sampling.every=", "sampling.fraction=", "sampling.rate="]
+    assert fish_offers("vampire -o sampling.") == ["sampling.fraction="]
     assert fish_offers("vampire -o statistics.level=w") == ["statistics.level=workflow"]
     assert "--set=statistics.sets=all" in fish_offers("vampire --set=statistics.sets=")
     assert fish_offers("vampire --list-metrics=") == ["--list-metrics=json"]

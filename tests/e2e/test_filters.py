@@ -206,8 +206,7 @@ def test_sampling_is_counted_and_weighed(space):
     assert whole.counters["vampire_sampled_out"][()] == 0
     for name, sampling, weight in (
         ("fraction", {"fraction": 250000}, 4.0),
-        ("every", {"every": 10}, 10.0),
-        ("both", {"fraction": 500000, "every": 5}, 10.0),
+        ("less", {"fraction": 100000}, 10.0),
     ):
         run, files = synthetic(space, name, **sampling)
         out = run.counters["vampire_sampled_out"][()]
@@ -227,39 +226,24 @@ def test_sampling_is_counted_and_weighed(space):
         v for label, v in run.counters["pool_operations"].items() if label[1] == "withdraw")
 
 
-def test_rate_weighs_bucket_by_bucket(space):
-    whole, _ = synthetic(space, "whole")
-    run, files = synthetic(space, "rate", rate=500)
-    assert run.counters["vampire_sampled_out"][()] > 0
-    estimate = 0.0
-    for path in files:
-        with h5py.File(path) as file:
-            counted = file["events_counted"][...].astype(float)
-            deltas = counted - [0.0, *counted[:-1]]
-            estimate += float((deltas * file["vampire_weight"][...] / 1e6).sum())
-    received = whole.columns["events_received"]
-    assert abs(estimate - received) < 0.02 * received
-
-
 def test_weighted_counters_add_up_in_merged_buckets(space):
-    """With a rate each bucket has a weight of its own. Merged, a weighted counter is still the sum of what each
-    bucket counted times its weight, for each series, which the mean weight does not give."""
+    """For each series, whatever the width of buckets; what is of no CDO counts once."""
     names = ("pool_operations", "produced_bytes", "transport_bytes")
     vampire = space.vampire(
         {"source": {"type": "synthetic", "producers": 3, "consumers": 2, "steps": 100, "burst": 4, "step": "300ms"},
-         "sampling": {"rate": 300},
+         "sampling": {"fraction": 300000},
          "statistics": {"bucket": "700ms", "metrics": [f"+weighted_{name}" for name in names]},
          "outputs": [{"type": "jsonl", "path": "fine.jsonl", "without": [], "complete_every": 1, "queue": 65536},
                      {"type": "hdf5", "bucket": "14s", "queue": 65536}]}, ready=False)
     vampire.expect_exit(0)
     fine = [line for line in jsonl.records(space.path / "fine.jsonl") if line["type"] == "metric"]
     weights = {line["bucket"]: line["value"] for line in fine if line["metric"] == "vampire_weight"}
-    assert len(set(weights.values())) > 2, "the load changes, and the weight with it"
+    assert set(weights.values()) == {3333333}
     expected = collections.defaultdict(collections.Counter)
     for line in fine:
         if line["metric"] in names:
             operation = line["labels"].get("operation")
-            weight = 10**6 if operation in ("join", "leave") else weights[line["bucket"]]
+            weight = 10**6 if operation in ("join", "leave", "subscribe", "unsubscribe") else weights[line["bucket"]]
             expected[line["metric"]][tuple(line["labels"].values())] += line["delta"] * weight
     path, = space.path.glob("*.h5")
     with h5py.File(path) as file:
@@ -281,7 +265,7 @@ def run_the_recipe(path):
     recipe, = re.findall(r"```python\n(import vampire\n.*?)```", page, re.DOTALL)
     scope = {}
     exec(recipe.replace("/scratch/forecast", str(path)), scope)  # pylint: disable=exec-used
-    assert scope["operations"].sum() > 0 and scope["bytes_per_second"].sum().sum() > 0
+    assert (scope["operations"].low > 0).any()
 
 
 def test_a_pattern_that_runs_out_of_steps_is_counted_and_shown(space):

@@ -87,6 +87,7 @@ def test_a_wrong_file_keeps_the_old_one(space):
     assert "did you mean" in vampire.stderr
     reload(space, vampire, {**made, "events": {"filter": "(.maestro.ecmwf.step = 1)"}},
            "cannot change while it runs")
+    reload(space, vampire, {**made, "sampling": {"fraction": 100000}}, "a CDO counts with its whole life, or not at all")
     outputs = [{"type": "hdf5", "directory": "nowhere"}]
     reload(space, vampire, {**made, "outputs": outputs}, "nowhere cannot be used")
     reports = workflow.finish()
@@ -187,8 +188,8 @@ RULES = [
     {"filters": {"large": "(.cdo.size >= 32KiB)"},
      "events": {"filter": "(or @large (not (has .cdo.size)))"}},
     {"events": {"kinds": ["offer", "withdraw", "transport_init", "transport_completed", "dispose"]},
-     "sampling": {"fraction": 500000, "every": 2}},
-    {"statistics": {"level": "workflow"}, "sampling": {"rate": 100},
+     "statistics": {"filters": {"handling_ns": "@large"}}, "filters": {"large": "(.cdo.size >= 32KiB)"}},
+    {"statistics": {"level": "workflow"},
      "events": {"filter": "(not (.transport.duration > 100us))"}},
     {"statistics": {"level": "cdo", "selected": "(.cdo.size < 1MiB)",
                     "filters": {"transport_ns": "(.transport.tier = OFI)",
@@ -206,6 +207,7 @@ def under(rules, bucket, source):
     return {
         "source": source,
         **rules,
+        "sampling": {"fraction": 700000},
         "statistics": {"bucket": bucket, **rules.get("statistics", {})},
         "outputs": [
             {"type": "hdf5", "queue": 4096},

@@ -64,8 +64,6 @@ class Oracle:
 
     def close_oldest(self):
         sampled, weight = self.sampled[len(self.closed)], self.rules.weight
-        if sampled["passed"]:
-            weight *= (sampled["passed"] + sampled["rated out"]) / sampled["passed"]
         self.weights.append(int(weight * 1e6 + 0.5))
         for metric, count in ("sampled_in", sampled["passed"]), ("weighted", int(weight * sampled["passed"] + 0.5)):
             self.adds["vampire_" + metric, ()].append((len(self.closed), count))
@@ -287,7 +285,7 @@ class Oracle:
                 Event.released(self, self.replaced, time, 0)
             self.excluded = self.rules.excluded(item, self.find_row)
             Event(self, item).handle()
-        elif verdict in (rules.SAMPLED_OUT, rules.RATED_OUT):
+        elif verdict == rules.SAMPLED_OUT:
             self.lost = self.events
         self.previous = time
 
@@ -295,11 +293,11 @@ class Oracle:
         passed = verdict == rules.PASSED
         for metric in ("received", "decoded", "counted" if passed else "filtered"):
             self.own("vampire_" + metric, 1)
-        if verdict in (rules.SAMPLED_OUT, rules.RATED_OUT):
+        if verdict == rules.SAMPLED_OUT:
             self.own("vampire_sampled_out", 1)
         if late and passed:
             self.own("vampire_late", 1)
-        if stream.KINDS[item.kind] not in rules.NEVER_SAMPLED:
+        if self.rules.may_leave_out(item):
             self.sampled[self.position()][verdict] += 1
 
     def observe_mark(self, mark):

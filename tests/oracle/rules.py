@@ -6,9 +6,9 @@ import stream
 from catalogue import SECOND
 from language import Filter, glob, number
 
-PASSED, FILTERED, SAMPLED_OUT, RATED_OUT = "passed", "filtered", "sampled out", "rated out"
+PASSED, FILTERED, SAMPLED_OUT = "passed", "filtered", "sampled out"
 COMPONENT_KINDS = ("join", "leave", "subscribe", "unsubscribe")
-NEVER_SAMPLED = ("join", "leave")
+NEVER_SAMPLED = COMPONENT_KINDS
 MILLION = 10**6
 
 
@@ -73,38 +73,13 @@ def mix(bits):
 
 class Fraction:
     def __init__(self, per_million):
-        self.per_million, self.weight, self.verdict = per_million, MILLION / per_million, SAMPLED_OUT
+        self.per_million, self.weight = per_million, MILLION / per_million
 
     def passes(self, event):
         if not event.HasField("cdo_id"):
             return True
         high, low = (int.from_bytes(event.cdo_id[at : at + 8], "big") for at in (0, 8))
         return mix(mix((high + 0x9E3779B97F4A7C15) % 2**64) ^ low) < self.per_million * 2**64 // MILLION
-
-
-class Every:
-    def __init__(self, n):
-        self.n, self.seen, self.weight, self.verdict = n, 0, float(n), SAMPLED_OUT
-
-    def passes(self, _):
-        self.seen += 1
-        return (self.seen - 1) % self.n == 0
-
-
-class Rate:
-    weight, verdict = 1.0, RATED_OUT
-
-    def __init__(self, per_second):
-        self.most, self.second, self.passed = per_second, None, 0
-
-    def passes(self, event):
-        second = stream.time_of(event) // SECOND
-        if self.second is None or second > self.second or second < self.second - 10:
-            self.second, self.passed = second, 0
-        if self.passed == self.most:
-            return False
-        self.passed += 1
-        return True
 
 
 class Rules:
@@ -118,34 +93,21 @@ class Rules:
         self.selected = self.compiled(statistics.get("selected"))
         self.metrics = {name: self.compiled(text)
                         for name, text in (statistics.get("filters") or {}).items()}
-        self.samplers = self.sampling(configuration.get("sampling", {}))
-        self.weight = 1.0
-        for sampler in self.samplers:
-            self.weight *= sampler.weight
+        self.sample = Fraction(configuration.get("sampling", {}).get("fraction", MILLION))
+        self.weight = self.sample.weight
 
     def compiled(self, text):
         return Filter(text, self.named) if text else None
-
-    @staticmethod
-    def sampling(chosen):
-        samplers = []
-        if chosen.get("fraction", MILLION) < MILLION:
-            samplers.append(Fraction(chosen["fraction"]))
-        if chosen.get("every", 1) > 1:
-            samplers.append(Every(chosen["every"]))
-        if chosen.get("rate", 0) > 0:
-            samplers.append(Rate(chosen["rate"]))
-        return samplers
 
     def judge(self, event, find_row):
         fields = Fields(event, find_row)
         if not self.counts(fields):
             return FILTERED
-        if fields.kind not in NEVER_SAMPLED:
-            for sampler in self.samplers:
-                if not sampler.passes(event):
-                    return sampler.verdict
-        return PASSED
+        return PASSED if self.sample.passes(event) or fields.kind in NEVER_SAMPLED else SAMPLED_OUT
+
+    @staticmethod
+    def may_leave_out(event):
+        return event.HasField("cdo_id") and stream.KINDS[event.kind] not in NEVER_SAMPLED
 
     def counts(self, fields):
         """All conditions of the section "events"."""

@@ -80,9 +80,8 @@ def random_rules(seed):
         events["min_size"] = "100KiB"
     if dice.random() < 0.2:
         events["kinds"] = ["offer", "declare", "transport_completed", "leave", "withdraw", "seal"]
-    for key, values in (("fraction", [300000, 999999]), ("every", [2, 7]), ("rate", [3, 40])):
-        if dice.random() < 0.25:
-            sampling[key] = dice.choice(values)
+    if dice.random() < 0.5:
+        sampling["fraction"] = dice.choice([150000, 300000, 999999])
     if dice.random() < 0.4:
         metrics = ["transport_ns", "pool_operations", "anomalies", "cdos_created", "handling_ns",
                    "demands_per_cdo", "transport_bytes"]

@@ -155,7 +155,7 @@ static void verdicts_are_accounted(void **state)
     vamp_stats_exclude(run.stats, exclude_small, &excluder);
     judged(VAMP_EVENT_REQUIRE, 10, VAMP_FILTERED);
     judged(VAMP_EVENT_REQUIRE, 20, VAMP_SAMPLED_OUT);
-    judged(VAMP_EVENT_REQUIRE, 30, VAMP_RATED_OUT);
+    judged(VAMP_EVENT_REQUIRE, 30, VAMP_SAMPLED_OUT);
     judged(VAMP_EVENT_REQUIRE, 40, VAMP_PASSED);
     vamp_stats_finish(run.stats);
     assert_int_equal(excluder.asked, 1); /* only of what passed */
@@ -173,58 +173,50 @@ static void without_sampling_an_event_stands_for_itself(void **state)
     assert_int_equal(weight(0), 1000000);
 }
 
-/* The constant weight times what a rate left out of the bucket: joins are exempt, and what a part
- * of known size left out is in the constant already. */
-static void a_rate_weighs_bucket_by_bucket(void **state)
+/* Whatever was left out of a bucket, and be it all of it. */
+static void a_weight_does_not_depend_on_the_bucket(void **state)
 {
     (void)state;
     vamp_stats_sampling(run.stats, 4);
-    for (int i = 0; i < 3; i++) {
-        judged(VAMP_EVENT_REQUIRE, 10 + i, VAMP_PASSED);
-        judged(VAMP_EVENT_REQUIRE, 20 + i, VAMP_SAMPLED_OUT);
-    }
-    for (int i = 0; i < 6; i++) {
-        judged(VAMP_EVENT_REQUIRE, 30 + i, VAMP_RATED_OUT);
-    }
-    judged(VAMP_EVENT_REQUIRE, SECOND + 1, VAMP_PASSED);        /* nothing rated out */
-    judged(VAMP_EVENT_REQUIRE, 2 * SECOND + 1, VAMP_RATED_OUT); /* nothing passed */
+    judged(VAMP_EVENT_REQUIRE, 10, VAMP_PASSED);
+    judged(VAMP_EVENT_REQUIRE, 20, VAMP_SAMPLED_OUT);
+    judged(VAMP_EVENT_REQUIRE, SECOND + 1, VAMP_PASSED);
+    judged(VAMP_EVENT_REQUIRE, 2 * SECOND + 1, VAMP_SAMPLED_OUT);
+    const struct vamp_event anonymous = {.kind = VAMP_EVENT_SUBSCRIBE, .time_ns = 3 * SECOND + 1};
+    vamp_stats_observe(run.stats, &anonymous, VAMP_PASSED); /* it stands for itself */
     vamp_stats_finish(run.stats);
-    assert_int_equal(run.count, 3);
-    assert_int_equal(weight(0), 12000000); /* 4 * (3 + 6) / 3 */
-    assert_int_equal(weight(1), 4000000);
-    assert_int_equal(weight(2), 4000000);
-    for (size_t bucket = 0; bucket < 3; bucket++) {
+    assert_int_equal(run.count, 4);
+    assert_int_equal(last_counter(VAMP_METRIC_VAMPIRE_SAMPLED_IN, ""), 2);
+    assert_int_equal(last_counter(VAMP_METRIC_VAMPIRE_WEIGHTED, ""), 8);
+    for (size_t bucket = 0; bucket < 4; bucket++) {
         const struct vamp_gauge_value value =
             collect_gauge(&run, bucket, VAMP_METRIC_VAMPIRE_WEIGHT, "");
+        assert_int_equal(value.value, 4000000);
         assert_true(value.min == value.value && value.max == value.value);
     }
 }
 
-/* Times the weight of each bucket; what rounding leaves counts later. Joins stand for
- * themselves. */
-static void weighted_counters_add_up_over_weights(void **state)
+/* What rounding leaves counts later. Joins stand for themselves. */
+static void weighted_counters_add_up(void **state)
 {
     (void)state;
     collect_end(&run);
     struct vamp_stats_options options = collect_options();
     options.metrics_on[VAMP_METRIC_WEIGHTED_POOL_OPERATIONS] = true;
     collect_start(&run, &options);
+    vamp_stats_sampling(run.stats, 4.0 / 3);
     collect_feed(&run, event_join(1, 1, "model"));
-    for (int i = 0; i < 3; i++) { /* weight 4/3 in each of three buckets */
+    for (int i = 0; i < 3; i++) {
         judged(VAMP_EVENT_REQUIRE, i * SECOND + 10, VAMP_PASSED);
         judged(VAMP_EVENT_OFFER, i * SECOND + 11, VAMP_PASSED);
         judged(VAMP_EVENT_OFFER, i * SECOND + 12, VAMP_PASSED);
-        judged(VAMP_EVENT_OFFER, i * SECOND + 13, VAMP_RATED_OUT);
-    }
-    judged(VAMP_EVENT_REQUIRE, 3 * SECOND + 10, VAMP_PASSED); /* weight 5 */
-    for (int i = 0; i < 4; i++) {
-        judged(VAMP_EVENT_REQUIRE, 3 * SECOND + 11 + i, VAMP_RATED_OUT);
+        judged(VAMP_EVENT_OFFER, i * SECOND + 13, VAMP_SAMPLED_OUT);
     }
     vamp_stats_finish(run.stats);
-    assert_int_equal(run.count, 4);
+    assert_int_equal(run.count, 3);
     const enum vamp_metric_id id = VAMP_METRIC_WEIGHTED_POOL_OPERATIONS;
-    static const uint64_t required[] = {1, 3, 4, 9}, offered[] = {3, 5, 8, 8};
-    for (size_t i = 0; i < 4; i++) {
+    static const uint64_t required[] = {1, 3, 4}, offered[] = {3, 5, 8};
+    for (size_t i = 0; i < 3; i++) {
         assert_int_equal(collect_counter(&run, i, id, "model|require"), required[i]);
         assert_int_equal(collect_counter(&run, i, id, "model|offer"), offered[i]);
         assert_int_equal(collect_counter(&run, i, id, "model|join"), 1);
@@ -270,8 +262,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(new_rules_begin_with_nothing_excluded, start, end),
         cmocka_unit_test_setup_teardown(verdicts_are_accounted, start, end),
         cmocka_unit_test_setup_teardown(without_sampling_an_event_stands_for_itself, start, end),
-        cmocka_unit_test_setup_teardown(a_rate_weighs_bucket_by_bucket, start, end),
-        cmocka_unit_test_setup_teardown(weighted_counters_add_up_over_weights, start, end),
+        cmocka_unit_test_setup_teardown(a_weight_does_not_depend_on_the_bucket, start, end),
+        cmocka_unit_test_setup_teardown(weighted_counters_add_up, start, end),
         cmocka_unit_test_setup_teardown(a_transport_selects_its_cdo, start, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

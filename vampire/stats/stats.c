@@ -284,14 +284,12 @@ static void account_event(struct vamp_slot_account *account, const struct vamp_e
         if (late) {
             account->late++;
         }
-        if (event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE) {
-            account->never_sampled++;
-        }
+        account->never_sampled += !vamp_event_has(event, VAMP_HAS_CDO_ID) ||
+                                  event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE;
         return;
     }
     account->filtered++;
-    account->sampled_out += verdict == VAMP_SAMPLED_OUT || verdict == VAMP_RATED_OUT;
-    account->rated_out += verdict == VAMP_RATED_OUT;
+    account->sampled_out += verdict == VAMP_SAMPLED_OUT;
 }
 
 /* Shows the event to the tracker, and what it means to the statistics. */

@@ -46,8 +46,7 @@ void vamp_stats_learn(struct vamp_stats *stats, uint32_t unknown);
 enum vamp_verdict {
     VAMP_FILTERED = 0,
     VAMP_PASSED = 1,
-    VAMP_SAMPLED_OUT = 2, /* left out by a part of known size */
-    VAMP_RATED_OUT = 3,   /* left out by a bound in time, which leaves out more or less */
+    VAMP_SAMPLED_OUT = 2, /* others stand for it */
 };
 
 /* Every event of the stream in order, marks included; the caller has already let `components`
@@ -62,8 +61,8 @@ void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event
  * known of them is brought near all at once. */
 void vamp_stats_look_ahead(struct vamp_stats *stats, const struct vamp_event *const *events,
                            unsigned count);
-/* How many events each one that passed stands for, apart from those rated out, which are put on top
- * bucket by bucket: metric vampire_weight. 1 unless set. */
+/* How many events each one that passed stands for, if it is of a CDO: metric vampire_weight. 1
+ * unless set. */
 void vamp_stats_sampling(struct vamp_stats *stats, double weight);
 /* Called for every event that passed, to exclude it from single metrics: sets or clears entries of
  * `excluded`, which keeps its values from event to event and starts with nothing excluded. NULL:

@@ -86,7 +86,7 @@ struct vamp_run {
     const char *clock;         /* "event" or "arrival": what times are */
     uint32_t unknown;          /* bit per enum vamp_unknown: what the source cannot know */
     const char *examined;      /* what an examination of Maestro found; NULL: there was none */
-    const char *sampling;      /* "none", "fraction 10000, rate 100" */
+    const char *sampling;      /* "none", "fraction 10000" */
     unsigned reloads;          /* how often the configuration was read again so far */
     int64_t reloaded_ns;       /* UTC, the last time; 0 without one */
     const char *configuration; /* effective configuration, JSON text */

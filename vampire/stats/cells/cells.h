@@ -27,9 +27,8 @@ struct vamp_gauge_change {
 struct vamp_slot_account {
     uint64_t rejected, filtered, counted, late, evicted, overflow;
     uint64_t labels_given_up;
-    /* Counted and never sampled (joins and leaves); left out by sampling, those by a rate included;
-     * left out by a rate. */
-    uint64_t never_sampled, sampled_out, rated_out;
+    uint64_t never_sampled; /* counted; joins, leaves, events without a CDO */
+    uint64_t sampled_out;
     uint64_t lost[VAMP_LOSS_COUNT];
     uint64_t resolution_ns; /* as vampire_clock_resolution_ns */
 };
@@ -116,7 +115,7 @@ struct vamp_cells {
     uint64_t *reported_counters; /* absolute values of the counters that are reported, by cell */
     struct vamp_reported_gauge *reported_gauges;
     int32_t *weighted_rests;           /* by counter cell: millionths that rounding left so far */
-    double weight;                     /* of sampling, without a rate's part */
+    double weight;                     /* of sampling: events for which one stands */
     bool excluded[VAMP_METRICS_MAX];   /* the event being counted does not count for these */
     struct vamp_accounting accounting; /* at the last closed bucket's end; outputs: last report */
 

@@ -88,11 +88,12 @@ static void fold_taken(const struct vamp_cells *cells, struct vamp_slot *slot)
 
 #define MILLION 1000000
 
-/* Joins and leaves are not sampled: each stands for itself. */
+/* What is of no CDO is not sampled: each stands for itself. */
 static bool is_never_sampled(const struct vamp_series_set *set, uint32_t series)
 {
     const uint32_t operation = vamp_series_label(set, series, VAMP_LABEL_OPERATION);
-    return operation == VAMP_EVENT_JOIN || operation == VAMP_EVENT_LEAVE;
+    return operation == VAMP_EVENT_JOIN || operation == VAMP_EVENT_LEAVE ||
+           operation == VAMP_EVENT_SUBSCRIBE || operation == VAMP_EVENT_UNSUBSCRIBE;
 }
 
 static void weight_series(struct vamp_cells *cells, struct vamp_slot *slot, uint32_t plain,
@@ -264,21 +265,11 @@ static void report_of_bucket(struct vamp_cells *cells, enum vamp_metric_id id, i
     }
 }
 
-/* Events for which one that was sampled stands; nothing sampled in the bucket: nothing to put a
- * rate's part on. */
-static double weight_of(const struct vamp_cells *cells, const struct vamp_slot_account *account)
-{
-    const uint64_t sampled_in = vamp_slot_sampled_in(account);
-    return sampled_in == 0
-               ? cells->weight
-               : cells->weight * (double)(sampled_in + account->rated_out) / (double)sampled_in;
-}
-
 static void fold_weight(struct vamp_cells *cells, struct vamp_slot *slot)
 {
     const struct vamp_slot_account *account = &slot->account;
     const struct vamp_labels labels = {{0}};
-    const double weight = weight_of(cells, account);
+    const double weight = cells->weight;
     const uint64_t sampled_in = vamp_slot_sampled_in(account);
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_SAMPLED_IN, &labels, sampled_in);
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_WEIGHTED, &labels,
