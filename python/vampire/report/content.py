@@ -15,7 +15,7 @@ from ..look import OTHER, amount, duration, span
 from ..models import AS_MODEL, UNNAMED, model_of
 from ..account import number_of, share, summary
 from .chains import chain_tables
-from .parts import FINDINGS_SHOWN, LARGEST, Answers, Picture, Report, Table, largest, moment, others
+from .parts import FINDINGS_SHOWN, LARGEST, MORE, Answers, Picture, Report, Table, largest, moment, others
 
 CDOS_SHOWN = 12
 WAITS = (("demand_wait_ns", "for demanded data"), ("withdraw_wait_ns", "to take a CDO back"), ("leave_wait_ns", "to leave"))
@@ -135,7 +135,8 @@ class Content:
             tables=[table for table in tables if table] + [self.file_table()],
             foot=f"Buckets of {duration(float(found.bucket_ns))}. Quantiles are read from histograms and are off by at most "
             f"half a bin. vampire {self.history.files[-1].attrs['vampire_version']}.",
-            answers=self.answers() if found.buckets and self.metrics is None else None)
+            answers=self.answers() if found.buckets and self.metrics is None else None,
+            times=tuple(int(when.astype(np.int64)) for when in (found.begin, found.end)) if found.buckets else (0, 0))
 
     def answers(self):
         """What made it late, of the component if one was asked for."""
@@ -211,18 +212,22 @@ class Content:
         order = cost if cost.any() else frame.iloc[:, 0]
         chosen, rest = largest(order.to_frame("cost"), "cost")
         waits = self._waits("demand_wait_ns", chosen, rest)
-        rows = []
-        for name in chosen + ([None] if rest else []):
+        if rest:
+            waits.update(self._waits("demand_wait_ns", rest[:MORE], []))
+
+        def row(name):
             values = frame.loc[name] if name is not None else frame.loc[rest].sum()
             joined, left, why = times.get(name, (np.datetime64("NaT"),) * 2 + ("",))
             shown = [self._shown(frame, what, name, int(values[what])) for what in known]
             wait = waits.get(name)
-            rows.append((name or others(rest), why or ("there" if name in times else ""), moment(joined)[11:],
-                         moment(left)[11:], *shown, *(wait[:3] if wait else ("", "", ""))))
+            return (name or others(rest), why or ("there" if name in times else ""), moment(joined)[11:],
+                    moment(left)[11:], *shown, *(wait[:3] if wait else ("", "", "")))
+
+        rows = [row(name) for name in chosen + ([None] if rest else [])]
         head = ("component", "left because", "joined (UTC)", "left", *known, "waits", "median", "99 in 100")
         title = "Components" if self.has_components() else "Models, what they did"
         return Table("components", title, head, rows, frame.rename_axis("component").reset_index(), 2,
-                     self.hidden(next(iter(known.values())), next(iter(known))))
+                     self.hidden(next(iter(known.values())), next(iter(known))), [row(name) for name in rest[:MORE]])
 
     def has_components(self):
         """Whether the files name components."""
@@ -325,17 +330,21 @@ class Content:
             frame = frame.join(times.rename(columns={0.5: "p50_ns", 0.99: "p99_ns"}))
         hidden = self.hidden(counts, "the transports")
         order = frame.sort_values(["bytes", "transports"], ascending=False, kind="stable")
-        rows, named = [], [key for key in order.index if OTHER not in key]
-        for key in named[:20]:
-            row = order.loc[key]
-            spread = [self._time(row[one]) if one in row and row[one] == row[one] else "" for one in ("p50_ns", "p99_ns")]
-            rows.append((*key, f"{int(row.transports):,}", amount(int(row.bytes)), *spread))
+        named, columns = [key for key in order.index if OTHER not in key], list(order.columns)
+
+        def cells(key, values):
+            row = dict(zip(columns, values))
+            spread = [self._time(row[one]) if row.get(one, np.nan) == row.get(one) else "" for one in ("p50_ns", "p99_ns")]
+            return (*key, f"{int(row['transports']):,}", amount(int(row["bytes"])), *spread)
+
+        shown = [cells(*row) for row in zip(named[:20 + MORE], order.loc[named[:20 + MORE]].itertuples(index=False, name=None))]
+        rows = shown[:20]
         for name, keys in ((others(named[20:]), named[20:]), (OTHER, [key for key in order.index if OTHER in key])):
             if keys:
                 part = order.loc[keys]
                 rows.append((name, "", f"{int(part.transports.sum()):,}", amount(int(part.bytes.sum())), "", ""))
         return Table("transports", "Transports", ("source", "sink", "transports", "bytes", "median", "99 in 100"), rows,
-                     frame.reset_index(), 2, hidden)
+                     frame.reset_index(), 2, hidden, shown[20:] if OTHER not in rows[-1] else [])
 
     def wait_rows(self):
         """How long each component waited, for what."""
@@ -373,9 +382,10 @@ class Content:
         def written(ns):
             return duration(float(ns)) if ns else "0"
 
-        named = [key for key in frame.index if OTHER not in key]
-        rows = [(consumer, producer, *map(written, frame.loc[(producer, consumer), ["total", *parts]]),
-                 share(int(frame.total[producer, consumer]), int(frame.total.sum()))) for producer, consumer in named[:LARGEST]]
+        named, whole = [key for key in frame.index if OTHER not in key], int(frame.total.sum())
+        numbers = frame.loc[named[:LARGEST + MORE], ["total", *parts]].itertuples(index=False, name=None)
+        shown = [(consumer, producer, *map(written, row), share(int(row[0]), whole)) for (producer, consumer), row in zip(named, numbers)]
+        rows = shown[:LARGEST]
         for name, keys in ((others(named[LARGEST:]), named[LARGEST:]), (OTHER, [key for key in frame.index if OTHER in key])):
             if keys:
                 sums = frame.loc[keys, ["total", *parts]].sum()
@@ -384,7 +394,8 @@ class Content:
         if "unknown" in parts and frame.unknown.any():
             notes.append(f"of {share(int(frame.unknown.sum()), int(frame.total.sum()))} of the time it is not known what it was for")
         head = ("component", "waited for", "in all", *(part.replace("_", " ") for part in parts), "of all waits")
-        return Table("blame", "Who waited for whom", head, rows, frame.reset_index(), 2, notes)
+        return Table("blame", "Who waited for whom", head, rows, frame.reset_index(), 2, notes,
+                     shown[LARGEST:] if OTHER not in rows[-1] else [])
 
     def anomaly_table(self):
         """What did not fit together."""
@@ -426,11 +437,15 @@ class Content:
         """Those that the data allow. What a picture shows is computed once, however often it is drawn."""
         found = []
 
-        def add(name, text, data, draw, notes=None):
-            once = functools.lru_cache(1)(data)
-            found.append(Picture(name, text, lambda ax: draw(ax, once()), self.of if notes is None else notes))
-
         history = self.history
+
+        def add(name, text, data, draw, notes=None, kind="", units="1"):
+            once = functools.lru_cache(1)(data)
+            found.append(Picture(name, text, lambda ax: draw(ax, once()), self.of if notes is None else notes, kind, once, units,
+                                 np.append(history.bin_lower, history.bin_upper[-1:])))
+
+        def units_of(metric, kind="units"):
+            return history.metric(metric).attrs.get(kind, "1")
         for metric, name, text in (("pool_operations", "operations", "Pool operations per second"),
                                    ("produced_bytes", "produced_bytes", "Bytes per second given to the pool"),
                                    ("consumed_bytes", "consumed_bytes", "Bytes per second received")):
@@ -439,19 +454,20 @@ class Content:
             if by:
                 by, where = self.stacked(metric, by), self.where(metric)
                 add(name, text, lambda m=metric, b=by, w=where: plots.stack_data(history, m, b, w),
-                    lambda ax, data, m=metric, b=by: plots.plot_stack(history, m, b, ax, data=data))
+                    lambda ax, data, m=metric, b=by: plots.plot_stack(history, m, b, ax, data=data), None, "stack", units_of(metric))
         if self.has("transport_bytes", "source", "sink"):
             sums = self.sums("transport_bytes", ("source", "sink"))
             add("transports", "Bytes moved from source to sink", lambda: plots.matrix_of(sums),
-                lambda ax, data: plots.plot_transports(history, ax, data=data), self.hidden(sums, "the bytes"))
+                lambda ax, data: plots.plot_transports(history, ax, data=data), self.hidden(sums, "the bytes"), "matrix", "byte")
         if self.has("demand_wait_part_ns", "producer", "component"):
             add("blame", "Time that consumers waited for producers", lambda: plots.matrix_of(self.blame()["total"]),
-                lambda ax, data: plots.plot_blame(history, ax, data), self.hidden(self.blame()["total"], "the time"))
+                lambda ax, data: plots.plot_blame(history, ax, data), self.hidden(self.blame()["total"], "the time"), "matrix", "ns")
         for metric, name, text in (("transport_ns", "transport-time", "Durations of transports over time"),
                                    ("demand_wait_ns", "demand-time", "Waits for demanded data over time")):
             if self.has(metric):
                 add(name, text, lambda m=metric: plots.heatmap_data(history, m, self.where(m)),
-                    lambda ax, data, m=metric: plots.plot_heatmap(history, m, ax, data=data))
+                    lambda ax, data, m=metric: plots.plot_heatmap(history, m, ax, data=data), None, "heatmap",
+                    units_of(metric, "value_units"))
         for metric, name in (("demand_wait_ns", "demand"), ("withdraw_wait_ns", "withdraw")):
             if self.has(metric, "size_class"):
                 frame = self.wait_table(metric, "size_class")
@@ -461,7 +477,7 @@ class Content:
         for metric, text in (("pool_cdos", "CDOs in the pool"), ("pool_bytes", "Bytes in the pool")):
             if self.has(metric) and self.component is None:
                 add(metric.replace("_", "-"), text, lambda m=metric: plots.gauge_data(history, m),
-                    lambda ax, data, m=metric: plots.plot_gauge(history, m, ax, data=data))
+                    lambda ax, data, m=metric: plots.plot_gauge(history, m, ax, data=data), None, "gauge", units_of(metric))
         if len(self.dataset.get("cdo_name", ())):
             add("cdos", "Life of single CDOs", lambda: self.dataset, lambda ax, ds: cdos.plot_cdos(ds, CDOS_SHOWN, ax), [])
         return found

@@ -13,6 +13,8 @@ import matplotlib.pyplot as plt  # pylint: disable=wrong-import-position
 import matplotlib.ticker  # pylint: disable=wrong-import-position
 
 from .. import look  # pylint: disable=wrong-import-position
+from .figures import Figures, interval  # pylint: disable=wrong-import-position
+from .script import SCRIPT  # pylint: disable=wrong-import-position
 
 CSS = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --faint: #d8d8d8; --soft: #555; --bad: #b33a00; }
@@ -38,7 +40,25 @@ figure { margin: 0 0 1.4rem; break-inside: avoid; } img { width: 100%; height: a
   linear-gradient(to left, var(--faint), transparent) right / .8rem 100% no-repeat scroll; }
 table { border-spacing: 0; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .8rem .25rem 0; text-align: right; border-bottom: 1px solid var(--faint); white-space: nowrap; }
-th { font-weight: 600; color: var(--soft); } th:first-child, td:first-child, .text { text-align: left; }
+th { font-weight: 600; color: var(--soft); } th:first-child, td:first-child { text-align: left; }
+.t2 :is(th, td):nth-child(2), .t3 :is(th, td):nth-child(-n+3) { text-align: left; }
+button { font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer; text-decoration: underline dotted; }
+.tools { position: sticky; top: 0; z-index: 3; background: var(--paper); padding: .4rem 0; display: flex; gap: 1rem; }
+.tools input { font: inherit; flex: 0 1 22rem; min-width: 8rem; }
+[aria-sort=descending]::after { content: " ▾"; } [aria-sort=ascending]::after { content: " ▴"; }
+figcaption { font-weight: 600; } .frame { position: relative; display: grid; grid-template-columns: 4.6rem 1fr; font-size: .75rem; }
+.frame svg { width: 100%; height: 14rem; border-left: 1px solid var(--faint); border-bottom: 1px solid var(--faint); }
+.time svg { cursor: crosshair; touch-action: pan-y; } .y, .x { position: relative; } .x { grid-column: 2; height: 1.3rem; }
+.y span { position: absolute; right: .4rem; transform: translateY(-50%); white-space: nowrap; }
+.x span { position: absolute; transform: translateX(-50%); white-space: nowrap; }
+.matrix { grid-template-columns: 8rem 1fr; } .matrix svg { height: 22rem; } .matrix .x { height: 8rem; }
+.matrix .x span { writing-mode: vertical-rl; } .line { fill: none; stroke-width: 1.6; vector-effect: non-scaling-stroke; }
+.dashed { stroke-dasharray: 5 3; } .lost { fill: var(--faint); opacity: .8; } image { image-rendering: pixelated; }
+.legend { list-style: none; display: flex; flex-wrap: wrap; gap: .1rem .9rem; margin: 0 0 0 4.6rem; padding: 0; font-size: .75rem; }
+.legend i { display: inline-block; width: .8em; height: .8em; margin-right: .3em; }
+.tip { position: absolute; z-index: 4; background: var(--paper); border: 1px solid var(--soft); padding: .2rem .5rem; font-size: .8rem;
+  pointer-events: none; } .mark { position: absolute; top: 0; height: 14rem; background: var(--soft); opacity: .3; pointer-events: none; }
+[hidden] { display: none; }
 th:first-child, td:first-child { position: sticky; left: 0; background: var(--paper); }
 @media (max-width: 40rem) { table { font-size: .85rem; } th, td { padding-right: .6rem; }
   td:first-child { white-space: normal; overflow-wrap: anywhere; min-width: 6.5rem; max-width: 45vw; } }
@@ -71,7 +91,9 @@ def _recoloured(svg):
     return svg
 
 
-def _figure(picture):
+def _figure(picture, figures):
+    if (own := figures.picture(picture)) is not None and picture.kind:
+        return f"<figure>{own}{_notes(picture.notes)}</figure>"
     drawn = {narrow: draw(picture.draw, False, narrow, "svg") for narrow in (False, True)}
 
     def data(dark, narrow):
@@ -90,21 +112,21 @@ def _notes(notes):
 
 
 def _table(table):
-    def cells(tag, row):
-        return "".join(f'<{tag} class="text">{html.escape(str(c))}</{tag}>' if n < table.text_columns else
-                       f"<{tag}>{html.escape(str(c))}</{tag}>" for n, c in enumerate(row))
-    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in table.rows)
-    return (f"<h2>{html.escape(table.title)}</h2>{_notes(table.notes)}<div class=\"wide\"><table><tr>"
-            + cells("th", table.head) + f"</tr>{body}</table></div>")
+    def lines(rows, tag="td"):
+        return "".join(f"<tr>{''.join(f'<{tag}>{html.escape(str(cell))}</{tag}>' for cell in row)}</tr>" for row in rows)
+    more = f"<tbody hidden>{lines(table.more)}</tbody>" if table.more else ""
+    return (f'<h2 id="{table.name}">{html.escape(table.title)}</h2>{_notes(table.notes)}<div class="wide"><table class="t{table.text_columns}" '
+            f'data-of="{table.name}"><thead>{lines([table.head], "th")}</thead><tbody>{lines(table.rows)}</tbody>{more}</table></div>')
 
 
-def _answers(answers):
-    def finding(sentence, evidence, trace):
+def _answers(answers, begin):
+    def finding(sentence, evidence, trace, times):
         when, colon, rest = sentence.partition(": ")
         how = f"<p>Shown by <code>{html.escape(evidence)}</code></p>" + \
             (f"<p>A trace of its begin: <code>{html.escape(trace)}</code></p>" if trace else "")
-        return f"<li><b>{html.escape(when)}{colon}</b>{html.escape(rest)}<details><summary>evidence</summary>{how}</details></li>"
-    found = f"<ol>{''.join(finding(*row) for row in answers.rows)}</ol>" if answers.rows else ""
+        low, high = interval(begin, times)
+        return f'<li data-from="{low}" data-to="{high}"><b>' + f"{html.escape(when)}{colon}</b>{html.escape(rest)}<details><summary>evidence</summary>{how}</details></li>"
+    found = f"<ol>{''.join(finding(*row, times) for row, times in zip(answers.rows, answers.frame.itertuples()))}</ol>" if answers.rows else ""
     return f'<section class="answers"><h2>{html.escape(answers.title)}</h2>{found}' + \
         "".join(f'<p class="soft">{html.escape(text)}</p>' for text in answers.rest) + "</section>"
 
@@ -117,10 +139,13 @@ def page(report):
     remark = f'<p class="soft">{html.escape(report.remark)}</p>' if report.remark else ""
     facts = "".join(f"<div>{html.escape(what)}<b>{html.escape(number)}</b><small>{html.escape(note)}</small></div>"
                     for what, number, note in report.facts)
-    pictures = ["<h2>Pictures</h2>", '<div class="pictures">', *map(_figure, report.pictures), "</div>"] if report.pictures else []
+    figures = Figures(*report.times)
+    pictures = ["<h2>Pictures</h2>", '<div class="pictures">', *(_figure(one, figures) for one in report.pictures), "</div>"] \
+        if report.pictures else []
     parts = [f"<h1>{html.escape(report.title)}</h1>", f'<p class="soft">{html.escape(report.subtitle)}</p>', remark, notice,
-             _answers(report.answers) if report.answers else "", *map(_table, report.before), f'<div class="facts">{facts}</div>', *pictures, *map(_table, report.tables),
+             _answers(report.answers, figures.begin) if report.answers else "", *map(_table, report.before), f'<div class="facts">{facts}</div>', *pictures, *map(_table, report.tables),
              f'<p class="soft">{html.escape(report.foot)}</p>']
     return ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, '
-            f'initial-scale=1"><title>{html.escape(report.title)}</title><style>{CSS}</style></head><body>\n'
-            + "\n".join(parts) + "\n</body></html>\n")
+            f'initial-scale=1"><title>{html.escape(report.title)}</title><style>{CSS}</style></head>'
+            f'<body data-begin="{figures.begin / 1e9:.3f}" data-span="{figures.span:.9g}">\n'
+            + "\n".join(parts) + f"\n<script>{SCRIPT}</script></body></html>\n")

@@ -12,6 +12,7 @@ from ..account import number_of
 
 FINDINGS_SHOWN = 12
 LARGEST = 20  # rows by name in a table; the rest is one row
+MORE = 1000   # of these that the page shows on demand
 
 
 @dataclasses.dataclass
@@ -25,16 +26,21 @@ class Table:
     frame: pd.DataFrame
     text_columns: int = 1
     notes: list = dataclasses.field(default_factory=list)  # what is not in these numbers
+    more: list = dataclasses.field(default_factory=list)   # rows that the page shows on demand, of those in the last of `rows`
 
 
 @dataclasses.dataclass
 class Picture:
-    """A picture that `draw(ax)` makes."""
+    """A picture that `draw(ax)` makes; of a `kind` that report/figures.py knows the page has it with its numbers."""
 
     name: str
     text: str
     draw: Callable
     notes: list = dataclasses.field(default_factory=list)
+    kind: str = ""
+    data: Optional[Callable] = None  # what report/figures.py needs
+    units: str = "1"
+    bins: Optional[np.ndarray] = None  # lower edges of a histogram
 
 
 @dataclasses.dataclass
@@ -62,6 +68,7 @@ class Report:
     tables: list
     foot: str
     answers: Optional[Answers] = None  # stands before the facts
+    times: tuple = (0, 0)              # begin and end, ns
 
 
 def moment(when, length=19):
