@@ -207,6 +207,7 @@ static int check_metric_filter(const struct config_loader *loader,
     int code = config_check_expression(loader, path, item->text, VAMP_FILTER_INSIDE, &kinds);
     if (code == 0) {
         report_empty_metric(loader, path, metric, kinds);
+        loader->config->statistics.metrics_on[VAMP_METRIC_VAMPIRE_METRIC_FILTERED] = true;
     }
     return code;
 }

@@ -22,7 +22,7 @@
 /* To those that take the events themselves. */
 static void pass_on(struct pipeline *pipeline, const struct vamp_event *event, bool passed)
 {
-    if (pipeline->outputs.takes_events) {
+    if (pipeline->outputs.takes_events && event->kind != VAMP_EVENT_UNWANTED) {
         vamp_outputs_record(&pipeline->outputs, event, passed);
     }
 }
@@ -284,6 +284,8 @@ static void describe_source(struct pipeline *pipeline)
         run->examined = pipeline->examined;
     }
     run->unknown = ops->unknown != NULL ? ops->unknown(pipeline->source) : 0;
+    pipeline->kinds = pipeline->first->event_kinds &
+                      (ops->kinds != NULL ? ops->kinds(pipeline->source) : VAMP_EVENT_KINDS_ALL);
     if ((run->unknown & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_TIME)) != 0) {
         run->clock = "arrival";
     }

@@ -54,6 +54,8 @@ struct pipeline {
     const struct vamp_config *first;
     char *selector; /* of the subscription; NULL: none */
 
+    uint64_t kinds; /* of events, that can come: bit per enum vamp_event_kind */
+
     /* What a reload replaces as a whole. */
     const struct vamp_config *config;
     struct vamp_config *own_config; /* `config` if a reload made it, else NULL */

@@ -10,19 +10,44 @@
 
 /* More components than this are not listed on the terminal; the files have them all. */
 #define COMPONENTS_SHOWN 20
-#define SHARE_BYTES 64
+#define SHARE_BYTES 256
 
-/* "  (of 55.0 % of the events)" after a number that some events are not in; "" when all are. */
-static const char *share_text(const struct vamp_totals *totals, char text[static SHARE_BYTES])
+/* "55.0 %"; some are not none, and all but very few are not all. */
+static const char *percent_text(double part, double all, char text[static VAMP_UNIT_TEXT_BYTES])
 {
-    const struct vamp_accounting *account = &totals->accounting;
-    const double all = (double)account->received + (double)vamp_totals_lost(totals);
-    const double share = all > 0 ? 100.0 * (double)account->counted / all : 100.0;
+    const double share = all > 0 ? 100.0 * part / all : 100.0;
+    const bool most = part < all && share > 99.9, few = part > 0 && share < 0.1;
+    (void)snprintf(text, VAMP_UNIT_TEXT_BYTES, "%s%.1f %%",
+                   most  ? "more than "
+                   : few ? "less than "
+                         : "",
+                   most  ? 99.9
+                   : few ? 0.1
+                         : share);
+    return text;
+}
+
+/* What a total of the metric stands for: "  (55.0 % of 9.01 GiB, without what statistics.filters
+ * exclude; of 55.0 % of the events)"; "" when that is all. `all`: what the total would be. */
+static const char *share_text(const struct vamp_totals *totals, enum vamp_metric_id id,
+                              uint64_t value, const char *all, char text[static SHARE_BYTES])
+{
+    const double events = (double)vamp_totals_events(totals);
+    const double counted = (double)totals->accounting.counted;
+    char share[VAMP_UNIT_TEXT_BYTES];
+    size_t used = 0;
     text[0] = '\0';
-    if ((double)account->counted < all) {
-        /* All but very few are not all. */
-        (void)snprintf(text, SHARE_BYTES, "  (of %s%.1f %% of the events)",
-                       share > 99.9 ? "more than " : "", share > 99.9 ? 99.9 : share);
+    if (totals->filtered[id] > 0) {
+        used = (size_t)snprintf(
+            text, SHARE_BYTES, "  (%s of %s, without what statistics.filters exclude",
+            percent_text((double)value, (double)(value + totals->filtered[id]), share), all);
+    }
+    if (counted < events && used < SHARE_BYTES) {
+        used += (size_t)snprintf(text + used, SHARE_BYTES - used, "%sof %s of the events",
+                                 used > 0 ? "; " : "  (", percent_text(counted, events, share));
+    }
+    if (used > 0 && used < SHARE_BYTES) {
+        (void)snprintf(text + used, SHARE_BYTES - used, ")");
     }
     return text;
 }
@@ -66,25 +91,34 @@ static void print_operations(const struct vamp_page *page, const struct vamp_tot
                            "%14s  at a bound: beyond max_series, or without memory",
                            vamp_count_people(totals->operations[0], text));
         }
-        vamp_page_line(page, "all", "%14s%s",
-                       vamp_count_people(vamp_totals_operations(totals), text),
-                       share_text(totals, share));
+        const uint64_t value = vamp_totals_operations(totals);
+        const enum vamp_metric_id id = VAMP_METRIC_POOL_OPERATIONS;
+        (void)share_text(totals, id, value, vamp_count_people(value + totals->filtered[id], text),
+                         share);
+        vamp_page_line(page, "all", "%14s%s", vamp_count_people(value, text), share);
     }
     (void)fputc('\n', page->stream);
 }
 
 static void print_quantiles(const struct vamp_page *page, const char *what,
                             const struct vamp_histogram *histogram, const struct vamp_bins *bins,
-                            uint64_t resolution_ns)
+                            uint64_t resolution_ns, uint64_t filtered)
 {
+    char note[SHARE_BYTES] = "", share[VAMP_UNIT_TEXT_BYTES];
     char p50[VAMP_UNIT_TEXT_BYTES], p99[VAMP_UNIT_TEXT_BYTES], max[VAMP_UNIT_TEXT_BYTES];
     if (histogram != NULL && histogram->count > 0) {
         (void)vamp_duration_measured(vamp_histogram_quantile(histogram, bins, 0.5), resolution_ns,
                                      p50);
         (void)vamp_duration_measured(vamp_histogram_quantile(histogram, bins, 0.99), resolution_ns,
                                      p99);
-        vamp_page_line(page, what, "p50 %s, p99 %s, max %s", p50, p99,
-                       vamp_duration_measured(histogram->max, resolution_ns, max));
+        if (filtered > 0) {
+            (void)snprintf(note, sizeof note,
+                           "  (%s of them, without what statistics.filters exclude)",
+                           percent_text((double)histogram->count,
+                                        (double)(histogram->count + filtered), share));
+        }
+        vamp_page_line(page, what, "p50 %s, p99 %s, max %s%s", p50, p99,
+                       vamp_duration_measured(histogram->max, resolution_ns, max), note);
     }
 }
 
@@ -95,25 +129,33 @@ static void print_movement(const struct vamp_page *page, const struct vamp_total
     char count[VAMP_UNIT_TEXT_BYTES], bytes[VAMP_UNIT_TEXT_BYTES], share[SHARE_BYTES];
     if (is_observable(page, coverage, VAMP_METRIC_PRODUCED_BYTES, "produced") &&
         is_counted(page, totals, VAMP_TOTALS_PRODUCED, "produced")) {
-        vamp_page_line(page, "produced", "%s%s",
-                       vamp_bytes_people((double)totals->produced_bytes, bytes),
-                       share_text(totals, share));
+        const uint64_t value = totals->produced_bytes;
+        const enum vamp_metric_id id = VAMP_METRIC_PRODUCED_BYTES;
+        (void)share_text(totals, id, value,
+                         vamp_bytes_people((double)(value + totals->filtered[id]), bytes), share);
+        vamp_page_line(page, "produced", "%s%s", vamp_bytes_people((double)value, bytes), share);
     }
     if (is_observable(page, coverage, VAMP_METRIC_TRANSPORTS, "transports") &&
         is_counted(page, totals, VAMP_TOTALS_TRANSPORTS, "transports")) {
         const bool sized = (totals->counted & VAMP_TOTALS_BIT(VAMP_TOTALS_TRANSPORT_BYTES)) != 0;
+        const enum vamp_metric_id id = VAMP_METRIC_TRANSPORTS;
+        (void)share_text(totals, id, totals->transports,
+                         vamp_count_people(totals->transports + totals->filtered[id], count),
+                         share);
         vamp_page_line(page, "transports", "%s%s%s%s", vamp_count_people(totals->transports, count),
                        sized ? ", " : "",
                        sized ? vamp_bytes_people((double)totals->transport_bytes, bytes) : "",
-                       share_text(totals, share));
+                       share);
     }
     if (is_observable(page, coverage, VAMP_METRIC_TRANSPORT_NS, "transport time")) {
         print_quantiles(page, "transport time", totals->transport_ns, &schema->bins,
-                        totals->accounting.resolution_ns);
+                        totals->accounting.resolution_ns,
+                        totals->filtered[VAMP_METRIC_TRANSPORT_NS]);
     }
     if (is_observable(page, coverage, VAMP_METRIC_DEMAND_WAIT_NS, "wait on demand")) {
         print_quantiles(page, "wait on demand", totals->demand_wait_ns, &schema->bins,
-                        totals->accounting.resolution_ns);
+                        totals->accounting.resolution_ns,
+                        totals->filtered[VAMP_METRIC_DEMAND_WAIT_NS]);
     }
     (void)fputc('\n', page->stream);
 }
@@ -183,10 +225,10 @@ static bool print_output_losses(const struct vamp_page *page, const struct vamp_
 static void print_turned_away(const struct vamp_page *page, const char *what, uint64_t events,
                               uint64_t of, const char *note)
 {
-    char text[VAMP_UNIT_TEXT_BYTES];
+    char text[VAMP_UNIT_TEXT_BYTES], share[VAMP_UNIT_TEXT_BYTES];
     if (events > 0) {
-        vamp_page_line(page, what, "%s events (%.1f %%)%s", vamp_count_people(events, text),
-                       100.0 * (double)events / (double)(of > 0 ? of : 1), note);
+        vamp_page_line(page, what, "%s events (%s)%s", vamp_count_people(events, text),
+                       percent_text((double)events, (double)of, share), note);
     }
 }
 
@@ -201,6 +243,17 @@ static void print_unknown(const struct vamp_page *page, const struct vamp_covera
             vamp_page_line(page, what, "%s", reason);
         }
     }
+}
+
+/* Whether every event that happened is in every number. */
+static bool is_all_counted(const struct vamp_totals *totals, const struct vamp_coverage *coverage)
+{
+    bool all = totals->accounting.counted == vamp_totals_events(totals) &&
+               coverage->not_subscribed == 0 && totals->evicted == 0;
+    for (unsigned id = 0; id < vamp_metric_count(); id++) {
+        all = all && totals->filtered[id] == 0;
+    }
+    return all;
 }
 
 static void print_losses(const struct vamp_page *page, const struct vamp_totals *totals,
@@ -222,7 +275,7 @@ static void print_losses(const struct vamp_page *page, const struct vamp_totals 
                        vamp_absence_reason(VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_LOSSES), reason),
                        none ? "; vampire lost none" : "");
     } else if (none) {
-        const bool all = account->filtered == 0 && account->counted == account->received;
+        const bool all = is_all_counted(totals, coverage);
         vamp_page_line(page, "losses", "none%s", all ? "; every event was counted" : "");
     }
     print_unknown(page, coverage);
@@ -236,9 +289,13 @@ static void print_losses(const struct vamp_page *page, const struct vamp_totals 
         vamp_page_line(page, "REJECTED", "%s events could not be understood",
                        vamp_count_people(account->rejected, text));
     }
+    print_turned_away(page, "not subscribed", account->not_subscribed, vamp_totals_events(totals),
+                      " of kinds that were not asked for");
     print_turned_away(page, "filtered out", account->filtered, account->decoded, "");
     print_turned_away(page, "sampled out", account->sampled_out, account->decoded,
                       " of these; see vampire_weight");
+    print_turned_away(page, "late", account->late, account->counted,
+                      " counted in a later bucket than their own");
 }
 
 static void print_filters(const struct vamp_page *page, const struct pipeline *pipeline)

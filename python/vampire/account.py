@@ -8,6 +8,7 @@ import numpy as np
 from . import files
 from .compute import history_of, table
 from .dataset import partial_of
+from .run_files import ASIDE, without
 
 OTHER = "(other)"
 LOST = {"pool_manager": "in the pool manager's queue", "ring": "in vampire's own queue", "recording": "in a recording"}
@@ -51,7 +52,10 @@ class Summary:  # pylint: disable=too-many-instance-attributes
     filtered: int         # by filters, without `sampled_out`
     sampled_out: int
     counted: int
-    late: int
+    late: int             # counted in a later bucket than their own
+    evicted: int          # records of CDOs, demands and transports given up at a bound
+    not_subscribed: int   # events of kinds that were not asked for, as far as vampire saw them
+    lacking: dict         # metric -> (its total or number of values, what it lacks: {ASIDE: amount})
     lost: dict            # place -> events lost before they were received; only places where losses are seen
     sampling: str         # "none", or what of the events was counted
     overflow: int         # values counted in "(other)", for want of memory for their labels
@@ -70,7 +74,7 @@ class Summary:  # pylint: disable=too-many-instance-attributes
 
     def notes(self):
         """What is not in the numbers, as sentences, the worst first; empty when every event was counted."""
-        events = self.received + sum(self.lost.values())
+        events = self.received + sum(self.lost.values()) + self.not_subscribed
         found = [f"{number_of(count, 'event')} ({share(count, events)}) lost {LOST.get(place, place)}"
                  for place, count in self.lost.items() if count]
         if self.buckets_incomplete:
@@ -81,6 +85,8 @@ class Summary:  # pylint: disable=too-many-instance-attributes
             found.append(f"{number_of(self.buckets_missing, 'bucket')} not in the files")
         if self.rejected:
             found.append(f"{number_of(self.rejected, 'event')} ({share(self.rejected, self.received)}) could not be understood")
+        if self.not_subscribed:
+            found.append(f"{number_of(self.not_subscribed, 'event')} ({share(self.not_subscribed, events)}) of kinds that were not asked for")
         if self.filtered:
             found.append(f"filters excluded {number_of(self.filtered, 'event')} ({share(self.filtered, self.decoded)})")
         if self.sampled_out:
@@ -88,6 +94,15 @@ class Summary:  # pylint: disable=too-many-instance-attributes
                          "that is counted stands for as many as vampire_weight says")
         elif self.sampling not in ("", "none"):
             found.append(f"events are sampled: {self.sampling}")
+        groups = {}
+        for metric, (value, lacks) in self.lacking.items():
+            part = share(value, value + sum(lacks.values()))
+            groups.setdefault(without(lacks), []).append(f"{part} of {metric}")
+        found += [f"{', '.join(metrics)}: {words}" for words, metrics in groups.items()]
+        if self.late:
+            found.append(f"{number_of(self.late, 'event')} ({share(self.late, self.counted)}) counted in a later bucket than their own")
+        if self.evicted:
+            found.append(f"{number_of(self.evicted, 'record')} given up: beyond max_cdos or max_pending")
         for (metric, label), (part, all_) in self.hidden.items():
             if part:
                 found.append(f"{share(part, all_)} of {metric} have no {label} by name, but are in (other)")
@@ -99,7 +114,7 @@ class Summary:  # pylint: disable=too-many-instance-attributes
         reasons = {}
         for what, reason in self.not_observed.items():
             reasons.setdefault(reason, []).append(what)
-        found += [reason if what == ["losses"] else f"{reason}: {', '.join(what)} not observable" for reason, what in reasons.items()]
+        found += [reason if set(what) <= {"losses", "kinds", "serials"} else f"{reason}: {', '.join(what)} not observable" for reason, what in reasons.items()]
         return found + self.partial
 
     def __str__(self):
@@ -135,6 +150,19 @@ def _accounts(history):
 def _sum(history, name):
     """Of a counter without a need for labels; 0 when the files do not have it."""
     return int(table(history, name, (), None).delta.sum()) if name in history.metrics else 0
+
+
+def _lacking(history):
+    """As in Summary: the metrics that are there and lack something."""
+    found = {}
+    for name in ASIDE:
+        sums = table(history, name, ("metric",), None) if name in history.metrics else None
+        for metric, amount in () if sums is None else zip(sums.metric, sums.delta):
+            if amount and metric in history.metrics:
+                values = table(history, metric, (), None)
+                value = values["delta" if "delta" in values else "count"].sum()
+                found.setdefault(metric, (int(value), {}))[1][name] = int(amount)
+    return found
 
 
 def _hidden(history):
@@ -183,7 +211,8 @@ def summary(history, output=None, between=None):
         end=np.datetime64(int((history.times + history.bucket_ns).max()) if count else files.NAT, "ns"),
         buckets=count, bucket_ns=int(history.bucket_ns[-1]) if count else int(last.attrs["bucket_ns"]),
         **{name: accounts.get(f"events_{name}", 0) for name in ("received", "decoded", "rejected", "counted", "late")},
-        filtered=max(0, accounts.get("events_filtered", 0) - sampled), sampled_out=sampled,
+        evicted=_sum(history, "vampire_evicted"), not_subscribed=_sum(history, "vampire_not_subscribed"),
+        lacking=_lacking(history), filtered=max(0, accounts.get("events_filtered", 0) - sampled), sampled_out=sampled,
         lost={place: accounts[f"events_lost_{place}"] for place in LOST if f"events_lost_{place}" in accounts},
         sampling=str(last.attrs.get("sampling", "none")), overflow=_sum(history, "vampire_series_overflow"),
         given_up=_sum(history, "vampire_labels_given_up"), hidden=_hidden(history), buckets_lost=_buckets_lost(history), buckets_missing=_buckets_missing(history),

@@ -10,10 +10,18 @@ OTHER = "(other)"
 LOSSES = ("pool_manager", "ring", "recording")
 ACCOUNT = ("received", "decoded", "rejected", "filtered", "counted", "late")
 COUNTERS = ("produced_bytes", "transports", "transport_bytes", "vampire_evicted", "vampire_series_overflow",
-            "vampire_labels_given_up", "vampire_sampled_out", "vampire_filter_cut")  # and pool_operations
+            "vampire_labels_given_up", "vampire_sampled_out", "vampire_filter_cut",
+            "vampire_not_subscribed")  # and pool_operations
+ASIDE = ("vampire_metric_filtered", "vampire_not_in_output")  # what metrics lack, by their names
 RESOLUTION = "vampire_clock_resolution_ns"  # a gauge, where events carry no time
 HISTOGRAMS = ("transport_ns", "demand_wait_ns")
 ALARMS_MAX = 64  # vampire has no more rules
+
+
+def without(aside):
+    """In words, which of ASIDE a number lacks. `aside`: their amounts."""
+    words = {"vampire_metric_filtered": "what statistics.filters exclude", "vampire_not_in_output": "the series that this output leaves out"}
+    return "without " + " and ".join(words[name] for name in ASIDE if aside.get(name))
 
 
 @dataclasses.dataclass
@@ -102,6 +110,7 @@ class RunFile:  # pylint: disable=too-many-instance-attributes
     operations: dict = dataclasses.field(default_factory=dict)  # word: count, in the order of vampire's list
     unlabelled: int = 0         # operations of a file whose output drops the label
     totals: dict = dataclasses.field(default_factory=lambda: dict.fromkeys(COUNTERS, 0))
+    aside: dict = dataclasses.field(default_factory=lambda: {name: {} for name in ASIDE})  # of each: metric: amount
     counted: set = dataclasses.field(default_factory=set)       # which counters the file has
     not_observed: dict = dataclasses.field(default_factory=dict)  # metric, or "losses": why it is absent
     account: dict = dataclasses.field(default_factory=lambda: dict.fromkeys((*ACCOUNT, *LOSSES), 0))

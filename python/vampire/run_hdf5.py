@@ -5,7 +5,7 @@ import numpy as np
 
 from .errors import Error
 from .files import FORMAT, NAT, STATES, absences_of, bytes_of, check_tables, damaged_rows, opened, read_rows, text_of
-from .run_files import ACCOUNT, COUNTERS, HISTOGRAMS, LOSSES, OTHER, RESOLUTION, Component, Histogram
+from .run_files import ACCOUNT, ASIDE, COUNTERS, HISTOGRAMS, LOSSES, OTHER, RESOLUTION, Component, Histogram
 from .run_lines import time_of
 
 BLOCK_CELLS = 1 << 18  # that are read at once
@@ -63,6 +63,8 @@ class _Reader:
             self._operations()
             for name in COUNTERS:
                 self._total(name)
+            for name in ASIDE:
+                self._aside(name)
             for name in HISTOGRAMS:
                 self._histogram(name)
             self._resolution()
@@ -125,6 +127,25 @@ class _Reader:
         if total is not None:
             self.found.counted.add(name)
         self.found.totals[name] = 0 if total is None else int(total.sum())
+
+    def _aside(self, name):
+        """A counter by the label `metric`, from the rows of its group."""
+        groups = [group for group in self.hdf5 if group.startswith("by_metric") and f"{name}_delta" in self.hdf5[group]]
+        for path in groups:
+            group = self.hdf5[path]
+            slot = _texts(self.hdf5["row_dimension"][...]).index(f"{path}/row")
+            first = int(read_rows(self.hdf5["first_row"], self.restart_row, self.restart_row + 1)[0, slot])
+            end = int(sum(read_rows(self.hdf5[column], self.rows - 1, self.rows)[0, slot] for column in ("first_row", "rows")))
+            words, sums = _texts(group["metric"][...]), self.found.aside[name]
+            since = zip(read_rows(group["series_index"], first, end).tolist(),
+                        read_rows(group[f"{name}_delta"], first, end).tolist())
+            count = group["before_series"].shape[0]
+            restarts = read_rows(group["before_restart"], 0, count).tolist()
+            before = zip(read_rows(group["before_series"], 0, count).tolist(),
+                         read_rows(group[f"{name}_before"], 0, count).tolist())
+            for series, amount in [*since, *(pair for restart, pair in zip(restarts, before) if restart == self.restart)]:
+                if amount and series < len(words):
+                    sums[words[series]] = sums.get(words[series], 0) + amount
 
     def _operations(self):
         sums = self._counter("pool_operations")

@@ -7,14 +7,14 @@ import json
 import zlib
 
 from .errors import Error
-from .run_files import ACCOUNT, COUNTERS, HISTOGRAMS, LOSSES, OTHER, RESOLUTION, Component, Histogram
+from .run_files import ACCOUNT, ASIDE, COUNTERS, HISTOGRAMS, LOSSES, OTHER, RESOLUTION, Component, Histogram
 
 VERSION = 1
 # vampire's list of kinds of events, in its order.
 OPERATIONS = ("join", "leave", "declare", "seal", "offer", "require", "demand", "retract", "withdraw", "dispose",
               "transport_init", "transport_completed", "transport_failed", "subscribe", "unsubscribe")
 TAKEN = ("header", "not_observed", "metric", "bucket", "gap", "alarm", "component", "end")  # types of lines
-WANTED = {"pool_operations", RESOLUTION, *COUNTERS, *HISTOGRAMS}
+WANTED = {"pool_operations", RESOLUTION, *COUNTERS, *HISTOGRAMS, *ASIDE}
 
 
 CHECK = b',"check":"'  # and eight digits: the CRC-32 of what follows the last line with one, up to here
@@ -128,8 +128,9 @@ class _Reader:
         elif name == RESOLUTION:
             self.found.resolution_ns = max(self.found.resolution_ns, _number(line, "max"))
         elif name in WANTED and name not in HISTOGRAMS:
-            word = line.get("labels", {}).get("operation") if name == "pool_operations" else None
-            word = word if word in (None, *OPERATIONS) else OTHER
+            label = "metric" if name in ASIDE else "operation" if name == "pool_operations" else None
+            word = line.get("labels", {}).get(label)
+            word = word if word in (None, *OPERATIONS) or name in ASIDE else OTHER
             sums = self._values.setdefault((name, word), [0, 0])
             sums[0] += _number(line, "value")
             sums[1] += _number(line, "delta")
@@ -147,6 +148,9 @@ class _Reader:
         found.unlabelled = newer(found.unlabelled, "pool_operations", None)
         found.operations = {word: newer(found.operations.get(word, 0), "pool_operations", word)
                             for word in (*OPERATIONS, OTHER)}
+        for name, sums in found.aside.items():
+            for metric in {*sums, *(word for key, word in self._values if key == name)}:
+                sums[metric] = newer(sums.get(metric, 0), name, metric)
         for name, *values in self._histograms:
             found.histograms[name].add(*values)
         self._take_account(line.get("accounting"))

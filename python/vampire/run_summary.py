@@ -9,13 +9,14 @@ import sys
 
 from . import files, run_hdf5, run_lines
 from .errors import Error
-from .run_files import LOSSES, OTHER, RunFile
+from .run_files import LOSSES, OTHER, RunFile, without
 
 COLUMNS = 22           # of the names at the begin of lines
 COMPONENTS_SHOWN = 20  # the files have them all
 FILES_SHOWN = 8
 # Of what is not observed: what is no metric, in the order of vampire's list.
-NO_METRICS = ("time", "size", "peer", "transport_id", "cdo_id", "phases", "cause", "tier", "reason", "failures", "serials")
+NO_METRICS = ("time", "size", "peer", "transport_id", "cdo_id", "phases", "cause", "tier", "reason", "failures", "serials",
+              "kinds")
 STATES = {"open": "without an end, vampire was killed; its files cover",
           "rotated": "continued in a file that was not given; these cover"}
 BOUNDS = {"vampire_series_overflow": "values of series beyond max_series or max_histogram_memory, or without memory",
@@ -38,6 +39,14 @@ def _duration(ns):
     return _in_unit(ns, [("h", 3600e9), ("min", 60e9), ("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1)])
 
 
+def _percent(part, every):
+    """Some are not none, and all but very few are not all."""
+    share = 100 * part / every if every else 100
+    if part < every and share > 99.9:
+        return "more than 99.9 %"
+    return "less than 0.1 %" if part and share < 0.1 else f"{share:.1f} %"
+
+
 def _line(name, text):
     return f"  {name:{COLUMNS}} {text}"
 
@@ -58,6 +67,7 @@ class Summary:
     def __init__(self, found):
         self._found = found
         self._lost = sum(found.account[place] for place in LOSSES)
+        self._events = found.account["received"] + self._lost + found.totals["vampire_not_subscribed"]
         # Numbers of buckets begin with 0.
         self._buckets_lost = found.lost + (found.first_number if not found.segments_missing else 0)
 
@@ -74,14 +84,17 @@ class Summary:
             state, duration = f"{found.reason} after", found.ended - found.started
         return ["", f'vampire: workflow "{found.workflow}": {state} {_duration(max(0, duration))}']
 
-    def _share(self):
-        """"  (of 55.0 % of the events)" after a number that some events are not in; "" when all are."""
-        counted, every = self._found.account["counted"], self._found.account["received"] + self._lost
-        if counted >= every:
-            return ""
-        share = 100 * counted / every
-        # All but very few are not all.
-        return f"  (of {'more than ' if share > 99.9 else ''}{min(share, 99.9):.1f} % of the events)"
+    def _share(self, metric, value, text):
+        """What a total of the metric stands for: "  (55.0 % of 9.01 GiB, without what statistics.filters exclude; of
+        55.0 % of the events)"; "" when that is all. `text` of a value is that for people."""
+        found, parts = self._found, []
+        aside = {name: amounts.get(metric, 0) for name, amounts in found.aside.items()}
+        every = value + sum(aside.values())
+        if value < every:
+            parts.append(f"{_percent(value, every)} of {text(every)}, {without(aside)}")
+        if found.account["counted"] < self._events:
+            parts.append(f"of {_percent(found.account['counted'], self._events)} of the events")
+        return f"  ({'; '.join(parts)})" if parts else ""
 
     def _unless_counted(self, metric, what):
         if metric in self._found.not_observed:
@@ -97,15 +110,18 @@ class Summary:
         if shown and shown[-1][0] == OTHER:
             shown[-1] = (OTHER, shown[-1][1] + "  at a bound: beyond max_series, or without memory")
         every = sum(found.operations.values()) + found.unlabelled
-        return [_line(*row) for row in (("operation", f"{'count':>14}"), *shown, ("all", f"{every:14,}{self._share()}"))]
+        share = self._share("pool_operations", every, "{:,}".format)
+        return [_line(*row) for row in (("operation", f"{'count':>14}"), *shown, ("all", f"{every:14,}{share}"))]
 
     def _movement(self):
         totals = self._found.totals
         produced = self._unless_counted("produced_bytes", "produced")
         moved = self._unless_counted("transports", "transports")
         size = f", {_bytes(totals['transport_bytes'])}" if "transport_bytes" in self._found.counted else ""
-        return [*(produced or [_line("produced", _bytes(totals["produced_bytes"]) + self._share())]),
-                *(moved or [_line("transports", f"{totals['transports']:,}{size}{self._share()}")]),
+        return [*(produced or [_line("produced", _bytes(totals["produced_bytes"]) +
+                                   self._share("produced_bytes", totals["produced_bytes"], _bytes))]),
+                *(moved or [_line("transports", f"{totals['transports']:,}{size}" +
+                                self._share("transports", totals["transports"], "{:,}".format))]),
                 *self._quantiles("transport_ns", "transport time"), *self._quantiles("demand_wait_ns", "wait on demand")]
 
     def _quantiles(self, metric, what):
@@ -115,6 +131,9 @@ class Summary:
         if histogram is None or not histogram.count:
             return []
         note = "  (without the buckets that are missing)" if self._buckets_lost + self._found.segments_missing else ""
+        aside = {name: amounts.get(metric, 0) for name, amounts in self._found.aside.items()}
+        if any(aside.values()):
+            note += f"  ({_percent(histogram.count, histogram.count + sum(aside.values()))} of them, {without(aside)})"
         p50, p99, most = (_duration(ns) if ns or not self._found.resolution_ns else f"< {_duration(self._found.resolution_ns)}"
                           for ns in (histogram.quantile(0.5), histogram.quantile(0.99), histogram.max))
         return [_line(what, f"p50 {p50}, p99 {p99}, max {most}{note}")]
@@ -150,7 +169,8 @@ class Summary:
         if "losses" in found.not_observed:
             lines.append(_line("losses", found.not_observed["losses"] + ("; vampire lost none" if none else "")))
         elif none:
-            every = account["filtered"] == 0 and account["counted"] == account["received"]
+            every = account["counted"] == self._events and not found.totals["vampire_evicted"] and \
+                "kinds" not in found.not_observed and not any(any(amounts.values()) for amounts in found.aside.values())
             lines.append(_line("losses", "none; every event was counted" if every else "none"))
         lines += [_line(what, found.not_observed[what]) for what in NO_METRICS if what in found.not_observed]
         lines += [_line("LOST", f"{account[place]:,} events ({place})") for place in LOSSES if account[place]]
@@ -160,10 +180,13 @@ class Summary:
             lines.append(_line("DAMAGED", f"{len(found.damage)} {_plural(len(found.damage), 'part')} of the files, left out"))
         if found.segments_missing:
             lines.append(_line("NOT GIVEN", f"{found.segments_missing} of the run's files"))
-        for what, events, note in (("filtered out", account["filtered"], ""),
-                                   ("sampled out", found.totals["vampire_sampled_out"], " of these; see vampire_weight")):
+        for what, events, all_, note in (
+                ("not subscribed", found.totals["vampire_not_subscribed"], self._events, " of kinds that were not asked for"),
+                ("filtered out", account["filtered"], account["decoded"], ""),
+                ("sampled out", found.totals["vampire_sampled_out"], account["decoded"], " of these; see vampire_weight"),
+                ("late", account["late"], account["counted"], " counted in a later bucket than their own")):
             if events:
-                lines.append(_line(what, f"{events:,} events ({100 * events / (account['decoded'] or 1):.1f} %){note}"))
+                lines.append(_line(what, f"{events:,} events ({_percent(events, all_)}){note}"))
         return lines
 
     def _bounds(self):

@@ -67,6 +67,7 @@ static bool has_no_statistic(unsigned id)
 {
     return (vamp_metrics[id].sets & (VAMP_SET_SELF | VAMP_SET_IN_FLIGHT | VAMP_SET_COLLECT)) != 0 ||
            id == VAMP_METRIC_OWN_ROUNDTRIP_NS ||
+           (vamp_metrics[id].labels & UINT32_C(1) << VAMP_LABEL_METRIC) != 0 ||
            vamp_metric_plain((enum vamp_metric_id)id) != VAMP_METRIC_NONE;
 }
 

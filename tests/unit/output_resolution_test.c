@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/plain_histogram.h"
+#include "vampire/stats/bucket/rows.h"
 #include "writers/output/resolution.h"
 
 #define SECOND INT64_C(1000000000)
@@ -267,8 +268,13 @@ static void chosen_series_only(void **unused)
     struct made *few = make(0, 0, 3), *many = make(1, SECOND, SERIES);
     struct vamp_resolution *resolution =
         create(&(struct vamp_resolution_choice){.series = &wanted}, few);
-    assert_int_equal(vamp_resolution_schema(resolution)->metric_count, METRICS);
+    assert_int_equal(vamp_resolution_schema(resolution)->metric_count, METRICS + 1);
     const struct vamp_bucket *first = add(resolution, few);
+    const struct vamp_row outside = vamp_row_at(first, METRICS, 1);
+    assert_string_equal(outside.metric->name, "vampire_not_in_output");
+    assert_string_equal(outside.series->labels[0], "cdos_created");
+    assert_int_equal(outside.counter->delta, few->created[2].delta);
+    assert_int_equal(outside.counter->value, few->created[2].value);
     assert_int_equal(first->series_count[0], 2);
     assert_int_equal(first->values[CREATED].count, 2);
     assert_int_equal(first->values[CREATED].counters[1].delta, few->created[1].delta);

@@ -31,7 +31,9 @@ struct replay {
     struct vamp_recording *recording;
     struct vamp_recording_header header; /* of the present file */
     struct vamp_pace pace;
-    int64_t newest_ns;
+    int64_t newest_ns, wanted_ns;  /* of the newest event, and of the newest that was asked for */
+    uint64_t unwanted;             /* events passed over since then */
+    bool any_wanted, unwanted_due; /* there was one; a mark of those before it is to follow it */
     bool pending_there;
     bool remarked;
     size_t damaged_files;
@@ -189,6 +191,12 @@ static const char *replay_workflow(const void *self)
     return replay->header.workflow[0] != '\0' ? replay->header.workflow : NULL;
 }
 
+static uint64_t replay_kinds(const void *self)
+{
+    const struct replay *replay = self;
+    return replay->header.event_kinds;
+}
+
 static uint32_t replay_unknown(const void *self)
 {
     const struct replay *replay = self;
@@ -280,18 +288,39 @@ static __attribute__((noinline)) enum vamp_source_status go_on(struct replay *re
     return VAMP_SOURCE_MORE;
 }
 
+/* A mark of the events that were passed over: of the time of the wanted event before it, or,
+ * without one, of their own. */
+static enum vamp_source_status mark_unwanted(struct replay *replay, struct vamp_event *ret_event)
+{
+    *ret_event = (struct vamp_event){
+        .kind = VAMP_EVENT_UNWANTED,
+        .count = replay->unwanted,
+        .time_ns = replay->any_wanted ? replay->wanted_ns : replay->newest_ns,
+    };
+    replay->unwanted = 0;
+    return VAMP_SOURCE_MORE;
+}
+
 /* The event that is pending, else the next wanted one. MORE, END, DAMAGED or ERROR. */
 static enum vamp_source_status take_event(struct replay *replay, struct vamp_event *ret_event,
                                           struct vamp_err *err)
 {
     while (!replay->pending_there) {
+        if (replay->unwanted_due) {
+            replay->unwanted_due = false;
+            return mark_unwanted(replay, ret_event);
+        }
         const enum vamp_recording_status found =
             vamp_recording_next(replay->recording, ret_event, err);
         if (found == VAMP_RECORDING_EVENT) {
             replay->newest_ns = ret_event->time_ns;
             if (vamp_source_is_wanted(&replay->context, ret_event)) {
+                replay->wanted_ns = ret_event->time_ns;
+                replay->any_wanted = true;
+                replay->unwanted_due = replay->unwanted > 0;
                 return VAMP_SOURCE_MORE;
             }
+            replay->unwanted++;
             continue;
         }
         if (found == VAMP_RECORDING_ERROR) {
@@ -300,7 +329,7 @@ static enum vamp_source_status take_event(struct replay *replay, struct vamp_eve
         }
         const enum vamp_source_status status = go_on(replay, err);
         if (status != VAMP_SOURCE_MORE) {
-            return status;
+            return replay->unwanted > 0 ? mark_unwanted(replay, ret_event) : status;
         }
     }
     *ret_event = replay->pending;
@@ -337,6 +366,7 @@ const struct vamp_source_ops vamp_source_replay = {
     .may_block = true,
     .open = replay_open,
     .workflow = replay_workflow,
+    .kinds = replay_kinds,
     .unknown = replay_unknown,
     .next = replay_next,
     .wait = replay_wait,

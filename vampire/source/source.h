@@ -106,6 +106,8 @@ struct vamp_source_ops {
     /* The workflow that the events come from, when the source knows it better than the
      * configuration does; else NULL. Valid until close. The member may be NULL. */
     const char *(*workflow)(const void *self);
+    /* The kinds of events that it has, bit per enum vamp_event_kind. NULL: all. */
+    uint64_t (*kinds)(const void *self);
     /* What it cannot know of events: bit per enum vamp_unknown; any thread. What turns out later is
      * added. NULL: it knows everything. */
     uint32_t (*unknown)(const void *self);

@@ -355,6 +355,10 @@ static void observe_mark(struct vamp_stats *stats, const struct vamp_event *mark
         return;
     }
     struct vamp_slot *slot = vamp_window_place(&stats->window, mark->time_ns);
+    if (mark->kind == VAMP_EVENT_UNWANTED) {
+        slot->account.not_subscribed += mark->count;
+        return;
+    }
     count_mark(stats, slot, mark);
     stats->previous_ns = mark->time_ns;
     stats->any_event = true;

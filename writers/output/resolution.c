@@ -21,6 +21,11 @@ struct vamp_resolution {
         unsigned route;
         uint64_t *taken; /* of a counter, by series of the statistics: the total that is counted */
     } from[VAMP_METRICS_MAX]; /* by the output's metrics */
+    unsigned metric_count;    /* that come from the statistics */
+    /* Of an output with `series`: the place of vampire_not_in_output, and by metric its series and
+     * one more; 0: none yet. */
+    unsigned outside;
+    uint32_t outside_series[VAMP_METRICS_MAX];
     unsigned merges_told;
 
     /* The bucket that is being made. */
@@ -133,6 +138,9 @@ static void bound_family(struct output_route *route, const struct vamp_resolutio
     set->max_series = set->label_count == 0 ? 1 : (unsigned)(most < all ? most : all);
 }
 
+#define METRIC_LABEL (UINT32_C(1) << VAMP_LABEL_METRIC)
+
+/* Of what metrics do not show, every output says whose it is, whatever it chooses. */
 static void choose_metrics(struct vamp_resolution *resolution,
                            const struct vamp_resolution_choice *choice,
                            const struct vamp_schema *whole)
@@ -140,12 +148,15 @@ static void choose_metrics(struct vamp_resolution *resolution,
     for (unsigned i = 0; i < whole->metric_count; i++) {
         const struct vamp_schema_metric *entry = &whole->metrics[i];
         const struct vamp_metric *metric = &vamp_metrics[entry->id];
-        if (choice->metrics->count > 0 && !vamp_resolution_wants(choice->metrics, metric->name)) {
+        const bool is_statement = (metric->labels & METRIC_LABEL) != 0;
+        if (!is_statement && choice->metrics->count > 0 &&
+            !vamp_resolution_wants(choice->metrics, metric->name)) {
             continue;
         }
         const uint32_t labels = vamp_label_set_bits(&whole->label_sets[entry->label_set]);
         const uint32_t kept =
-            vamp_resolution_labels(choice->by, choice->without, metric->name, labels);
+            vamp_resolution_labels(choice->by, choice->without, metric->name, labels) |
+            (labels & METRIC_LABEL);
         const unsigned place = (choice->budget > 0 ? vamp_merged_lone_metric : vamp_merged_metric)(
             &resolution->merged, entry->id, kept);
         struct vamp_schema_metric *own = &resolution->merged.metrics[place];
@@ -160,6 +171,28 @@ static void choose_metrics(struct vamp_resolution *resolution,
             bound_family(route, choice, metric, &resolution->merged);
         }
     }
+    resolution->metric_count = resolution->merged.schema.metric_count;
+}
+
+/* The metric of what is in no series of the output: the collector has it from its runs. */
+static void add_outside(struct vamp_resolution *resolution,
+                        const struct vamp_resolution_choice *choice)
+{
+    struct vamp_merged *merged = &resolution->merged;
+    unsigned place = 0;
+    while (place < resolution->metric_count &&
+           merged->metrics[place].id != VAMP_METRIC_VAMPIRE_NOT_IN_OUTPUT) {
+        place++;
+    }
+    resolution->outside = place;
+    if (choice->series->count > 0) {
+        if (place == resolution->metric_count) {
+            (void)(choice->budget > 0 ? vamp_merged_lone_metric : vamp_merged_metric)(
+                merged, VAMP_METRIC_VAMPIRE_NOT_IN_OUTPUT, METRIC_LABEL);
+        }
+        merged->label_sets[merged->metrics[place].label_set].max_series +=
+            resolution->metric_count + 1;
+    }
 }
 
 /* ---- create and free */
@@ -172,7 +205,7 @@ static bool make_all(struct vamp_resolution *resolution, const struct vamp_schem
         struct output_route *route = &routes->items[i];
         good = output_route_make(routes, route, &whole->label_sets[route->from]);
     }
-    for (unsigned m = 0; good && m < resolution->merged.schema.metric_count; m++) {
+    for (unsigned m = 0; good && m < resolution->metric_count; m++) {
         const unsigned from = routes->items[resolution->from[m].route].from;
         if (vamp_metrics[resolution->merged.metrics[m].id].kind == VAMP_COUNTER) {
             resolution->from[m].taken =
@@ -201,6 +234,7 @@ int vamp_resolution_create(const struct vamp_resolution_choice *choice,
             resolution->merged.schema.bucket_ns = choice->bucket_ns;
         }
         choose_metrics(resolution, choice, schema);
+        add_outside(resolution, choice);
     }
     if (resolution == NULL || !make_all(resolution, schema)) {
         vamp_resolution_free(resolution);
@@ -275,7 +309,7 @@ static const uint32_t *numbers(const struct vamp_resolution *resolution, unsigne
 static int reserve_values(struct vamp_resolution *resolution, const struct vamp_bucket *bucket)
 {
     struct vamp_merged *merged = &resolution->merged;
-    for (unsigned m = 0; m < merged->schema.metric_count; m++) {
+    for (unsigned m = 0; m < resolution->metric_count; m++) {
         if (vamp_metrics[merged->metrics[m].id].kind != VAMP_HISTOGRAM) {
             continue;
         }
@@ -303,6 +337,43 @@ static uint64_t counted(const struct vamp_bucket *bucket, enum vamp_metric_id id
     return 0;
 }
 
+/* What a series counted that the output does not have; nothing of a gauge. */
+static void add_left_out(struct vamp_counter_value *outside, enum vamp_metric_kind kind,
+                         const struct vamp_metric_values *from, unsigned i, uint64_t *taken)
+{
+    if (kind == VAMP_COUNTER) {
+        outside->value += from->counters[i].value - taken[i];
+        outside->delta += from->counters[i].delta;
+        taken[i] = from->counters[i].value;
+    } else if (kind == VAMP_HISTOGRAM) {
+        outside->value += from->histograms[i].histogram->count;
+        outside->delta += from->histograms[i].histogram->count;
+    }
+}
+
+static void count_outside(struct vamp_resolution *resolution, unsigned metric,
+                          const struct vamp_counter_value *outside)
+{
+    struct vamp_merged *merged = &resolution->merged;
+    const unsigned number = merged->metrics[resolution->outside].label_set;
+    const struct vamp_label_set *set = &merged->label_sets[number];
+    struct vamp_series wanted = {.labels = {NULL}};
+    for (unsigned i = 0; i < set->label_count; i++) {
+        wanted.labels[i] = VAMP_SERIES_OTHER;
+    }
+    if (resolution->outside_series[metric] == 0) {
+        (void)vamp_merged_place(merged, number, &wanted);
+        for (unsigned i = 0; i < set->label_count; i++) {
+            if (set->labels[i] == VAMP_LABEL_METRIC) {
+                wanted.labels[i] = vamp_metrics[merged->metrics[metric].id].name;
+            }
+        }
+        resolution->outside_series[metric] = vamp_merged_place(merged, number, &wanted) + 1;
+    }
+    vamp_merged_counter(merged, resolution->outside, resolution->outside_series[metric] - 1,
+                        outside);
+}
+
 /* Not a walk over rows: of a merge all values are needed and nothing but the values, which are most
  * of what a bucket has. */
 static void add_metric(struct vamp_resolution *resolution, unsigned metric,
@@ -313,9 +384,11 @@ static void add_metric(struct vamp_resolution *resolution, unsigned metric,
     const enum vamp_metric_kind kind = vamp_metrics[merged->metrics[metric].id].kind;
     const uint32_t *number = numbers(resolution, metric);
     uint64_t *taken = resolution->from[metric].taken;
+    struct vamp_counter_value outside = {0, 0};
     for (unsigned i = 0; i < from->count; i++) {
         const uint32_t place = number[kind == VAMP_HISTOGRAM ? from->histograms[i].series : i];
         if (!output_route_leads(place)) {
+            add_left_out(&outside, kind, from, i, taken);
             continue;
         }
         const uint32_t series = place - 1;
@@ -333,6 +406,9 @@ static void add_metric(struct vamp_resolution *resolution, unsigned metric,
             vamp_merged_histogram(merged, metric, series, from->histograms[i].histogram);
             break;
         }
+    }
+    if (outside.delta > 0) {
+        count_outside(resolution, metric, &outside);
     }
 }
 
@@ -353,7 +429,7 @@ static void add_values(struct vamp_resolution *resolution, const struct vamp_buc
 {
     resolution->sampled_in += counted(bucket, VAMP_METRIC_VAMPIRE_SAMPLED_IN);
     resolution->weighted += counted(bucket, VAMP_METRIC_VAMPIRE_WEIGHTED);
-    for (unsigned m = 0; m < resolution->merged.schema.metric_count; m++) {
+    for (unsigned m = 0; m < resolution->metric_count; m++) {
         add_metric(resolution, m, bucket);
     }
     vamp_merged_end_bucket(&resolution->merged);

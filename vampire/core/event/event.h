@@ -27,7 +27,9 @@ enum vamp_event_kind {
      * UNWATCHED, always directly after it: between the event before it and `time_ns` no source was
      * connected. TIME: the time is `time_ns` although no event came; buckets close. LOST and
      * REJECTED: `count` events were lost, or could not be decoded, at this place, so that they
-     * count in the bucket they belong to. */
+     * count in the bucket they belong to. UNWANTED: `count` events were there of kinds that were
+     * not asked for; never in a recording. */
+    VAMP_EVENT_UNWANTED = 26,
     VAMP_EVENT_GONE = 27,
     VAMP_EVENT_UNWATCHED = 28,
     VAMP_EVENT_TIME = 29,
@@ -95,7 +97,7 @@ struct vamp_cdo_id {
 struct vamp_event {
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) type member;
 #include "vampire/core/event/fields.def"
-    uint64_t count;   /* LOST and REJECTED only: how many */
+    uint64_t count;   /* LOST, REJECTED and UNWANTED only: how many */
     const char *name; /* CDO's name; of JOIN: the component's */
     uint32_t name_length;
     uint16_t present; /* enum vamp_event_field bits */
@@ -118,10 +120,10 @@ static inline bool vamp_time_is_valid(int64_t time_ns)
     return time_ns >= VAMP_TIME_MIN && time_ns <= VAMP_TIME_MAX;
 }
 
-/* GONE and the kinds above it are marks, everything else is an operation. */
+/* UNWANTED and the kinds above it are marks, everything else is an operation. */
 static inline bool vamp_event_is_mark(const struct vamp_event *event)
 {
-    return event->kind >= VAMP_EVENT_GONE;
+    return event->kind >= VAMP_EVENT_UNWANTED;
 }
 
 /* Longest CDO or component name vampire keeps; a longer one is cut at a character border by

@@ -114,6 +114,12 @@ uint64_t vamp_totals_lost(const struct vamp_totals *totals)
     return sum;
 }
 
+uint64_t vamp_totals_events(const struct vamp_totals *totals)
+{
+    return totals->accounting.received + totals->accounting.not_subscribed +
+           vamp_totals_lost(totals);
+}
+
 /* ---- names of label sets and identifiers of series, the same for all who make some */
 
 uint32_t vamp_label_set_bits(const struct vamp_label_set *set)

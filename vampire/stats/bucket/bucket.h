@@ -139,6 +139,8 @@ struct vamp_accounting {
     uint64_t received, decoded, rejected, filtered, counted;
     uint64_t sampled_out;           /* of those filtered: what sampling left out */
     uint64_t late;                  /* counted, but into a bucket after their own */
+    uint64_t not_subscribed;        /* of kinds that were not asked for, as far as they were seen:
+                                       not in received */
     uint64_t lost[VAMP_LOSS_COUNT]; /* before they reached us: not in received */
     uint64_t resolution_ns;         /* of the clock, the worst; 0: events have times of their own */
     struct vamp_output_account outputs[VAMP_OUTPUTS_MAX];
@@ -323,7 +325,8 @@ void *vamp_bucket_copy(struct vamp_bucket_block *block, const void *from, size_t
 typedef void vamp_bucket_fn(void *context, const struct vamp_bucket *bucket);
 
 /* Totals since the start, for the status line and the summary: the sums of what the buckets hold,
- * those that are open included. What a metric's filter turned away is in neither. */
+ * those that are open included. What a metric's filter turned away is in neither, but in
+ * `filtered`. */
 struct vamp_totals {
     /* By kind. [0]: without a kind, in the series `(other)` of a full label set. */
     uint64_t operations[VAMP_EVENT_KIND_COUNT];
@@ -339,6 +342,8 @@ struct vamp_totals {
     const struct vamp_histogram *transport_ns; /* all series merged; NULL when not enabled */
     const struct vamp_histogram *demand_wait_ns;
     struct vamp_accounting accounting;
+    uint64_t
+        filtered[VAMP_METRICS_MAX]; /* what a metric's filter kept out: vampire_metric_filtered */
     /* Bit per metric (VAMP_TOTALS_BIT) that is counted; what is 0 without one is not known. */
     uint32_t counted;
 };
@@ -355,6 +360,9 @@ enum vamp_totals_metric {
 uint64_t vamp_totals_operations(const struct vamp_totals *totals);
 /* Events known to be lost, whatever the reason. */
 uint64_t vamp_totals_lost(const struct vamp_totals *totals);
+/* All events that are known to have happened: those received, those lost, and those of kinds that
+ * were not asked for. */
+uint64_t vamp_totals_events(const struct vamp_totals *totals);
 
 /* ---- run labels: facts about the run that formats can add to every series */
 

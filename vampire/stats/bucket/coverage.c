@@ -29,6 +29,18 @@ const char *vamp_absence_reason(uint32_t lacking, char text[static VAMP_ABSENCE_
     return text;
 }
 
+static const char *name_kinds(uint64_t kinds, char reason[static VAMP_ABSENCE_BYTES])
+{
+    size_t used = (size_t)snprintf(reason, VAMP_ABSENCE_BYTES, "no events of these kinds:");
+    for (unsigned kind = 1; kind < VAMP_EVENT_KIND_COUNT && used < VAMP_ABSENCE_BYTES; kind++) {
+        if ((kinds & VAMP_EVENT_BIT(kind)) != 0) {
+            used += (size_t)snprintf(reason + used, VAMP_ABSENCE_BYTES - used, " %s",
+                                     vamp_event_kind_name(kind));
+        }
+    }
+    return "kinds";
+}
+
 const char *vamp_coverage_next(const struct vamp_coverage *coverage, unsigned *position,
                                char reason[static VAMP_ABSENCE_BYTES])
 {
@@ -46,7 +58,9 @@ const char *vamp_coverage_next(const struct vamp_coverage *coverage, unsigned *p
     const unsigned bit = *position - coverage->absence_count;
     const uint32_t left = bit < VAMP_UNKNOWN_COUNT ? listed >> bit << bit : 0;
     if (left == 0) {
-        return NULL;
+        const bool due = bit <= VAMP_UNKNOWN_COUNT && coverage->not_subscribed != 0;
+        *position = coverage->absence_count + VAMP_UNKNOWN_COUNT + 1;
+        return due ? name_kinds(coverage->not_subscribed, reason) : NULL;
     }
     const unsigned next = (unsigned)__builtin_ctz(left);
     *position = coverage->absence_count + next + 1;

@@ -19,6 +19,7 @@ struct vamp_absence {
 struct vamp_coverage {
     uint32_t unknown; /* bit per enum vamp_unknown: what the source cannot know; 0: nothing */
     _Atomic uint32_t learned; /* the same, since then: of what is counted it takes nothing away */
+    uint64_t not_subscribed;  /* bit per enum vamp_event_kind: none of these kinds can come */
     unsigned absence_count;
     struct vamp_absence absences[VAMP_METRICS_MAX]; /* in catalogue order */
 };
@@ -29,8 +30,8 @@ const char *vamp_unknown_word(enum vamp_unknown unknown);
 #define VAMP_ABSENCE_BYTES 512
 const char *vamp_absence_reason(uint32_t lacking, char text[static VAMP_ABSENCE_BYTES]);
 /* One after the other what is absent, in words: the metrics, "losses" of the pool manager,
- * "serials", and what was learned since (by its word). NULL at the end; else the constant name,
- * with the reason. `*position` starts at 0. */
+ * "serials", what was learned since (by its word), and "kinds" of events. NULL at the end; else the
+ * constant name, with the reason. `*position` starts at 0. */
 const char *vamp_coverage_next(const struct vamp_coverage *coverage, unsigned *position,
                                char reason[static VAMP_ABSENCE_BYTES]);
 /* Why this metric, which was asked for, is absent; NULL: it is not. */

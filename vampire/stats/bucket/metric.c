@@ -75,6 +75,7 @@ const char *const vamp_label_words[VAMP_LABEL_COUNT + 1] = {
     [VAMP_LABEL_OUTPUT] = "output",
     [VAMP_LABEL_REASON] = "reason",
     [VAMP_LABEL_PART] = "part",
+    [VAMP_LABEL_METRIC] = "metric",
     [VAMP_LABEL_REFUSAL] = "refusal",
     [VAMP_LABEL_WORKFLOW] = "workflow",
     [VAMP_LABEL_RUN] = "run",
@@ -92,7 +93,13 @@ bool vamp_label_is_name(unsigned label)
 
 bool vamp_label_is_open(unsigned label)
 {
-    return vamp_label_is_name(label) || label == VAMP_LABEL_WORKFLOW || label == VAMP_LABEL_RUN;
+    return vamp_label_is_name(label) || label == VAMP_LABEL_METRIC ||
+           label == VAMP_LABEL_WORKFLOW || label == VAMP_LABEL_RUN;
+}
+
+static const char *metric_name(unsigned id)
+{
+    return id < count ? table[id].name : "unknown";
 }
 
 const struct vamp_label_values vamp_label_values[VAMP_LABEL_COUNT] = {
@@ -104,6 +111,7 @@ const struct vamp_label_values vamp_label_values[VAMP_LABEL_COUNT] = {
     [VAMP_LABEL_OUTPUT] = {NULL, VAMP_OUTPUTS_MAX},
     [VAMP_LABEL_REASON] = {vamp_loss_name, VAMP_LOSS_COUNT},
     [VAMP_LABEL_PART] = {vamp_wait_part_name, VAMP_WAIT_PART_COUNT},
+    [VAMP_LABEL_METRIC] = {metric_name, VAMP_METRICS_MAX},
     [VAMP_LABEL_REFUSAL] = {vamp_refusal_name, VAMP_REFUSAL_COUNT},
 };
 

@@ -34,13 +34,14 @@ enum vamp_label {
     VAMP_LABEL_OUTPUT, /* a configured writer's name */
     VAMP_LABEL_REASON, /* of a loss */
     VAMP_LABEL_PART,   /* of a wait */
+    VAMP_LABEL_METRIC, /* the name of the one that is spoken of */
     /* Of collected buckets only (vampire/collect/collect.h): where a series comes from, and why
      * messages were refused. No statistics of a run compute them. */
     VAMP_LABEL_REFUSAL,
     VAMP_LABEL_WORKFLOW,
     VAMP_LABEL_RUN, /* its id */
 };
-#define VAMP_LABEL_COUNT 19
+#define VAMP_LABEL_COUNT 20
 #define VAMP_RUN_LABELS ((unsigned)VAMP_LABEL_REFUSAL) /* those before it are labels of one run */
 /* Labels of one metric; an output may add those of models, collecting adds workflow and run. */
 #define VAMP_LABELS_MAX 9

@@ -65,6 +65,7 @@ static int lay_out(struct vamp_cells *cells, const struct vamp_stats_options *op
         .coverage = &cells->coverage,
     };
     cells->coverage.unknown = options->unknown;
+    cells->coverage.not_subscribed = options->not_subscribed;
     memcpy(cells->schema.series_space, cells->series.name_space, sizeof cells->schema.series_space);
     vamp_bins_init(&cells->schema.bins, options->sub_bits);
     return 0;
@@ -232,6 +233,7 @@ void vamp_cells_clear(struct vamp_cells *cells, struct vamp_slot *slot)
         clear_metric(cells, slot, cells->metrics[i].id);
     }
     memset(&slot->account, 0, sizeof slot->account);
+    memset(slot->filtered, 0, sizeof slot->filtered);
     slot->gap_count = 0;
     slot->cdo_count = 0;
     slot->cdos_unlisted = 0;

@@ -30,7 +30,8 @@ struct vamp_slot_account {
     uint64_t never_sampled; /* counted; joins, leaves, events without a CDO */
     uint64_t sampled_out;
     uint64_t lost[VAMP_LOSS_COUNT];
-    uint64_t resolution_ns; /* as vampire_clock_resolution_ns */
+    uint64_t not_subscribed; /* events that were there, of kinds that were not asked for */
+    uint64_t resolution_ns;  /* as vampire_clock_resolution_ns */
 };
 
 static inline uint64_t vamp_slot_decoded(const struct vamp_slot_account *account)
@@ -54,6 +55,9 @@ struct vamp_slot {
     struct vamp_gauge_change *gauges;
     struct vamp_open_histogram **histograms; /* NULL: nothing recorded */
     struct vamp_slot_account account;
+    /* What the filter of a metric kept out of it: of a counter the amount, of a histogram the
+     * number of values. */
+    uint64_t filtered[VAMP_METRICS_MAX];
     struct vamp_gap gaps[VAMP_SLOT_GAPS_MAX];
     unsigned gap_count;
     struct vamp_cdo_row *cdos; /* VAMP_CDO_ROWS_MAX; NULL: not at level `cdo` */
@@ -172,7 +176,11 @@ static inline void vamp_cells_count(struct vamp_cells *cells, struct vamp_slot *
                                     uint64_t amount)
 {
     const struct vamp_cell_range *range = &cells->range[id];
-    if (!range->enabled || cells->excluded[id]) {
+    if (!range->enabled) {
+        return;
+    }
+    if (cells->excluded[id]) {
+        slot->filtered[id] += amount;
         return;
     }
     const uint32_t series = vamp_series_find(range->set, labels);
@@ -234,7 +242,11 @@ static inline void vamp_cells_record(struct vamp_cells *cells, struct vamp_slot 
                                      uint64_t value)
 {
     const struct vamp_cell_range *range = &cells->range[id];
-    if (!range->enabled || cells->excluded[id]) {
+    if (!range->enabled) {
+        return;
+    }
+    if (cells->excluded[id]) {
+        slot->filtered[id]++;
         return;
     }
     const uint32_t cell = vamp_cells_cell(cells, range, labels);

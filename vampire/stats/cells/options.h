@@ -24,10 +24,11 @@ struct vamp_stats_options {
     uint64_t max_series;                /* per label set */
     uint64_t max_histogram_bytes;       /* of all open buckets together */
     uint64_t max_components;
-    uint64_t max_cdos;    /* pairing state: live CDOs tracked */
-    uint64_t max_pending; /* demands and transports tracked, each kind this many */
-    uint64_t max_empty;   /* buckets; 0: VAMP_MAX_EMPTY_DEFAULT */
-    uint32_t unknown;     /* bit per enum vamp_unknown: what the source cannot know */
+    uint64_t max_cdos;       /* pairing state: live CDOs tracked */
+    uint64_t max_pending;    /* demands and transports tracked, each kind this many */
+    uint64_t max_empty;      /* buckets; 0: VAMP_MAX_EMPTY_DEFAULT */
+    uint32_t unknown;        /* bit per enum vamp_unknown: what the source cannot know */
+    uint64_t not_subscribed; /* bit per enum vamp_event_kind: none of these kinds will come */
 };
 
 /* Whether the metric is asked for: named itself, or else by its sets. */

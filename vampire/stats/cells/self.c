@@ -222,6 +222,7 @@ static void add_account(struct vamp_accounting *accounting, const struct vamp_sl
     accounting->counted += account->counted;
     accounting->sampled_out += account->sampled_out;
     accounting->late += account->late;
+    accounting->not_subscribed += account->not_subscribed;
     if (account->resolution_ns > accounting->resolution_ns) {
         accounting->resolution_ns = account->resolution_ns;
     }
@@ -243,6 +244,15 @@ static void fold_account(struct vamp_cells *cells, struct vamp_slot *slot)
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_COUNTED, &labels, account->counted);
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_LATE, &labels, account->late);
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_EVICTED, &labels, account->evicted);
+    vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_NOT_SUBSCRIBED, &labels,
+                     account->not_subscribed);
+    for (uint32_t id = 0; id < vamp_metric_count(); id++) {
+        if (slot->filtered[id] > 0) {
+            labels.value[VAMP_LABEL_METRIC] = id;
+            vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_METRIC_FILTERED, &labels,
+                             slot->filtered[id]);
+        }
+    }
     for (uint32_t reason = 0; reason < VAMP_LOSS_COUNT; reason++) {
         labels.value[VAMP_LABEL_REASON] = reason;
         vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_LOST, &labels, account->lost[reason]);
@@ -393,6 +403,20 @@ static const struct vamp_histogram *sum_of_histogram(struct vamp_cells *cells,
     return closed->scratch;
 }
 
+static void sum_filtered(const struct vamp_cells *cells, uint64_t *filtered)
+{
+    const struct vamp_cell_range *range = &cells->range[VAMP_METRIC_VAMPIRE_METRIC_FILTERED];
+    for (uint32_t i = 1; i < series_in_use(cells, VAMP_METRIC_VAMPIRE_METRIC_FILTERED); i++) {
+        filtered[vamp_series_label(range->set, i, VAMP_LABEL_METRIC)] +=
+            cells->counter_totals[range->first + i];
+    }
+    for (unsigned i = 0; i < cells->slot_count; i++) {
+        for (unsigned id = 0; id < vamp_metric_count(); id++) {
+            filtered[id] += cells->slots[i].filtered[id];
+        }
+    }
+}
+
 static uint64_t at_least_zero(int64_t value)
 {
     return value > 0 ? (uint64_t)value : 0;
@@ -402,6 +426,7 @@ void vamp_cells_totals(struct vamp_cells *cells, struct vamp_totals *ret_totals)
 {
     vamp_cells_settle(cells);
     sum_operations(cells, ret_totals->operations);
+    sum_filtered(cells, ret_totals->filtered);
     ret_totals->produced_bytes = sum_of_counter(cells, VAMP_METRIC_PRODUCED_BYTES);
     ret_totals->consumed_bytes = sum_of_counter(cells, VAMP_METRIC_CONSUMED_BYTES);
     ret_totals->transports = sum_of_counter(cells, VAMP_METRIC_TRANSPORTS);

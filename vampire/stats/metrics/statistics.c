@@ -95,9 +95,13 @@ static void record_known_parts(struct vamp_cells *cells, const struct vamp_obser
 
 static void record_wait_parts(struct vamp_cells *cells, const struct vamp_observation *seen)
 {
+    if (!cells->range[VAMP_METRIC_DEMAND_WAIT_PART_NS].enabled) {
+        return;
+    }
     /* The filter of the whole is that of its parts. */
-    if (!cells->range[VAMP_METRIC_DEMAND_WAIT_PART_NS].enabled ||
-        cells->excluded[VAMP_METRIC_DEMAND_WAIT_NS]) {
+    if (cells->excluded[VAMP_METRIC_DEMAND_WAIT_NS]) {
+        seen->slot->filtered[VAMP_METRIC_DEMAND_WAIT_PART_NS] +=
+            seen->parts_known ? VAMP_WAIT_UNKNOWN : 1;
         return;
     }
     struct vamp_labels labels = seen->labels;
@@ -229,8 +233,8 @@ static void list_anomaly(struct vamp_slot *slot, const struct vamp_components *c
 
 static void count_anomalies(struct vamp_cells *cells, const struct vamp_observation *seen)
 {
-    if ((seen->found & VAMP_FOUND_ANOMALY) == 0 || cells->excluded[VAMP_METRIC_ANOMALIES]) {
-        return; /* what does not count is not listed either */
+    if ((seen->found & VAMP_FOUND_ANOMALY) == 0) {
+        return;
     }
     struct vamp_labels labels = seen->labels;
     for (uint32_t anomaly = 0; anomaly < VAMP_ANOMALY_COUNT; anomaly++) {
@@ -238,7 +242,9 @@ static void count_anomalies(struct vamp_cells *cells, const struct vamp_observat
             labels.value[VAMP_LABEL_ANOMALY] = anomaly;
             vamp_cells_count(cells, seen->slot, VAMP_METRIC_ANOMALIES, &labels,
                              seen->anomalies[anomaly]);
-            list_anomaly(seen->slot, cells->series.components, seen, anomaly);
+            if (!cells->excluded[VAMP_METRIC_ANOMALIES]) {
+                list_anomaly(seen->slot, cells->series.components, seen, anomaly);
+            }
         }
     }
 }
