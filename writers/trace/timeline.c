@@ -188,8 +188,10 @@ static const struct vamp_trace_track *take_track(struct vamp_timeline *timeline,
         }
     }
     if (best == NULL) {
-        if (lanes == VAMP_TRACE_LANES_MAX ||
-            timeline->track_count >= timeline->options->max_tracks) {
+        /* The last quarter is for waits: a trace is opened for them. */
+        const uint64_t most = timeline->options->max_tracks;
+        const uint64_t kept = kind == VAMP_TRACE_WAITS ? 0 : most / 4;
+        if (lanes == VAMP_TRACE_LANES_MAX || timeline->track_count >= most - kept) {
             return NULL;
         }
         for (unsigned i = 0; i < VAMP_TRACE_KIND_COUNT; i++) {
