@@ -177,6 +177,23 @@ def test_a_report_of_a_part_of_a_run(rotated, tmp_path):
     assert done.returncode == 2 and "'noon'" in done.stderr and "2026-01-31T12:00" in done.stderr
 
 
+def test_several_runs_have_a_table_with_dates(tmp_path):
+    """What was observed is added up; the time between the runs is not."""
+    for number in range(25):
+        writer = format2.Writer(tmp_path / f"vampire-{number}-0001.h5", METRICS, START + number * 86400 * 10**9,
+                                 run_id=f"{number:08}-1111-4111-8111-111111111111")
+        for bucket in range(2):
+            writer.bucket(bucket, {"consumed_bytes": {("IFS -- 0",): 1}}, (bucket, 0))
+        writer.close()
+    text = report(tmp_path, "--text")
+    assert "observed         50 s" in text
+    rows = text.split("\nRuns\n")[1].split("\n\n")[0].splitlines()[1:]
+    assert len(rows) == 21 and "2026-01-01 00:00:00" in rows[0] and "2026-01-02 00:00:00" in rows[1]
+    assert re.split("  +", rows[-1].strip())[:3] == ["5 others", "10 s", "10"]
+    report(tmp_path, "--csv", tmp_path / "csv")
+    assert len(pd.read_csv(tmp_path / "csv" / "runs.csv")) == 25
+
+
 def test_the_report_knows_its_version():
     version = subprocess.run(["sh", ROOT / "packaging" / "version.sh"], capture_output=True, text=True, check=True).stdout
     done = subprocess.run([REPORT, "--version"], capture_output=True, text=True, check=False)

@@ -117,7 +117,7 @@ class Content:
             remark = f"Only the buckets from {low} to {high} UTC."
         if self.component is not None:
             remark = f"{remark + ' ' if remark else ''}Only what has to do with {self.component}."
-        tables = [self.model_table(), self.component_table(), self.operation_table(), self.transport_table(), self.wait_rows(),
+        tables = [self.run_table(), self.model_table(), self.component_table(), self.operation_table(), self.transport_table(), self.wait_rows(),
                   self.blame_rows(), *(chain_tables(self.trace, found.runs, self.component) if self.trace else ()),
                   self.anomaly_table(), self.cdo_rows()] if found.buckets else []
         if not self.has_components():
@@ -157,7 +157,7 @@ class Content:
     def facts(self):
         """(what, number, note)."""
         found, ds = self.summary, self.dataset
-        length = float((found.end - found.begin).astype("timedelta64[ns]").astype(np.int64)) if found.buckets else 0.0
+        length = float(self.history.bucket_ns.sum())
         components = len(set(ds.component_name.values)) if "component_name" in ds else 0
         of = self.of[0] if self.of else ""
         numbers = [("pool operations", "pool_operations", "{:,}".format), ("CDO bytes given", "produced_bytes", amount),
@@ -167,6 +167,27 @@ class Content:
             count = self.total(metric)
             facts.append((what, "not recorded" if count is None else write(count), of if count is not None else ""))
         return facts
+
+    def run_table(self):
+        """Of several runs: when each was, how much of it was observed."""
+        if len(self.summary.runs) < 2 or not self.summary.buckets:
+            return None
+        history, rows, plain = self.history, [], []
+        owner, complete = history.per_bucket(lambda file: file.run[:8]), history.complete()
+        for run in dict.fromkeys(owner.tolist()):
+            own = owner == run
+            times, widths = history.times[own], history.bucket_ns[own]
+            begin, end = (np.datetime64(int(one), "ns") for one in (times.min(), (times + widths).max()))
+            plain.append((run, begin, end, int(widths.sum()), int(own.sum()), int((~complete[own]).sum())))
+            rows.append((run, moment(begin), moment(end), span(float(widths.sum())), *(f"{count:,}" for count in plain[-1][4:])))
+        frame = pd.DataFrame(plain, columns=["run", "begin", "end", "observed_ns", "buckets", "buckets_incomplete"])
+        rest = rows[LARGEST:] if len(rows) > LARGEST + 1 else []
+        if rest:
+            part = frame.iloc[LARGEST:]
+            rows = rows[:LARGEST] + [(others(rest), "", "", span(float(part.observed_ns.sum())), f"{part.buckets.sum():,}",
+                                      f"{part.buckets_incomplete.sum():,}")]
+        return Table("runs", "Runs", ("run", "from (UTC)", "to (UTC)", "observed", "buckets", "that miss events"), rows, frame, 3, [],
+                     rest[:MORE])
 
     def gap_table(self):
         """Of the intervals in which events are missing."""
