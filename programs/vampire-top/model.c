@@ -245,6 +245,9 @@ static const struct metric {
     {"vampire_sampled_out", GAUGE, TOP_SAMPLED_OUT},
     {"vampire_series_overflow", GAUGE, TOP_OVERFLOW},
     {"vampire_labels_given_up", GAUGE, TOP_LABELS_LOST},
+    {"vampire_not_subscribed", GAUGE, TOP_NOT_SUBSCRIBED},
+    {"vampire_metric_filtered", GAUGE, TOP_METRIC_FILTERED},
+    {"vampire_not_in_output", GAUGE, TOP_NOT_IN_STREAM},
 };
 
 static const struct metric *find_metric(const char *name)
@@ -273,8 +276,12 @@ static void take_gauge(struct top_model *model, enum top_gauge gauge, const json
         }
         sum += tier->active;
     }
-    model->shown.known[gauge] = true;
-    model->shown.gauges[gauge] = gauge == TOP_ACTIVE ? sum : value;
+    /* Of several series, that one of them is above 0 is enough. */
+    const bool any = gauge == TOP_METRIC_FILTERED || gauge == TOP_NOT_IN_STREAM;
+    if (!any || value > 0) {
+        model->shown.known[gauge] = true;
+        model->shown.gauges[gauge] = gauge == TOP_ACTIVE ? sum : value;
+    }
 }
 
 /* The model of a component. */

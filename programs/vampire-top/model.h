@@ -111,11 +111,14 @@ enum top_gauge {
     TOP_POOL_BYTES,
     TOP_ACTIVE, /* transports */
     TOP_LAG,
-    TOP_RESOLUTION,  /* of times between events, ns */
-    TOP_FIRING,      /* alarms, after the bucket before the newest one */
-    TOP_SAMPLED_OUT, /* events, as all that follow since the run began */
-    TOP_OVERFLOW,    /* values without a series of their own */
-    TOP_LABELS_LOST, /* labels that values gave up */
+    TOP_RESOLUTION,      /* of times between events, ns */
+    TOP_FIRING,          /* alarms, after the bucket before the newest one */
+    TOP_SAMPLED_OUT,     /* events, as all that follow since the run began */
+    TOP_OVERFLOW,        /* values without a series of their own */
+    TOP_LABELS_LOST,     /* labels that values gave up */
+    TOP_NOT_SUBSCRIBED,  /* events of kinds that were not asked for */
+    TOP_METRIC_FILTERED, /* above 0: statistics.filters keep something out of a metric */
+    TOP_NOT_IN_STREAM,   /* above 0: a metric has series that are not in the stream */
     TOP_GAUGES,
 };
 

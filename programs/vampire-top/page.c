@@ -225,16 +225,26 @@ static void add_part(struct listing *list, double count, double of, const char *
 static unsigned share_lines(struct page_line *lines, const struct top_snapshot *s, unsigned columns)
 {
     struct listing list = {lines, PAGE_SHARE_LINES, columns, PAGE_WARNING, "counted", 0, ""};
-    const double all = s->received + s->lost;
+    const double other_kinds = s->gauges[TOP_NOT_SUBSCRIBED];
+    const double all = s->received + s->lost + other_kinds;
+    const double filtered = s->gauges[TOP_METRIC_FILTERED], outside = s->gauges[TOP_NOT_IN_STREAM];
     const double sampled = s->gauges[TOP_SAMPLED_OUT];
     const double overflow = s->gauges[TOP_OVERFLOW], labels = s->gauges[TOP_LABELS_LOST];
     const bool sampling = s->sampling[0] != '\0' && strcmp(s->sampling, "none") != 0;
-    if (s->counted >= all && !sampling && overflow == 0 && labels == 0 && s->folded == 0) {
+    if (s->counted >= all && !sampling && overflow == 0 && labels == 0 && s->folded == 0 &&
+        filtered == 0 && outside == 0) {
         return 0;
     }
     const double counted = all > 0 ? 100 * s->counted / all : 100;
     /* All but very few are not all. */
     list_add(&list, "%.1f %% of the events", s->counted < all && counted > 99.9 ? 99.9 : counted);
+    if (filtered > 0) {
+        list_add(&list, "metrics without what statistics.filters exclude");
+    }
+    if (outside > 0) {
+        list_add(&list, "metrics without series that are not in this output");
+    }
+    add_part(&list, other_kinds, all, "of other kinds");
     add_part(&list, s->filtered - sampled, all, "filtered out");
     add_part(&list, sampled, all, "sampled out");
     if (sampling) {
