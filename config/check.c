@@ -190,6 +190,7 @@ static int check_vampire(struct config_loader *loader)
     config->statistics.sub_bits = config->sub_bins + 2;
     check_names(loader);
     check_times(loader);
+    config_check_samples(loader);
     int code = config_check_named(loader);
     code = code != 0 ? code : config_check_metrics(loader);
     if (code != 0) {

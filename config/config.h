@@ -22,6 +22,7 @@
 #include "vampire/alarms/rule.h"
 #include "vampire/core/err.h"
 #include "vampire/core/options/options.h"
+#include "vampire/source/samples.h"
 #include "vampire/source/source.h"
 #include "vampire/stats/stats.h"
 #include "writers/nats/server.h"
@@ -137,6 +138,9 @@ struct vamp_config {
 
     const struct vamp_source_ops *source;
     void *source_options; /* the source's own, filled by its table */
+
+    struct vamp_samples_options samples; /* `replayed` is set where the source is not live */
+    struct vamp_strings declared;        /* samples.metrics: texts of vamp_declare */
 
     struct vamp_stats_options statistics; /* lateness_ns is resolved, never -1 */
     char *series_key_file;                /* NULL: ids of series have no key */

@@ -300,6 +300,11 @@ void config_alarms_done(struct vamp_config *config);
 extern const struct vamp_opt config_collect_options[]; /* fills struct vamp_config */
 void config_check_collect(const struct config_loader *loader);
 
+/* ---- samples.c: the section "samples" */
+extern const struct vamp_opt config_samples_options[]; /* fills struct vamp_config */
+/* Declares its metrics; before anything looks metrics up. */
+void config_check_samples(const struct config_loader *loader);
+
 /* ---- check_filters.c: expressions */
 
 /* Compiles the filters by name; before every other filter is checked. */

@@ -61,7 +61,7 @@ MAY_INCLUDE = {
                "writers/format/file.h", "writers/format/secret.h", "writers/format/sent_alarms.h", "writers/output/"],
     "programs/run": [BUCKET, "vampire/stats/stats.h", "vampire/alarms/", "filters/", "config/", "writers/output/"],
     "programs/cli": [BUCKET, "vampire/source/", "programs/run/", "writers/writer.h", "config/"],
-    "programs/vampire": [BUCKET, "vampire/stats/stats.h", "vampire/alarms/", "vampire/source/",
+    "programs/vampire": [BUCKET, "vampire/stats/stats.h", "vampire/stats/sampled.h", "vampire/alarms/", "vampire/source/",
                          "programs/run/", "programs/cli/", "config/"],
     "programs/vampire-collect": [BUCKET, "vampire/collect/collect.h", "programs/run/", "programs/cli/", "config/",
                                  "writers/nats/subscriber.h"],

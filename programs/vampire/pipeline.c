@@ -19,8 +19,7 @@
 
 /* ---- the worker's loop: takes events from the ring until the source thread has closed it */
 
-/* To those that take the events themselves. */
-static void pass_on(struct pipeline *pipeline, const struct vamp_event *event, bool passed)
+void pipeline_pass_on(struct pipeline *pipeline, const struct vamp_event *event, bool passed)
 {
     if (pipeline->outputs.takes_events && event->kind != VAMP_EVENT_UNWANTED) {
         vamp_outputs_record(&pipeline->outputs, event, passed);
@@ -30,6 +29,13 @@ static void pass_on(struct pipeline *pipeline, const struct vamp_event *event, b
 static void process_event(struct pipeline *pipeline, const struct vamp_event *event)
 {
     enum vamp_verdict verdict = VAMP_PASSED;
+    if (event->kind == VAMP_EVENT_SAMPLE) {
+        pipeline_process_sample(pipeline, event);
+        return;
+    }
+    if (pipeline->samples.source != NULL) {
+        pipeline_take_samples(pipeline, event->time_ns);
+    }
     if (vamp_time_is_valid(event->time_ns)) { /* else it will be rejected */
         pipeline->newest_event_ns = event->time_ns;
         if (!vamp_event_is_mark(event)) {
@@ -39,7 +45,7 @@ static void process_event(struct pipeline *pipeline, const struct vamp_event *ev
             }
         }
     }
-    pass_on(pipeline, event, verdict == VAMP_PASSED);
+    pipeline_pass_on(pipeline, event, verdict == VAMP_PASSED);
     vamp_stats_observe(pipeline->stats, event, verdict);
     if (event->kind == VAMP_EVENT_GONE) {
         vamp_components_gone(pipeline->components, event->time_ns);
@@ -114,8 +120,11 @@ static void report_silence(struct pipeline *pipeline)
         event_ns <= pipeline->newest_event_ns) {
         return;
     }
+    if (pipeline->samples.source != NULL) {
+        pipeline_take_samples(pipeline, event_ns);
+    }
     const struct vamp_event mark = {.kind = VAMP_EVENT_TIME, .time_ns = event_ns};
-    pass_on(pipeline, &mark, true);
+    pipeline_pass_on(pipeline, &mark, true);
     vamp_stats_observe(pipeline->stats, &mark, VAMP_PASSED);
 }
 
@@ -370,6 +379,7 @@ static enum vamp_exit_code finish_run(struct pipeline *pipeline)
 {
     enum vamp_exit_code code;
     const char *reason = reason_of_end(pipeline, &code);
+    pipeline_finish_samples(pipeline);
     pipeline_report_self(pipeline);
     vamp_stats_finish(pipeline->stats);
     vamp_action_services_finish(&pipeline->services);
@@ -443,6 +453,9 @@ static enum vamp_exit_code run_pipeline(struct pipeline *pipeline)
         status = open_source(pipeline, &err);
     }
     if (status == 0) {
+        status = pipeline_open_samples(pipeline, &err);
+    }
+    if (status == 0) {
         status = create_statistics(pipeline, &err);
     }
     /* Outputs come last: without a pool manager no file is created. */
@@ -451,6 +464,9 @@ static enum vamp_exit_code run_pipeline(struct pipeline *pipeline)
     }
     if (status == 0) {
         status = vamp_ready_file_show(&pipeline->ready_file, &err);
+    }
+    if (status == 0) {
+        status = pipeline_start_samples(pipeline, &err);
     }
     if (status == 0) {
         status = start_source_thread(pipeline, &err);
@@ -497,6 +513,7 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_start *start)
     enum vamp_exit_code code = run_pipeline(pipeline);
 
     close_source(pipeline);
+    pipeline_samples_done(pipeline);
     vamp_ready_file_done(&pipeline->ready_file);
     if (pipeline->outputs.left_behind) {
         _exit((int)code); /* what libraries do at exit would wait for the thread that is stuck */

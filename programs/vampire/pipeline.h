@@ -9,6 +9,7 @@
 
 #include "programs/cli/start.h"
 #include "programs/run/outputs.h"
+#include "programs/run/page.h"
 #include "programs/run/status.h"
 #include "programs/vampire/source_thread.h"
 #include "vampire/alarms/actions/services.h"
@@ -32,6 +33,22 @@ struct roundtrips {
     } items[ROUNDTRIPS_MAX];
 };
 
+/* The second source, of samples, with what runs it. A sample waits until the pool's events, or a
+ * silence of the pool, have reached its time, so that it never moves time itself. */
+struct samples_intake {
+    struct vamp_source_ops ops;
+    void *source; /* NULL: there is none */
+    struct vamp_ring *ring;
+    struct vamp_source_thread thread;
+    bool runs;              /* the thread */
+    atomic_int stop, never; /* stops the source; the thread ends when that does */
+    struct vamp_event held; /* waits for its time; of kind NONE: none does */
+    char text[VAMP_NAME_BYTES_MAX];
+    int64_t until_ns;       /* the time that was reached */
+    uint64_t refused, lost; /* lines; samples that found no room in the ring */
+    uint64_t outside;       /* samples from before the first event or after the last */
+};
+
 struct pipeline {
     const struct vamp_start *start;
     const struct vamp_clock *clock;
@@ -44,6 +61,7 @@ struct pipeline {
     struct vamp_components *components;
     void *source;
     struct vamp_source_thread source_thread;
+    struct samples_intake samples;
     struct vamp_event_clock event_clock;
     int64_t next_tick_ns;    /* monotonic */
     int64_t newest_event_ns; /* event time */
@@ -116,6 +134,26 @@ void pipeline_silence_if_asked(struct pipeline *pipeline);
 uint64_t pipeline_filter_cut(const struct pipeline *pipeline);
 /* Updates the metrics about vampire itself: outputs, memory, processor time, round trips. */
 void pipeline_report_self(struct pipeline *pipeline);
+
+/* ---- samples.c */
+
+/* Opens the inputs that are configured. 0 or -errno. */
+VAMP_MUST_CHECK int pipeline_open_samples(struct pipeline *pipeline, struct vamp_err *err);
+VAMP_MUST_CHECK int pipeline_start_samples(struct pipeline *pipeline, struct vamp_err *err);
+/* A sample whose time was reached: to the statistics and those outputs that take events. */
+void pipeline_process_sample(struct pipeline *pipeline, const struct vamp_event *sample);
+/* Processes those up to `until_ns`. In a replay it waits until it has them all. */
+void pipeline_take_samples(struct pipeline *pipeline, int64_t until_ns);
+/* Reads what is left and closes the inputs; without any nothing. */
+void pipeline_finish_samples(struct pipeline *pipeline);
+/* Frees what is left of a start that failed. */
+void pipeline_samples_done(struct pipeline *pipeline);
+void pipeline_print_samples(const struct pipeline *pipeline, const struct vamp_page *page);
+
+/* ---- pipeline.c */
+
+/* An event to the outputs that take events themselves. */
+void pipeline_pass_on(struct pipeline *pipeline, const struct vamp_event *event, bool passed);
 
 /* ---- state.c */
 

@@ -24,7 +24,7 @@ struct replacement {
  * memory at the start. */
 static void report_unchangeable(struct pipeline *pipeline, const struct vamp_config *config)
 {
-    static const char *const fixed[] = {"source", "workflow", "component", "ring"};
+    static const char *const fixed[] = {"source", "workflow", "component", "ring", "samples"};
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++) {
         if (!vamp_config_same(pipeline->first, config, fixed[i])) {
             vamp_status_say(&pipeline->status,

@@ -365,6 +365,7 @@ void pipeline_print_summary(const struct pipeline *pipeline, const struct vamp_t
     print_movement(&page, totals, schema);
     print_components(&page, pipeline->components);
     print_losses(&page, totals, &pipeline->outputs, schema->coverage);
+    pipeline_print_samples(pipeline, &page);
     print_filters(&page, pipeline);
     print_bounds(&page, totals);
     vamp_page_outputs(&page, &pipeline->outputs);

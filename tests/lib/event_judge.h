@@ -19,7 +19,7 @@ static inline uint16_t judge_flag(bool has, enum vamp_event_field field)
 
 static inline bool judge_accepts(const Vamp__Wire__Event *message)
 {
-    return message->kind != VAMP_EVENT_NONE && message->kind < VAMP_EVENT_KIND_COUNT &&
+    return message->kind != VAMP_EVENT_NONE && message->kind <= VAMP_EVENT_SAMPLE &&
            (!message->has_cdo_id || message->cdo_id.len == VAMP_CDO_ID_BYTES) &&
            (!message->has_name || message->name.len <= VAMP_NAME_BYTES_MAX);
 }

@@ -83,6 +83,9 @@ static inline const char *made_label(const struct made_run *made, enum vamp_labe
         return vamp_wait_part_name(series % VAMP_WAIT_PART_COUNT);
     case VAMP_LABEL_METRIC:
         return vamp_metrics[series % VAMP_METRICS_BUILT_IN].name;
+    case VAMP_LABEL_HOST:
+    case VAMP_LABEL_JOB:
+    case VAMP_LABEL_NAME:
     case VAMP_LABEL_REFUSAL:
         return vamp_refusal_name(series % VAMP_REFUSAL_COUNT);
     case VAMP_LABEL_WORKFLOW:

@@ -108,6 +108,7 @@ static void take_actor(const struct mstro_pool_event_ *theirs, struct vamp_event
 #include "vampire/core/event/kinds.def"
     case VAMP_EVENT_NONE:
     case VAMP_EVENT_UNWANTED:
+    case VAMP_EVENT_SAMPLE:
     case VAMP_EVENT_GONE:
     case VAMP_EVENT_UNWATCHED:
     case VAMP_EVENT_TIME:

@@ -74,11 +74,12 @@ static inline void vamp_source_say(const struct vamp_source_context *context, co
         context->say(context->say_context, line);
     }
 }
-/* Whether the context asks for the event: marks always are. */
+/* Whether the context asks for the event: marks and samples always are. */
 static inline bool vamp_source_is_wanted(const struct vamp_source_context *context,
                                          const struct vamp_event *event)
 {
-    return vamp_event_is_mark(event) || (context->event_kinds & VAMP_EVENT_BIT(event->kind)) != 0;
+    return event->kind >= VAMP_EVENT_SAMPLE ||
+           (context->event_kinds & VAMP_EVENT_BIT(event->kind)) != 0;
 }
 
 struct vamp_source_ops {

@@ -11,6 +11,7 @@
 #include "vampire/stats/metrics/statistic.h"
 #include "vampire/stats/pairing/arrivals.h"
 #include "vampire/stats/pairing/track.h"
+#include "vampire/stats/sampled.h"
 
 struct vamp_stats {
     struct vamp_cells cells;
@@ -32,6 +33,7 @@ struct vamp_stats {
     uint64_t unwatched_ns;          /* sum of these gaps */
     uint64_t unnamed;               /* components, that were counted */
     int64_t ticked_ns;              /* the last time without an event */
+    struct vamp_sampled *sampled;   /* owned */
     struct vamp_arrivals *arrivals; /* owned; NULL: events have times of their own */
 };
 
@@ -159,6 +161,9 @@ int vamp_stats_create(const struct vamp_stats_options *options, const char *seri
         stats->arrivals = calloc(1, sizeof *stats->arrivals);
         status = stats->arrivals != NULL ? 0 : vamp_err_set(err, -ENOMEM, "statistics: no memory");
     }
+    if (status == 0) {
+        status = vamp_sampled_create(&stats->cells, components, &stats->sampled, err);
+    }
     if (status != 0) {
         vamp_stats_free(stats);
         return status;
@@ -178,6 +183,7 @@ void vamp_stats_free(struct vamp_stats *stats)
     if (stats == NULL) {
         return;
     }
+    vamp_sampled_free(stats->sampled);
     vamp_tracker_done(&stats->tracker);
     vamp_cells_done(&stats->cells);
     free(stats->arrivals);
@@ -402,6 +408,20 @@ void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event
     if (event->kind < VAMP_EVENT_KIND_COUNT && event->phase <= VAMP_PHASE_BEFORE) {
         count_event(stats, slot, event);
     }
+}
+
+void vamp_stats_sample(struct vamp_stats *stats, const struct vamp_event *sample)
+{
+    const struct vamp_window *window = &stats->window;
+    struct vamp_slot *slot = vamp_window_at(window, sample->time_ns);
+    const bool late = window->started && sample->time_ns < window->oldest * window->bucket_ns;
+    vamp_sampled_observe(stats->sampled, slot, sample, late);
+    book_bounds(stats, slot);
+}
+
+const struct vamp_sampled_account *vamp_stats_samples(const struct vamp_stats *stats)
+{
+    return vamp_sampled_account(stats->sampled);
 }
 
 bool vamp_stats_next_close(const struct vamp_stats *stats, int64_t *ret_ns)

@@ -21,6 +21,7 @@
 #include "vampire/stats/cells/options.h"
 
 struct vamp_stats;
+struct vamp_sampled_account; /* vampire/stats/sampled.h */
 
 /* Whether an event selects its CDO for the table of level `cdo`. */
 typedef bool vamp_select_fn(void *context, const struct vamp_event *event);
@@ -55,6 +56,11 @@ enum vamp_verdict {
  * forward. */
 void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event,
                         enum vamp_verdict verdict);
+/* A sample of a time that event time has reached (an older one counts in the oldest open bucket).
+ * It moves no time and is in no account of events, but in the one below, which is the statistics'.
+ */
+void vamp_stats_sample(struct vamp_stats *stats, const struct vamp_event *sample);
+const struct vamp_sampled_account *vamp_stats_samples(const struct vamp_stats *stats);
 /* The next events that will be observed, the same ones, unchanged and in this order, in any number
  * up to VAMP_LOOK_AHEAD, marks included.
  * Changes nothing; but with many live CDOs observing them then takes half the time, since what is

@@ -208,7 +208,7 @@ static inline __attribute__((always_inline)) void store(void *record, enum vamp_
 
 static int refuse(const struct vamp_event_parts *parts, struct vamp_err *err)
 {
-    if (parts->kind == VAMP_EVENT_NONE || parts->kind >= VAMP_EVENT_KIND_COUNT) {
+    if (!vamp_event_kind_is_known(parts->kind)) {
         return vamp_err_set(err, -EBADMSG, "event of unknown kind %u", parts->kind);
     }
     if (parts->id != NULL && parts->id_length != VAMP_CDO_ID_BYTES) {
@@ -221,7 +221,7 @@ static int refuse(const struct vamp_event_parts *parts, struct vamp_err *err)
 
 static inline bool acceptable(const struct vamp_event_parts *parts)
 {
-    return parts->kind != VAMP_EVENT_NONE && parts->kind < VAMP_EVENT_KIND_COUNT &&
+    return vamp_event_kind_is_known(parts->kind) &&
            (parts->id == NULL || parts->id_length == VAMP_CDO_ID_BYTES) &&
            parts->name_length <= VAMP_NAME_BYTES_MAX;
 }

@@ -153,8 +153,10 @@ static char *label_of(const char *name, size_t length, size_t escape)
     return label;
 }
 
-/* The number of a name, added if it is new; VAMP_NAME_OTHER when there is no memory for it. */
-static uint32_t name_number(struct vamp_components *components, const char *name, size_t length)
+/* The number of a name, added if it is new and `add`; VAMP_NAME_OTHER when it is not there or there
+ * is no memory for it. */
+static uint32_t find_number(struct vamp_components *components, const char *name, size_t length,
+                            bool add)
 {
     length = strnlen(name, length);
     if (length == 0) {
@@ -172,6 +174,9 @@ static uint32_t name_number(struct vamp_components *components, const char *name
             return (uint32_t)(known - components->names);
         }
     }
+    if (!add) {
+        return VAMP_NAME_OTHER;
+    }
     char *copy = label_of(name, length, escape);
     if (copy == NULL) {
         components->unnamed++;
@@ -182,6 +187,11 @@ static uint32_t name_number(struct vamp_components *components, const char *name
     components->names[number] = (struct vamp_component_name){copy, number, {NULL, 0}};
     map_insert(&components->by_name, &components->names[number].link, hash);
     return number;
+}
+
+static uint32_t name_number(struct vamp_components *components, const char *name, size_t length)
+{
+    return find_number(components, name, length, true);
 }
 
 /* The number of a component's name, whose model is found when it is new. */
@@ -198,6 +208,16 @@ static uint32_t component_name_number(struct vamp_components *components, const 
         }
     }
     return number;
+}
+
+uint32_t vamp_components_number(struct vamp_components *components, const char *name)
+{
+    const uint32_t known = find_number(components, name, strlen(name), false);
+    if (known != VAMP_NAME_OTHER || components->sampled == VAMP_SAMPLED_NAMES_MAX) {
+        return known;
+    }
+    components->sampled++;
+    return component_name_number(components, name, strlen(name));
 }
 
 /* A new row that becomes the one of its id; row 0 at the bound. */
@@ -339,7 +359,7 @@ static inline struct vamp_component *known_actor(const struct vamp_components *c
 const struct vamp_component *vamp_components_observe(struct vamp_components *components,
                                                      const struct vamp_event *event)
 {
-    if (vamp_event_is_mark(event)) {
+    if (vamp_event_is_mark(event) || event->kind == VAMP_EVENT_SAMPLE) {
         return &components->rows[0].shown;
     }
     struct vamp_component *row = known_actor(components, event);

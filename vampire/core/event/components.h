@@ -93,6 +93,7 @@ struct vamp_components {
     size_t name_count;
     struct vamp_model_rules model_rules;
     struct map by_id, by_name;
+    size_t sampled;   /* names that are there because of a sample */
     uint64_t unnamed; /* names for which there was no memory */
 };
 
@@ -119,10 +120,12 @@ static inline uint32_t vamp_components_replaced(const struct vamp_components *co
 /* The pool is gone (mark GONE), and all its components with it: ends the rows of all present
  * components, with reason VAMP_LEAVE_POOL_GONE, and clears the map from id to row. */
 void vamp_components_gone(struct vamp_components *components, int64_t time_ns);
-/* Name numbers are below this: those of components, and of their models. */
+/* Names that are only in samples, and their models. */
+#define VAMP_SAMPLED_NAMES_MAX 1024
+/* Name numbers are below this: those of components, and of their models, and those of samples. */
 static inline uint64_t vamp_components_names_max(uint64_t max_components)
 {
-    return 2 * max_components + 2;
+    return 2 * (max_components + VAMP_SAMPLED_NAMES_MAX) + 2;
 }
 /* The row of an id, NULL when it was never observed. The last one when an id came twice. */
 const struct vamp_component *vamp_components_look_up(const struct vamp_components *components,
@@ -160,6 +163,9 @@ static inline uint32_t vamp_components_model(const struct vamp_components *compo
     return name_number < components->name_count ? components->names[name_number].model
                                                 : VAMP_NAME_UNKNOWN;
 }
+/* The number of a component's name, as a sample has it; VAMP_NAME_OTHER beyond
+ * VAMP_SAMPLED_NAMES_MAX names of which no JOIN was seen before. */
+uint32_t vamp_components_number(struct vamp_components *components, const char *name);
 /* The text of a name number; terminated, valid until free. "unknown" for a number not given. */
 static inline const char *vamp_components_name(const struct vamp_components *components,
                                                uint32_t name_number)

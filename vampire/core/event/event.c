@@ -12,9 +12,10 @@ struct kind_text {
 static const struct kind_text kind_texts[] = {
 #define VAMP_EVENT_KIND(symbol, number, name, help) [number] = {#name, help},
 #include "vampire/core/event/kinds.def"
-    [VAMP_EVENT_UNWANTED] = {"unwanted", NULL},   [VAMP_EVENT_GONE] = {"gone", NULL},
-    [VAMP_EVENT_UNWATCHED] = {"unwatched", NULL}, [VAMP_EVENT_TIME] = {"time", NULL},
-    [VAMP_EVENT_LOST] = {"lost", NULL},           [VAMP_EVENT_REJECTED] = {"rejected", NULL},
+    [VAMP_EVENT_SAMPLE] = {"sample", NULL},     [VAMP_EVENT_UNWANTED] = {"unwanted", NULL},
+    [VAMP_EVENT_GONE] = {"gone", NULL},         [VAMP_EVENT_UNWATCHED] = {"unwatched", NULL},
+    [VAMP_EVENT_TIME] = {"time", NULL},         [VAMP_EVENT_LOST] = {"lost", NULL},
+    [VAMP_EVENT_REJECTED] = {"rejected", NULL},
 };
 
 static const char *const tier_names[VAMP_TIER_COUNT] = {"unknown", "OFI", "GFS", "MIO"};

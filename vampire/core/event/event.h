@@ -22,6 +22,9 @@ enum vamp_event_kind {
     VAMP_EVENT_NONE = 0,
 #define VAMP_EVENT_KIND(symbol, number, name, help) VAMP_EVENT_##symbol = (number),
 #include "vampire/core/event/kinds.def"
+    /* What another layer or a component itself measured (sample.h): no operation on the pool. Its
+     * text stands in the place of the name; it has no other field but its time. */
+    VAMP_EVENT_SAMPLE = 16,
     /* Marks in the stream, not operations; they keep their place among the events. GONE: the pool
      * manager is gone, and with it everything that was in its pool; application ids begin again.
      * UNWATCHED, always directly after it: between the event before it and `time_ns` no source was
@@ -98,7 +101,7 @@ struct vamp_event {
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) type member;
 #include "vampire/core/event/fields.def"
     uint64_t count;   /* LOST, REJECTED and UNWANTED only: how many */
-    const char *name; /* CDO's name; of JOIN: the component's */
+    const char *name; /* CDO's name; of JOIN: the component's; of SAMPLE: its text */
     uint32_t name_length;
     uint16_t present; /* enum vamp_event_field bits */
     uint8_t kind;     /* enum vamp_event_kind */
@@ -129,6 +132,12 @@ static inline bool vamp_event_is_mark(const struct vamp_event *event)
 /* Longest CDO or component name vampire keeps; a longer one is cut at a character border by
  * the source. Maestro's users have names of 1,000 characters. */
 #define VAMP_NAME_BYTES_MAX 4096
+
+/* Kinds that are sent and recorded. */
+static inline bool vamp_event_kind_is_known(unsigned kind)
+{
+    return kind != VAMP_EVENT_NONE && kind <= VAMP_EVENT_SAMPLE;
+}
 
 #define VAMP_EVENT_BIT(kind) (UINT64_C(1) << (unsigned)(kind))
 /* Bits of all operations. */

@@ -234,10 +234,12 @@ static int64_t smaller(int64_t left, int64_t right)
     return left == VAMP_GAUGE_NONE || (right != VAMP_GAUGE_NONE && right < left) ? right : left;
 }
 
-/* Modulo 2^64, as the statistics count gauges. */
+/* Modulo 2^64, as the statistics count gauges. Where one of them is none, it is the other. */
 static int64_t sum(int64_t left, int64_t right)
 {
-    return (int64_t)((uint64_t)left + (uint64_t)right);
+    return left == VAMP_GAUGE_NONE    ? right
+           : right == VAMP_GAUGE_NONE ? left
+                                      : (int64_t)((uint64_t)left + (uint64_t)right);
 }
 
 /* `from` is of another series with the same labels, or of another run, at the same time. */

@@ -76,6 +76,9 @@ const char *const vamp_label_words[VAMP_LABEL_COUNT + 1] = {
     [VAMP_LABEL_REASON] = "reason",
     [VAMP_LABEL_PART] = "part",
     [VAMP_LABEL_METRIC] = "metric",
+    [VAMP_LABEL_HOST] = "host",
+    [VAMP_LABEL_JOB] = "job",
+    [VAMP_LABEL_NAME] = "name",
     [VAMP_LABEL_REFUSAL] = "refusal",
     [VAMP_LABEL_WORKFLOW] = "workflow",
     [VAMP_LABEL_RUN] = "run",
@@ -91,10 +94,15 @@ bool vamp_label_is_name(unsigned label)
     return label <= VAMP_LABEL_PRODUCER_MODEL;
 }
 
+bool vamp_label_is_sampled(unsigned label)
+{
+    return label >= VAMP_LABEL_HOST && label <= VAMP_LABEL_NAME;
+}
+
 bool vamp_label_is_open(unsigned label)
 {
-    return vamp_label_is_name(label) || label == VAMP_LABEL_METRIC ||
-           label == VAMP_LABEL_WORKFLOW || label == VAMP_LABEL_RUN;
+    return vamp_label_is_name(label) || vamp_label_is_sampled(label) ||
+           label == VAMP_LABEL_METRIC || label == VAMP_LABEL_WORKFLOW || label == VAMP_LABEL_RUN;
 }
 
 static const char *metric_name(unsigned id)
@@ -112,6 +120,9 @@ const struct vamp_label_values vamp_label_values[VAMP_LABEL_COUNT] = {
     [VAMP_LABEL_REASON] = {vamp_loss_name, VAMP_LOSS_COUNT},
     [VAMP_LABEL_PART] = {vamp_wait_part_name, VAMP_WAIT_PART_COUNT},
     [VAMP_LABEL_METRIC] = {metric_name, VAMP_METRICS_MAX},
+    [VAMP_LABEL_HOST] = {NULL, VAMP_SAMPLE_TEXTS_MAX},
+    [VAMP_LABEL_JOB] = {NULL, VAMP_SAMPLE_TEXTS_MAX},
+    [VAMP_LABEL_NAME] = {NULL, VAMP_SAMPLE_TEXTS_MAX},
     [VAMP_LABEL_REFUSAL] = {vamp_refusal_name, VAMP_REFUSAL_COUNT},
 };
 
@@ -199,8 +210,9 @@ enum vamp_metric_id vamp_metric_plain(enum vamp_metric_id weighted)
 
 bool vamp_metric_may_be_none(const struct vamp_metric *metric)
 {
-    return metric->kind == VAMP_GAUGE && metric->merge == VAMP_MERGE_LARGEST &&
-           (metric->sets & VAMP_SET_IN_FLIGHT) != 0;
+    return metric->kind == VAMP_GAUGE &&
+           ((metric->sets & VAMP_SET_SAMPLED) != 0 ||
+            (metric->merge == VAMP_MERGE_LARGEST && (metric->sets & VAMP_SET_IN_FLIGHT) != 0));
 }
 
 const char *vamp_anomaly_name(unsigned anomaly)

@@ -35,13 +35,16 @@ enum vamp_label {
     VAMP_LABEL_REASON, /* of a loss */
     VAMP_LABEL_PART,   /* of a wait */
     VAMP_LABEL_METRIC, /* the name of the one that is spoken of */
+    VAMP_LABEL_HOST,   /* of samples, as are the next two */
+    VAMP_LABEL_JOB,
+    VAMP_LABEL_NAME,
     /* Of collected buckets only (vampire/collect/collect.h): where a series comes from, and why
      * messages were refused. No statistics of a run compute them. */
     VAMP_LABEL_REFUSAL,
     VAMP_LABEL_WORKFLOW,
     VAMP_LABEL_RUN, /* its id */
 };
-#define VAMP_LABEL_COUNT 20
+#define VAMP_LABEL_COUNT 23
 #define VAMP_RUN_LABELS ((unsigned)VAMP_LABEL_REFUSAL) /* those before it are labels of one run */
 /* Labels of one metric; an output may add those of models, collecting adds workflow and run. */
 #define VAMP_LABELS_MAX 9
@@ -64,6 +67,7 @@ enum vamp_metric_set {
     VAMP_SET_IN_FLIGHT = 1 << 5,
     VAMP_SET_SELF = 1 << 6,
     VAMP_SET_COLLECT = 1 << 7, /* of collected buckets only */
+    VAMP_SET_SAMPLED = 1 << 8, /* declared for samples (declared.h); always computed */
 };
 
 /* How values become one when buckets or series are merged. Counters, and the count, sum and bins of
@@ -77,6 +81,9 @@ enum vamp_merge {
     /* Of vampire_weight only: over time vampire_weighted over vampire_sampled_in. */
     VAMP_MERGE_MEAN,
 };
+
+/* Different texts of the labels host, job and name together; others are given up. */
+#define VAMP_SAMPLE_TEXTS_MAX 4096
 
 #define VAMP_METRICS_MAX                                                                           \
     256 /* bounds the catalogue: arrays by metric or label set have this size */
@@ -135,6 +142,8 @@ const char *vamp_metric_kind_name(unsigned kind); /* "counter", "gauge", "histog
 /* The metric's merge rule in words: "adds over time and labels". */
 const char *vamp_metric_merge_rule(const struct vamp_metric *metric);
 const char *vamp_level_name(enum vamp_level level); /* "workflow", "model", ... */
+/* Whether its values are texts of samples. */
+bool vamp_label_is_sampled(unsigned label);
 /* Whether its values are names of components or of models. */
 bool vamp_label_is_name(unsigned label);
 /* Whether its values are names of any kind: no list has them all. */
@@ -150,7 +159,8 @@ extern const struct vamp_label_values vamp_label_values[]; /* by label */
 enum vamp_label vamp_label_of_model(enum vamp_label label);
 /* The other way round. */
 enum vamp_label vamp_label_of_component(enum vamp_label label);
-/* Whether a series may have no value in a bucket: VAMP_GAUGE_NONE. Ages may. */
+/* Whether a series may have no value in a bucket: VAMP_GAUGE_NONE. Ages and gauges of samples may.
+ */
 bool vamp_metric_may_be_none(const struct vamp_metric *metric);
 /* The metric's labels at a level: component, source, sink and producer fall away at `workflow`, and
  * are those of models at `model`. */

@@ -42,7 +42,7 @@ static inline bool vamp_stats_asks(const struct vamp_stats_options *options, enu
     return !options->metrics_off[id] &&
            (id != VAMP_METRIC_VAMPIRE_CLOCK_RESOLUTION_NS || vamp_stats_by_arrival(options)) &&
            (options->metrics_on[id] ||
-            (vamp_metrics[id].sets & (options->sets | VAMP_SET_SELF)) != 0);
+            (vamp_metrics[id].sets & (options->sets | VAMP_SET_SELF | VAMP_SET_SAMPLED)) != 0);
 }
 /* Whether it is computed: asked for, and all that it rests on is known. */
 static inline bool vamp_stats_wants(const struct vamp_stats_options *options,

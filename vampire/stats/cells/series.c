@@ -45,6 +45,9 @@ void vamp_series_done(struct vamp_series_table *table)
         free(chunk);
         chunk = next;
     }
+    while (table->text_count > 0) {
+        free(table->texts[--table->text_count]);
+    }
     free(table->scratch);
     memset(table, 0, sizeof *table);
 }
@@ -54,7 +57,8 @@ void vamp_series_done(struct vamp_series_table *table)
  * transport's source, the component that waits. */
 static const uint8_t given_up_first[] = {
     VAMP_LABEL_SIZE_CLASS, VAMP_LABEL_SINK,      VAMP_LABEL_PRODUCER, VAMP_LABEL_TIER,
-    VAMP_LABEL_CAUSE,      VAMP_LABEL_OPERATION, VAMP_LABEL_PART,     VAMP_LABEL_ANOMALY};
+    VAMP_LABEL_CAUSE,      VAMP_LABEL_OPERATION, VAMP_LABEL_PART,     VAMP_LABEL_ANOMALY,
+    VAMP_LABEL_NAME,       VAMP_LABEL_JOB,       VAMP_LABEL_HOST};
 
 /* How many different values a label can have, in addition to the one that was given up. */
 static uint64_t label_cardinality(unsigned label, uint64_t max_components)
@@ -73,10 +77,26 @@ static inline uint32_t label_other(unsigned label)
 
 static const char *label_text(const struct vamp_series_table *table, unsigned label, uint32_t value)
 {
-    return value == label_other(label)  ? VAMP_SERIES_OTHER
-           : vamp_label_is_name(label)  ? vamp_components_name(table->components, value)
-           : label == VAMP_LABEL_OUTPUT ? table->outputs[value]
-                                        : vamp_label_values[label].text(value);
+    return value == label_other(label)    ? VAMP_SERIES_OTHER
+           : vamp_label_is_name(label)    ? vamp_components_name(table->components, value)
+           : label == VAMP_LABEL_OUTPUT   ? table->outputs[value]
+           : vamp_label_is_sampled(label) ? table->texts[value]
+                                          : vamp_label_values[label].text(value);
+}
+
+uint32_t vamp_series_text(struct vamp_series_table *table, const char *text)
+{
+    for (uint32_t i = 0; i < table->text_count; i++) {
+        if (strcmp(table->texts[i], text) == 0) {
+            return i;
+        }
+    }
+    char *copy = table->text_count < VAMP_SAMPLE_TEXTS_MAX ? strdup(text) : NULL;
+    if (copy == NULL) {
+        return VAMP_SAMPLE_TEXTS_MAX; /* label_other */
+    }
+    table->texts[table->text_count] = copy;
+    return table->text_count++;
 }
 
 static unsigned bits_for(uint64_t values)

@@ -46,6 +46,8 @@ struct vamp_series_table {
     uint32_t max_series;
     const struct vamp_components *components;
     char outputs[VAMP_OUTPUTS_MAX][VAMP_OUTPUT_NAME_BYTES]; /* names of VAMP_LABEL_OUTPUT */
+    char *texts[VAMP_SAMPLE_TEXTS_MAX];                     /* of the labels of samples */
+    uint32_t text_count;
     uint64_t overflow;        /* values that went to (other) and were not yet reported */
     uint64_t labels_given_up; /* likewise, by values that found a coarser series */
     uuid_t name_space;
@@ -123,6 +125,10 @@ static inline uint32_t vamp_series_find(const struct vamp_series_set *set,
     const uint32_t series = set->index[vamp_series_place(set, key)];
     return set->keys[series] == key ? series : VAMP_SERIES_NOT_FOUND;
 }
+
+/* The number of a text of a label of samples, which is added if it is new; that of a label given up
+ * when there is no room. The text is the table's from then on. */
+uint32_t vamp_series_text(struct vamp_series_table *table, const char *text);
 
 /* The series of these labels. Where there is no room for one more, a value gives up labels, one
  * after the other (docs/metrics.md), which is counted in `labels_given_up`; 0, the `(other)`

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The section "samples": its table and its checks. */
+#include <stddef.h>
+
+#include "config/internal.h"
+#include "vampire/stats/bucket/declared.h"
+
+#define AT(member) offsetof(struct vamp_config, member)
+
+/* In the order of enum vamp_sample_precision. */
+static const char *const precision_words[] = {"auto", "ns", "us", "ms", "s", NULL};
+
+const struct vamp_opt config_samples_options[] = {
+    {.key = "listen",
+     .type = VAMP_OPT_STRINGS,
+     .max = 256,
+     .offset = AT(samples.listen),
+     .help = "Where to receive lines of InfluxDB's protocol as datagrams: unix:PATH, udp:PORT on "
+             "the loopback address, udp:ADDRESS:PORT; only with a live source"},
+    {.key = "files",
+     .type = VAMP_OPT_STRINGS,
+     .max = 4096,
+     .offset = AT(samples.files),
+     .help = "Files of such lines: with a live source what is appended to them from the start on, "
+             "else all of them, in the order of their times"},
+    {.key = "precision",
+     .type = VAMP_OPT_ENUM,
+     .preset = "auto",
+     .choices = precision_words,
+     .offset = AT(samples.precision),
+     .help = "The unit of the times in the lines; auto tells it by their size. A line without a "
+             "time is of when it arrives"},
+    {.key = "metrics",
+     .type = VAMP_OPT_STRINGS,
+     .max = 512,
+     .offset = AT(declared),
+     .help = "Metrics made of samples, each a text NAME KIND MEASUREMENT.FIELD, then as needed "
+             "unit=U, scale=N and the labels component=TAG, host=TAG, job=TAG, name=TAG: "
+             "\"ifs_step counter ifs.step component=component\""},
+    {.key = NULL},
+};
+
+static void check_each(const struct config_loader *loader, const char *key,
+                       const struct vamp_strings *strings,
+                       int (*check)(const char *text, struct vamp_err *err))
+{
+    for (size_t i = 0; i < strings->count; i++) {
+        struct vamp_err err = VAMP_ERR_NONE;
+        if (check(strings->items[i], &err) != 0) {
+            char path[CONFIG_PATH_BYTES] = "/samples";
+            (void)config_path_push(path, key);
+            (void)config_path_push_index(path, i);
+            config_error(loader, path, "%s", err.text);
+        }
+    }
+}
+
+void config_check_samples(const struct config_loader *loader)
+{
+    struct vamp_config *config = loader->config;
+    struct vamp_samples_options *samples = &config->samples;
+    samples->replayed = !config->source->is_live;
+    check_each(loader, "listen", &samples->listen, vamp_samples_check_address);
+    check_each(loader, "metrics", &config->declared, vamp_declare);
+    if (samples->listen.count > 0 && samples->replayed) {
+        config_error(loader, "/samples/listen",
+                     "what arrives now is not of the time that is replayed or generated; "
+                     "\"files\" are read by their times");
+    }
+    if (samples->listen.count + samples->files.count > VAMP_SAMPLE_INPUTS_MAX) {
+        config_error(loader, "/samples", "more than %d sockets and files", VAMP_SAMPLE_INPUTS_MAX);
+    }
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The second source of a run: samples, in the order of their times among the pool's events. */
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "programs/vampire/pipeline.h"
+#include "vampire/core/units.h"
+#include "vampire/stats/bucket/declared.h"
+#include "vampire/stats/sampled.h"
+
+/* A share of its own: what finds no room is lost, and costs the pool's events nothing. */
+#define RING_BYTES ((size_t)4 << 20)
+/* Of a replay: how long to wait for the samples' thread at a time. */
+#define WAIT_NS (VAMP_NS_PER_SECOND / 100)
+#define SHOWN_NAMES_MAX 8
+
+/* ---- start */
+
+int pipeline_open_samples(struct pipeline *pipeline, struct vamp_err *err)
+{
+    struct samples_intake *samples = &pipeline->samples;
+    const struct vamp_samples_options *options = &pipeline->config->samples;
+    vamp_declared_seal();
+    if (options->listen.count + options->files.count == 0) {
+        return 0;
+    }
+    const struct vamp_source_context context = {
+        .clock = pipeline->clock,
+        .say = vamp_status_say_line,
+        .say_context = &pipeline->status,
+        .stop = &samples->stop,
+    };
+    samples->ops = vamp_source_samples;
+    samples->ops.may_block = options->replayed;
+    const int status = vamp_ring_create(RING_BYTES, &samples->ring, err);
+    return status != 0 ? status : samples->ops.open(options, &context, &samples->source, err);
+}
+
+int pipeline_start_samples(struct pipeline *pipeline, struct vamp_err *err)
+{
+    struct samples_intake *samples = &pipeline->samples;
+    if (samples->source == NULL) {
+        return 0;
+    }
+    samples->thread = (struct vamp_source_thread){
+        .ops = &samples->ops,
+        .source = samples->source,
+        .ring = samples->ring,
+        .clock = pipeline->clock,
+        .stop = &samples->never,
+    };
+    const int status = vamp_source_thread_start(&samples->thread, err);
+    samples->runs = status == 0;
+    return status;
+}
+
+/* ---- in the order of time */
+
+void pipeline_process_sample(struct pipeline *pipeline, const struct vamp_event *sample)
+{
+    vamp_stats_tick(pipeline->stats, sample->time_ns);
+    pipeline_pass_on(pipeline, sample, true);
+    vamp_stats_sample(pipeline->stats, sample);
+}
+
+/* The next sample into `held`, after accounting what is none. False: the ring is empty. */
+static bool hold_next(struct samples_intake *samples)
+{
+    const struct vamp_event *event = NULL;
+    while ((event = vamp_ring_next(samples->ring)) != NULL) {
+        if (event->kind == VAMP_EVENT_SAMPLE) {
+            break;
+        }
+        samples->refused += event->kind == VAMP_EVENT_REJECTED ? event->count : 0;
+        samples->lost += event->kind == VAMP_EVENT_LOST ? event->count : 0;
+    }
+    if (event != NULL) {
+        assert(event->name_length <= sizeof samples->text);
+        samples->held = *event;
+        memcpy(samples->text, event->name, event->name_length);
+        samples->held.name = samples->text;
+    }
+    vamp_ring_release(samples->ring);
+    return event != NULL;
+}
+
+void pipeline_take_samples(struct pipeline *pipeline, int64_t until_ns)
+{
+    struct samples_intake *samples = &pipeline->samples;
+    const bool before_all = samples->until_ns == 0;
+    samples->until_ns = until_ns > samples->until_ns ? until_ns : samples->until_ns;
+    for (;;) {
+        if (samples->held.kind == VAMP_EVENT_NONE && !hold_next(samples)) {
+            if (!samples->ops.may_block || vamp_ring_finished(samples->ring)) {
+                return;
+            }
+            vamp_ring_wait(samples->ring, WAIT_NS);
+            continue;
+        }
+        if (samples->held.time_ns > samples->until_ns) {
+            return;
+        }
+        if (before_all) {
+            samples->outside++;
+        } else {
+            pipeline_process_sample(pipeline, &samples->held);
+        }
+        samples->held.kind = VAMP_EVENT_NONE;
+    }
+}
+
+/* ---- the end */
+
+void pipeline_finish_samples(struct pipeline *pipeline)
+{
+    struct samples_intake *samples = &pipeline->samples;
+    if (!samples->runs) {
+        return;
+    }
+    atomic_store(&samples->stop, 1);
+    pipeline_take_samples(pipeline, samples->until_ns);
+    while (samples->held.kind != VAMP_EVENT_NONE || !vamp_ring_finished(samples->ring)) {
+        if (samples->held.kind == VAMP_EVENT_NONE && !hold_next(samples)) {
+            vamp_ring_wait(samples->ring, WAIT_NS);
+        } else if (samples->held.time_ns <= samples->until_ns) {
+            pipeline_take_samples(pipeline, samples->until_ns);
+        } else {
+            samples->outside++;
+            samples->held.kind = VAMP_EVENT_NONE;
+        }
+    }
+    vamp_source_thread_join(&samples->thread);
+    samples->runs = false;
+}
+
+void pipeline_samples_done(struct pipeline *pipeline)
+{
+    struct samples_intake *samples = &pipeline->samples;
+    if (samples->runs) { /* the start failed after it */
+        pipeline_finish_samples(pipeline);
+    }
+    if (samples->source != NULL) {
+        (void)samples->ops.close(samples->source, NULL);
+        samples->source = NULL;
+    }
+    vamp_ring_free(samples->ring);
+    samples->ring = NULL;
+}
+
+/* ---- the summary */
+
+static void print_undeclared(const struct vamp_page *page,
+                             const struct vamp_sampled_account *account)
+{
+    char text[VAMP_UNIT_TEXT_BYTES];
+    for (unsigned i = 0; i < account->name_count && i < SHOWN_NAMES_MAX; i++) {
+        vamp_page_line(page, i == 0 ? "not declared" : "", "%s (%s samples)",
+                       account->names[i].name, vamp_count_people(account->names[i].samples, text));
+    }
+    if (account->name_count > SHOWN_NAMES_MAX) {
+        vamp_page_line(page, "", "and %s%u other names",
+                       account->name_count == VAMP_UNDECLARED_NAMES_MAX ? "at least " : "",
+                       account->name_count - SHOWN_NAMES_MAX);
+    }
+}
+
+void pipeline_print_samples(const struct pipeline *pipeline, const struct vamp_page *page)
+{
+    const struct samples_intake *samples = &pipeline->samples;
+    const struct vamp_sampled_account *account = vamp_stats_samples(pipeline->stats);
+    const struct {
+        uint64_t count;
+        const char *what;
+    } rest[] = {
+        {account->late, "of these late: their bucket was closed, a later one has them"},
+        {samples->refused, "lines refused: no line protocol, or the time is wrong"},
+        {samples->lost, "lost: they came faster than they could be counted"},
+        {samples->outside, "from before the pool's first event or after its last"},
+        {account->disordered, "older than the one before of their series"},
+        {account->out_of_range, "with a value that the metric cannot have"},
+        {account->no_room, "beyond a bound: of series or of max_histogram_memory"},
+        {account->unreadable, "that are no samples"},
+        {account->resets, "times a counter began again"},
+        {account->undeclared, "of nothing that is declared"},
+    };
+    char text[VAMP_UNIT_TEXT_BYTES];
+    bool any = account->counted > 0;
+    for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++) {
+        any = any || rest[i].count > 0;
+    }
+    if (!any && samples->source == NULL) {
+        return;
+    }
+    vamp_page_line(page, "samples", "%s counted", vamp_count_people(account->counted, text));
+    for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++) {
+        if (rest[i].count > 0) {
+            vamp_page_line(page, "", "%s %s", vamp_count_people(rest[i].count, text), rest[i].what);
+        }
+    }
+    print_undeclared(page, account);
+}

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Samples: lines of other layers and of components become metrics, and cost the pool's events nothing."""
+
+import os
+import random
+import re
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+import jsonl
+from harness import Workflow, program, wait_until
+from test_replay import differences, only
+
+SECOND = 10**9
+START = 1767225600 * SECOND  # of the synthetic source
+LAST = START + 4 * SECOND  # its last step of five
+METRICS = [
+    "ifs_steps counter ifs.step component=component",
+    "memory_used_bytes gauge memory.used unit=byte host=host",
+    "io_ns histogram io.time unit=ns scale=1e9 host=host name=file",
+]
+
+
+def config(space, *, source=None, **samples):
+    return {
+        "source": source or {"type": "synthetic", "steps": 5},
+        "samples": {"metrics": METRICS, **samples},
+        "outputs": [{"type": "hdf5", "directory": str(space.path)},
+                    {"type": "jsonl", "path": str(space.path / "vampire.jsonl")},
+                    {"type": "recording", "directory": str(space.path)}],
+    }
+
+
+def run(space, lines, *options, **samples):
+    (space.path / "lines").write_text("".join(line + "\n" for line in lines))
+    process = space.vampire(config(space, files=[str(space.path / "lines")], **samples), *options, ready=False)
+    process.expect_exit(0)
+    return process
+
+
+def values(space, metric):
+    """{(bucket, labels...): the line}"""
+    return {(line["bucket"], *line["labels"].values()): line for line in jsonl.records(space.json_lines())
+            if line["type"] == "metric" and line["metric"] == metric}
+
+
+def total(space, metric):
+    return sum(line["delta"] for line in values(space, metric).values())
+
+
+class Oracle:
+    """What docs/samples.md says of resets, gaps, doubled and late lines."""
+
+    def __init__(self):
+        self.counters, self.gauges, self.histograms, self.last = {}, {}, {}, {}
+
+    def sees(self, time_ns, series, labels, kind, value):
+        bucket = (time_ns - START) // SECOND
+        if kind == "histogram":
+            self.histograms.setdefault((bucket, *labels), []).append(value)
+            return
+        before = self.last.get(series)
+        if before is not None and time_ns < before[0]:
+            return
+        self.last[series] = (time_ns, value)
+        if kind == "gauge":
+            self.gauges.setdefault((bucket, *labels), []).append(value)
+        elif before is not None:
+            self.counters[bucket, *labels] = self.counters.get((bucket, *labels), 0) + (
+                value - before[1] if value >= before[1] else value)
+
+
+def made_up(seed):
+    """Lines with resets, gaps, doubled ones, and some that come up to 0.9 s late."""
+    choice = random.Random(seed)
+    steps, lines = {"A": 0, "B": 0}, []
+    for at in range(START + SECOND // 2, LAST, SECOND // 20):
+        if choice.random() < 0.2:
+            continue
+        for name in steps:
+            steps[name] = 0 if choice.random() < 0.05 else steps[name] + choice.randrange(9)
+            lines.append((at, "counter", name, steps[name]))
+        lines.append((at, "gauge", choice.choice(["n1", "n2"]), choice.randrange(10**6)))
+        lines.append((at, "histogram", "n1", choice.randrange(1000)))
+        if choice.random() < 0.2:
+            lines.append(lines[-choice.randrange(1, 5)])
+        if choice.random() < 0.3:
+            lines[-1] = (max(START + SECOND // 2, at - choice.randrange(9 * SECOND // 10)), *lines[-1][1:])
+    return lines
+
+
+FORMS = {"counter": "ifs,component={} step={}i {}", "gauge": "memory,host={}.site.org used={} {}",
+         "histogram": "io,host={},file=/scratch time={}e-9 {}"}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_declared_metrics_are_what_an_oracle_says(space, seed):
+    oracle, lines = Oracle(), made_up(seed)
+    for at, kind, name, value in lines:
+        labels = (name, "/scratch") if kind == "histogram" else (name,)
+        oracle.sees(at, (kind, name), labels, kind, value)
+    process = run(space, [FORMS[kind].format(name, value, at) for at, kind, name, value in lines])
+    steps = {key: line["delta"] for key, line in values(space, "ifs_steps").items() if line["delta"] > 0}
+    assert steps == {key: value for key, value in oracle.counters.items() if value > 0}
+    for (bucket, host), line in values(space, "memory_used_bytes").items():
+        if (bucket, host) in oracle.gauges:
+            assert line["value"] == oracle.gauges[bucket, host][-1]
+            assert line["max"] >= max(oracle.gauges[bucket, host]) and line["min"] <= min(oracle.gauges[bucket, host])
+    assert {key for key in oracle.gauges} <= set(values(space, "memory_used_bytes"))
+    reads = {key: (line["count"], line["sum"]) for key, line in values(space, "io_ns").items() if line["count"]}
+    assert reads == {key: (len(each), sum(each)) for key, each in oracle.histograms.items()}
+    assert "times a counter began again" in process.stderr
+
+    first = only(space.path, "h5")
+    again = space.path / "again"
+    again.mkdir()
+    replayed = config(space)
+    for output in replayed["outputs"]:
+        output.update({"directory": str(again)} if "directory" in output else {"path": str(again / "again.jsonl")})
+    space.vampire(replayed, "--replay", only(space.path, "rec"), name="again", ready=False,
+                  extra={"MSTRO_WORKFLOW_NAME": ""}).expect_exit(0)
+    assert not differences(first, only(again, "h5"))
+
+
+def test_a_gauge_has_no_value_before_its_first_sample(space):
+    run(space, [f"memory,host=n1 used=7 {START + 5 * SECOND // 2}", f"memory,host=n1 used=9 {LAST - 1}"])
+    lines = values(space, "memory_used_bytes")
+    known = {bucket: (line["value"], line["min"], line["max"]) for (bucket, host), line in lines.items() if host == "n1"
+             and line["value"] is not None}
+    assert known[2] == (7, 7, 7) and known[3] == (9, 7, 9) and min(known) == 2
+
+
+def test_what_is_not_declared_and_what_is_wrong_is_named(space):
+    at = START + SECOND
+    process = run(space, [f"cpu,host=n1 user=1.5,system=2 {at}"] * 3 + ["job,id=3 event={} 5"] * 7 + ["m a=1"])
+    assert re.search(r"not declared +cpu.user \(3 samples\)", process.stderr), process.stderr
+    assert process.stderr.count("column 16: expected a number") == 5
+    assert "8 lines refused" in process.stderr
+
+
+def test_more_series_than_there_is_room_for(space):
+    at = START + SECOND
+    lines = [f"ifs,component=c{n} step={step}i {at + step}" for step in (0, 3) for n in range(10000)]
+    process = run(space, lines)
+    assert total(space, "ifs_steps") == 30000
+    assert "(other)" in {key[1] for key, line in values(space, "ifs_steps").items() if line["delta"] > 0}
+    assert len({key[1] for key, line in values(space, "ifs_steps").items()}) < 1100
+    assert "20,000 counted" in process.stderr
+
+
+@pytest.mark.parametrize("samples, message", [
+    ({"metrics": ["x counter"]}, "expected NAME KIND MEASUREMENT.FIELD"),
+    ({"metrics": ["x meter a.b"]}, "no kind: expected counter, gauge or histogram"),
+    ({"metrics": ["pool_bytes gauge a.b"]}, "there is a metric pool_bytes already"),
+    ({"metrics": ["x gauge a.b", "y gauge a.b"]}, "a.b is declared twice"),
+    ({"metrics": ["x gauge a.b rack=rack"]}, "expected unit, scale, component, host, job or name"),
+    ({"metrics": ["x gauge a.b scale=0"]}, "expected a number above 0"),
+    ({"listen": ["udp:8094"]}, "what arrives now is not of the time that is replayed"),
+    ({"listen": ["tcp:8094"]}, "expected unix:PATH or udp:ADDRESS:PORT"),
+])
+def test_mistakes_are_found_before_a_run(space, samples, message):
+    process = space.vampire({"source": {"type": "synthetic"}, "samples": samples}, "--check-config", ready=False)
+    process.expect_exit(2)
+    assert message in process.stderr + process.stdout
+
+
+# ---- a live workflow
+
+C_EXAMPLE = r"""
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+int main(int argc, char **argv)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    int file = socket(AF_UNIX, SOCK_DGRAM, 0);
+    snprintf(to.sun_path, sizeof to.sun_path, "%s", argv[argc - 1]);
+    for (int step = 0; step < 5; step++) {
+        char line[100];
+        int bytes = snprintf(line, sizeof line, "ifs,component=C step=%di", step);
+        sendto(file, line, bytes, 0, (struct sockaddr *)&to, sizeof to);
+    }
+    return 0;
+}
+"""
+PYTHON_EXAMPLE = """
+import socket, sys
+to = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+for step in range(5):
+    to.sendto(b"ifs,component=Python step=%di" % step, sys.argv[1])
+"""
+SHELL_EXAMPLE = "for step in 0 1 2 3 4; do printf 'ifs,component=Shell step=%di' $step > /dev/udp/127.0.0.1/$1; done"
+
+
+def free_port():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def live(space, **samples):
+    """A workflow under way, which ends when its models do."""
+    space.pool_manager()
+    address, port = space.path / "samples", free_port()
+    vampire = space.vampire(config(space, source={"leave_grace": "300ms"},
+                                   listen=[f"unix:{address}", f"udp:{port}"], **samples))
+    workflow = Workflow(space, models=1, products=1, model_options=["--steps", 4, "--rate", 20])
+    return vampire, workflow, address, port
+
+
+def test_a_component_needs_no_library(space):
+    vampire, workflow, address, port = live(space)
+    (space.path / "send.c").write_text(C_EXAMPLE)
+    subprocess.run(["cc", "-o", space.path / "send", space.path / "send.c"], check=True)
+    for command in ([space.path / "send", address], [sys.executable, "-c", PYTHON_EXAMPLE, address],
+                    ["bash", "-c", SHELL_EXAMPLE, "shell", str(port)]):
+        subprocess.run(command, check=True)
+    workflow.finish()
+    vampire.expect_exit(0)
+    steps = {}
+    for (_, component), line in values(space, "ifs_steps").items():
+        steps[component] = steps.get(component, 0) + line["delta"]
+    assert {name: steps[name] for name in ("C", "Python", "Shell")} == {"C": 4, "Python": 4, "Shell": 4}
+    assert not address.exists()
+
+
+def test_a_flood_of_garbage_takes_nothing_from_the_pool(space):
+    followed = space.path / "followed"
+    followed.write_text("ifs,component=F step=100i\n")
+    vampire, workflow, address, _ = live(space, files=[str(followed)])
+    choice = random.Random(4)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to, open(followed, "a") as file:
+        for number in range(3000):
+            to.sendto(choice.randbytes(choice.randrange(1, 3000)), str(address))
+            if number % 1000 == 0:
+                file.write(f"ifs,component=F step={number}i\n" + "x" * 100000 + "\n")
+                file.flush()
+        far = time.time_ns() + 10**15
+        to.sendto(f"ifs,component=G step=1i {far}".encode(), str(address))
+    reports = workflow.finish()
+    vampire.expect_exit(0)
+    assert reports and "lines refused" in vampire.stderr and "every event was counted" in vampire.stderr
+    assert total(space, "ifs_steps") == 2000
+
+
+def test_nothing_is_open_without_samples(space):
+    process = space.vampire({"source": {"type": "synthetic"}, "outputs": []}, ready=False)
+    process.expect_exit(0)
+    assert "samples" not in process.stderr

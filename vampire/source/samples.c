@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/source/samples.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "vampire/core/event/sample.h"
+#include "vampire/core/utf8.h"
+
+/* The longest datagram there is; of a file the longest line. */
+#define BUFFER_BYTES 65536
+/* Datagrams wait in the kernel while the source thread does not run. */
+#define SOCKET_BYTES (4 << 20)
+/* How often files are looked at, which do not wake a poll, and whether to stop. */
+#define POLL_MS 100
+/* What still waits when the source is stopped is read, up to this many samples. */
+#define AFTER_STOP_MAX 65536
+/* A sender's clock may be ahead by this much. */
+#define AHEAD_NS (10 * VAMP_NS_PER_SECOND)
+#define SAID_LINES_MAX 5
+#define SHOWN_BYTES 120
+
+struct input {
+    const char *name;           /* as configured */
+    const char *path;           /* of a file or a unix socket; NULL */
+    int file;                   /* -1: there is no such file now */
+    bool is_file, ended, skips; /* skips: the rest of a line that is too long */
+    ino_t inode;
+    size_t begin, used; /* of `buffer`: what is not read yet */
+    uint64_t line;      /* number in the file or of all datagrams */
+    bool has_line;
+    struct vamp_sample_line current;
+    int64_t time_ns;
+    char *buffer;
+};
+
+struct samples {
+    struct vamp_source_context context;
+    const struct vamp_samples_options *options;
+    unsigned count, turn, said, after_stop;
+    struct input inputs[VAMP_SAMPLE_INPUTS_MAX];
+    char text[VAMP_NAME_BYTES_MAX]; /* of the event given last */
+};
+
+/* ---- addresses */
+
+struct address {
+    struct sockaddr_storage storage;
+    socklen_t length;
+    const char *path; /* NULL: udp */
+};
+
+static int read_unix(const char *path, struct address *address, struct vamp_err *err)
+{
+    struct sockaddr_un *name = (struct sockaddr_un *)(void *)&address->storage;
+    const size_t length = strlen(path);
+    if (length == 0 || length >= sizeof name->sun_path) {
+        return vamp_err_set(err, -EINVAL, "the path of a unix socket has 1 to %zu bytes, not %zu",
+                            sizeof name->sun_path - 1, length);
+    }
+    name->sun_family = AF_UNIX;
+    memcpy(name->sun_path, path, length + 1);
+    address->length = sizeof *name;
+    address->path = path;
+    return 0;
+}
+
+/* "PORT", "ADDRESS:PORT" or "[ADDRESS]:PORT". */
+static int read_udp(const char *text, struct address *address, struct vamp_err *err)
+{
+    char host[128] = "127.0.0.1";
+    const char *colon = strrchr(text, ':');
+    const char *port = colon != NULL ? colon + 1 : text;
+    if (colon != NULL) {
+        const bool brackets = text[0] == '[' && colon > text + 1 && colon[-1] == ']';
+        (void)snprintf(host, sizeof host, "%.*s", (int)(colon - text) - 2 * brackets,
+                       text + brackets);
+    }
+    const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
+                                   .ai_socktype = SOCK_DGRAM};
+    struct addrinfo *found = NULL;
+    const int status = getaddrinfo(host, port, &hints, &found);
+    if (status != 0 || strtoul(port, NULL, 10) == 0) {
+        if (status == 0) {
+            freeaddrinfo(found);
+        }
+        return vamp_err_set(err, -EINVAL,
+                            "\"udp:%s\" is no address: expected udp:PORT, udp:ADDRESS:PORT or "
+                            "udp:[ADDRESS]:PORT with a numeric address",
+                            text);
+    }
+    memcpy(&address->storage, found->ai_addr, found->ai_addrlen);
+    address->length = found->ai_addrlen;
+    address->path = NULL;
+    freeaddrinfo(found);
+    return 0;
+}
+
+static int read_address(const char *text, struct address *address, struct vamp_err *err)
+{
+    memset(address, 0, sizeof *address);
+    if (strncmp(text, "unix:", 5) == 0) {
+        return read_unix(text + 5, address, err);
+    }
+    if (strncmp(text, "udp:", 4) == 0) {
+        return read_udp(text + 4, address, err);
+    }
+    return vamp_err_set(err, -EINVAL,
+                        "\"%s\" is no address: expected unix:PATH or udp:ADDRESS:PORT", text);
+}
+
+int vamp_samples_check_address(const char *text, struct vamp_err *err)
+{
+    struct address address;
+    return read_address(text, &address, err);
+}
+
+/* ---- open and close */
+
+static int listen_at(struct input *input, struct vamp_err *err)
+{
+    struct address address;
+    int status = read_address(input->name, &address, err);
+    if (status != 0) {
+        return status;
+    }
+    input->file = socket(address.storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int bytes = SOCKET_BYTES;
+    if (input->file >= 0) {
+        /* As much of it as the system allows. */
+        (void)setsockopt(input->file, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    }
+    struct stat there;
+    if (address.path != NULL && lstat(address.path, &there) == 0 && S_ISSOCK(there.st_mode)) {
+        (void)unlink(address.path); /* left behind by a run that was killed */
+    }
+    if (input->file < 0 ||
+        bind(input->file, (const struct sockaddr *)&address.storage, address.length) != 0) {
+        return vamp_err_set_errno(err, errno, "listen for samples at %s", input->name);
+    }
+    input->path = address.path != NULL ? input->name + strlen("unix:") : NULL;
+    return 0;
+}
+
+/* A file that is followed may come later. */
+static int open_file(struct input *input, bool replayed, struct vamp_err *err)
+{
+    struct stat now;
+    input->file = open(input->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (input->file >= 0 && fstat(input->file, &now) == 0) {
+        input->inode = now.st_ino;
+        return 0;
+    }
+    return replayed || errno != ENOENT
+               ? vamp_err_set_errno(err, errno, "read samples from %s", input->path)
+               : 0;
+}
+
+static int add_input(struct samples *self, const char *name, bool is_file, struct vamp_err *err)
+{
+    if (self->count == VAMP_SAMPLE_INPUTS_MAX) {
+        return vamp_err_set(err, -EINVAL, "samples: more than %d sockets and files",
+                            VAMP_SAMPLE_INPUTS_MAX);
+    }
+    struct input *input = &self->inputs[self->count++];
+    *input = (struct input){.name = name, .is_file = is_file, .file = -1};
+    input->buffer = malloc(BUFFER_BYTES);
+    if (input->buffer == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "read samples from %s", name);
+    }
+    if (!is_file) {
+        return listen_at(input, err);
+    }
+    input->path = name;
+    const int status = open_file(input, self->options->replayed, err);
+    if (status == 0 && input->file >= 0 && !self->options->replayed) {
+        (void)lseek(input->file, 0, SEEK_END);
+    }
+    return status;
+}
+
+static int samples_close(void *object, struct vamp_err *err)
+{
+    struct samples *self = object;
+    (void)err;
+    for (unsigned i = 0; self != NULL && i < self->count; i++) {
+        struct input *input = &self->inputs[i];
+        if (input->file >= 0) {
+            (void)close(input->file);
+        }
+        if (!input->is_file && input->path != NULL) {
+            (void)unlink(input->path);
+        }
+        free(input->buffer);
+    }
+    free(self);
+    return 0;
+}
+
+static int samples_open(const void *options, const struct vamp_source_context *context,
+                        void **ret_self, struct vamp_err *err)
+{
+    struct samples *self = calloc(1, sizeof *self);
+    if (self == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "receive samples");
+    }
+    self->options = options;
+    self->context = *context;
+    int status = 0;
+    for (size_t i = 0; status == 0 && i < self->options->listen.count; i++) {
+        status = add_input(self, self->options->listen.items[i], false, err);
+    }
+    for (size_t i = 0; status == 0 && i < self->options->files.count; i++) {
+        status = add_input(self, self->options->files.items[i], true, err);
+    }
+    if (status != 0) {
+        (void)samples_close(self, NULL);
+        return status;
+    }
+    *ret_self = self;
+    return 0;
+}
+
+/* ---- lines */
+
+static void say_bad(struct samples *self, const struct input *input, const char *text,
+                    size_t length, const char *why)
+{
+    if (self->said < SAID_LINES_MAX) {
+        const size_t shown = vamp_utf8_cut(text, length, SHOWN_BYTES);
+        vamp_source_say(&self->context, "samples: %s: line %" PRIu64 ": %s: %.*s%s", input->name,
+                        input->line, why, (int)shown, text, shown < length ? "..." : "");
+    } else if (self->said == SAID_LINES_MAX) {
+        vamp_source_say(&self->context,
+                        "samples: more lines are wrong; from here on they are only counted");
+    } else {
+        return;
+    }
+    self->said++;
+}
+
+/* In ns; false: beyond the times that events may have. */
+static bool scale_time(int64_t time, unsigned precision, int64_t *ret_ns)
+{
+    static const int64_t unit_ns[] = {
+        [VAMP_SAMPLE_NS] = 1,
+        [VAMP_SAMPLE_US] = 1000,
+        [VAMP_SAMPLE_MS] = 1000000,
+        [VAMP_SAMPLE_S] = VAMP_NS_PER_SECOND,
+    };
+    if (precision == VAMP_SAMPLE_AUTO) {
+        const int64_t limit = INT64_C(100000000000); /* seconds up to the year 5138 */
+        precision = time < limit             ? VAMP_SAMPLE_S
+                    : time < limit * 1000    ? VAMP_SAMPLE_MS
+                    : time < limit * 1000000 ? VAMP_SAMPLE_US
+                                             : VAMP_SAMPLE_NS;
+    }
+    return !__builtin_mul_overflow(time, unit_ns[precision], ret_ns) && vamp_time_is_valid(*ret_ns);
+}
+
+/* The time of the line; NULL, or why it has none. */
+static const char *settle_time(const struct samples *self, struct input *input)
+{
+    const int64_t now_ns = vamp_clock_utc_ns(self->context.clock);
+    if (!input->current.has_time) {
+        input->time_ns = now_ns;
+        return self->options->replayed ? "a line of a file that is replayed needs a time" : NULL;
+    }
+    if (!scale_time(input->current.time, self->options->precision, &input->time_ns)) {
+        return "the time is out of range: is \"precision\" right?";
+    }
+    return !self->options->replayed && input->time_ns > now_ns + AHEAD_NS
+               ? "the time is more than 10 s ahead of this machine's clock"
+               : NULL;
+}
+
+/* Checks a line; false: it is refused. */
+static bool take_line(struct samples *self, struct input *input, const char *text, size_t length)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    input->line++;
+    const int status = vamp_sample_line_read(text, length, &input->current, &err);
+    if (status == -ENODATA) {
+        return true;
+    }
+    const char *why = status != 0 ? err.text : settle_time(self, input);
+    input->has_line = why == NULL;
+    if (why != NULL) {
+        say_bad(self, input, text, length, why);
+    }
+    return why == NULL;
+}
+
+/* More bytes into the buffer, the rest of a line first. False: there are none now. */
+static bool fill(struct samples *self, struct input *input)
+{
+    if (input->is_file) {
+        memmove(input->buffer, input->buffer + input->begin, input->used - input->begin);
+        input->used -= input->begin;
+    } else {
+        input->used = 0;
+    }
+    input->begin = 0;
+    if (input->file < 0) {
+        return false;
+    }
+    const ssize_t got =
+        input->is_file ? read(input->file, input->buffer + input->used, BUFFER_BYTES - input->used)
+                       : recv(input->file, input->buffer, BUFFER_BYTES, 0);
+    if (got > 0) {
+        input->used += (size_t)got;
+        return true;
+    }
+    input->ended |= self->options->replayed && input->is_file && got == 0;
+    return input->ended && input->used > 0; /* the last line needs no newline */
+}
+
+/* Follows a file that was replaced or cut off. Called when its end was reached. */
+static void follow(struct input *input)
+{
+    struct stat now;
+    if (stat(input->path, &now) != 0) {
+        return;
+    }
+    if (input->file >= 0 && now.st_ino == input->inode) {
+        if (lseek(input->file, 0, SEEK_CUR) > now.st_size) {
+            (void)lseek(input->file, 0, SEEK_SET);
+            input->begin = input->used = 0;
+        }
+        return;
+    }
+    if (input->file >= 0) {
+        (void)close(input->file);
+    }
+    (void)open_file(input, false, NULL);
+    input->begin = input->used = 0;
+    input->line = 0;
+}
+
+/* The next line of an input, if it has a whole one. False: a line was refused. */
+static bool next_line(struct samples *self, struct input *input)
+{
+    while (!input->has_line) {
+        char *text = input->buffer + input->begin;
+        const size_t rest = input->used - input->begin;
+        char *newline = rest > 0 ? memchr(text, '\n', rest) : NULL;
+        const bool is_last = !input->is_file || input->ended;
+        if (newline == NULL && (rest == 0 || !is_last)) {
+            if (rest == BUFFER_BYTES) {
+                input->skips = true; /* refused once its newline comes */
+                input->begin = input->used;
+            }
+            if (!fill(self, input)) {
+                return true;
+            }
+            continue;
+        }
+        const size_t length = newline != NULL ? (size_t)(newline - text) : rest;
+        input->begin += length + (newline != NULL);
+        if (input->skips) {
+            input->skips = false;
+            input->line++;
+            say_bad(self, input, text, 0, "the line is longer than 65,536 bytes");
+            return false;
+        }
+        if (!take_line(self, input, text, length)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The input whose line comes next: by its time where files are replayed, else in turn. */
+static struct input *choose(struct samples *self)
+{
+    struct input *chosen = NULL;
+    for (unsigned i = 0; i < self->count; i++) {
+        struct input *input = &self->inputs[(self->turn + i) % self->count];
+        if (input->has_line &&
+            (chosen == NULL || (self->options->replayed && input->time_ns < chosen->time_ns))) {
+            chosen = input;
+        }
+    }
+    self->turn = self->options->replayed ? 0 : (self->turn + 1) % self->count;
+    return chosen;
+}
+
+/* ---- events */
+
+static enum vamp_source_status give_refusal(const struct samples *self,
+                                            struct vamp_event *ret_event)
+{
+    *ret_event = (struct vamp_event){
+        .kind = VAMP_EVENT_REJECTED, .count = 1, .time_ns = vamp_clock_utc_ns(self->context.clock)};
+    return VAMP_SOURCE_MORE;
+}
+
+/* The next field of the line as an event; false: the line has no more. */
+static bool give_field(struct samples *self, struct input *input, struct vamp_event *ret_event)
+{
+    const char *field = NULL;
+    size_t length = 0;
+    if (!vamp_sample_line_next(&input->current, &field, &length)) {
+        input->has_line = false;
+        return false;
+    }
+    const size_t series = input->current.series_length;
+    if (series + 1 + length > sizeof self->text) {
+        say_bad(self, input, input->current.text, series, "a sample is longer than 4,096 bytes");
+        (void)give_refusal(self, ret_event);
+        return true;
+    }
+    memcpy(self->text, input->current.text, series);
+    self->text[series] = ' ';
+    memcpy(self->text + series + 1, field, length);
+    *ret_event = (struct vamp_event){
+        .kind = VAMP_EVENT_SAMPLE,
+        .time_ns = input->time_ns,
+        .name = self->text,
+        .name_length = (uint32_t)(series + 1 + length),
+        .present = VAMP_HAS_TIME | VAMP_HAS_CDO_NAME,
+    };
+    return true;
+}
+
+static enum vamp_source_status samples_next(void *object, struct vamp_event *ret_event,
+                                            struct vamp_err *err)
+{
+    struct samples *self = object;
+    const bool stops = atomic_load_explicit(self->context.stop, memory_order_relaxed) != 0;
+    (void)err;
+    if (stops && self->after_stop++ == AFTER_STOP_MAX) {
+        return VAMP_SOURCE_END;
+    }
+    for (;;) {
+        bool all_ended = self->options->replayed;
+        for (unsigned i = 0; i < self->count; i++) {
+            struct input *input = &self->inputs[i];
+            if (!next_line(self, input)) {
+                return give_refusal(self, ret_event);
+            }
+            all_ended = all_ended && input->ended && !input->has_line;
+        }
+        struct input *input = choose(self);
+        if (input == NULL) {
+            return all_ended || stops ? VAMP_SOURCE_END : VAMP_SOURCE_EMPTY;
+        }
+        if (give_field(self, input, ret_event)) {
+            return VAMP_SOURCE_MORE;
+        }
+    }
+}
+
+static void samples_wait(void *object, int64_t timeout_ns)
+{
+    struct samples *self = object;
+    struct pollfd sockets[VAMP_SAMPLE_INPUTS_MAX];
+    nfds_t count = 0;
+    const int timeout_ms = timeout_ns / 1000000 < POLL_MS ? (int)(timeout_ns / 1000000) : POLL_MS;
+    for (unsigned i = 0; i < self->count; i++) {
+        struct input *input = &self->inputs[i];
+        if (input->is_file) {
+            follow(input);
+        } else {
+            sockets[count++] = (struct pollfd){.fd = input->file, .events = POLLIN};
+        }
+    }
+    (void)poll(sockets, count, timeout_ms);
+}
+
+const struct vamp_source_ops vamp_source_samples = {
+    .name = "samples",
+    .summary = "lines of InfluxDB's protocol from datagrams and files",
+    .options_bytes = sizeof(struct vamp_samples_options),
+    .open = samples_open,
+    .next = samples_next,
+    .wait = samples_wait,
+    .close = samples_close,
+};

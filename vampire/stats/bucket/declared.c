@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/stats/bucket/declared.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_LENGTH_MAX 63
+
+static struct vamp_declared declared[VAMP_DECLARED_MAX];
+static unsigned count;
+static bool sealed;
+
+const enum vamp_label vamp_declared_labels[VAMP_DECLARED_LABEL_COUNT] = {
+    [VAMP_DECLARED_COMPONENT] = VAMP_LABEL_COMPONENT,
+    [VAMP_DECLARED_HOST] = VAMP_LABEL_HOST,
+    [VAMP_DECLARED_JOB] = VAMP_LABEL_JOB,
+    [VAMP_DECLARED_NAME] = VAMP_LABEL_NAME,
+};
+
+static bool is_metric_name(const char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+    const size_t length = strlen(name);
+    return strchr(letters, name[0]) != NULL && length <= NAME_LENGTH_MAX &&
+           strspn(name, allowed) == length && strncmp(name, "vampire_", 8) != 0;
+}
+
+static int read_kind(const char *word, enum vamp_metric_kind *ret_kind, struct vamp_err *err)
+{
+    for (unsigned kind = VAMP_COUNTER; kind <= VAMP_HISTOGRAM; kind++) {
+        if (strcmp(word, vamp_metric_kind_name(kind)) == 0) {
+            *ret_kind = (enum vamp_metric_kind)kind;
+            return 0;
+        }
+    }
+    return vamp_err_set(err, -EINVAL, "\"%s\" is no kind: expected counter, gauge or histogram",
+                        word);
+}
+
+static int read_scale(const char *word, long double *ret_scale, struct vamp_err *err)
+{
+    char *end = NULL;
+    *ret_scale = strtold(word, &end);
+    return *word != '\0' && *end == '\0' && isfinite(*ret_scale) && *ret_scale > 0
+               ? 0
+               : vamp_err_set(err, -EINVAL, "\"%s\" is no scale: expected a number above 0", word);
+}
+
+/* One "key=value". */
+static int read_property(char *word, struct vamp_declared *into, struct vamp_metric *metric,
+                         struct vamp_err *err)
+{
+    char *equals = strchr(word, '=');
+    const char *value = equals != NULL ? equals + 1 : "";
+    const size_t length = equals != NULL ? (size_t)(equals - word) : strlen(word);
+    if (value[0] == '\0') {
+        return vamp_err_set(err, -EINVAL, "\"%s\" has no value: expected KEY=VALUE", word);
+    }
+    if (length == 4 && memcmp(word, "unit", 4) == 0) {
+        metric->unit = value;
+        return 0;
+    }
+    if (length == 5 && memcmp(word, "scale", 5) == 0) {
+        return read_scale(value, &into->scale, err);
+    }
+    for (unsigned i = 0; i < VAMP_DECLARED_LABEL_COUNT; i++) {
+        const char *name = vamp_label_name(vamp_declared_labels[i]);
+        if (strlen(name) == length && memcmp(name, word, length) == 0) {
+            into->tags[i] = value;
+            metric->labels |= UINT32_C(1) << vamp_declared_labels[i];
+            return 0;
+        }
+    }
+    return vamp_err_set(err, -EINVAL,
+                        "\"%.*s\" is not known: expected unit, scale, component, host, job or name",
+                        (int)length, word);
+}
+
+/* Takes the words, which `words` then holds with terminators between them. */
+static int read_words(char *words, struct vamp_declared *into, struct vamp_metric *metric,
+                      struct vamp_err *err)
+{
+    char *rest = NULL;
+    const char *name = strtok_r(words, " ", &rest);
+    const char *kind = name != NULL ? strtok_r(NULL, " ", &rest) : NULL;
+    into->from = kind != NULL ? strtok_r(NULL, " ", &rest) : NULL;
+    if (into->from == NULL || strchr(into->from, '.') == NULL) {
+        return vamp_err_set(err, -EINVAL,
+                            "expected NAME KIND MEASUREMENT.FIELD, such as \"ifs_step counter "
+                            "ifs.step component=component\"");
+    }
+    if (!is_metric_name(name)) {
+        return vamp_err_set(err, -EINVAL,
+                            "\"%s\" cannot be the name of a metric: expected at most %d small "
+                            "letters, digits and _, a letter first, and not vampire_",
+                            name, NAME_LENGTH_MAX);
+    }
+    if (strlen(into->from) >= VAMP_SAMPLE_NAME_BYTES) {
+        return vamp_err_set(err, -EINVAL, "MEASUREMENT.FIELD is longer than %d bytes",
+                            VAMP_SAMPLE_NAME_BYTES - 1);
+    }
+    metric->name = name;
+    int status = read_kind(kind, &metric->kind, err);
+    for (char *word = strtok_r(NULL, " ", &rest); word != NULL && status == 0;
+         word = strtok_r(NULL, " ", &rest)) {
+        status = read_property(word, into, metric, err);
+    }
+    return status;
+}
+
+static int append(const struct vamp_declared *made, struct vamp_metric *metric,
+                  struct vamp_err *err)
+{
+    char *help = NULL;
+    if (asprintf(&help, "samples of %s", made->from) < 0) {
+        return vamp_err_set_errno(err, ENOMEM, "declare a metric");
+    }
+    metric->help = help; /* the catalogue's from here on */
+    enum vamp_metric_id id = VAMP_METRIC_NONE;
+    const int status = vamp_metrics_append(metric, &id);
+    if (status != 0) {
+        free(help);
+        return vamp_err_set(err, -EINVAL,
+                            status == -EEXIST ? "there is a metric %s already"
+                                              : "there is no room for %s in the catalogue",
+                            metric->name);
+    }
+    declared[count] = *made;
+    declared[count++].id = id;
+    return 0;
+}
+
+int vamp_declare(const char *text, struct vamp_err *err)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (strcmp(declared[i].text, text) == 0) {
+            return 0;
+        }
+    }
+    if (sealed || count == VAMP_DECLARED_MAX) {
+        return vamp_err_set(err, -EINVAL,
+                            sealed ? "metrics cannot be declared while vampire runs"
+                                   : "more than %d metrics are declared",
+                            VAMP_DECLARED_MAX);
+    }
+    /* The texts of the catalogue lie in these, as long as the program runs. */
+    char *words = strdup(text);
+    char *kept = strdup(text);
+    struct vamp_declared made = {.text = kept, .scale = 1};
+    struct vamp_metric metric = {
+        .unit = "1",
+        .sets = VAMP_SET_SAMPLED,
+        .merge = VAMP_MERGE_SUM,
+        .origin = "declared in samples.metrics",
+    };
+    int status = words != NULL && kept != NULL
+                     ? read_words(words, &made, &metric, err)
+                     : vamp_err_set_errno(err, ENOMEM, "declare a metric");
+    if (status == 0 && vamp_declared_find(made.from) != NULL) {
+        status = vamp_err_set(err, -EINVAL, "%s is declared twice", made.from);
+    }
+    if (status == 0) {
+        status = append(&made, &metric, err);
+    }
+    if (status != 0) {
+        free(words);
+        free(kept);
+    }
+    return status;
+}
+
+void vamp_declared_seal(void)
+{
+    sealed = true;
+}
+
+const struct vamp_declared *vamp_declared_find(const char *from)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (strcmp(declared[i].from, from) == 0) {
+            return &declared[i];
+        }
+    }
+    return NULL;
+}
+
+unsigned vamp_declared_count(void)
+{
+    return count;
+}
+
+const struct vamp_declared *vamp_declared_at(unsigned index)
+{
+    return &declared[index];
+}

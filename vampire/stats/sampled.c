@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/stats/sampled.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vampire/core/event/sample.h"
+#include "vampire/core/map.h"
+#include "vampire/core/utf8.h"
+#include "vampire/stats/bucket/declared.h"
+
+/* Series that are known at a time; of those that are not declared a quarter of it. */
+#define SERIES_MAX 65536
+#define UNDECLARED_MAX (SERIES_MAX / 4)
+#define LABEL_BYTES 256
+#define VALUE_MAX 0x1p62L
+
+struct series {
+    struct map_link link; /* by key */
+    const struct vamp_declared *metric;
+    struct vamp_undeclared *undeclared; /* where `metric` is NULL; NULL: beyond the list */
+    uint32_t cell;
+    bool has_last;
+    int64_t last, time_ns; /* of the newest sample */
+    size_t key_length;
+    char key[];
+};
+
+struct vamp_sampled {
+    struct vamp_cells *cells;
+    struct vamp_components *components;
+    struct map series;
+    size_t undeclared;
+    bool *begun; /* by cell of a gauge: it has a value */
+    struct vamp_sampled_account account;
+};
+
+/* A gauge has no value until a sample gives it one. */
+static void begin_without_value(struct vamp_cells *cells, enum vamp_metric_id id)
+{
+    const struct vamp_cell_range *range = &cells->range[id];
+    if (range->enabled && vamp_metrics[id].kind == VAMP_GAUGE) {
+        for (uint32_t i = 0; i < range->set->description->max_series; i++) {
+            cells->gauge_values[range->first + i] = VAMP_GAUGE_NONE;
+        }
+    }
+}
+
+int vamp_sampled_create(struct vamp_cells *cells, struct vamp_components *components,
+                        struct vamp_sampled **ret_sampled, struct vamp_err *err)
+{
+    struct vamp_sampled *sampled = calloc(1, sizeof *sampled);
+    bool *begun = calloc((size_t)cells->gauge_cells + 1, sizeof *begun);
+    if (sampled == NULL || begun == NULL || map_init(&sampled->series) != 0) {
+        free(begun);
+        free(sampled);
+        return vamp_err_set_errno(err, ENOMEM, "prepare for samples");
+    }
+    sampled->cells = cells;
+    sampled->components = components;
+    sampled->begun = begun;
+    for (unsigned i = 0; i < vamp_declared_count(); i++) {
+        begin_without_value(cells, vamp_declared_at(i)->id);
+    }
+    *ret_sampled = sampled;
+    return 0;
+}
+
+static void drop_series(struct map_link *link)
+{
+    free(CONTAINER_OF(link, struct series, link));
+}
+
+void vamp_sampled_free(struct vamp_sampled *sampled)
+{
+    if (sampled != NULL) {
+        map_drop(&sampled->series, drop_series);
+        free(sampled->begun);
+        free(sampled);
+    }
+}
+
+const struct vamp_sampled_account *vamp_sampled_account(const struct vamp_sampled *sampled)
+{
+    return &sampled->account;
+}
+
+/* ---- series */
+
+static struct vamp_undeclared *note_undeclared(struct vamp_sampled_account *account,
+                                               const char *name)
+{
+    for (unsigned i = 0; i < account->name_count; i++) {
+        if (strcmp(account->names[i].name, name) == 0) {
+            return &account->names[i];
+        }
+    }
+    if (account->name_count == VAMP_UNDECLARED_NAMES_MAX) {
+        return NULL;
+    }
+    struct vamp_undeclared *added = &account->names[account->name_count++];
+    (void)snprintf(added->name, sizeof added->name, "%s", name);
+    return added;
+}
+
+/* The short name of a host: "n1" and "n1.site.org" are one; an address stays as it is. */
+static void shorten_host(char *host)
+{
+    char *point = strchr(host, '.');
+    if (point != NULL && host[strspn(host, "0123456789.")] != '\0') {
+        *point = '\0';
+    }
+}
+
+static void fill_labels(struct vamp_sampled *sampled, const struct vamp_declared *metric,
+                        const struct vamp_sample *sample, struct vamp_labels *labels)
+{
+    for (unsigned i = 0; i < VAMP_DECLARED_LABEL_COUNT; i++) {
+        char text[LABEL_BYTES];
+        char clean[LABEL_BYTES + 1] = "";
+        if (metric->tags[i] == NULL) {
+            continue;
+        }
+        const bool found = vamp_sample_tag(sample, metric->tags[i], text, sizeof text);
+        (void)vamp_utf8_copy(clean, sizeof clean - 1, found ? text : VAMP_COMPONENT_UNKNOWN_NAME);
+        if (i == VAMP_DECLARED_HOST) {
+            shorten_host(clean);
+        }
+        labels->value[vamp_declared_labels[i]] =
+            i != VAMP_DECLARED_COMPONENT ? vamp_series_text(&sampled->cells->series, clean)
+            : found                      ? vamp_components_number(sampled->components, clean)
+                                         : VAMP_NAME_UNKNOWN;
+    }
+}
+
+/* A series that is new; NULL: there is no room. */
+static struct series *add_series(struct vamp_sampled *sampled, const struct vamp_sample *sample,
+                                 uint64_t hash)
+{
+    char name[VAMP_SAMPLE_NAME_BYTES];
+    const bool fits = vamp_sample_name(sample, name, sizeof name);
+    const struct vamp_declared *metric = fits ? vamp_declared_find(name) : NULL;
+    if (metric != NULL && !sampled->cells->range[metric->id].enabled) {
+        metric = NULL;
+    }
+    struct vamp_undeclared *undeclared =
+        metric == NULL ? note_undeclared(&sampled->account, name) : NULL;
+    if (sampled->series.count == SERIES_MAX ||
+        (metric == NULL && sampled->undeclared == UNDECLARED_MAX)) {
+        return NULL;
+    }
+    struct series *series = malloc(sizeof *series + sample->key_length);
+    if (series == NULL) {
+        return NULL;
+    }
+    *series = (struct series){.metric = metric, .undeclared = undeclared};
+    series->key_length = sample->key_length;
+    memcpy(series->key, sample->key, sample->key_length);
+    if (metric != NULL) {
+        struct vamp_labels labels = {.value = {0}};
+        fill_labels(sampled, metric, sample, &labels);
+        series->cell = vamp_cells_cell(sampled->cells, &sampled->cells->range[metric->id], &labels);
+    }
+    sampled->undeclared += metric == NULL;
+    map_insert(&sampled->series, &series->link, hash);
+    return series;
+}
+
+static struct series *find_series(struct vamp_sampled *sampled, const struct vamp_sample *sample)
+{
+    const uint64_t hash = map_hash_text(&sampled->series, sample->key, sample->key_length);
+    for (struct map_link *link = map_first(&sampled->series, hash); link != NULL;
+         link = map_next(link)) {
+        struct series *series = CONTAINER_OF(link, struct series, link);
+        if (series->key_length == sample->key_length &&
+            memcmp(series->key, sample->key, sample->key_length) == 0) {
+            return series;
+        }
+    }
+    return add_series(sampled, sample, hash);
+}
+
+/* ---- values */
+
+static void set_gauge(struct vamp_sampled *sampled, struct vamp_slot *slot,
+                      const struct series *series, int64_t value)
+{
+    struct vamp_gauge_change *gauge = &slot->gauges[series->cell];
+    if (sampled->begun[series->cell]) {
+        vamp_gauge_add(gauge, value - (series->has_last ? series->last : 0));
+        return;
+    }
+    /* From no value to this one: it was never lower or higher. */
+    sampled->begun[series->cell] = true;
+    gauge->net = (int64_t)((uint64_t)value - (uint64_t)VAMP_GAUGE_NONE);
+    gauge->min = gauge->max = gauge->net;
+}
+
+static void add_counter(struct vamp_sampled *sampled, struct vamp_slot *slot,
+                        const struct series *series, int64_t value)
+{
+    if (series->has_last) {
+        const bool reset = value < series->last;
+        sampled->account.resets += reset;
+        slot->counters[series->cell] += (uint64_t)(value - (reset ? 0 : series->last));
+    }
+}
+
+/* False: there is no room for it. */
+static bool count_value(struct vamp_sampled *sampled, struct vamp_slot *slot,
+                        const struct series *series, int64_t value)
+{
+    switch (vamp_metrics[series->metric->id].kind) {
+    case VAMP_COUNTER:
+        add_counter(sampled, slot, series, value);
+        return true;
+    case VAMP_GAUGE:
+        set_gauge(sampled, slot, series, value);
+        return true;
+    case VAMP_HISTOGRAM:
+        break;
+    }
+    return vamp_open_record(&sampled->cells->open_histograms, &slot->histograms[series->cell],
+                            (uint64_t)value);
+}
+
+void vamp_sampled_observe(struct vamp_sampled *sampled, struct vamp_slot *slot,
+                          const struct vamp_event *event, bool late)
+{
+    struct vamp_sampled_account *account = &sampled->account;
+    struct vamp_sample sample;
+    if (!vamp_sample_read(event->name, event->name_length, &sample)) {
+        account->unreadable++;
+        return;
+    }
+    struct series *series = find_series(sampled, &sample);
+    if (series == NULL) {
+        account->no_room++;
+        return;
+    }
+    if (series->metric == NULL) {
+        account->undeclared++;
+        if (series->undeclared != NULL) {
+            series->undeclared->samples++;
+        }
+        return;
+    }
+    const enum vamp_metric_kind kind = vamp_metrics[series->metric->id].kind;
+    if (kind != VAMP_HISTOGRAM && series->has_last && event->time_ns < series->time_ns) {
+        account->disordered++;
+        return;
+    }
+    const long double scaled = sample.value * series->metric->scale;
+    if (!(fabsl(scaled) < VALUE_MAX) || (scaled < 0 && kind != VAMP_GAUGE)) {
+        account->out_of_range++;
+        return;
+    }
+    const int64_t value = llrintl(scaled);
+    if (!count_value(sampled, slot, series, value)) {
+        account->no_room++;
+        return;
+    }
+    account->counted++;
+    account->late += late;
+    series->has_last = true;
+    series->last = value;
+    series->time_ns = event->time_ns;
+}
