@@ -192,7 +192,8 @@ static void odd_messages_are_refused(void **state)
     (void)state;
     uint8_t id[17] = {0};
     struct vamp_event got;
-    const uint32_t kinds[] = {0, VAMP_EVENT_SAMPLE + 1, VAMP_EVENT_LOST, VAMP_EVENT_REJECTED, UINT32_MAX};
+    const uint32_t kinds[] = {0, VAMP_EVENT_SAMPLE + 1, VAMP_EVENT_LOST, VAMP_EVENT_REJECTED,
+                              UINT32_MAX};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         Vamp__Wire__Event message = VAMP__WIRE__EVENT__INIT;
         message.kind = kinds[i];
