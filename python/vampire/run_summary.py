@@ -32,7 +32,7 @@ def _in_unit(value, units):
 
 
 def _bytes(count):
-    return _in_unit(count, [("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1)])
+    return _in_unit(count, [(f"{letter}iB", 2**(60 - 10 * at)) for at, letter in enumerate("EPTGMK")] + [("B", 1)])
 
 
 def _duration(ns):
