@@ -104,7 +104,7 @@ $(call room,maestro/server,maestro/client)
 $(call room,maestro/api,maestro/server,yaml-0.1)
 $(call room,vampire/live,vampire/source filters $(MAESTRO_ROOMS),jansson)
 # A trace pairs events as the statistics do.
-$(call room,writers,vampire/alarms vampire/stats,$(HDF5) zlib)
+$(call room,writers,vampire/alarms vampire/stats,$(HDF5))
 $(call room,config,vampire/alarms/actions vampire/source writers filters)
 $(call room,programs/run,config)
 $(call room,programs/cli,programs/run)

@@ -75,7 +75,7 @@ void hdf5_end_write(struct hdf5_file *file, enum hdf5_ending how, int64_t time_n
     char *text = (char *)row + 1 + sizeof time_ns;
     hdf5_row_store(row + 1, (uint64_t)time_ns, sizeof time_ns);
     (void)vamp_utf8_copy(text, HDF5_TEXT_BYTES, reason);
-    const uint64_t sum = crc32(0, row, sizeof row);
+    const uint64_t sum = libdeflate_crc32(0, row, sizeof row);
     hdf5_dataset_put(file, file->how_ended, &start, &length, row);
     hdf5_dataset_put(file, file->ended, &start, &length, &time_ns);
     hdf5_dataset_put(file, file->end_reason, &start, &length, text);

@@ -367,22 +367,15 @@ unsigned hdf5_column_create(struct hdf5_file *file, unsigned dimension, const ch
 
 /* ---- chunks */
 
-/* Runs of one byte and a code of few bits for the others: shuffled numbers have nothing else. The
- * block, 2^(MEMORY + 6) bytes, is short enough for a code of its own for each of the bytes that
- * differ, and what is cleared for each chunk is small. */
-#define WINDOW_BITS 12
-#define MEMORY 5
-
 void hdf5_chunks_init(struct hdf5_file *file, size_t most_bytes)
 {
     struct hdf5_chunks *chunks = &file->chunks;
     if (file->code != 0) {
         return;
     }
-    chunks->made = deflateInit2(&chunks->stream, HDF5_DEFLATE_LEVEL, Z_DEFLATED, WINDOW_BITS,
-                                MEMORY, Z_RLE) == Z_OK;
-    if (chunks->made) {
-        chunks->packed_bytes = deflateBound(&chunks->stream, most_bytes);
+    chunks->compressor = libdeflate_alloc_compressor(HDF5_DEFLATE_LEVEL);
+    if (chunks->compressor != NULL) {
+        chunks->packed_bytes = libdeflate_zlib_compress_bound(chunks->compressor, most_bytes);
         chunks->shuffled_bytes = most_bytes;
         chunks->shuffled = malloc(most_bytes);
         chunks->packed = malloc(chunks->packed_bytes);
@@ -394,9 +387,7 @@ void hdf5_chunks_init(struct hdf5_file *file, size_t most_bytes)
 
 void hdf5_chunks_done(struct hdf5_chunks *chunks)
 {
-    if (chunks->made) {
-        (void)deflateEnd(&chunks->stream);
-    }
+    libdeflate_free_compressor(chunks->compressor);
     free(chunks->shuffled);
     free(chunks->packed);
 }
@@ -432,14 +423,10 @@ static void put_chunk(struct hdf5_file *file, const struct hdf5_dataset *dataset
     const size_t bytes = hdf5_type_bytes(dataset->type);
     assert(count * bytes <= chunks->shuffled_bytes);
     shuffle(numbers, count, bytes, chunks->shuffled);
-    z_stream *stream = &chunks->stream;
-    stream->next_in = chunks->shuffled;
-    stream->avail_in = (uInt)(count * bytes);
-    stream->next_out = chunks->packed;
-    stream->avail_out = (uInt)chunks->packed_bytes;
-    if (deflateReset(stream) != Z_OK || deflate(stream, Z_FINISH) != Z_STREAM_END ||
-        H5Dwrite_chunk(dataset->id, H5P_DEFAULT, 0, start, chunks->packed_bytes - stream->avail_out,
-                       chunks->packed) < 0) {
+    const size_t packed = libdeflate_zlib_compress(
+        chunks->compressor, chunks->shuffled, count * bytes, chunks->packed, chunks->packed_bytes);
+    assert(packed > 0); /* there is room for whatever it makes */
+    if (H5Dwrite_chunk(dataset->id, H5P_DEFAULT, 0, start, packed, chunks->packed) < 0) {
         failed_to_write(file, dataset);
     }
 }

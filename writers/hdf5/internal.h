@@ -19,9 +19,9 @@
 #define VAMP_WRITERS_HDF5_INTERNAL_H
 
 #include <hdf5.h>
+#include <libdeflate.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <zlib.h>
 
 #include "writers/format/file.h"
 #include "writers/writer.h"
@@ -212,10 +212,9 @@ struct hdf5_table {
 /* How a file ended; how_ended has these values. */
 enum hdf5_ending { HDF5_OPEN = 0, HDF5_ROTATED = 1, HDF5_ENDED = 2 };
 
-/* Compresses chunks; chunk.c. Must not move: zlib points to it. */
+/* Compresses chunks; dataset.c. */
 struct hdf5_chunks {
-    bool made;
-    z_stream stream;
+    struct libdeflate_compressor *compressor;
     unsigned char *shuffled, *packed;
     size_t shuffled_bytes, packed_bytes;
 };

@@ -52,7 +52,7 @@ void hdf5_check_number(const struct hdf5_file *file, unsigned index, size_t at, 
 uint64_t hdf5_check_sum(struct hdf5_file *file, unsigned number)
 {
     struct hdf5_dimension *dimension = &file->dimensions[number];
-    const uint64_t sum = crc32(0, dimension->row, (uInt)dimension->row_bytes);
+    const uint64_t sum = libdeflate_crc32(0, dimension->row, dimension->row_bytes);
     memcpy(dimension->row, dimension->row + dimension->row_bytes, dimension->row_bytes);
     return sum;
 }
