@@ -141,7 +141,7 @@ class OnCdo:
 
     def consume(self):
         cdo = self.cdo
-        if cdo is not None and self.is_mine() and not cdo.in_pool and not cdo.counted:
+        if cdo is not None and self.is_mine() and not cdo.ever_offered and not cdo.counted:
             cdo.made = False
 
     def demand(self):

@@ -260,6 +260,9 @@ def corner_cases():
     case("consumer first")("declare", 5, 2, "a")("require", 6, 2, "a")("declare", 7, 1, "a")(
         "seal", 8, 1, "a", size=300)("offer", 9, 1, "a")("demand", 10, 2, "a")("dispose", 11, 2, "a")(
         "dispose", 12, 1, "a")
+    case("a producer that withdrew keeps its role")("declare", 5, 1, "a")("offer", 6, 1, "a")("withdraw", 7, 1, "a")(
+        "require", 8, 1, "a")("demand", 9, 1, "a")("declare", 10, 2, "a")("transport_init", 11, 2, "a", peer=1, number=1, size=70)(
+        "transport_completed", 12, 2, "a", number=1)("dispose", 13, 1, "a")("dispose", 14, 2, "a")
     case("two who offer")("offer", 5, 1, "a", size=3)("offer", 6, 2, "a")("offer", 7, 1, "a")("withdraw", 8, 1, "a")(
         "withdraw", 9, 2, "a")("withdraw", 10, 1, "a")("offer", 11, 2, "a")("withdraw", 12, 2, "a")
     case("offers belong to components", bucket="10ms")("declare", 1, 1, "a")("offer", 5, 1, "a", size=30)(

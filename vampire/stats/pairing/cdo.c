@@ -464,8 +464,8 @@ static void track_offer(struct vamp_track_context *at)
 /* A component that requires or demands a CDO did not make it, unless it is known to have. */
 static void note_consumer(struct vamp_track_context *at)
 {
-    if (at->cdo != NULL && vamp_cdo_is_owned(at) && !vamp_cdo_in_pool(at->cdo) &&
-        (at->cdo->flags & VAMP_CDO_COUNTED) == 0) {
+    if (at->cdo != NULL && vamp_cdo_is_owned(at) &&
+        (at->cdo->flags & (VAMP_CDO_ONCE | VAMP_CDO_COUNTED)) == 0) {
         vamp_cdo_set_flags(at, 0, VAMP_CDO_MAKER);
     }
 }
