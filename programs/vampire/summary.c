@@ -328,6 +328,8 @@ static void print_bounds(const struct vamp_page *page, const struct vamp_totals 
         {totals->labels_given_up,
          "labels given up by values of series beyond max_series, or without memory"},
         {totals->evicted, "records given up: beyond max_cdos or max_pending"},
+        {totals->cdos_uncounted,
+         "CDOs not in cdos_created: probably counted before their record was given up"},
     };
     char text[VAMP_UNIT_TEXT_BYTES];
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {

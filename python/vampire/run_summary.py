@@ -21,7 +21,8 @@ STATES = {"open": "without an end, vampire was killed; its files cover",
           "rotated": "continued in a file that was not given; these cover"}
 BOUNDS = {"vampire_series_overflow": "values of series beyond max_series or max_histogram_memory, or without memory",
           "vampire_labels_given_up": "labels given up by values of series beyond max_series, or without memory",
-          "vampire_evicted": "records given up: beyond max_cdos or max_pending"}
+          "vampire_evicted": "records given up: beyond max_cdos or max_pending",
+          "vampire_cdos_uncounted": "CDOs not in cdos_created: probably counted before their record was given up"}
 
 
 def _in_unit(value, units):

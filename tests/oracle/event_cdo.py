@@ -122,7 +122,7 @@ class OnCdo:
             self.size = cdo.size
         if cdo.size is not None and cdo.made and not cdo.counted:
             cdo.counted = True
-            self.created = self.oracle.producer_name(cdo)
+            self.created = self.oracle.producer_name(cdo) if self.oracle.is_new(cdo) else None
 
     def update_history(self):
         cdo = self.cdo

@@ -48,6 +48,7 @@ class OnGone:
         self.drop_pending()
         for table in (oracle.cdos, oracle.holds, oracle.received, oracle.demands, oracle.transports):
             table.clear()
+        oracle.counted_before.clear()
 
     @classmethod
     def released(cls, oracle, row, time, reason):

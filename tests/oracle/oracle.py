@@ -58,6 +58,7 @@ class Oracle:
         self.closed = []  # buckets in the order in which they were closed
         self.oldest = self.newest = None
         self.late_run, self.previous = 0, None
+        self.counted_before = set()  # CDOs that were evicted
         self.gone = None  # until when the pool is, as far as the stream shows
 
     # ------------------------------------------------------------ time
@@ -192,6 +193,14 @@ class Oracle:
     def evicted_cdo(self, cdo):
         self.evicted(cdo)
         self.end_cdo(cdo, "evicted")
+        if cdo.counted or cdo.made:
+            self.counted_before.add(cdo.key)
+
+    def is_new(self, cdo):
+        """Whether the CDO is to be counted: it was not before its record was evicted."""
+        if cdo.key in self.counted_before:
+            self.own("vampire_cdos_uncounted", 1)
+        return cdo.key not in self.counted_before
 
     def evicted_hold(self, hold):
         self.evicted(hold)
@@ -409,7 +418,7 @@ class Oracle:
         if cdo.in_pool:
             self.change["pool_cdos", ()] -= 1
             self.change["pool_bytes", ()] -= cdo.size or 0
-        if cdo.made and not cdo.counted:
+        if cdo.made and not cdo.counted and self.is_new(cdo):
             self.created.append((self.producer_name(cdo), None))
 
     def producer_name(self, cdo):
@@ -424,7 +433,7 @@ class Oracle:
         self.excluded = set()
         for cdo in self.cdos.values():
             self.add_history(cdo, "run")
-            if cdo.made and not cdo.counted:
+            if cdo.made and not cdo.counted and self.is_new(cdo):
                 self.count("cdos_created", (self.producer_name(cdo), UNKNOWN), 1)
         self.end_newest(max(self.previous or 0, self.ticked or 0))
         while self.oldest <= self.newest:

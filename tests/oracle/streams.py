@@ -260,6 +260,12 @@ def corner_cases():
     case("consumer first")("declare", 5, 2, "a")("require", 6, 2, "a")("declare", 7, 1, "a")(
         "seal", 8, 1, "a", size=300)("offer", 9, 1, "a")("demand", 10, 2, "a")("dispose", 11, 2, "a")(
         "dispose", 12, 1, "a")
+    seventeen = case("an evicted CDO is not created again", max_cdos=16)
+    for number in range(51):
+        name = f"n{number % 17}"
+        seventeen("declare", 5 + number, 1, name)("seal", 5.1 + number, 1, name, size=number % 17 + number // 34)
+        seventeen("declare", 5.2 + number, 2, f"unsized {number % 17}")("offer", 5.3 + number, 2, f"unsized {number % 17}")
+    seventeen.mark(27, 80, 0).mark(28, 90, 0).join(91, 1, "IFS -- 0")("seal", 92, 1, "n1", size=5)("declare", 93, 1, "n2")
     case("a producer that withdrew keeps its role")("declare", 5, 1, "a")("offer", 6, 1, "a")("withdraw", 7, 1, "a")(
         "require", 8, 1, "a")("demand", 9, 1, "a")("declare", 10, 2, "a")("transport_init", 11, 2, "a", peer=1, number=1, size=70)(
         "transport_completed", 12, 2, "a", number=1)("dispose", 13, 1, "a")("dispose", 14, 2, "a")

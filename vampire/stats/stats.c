@@ -468,11 +468,11 @@ static void count_rest(struct vamp_stats *stats)
     struct vamp_labels labels = {{0}};
     labels.value[VAMP_LABEL_SIZE_CLASS] = VAMP_SIZE_CLASS_UNKNOWN;
     uint32_t position = 0;
-    while (vamp_track_rest(&stats->tracker, &position, &labels.value[VAMP_LABEL_COMPONENT])) {
-        vamp_cells_count(&stats->cells, vamp_window_newest(&stats->window),
-                         VAMP_METRIC_CDOS_CREATED, &labels, 1);
+    struct vamp_slot *slot = vamp_window_newest(&stats->window);
+    while (vamp_track_rest(&stats->tracker, slot, &position, &labels.value[VAMP_LABEL_COMPONENT])) {
+        vamp_cells_count(&stats->cells, slot, VAMP_METRIC_CDOS_CREATED, &labels, 1);
     }
-    book_bounds(stats, vamp_window_newest(&stats->window));
+    book_bounds(stats, slot);
 }
 
 void vamp_stats_finish(struct vamp_stats *stats)

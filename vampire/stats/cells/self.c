@@ -253,6 +253,8 @@ static void fold_account(struct vamp_cells *cells, struct vamp_slot *slot)
                              slot->filtered[id]);
         }
     }
+    vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_CDOS_UNCOUNTED, &labels,
+                     account->cdos_uncounted);
     for (uint32_t reason = 0; reason < VAMP_LOSS_COUNT; reason++) {
         labels.value[VAMP_LABEL_REASON] = reason;
         vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_LOST, &labels, account->lost[reason]);
@@ -440,6 +442,7 @@ void vamp_cells_totals(struct vamp_cells *cells, struct vamp_totals *ret_totals)
     ret_totals->transport_ns = sum_of_histogram(cells, VAMP_METRIC_TRANSPORT_NS);
     ret_totals->demand_wait_ns = sum_of_histogram(cells, VAMP_METRIC_DEMAND_WAIT_NS);
     ret_totals->evicted = sum_of_counter(cells, VAMP_METRIC_VAMPIRE_EVICTED);
+    ret_totals->cdos_uncounted = sum_of_counter(cells, VAMP_METRIC_VAMPIRE_CDOS_UNCOUNTED);
     ret_totals->series_overflow =
         sum_of_counter(cells, VAMP_METRIC_VAMPIRE_SERIES_OVERFLOW) + cells->series.overflow;
     ret_totals->labels_given_up =
@@ -448,6 +451,7 @@ void vamp_cells_totals(struct vamp_cells *cells, struct vamp_totals *ret_totals)
     for (unsigned i = 0; i < cells->slot_count; i++) {
         const struct vamp_slot_account *open = &cells->slots[i].account;
         ret_totals->evicted += open->evicted;
+        ret_totals->cdos_uncounted += open->cdos_uncounted;
         ret_totals->series_overflow += open->overflow;
         ret_totals->labels_given_up += open->labels_given_up;
         add_account(&ret_totals->accounting, open);

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <assert.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "vampire/stats/pairing/records.h"
+
+/* Its size was never reported, and it is not counted yet. */
+static bool is_unsized(const struct vamp_cdo *cdo)
+{
+    return (cdo->flags & (VAMP_CDO_MAKER | VAMP_CDO_COUNTED)) == VAMP_CDO_MAKER;
+}
 
 void vamp_track_weigh(struct vamp_track_context *at, const struct vamp_cdo *cdo, int sign)
 {
@@ -17,7 +25,7 @@ void vamp_track_weigh(struct vamp_track_context *at, const struct vamp_cdo *cdo,
         tally->offered += (cdo->flags & VAMP_CDO_OFFERED) != 0 ? one : 0;
         tally->shared += cdo->offers != 0 ? one : 0;
     }
-    if ((cdo->flags & (VAMP_CDO_MAKER | VAMP_CDO_COUNTED)) == VAMP_CDO_MAKER) {
+    if (is_unsized(cdo)) {
         tally->unsized += one;
     }
     const uint64_t handles = cdo->owner_handles - (unsigned)((cdo->flags & VAMP_CDO_UNSEEN) != 0);
@@ -122,16 +130,57 @@ static void drop_offers(struct vamp_track_context *at, struct vamp_cdo *cdo)
     }
 }
 
+/*
+ * Whether a CDO is in `cdos_created` already, from before its record was evicted: a Bloom filter.
+ * Of 10^6 that were evicted it remembers all, and takes 0.2 % of the others for one of them. The
+ * same bits on every machine, so that a replay counts as the run did.
+ */
+#define EVICTED_BITS (UINT64_C(1) << 24)
+#define EVICTED_BITS_OF_EACH 4
+
+static bool was_counted(const struct vamp_tracker *tracker, const struct vamp_cdo *cdo, bool note)
+{
+    const uint64_t *key = cdo->record.key;
+    uint64_t hash = vamp_hash_mix(key[0] ^ vamp_hash_mix(key[1]));
+    bool known = tracker->any_evicted || note;
+    for (unsigned i = 0; known && i < EVICTED_BITS_OF_EACH; i++) {
+        uint64_t *word = &tracker->evicted[hash % EVICTED_BITS / 64];
+        const uint64_t bit = UINT64_C(1) << hash % 64;
+        *word |= note ? bit : 0;
+        known = (*word & bit) != 0;
+        hash = vamp_hash_mix(hash + 1);
+    }
+    return known;
+}
+
+int vamp_track_evicted_init(struct vamp_tracker *tracker)
+{
+    tracker->evicted = calloc(EVICTED_BITS / 64, sizeof *tracker->evicted);
+    return tracker->evicted != NULL ? 0 : -ENOMEM;
+}
+
+bool vamp_cdo_is_forgotten(const struct vamp_tracker *tracker, const struct vamp_cdo *cdo,
+                           struct vamp_slot *slot)
+{
+    const bool again = is_unsized(cdo) && was_counted(tracker, cdo, false);
+    slot->account.cdos_uncounted += again;
+    return is_unsized(cdo) && !again;
+}
+
 /* The CDO is tracked no more. If its size was never reported it is counted now. */
 static void forget_cdo(struct vamp_track_context *at, struct vamp_cdo *cdo, enum vamp_cdo_end end)
 {
     if (vamp_track_keeps_histories(at->tracker)) {
         vamp_cdo_history_end(at, cdo, end);
     }
-    if ((cdo->flags & (VAMP_CDO_MAKER | VAMP_CDO_COUNTED)) == VAMP_CDO_MAKER) {
+    if (vamp_cdo_is_forgotten(at->tracker, cdo, at->seen->slot)) {
         at->seen->forgotten++;
         at->seen->found |= VAMP_FOUND_SIZE;
         at->seen->forgotten_of = vamp_cdo_owner_name(at, cdo);
+    }
+    if (end == VAMP_CDO_END_EVICTED && (cdo->flags & (VAMP_CDO_MAKER | VAMP_CDO_COUNTED)) != 0) {
+        (void)was_counted(at->tracker, cdo, true);
+        at->tracker->any_evicted = true;
     }
     vamp_cdo_change(at, cdo);
     drop_offers(at, cdo);
@@ -270,6 +319,10 @@ void vamp_track_forget_cdos(struct vamp_track_context *at)
         forget_cdo(at, vamp_slab_item(&tracker->cdos.slab, tracker->tracked.oldest),
                    VAMP_CDO_END_LEFT);
     }
+    if (tracker->any_evicted) { /* the next pool's CDOs are others */
+        memset(tracker->evicted, 0, EVICTED_BITS / 8);
+        tracker->any_evicted = false;
+    }
 }
 
 /* The CDOs of the component that others offer go on as those of others. */
@@ -311,7 +364,9 @@ static void untrack_owned(struct vamp_track_context *at)
     }
     for (; tally->first_cdo != 0; at->seen->tracked--) {
         ahead = expect_removal(&tracker->cdos, ahead);
-        vamp_cdo_untrack(at, vamp_slab_item(&tracker->cdos.slab, tally->first_cdo));
+        struct vamp_cdo *cdo = vamp_slab_item(&tracker->cdos.slab, tally->first_cdo);
+        at->seen->forgotten += vamp_cdo_is_forgotten(tracker, cdo, at->seen->slot);
+        vamp_cdo_untrack(at, cdo);
     }
 }
 
@@ -327,11 +382,10 @@ void vamp_track_leave_cdos(struct vamp_track_context *at)
     seen->pool_cdos -= tally->offered;
     tracker->pool_bytes -= tally->pool_bytes;
     seen->pool_changed = true;
-    seen->forgotten = tally->unsized;
-    seen->found |= tally->unsized > 0 ? VAMP_FOUND_SIZE : 0U;
     seen->forgotten_of = seen->labels.value[VAMP_LABEL_COMPONENT];
     vamp_cdo_history_end_owned(at);
     untrack_owned(at);
+    seen->found |= seen->forgotten > 0 ? VAMP_FOUND_SIZE : 0U;
     while (tally->first_part != 0) {
         vamp_part_remove(at, vamp_part_of(tracker, tally->first_part));
     }
@@ -353,6 +407,10 @@ void vamp_track_learn_new_size(struct vamp_track_context *at)
     const uint32_t ready = VAMP_CDO_SIZED | VAMP_CDO_MAKER;
     if ((cdo->flags & (ready | VAMP_CDO_COUNTED)) == ready) {
         vamp_cdo_set_flags(at, VAMP_CDO_COUNTED, 0);
+        if (was_counted(at->tracker, cdo, false)) {
+            seen->slot->account.cdos_uncounted++;
+            return;
+        }
         seen->created = true;
         seen->found |= VAMP_FOUND_SIZE;
         seen->creator = vamp_cdo_owner_name(at, cdo);

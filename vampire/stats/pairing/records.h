@@ -215,6 +215,13 @@ static inline void vamp_cdo_set_flags(struct vamp_track_context *at, unsigned se
     cdo->flags = flags;
 }
 
+/* Whether a CDO whose record ends is to be counted now, since its size was never reported. If it
+ * may have been counted before, the account of `slot` says so. */
+bool vamp_cdo_is_forgotten(const struct vamp_tracker *tracker, const struct vamp_cdo *cdo,
+                           struct vamp_slot *slot);
+/* 0 or -ENOMEM: the memory of CDOs that were evicted. */
+VAMP_MUST_CHECK int vamp_track_evicted_init(struct vamp_tracker *tracker);
+
 /* The record of every CDO that is left ends. */
 void vamp_track_forget_cdos(struct vamp_track_context *at);
 /* A component with a row has gone: what it held has no owner, what it waited for never comes. */

@@ -447,6 +447,7 @@ int vamp_tracker_init(struct vamp_tracker *tracker, const struct vamp_stats_opti
     tracker->at = calloc(1, sizeof *tracker->at);
     int status = tracker->tallies == NULL || tracker->at == NULL ? -ENOMEM : 0;
     status |= reserve(tracker, options);
+    status |= vamp_track_evicted_init(tracker);
     tracker->by_model = options->level == VAMP_LEVEL_MODEL;
     tracker->learns_ends = (options->unknown & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_PEER)) != 0;
     if (options->level == VAMP_LEVEL_CDO) {
@@ -472,6 +473,7 @@ void vamp_tracker_done(struct vamp_tracker *tracker)
     free(tracker->tallies);
     free(tracker->at);
     free(tracker->histories);
+    free(tracker->evicted);
     memset(tracker, 0, sizeof *tracker);
 }
 
@@ -650,11 +652,12 @@ void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
     seen->labels.value[VAMP_LABEL_SIZE_CLASS] = vamp_size_class(seen->size_known, seen->size_bytes);
 }
 
-bool vamp_track_rest(struct vamp_tracker *tracker, uint32_t *position, uint32_t *ret_component)
+bool vamp_track_rest(struct vamp_tracker *tracker, struct vamp_slot *slot, uint32_t *position,
+                     uint32_t *ret_component)
 {
     const struct vamp_cdo *cdo = NULL;
     while ((cdo = vamp_slab_next(&tracker->cdos.slab, position)) != NULL) {
-        if ((cdo->flags & (VAMP_CDO_MAKER | VAMP_CDO_COUNTED)) == VAMP_CDO_MAKER) {
+        if (vamp_cdo_is_forgotten(tracker, cdo, slot)) {
             *ret_component =
                 cdo->record.item.row == 0
                     ? VAMP_NAME_UNKNOWN

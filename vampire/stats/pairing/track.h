@@ -123,6 +123,8 @@ struct vamp_tracker {
     bool learns_ends;
     uint64_t meant[2];
     struct vamp_event turned;
+    uint64_t *evicted; /* CDOs that were counted before; a few others, too */
+    bool any_evicted;
     struct vamp_cdo_history *histories; /* by record of `cdos`; NULL: not at level `cdo` */
     /* Whether an event selects its CDO; NULL: every CDO is selected. */
     bool (*select)(void *context, const struct vamp_event *event);
@@ -197,9 +199,11 @@ void vamp_track_take_numbers(struct vamp_tracker *tracker, uint32_t row,
  * at the end. `*position` starts at 0. */
 bool vamp_track_next_demand(struct vamp_tracker *tracker, uint32_t row, uint32_t *position,
                             struct vamp_pending_demand *ret_demand);
-/* The stream has ended: takes the CDOs of unknown size one after the other. False at the end.
- * `*position` starts at 0. */
-bool vamp_track_rest(struct vamp_tracker *tracker, uint32_t *position, uint32_t *ret_component);
+/* The stream has ended: takes the CDOs of unknown size one after the other, but for those that may
+ * have been counted before, which go to the account of `slot`. False at the end. `*position` starts
+ * at 0. */
+bool vamp_track_rest(struct vamp_tracker *tracker, struct vamp_slot *slot, uint32_t *position,
+                     uint32_t *ret_component);
 /* The run is over: at level `cdo` the rows of all remaining CDOs go to this bucket. */
 void vamp_track_finish(struct vamp_tracker *tracker, struct vamp_slot *slot);
 /* At level `cdo`: the name of the event's CDO while its record lasts, cut to what a row holds; "":
