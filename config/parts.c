@@ -157,7 +157,9 @@ const struct vamp_opt config_statistics_options[] = {
      .min = 2,
      .max = 1048576,
      .offset = AT(statistics.max_components),
-     .help = "Components known by name; further ones are counted under (other)"},
+     .help =
+         "Names of components; those with further ones are counted under (other). Also the rows of "
+         "the component table"},
     {.key = "max_cdos",
      .type = VAMP_OPT_UINT,
      .preset = "65536",

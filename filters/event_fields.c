@@ -104,12 +104,12 @@ static void set_name(struct vamp_value *ret, const struct vamp_event *event)
     ret->text.length = event->name_length;
 }
 
-/* The name in the component's JOIN; absent when none was seen. */
+/* The name in the component's JOIN; absent when none was seen, or kept. */
 static void set_component(struct vamp_value *ret, const struct event_lookup *lookup, uint64_t id)
 {
     const struct vamp_component *row =
         lookup->components != NULL ? vamp_components_find(lookup->components, id) : NULL;
-    if (row != NULL && row->joined_ns != INT64_MIN) {
+    if (row != NULL && row->joined_ns != INT64_MIN && row->name_number != VAMP_NAME_OTHER) {
         set_word(ret, vamp_component_given_name(row));
         ret->number = row->name_number;
     }

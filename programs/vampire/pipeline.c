@@ -232,6 +232,9 @@ static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
             vamp_components_create(config->statistics.max_components, &pipeline->components, err);
     }
     if (status == 0) {
+        status = vamp_components_make_room(pipeline->components, VAMP_COMPONENTS_LIVE, err);
+    }
+    if (status == 0) {
         set_models(pipeline);
         status = vamp_rules_create(config, pipeline->components, &pipeline->rules, err);
     }

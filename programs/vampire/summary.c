@@ -176,7 +176,7 @@ static void print_name(FILE *stream, const char *name)
 
 static void print_components(const struct vamp_page *page, const struct vamp_components *components)
 {
-    const size_t count = vamp_components_count(components);
+    const size_t count = vamp_components_listed(components);
     char text[VAMP_UNIT_TEXT_BYTES];
     if (count < 2) {
         return;
@@ -249,7 +249,7 @@ static void print_unknown(const struct vamp_page *page, const struct vamp_covera
 static bool is_all_counted(const struct vamp_totals *totals, const struct vamp_coverage *coverage)
 {
     bool all = totals->accounting.counted == vamp_totals_events(totals) &&
-               coverage->not_subscribed == 0 && totals->evicted == 0;
+               coverage->not_subscribed == 0 && totals->evicted == 0 && totals->unidentified == 0;
     for (unsigned id = 0; id < vamp_metric_count(); id++) {
         all = all && totals->filtered[id] == 0;
     }
@@ -328,6 +328,8 @@ static void print_bounds(const struct vamp_page *page, const struct vamp_totals 
         {totals->labels_given_up,
          "labels given up by values of series beyond max_series, or without memory"},
         {totals->evicted, "records given up: beyond max_cdos or max_pending"},
+        {totals->unidentified,
+         "events of components that cannot be told apart: too many at a time"},
         {totals->cdos_uncounted,
          "CDOs not in cdos_created: probably counted before their record was given up"},
     };

@@ -60,6 +60,7 @@ class Summary:  # pylint: disable=too-many-instance-attributes
     sampling: str         # "none", or what of the events was counted
     overflow: int         # values counted in "(other)", for want of memory for their labels
     given_up: int         # labels that values gave up, for want of memory for their series
+    unidentified: int     # events of components that could not be told apart
     cdos_uncounted: int   # CDOs left out of cdos_created, which were probably counted before they were evicted
     hidden: dict          # (metric, label) -> (in "(other)", in all)
     buckets_lost: int     # that the output could not write
@@ -112,6 +113,8 @@ class Summary:  # pylint: disable=too-many-instance-attributes
         if self.given_up:
             found.append(f"{number_of(self.given_up, 'label')} of values given up at a limit of memory: they are under (other) "
                          "in tables by these labels")
+        if self.unidentified:
+            found.append(f"{number_of(self.unidentified, 'event')} of components that cannot be told apart: what these hold is not known")
         if self.cdos_uncounted:
             found.append(f"cdos_created is the least; with {number_of(self.cdos_uncounted, 'CDO')} that may have been counted before, the most")
         reasons = {}
@@ -219,6 +222,7 @@ def summary(history, output=None, between=None):
         lost={place: accounts[f"events_lost_{place}"] for place in LOST if f"events_lost_{place}" in accounts},
         sampling=str(last.attrs.get("sampling", "none")), overflow=_sum(history, "vampire_series_overflow"),
         given_up=_sum(history, "vampire_labels_given_up"),
-        cdos_uncounted=_sum(history, "vampire_cdos_uncounted"), hidden=_hidden(history), buckets_lost=_buckets_lost(history), buckets_missing=_buckets_missing(history),
+        unidentified=_sum(history, "vampire_unidentified"), cdos_uncounted=_sum(history, "vampire_cdos_uncounted"), hidden=_hidden(history),
+        buckets_lost=_buckets_lost(history), buckets_missing=_buckets_missing(history),
         buckets_incomplete=int((~history.complete()).sum()), partial=partial_of(history),
         not_observed=history.not_observed)

@@ -22,6 +22,7 @@ STATES = {"open": "without an end, vampire was killed; its files cover",
 BOUNDS = {"vampire_series_overflow": "values of series beyond max_series or max_histogram_memory, or without memory",
           "vampire_labels_given_up": "labels given up by values of series beyond max_series, or without memory",
           "vampire_evicted": "records given up: beyond max_cdos or max_pending",
+          "vampire_unidentified": "events of components that cannot be told apart: too many at a time",
           "vampire_cdos_uncounted": "CDOs not in cdos_created: probably counted before their record was given up"}
 
 
@@ -170,7 +171,7 @@ class Summary:
         if "losses" in found.not_observed:
             lines.append(_line("losses", found.not_observed["losses"] + ("; vampire lost none" if none else "")))
         elif none:
-            every = account["counted"] == self._events and not found.totals["vampire_evicted"] and \
+            every = account["counted"] == self._events and not found.totals["vampire_evicted"] and not found.totals["vampire_unidentified"] and \
                 "kinds" not in found.not_observed and not any(any(amounts.values()) for amounts in found.aside.values())
             lines.append(_line("losses", "none; every event was counted" if every else "none"))
         lines += [_line(what, found.not_observed[what]) for what in NO_METRICS if what in found.not_observed]

@@ -25,6 +25,7 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
             self.row = oracle.find_row(event.app_id) or oracle.rows[0]
             self.component = oracle.name_of(event.app_id)
         self.no_component = self.row is oracle.rows[0]
+        self.row.seen = True  # by the statistics
         self.source = oracle.name_of(event.peer_id) if event.HasField("peer_id") else UNKNOWN
         self.sink = self.component
         self.tier = stream.TIERS.get(event.tier, UNKNOWN)
@@ -49,6 +50,8 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
 
     def handle(self):
         before = self.event.before
+        if self.no_component and self.event.HasField("app_id") and not (before and self.kind == "join"):
+            self.oracle.own("vampire_unidentified", 1)
         self.oracle.events += 1
         transport = self.kind.startswith("transport_")
         tracked = len(self.oracle.cdos)

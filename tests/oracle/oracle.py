@@ -17,6 +17,7 @@ from event import Event
 from records import Bounded, Row
 
 POOL_GONE = 5  # a reason to leave
+LIVE = 65536  # components beyond the table that can be there at the same time
 
 
 class Oracle:
@@ -30,9 +31,11 @@ class Oracle:
         self.lateness = options["lateness_ns"]
         no_component = Row(None)
         no_component.name = OTHER
-        self.rows, self.by_app = [no_component], {}
+        self.rows, self.by_app, self.names, self.given_up, self.newest_row = [no_component], {}, set(), [], None
+        no_component.listed = True
         if before is not None:
-            self.rows, self.by_app = before.rows, before.by_app
+            self.rows, self.by_app, self.names = before.rows, before.by_app, before.names
+            self.given_up, self.newest_row = before.given_up, before.newest_row
             for row in self.rows:
                 row.forget()
         self.bytes = 0  # in the pool
@@ -97,6 +100,7 @@ class Oracle:
 
     def end_newest(self, time):
         in_flight.take(self, max(self.newest * self.width, min((self.newest + 1) * self.width, time)))
+        self.give_up_rows()
 
     def place(self, time):
         """Sets the bucket in which something of this time counts; whether it is late."""
@@ -230,25 +234,51 @@ class Oracle:
         return self.by_app.get(app)
 
     def new_row(self, app):
-        if len(self.rows) >= self.options["max_components"]:
+        """One after the other; beyond the table those that were given up, in this order, come first."""
+        row, most = Row(app), self.options["max_components"]
+        if len(self.rows) >= most and self.given_up:
+            self.rows[self.given_up.pop(0)] = row
+        elif len(self.rows) < most + LIVE:
+            row.listed = len(self.rows) < most
+            self.rows.append(row)
+        else:
             return self.rows[0]
-        row = Row(app)
-        self.rows.append(row)
         self.by_app[app] = row
         return row
+
+    def give_up_rows(self):
+        """Those beyond the table of components that have left, without transports in progress."""
+        for number, row in enumerate(self.rows):
+            moving = any(isinstance(kind, tuple) and counts[0] for kind, counts in row.pending.items())
+            if (number and not row.listed and row.left is not None and row is not self.newest_row and not row.given_up and
+                    (not row.seen or row.gone and not moving)):
+                row.given_up = True
+                self.given_up.append(number)
+                if self.by_app.get(row.app) is row:
+                    del self.by_app[row.app]
+
+    def label_of(self, name):
+        """What a component with this name is called: one of the first so many."""
+        label = component_label(name)
+        if label != UNKNOWN and label not in self.names:
+            if len(self.names) == self.options["max_components"]:
+                return OTHER
+            self.names.add(label)
+        return label
 
     def learn_component(self, event, before):
         """Sets `replaced`: the row whose stay this JOIN shows to be over."""
         self.replaced = None
         if event.HasField("peer_id") and self.find_row(event.peer_id) is None:
             self.new_row(event.peer_id)
+        self.newest_row = None
         if not event.HasField("app_id"):
             return
-        row = self.find_row(event.app_id)
+        row = self.newest_row = self.find_row(event.app_id)
         kind, time = stream.KINDS[event.kind], stream.time_of(event)
         if before:
             if row is None and kind != "join":
-                self.new_row(event.app_id)
+                self.newest_row = self.new_row(event.app_id)
             return
         if kind == "join" and row is not None:
             same = row.joined == time if row.joined is not None else row.left is None or time <= row.left
@@ -256,14 +286,15 @@ class Oracle:
                 if row.left is None:
                     row.left, row.reason = time, UNKNOWN
                 self.replaced, row = row, None
-                del self.by_app[event.app_id]  # at the bound the id is `(other)` from now on
+                del self.by_app[event.app_id]
         if row is None:
             row = self.new_row(event.app_id)
         if kind == "join" and row is not self.rows[0] and row.joined is None:
             row.joined = time
             if event.HasField("name"):
-                row.name = component_label(event.name)
-        row.operations += 1
+                row.name = self.label_of(event.name)
+        (row if row.listed else self.rows[0]).operations += 1
+        self.newest_row = row
         if kind == "leave" and row is not self.rows[0] and row.left is None:
             row.left = time
             row.reason = stream.REASONS.get(event.reason, UNKNOWN)
@@ -359,6 +390,7 @@ class Oracle:
             if row.left is None:
                 row.left, row.reason = mark.time_ns, "pool_gone"
         self.by_app.clear()
+        self.newest_row = None
 
     def add_history(self, cdo, end):
         if not cdo.selected:

@@ -104,7 +104,7 @@ class Result:
         self.histories = sorted(oracle.histories, key=repr) if options["level"] == "cdo" else []
         self.components = [
             (row.name, row.app, row.joined, row.left, row.reason, row.operations)
-            for row in oracle.rows[1:]
+            for row in oracle.rows[1:] if row.listed
         ]
 
     @staticmethod

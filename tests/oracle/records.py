@@ -57,6 +57,7 @@ class Row:
     def __init__(self, app):
         self.app, self.name, self.joined, self.left = app, UNKNOWN, None, None
         self.reason, self.operations = "", 0
+        self.listed = self.given_up = False  # in the component table; beyond it, for another component to have
         self.forget()
 
     def forget(self):
@@ -64,7 +65,7 @@ class Row:
         self.present = 0
         self.acted = None  # time and place of its last operation
         self.pending = {}  # "demand", "withdraw", ("transport", tier) -> [now, least, most] since the bucket's begin
-        self.gone = self.unknown_reported = False
+        self.gone = self.unknown_reported = self.seen = False
 
     def pend(self, kind, change):
         """One more or less is pending; None: none is."""

@@ -3,7 +3,7 @@
 single metrics, the selected CDOs. From docs/configuration.md."""
 
 import stream
-from catalogue import SECOND
+from catalogue import OTHER, SECOND
 from language import Filter, glob, number
 
 PASSED, FILTERED, SAMPLED_OUT = "passed", "filtered", "sampled out"
@@ -31,7 +31,7 @@ class Fields:
 
     def name_of(self, app):
         row = None if app is None else self.find_row(app)
-        return None if row is None or row.joined is None else row.name
+        return None if row is None or row.joined is None or row.name == OTHER else row.name
 
     def of_component(self, field):
         if field == "id":

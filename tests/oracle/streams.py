@@ -180,6 +180,34 @@ class Hand:
         return self("dispose", ms + 12, maker, cdo)
 
 
+def short_tasks(tasks, at_once, **statistics):
+    """Components that join, produce what the next ones take, and leave; so many are there at a time. What they begin crosses
+    buckets, and some are heard of again when they have left."""
+    hand = Hand()
+    for number in range(tasks):
+        app, ms, name = 100 + number, 10 * number, f"n{number}"
+        hand.join(ms, app, f"task {number % 13}" if number % 4 else "task")
+        hand("declare", ms + 1, app, name)("seal", ms + 1, app, name, size=1000 + number)("offer", ms + 2, app, name)
+        if number:
+            before = f"n{number - 1}"
+            hand("offer", ms + 3, app, before)("demand", ms + 3, app, before, before=True)("demand", ms + 4, app, before)
+            hand("transport_init", ms + 4, app, before, peer=app - 1, number=number)
+        if number % 3 == 0:
+            hand("withdraw", ms + 4.5, app, name, before=True)
+        if number >= at_once:
+            gone = number - at_once
+            hand("leave", ms + 5, 100 + gone, **({"reason": 1} if gone % 5 else {}))
+            if gone % 7 == 0:
+                hand("offer", ms + 5.5, 100 + gone, f"n{gone}")
+        if number > 3:
+            hand("transport_completed", ms + 6, app - 3, f"n{number - 4}", number=number - 3)
+        if number > 40 and number % 11 == 0:
+            hand("declare", ms + 7, 100 + number - 40, f"late {number}")("transport_failed", ms + 7, 100 + number - 39, name, peer=99)
+        if number % 50 == 49:
+            hand.join(ms + 8, app, "again")
+    return hand, {"bucket": "50ms", **statistics}
+
+
 MANY_GAPS = "more gaps than a chunk of their table holds"
 
 
@@ -238,6 +266,9 @@ def corner_cases():
         10, 3, "third").join(11, 4, "beyond")("offer", 12, 4, "c", size=2).join(20, 1, "IFS -- 0")(
         "offer", 21, 1, "d", size=4)("leave", 22, 2).join(23, 2, "Products")("declare", 24, 2, "a")("leave", 25, 1)
     full("leave", 26, 9)("leave", 27, 2)("leave", 28, 4)("leave", 29, 3)
+    cases["short tasks, one after the other"] = short_tasks(120, 3, max_components=8)
+    cases["components beyond the names"] = short_tasks(40, 30, max_components=10, level="workflow")
+    cases["components beyond the names, by name"] = short_tasks(90, 20, max_components=10)
     case("demands that were not acknowledged")("demand", 5, 1, "a", before=True)("demand", 6, 2, "a", before=True)(
         "dispose", 7, 2, "a")("demand", 8, 2, "b", before=True)("leave", 9, 1, reason=2)("leave", 10, 2)
     fast = case("bandwidths beyond range")

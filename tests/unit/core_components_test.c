@@ -198,6 +198,47 @@ static void beyond_the_bound_everybody_is_other(void **state)
     assert_int_equal(vamp_components_present(components), 7);
 }
 
+static const struct vamp_component *join_numbered(uint64_t id)
+{
+    char name[16];
+    (void)snprintf(name, sizeof name, "c%llu", (unsigned long long)id);
+    return see(event_join((int64_t)id, id, name));
+}
+
+static void beyond_the_table_components_are_told_apart(void **state)
+{
+    (void)state;
+    assert_int_equal(vamp_components_make_room(components, 3, NULL), 0);
+    for (uint64_t id = 1; id <= 10; id++) {
+        assert_int_equal(join_numbered(id)->index, id);
+    }
+    assert_int_equal(join_numbered(11)->index, 0);
+    assert_int_equal(vamp_components_listed(components), 8);
+    assert_int_equal(vamp_components_count(components), 11);
+    assert_int_equal(vamp_components_row(components, 0)->operations, 4);
+    /* Eight names; a component has one of them again. */
+    assert_string_equal(vamp_components_find(components, 8)->name, "c8");
+    assert_string_equal(vamp_components_find(components, 9)->name, "(other)");
+    assert_string_equal(vamp_component_given_name(vamp_components_find(components, 9)), "");
+    /* Rows are used again in the order in which they were given up, but never that of the newest.
+     */
+    see(event_leave(20, 9, VAMP_LEAVE_FINALIZED));
+    see(event_leave(21, 8, VAMP_LEAVE_FINALIZED));
+    vamp_components_give_up(components, 9);
+    vamp_components_give_up(components, 9);
+    vamp_components_give_up(components, 8);
+    assert_null(vamp_components_find(components, 9));
+    assert_int_equal(vamp_components_find(components, 8)->index, 8);
+    const struct vamp_component *again = see(event_join(30, 31, "c7"));
+    assert_int_equal(again->index, 9);
+    assert_int_equal(again->life, 2);
+    assert_string_equal(again->name, "c7");
+    vamp_components_give_up(components, 8);
+    assert_int_equal(see(event_join(32, 9, "c1"))->index, 8);
+    assert_int_equal(see(event_join(33, 34, "c1"))->index, 0);
+    assert_int_equal(vamp_components_present(components), 10);
+}
+
 /* Every id stays findable while others are taken out of the index. */
 static void at_the_bound_an_id_that_joins_again_is_other(void **state)
 {
@@ -259,6 +300,7 @@ int main(void)
         TEST(before_events_teach_no_join_or_leave),
         TEST(without_memory_a_name_is_other),
         TEST(beyond_the_bound_everybody_is_other),
+        TEST(beyond_the_table_components_are_told_apart),
         TEST(at_the_bound_an_id_that_joins_again_is_other),
         TEST(odd_names_are_kept),
         cmocka_unit_test(bad_bounds_are_refused),

@@ -17,6 +17,7 @@ struct vamp_stats {
     struct vamp_cells cells;
     struct vamp_window window;
     struct vamp_tracker tracker;
+    bool takes; /* what is in flight, at the end of each bucket */
     bool enabled[VAMP_STATISTIC_COUNT];
     /* Bits of the enabled statistics, by place in the list: those that see events of a phase and
      * kind, and those that count something of what was found. */
@@ -133,11 +134,14 @@ static void book_unnamed(struct vamp_stats *stats, struct vamp_slot *slot)
     stats->unnamed = unnamed;
 }
 
-static void take_in_flight(void *context, struct vamp_slot *slot, int64_t start_ns, int64_t now_ns)
+static void end_bucket(void *context, struct vamp_slot *slot, int64_t start_ns, int64_t now_ns)
 {
     struct vamp_stats *stats = context;
-    vamp_in_flight_take(&stats->cells, slot, &stats->tracker, start_ns, now_ns);
-    book_bounds(stats, slot);
+    if (stats->takes) {
+        vamp_in_flight_take(&stats->cells, slot, &stats->tracker, start_ns, now_ns);
+        book_bounds(stats, slot);
+    }
+    vamp_track_give_up_rows(&stats->tracker, stats->window.components);
 }
 
 int vamp_stats_create(const struct vamp_stats_options *options, const char *series_space,
@@ -170,10 +174,9 @@ int vamp_stats_create(const struct vamp_stats_options *options, const char *seri
     }
     enable_statistics(stats);
     vamp_window_init(&stats->window, options, &stats->cells, components, emit, emit_context);
-    if (vamp_taken_any(&stats->cells)) {
-        stats->window.end = take_in_flight;
-        stats->window.end_context = stats;
-    }
+    stats->takes = vamp_taken_any(&stats->cells);
+    stats->window.end = end_bucket;
+    stats->window.end_context = stats;
     *ret_stats = stats;
     return 0;
 }
@@ -515,7 +518,7 @@ void vamp_stats_state(const struct vamp_stats *stats, struct vamp_stats_state *r
         .received = fill_of(tracker, VAMP_SORT_RECEIVED),
         .demands = fill_of(tracker, VAMP_SORT_DEMANDS),
         .transports = fill_of(tracker, VAMP_SORT_TRANSPORTS),
-        .components = {vamp_components_count(series->components),
+        .components = {vamp_components_listed(series->components),
                        stats->cells.schema.max_components},
         .label_set_count = series->set_count,
         .gone = stats->gone,

@@ -86,6 +86,7 @@ int vamp_components_create(size_t max, struct vamp_components **ret_components,
         return vamp_err_set(err, -ENOMEM, "component table: out of memory");
     }
     components->max = max;
+    components->capacity = max;
     components->rows = calloc(max, sizeof *components->rows);
     const size_t names = (size_t)vamp_components_names_max(max);
     components->names = calloc(names, sizeof *components->names);
@@ -95,9 +96,9 @@ int vamp_components_create(size_t max, struct vamp_components **ret_components,
         return vamp_err_set(err, -ENOMEM, "component table: out of memory for %zu rows", max);
     }
     components->names[VAMP_NAME_OTHER] =
-        (struct vamp_component_name){VAMP_COMPONENT_OTHER_NAME, VAMP_NAME_OTHER, {NULL, 0}};
-    components->names[VAMP_NAME_UNKNOWN] =
-        (struct vamp_component_name){VAMP_COMPONENT_UNKNOWN_NAME, VAMP_NAME_UNKNOWN, {NULL, 0}};
+        (struct vamp_component_name){.text = VAMP_COMPONENT_OTHER_NAME, .model = VAMP_NAME_OTHER};
+    components->names[VAMP_NAME_UNKNOWN] = (struct vamp_component_name){
+        .text = VAMP_COMPONENT_UNKNOWN_NAME, .model = VAMP_NAME_UNKNOWN, .given = true};
     components->name_count = 2;
     components->rows[0].shown = (struct vamp_component){
         .name = VAMP_COMPONENT_OTHER_NAME,
@@ -107,6 +108,21 @@ int vamp_components_create(size_t max, struct vamp_components **ret_components,
     };
     components->count = 1;
     *ret_components = components;
+    return 0;
+}
+
+int vamp_components_make_room(struct vamp_components *components, size_t live, struct vamp_err *err)
+{
+    assert(components->count == 1); /* no row is in the index */
+    const size_t capacity = components->max + live;
+    struct vamp_component_place *rows = calloc(capacity, sizeof *rows);
+    if (rows == NULL) {
+        return vamp_err_set(err, -ENOMEM, "component table: out of memory for %zu rows", capacity);
+    }
+    rows[0] = components->rows[0];
+    free(components->rows);
+    components->rows = rows;
+    components->capacity = capacity;
     return 0;
 }
 
@@ -153,17 +169,12 @@ static char *label_of(const char *name, size_t length, size_t escape)
     return label;
 }
 
-/* The number of a name, added if it is new and `add`; VAMP_NAME_OTHER when it is not there or there
- * is no memory for it. */
-static uint32_t find_number(struct vamp_components *components, const char *name, size_t length,
-                            bool add)
+#define NO_NAME UINT32_MAX
+
+static uint32_t find_name(const struct vamp_components *components, const char *name, size_t length,
+                          uint64_t hash)
 {
-    length = strnlen(name, length);
-    if (length == 0) {
-        return VAMP_NAME_UNKNOWN;
-    }
     const size_t escape = is_reserved(name, length) ? 1 : 0;
-    const uint64_t hash = map_hash_text(&components->by_name, name, length);
     for (struct map_link *link = map_first(&components->by_name, hash); link != NULL;
          link = map_next(link)) {
         const struct vamp_component_name *known =
@@ -174,37 +185,41 @@ static uint32_t find_number(struct vamp_components *components, const char *name
             return (uint32_t)(known - components->names);
         }
     }
-    if (!add) {
-        return VAMP_NAME_OTHER;
+    return NO_NAME;
+}
+
+/* The number of a name, which is not empty, added if it is new; VAMP_NAME_OTHER when there is no
+ * memory for it. */
+static uint32_t name_number(struct vamp_components *components, const char *name, size_t length)
+{
+    const uint64_t hash = map_hash_text(&components->by_name, name, length);
+    const uint32_t known = find_name(components, name, length, hash);
+    if (known != NO_NAME) {
+        return known;
     }
-    char *copy = label_of(name, length, escape);
+    char *copy = label_of(name, length, is_reserved(name, length) ? 1 : 0);
     if (copy == NULL) {
         components->unnamed++;
         return VAMP_NAME_OTHER;
     }
     assert(components->name_count < vamp_components_names_max(components->max));
     const uint32_t number = (uint32_t)components->name_count++;
-    components->names[number] = (struct vamp_component_name){copy, number, {NULL, 0}};
+    components->names[number] = (struct vamp_component_name){.text = copy, .model = number};
     map_insert(&components->by_name, &components->names[number].link, hash);
     return number;
 }
 
-static uint32_t name_number(struct vamp_components *components, const char *name, size_t length)
+/* A name that no component has had yet, and its model. */
+static uint32_t give_name(struct vamp_components *components, const char *name, size_t length)
 {
-    return find_number(components, name, length, true);
-}
-
-/* The number of a component's name, whose model is found when it is new. */
-static uint32_t component_name_number(struct vamp_components *components, const char *name,
-                                      size_t length)
-{
-    const size_t known = components->name_count;
     const uint32_t number = name_number(components, name, length);
-    if (components->name_count > known) {
-        const char *label = components->names[number].text;
-        const struct vamp_model_name model = vamp_model_of(&components->model_rules, label);
-        if (model.begin != label || label[model.length] != '\0') {
-            components->names[number].model = name_number(components, model.begin, model.length);
+    struct vamp_component_name *given = &components->names[number];
+    if (number != VAMP_NAME_OTHER && !given->given) {
+        const struct vamp_model_name model = vamp_model_of(&components->model_rules, given->text);
+        given->given = true;
+        components->given_count++;
+        if (model.begin != given->text || given->text[model.length] != '\0') {
+            given->model = name_number(components, model.begin, model.length);
         }
     }
     return number;
@@ -212,23 +227,59 @@ static uint32_t component_name_number(struct vamp_components *components, const 
 
 uint32_t vamp_components_number(struct vamp_components *components, const char *name)
 {
-    const uint32_t known = find_number(components, name, strlen(name), false);
-    if (known != VAMP_NAME_OTHER || components->sampled == VAMP_SAMPLED_NAMES_MAX) {
+    const size_t length = strlen(name);
+    const uint32_t known =
+        find_name(components, name, length, map_hash_text(&components->by_name, name, length));
+    if (known != NO_NAME) {
         return known;
     }
+    if (components->sampled == VAMP_SAMPLED_NAMES_MAX) {
+        return VAMP_NAME_OTHER;
+    }
     components->sampled++;
-    return component_name_number(components, name, strlen(name));
+    return give_name(components, name, length);
 }
 
-/* A new row that becomes the one of its id; row 0 at the bound. */
+/* The number of a component's name; VAMP_NAME_OTHER for a new one at the bound. */
+static uint32_t component_name_number(struct vamp_components *components, const char *name,
+                                      size_t length)
+{
+    length = strnlen(name, length);
+    if (length == 0) {
+        return VAMP_NAME_UNKNOWN;
+    }
+    const uint32_t known =
+        find_name(components, name, length, map_hash_text(&components->by_name, name, length));
+    if (known != NO_NAME && components->names[known].given) {
+        return known;
+    }
+    return components->given_count - components->sampled < components->max
+               ? give_name(components, name, length)
+               : VAMP_NAME_OTHER;
+}
+
+/* A row that no component has: one never used as long as the component table has room, else one
+ * that was given up. 0: there is none. */
+static uint32_t take_row(struct vamp_components *components)
+{
+    const uint32_t given_up = components->first_free;
+    if (components->count < components->max || given_up == 0) {
+        return components->count < components->capacity ? (uint32_t)components->count++ : 0;
+    }
+    components->first_free = components->rows[given_up].next_free;
+    return given_up;
+}
+
+/* A new row that becomes the one of its id; row 0 if there is none. */
 static struct vamp_component *add_row(struct vamp_components *components, uint64_t app_id)
 {
-    if (components->count == components->max) {
-        return &components->rows[0].shown;
-    }
-    const uint32_t index = (uint32_t)components->count++;
+    const uint32_t index = take_row(components);
     struct vamp_component_place *row = &components->rows[index];
+    if (index == 0) {
+        return &row->shown;
+    }
     components->present++;
+    row->given_up = false;
     row->shown = (struct vamp_component){
         .app_id = app_id,
         .name = VAMP_COMPONENT_UNKNOWN_NAME,
@@ -236,6 +287,7 @@ static struct vamp_component *add_row(struct vamp_components *components, uint64
         .left_ns = INT64_MIN,
         .index = index,
         .name_number = VAMP_NAME_UNKNOWN,
+        .life = row->shown.life + 1,
         .changed = true,
     };
     map_insert(&components->by_id, &row->link, vamp_hash_word(0, app_id));
@@ -300,6 +352,14 @@ static struct vamp_component *join(struct vamp_components *components,
     return row;
 }
 
+/* Where the component table shows it. */
+static inline void count_operation(struct vamp_components *components, struct vamp_component *row)
+{
+    struct vamp_component *listed = row->index < components->max ? row : &components->rows[0].shown;
+    listed->operations++;
+    listed->changed = true;
+}
+
 static struct vamp_component *find_or_add(struct vamp_components *components, uint64_t app_id)
 {
     struct vamp_component *row = find_row(components, app_id);
@@ -337,8 +397,7 @@ observe_other(struct vamp_components *components, const struct vamp_event *event
     struct vamp_component *row = event->kind == VAMP_EVENT_JOIN
                                      ? join(components, event)
                                      : find_or_add(components, event->app_id);
-    row->operations++;
-    row->changed = true;
+    count_operation(components, row);
     if (event->kind == VAMP_EVENT_LEAVE) {
         leave(components, row, event->time_ns, event->reason);
     }
@@ -369,8 +428,7 @@ const struct vamp_component *vamp_components_observe(struct vamp_components *com
         return row;
     }
     if (event->phase == VAMP_PHASE_AFTER) {
-        row->operations++;
-        row->changed = true;
+        count_operation(components, row);
     }
     components->newest = row;
     return vamp_event_has(event, VAMP_HAS_PEER) ? with_peer(components, event, row) : row;
@@ -383,6 +441,25 @@ void vamp_components_gone(struct vamp_components *components, int64_t time_ns)
     }
     map_clear(&components->by_id);
     components->newest = NULL;
+}
+
+void vamp_components_give_up(struct vamp_components *components, size_t index)
+{
+    struct vamp_component_place *row = &components->rows[index];
+    assert(index >= components->max && row->shown.left_ns != INT64_MIN);
+    if (row->given_up || &row->shown == components->newest) {
+        return;
+    }
+    if (find_row(components, row->shown.app_id) == &row->shown) {
+        map_remove(&components->by_id, &row->link);
+    }
+    uint32_t *last = components->first_free == 0
+                         ? &components->first_free
+                         : &components->rows[components->last_free].next_free;
+    *last = (uint32_t)index;
+    components->last_free = (uint32_t)index;
+    row->next_free = 0;
+    row->given_up = true;
 }
 
 const struct vamp_component *vamp_components_look_up(const struct vamp_components *components,
@@ -400,7 +477,9 @@ void vamp_components_set_models(struct vamp_components *components,
 
 const char *vamp_component_given_name(const struct vamp_component *component)
 {
-    const char *name = component->name_number != VAMP_NAME_UNKNOWN ? component->name : "";
+    const bool named =
+        component->name_number != VAMP_NAME_UNKNOWN && component->name_number != VAMP_NAME_OTHER;
+    const char *name = named ? component->name : "";
     return name[0] == '\\' && is_reserved(name, strlen(name)) ? name + 1 : name;
 }
 

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Application id to component name, learned from JOIN and LEAVE events in stream order. LEAVE and
- * all later events contain only the id, so filters and statistics look the name up here. Bounded:
- * beyond `max` rows a component is "(other)". Owned by the worker thread.
+ * all later events contain only the id, so filters and statistics look the name up here. Owned by
+ * the worker thread.
+ *
+ * Bounded twice. Names: beyond `max` different ones a component is called "(other)". Rows: the
+ * first `max`, row 0 included, are kept for good, which is the component table that outputs show.
+ * Further components have rows that are used again; their operations show in row 0. A component for
+ * which there is no row at all is row 0, where it cannot be told from others.
  */
 #ifndef VAMP_CORE_EVENT_COMPONENTS_H
 #define VAMP_CORE_EVENT_COMPONENTS_H
@@ -34,6 +39,7 @@ struct vamp_component {
     uint64_t operations;
     uint32_t index;       /* of this row */
     uint32_t name_number; /* the same for all rows of one name; below vamp_components_names_max */
+    uint32_t life;        /* which of the components that had this row, counted from 1 */
     uint8_t reason;       /* enum vamp_leave_reason, once left */
     bool changed;         /* since vamp_components_changed_clear */
 };
@@ -78,19 +84,23 @@ struct vamp_model_name vamp_model_of(const struct vamp_model_rules *rules, const
 struct vamp_component_place {
     struct vamp_component shown;
     struct map_link link; /* by application id */
+    uint32_t next_free;   /* given up after it; 0: none */
+    bool given_up;
 };
 struct vamp_component_name {
     const char *text;
     uint32_t model;       /* name number of its model */
+    bool given;           /* by a component; else it is that of a model only */
     struct map_link link; /* by text */
 };
 struct vamp_components {
     struct vamp_component_place *rows;
     struct vamp_component *newest; /* the row of the event before; NULL: of no row but row 0 */
-    size_t max, count, present;
+    size_t max, capacity, count, present;
+    uint32_t first_free, last_free;    /* given up, in this order */
     uint32_t replaced;                 /* contract of vamp_components_replaced */
     struct vamp_component_name *names; /* by number; never removed */
-    size_t name_count;
+    size_t name_count, given_count;
     struct vamp_model_rules model_rules;
     struct map by_id, by_name;
     size_t sampled;   /* names that are there because of a sample */
@@ -98,17 +108,23 @@ struct vamp_components {
 };
 
 #define VAMP_COMPONENTS_MAX ((size_t)1 << 22)
-/* At most `max` rows, row 0 included; from 2 to VAMP_COMPONENTS_MAX. 0, -EINVAL or -ENOMEM. */
+/* At most `max` names and `max` rows, row 0 included; from 2 to VAMP_COMPONENTS_MAX. 0, -EINVAL or
+ * -ENOMEM. */
 VAMP_MUST_CHECK int vamp_components_create(size_t max, struct vamp_components **ret_components,
                                            struct vamp_err *err);
+/* Room for this many components at the same time beyond the `max` rows; before the first event. 0
+ * or -ENOMEM, when there is none. Memory is taken for rows that are used. */
+#define VAMP_COMPONENTS_LIVE ((size_t)65536)
+VAMP_MUST_CHECK int vamp_components_make_room(struct vamp_components *components, size_t live,
+                                              struct vamp_err *err);
 void vamp_components_free(struct vamp_components *components);
 
 /* Learns from an event (JOIN, LEAVE, or any that names an id not seen yet, its peer's included) and
  * counts it as an operation of its component when its phase is AFTER. Only JOIN and LEAVE of phase
  * AFTER change the table; a JOIN of an id that has a row already ends that row at this time, if it
- * has not left, and begins another. Never fails: at the bound, or without memory for a name, the
- * component is the `(other)` row, which is always row 0. Returns the row of the event's app_id, or
- * row 0 for an event without one. */
+ * has not left, and begins another. Never fails: without a row for it the component is row 0; at
+ * the bound of names, or without memory for one, its name is `(other)`. Returns the row of the
+ * event's app_id, or row 0 for an event without one. */
 const struct vamp_component *vamp_components_observe(struct vamp_components *components,
                                                      const struct vamp_event *event);
 /* To be asked after a JOIN of phase AFTER was observed: the row that its id had before, whose stay
@@ -137,11 +153,25 @@ vamp_components_find(const struct vamp_components *components, uint64_t app_id)
     return newest != NULL && newest->app_id == app_id ? newest
                                                       : vamp_components_look_up(components, app_id);
 }
-/* Rows in order of appearance; row 0 is `(other)`. Stable pointers until free. */
+/* Rows in use; row 0 is `(other)`. Stable pointers until free. */
 static inline size_t vamp_components_count(const struct vamp_components *components)
 {
     return components->count;
 }
+/* The same rows that are kept for good, in order of appearance: the component table. */
+static inline size_t vamp_components_listed(const struct vamp_components *components)
+{
+    return components->count < components->max ? components->count : components->max;
+}
+/* Rows are below this, always. */
+static inline size_t vamp_components_capacity(const struct vamp_components *components)
+{
+    return components->capacity;
+}
+/* A row beyond the component table whose component has left, and to which nobody refers any more:
+ * another component may have it, the one given up first first. Its id is not known any more. Does
+ * nothing to the row of the event before, and to one that was given up already. */
+void vamp_components_give_up(struct vamp_components *components, size_t index);
 static inline const struct vamp_component *
 vamp_components_row(const struct vamp_components *components, size_t index)
 {
@@ -174,7 +204,7 @@ static inline const char *vamp_components_name(const struct vamp_components *com
                                                 : VAMP_COMPONENT_UNKNOWN_NAME;
 }
 /* The name that the component itself gave, without the backslash of a reserved one; "" when it gave
- * none. Valid as long as the row. */
+ * none, or it is `(other)`. Valid as long as the row. */
 const char *vamp_component_given_name(const struct vamp_component *component);
 /* Components whose name is `(other)` because there was no memory for their own. */
 static inline uint64_t vamp_components_unnamed(const struct vamp_components *components)

@@ -337,6 +337,7 @@ struct vamp_totals {
     unsigned unwatched;                        /* gaps while the pool manager was gone */
     uint64_t unwatched_ns;                     /* their sum */
     uint64_t evicted;                          /* records given up at max_cdos, max_pending */
+    uint64_t unidentified;                     /* events of components that have no row */
     uint64_t cdos_uncounted;                   /* perhaps counted before they were evicted */
     uint64_t series_overflow;                  /* values under (other) at max_series */
     uint64_t labels_given_up;                  /* by values that found a coarser series there */

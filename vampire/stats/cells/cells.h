@@ -26,7 +26,7 @@ struct vamp_gauge_change {
 /* What one bucket adds to the accounts. The sums of these are computed when they are asked for. */
 struct vamp_slot_account {
     uint64_t rejected, filtered, counted, late, evicted, overflow;
-    uint64_t labels_given_up, cdos_uncounted;
+    uint64_t labels_given_up, cdos_uncounted, unidentified;
     uint64_t never_sampled; /* counted; joins, leaves, events without a CDO */
     uint64_t sampled_out;
     uint64_t lost[VAMP_LOSS_COUNT];

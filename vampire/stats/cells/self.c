@@ -255,6 +255,7 @@ static void fold_account(struct vamp_cells *cells, struct vamp_slot *slot)
     }
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_CDOS_UNCOUNTED, &labels,
                      account->cdos_uncounted);
+    vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_UNIDENTIFIED, &labels, account->unidentified);
     for (uint32_t reason = 0; reason < VAMP_LOSS_COUNT; reason++) {
         labels.value[VAMP_LABEL_REASON] = reason;
         vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_LOST, &labels, account->lost[reason]);
@@ -443,6 +444,7 @@ void vamp_cells_totals(struct vamp_cells *cells, struct vamp_totals *ret_totals)
     ret_totals->demand_wait_ns = sum_of_histogram(cells, VAMP_METRIC_DEMAND_WAIT_NS);
     ret_totals->evicted = sum_of_counter(cells, VAMP_METRIC_VAMPIRE_EVICTED);
     ret_totals->cdos_uncounted = sum_of_counter(cells, VAMP_METRIC_VAMPIRE_CDOS_UNCOUNTED);
+    ret_totals->unidentified = sum_of_counter(cells, VAMP_METRIC_VAMPIRE_UNIDENTIFIED);
     ret_totals->series_overflow =
         sum_of_counter(cells, VAMP_METRIC_VAMPIRE_SERIES_OVERFLOW) + cells->series.overflow;
     ret_totals->labels_given_up =
@@ -452,6 +454,7 @@ void vamp_cells_totals(struct vamp_cells *cells, struct vamp_totals *ret_totals)
         const struct vamp_slot_account *open = &cells->slots[i].account;
         ret_totals->evicted += open->evicted;
         ret_totals->cdos_uncounted += open->cdos_uncounted;
+        ret_totals->unidentified += open->unidentified;
         ret_totals->series_overflow += open->overflow;
         ret_totals->labels_given_up += open->labels_given_up;
         add_account(&ret_totals->accounting, open);

@@ -105,12 +105,12 @@ static const struct vamp_component_row *copy_rows(const struct vamp_components *
                                                   struct vamp_bucket_block *block, unsigned *count)
 {
     *count = 0;
-    for (size_t i = 0; i < vamp_components_count(components); i++) {
+    for (size_t i = 0; i < vamp_components_listed(components); i++) {
         *count += vamp_components_row(components, i)->changed;
     }
     struct vamp_component_row *rows = vamp_bucket_cut(block, *count * sizeof *rows);
     struct vamp_component_row *next = rows;
-    for (size_t i = 0; rows != NULL && i < vamp_components_count(components); i++) {
+    for (size_t i = 0; rows != NULL && i < vamp_components_listed(components); i++) {
         const struct vamp_component *row = vamp_components_row(components, i);
         if (row->changed) {
             next->index = (unsigned)i;
@@ -208,7 +208,7 @@ static const struct vamp_bucket *close_bucket(struct vamp_cells *cells, struct v
     if (block.memory != NULL) {
         bucket = build_bucket(cells, slot, number, start_ns, components, &block);
         assert(block.used == bytes);
-        for (size_t i = 0; i < vamp_components_count(components); i++) {
+        for (size_t i = 0; i < vamp_components_listed(components); i++) {
             vamp_components_changed_clear(components, i);
         }
     }

@@ -101,6 +101,7 @@ struct vamp_tally {
     uint32_t unsized;               /* it created them, and no size is known */
     uint64_t handles;               /* declared and not disposed of */
     uint32_t present;
+    uint32_t life;       /* of the component that has the row; 0: nobody was seen in it */
     uint32_t deliveries; /* CDOs of which data came before the DEMAND for them */
     bool left;
     bool checked; /* its JOIN was seen, or that it was not has been reported */

@@ -442,8 +442,7 @@ int vamp_tracker_init(struct vamp_tracker *tracker, const struct vamp_stats_opti
 {
     memset(tracker, 0, sizeof *tracker);
     tracker->components = components;
-    const size_t rows = options->max_components;
-    tracker->tallies = calloc(rows, sizeof *tracker->tallies);
+    tracker->tallies = calloc(vamp_components_capacity(components), sizeof *tracker->tallies);
     tracker->at = calloc(1, sizeof *tracker->at);
     int status = tracker->tallies == NULL || tracker->at == NULL ? -ENOMEM : 0;
     status |= reserve(tracker, options);
@@ -477,6 +476,14 @@ void vamp_tracker_done(struct vamp_tracker *tracker)
     memset(tracker, 0, sizeof *tracker);
 }
 
+/* The row is the component's from now on: whoever had it before left nothing. */
+static __attribute__((noinline)) void begin_tally(struct vamp_track_context *at)
+{
+    struct vamp_tally *tally = &at->tracker->tallies[at->row];
+    assert(tally->first_cdo == 0 && tally->first_part == 0);
+    *tally = (struct vamp_tally){.life = at->component->life};
+}
+
 /* Inlined twice: the second is of transports of which one end is named. */
 static inline __attribute__((always_inline)) void find_component(struct vamp_track_context *at)
 {
@@ -489,6 +496,12 @@ static inline __attribute__((always_inline)) void find_component(struct vamp_tra
         at->row = at->component == NULL ? 0 : at->component->index;
         name =
             at->component == NULL ? VAMP_NAME_OTHER : vamp_track_name(at->tracker, at->component);
+        if (at->component == NULL) { /* a JOIN that was received has no row yet */
+            at->seen->slot->account.unidentified +=
+                event->kind != VAMP_EVENT_JOIN || event->phase == VAMP_PHASE_AFTER;
+        } else if (at->component->life != at->tracker->tallies[at->row].life) {
+            begin_tally(at);
+        }
     }
     uint32_t *labels = at->seen->labels.value;
     labels[VAMP_LABEL_COMPONENT] = name;

@@ -167,6 +167,10 @@ void vamp_track_look_ahead(struct vamp_tracker *tracker, const struct vamp_event
 bool vamp_track_next_ended(struct vamp_tracker *tracker, const struct vamp_event *event,
                            uint32_t *position, struct vamp_event *ret_leave,
                            struct vamp_observation *seen);
+/* Gives up the rows beyond the component table of components that have left, of which nothing is
+ * left here. To be called when what is in flight has been taken. */
+void vamp_track_give_up_rows(const struct vamp_tracker *tracker,
+                             struct vamp_components *components);
 /* Events are missing here, of whatever component. */
 static inline void vamp_track_lost(struct vamp_tracker *tracker)
 {

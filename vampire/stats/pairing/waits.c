@@ -116,6 +116,28 @@ void vamp_track_take_numbers(struct vamp_tracker *tracker, uint32_t row,
     }
 }
 
+/* Whether a component that has left is known here by nothing but its transports, which have ended.
+ */
+static bool is_done_with(const struct vamp_tally *tally, const struct vamp_component *component)
+{
+    uint32_t transports = 0;
+    for (unsigned kind = VAMP_IN_FLIGHT_TRANSPORT; kind < VAMP_IN_FLIGHT_COUNT; kind++) {
+        transports += tally->in_flight[kind].now;
+    }
+    return tally->life != component->life || (tally->left && transports == 0);
+}
+
+void vamp_track_give_up_rows(const struct vamp_tracker *tracker, struct vamp_components *components)
+{
+    const size_t count = vamp_components_count(components);
+    for (size_t row = vamp_components_listed(components); row < count; row++) {
+        const struct vamp_component *component = vamp_components_row(components, row);
+        if (component->left_ns != INT64_MIN && is_done_with(&tracker->tallies[row], component)) {
+            vamp_components_give_up(components, row);
+        }
+    }
+}
+
 void vamp_track_drop_pending(struct vamp_tracker *tracker, uint32_t row)
 {
     vamp_in_flight_set(&tracker->tallies[row].in_flight[VAMP_IN_FLIGHT_DEMAND], 0);
