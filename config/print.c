@@ -241,8 +241,12 @@ static char *dump_compared(const struct vamp_config *config, const char *section
     } else if (strcmp(section, "alarms") == 0) {
         dump_alarms(&json, config);
     } else {
-        assert(strcmp(section, "statistics") == 0);
-        for (opt = config_statistics_options; opt->key != NULL; opt++) {
+        const struct config_part *part = config_parts[config->program];
+        while (part->key != NULL && strcmp(part->key, section) != 0) {
+            part++;
+        }
+        assert(part->kind == CONFIG_OPTIONS); /* "statistics" or "samples" */
+        for (opt = part->options; opt->key != NULL; opt++) {
             if (strcmp(opt->key, "selected") != 0) {
                 dump_option(&json, opt, config);
             }

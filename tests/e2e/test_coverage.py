@@ -128,7 +128,7 @@ def test_a_total_and_what_it_lacks_are_all(space, seed):
             assert name not in checked or bool(share) == (has[name] < truth[name]), (seed, choice, line)
             if share and truth[name]:
                 assert abs(float(share[1]) - 100 * has[name] / truth[name]) <= 0.1, (seed, choice, line)
-    assert lacking or seed % 3 == 0
+    assert lacking or seed % 3 == 0 or truth["vampire_filtered"] == truth["vampire_decoded"], truth
 
 
 @pytest.mark.plain

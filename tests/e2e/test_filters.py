@@ -120,7 +120,7 @@ def test_metric_and_output_filters(space):
     part = results.JsonRun(space.path / "part.jsonl")
     names = {m["name"] for m in part.records[0]["metrics"]}
     assert names == {name for name in run.counters | run.gauges | run.histograms
-                     if name.startswith("transport") or name == "produced_bytes"}
+                     if name.startswith("transport") or name in ("produced_bytes", "vampire_metric_filtered")}
     assert sum(part.counters["produced_bytes"].values()) == sum(
         run.counters["produced_bytes"].values())
     produced = sum(report["produced_bytes"] for report in reports)

@@ -474,9 +474,9 @@ def test_a_page_within_its_budget_has_all_of_the_file(space, producers, consumer
 
 @pytest.mark.plain
 def test_a_family_that_outgrows_the_budget_is_merged_at_once(space):
-    """A hundred components that join within minutes: whatever page is fetched, counts of a metric that is merged and
-    of one that is not agree, no series is less than before, and none disappears."""
-    vampire, url = lingering(space, {}, {"budget": 6000}, producers=60, consumers=20, steps=150, burst=2, fan_out=2,
+    """A hundred components of as many models that join within minutes: whatever page is fetched, counts of a metric that
+    is merged and of one that is not agree, no series is less than before, and none disappears."""
+    vampire, url = lingering(space, {"models": ["(*) -- *"]}, {"budget": 6000}, producers=60, consumers=20, steps=150, burst=2, fan_out=2,
                              speed=40)
     pages = ended_page(url)
     before = {}

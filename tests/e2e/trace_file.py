@@ -110,6 +110,7 @@ class Expected(oracle.Oracle):
 
     def __init__(self):
         super().__init__({"bucket_ns": 10**9, "lateness_ns": 10**9, "sub_bits": 3, "level": "cdo", "max_empty": 600,
+                          "arrival": False,
                           **dict.fromkeys(("max_series", "max_components", "max_cdos", "max_pending"), NEVER)})
         self.spans, self.marks = collections.Counter(), collections.Counter()
         self.now = self.last = self.part = None
