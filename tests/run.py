@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs the tests of one build: unit and conformance programs, then the end-to-end tests.
 
-Each program and each end-to-end test is a process of its own with a deadline; as many run at a
-time as there are processors, and one more. Those of end-to-end tests are forked from a process that
+Each program and each end-to-end test is a process of its own with a deadline (the tests of a file marked "together",
+which look at the same thing, are one process); as many run at a time as there are processors, and one more. Those of end-to-end tests are forked from a process that
 has loaded pytest and the large modules: their imports took a tenth of the time of all tests. The last line is "N passed, N failed" (", N skipped" if any).
 """
 
@@ -37,6 +37,8 @@ REPEATED_AT_MOST = 5
 FORKS = multiprocessing.get_context("forkserver")
 FORKS_LOCK = threading.Lock()  # start() looks at the end of every other child, which only one may read
 PRELOADED = ["pytest", "numpy", "h5py", "h5netcdf", "xarray"]
+ENDED = "test ended:"
+TEST_ENDED = re.compile(rf"^{ENDED} (\w+) ([\d.]+) (.+)\n", re.MULTILINE)
 TAP_LINE = re.compile(r"^(not )?ok\b.*?(# *SKIP.*)?$", re.MULTILINE | re.IGNORECASE)
 TAP_PLAN = re.compile(r"^1\.\.(\d+)", re.MULTILINE)
 
@@ -141,8 +143,22 @@ def run_unit(tally, mode, source):
     tally.add(name, seconds, passed, failed, skipped, output)
 
 
-def test_once(node, environment, output):
-    """In a forked process: one test, with all it prints in the file `output`."""
+class Reporter:
+    """A line for each test that has come to its end, between what the tests print."""
+
+    def __init__(self):
+        self.seconds, self.outcome = 0, "passed"
+
+    def pytest_runtest_logreport(self, report):
+        self.seconds += report.duration
+        self.outcome = report.outcome if report.outcome != "passed" else self.outcome
+        if report.when == "teardown":
+            print(f"\n{ENDED} {self.outcome} {self.seconds:.1f} {report.nodeid}", flush=True)
+            self.__init__()
+
+
+def test_some(nodes, environment, output):
+    """In a forked process: some tests, with all they print in the file `output`."""
     os.setsid()
     os.chdir(ROOT)
     os.environ.update(environment)
@@ -152,17 +168,17 @@ def test_once(node, environment, output):
             os.dup2(os.open(path, flags), number)
     import pytest  # is there already
 
-    options = ["-q", "-x", "--no-header", "-rs", "--tb=short", "-p", "no:cacheprovider"]
-    code = pytest.main([*options, node])
+    options = ["-q", "--no-header", "-rs", "--tb=short", "-p", "no:cacheprovider"]
+    code = pytest.main([*options, *nodes], plugins=[Reporter()])
     atexit._run_exitfuncs()  # a forked process ends without: pytest removes its locks there
     sys.exit(code)
 
 
-def run_forked(node, seconds, environment):
+def run_forked(nodes, seconds, environment):
     """As run() does: exit code (None: too slow), output and time."""
     began = time.monotonic()
     with tempfile.NamedTemporaryFile(prefix="vampire-test-") as output:
-        child = FORKS.Process(target=test_once, args=(node, environment, output.name))
+        child = FORKS.Process(target=test_some, args=(nodes, environment, output.name))
         with FORKS_LOCK:
             child.start()
         ended = multiprocessing.connection.wait([child.sentinel], seconds)
@@ -177,12 +193,29 @@ def run_forked(node, seconds, environment):
     return code, text, time.monotonic() - began
 
 
-def run_e2e(tally, mode, node, seconds=E2E_SECONDS):
+def run_e2e(tally, mode, nodes, seconds=E2E_SECONDS):
     environment = test_environment(mode, PYTHONDONTWRITEBYTECODE="1")
-    code, output, seconds = run_forked(node, seconds * SLOWER.get(mode, 1), environment)
-    skipped = 1 if code == 0 and not re.search(r"\b1 passed", output) else 0
-    failed = 0 if code == 0 else 1
-    tally.add(node.split("/")[-1], seconds, 1 - failed - skipped, failed, skipped, output)
+    code, output, _ = run_forked(nodes, seconds * SLOWER.get(mode, 1), environment)
+    ended = {node: (outcome, float(took)) for outcome, took, node in TEST_ENDED.findall(output)}
+    output = TEST_ENDED.sub("", output)
+    for node in nodes:
+        outcome, took = ended.get(node, ("failed", 0))
+        if code and len(nodes) == 1:
+            outcome = "failed"  # also what came after its end
+        tally.add(node.split("/")[-1], took, outcome == "passed", outcome == "failed", outcome == "skipped", output)
+    if code and "failed" not in {outcome for outcome, _ in ended.values()} and ended.keys() >= set(nodes):
+        tally.add(f"after {nodes[-1]}", 0, 0, 1, 0, output)
+
+
+def groups_of(nodes):
+    """Lists of tests, each for a process of its own: one test, or all of a file that says that they share what they
+    look at."""
+    found = {}
+    for node in nodes:
+        path = node.split("::")[0]
+        shared = "pytest.mark.together" in (ROOT / path).read_text()
+        found.setdefault(path if shared else node, []).append(node)
+    return sorted(found.values(), key=len, reverse=True)
 
 
 def collect_e2e(mode, long):
@@ -205,7 +238,7 @@ def repeat_failed(tally, mode):
     for name in again:
         tally.take_back(name)
         failed = tally.failed
-        run_e2e(tally, mode, f"tests/e2e/{name}")
+        run_e2e(tally, mode, [f"tests/e2e/{name}"])
         if tally.failed == failed:
             tally.unsteady.append(name)
 
@@ -241,10 +274,9 @@ def main():
             nodes, trouble = collect_e2e(options.mode, options.long)
             if trouble:
                 tally.add("collecting tests/e2e", 0, 0, 1, 0, trouble)
-            for node in nodes:
-                if wanted(node):
-                    seconds = LONG_SECONDS if options.long else E2E_SECONDS
-                    jobs.append(workers.submit(run_e2e, tally, options.mode, node, seconds))
+            for group in groups_of([node for node in nodes if wanted(node)]):
+                seconds = LONG_SECONDS if options.long else E2E_SECONDS
+                jobs.append(workers.submit(run_e2e, tally, options.mode, group, seconds))
         for job in jobs:
             job.result()
     if options.repeat_failed:

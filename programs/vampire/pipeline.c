@@ -19,13 +19,6 @@
 
 /* ---- the worker's loop: takes events from the ring until the source thread has closed it */
 
-void pipeline_pass_on(struct pipeline *pipeline, const struct vamp_event *event, bool passed)
-{
-    if (pipeline->outputs.takes_events && event->kind != VAMP_EVENT_UNWANTED) {
-        vamp_outputs_record(&pipeline->outputs, event, passed);
-    }
-}
-
 static void process_event(struct pipeline *pipeline, const struct vamp_event *event)
 {
     enum vamp_verdict verdict = VAMP_PASSED;

@@ -153,7 +153,13 @@ void pipeline_print_samples(const struct pipeline *pipeline, const struct vamp_p
 /* ---- pipeline.c */
 
 /* An event to the outputs that take events themselves. */
-void pipeline_pass_on(struct pipeline *pipeline, const struct vamp_event *event, bool passed);
+static inline void pipeline_pass_on(struct pipeline *pipeline, const struct vamp_event *event,
+                                    bool passed)
+{
+    if (pipeline->outputs.takes_events && event->kind != VAMP_EVENT_UNWANTED) {
+        vamp_outputs_record(&pipeline->outputs, event, passed);
+    }
+}
 
 /* ---- state.c */
 

@@ -17,6 +17,7 @@ pytest.register_assert_rewrite("jsonl", "made_up")
 def pytest_configure(config):
     config.addinivalue_line("markers", "threads: also runs under the thread sanitizer")
     config.addinivalue_line("markers", "plain: only with the release build (compiles, installs)")
+    config.addinivalue_line("markers", "together: the tests of this file are one process, since they share what they look at")
     config.addinivalue_line("markers", "long: minutes or more, only in make check-long")
 
 

@@ -13,7 +13,7 @@ from harness import BUILD, PATIENCE
 pytest.importorskip("pandas")
 import vampire
 
-pytestmark = pytest.mark.plain
+pytestmark = [pytest.mark.plain, pytest.mark.together]
 
 
 @pytest.fixture(name="files", scope="module")

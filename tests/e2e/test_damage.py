@@ -27,7 +27,7 @@ import vampire
 import vampire.report.main
 import vampire.run_summary
 
-pytestmark = pytest.mark.plain
+pytestmark = [pytest.mark.plain, pytest.mark.together]
 COUNT = int(os.environ.get("VAMPIRE_DAMAGE", "25"))
 PAGE = 4096
 TIMED = "VAMPIRE_DAMAGE" in os.environ  # by hand: within a second more than the whole file takes

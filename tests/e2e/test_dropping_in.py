@@ -11,7 +11,7 @@ import pytest
 import harness
 import results
 
-pytestmark = pytest.mark.plain
+pytestmark = [pytest.mark.plain, pytest.mark.together]
 LIBRARY = harness.BUILD / "lib" / "libmaestro.so.0"
 
 # Component of a pool, or alone, with the names that scripts use.

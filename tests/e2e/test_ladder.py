@@ -21,7 +21,7 @@ import stream
 from rows import text_of
 from test_summary import body
 
-pytestmark = pytest.mark.plain  # each test runs all of the ladder, and what it compares are numbers
+pytestmark = [pytest.mark.plain, pytest.mark.together]
 
 ROOT = harness.ROOT
 FULL = (ROOT / "maestro" / "maestro.h").read_text()

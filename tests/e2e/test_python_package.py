@@ -15,7 +15,7 @@ import format2
 import vampire
 from vampire import bins, columns, errors, sums
 
-pytestmark = pytest.mark.plain
+pytestmark = [pytest.mark.plain, pytest.mark.together]
 START = 1767225600 * 10**9
 METRICS = {
     "pool_operations": ("counter", ("component", "operation"), "1"),

@@ -22,7 +22,7 @@ pytest.importorskip("pandas")
 import rows
 import vampire
 
-pytestmark = pytest.mark.plain
+pytestmark = [pytest.mark.plain, pytest.mark.together]
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
@@ -235,7 +235,7 @@ def test_the_examples_of_the_documentation(tmp_path):
         assert len(examples) >= least, path
         scope = {}
         for example in examples:
-            example = example.replace("/scratch/forecast", str(directory)).replace("demo-TIME", str(directory))
+            example = re.sub(r"/scratch/\w+", str(directory), example).replace("demo-TIME", str(directory))
             exec(example, scope)  # pylint: disable=exec-used
 
 

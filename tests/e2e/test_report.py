@@ -20,7 +20,7 @@ pd = pytest.importorskip("pandas")
 import vampire
 from vampire import look, plots
 
-pytestmark = pytest.mark.plain
+pytestmark = [pytest.mark.plain, pytest.mark.together]
 REPORT = str(ROOT / "python" / "vampire-report")
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 OPTIONS = ["--steps", "4", "--levels", "2", "--params", "2", "--size-min", "65536", "--size-max", "262144", "--rate", "40"]

@@ -13,7 +13,8 @@ import pytest
 import harness
 from test_diagnosis import hour_of, report
 
-pytestmark = [pytest.mark.plain, pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")]
+pytestmark = [pytest.mark.plain, pytest.mark.together,
+              pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")]
 
 
 class Browser:

@@ -17,7 +17,7 @@ pytest.importorskip("pandas")
 import vampire
 from vampire.errors import Error
 
-pytestmark = pytest.mark.plain
+pytestmark = [pytest.mark.plain, pytest.mark.together]
 PARTS = ["for_offer", "for_start", "moving", "unknown"]
 
 

@@ -363,6 +363,11 @@ static void observe_mark(struct vamp_stats *stats, const struct vamp_event *mark
         observe_gone(stats, mark);
         return;
     }
+    if (mark->kind == VAMP_EVENT_UNWANTED && stats->window.started) {
+        /* What does not count does not move time either. */
+        vamp_window_at(&stats->window, mark->time_ns)->account.not_subscribed += mark->count;
+        return;
+    }
     struct vamp_slot *slot = vamp_window_place(&stats->window, mark->time_ns);
     if (mark->kind == VAMP_EVENT_UNWANTED) {
         slot->account.not_subscribed += mark->count;

@@ -45,7 +45,10 @@ static void mark_metric(const struct hdf5_file *file, unsigned number,
 void hdf5_rows_plan(struct hdf5_file *file, const struct vamp_bucket *bucket, bool restart)
 {
     for (unsigned s = 0; s < file->schema->label_set_count; s++) {
-        memset(file->sets[s].is_changed, 0, file->sets[s].known * sizeof(bool));
+        struct hdf5_set *set = &file->sets[s];
+        if (set->known > 0) { /* without series there is no array */
+            memset(set->is_changed, 0, set->known * sizeof(bool));
+        }
     }
     for (unsigned m = 0; m < file->schema->metric_count; m++) {
         if (file->metrics[m].has_rows) {
