@@ -73,7 +73,9 @@ int vamp_writer_load(const struct vamp_writer_ops *format,
     const void *symbol = NULL;
     const int code = vamp_plug_in_load(format->name, "vamp_writer_plug_in", purpose, &symbol, err);
     if (code == 0) {
-        *ret_functions = ((const struct vamp_writer_plug_in *)symbol)->functions;
+        const struct vamp_writer_plug_in *plug_in = symbol;
+        plug_in->share(vamp_metrics, vamp_metric_count());
+        *ret_functions = plug_in->functions;
     }
     return code;
 }

@@ -7,8 +7,9 @@
 #include "programs/cli/options.h"
 #include "vampire/stats/bucket/coverage.h"
 
-static const char *const set_names[] = {"basic",     "waits",     "transport", "lifecycle",
-                                        "anomalies", "in_flight", "vampire",   "collect"};
+static const char *const set_names[] = {"basic",     "waits",     "transport",
+                                        "lifecycle", "anomalies", "in_flight",
+                                        "vampire",   "collect",   "samples"};
 #define SET_COUNT (sizeof set_names / sizeof set_names[0])
 
 /* Words of a bit mask, joined. `name_of` may be vamp_label_name or set_name. */

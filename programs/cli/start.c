@@ -161,6 +161,22 @@ static int dump_config(const struct vamp_options *options, FILE *out, FILE *erro
     return exit_code;
 }
 
+/* Those that the configuration declares, too. */
+static int list_metrics(const struct vamp_options *options, FILE *out, FILE *error)
+{
+    int exit_code = VAMP_EXIT_OK;
+    struct vamp_err err = VAMP_ERR_NONE;
+    struct vamp_config *config =
+        load_configuration(options, false, "nothing was listed", error, &exit_code);
+    if (config != NULL) {
+        const struct vamp_live *live =
+            options->program->live != NULL ? options->program->live(&err) : NULL;
+        vamp_list_metrics(out, options->json, live != NULL ? live->unknown(NULL) : 0);
+        vamp_config_free(config);
+    }
+    return exit_code;
+}
+
 /* One line for each file; all are tried. */
 static int recover_recordings(const struct vamp_options *options, FILE *out, FILE *error)
 {
@@ -327,9 +343,7 @@ static int run_command(const struct vamp_options *options, FILE *out, FILE *erro
         vamp_options_completion(options->program, options->shell, out);
         return VAMP_EXIT_OK;
     case VAMP_COMMAND_LIST_METRICS:
-        live = options->program->live != NULL ? options->program->live(&err) : NULL;
-        vamp_list_metrics(out, options->json, live != NULL ? live->unknown(NULL) : 0);
-        return VAMP_EXIT_OK;
+        return list_metrics(options, out, error);
     case VAMP_COMMAND_EXAMINE:
         return examine(options, error);
     case VAMP_COMMAND_SUMMARY:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Samples: lines of other layers and of components become metrics, and cost the pool's events nothing."""
 
-import os
 import random
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -11,8 +11,9 @@ import time
 
 import pytest
 
+import exporters
 import jsonl
-from harness import Workflow, program, wait_until
+from harness import Workflow, wait_until
 from test_replay import differences, only
 
 SECOND = 10**9
@@ -132,6 +133,27 @@ def test_a_gauge_has_no_value_before_its_first_sample(space):
     known = {bucket: (line["value"], line["min"], line["max"]) for (bucket, host), line in lines.items() if host == "n1"
              and line["value"] is not None}
     assert known[2] == (7, 7, 7) and known[3] == (9, 7, 9) and min(known) == 2
+
+
+def test_who_sent_nothing_has_no_value_on_any_page(space):
+    """Neither components that share the label, nor a counter that did not grow; plug-ins know declared metrics."""
+    page = f"127.0.0.1:{free_port()}"
+    lines = [f"ifs,component=Z step={value}i {START + SECOND + value}" for value in (1, 4)]
+    lines += [f"ifs,component=Still step=7i {START + SECOND + n}" for n in (1, 2)]
+    (space.path / "lines").write_text("\n".join(lines) + "\n")
+    asked = config(space, files=[str(space.path / "lines")])
+    asked["outputs"][1]["by"] = {}
+    asked["outputs"].append({"type": "prometheus", "listen": f"tcp:{page}", "linger": "60s"})
+    vampire = space.vampire(asked, ready=False)
+    wait_until(lambda: "vampire_run_ended" in exporters.fetch(f"http://{page}/metrics")[2], "the page is complete")
+    text = exporters.fetch(f"http://{page}/metrics")[2]
+    vampire.signal(signal.SIGTERM)
+    vampire.expect_exit(0)
+    assert re.findall("^vampire_(?:ifs|io|memory).*", text, re.MULTILINE) == [
+        'vampire_ifs_steps_total{workflow="synthetic",component="Z"} 3']
+    assert {key[1:] for key in values(space, "ifs_steps")} == {("Z",)}
+    listed = space.vampire(asked, "--list-metrics=json", name="list", ready=False).expect_exit(0)
+    assert '"ifs_steps"' in space.path.joinpath("list.stdout").read_text(), listed
 
 
 def test_what_is_not_declared_and_what_is_wrong_is_named(space):

@@ -341,14 +341,20 @@ static void created_line(const struct rendering *rendering, const struct page_me
     }
 }
 
+/* Whether a series appears once something is counted there: "(other)", and those of samples. */
+static bool appears_later(const struct page *page, const struct page_metric *metric, unsigned i)
+{
+    return (metric->metric->sets & VAMP_SET_SAMPLED) != 0 ||
+           (i == 0 && page->schema->label_sets[metric->label_set].label_count > 0);
+}
+
 static void counter_lines(struct rendering *rendering, const struct page *page,
                           const struct page_metric *metric)
 {
-    const bool labelled = page->schema->label_sets[metric->label_set].label_count > 0;
     describe(rendering, metric->base.name, "", "counter", metric->base.unit, metric->metric->help);
     for (unsigned i = 0; i < metric->count; i++) {
-        if (i == 0 && labelled && metric->values[0].counter == 0) {
-            continue; /* "(other)" appears when something is counted there */
+        if (metric->values[i].counter == 0 && appears_later(page, metric, i)) {
+            continue;
         }
         set_labels(rendering, page, metric, i);
         number_line(rendering, metric->base.name, "_total", NULL, metric->values[i].counter,
@@ -391,7 +397,7 @@ static void histogram_lines(struct rendering *rendering, const struct page *page
     describe(rendering, name, "", "histogram", metric->base.unit, metric->metric->help);
     for (unsigned i = 0; i < metric->count; i++) {
         const struct page_histogram *histogram = metric->values[i].histogram;
-        if (histogram == NULL && (i == 0 || !labelled)) {
+        if (histogram == NULL && (!labelled || appears_later(page, metric, i))) {
             continue;
         }
         set_labels(rendering, page, metric, i);

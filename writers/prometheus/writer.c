@@ -361,4 +361,5 @@ static const struct vamp_writer_ops functions = {
     .close = prometheus_close,
 };
 
-const struct vamp_writer_plug_in vamp_writer_plug_in = {VAMP_VERSION, &functions};
+const struct vamp_writer_plug_in vamp_writer_plug_in = {VAMP_VERSION, &functions,
+                                                        vamp_metrics_share};

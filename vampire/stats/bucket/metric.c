@@ -58,6 +58,13 @@ int vamp_metrics_append(const struct vamp_metric *metric, enum vamp_metric_id *r
     return 0;
 }
 
+void vamp_metrics_share(const struct vamp_metric *metrics, unsigned metric_count)
+{
+    for (; count < metric_count; count++) {
+        table[count] = metrics[count];
+    }
+}
+
 const char *const vamp_label_words[VAMP_LABEL_COUNT + 1] = {
     [VAMP_LABEL_COMPONENT] = "component",
     [VAMP_LABEL_SOURCE] = "source",

@@ -124,6 +124,8 @@ void vamp_metric_names(const char *ret_names[static VAMP_METRICS_MAX + 1]);
  * or anything has a schema. 0; -EINVAL: it lacks a text, has more labels than VAMP_LABELS_MAX, or
  * merges as VAMP_MERGE_MEAN; -EEXIST: there is one of that name; -ENOBUFS: VAMP_METRICS_MAX. */
 int vamp_metrics_append(const struct vamp_metric *metric, enum vamp_metric_id *ret_id);
+/* Of a plug-in, which has a catalogue of its own: takes over what the program appended to its. */
+void vamp_metrics_share(const struct vamp_metric *metrics, unsigned metric_count);
 
 /* A counter for runs with sampling: in each bucket of the statistics, what another counter with the
  * same labels added times the bucket's vampire_weight. In no set: computed where it is named. */

@@ -93,10 +93,15 @@ static inline bool next_value(struct vamp_rows *rows)
     return false;
 }
 
-/* Losses that would not be seen have no value, rather than 0. */
+/* Losses that would not be seen, and a counter of samples before it grew, have no value rather than
+ * 0. */
 static bool is_unseen(const struct vamp_rows *rows)
 {
     const struct vamp_row *row = &rows->row;
+    if (row->entry->id != VAMP_METRIC_VAMPIRE_LOST) {
+        return (row->metric->sets & VAMP_SET_SAMPLED) != 0 && row->metric->kind == VAMP_COUNTER &&
+               row->counter->value == 0;
+    }
     return !vamp_coverage_sees_losses(rows->bucket->schema->coverage, VAMP_LOSS_POOL_MANAGER) &&
            row->set->label_count > 0 && row->counter->value == 0 &&
            strcmp(row->series->labels[0], vamp_loss_name(VAMP_LOSS_POOL_MANAGER)) == 0;
@@ -105,7 +110,7 @@ static bool is_unseen(const struct vamp_rows *rows)
 bool vamp_rows_next(struct vamp_rows *rows)
 {
     while (next_value(rows)) {
-        if (rows->row.entry->id != VAMP_METRIC_VAMPIRE_LOST || !is_unseen(rows)) {
+        if (!is_unseen(rows)) {
             return true;
         }
     }
