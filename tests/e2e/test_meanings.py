@@ -2,13 +2,20 @@
 """Maestros that mean something else: a library between vampire and Maestro changes what events mean. What vampire publishes
 agrees with what the components counted themselves, and what it learned is said."""
 
+import json
+import random
 import subprocess
+import sys
 
 import pytest
 
 import harness
 import results
 from test_ladder import ROOT, build, gone_from, header_of, read
+
+sys.path.insert(0, str(ROOT / "tests" / "oracle"))
+import stream
+import streams
 
 BETWEEN = ROOT / "tests" / "e2e" / "other_meanings.c"
 # What events mean, what the header lacks, what is set, and how the workflow is.
@@ -103,3 +110,44 @@ def test_of_a_cdo_that_several_take_together_the_totals_are_right(live, life):
     with harness.Workspace() as space:
         reports, found, _ = live(space, life)
         check_totals(reports, found)
+
+
+def lives_of_cdos(share):
+    """One producer, four consumers that leave without a DISPOSE; transports name the producer alone. Of their demands this
+    share is never satisfied. The stream, and how many of them."""
+    dice, hand, events, unsatisfied = random.Random(share), streams.Hand(), [], 0
+    for app in range(1, 6):
+        hand.join(0, app, f"c{app}")
+    for number in range(300):
+        cdo, base = f"k{number}", 10 + 2 * number
+        events += [(base, "declare", 1, cdo, {}), (base + 1, "seal", 1, cdo, {"size": 100}), (base + 2, "offer", 1, cdo, {})]
+        for app in dice.sample(range(2, 6), dice.randint(1, 4)):
+            demand = base + 3 + dice.random() * 20
+            events.append((demand, "demand", app, cdo, {}))
+            if dice.random() < share:
+                unsatisfied += 1
+                continue
+            begin = dice.choice([base + 3, demand]) + dice.random() * 10
+            end = begin + 0.1 + dice.random() * 15
+            events += [(begin, "transport_init", 1, cdo, {}), (end, "transport_completed", 1, cdo, {"size": 100})]
+            if dice.random() < 0.3:
+                events.append((max(demand, end) + 1, "dispose", app, cdo, {}))
+        if dice.random() < 0.5:
+            events += [(base + 70, "withdraw", 1, cdo, {}), (base + 71, "dispose", 1, cdo, {})]
+    for at, kind, app, cdo, fields in sorted(events, key=lambda event: event[0]):
+        hand(kind, at, app, cdo, **fields)
+    for app in (3, 1, 4, 2, 5):
+        hand("leave", 2000 + app, app, reason=1)
+    return hand.items, unsatisfied
+
+
+@pytest.mark.parametrize("share", [0, 0.2])
+def test_no_demand_that_was_satisfied_looks_unsatisfied(space, share):
+    items, unsatisfied = lives_of_cdos(share)
+    stream.write(space.path / "in.rec", items, unknown=2**2 | 2**3)  # source, number: vampire/core/event/knows.def
+    (space.path / "v.json").write_text(harness.config_text({
+        "statistics": {"bucket": "1s", "sets": "all"}, "outputs": [{"type": "jsonl", "path": "out.jsonl"}]}))
+    subprocess.run([harness.program("vampire"), "-q", "-c", "v.json", "--replay", "in.rec"], cwd=space.path, check=True)
+    found = sum(line["delta"] for line in map(json.loads, (space.path / "out.jsonl").read_text().splitlines())
+                if line.get("metric") == "anomalies" and line["labels"]["anomaly"] == "demand_never_satisfied")
+    assert unsatisfied / 3 <= found <= unsatisfied, (found, unsatisfied)

@@ -658,7 +658,7 @@ static bool holds_it(struct vamp_track_context *at)
 
 static void track_dispose(struct vamp_track_context *at)
 {
-    const bool guessed = at->cdo != NULL && at->cdo->guessed; /* another may have its data */
+    const bool guessed = at->cdo != NULL && at->cdo->guessed > 0; /* another may have its data */
     if (vamp_track_demand_end(at, NULL) && !vamp_track_take_of_one(at) && !guessed) {
         vamp_observe_anomaly(at->seen, VAMP_ANOMALY_DEMAND_NEVER_SATISFIED, 1);
     }

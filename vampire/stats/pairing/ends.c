@@ -88,8 +88,9 @@ void vamp_track_find_ends(struct vamp_track_context *at)
     if (shown) {
         tracker->meant[offers]++;
     }
-    if (is_source && at->cdo != NULL) {
-        at->cdo->guessed = true;
+    if (is_source && at->cdo != NULL && at->event->kind == VAMP_EVENT_TRANSPORT_COMPLETED &&
+        at->cdo->guessed < VAMP_GUESSED_MAX) {
+        at->cdo->guessed++;
     }
     if (shown && tracker->meant[offers] < tracker->meant[!offers]) {
         name_sink(at, event, 0);

@@ -257,5 +257,6 @@ void vamp_cdo_untrack(struct vamp_track_context *at, struct vamp_cdo *cdo)
         remove_record(at, cdo);
         return;
     }
-    *cdo = (struct vamp_cdo){.record = cdo->record, .first_part = cdo->first_part};
+    *cdo = (struct vamp_cdo){
+        .record = cdo->record, .first_part = cdo->first_part, .guessed = cdo->guessed};
 }

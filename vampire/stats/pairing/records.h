@@ -33,8 +33,11 @@ struct vamp_cdo {
     uint16_t owner_handles;
     uint8_t flags;
     bool tracked : 1;
-    bool guessed : 1; /* of some of its data it is not known, or guessed, to whom they moved */
+    /* In this life, transports that completed and named their source alone: to whom its data moved
+     * is not known, or guessed. Saturates. */
+    uint8_t guessed : 7;
 };
+#define VAMP_GUESSED_MAX 127
 #define VAMP_OWNER_HANDLES_MAX UINT16_MAX /* more of one component for one CDO are not counted */
 
 static inline bool vamp_cdo_in_pool(const struct vamp_cdo *cdo)

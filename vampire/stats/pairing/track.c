@@ -313,12 +313,29 @@ static __attribute__((noinline)) void track_transport(struct vamp_track_context 
     }
 }
 
+/* Demands of the component whose data another may seem to have: no fewer transports named the
+ * CDO's source alone than there are demands. */
+static uint32_t count_doubtful(const struct vamp_track_context *at)
+{
+    const struct vamp_tracker *tracker = at->tracker;
+    uint32_t count = 0;
+    for (uint32_t number = tracker->tallies[at->row].first_part; number != 0;) {
+        const struct vamp_part *part = vamp_part_of(tracker, number);
+        const struct vamp_cdo *cdo = vamp_part_cdo(tracker, part);
+        count += part->kind == VAMP_PART_DEMAND && cdo->guessed > 0 &&
+                 (cdo->guessed >= cdo->demands || cdo->guessed == VAMP_GUESSED_MAX);
+        number = part->item.after;
+    }
+    return count;
+}
+
 /* A component with a row has gone: what it held has no owner, what it waited for never comes. */
 static __attribute__((noinline)) void release_component(struct vamp_track_context *at)
 {
     struct vamp_tracker *tracker = at->tracker;
     tracker->tallies[at->row].left = true;
-    const uint32_t demands = tracker->tallies[at->row].in_flight[VAMP_IN_FLIGHT_DEMAND].now;
+    const uint32_t demands = tracker->tallies[at->row].in_flight[VAMP_IN_FLIGHT_DEMAND].now -
+                             (tracker->learns_ends ? count_doubtful(at) : 0);
     vamp_track_leave_cdos(at);
     vamp_observe_anomaly(at->seen, VAMP_ANOMALY_DEMAND_NEVER_SATISFIED, demands);
     vamp_track_drop_pending(tracker, at->row);

@@ -556,7 +556,7 @@ bool vamp_track_take_of_one(struct vamp_track_context *at)
 
 void vamp_track_forget_of_one(struct vamp_track_context *at)
 {
-    at->cdo->guessed = false;
+    at->cdo->guessed = 0;
     struct vamp_part *delivery = find_of_one(at);
     if (delivery != NULL) {
         vamp_part_remove(at, delivery);
