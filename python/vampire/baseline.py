@@ -5,13 +5,15 @@ Each value of the run is compared with a t-test of one against many; the varianc
 same kind (Smyth, Linear models and empirical Bayes methods, 2004, equations 4 to 8), so that a few earlier runs suffice. Of
 all tests together at most one in twenty comparisons without a difference names any (Holm, 1979)."""
 
+import functools
+import multiprocessing
 from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
 
 from . import look
-from .compute import history_of, quantile, table
+from .compute import Distribution, history_of, table
 from .errors import Error
 from .models import UNNAMED
 from .plots import PARTS
@@ -43,22 +45,34 @@ QUANTITIES = (
 COLUMNS = ("metric", "name", "what", "value", "usual", "least", "most", "chance", "sentence")
 
 
-def _values(history, metric, labels, what):
-    """{(name of each label): value} of one run."""
-    if metric not in history.metrics or not set(labels) <= set(history.labels(metric)):
-        return {}
-    frame = table(history, metric, labels, None)
-    frame.index = pd.MultiIndex.from_arrays([frame[label].astype(object) for label in labels])
-    if what == "number":
-        return frame.delta.to_dict()
-    if what == "rate":
-        return (frame.delta / (history.bucket_ns.sum() / 1e9)).to_dict()
-    values = frame["sum"] / frame["count"]
-    if what == "p99":
-        found_ = quantile(history, metric, 0.99, labels)
-        values = pd.Series({key if isinstance(key, tuple) else (key,): value for key, value in found_.items()})
-    enough = frame["count"] >= VALUES
-    return {key: value for key, value in values.items() if enough[key]}
+def _values(run, output, between):
+    """{(metric, labels, what): {name of each label: value}} of one run, each metric from one pass over its rows."""
+    history, found = history_of(run, output, between), {}
+    for metric in dict.fromkeys(metric for metric, *_ in QUANTITIES if metric in history.metrics):
+        known = history.labels(metric)
+        wanted = [(labels, what) for one, labels, what, _ in QUANTITIES if one == metric and set(labels) <= set(known)]
+        every = [label for label in known if any(label in labels for labels, _ in wanted)]
+        whole = Distribution(history, metric, every) if ("p99" in (what for _, what in wanted)) else table(history, metric, every, None)
+        for labels in dict.fromkeys(labels for labels, _ in wanted):
+            frame = whole.spread([0.99], labels) if isinstance(whole, Distribution) else \
+                whole.groupby(list(labels), observed=True).sum(numeric_only=True)
+            if "count" in frame:
+                frame = frame[frame["count"] >= VALUES]
+            keys = [key if isinstance(key, tuple) else (key,) for key in frame.index]
+            for what in (what for one, what in wanted if one == labels):
+                values = frame[0.99] if what == "p99" else frame["sum"] / frame["count"] if what == "mean" else \
+                    frame["delta"] / (history.bucket_ns.sum() / 1e9 if what == "rate" else 1)
+                found[metric, labels, what] = dict(zip(keys, values.tolist()))
+    return found
+
+
+def _values_of(runs, output, between):
+    """_values of each run, of many runs by all processors."""
+    reading = functools.partial(_values, output=output, between=between)
+    if len(runs) < MANY:
+        return list(map(reading, runs))
+    with multiprocessing.get_context("fork").Pool() as pool:
+        return pool.map(reading, runs, chunksize=1)
 
 
 def _trigamma(x):
@@ -108,7 +122,7 @@ def chances(far, before):
     earlier runs (`before`: of each of them from the others), which Hill's estimator (1975) extends. The larger counts."""
     normal = np.array([2 * NormalDist().cdf(-one) for one in far])
     count = max(10, len(before) // 100)
-    if len(before) < 2 * count:
+    if len(before) < 2 * count or not np.partition(before, -count)[-count] > 0:
         return normal
     top = np.sort(before)[-count:]
     power = 1 / np.mean(np.log(top / top[0]))
@@ -139,20 +153,13 @@ SCALES = {"mean": (np.log, np.exp, STILL), "rate": (np.log, np.exp, STILL), "p99
           "number": (lambda n: 2 * np.sqrt(n + 0.375), lambda y: max(0.0, (y / 2)**2 - 0.375), 1.0)}  # Anscombe: variance 1
 
 
-def _show(metric, what, value):
-    if what in ("mean", "p99"):
-        return duration(value)
-    if what == "number":
-        return f"{value:,.3g}" if value < 100 else f"{value:,.0f}"
-    return f"{amount(value, 'B' if metric.endswith('bytes') else '')} a second"
-
-
-def _groups(run, earlier):
-    """[(metric, words, what, names, values, values of earlier runs)] of what can be compared."""
+def _groups(runs):
+    """[(metric, words, what, names, values, values of earlier runs)] of what can be compared, of the _values of a run and of
+    earlier ones."""
     groups = []
     for metric, labels, what, words in QUANTITIES:
-        now, *before = ({key: value for key, value in _values(one, metric, labels, what).items()
-                         if not set(UNNAMED) & set(key)} for one in (run, *earlier))
+        now, *before = ({key: value for key, value in one.get((metric, labels, what), {}).items() if not set(UNNAMED) & set(key)}
+                        for one in runs)
         every = [set(one) for one in (now, *before)]
         names = set.union(*every) if what == "number" else {name for name in set.intersection(*every)
                                                             if all(one[name] > 0 for one in (now, *before))}
@@ -176,7 +183,7 @@ def _sentence(metric, words, what, name, numbers):
     return f"{told}: {show(value)} ({change}); in earlier runs {show(usual)}, from {show(least)} to {show(most)}"
 
 
-def changed(run, earlier, output=None):
+def changed(run, earlier, output=None, between=None):
     """What of a run differs from `earlier` ones, a list of at least three of the same workflow and length, by more than these
     differ among each other: a DataFrame, the surest first, with the value, the `usual` one, the `least` and `most` of the
     earlier runs, and a sentence. At most one in twenty comparisons in which nothing changed has any row; attrs["tests"]
@@ -184,7 +191,7 @@ def changed(run, earlier, output=None):
     if len(earlier) < EARLIER:
         raise Error(f"a comparison with {len(earlier)} earlier run{'s' * (len(earlier) != 1)}; by how much runs differ anyway takes at "
                     f"least {EARLIER}")
-    groups, rows = _groups(history_of(run, output), [history_of(one, output) for one in earlier]), []
+    groups, rows = _groups(_values_of([run, *earlier], output, between)), []
     tests = [(SCALES[what][0](values), SCALES[what][0](before), SCALES[what][2]) for _, _, what, _, values, before in groups]
     chance, away = compared(tests) if tests else (np.empty(0), np.empty(0))
     differs, place = found(chance, np.abs(away) > np.log1p(LEAST)), 0

@@ -64,8 +64,7 @@ def _decoded(item, numbers, can_decode):
     out = np.empty((len(numbers), size), item.dtype)
     missing = np.arange(len(numbers))
     if can_decode:
-        planes = np.empty((len(numbers), width, size), np.uint8)  # the first bytes of all values, the second bytes, ...
-        missing = _fill(item, numbers, planes)
+        planes, missing = _planes(item, numbers)
         in_values = out.view(np.uint8).reshape(len(numbers), size, width)
         for plane in range(width):
             in_values[:, :, plane] = planes[:, plane]
@@ -75,21 +74,21 @@ def _decoded(item, numbers, can_decode):
     return out.ravel()
 
 
-def _fill(item, numbers, planes):
-    """Decodes the chunks into `planes`; which places HDF5 must read, because nothing is stored there."""
-    size, width = planes.shape[2], planes.shape[1]
-    missing, before, last = [], None, 0
+def _planes(item, numbers):
+    """([chunk, byte of a value, value] of these chunks, which of them HDF5 must read, because nothing is stored there)."""
+    size, width = item.chunks[0], item.dtype.itemsize
+    raws, missing, before, read, raw = [], [], None, item.id.read_direct_chunk, bytes(size * width)
     for place, number in enumerate(numbers.tolist()):
         try:
-            packed = item.id.read_direct_chunk((number * size,))
+            packed = read((number * size,))
         except (OSError, RuntimeError, ValueError):
             missing.append(place)
+            raws.append(bytes(size * width))
             continue
-        if packed == before:
-            planes[place] = planes[last]
-            continue
-        mask, raw = packed
-        raw = np.frombuffer(raw if mask & UNDEFLATED else zlib.decompress(raw, bufsize=size * width), np.uint8)
-        planes[place] = raw.reshape(size, width).T if mask & UNSHUFFLED else raw.reshape(width, size)
-        before, last = packed, place
-    return np.array(missing, np.int64)
+        if packed != before:
+            mask, raw = before = packed
+            raw = raw if mask & UNDEFLATED else zlib.decompress(raw, bufsize=size * width)
+            if mask & UNSHUFFLED:
+                raw = np.frombuffer(raw, np.uint8).reshape(size, width).T.tobytes()
+        raws.append(raw)
+    return np.frombuffer(b"".join(raws), np.uint8).reshape(len(numbers), width, size), np.array(missing, np.int64)

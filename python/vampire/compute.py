@@ -243,12 +243,12 @@ class Distribution:
     def __init__(self, history, metric, by=(), where=None):
         self._history = history = history_of(history)
         self._metric, self._groups = metric, history.groups(metric, labels_of_by(by), where)
-        self._sums = Sums(metric, ("count", "min", "max"))
+        self._sums = Sums(metric, FIELDS["histogram"])
         window = np.zeros(len(history.times), np.int64)
         self._packed, self._keys, self._counts = _bins(history, metric, self._groups, window, self._sums)
 
     def spread(self, several, by=(), only=None):
-        """A frame with count, min and max, and a column for each of the quantiles `several`, which the extremes bound.
+        """A frame with count, sum, min and max, and a column for each of the quantiles `several`, which the extremes bound.
         The index has the labels of `by`. `only`: {label: values that it must have}."""
         merged, place = self._groups.merged(labels_of_by(by), only or {})
         packed = Keys(len(merged), len(self._history.bin_lower))

@@ -68,7 +68,7 @@ class History:
     """
 
     def __init__(self, paths, output=None, between=None, models=RULES):
-        self._left_out = []
+        self._left_out, self.output = [], output
         self.models = tuple(models)
         model_of("", self.models)
         self._bad = {}  # place in a file -> its rows of `time` that cannot be read

@@ -74,7 +74,7 @@ def ratio_of(first, second):
 
 
 class Comparison:
-    """Of a History, B, with earlier ones, of which the last is A."""
+    """Of a History, B, with earlier ones, of which the last, A, is a History, too, and the others are what changed() takes."""
 
     def __init__(self, earlier, second, metrics, component):
         first = earlier[-1]
@@ -220,7 +220,8 @@ class Comparison:
 
     def changed(self):
         """Table of what differs from earlier runs by more than these differ."""
-        frame = changed(self.both[1], self.earlier)
+        first, second = self.both
+        frame = changed(second, self.earlier, first.output, first.between)
         rows = [tuple(sentence.split(": ", 1)) for sentence in frame.sentence]
         note = f"{frame.attrs['tests']:,} values were compared; of comparisons in which nothing changed, at most one in twenty names any"
         return Table("changed", f"What differs from {len(self.earlier)} earlier runs, the surest first" if rows else
@@ -284,5 +285,5 @@ def _lines(ax, title, lines, units, logarithmic=False):
 
 
 def compare(earlier, second, metrics=None, component=None):
-    """The Report of what differs between a History and earlier ones, a list."""
+    """The Report of what differs between a History and earlier ones, a list: a History, and before it any that History takes."""
     return Comparison(earlier, second, metrics, component).report()

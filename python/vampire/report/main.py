@@ -63,8 +63,9 @@ def report_of(options):
     """The Report that the options ask for."""
     between = (options.low, options.high)
     if options.compare:
-        *earlier, last = (History(path, options.of_output, between) for path in options.compare)
-        return compare(earlier, last, options.metrics, options.component)
+        *earlier, first, second = options.compare
+        first, second = (History(path, options.of_output, between) for path in (first, second))
+        return compare([*earlier, first], second, options.metrics, options.component)
     history = History(options.files, options.of_output, between)
     return Content(history, options.metrics, options.component, options.trace).report()
 
