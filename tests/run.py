@@ -195,7 +195,7 @@ def run_forked(nodes, seconds, environment):
 
 def run_e2e(tally, mode, nodes, seconds=E2E_SECONDS):
     environment = test_environment(mode, PYTHONDONTWRITEBYTECODE="1")
-    code, output, _ = run_forked(nodes, seconds * SLOWER.get(mode, 1), environment)
+    code, output, _ = run_forked(nodes, seconds * min(len(nodes), 4) * SLOWER.get(mode, 1), environment)
     ended = {node: (outcome, float(took)) for outcome, took, node in TEST_ENDED.findall(output)}
     output = TEST_ENDED.sub("", output)
     for node in nodes:

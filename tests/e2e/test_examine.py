@@ -12,6 +12,8 @@ from rows import text_of
 from test_ladder import ROOT, RUNGS, build, header_of
 from test_meanings import BETWEEN
 
+pytestmark = [pytest.mark.plain, pytest.mark.together]  # their vampires are built once
+
 EMBEDDED = {"times": "event", "sizes": "bytes", "serials": "pool", "order": "kept", "transports": "sink",
             "before": "harmless", "early": "no", "losses": "reported"}
 # What events mean, what the header lacks, and what differs from the embedded Maestro.

@@ -201,6 +201,7 @@ def offers(run):
     return sum(v for label, v in run.counters["pool_operations"].items() if label[1] == "offer")
 
 
+@pytest.mark.plain
 def test_sampling_is_counted_and_weighed(space):
     whole, _ = synthetic(space, "whole")
     assert whole.counters["vampire_sampled_out"][()] == 0

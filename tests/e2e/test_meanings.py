@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT / "tests" / "oracle"))
 import stream
 import streams
 
+pytestmark = [pytest.mark.plain, pytest.mark.together]  # their vampires are built once
 BETWEEN = ROOT / "tests" / "e2e" / "other_meanings.c"
 # What events mean, what the header lacks, what is set, and how the workflow is.
 LIVES = {

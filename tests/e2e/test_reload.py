@@ -154,6 +154,7 @@ def imagined(space, name):
     return space.vampire(made, name=name)
 
 
+@pytest.mark.plain
 def test_reload_at_full_speed_changes_no_count(space):
     plain = imagined(space, "plain")
     plain.expect_exit(0)
@@ -312,10 +313,12 @@ def fast_stream(space):
     return changes
 
 
+@pytest.mark.plain
 def test_oracle_agrees_with_a_fast_stream(space):
     assert_oracle_agrees(space, fast_stream(space))
 
 
+@pytest.mark.plain
 def test_oracle_notices_what_goes_wrong_at_a_change(space):
     """An event that is lost, counted twice, or counted with the rules of its neighbour."""
     fast_stream(space)

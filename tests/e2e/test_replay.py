@@ -147,6 +147,7 @@ def record_rotated(space, name, rotate, *options):
     return live, segments
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("faults, rotate", [("all", {"interval": "3s"}), ("none", {"size": "64KiB"})])
 def test_a_rotated_recording_is_one_stream(space, rotate, faults):
     """Its segments, by a pattern or one by one, replay to what the whole recording does."""
@@ -201,6 +202,7 @@ def test_the_last_segment_missing(space):
     assert f"{GOES_ON}, which is not replayed" in space.processes[-1].stderr
 
 
+@pytest.mark.plain
 def test_an_empty_segment_is_left_out(space):
     """As where the disk was full, or vampire killed, just when one began."""
     live, segments = record_rotated(space, "live", {"interval": "3s"})
@@ -262,6 +264,7 @@ def quiet_replay(space, data):
                           env=harness.clean_environment(), capture_output=True, text=True, timeout=60, check=False)
 
 
+@pytest.mark.plain
 def test_every_altered_byte_is_found(space):
     """Also with -q: an exit code and a line on stderr. The positions are the same in every run."""
     _, data = recorded(space)
