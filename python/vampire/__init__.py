@@ -28,9 +28,10 @@ _FROM = {
     "errors": ("DamageWarning", "Error", "TooLarge"),
     "history": ("History",),
     "look": ("amount", "duration", "style"),
-    "plots": ("blame_table", "plot_blame", "plot_gauge", "plot_heatmap", "plot_stack", "plot_transports", "plot_waits",
+    "plots": ("blame_table", "plot_blame", "plot_gauge", "plot_heatmap", "plot_lines", "plot_stack", "plot_transports", "plot_waits",
               "wait_table"),
     "sampling": ("estimate",),
+    "together": ("aligned", "moved_with"),
 }
 _MODULES = {name: module for module, names in _FROM.items() for name in names}
 __all__ = sorted(_MODULES)  # pylint: disable=invalid-all-format

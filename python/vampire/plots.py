@@ -9,6 +9,7 @@ from . import look
 from .compute import Distribution, history_of, merge, quantile, rate, table, windows_of
 from .errors import Error
 from .look import COLOURS, OTHER, OTHERS
+from .together import aligned
 
 COLUMNS_MAX = 300  # of a picture: more buckets are merged
 NAMES_MAX = 24     # rows and columns of a matrix
@@ -167,6 +168,42 @@ def plot_gauge(history, metric="pool_bytes", ax=None, data=None):
     units = attrs.get("units", "1")
     ax.set(ylim=(min(0, np.nanmin(low)), None), ylabel={"byte": "bytes", "1": "number"}.get(units, units))
     look.amount_ticks(ax.yaxis, ax.get_ylim()[1], units)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncol=2, handlelength=1.2)
+    return ax
+
+
+def lines_data(history, metric, where=None):
+    """What plot_lines draws: (edges of time, whole, a column for each combination of labels)."""
+    history, freq = history_of(history), freq_for(history_of(history))
+    edges, whole = _edges(history, freq)
+    frame = aligned(history, metric, history.metric(metric).labels, freq, where)
+    return edges, whole, frame.rename(columns=lambda name: name.partition(" ")[2] or metric)
+
+
+def lines_shown(frame):
+    """(names of the columns that vary most, in natural order; how many others)."""
+    spread = look.descending((frame.max() - frame.min()).fillna(-1.0))
+    return sorted(spread.index[: len(COLOURS)], key=look.natural), max(0, len(spread) - len(COLOURS))
+
+
+def plot_lines(history, metric, ax=None, where=None, data=None):
+    """A counter's rate or a gauge over time, a line for each combination of labels: those that vary most by name, between
+    the least and the greatest of all."""
+    history, ax = history_of(history), look.axes(ax)
+    attrs = history.metric(metric).attrs
+    ax.set_title(f"{metric}: {attrs.get('help', '')}")
+    edges, whole, frame = data or lines_data(history, metric, where)
+    if not np.isfinite(frame.to_numpy(float)).any():
+        return look.nothing(ax, "no values")
+    look.time_axis(ax, edges)
+    names, others = lines_shown(frame)
+    if others:
+        low, high = (np.append(one, one[-1]) for one in (frame.min(axis=1).to_numpy(), frame.max(axis=1).to_numpy()))
+        ax.fill_between(edges, low, high, step="post", facecolor=OTHERS, alpha=0.3, linewidth=0, label=f"and {others} others")
+    for name, colour in zip(names, COLOURS):
+        ax.stairs(frame[name].to_numpy(), edges, baseline=None, color=colour, label=look.short(name, 40))
+    _mark_incomplete(ax, edges, whole)
+    look.amount_ticks(ax.yaxis, ax.get_ylim()[1], attrs.get("units", "1"))
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncol=2, handlelength=1.2)
     return ax
 

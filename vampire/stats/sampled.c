@@ -136,16 +136,29 @@ static void fill_labels(struct vamp_sampled *sampled, const struct vamp_declared
     }
 }
 
+/* NULL: it is of nothing that is declared and computed. */
+static const struct vamp_declared *find_declared(const struct vamp_cells *cells, const char *name,
+                                                 const struct vamp_sample *sample)
+{
+    char text[LABEL_BYTES];
+    for (unsigned i = 0; i < vamp_declared_count(); i++) {
+        const struct vamp_declared *each = vamp_declared_at(i);
+        if (strcmp(each->from, name) == 0 && cells->range[each->id].enabled &&
+            (each->only == NULL || (vamp_sample_tag(sample, each->only, text, sizeof text) &&
+                                    strcmp(text, each->only_value) == 0))) {
+            return each;
+        }
+    }
+    return NULL;
+}
+
 /* A series that is new; NULL: there is no room. */
 static struct series *add_series(struct vamp_sampled *sampled, const struct vamp_sample *sample,
                                  uint64_t hash)
 {
     char name[VAMP_SAMPLE_NAME_BYTES];
     const bool fits = vamp_sample_name(sample, name, sizeof name);
-    const struct vamp_declared *metric = fits ? vamp_declared_find(name) : NULL;
-    if (metric != NULL && !sampled->cells->range[metric->id].enabled) {
-        metric = NULL;
-    }
+    const struct vamp_declared *metric = fits ? find_declared(sampled->cells, name, sample) : NULL;
     struct vamp_undeclared *undeclared =
         metric == NULL ? note_undeclared(&sampled->account, name) : NULL;
     if (sampled->series.count == SERIES_MAX ||

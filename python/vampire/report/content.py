@@ -14,10 +14,12 @@ from ..dataset import dataset_of
 from ..look import OTHER, amount, duration, span
 from ..models import AS_MODEL, UNNAMED, model_of
 from ..account import number_of, share, summary
+from ..together import declared
 from .chains import chain_tables
 from .parts import FINDINGS_SHOWN, LARGEST, MORE, Answers, Picture, Report, Table, largest, moment, others
 
 CDOS_SHOWN = 12
+DECLARED_SHOWN = 12  # metrics of samples
 WAITS = (("demand_wait_ns", "for demanded data"), ("withdraw_wait_ns", "to take a CDO back"), ("leave_wait_ns", "to leave"))
 
 
@@ -489,6 +491,18 @@ class Content:
                 add(name, text, lambda m=metric: plots.heatmap_data(history, m, self.where(m)),
                     lambda ax, data, m=metric: plots.plot_heatmap(history, m, ax, data=data), None, "heatmap",
                     units_of(metric, "value_units"))
+        for metric in declared(history)[:DECLARED_SHOWN]:
+            kind, about = history.metric(metric).kind, history.metric(metric).attrs.get("help", "")
+            text = f"{metric}{' per second' * (kind == 'counter')}: {about}"
+            if not self.has(metric):
+                continue
+            if kind == "histogram":
+                add(metric, text, lambda m=metric: plots.heatmap_data(history, m, self.where(m)),
+                    lambda ax, data, m=metric: plots.plot_heatmap(history, m, ax, data=data), [], "heatmap", units_of(metric, "value_units"))
+            else:
+                add(metric, text, lambda m=metric: plots.lines_data(history, m, self.where(m)),
+                    lambda ax, data, m=metric: plots.plot_lines(history, m, ax, data=data), [], "lines",
+                    units_of(metric) + "/s" * (kind == "counter"))
         for metric, name in (("demand_wait_ns", "demand"), ("withdraw_wait_ns", "withdraw")):
             if self.has(metric, "size_class"):
                 frame = self.wait_table(metric, "size_class")

@@ -13,6 +13,7 @@ import pandas as pd
 
 from .. import look
 from ..look import COLOURS, OTHER, OTHERS
+from ..plots import lines_shown
 
 VIRIDIS = np.array([(65, 68, 135), (42, 120, 142), (34, 168, 132), (122, 209, 81), (253, 231, 37)])  # without its dark end
 HIGH = 100  # units of a picture's height
@@ -36,7 +37,7 @@ def _area(x, y, colour):
     return f'<path fill="{colour}" d="M{x[0]:.8g} {HIGH}{_steps(x, y)}V{HIGH}Z"/>'
 
 
-def _lines(x, y, colour, dashed=False):
+def _line(x, y, colour, dashed=False):
     """A line along the intervals that have a value."""
     parts, started = [], False
     for low, high, value in zip(x, x[1:], y):
@@ -89,7 +90,8 @@ class Figures:
 
     def picture(self, picture):
         """Its HTML; None: there is nothing of it to be drawn here."""
-        draw = {"stack": self._stack, "heatmap": self._heatmap, "gauge": self._gauge, "matrix": self._matrix}.get(picture.kind)
+        draw = {"stack": self._stack, "heatmap": self._heatmap, "gauge": self._gauge, "lines": self._lines,
+                "matrix": self._matrix}.get(picture.kind)
         return draw and draw(picture, *picture.data())
 
     def _frame(self, picture, labels, inside, legend, numbers):
@@ -125,11 +127,32 @@ class Figures:
         x, high = _seconds(edges, self.begin), np.nanmax(frame["max"].to_numpy(), initial=0) * 1.05 or 1.0
         low, top, last = (HIGH * (1 - frame[name].to_numpy(float) / high) for name in ("min", "max", "last"))
         inside = _area(x, np.nan_to_num(top, nan=HIGH), COLOURS[4]) + _area(x, np.nan_to_num(low, nan=HIGH), "var(--paper)") \
-            + _lines(x, last, "currentColor")
+            + _line(x, last, "currentColor")
         return self._frame(picture, _even(high, picture.units), inside + _missing(x, whole),
                            [("least to greatest", COLOURS[4]), ("at an interval's end", "currentColor")],
                            {"x": x.tolist(), "units": picture.units,
                             "rows": [[name, *map(_number, frame[column])] for name, column in (("greatest", "max"), ("last", "last"), ("least", "min"))]})
+
+    def _lines(self, picture, edges, whole, frame):
+        values = frame.to_numpy(float)
+        if not np.isfinite(values).any():
+            return None
+        (names, others), x = lines_shown(frame), _seconds(edges, self.begin)
+        low, high = min(0.0, np.nanmin(values)), max(np.nanmax(values), 1e-9)
+        low, high = low * 1.05, high * 1.05
+
+        def place(some):
+            return HIGH * (high - np.asarray(some, float)) / (high - low)
+        colours_of = dict(zip(names, COLOURS))
+        inside = "".join(_line(x, place(frame[name]), colour) for name, colour in colours_of.items())
+        bounds = [(name, getattr(frame, name)(axis=1)) for name in ("max", "min")] if others else []
+        inside = "".join(_line(x, place(column), OTHERS, True) for _, column in bounds) + inside
+        return self._frame(picture, [(float(place(value)), text) for value, text in _values(low, high, picture.units)],
+                           inside + _missing(x, whole),
+                           [*colours_of.items(), *([(f"least and greatest, with {others} others", OTHERS)] if others else [])],
+                           {"x": x.tolist(), "units": picture.units,
+                            "rows": [[name, *map(_number, column)] for name, column in
+                                     [*((name, frame[name]) for name in names), *bounds]]})
 
     def _heatmap(self, picture, edges, whole, counts, bins, lines):
         if not counts.size:
@@ -147,7 +170,7 @@ class Figures:
         inside = (f'<image href="data:image/png;base64,{image}" x="{x[0]:.8g}" y="0" width="{width * grid.shape[1]:.8g}" height="{HIGH}" '
                   'preserveAspectRatio="none"/>')
         found = {q: lines[q].to_numpy(float) for q in (0.5, 0.99)}
-        inside += "".join(_lines(x, np.where(np.isfinite(found[q]), place(found[q]), np.nan), COLOURS[5], q > 0.5) for q in found)
+        inside += "".join(_line(x, np.where(np.isfinite(found[q]), place(found[q]), np.nan), COLOURS[5], q > 0.5) for q in found)
         labels = [(float(place(tick)), look.shown(picture.units)(tick)) for tick in look.log_ticks(max(lower[0], 1), max(lower[-1], 2), 6)]
         return self._frame(picture, labels, inside + _missing(x, whole), [("median", COLOURS[5]), ("99 in 100 (dashed)", COLOURS[5])],
                            {"x": x.tolist(), "units": picture.units,
@@ -181,10 +204,16 @@ def _labels(axis, side, labels):
 
 def _even(high, units):
     """About five labels of an axis from 0 on, at round numbers."""
+    return [(100 * (1 - value / high), text) for value, text in _values(0, high, units)]
+
+
+def _values(low, high, units):
+    """About five round numbers and their texts."""
+    high, first = max(high, -low), low
     base = 1024.0 ** max(0, int(np.log2(max(high, 1)) // 10)) if units.startswith("byte") else 1.0
     power = 10.0 ** np.floor(np.log10(high / base / 4))
     step = base * power * next(n for n in (1, 2, 2.5, 5, 10) if n * power * base >= high / 4 * 0.8)
-    return [(100 * (1 - value / high), look.shown(units)(value) if value else "0") for value in np.arange(0, high, step)]
+    return [(value, look.shown(units)(value) if value else "0") for value in np.arange(np.ceil(first / step) * step, high, step)]
 
 
 def interval(begin, finding):

@@ -67,6 +67,16 @@ static int read_property(char *word, struct vamp_declared *into, struct vamp_met
     if (length == 5 && memcmp(word, "scale", 5) == 0) {
         return read_scale(value, &into->scale, err);
     }
+    if (length == 4 && memcmp(word, "only", 4) == 0) {
+        char *colon = strchr(equals, ':');
+        if (colon == NULL) {
+            return vamp_err_set(err, -EINVAL, "\"%s\" is no tag: expected only=TAG:VALUE", word);
+        }
+        *colon = '\0';
+        into->only = value;
+        into->only_value = colon + 1;
+        return 0;
+    }
     for (unsigned i = 0; i < VAMP_DECLARED_LABEL_COUNT; i++) {
         const char *name = vamp_label_name(vamp_declared_labels[i]);
         if (strlen(name) == length && memcmp(name, word, length) == 0) {
@@ -75,9 +85,11 @@ static int read_property(char *word, struct vamp_declared *into, struct vamp_met
             return 0;
         }
     }
-    return vamp_err_set(err, -EINVAL,
-                        "\"%.*s\" is not known: expected unit, scale, component, host, job or name",
-                        (int)length, word);
+    return vamp_err_set(
+        err, -EINVAL,
+        "\"%.*s\" is not known: expected unit, scale, only, component, host, job or "
+        "name",
+        (int)length, word);
 }
 
 /* Takes the words, which `words` then holds with terminators between them. */
@@ -134,6 +146,14 @@ static int append(const struct vamp_declared *made, struct vamp_metric *metric,
     return 0;
 }
 
+/* Whether some sample would be of both. */
+static bool overlap(const struct vamp_declared *one, const struct vamp_declared *other)
+{
+    return strcmp(one->from, other->from) == 0 &&
+           (one->only == NULL || other->only == NULL || strcmp(one->only, other->only) != 0 ||
+            strcmp(one->only_value, other->only_value) == 0);
+}
+
 int vamp_declare(const char *text, struct vamp_err *err)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -160,8 +180,10 @@ int vamp_declare(const char *text, struct vamp_err *err)
     int status = words != NULL && kept != NULL
                      ? read_words(words, &made, &metric, err)
                      : vamp_err_set_errno(err, ENOMEM, "declare a metric");
-    if (status == 0 && vamp_declared_find(made.from) != NULL) {
-        status = vamp_err_set(err, -EINVAL, "%s is declared twice", made.from);
+    for (unsigned i = 0; i < count && status == 0; i++) {
+        if (overlap(&declared[i], &made)) {
+            status = vamp_err_set(err, -EINVAL, "%s is declared twice", made.from);
+        }
     }
     if (status == 0) {
         status = append(&made, &metric, err);
@@ -176,16 +198,6 @@ int vamp_declare(const char *text, struct vamp_err *err)
 void vamp_declared_seal(void)
 {
     sealed = true;
-}
-
-const struct vamp_declared *vamp_declared_find(const char *from)
-{
-    for (unsigned i = 0; i < count; i++) {
-        if (strcmp(declared[i].from, from) == 0) {
-            return &declared[i];
-        }
-    }
-    return NULL;
 }
 
 unsigned vamp_declared_count(void)

@@ -30,16 +30,15 @@ struct vamp_declared {
     /* Values are multiplied by it and rounded to whole numbers. */
     long double scale;
     const char *tags[VAMP_DECLARED_LABEL_COUNT]; /* NULL: the metric does not have the label */
+    const char *only, *only_value; /* the tag that a sample must have, and its value; NULL: none */
 };
 
-/* Reads "NAME KIND MEASUREMENT.FIELD [unit=U] [scale=N] [component=TAG] [host=TAG] [job=TAG]
- * [name=TAG]" and appends the metric; one that was declared with the same text is the same. 0;
- * -EINVAL with a text that says what is wrong; -ENOMEM. */
+/* Reads "NAME KIND MEASUREMENT.FIELD [unit=U] [scale=N] [only=TAG:VALUE] [component=TAG]
+ * [host=TAG] [job=TAG] [name=TAG]" and appends the metric; one that was declared with the same text
+ * is the same. 0; -EINVAL with a text that says what is wrong; -ENOMEM. */
 VAMP_MUST_CHECK int vamp_declare(const char *text, struct vamp_err *err);
 /* From here on no other metric can be declared. */
 void vamp_declared_seal(void);
-/* NULL: none is made of this. */
-const struct vamp_declared *vamp_declared_find(const char *from);
 unsigned vamp_declared_count(void);
 const struct vamp_declared *vamp_declared_at(unsigned index);
 
