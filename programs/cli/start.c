@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <malloc.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -278,6 +279,26 @@ static void list_plug_ins(FILE *out)
     }
 }
 
+/* The package receives them: it is told the configuration. */
+static int show_samples(const struct vamp_options *options, FILE *error)
+{
+    int code = VAMP_EXIT_OK;
+    struct vamp_config *config =
+        load_configuration(options, false, "nothing was received", error, &code);
+    if (config == NULL) {
+        return code;
+    }
+    char *text = vamp_config_dump(config, 0);
+    const char *const words[] = {text};
+    (void)signal(SIGINT, SIG_IGN); /* it is the package's, which then has something to say */
+    code = text != NULL
+               ? run_package(options, "samples_show", words, 1, "--samples-show", "", error)
+               : fail(options, error, "out of memory");
+    free(text);
+    vamp_config_free(config);
+    return code;
+}
+
 struct examining {
     const struct vamp_options *options;
     const char *workflow;
@@ -344,6 +365,8 @@ static int run_command(const struct vamp_options *options, FILE *out, FILE *erro
         return VAMP_EXIT_OK;
     case VAMP_COMMAND_LIST_METRICS:
         return list_metrics(options, out, error);
+    case VAMP_COMMAND_SAMPLES_SHOW:
+        return show_samples(options, error);
     case VAMP_COMMAND_EXAMINE:
         return examine(options, error);
     case VAMP_COMMAND_SUMMARY:

@@ -32,6 +32,9 @@ static const struct vamp_command_option options[] = {
      "print the configuration in effect with all defaults, and end"},
     {"--list-metrics", 0, VAMP_KEY_LIST_METRICS, "[=json]",
      "print all metrics with unit, labels and meaning, and end"},
+    {"--samples-show", 0, VAMP_KEY_SAMPLES_SHOW, NULL,
+     "receive the samples that the configuration names, show what arrives, and at Ctrl-C propose "
+     "metrics to declare; no workflow is joined"},
     {"--examine", 0, VAMP_KEY_EXAMINE, NULL,
      "find out what the events of this Maestro carry and mean, with a pool manager of its own or, "
      "with --info-file, in a workflow that runs; print the verdict, write it for later runs, and "
@@ -73,8 +76,8 @@ const struct vamp_program vamp_program_vampire = {
     .options = options,
     .setting = "statistics.bucket=500ms",
     .commands = "--check-config, --dump-config, "
-                "--print-schema, --print-completion, --list-metrics, --examine, --summary, "
-                "--export, --recover, --help and --version",
+                "--print-schema, --print-completion, --list-metrics, --samples-show, "
+                "--examine, --summary, --export, --recover, --help and --version",
     .usage =
         "usage: vampire [-c FILE] [OPTION...]\n"
         "       vampire --replay FILE [OPTION...]\n"

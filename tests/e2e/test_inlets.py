@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The translators of inlets/, on data written from the public descriptions, and vampire on what they make."""
 
+import json
+import os
+import socket
 import subprocess
 import sys
 
 import pytest
 
-from harness import ROOT
+import exporters
+from harness import ROOT, wait_until
 from test_samples import START, config, values
 
 JOB_STATS = """job_stats:
@@ -30,7 +34,7 @@ JOB_STATS = """job_stats:
 
 def translate(script, text, *options):
     made = subprocess.run([sys.executable, ROOT / "inlets" / script, *options], input=text, text=True, check=True,
-                          capture_output=True, timeout=60)
+                          capture_output=True, timeout=60, env={**os.environ, "TZ": "Europe/Berlin"})
     assert made.stderr == ""
     return made.stdout.splitlines()
 
@@ -58,6 +62,100 @@ def test_lines_of_selfie():
         "selfie,job=12310,pid=12310,host=n1,function=mio_init wtime=0.18 1602147153",
         "selfie,job=12354,pid=12354,command=/tests/simple_client utime=0.29,maxmem=0.11,mio_count=4i,wtime=4.42 1602147158",
         "selfie,job=1,pid=7,host=n2.site.org,component=IFS\\ --\\ 0,function=f wtime=1.0 5"]
+
+
+SYSLOG = """<14>Oct  8 10:52:33 selfie[1]: { "jobid": "1", "pid": "9", "timestamp": 1602147153, "function": "mio_init", "wtime": 0.18 }
+<14>Oct  8 10:52:34 selfie[1]: { cut
+<14>Oct  8 10:52:34 another[1]: { "timestamp": 1, "function": "f", "wtime": 2 }
+<14>Oct  8 10:52:38 selfie[1]: { "jobid": "1", "pid": "9", "utime": 0.29, "stime": 0.14, "maxmem": 0.11, "mio_time": 4.31, "mio_count": 4, "maestro_time": 1.93, "maestro_count": 6, "USER": "u", "timestamp": 1602147158, "wtime": 4.42, "command": "/a b,c" }"""
+
+
+def test_rsyslog_passes_selfies_lines_on(space):
+    port = exporters.free_port()
+    text = (ROOT / "inlets" / "rsyslog.conf").read_text().replace('port="8094"', f'port="{port}"')
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver, \
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
+        receiver.bind(("127.0.0.1", port))
+        receiver.settimeout(10)
+        daemon = exporters.Rsyslog(space, 'module(load="imuxsock")\ninput(type="imuxsock" Socket="/run/vampire.log")\n' + text)
+        for line in SYSLOG.split("\n"):
+            log.sendto(line.encode(), daemon.socket)
+        lines = sorted(receiver.recv(65536).decode() for _ in range(2))
+        daemon.stop()
+        receiver.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            receiver.recv(65536)
+    host = socket.gethostname().partition(".")[0]
+    assert [line.replace(f"host={host},", "host=n,") for line in lines] == [
+        "selfie,job=1,pid=9,host=n,command=/a\\ b\\,c utime=0.29,stime=0.14,maxmem=0.11,mio_time=4.31,mio_count=4i,"
+        "maestro_time=1.93,maestro_count=6i,wtime=4.42 1602147158\n",
+        "selfie,job=1,pid=9,host=n,function=mio_init wtime=0.18 1602147153\n"]
+
+
+MIO = """[info] 2020-09-12-13:35:34.000000000 started
+[telem] 2020-09-12-13:35:34.396675559 obj-write UINT64 4096
+[telem] 2020-00-01-00:00:00.000000001 sizes ARRAY_UINT16 2 7 8
+[telem] 2020-11-31-23:59:59.000000000 cut ARRAY_UINT16 2 7
+[telem] 2020-11-31-23:59:59.000000000 text STRING hello
+[telem] 2020-11-31-23:5"""
+
+
+def test_lines_of_mio():
+    """Months from 0, local time: here of Berlin, in summer and in winter."""
+    assert translate("mio.py", MIO) == ["mio,topic=obj-write value=4096i 1602502534396675559",
+                                        "mio,topic=sizes,index=0 value=7i 1577833200000000001",
+                                        "mio,topic=sizes,index=1 value=8i 1577833200000000001"]
+
+
+ADDB = """a line before
+* 2020-10-12-13:35:34.400332998 fom-descr      service: <7300000000000002:1>,
+sender: 5389c54c7ff0120, req-opcode: M0_IOSERVICE_READV_OPCODE, rep-
+opcode: M0_IOSERVICE_READV_REP_OPCODE, local: false | node
+<f4eebce02dc43aa:a5e598c6672ae4dc> |      pid      8394 | locality 0 | ast | fom
+@0x7ff5c4027830, 'io-fom' transitions: 0 phase: init
+* 2020-10-12-13:35:34.400335008 ios-io-descr  file: <4700:dc0>, seg-nr: 1, count: 3000 | node <f4:a5> |pid 8394 |locality 1 | ast
+* 2020-10-12-13:35:24.408306319 runq          nr: 588 min: 0 max: 3 avg: 0.551020
+dev: 0.312023 datum: 0 281 1: 307 3: 0 5: 0
+|      : 281 | *****
+|     1: 307 | *****
+|node <f4eebce02dc43aa:a5e598c6672ae4dc> | pid 8394 |locality 0
+"""
+
+
+def test_records_of_addb():
+    assert translate("addb.py", ADDB) == [
+        "addb,record=fom-descr,op=M0_IOSERVICE_READV_OPCODE,phase=init,pid=8394,locality=0 transitions=0i,records=1i"
+        " 1602502534400332998",
+        "addb,record=ios-io-descr,pid=8394,locality=1 seg-nr=1i,count=3000i,records=1i 1602502534400335008",
+        "addb,record=runq,pid=8394,locality=0 nr=588i,min=0i,max=3i,avg=0.55102,dev=0.312023,records=1i 1602502524408306319",
+        "addb_bin,record=runq,pid=8394,locality=0,from=0 count=281i 1602502524408306319",
+        "addb_bin,record=runq,pid=8394,locality=0,from=1 count=307i 1602502524408306319"]
+
+
+def test_the_sink_of_clustercockpit_is_one():
+    (sink,) = json.loads((ROOT / "inlets" / "cc-metric-collector.json").read_text()).values()
+    assert sink["type"] == "stdout" and sink["output_file"].startswith("/")
+
+
+def test_what_arrives_is_shown_and_can_be_declared(space):
+    """The proposal is valid as it stands."""
+    (space.path / "lines").write_text("".join(line.format(START + n) + "\n" for n in range(3) for line in [
+        *COLLECTED, "disk,host=n1,type=ops read=5i {}", "disk,host=n1,type=octets read=%di {}" % n, "job,id=3 event={{}} {}"]))
+    shown = space.vampire({"samples": {"files": [str(space.path / "lines")], "metrics": ["free gauge mem.total"]}},
+                          "--samples-show", ready=False)
+    wait_until(lambda: shown.stdout.count("no line of the protocol") == 3 or not shown.running(), "the last line was read")
+    (child,) = (int(pid) for pid in open(f"/proc/{shown.child.pid}/task/{shown.child.pid}/children").read().split())
+    os.kill(child, 2)
+    shown.expect_exit(0)
+    text = shown.stdout
+    assert "disk.read: 6 of 2 senders; host: n1; type: ops, octets" in text and "mem.total (declared): 3" in text
+    assert "3 lines are none of the protocol" in text and "no line of the protocol: {} is no number" in text
+    proposed = json.loads(text.partition('"metrics": ')[2])
+    assert {"disk_read_octets counter disk.read only=type:octets host=host", "disk_read_ops gauge disk.read only=type:ops host=host",
+            "memory_value gauge memory.value host=host",
+            "flops_any_value gauge flops_any.value unit=1e-6 scale=1e6 host=hostname"} <= set(proposed)
+    space.vampire({"source": {"type": "synthetic"}, "samples": {"metrics": proposed}}, "--check-config", name="check",
+                  ready=False).expect_exit(0)
 
 
 def test_vampire_counts_what_lustre_says_of_a_job(space):

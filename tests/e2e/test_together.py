@@ -19,6 +19,7 @@ import vampire
 COLLECTD = "/usr/sbin/collectd"
 REPORT = str(ROOT / "python" / "vampire-report")
 HOGS = 8
+URGENT = -5  # their niceness, where that is allowed
 
 
 def test_a_lag_is_found_and_said_with_its_count(space):
@@ -58,6 +59,14 @@ def pinned(process, processor):
     return process
 
 
+def urgent(process):
+    try:
+        os.setpriority(os.PRIO_PROCESS, process.child.pid, URGENT)
+    except PermissionError:
+        pass  # there are enough of them
+    return process
+
+
 @pytest.mark.skipif(not os.path.exists(COLLECTD), reason="collectd is not installed")
 def test_what_slows_a_model_is_seen_on_the_same_axis(space):
     port, processor = exporters.free_port(), min(os.sched_getaffinity(0))
@@ -72,13 +81,14 @@ def test_what_slows_a_model_is_seen_on_the_same_axis(space):
     space.product("--select", "(has .maestro.ecmwf.step)", name="Products", producers=["IFS -- 0"])
     model = space.model("--steps", 100000, "--size-min", 1 << 20, "--size-max", 1 << 20, name="IFS -- 0")
     shutil.copy("/bin/bash", space.path / "hog")
-    time.sleep(2.5)  # what is usual
+    time.sleep(2)  # what is usual
     pinned(model, processor)
-    hogs = [pinned(space.start([space.path / "hog", "-c", "while :; do :; done"], f"hog-{n}"), processor) for n in range(HOGS)]
+    hogs = [urgent(pinned(space.start([space.path / "hog", "-c", "while :; do :; done"], f"hog-{n}"), processor))
+            for n in range(HOGS)]
     time.sleep(3)
     for hog in hogs:
         hog.signal(signal.SIGKILL)
-    time.sleep(1)
+    time.sleep(0.5)
     watcher.signal(signal.SIGTERM)
     watcher.wait()
     assert "not declared" in watcher.stderr
