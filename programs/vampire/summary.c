@@ -27,28 +27,44 @@ static const char *percent_text(double part, double all, char text[static VAMP_U
     return text;
 }
 
-/* What a total of the metric stands for: "  (55.0 % of 9.01 GiB, without what statistics.filters
- * exclude; of 55.0 % of the events)"; "" when that is all. `all`: what the total would be. */
-static const char *share_text(const struct vamp_totals *totals, enum vamp_metric_id id,
-                              uint64_t value, const char *all, char text[static SHARE_BYTES])
+/* A total that is printed. */
+struct total {
+    enum vamp_metric_id id;
+    uint64_t value;
+    bool is_bytes;
+};
+
+static const char *total_text(uint64_t value, bool is_bytes, char text[static VAMP_UNIT_TEXT_BYTES])
+{
+    return is_bytes ? vamp_bytes_people((double)value, text) : vamp_count_people(value, text);
+}
+
+/* What the shown totals stand for: "  (55.0 % of 9.01 GiB, without what statistics.filters exclude;
+ * of 55.0 % of the events)"; "" when that is all. */
+static const char *share_text(const struct vamp_totals *totals, const struct total *shown,
+                              unsigned count, char text[static SHARE_BYTES])
 {
     const double events = (double)vamp_totals_events(totals);
     const double counted = (double)totals->accounting.counted;
-    char share[VAMP_UNIT_TEXT_BYTES];
-    size_t used = 0;
+    char share[VAMP_UNIT_TEXT_BYTES], every[VAMP_UNIT_TEXT_BYTES];
+    int used = 0;
     text[0] = '\0';
-    if (totals->filtered[id] > 0) {
-        used = (size_t)snprintf(
-            text, SHARE_BYTES, "  (%s of %s, without what statistics.filters exclude",
-            percent_text((double)value, (double)(value + totals->filtered[id]), share), all);
+    for (unsigned i = 0; i < count; i++) {
+        const uint64_t all = shown[i].value + totals->filtered[shown[i].id];
+        if (all > shown[i].value) {
+            used += snprintf(text + used, SHARE_BYTES - (size_t)used, "%s%s of %s",
+                             used > 0 ? " and " : "  (",
+                             percent_text((double)shown[i].value, (double)all, share),
+                             total_text(all, shown[i].is_bytes, every));
+        }
     }
-    if (counted < events && used < SHARE_BYTES) {
-        used += (size_t)snprintf(text + used, SHARE_BYTES - used, "%sof %s of the events",
-                                 used > 0 ? "; " : "  (", percent_text(counted, events, share));
+    used += snprintf(text + used, SHARE_BYTES - (size_t)used, "%s",
+                     used > 0 ? ", without what statistics.filters exclude" : "");
+    if (counted < events) {
+        used += snprintf(text + used, SHARE_BYTES - (size_t)used, "%sof %s of the events",
+                         used > 0 ? "; " : "  (", percent_text(counted, events, share));
     }
-    if (used > 0 && used < SHARE_BYTES) {
-        (void)snprintf(text + used, SHARE_BYTES - used, ")");
-    }
+    (void)snprintf(text + used, SHARE_BYTES - (size_t)used, "%s", used > 0 ? ")" : "");
     return text;
 }
 
@@ -92,10 +108,9 @@ static void print_operations(const struct vamp_page *page, const struct vamp_tot
                            vamp_count_people(totals->operations[0], text));
         }
         const uint64_t value = vamp_totals_operations(totals);
-        const enum vamp_metric_id id = VAMP_METRIC_POOL_OPERATIONS;
-        (void)share_text(totals, id, value, vamp_count_people(value + totals->filtered[id], text),
-                         share);
-        vamp_page_line(page, "all", "%14s%s", vamp_count_people(value, text), share);
+        const struct total all = {VAMP_METRIC_POOL_OPERATIONS, value, false};
+        vamp_page_line(page, "all", "%14s%s", vamp_count_people(value, text),
+                       share_text(totals, &all, 1, share));
     }
     (void)fputc('\n', page->stream);
 }
@@ -129,23 +144,18 @@ static void print_movement(const struct vamp_page *page, const struct vamp_total
     char count[VAMP_UNIT_TEXT_BYTES], bytes[VAMP_UNIT_TEXT_BYTES], share[SHARE_BYTES];
     if (is_observable(page, coverage, VAMP_METRIC_PRODUCED_BYTES, "produced") &&
         is_counted(page, totals, VAMP_TOTALS_PRODUCED, "produced")) {
-        const uint64_t value = totals->produced_bytes;
-        const enum vamp_metric_id id = VAMP_METRIC_PRODUCED_BYTES;
-        (void)share_text(totals, id, value,
-                         vamp_bytes_people((double)(value + totals->filtered[id]), bytes), share);
-        vamp_page_line(page, "produced", "%s%s", vamp_bytes_people((double)value, bytes), share);
+        const struct total all = {VAMP_METRIC_PRODUCED_BYTES, totals->produced_bytes, true};
+        vamp_page_line(page, "produced", "%s%s", total_text(all.value, true, bytes),
+                       share_text(totals, &all, 1, share));
     }
     if (is_observable(page, coverage, VAMP_METRIC_TRANSPORTS, "transports") &&
         is_counted(page, totals, VAMP_TOTALS_TRANSPORTS, "transports")) {
         const bool sized = (totals->counted & VAMP_TOTALS_BIT(VAMP_TOTALS_TRANSPORT_BYTES)) != 0;
-        const enum vamp_metric_id id = VAMP_METRIC_TRANSPORTS;
-        (void)share_text(totals, id, totals->transports,
-                         vamp_count_people(totals->transports + totals->filtered[id], count),
-                         share);
-        vamp_page_line(page, "transports", "%s%s%s%s", vamp_count_people(totals->transports, count),
-                       sized ? ", " : "",
-                       sized ? vamp_bytes_people((double)totals->transport_bytes, bytes) : "",
-                       share);
+        const struct total all[] = {{VAMP_METRIC_TRANSPORTS, totals->transports, false},
+                                    {VAMP_METRIC_TRANSPORT_BYTES, totals->transport_bytes, true}};
+        vamp_page_line(page, "transports", "%s%s%s%s", total_text(all[0].value, false, count),
+                       sized ? ", " : "", sized ? total_text(all[1].value, true, bytes) : "",
+                       share_text(totals, all, sized ? 2 : 1, share));
     }
     if (is_observable(page, coverage, VAMP_METRIC_TRANSPORT_NS, "transport time")) {
         print_quantiles(page, "transport time", totals->transport_ns, &schema->bins,

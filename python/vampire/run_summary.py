@@ -86,14 +86,17 @@ class Summary:
             state, duration = f"{found.reason} after", found.ended - found.started
         return ["", f'vampire: workflow "{found.workflow}": {state} {_duration(max(0, duration))}']
 
-    def _share(self, metric, value, text):
-        """What a total of the metric stands for: "  (55.0 % of 9.01 GiB, without what statistics.filters exclude; of
-        55.0 % of the events)"; "" when that is all. `text` of a value is that for people."""
-        found, parts = self._found, []
-        aside = {name: amounts.get(metric, 0) for name, amounts in found.aside.items()}
-        every = value + sum(aside.values())
-        if value < every:
-            parts.append(f"{_percent(value, every)} of {text(every)}, {without(aside)}")
+    def _share(self, *totals):
+        """What totals stand for, of each its metric, value, and the text of a value for people: "  (55.0 % of 9.01 GiB,
+        without what statistics.filters exclude; of 55.0 % of the events)"; "" when that is all."""
+        found, parts, lacks = self._found, [], {}
+        for metric, value, text in totals:
+            aside = {name: amounts.get(metric, 0) for name, amounts in found.aside.items()}
+            every = value + sum(aside.values())
+            if value < every:
+                parts.append(f"{_percent(value, every)} of {text(every)}")
+                lacks |= {name: amount for name, amount in aside.items() if amount}
+        parts = [f"{' and '.join(parts)}, {without(lacks)}"] if parts else []
         if found.account["counted"] < self._events:
             parts.append(f"of {_percent(found.account['counted'], self._events)} of the events")
         return f"  ({'; '.join(parts)})" if parts else ""
@@ -112,18 +115,18 @@ class Summary:
         if shown and shown[-1][0] == OTHER:
             shown[-1] = (OTHER, shown[-1][1] + "  at a bound: beyond max_series, or without memory")
         every = sum(found.operations.values()) + found.unlabelled
-        share = self._share("pool_operations", every, "{:,}".format)
+        share = self._share(("pool_operations", every, "{:,}".format))
         return [_line(*row) for row in (("operation", f"{'count':>14}"), *shown, ("all", f"{every:14,}{share}"))]
 
     def _movement(self):
         totals = self._found.totals
         produced = self._unless_counted("produced_bytes", "produced")
         moved = self._unless_counted("transports", "transports")
-        size = f", {_bytes(totals['transport_bytes'])}" if "transport_bytes" in self._found.counted else ""
+        shown = [("transports", totals["transports"], "{:,}".format), ("transport_bytes", totals["transport_bytes"], _bytes)]
+        shown = [one for one in shown if one[0] in self._found.counted]
         return [*(produced or [_line("produced", _bytes(totals["produced_bytes"]) +
-                                   self._share("produced_bytes", totals["produced_bytes"], _bytes))]),
-                *(moved or [_line("transports", f"{totals['transports']:,}{size}" +
-                                self._share("transports", totals["transports"], "{:,}".format))]),
+                                   self._share(("produced_bytes", totals["produced_bytes"], _bytes)))]),
+                *(moved or [_line("transports", ", ".join(text(value) for _, value, text in shown) + self._share(*shown))]),
                 *self._quantiles("transport_ns", "transport time"), *self._quantiles("demand_wait_ns", "wait on demand")]
 
     def _quantiles(self, metric, what):

@@ -13,6 +13,7 @@ import sys
 
 import pytest
 
+import formats
 import harness
 
 sys.path.insert(0, str(harness.ROOT / "tests" / "oracle"))
@@ -21,7 +22,6 @@ import stream
 import streams
 from outcome import outcomes
 
-ASIDE = ("vampire_metric_filtered", "vampire_not_in_output")
 EVERY = "every event was counted"
 FILTERED = ("pool_operations", "produced_bytes", "transports", "transport_bytes", "transport_ns", "demand_wait_ns")
 CHOICES = [
@@ -31,7 +31,7 @@ CHOICES = [
     {"series": ["component=Model*"], "bucket": "6s"}, {"without": ["component"], "series": ["component=*0"]},
     {"metrics": ["transport*"], "series": ["size_class=*MiB*"]},
 ]
-SEEDS = 9  # times 8 outputs: 72 pairs
+SEEDS = 9  # times 8 outputs in lines and 5 in other formats: 117 pairs
 
 
 def configuration_of(seed):
@@ -43,9 +43,9 @@ def configuration_of(seed):
         statistics["filters"] = {name: "(.cdo.size >= 300KiB)" for name in dice.sample(FILTERED, 3)}
     outputs = [{"type": "jsonl", "name": f"o{n}", "path": f"o{n}.jsonl", "queue": 4096, "complete_every": 5, **choice}
                for n, choice in enumerate(CHOICES)]
-    outputs += [{"type": "hdf5", "name": f"h{n}", "queue": 4096, **CHOICES[n]} for n in (0, 1, 3)]
     return source, {
-        "filters": rules["filters"], "events": rules["events"] if seed % 2 else {}, "statistics": statistics,
+        "filters": rules["filters"], "events": rules["events"] if seed % 2 else {}, "sampling": rules["sampling"],
+        "statistics": statistics,
         "outputs": [*outputs, {"type": "recording", "name": "seen", "filtered": True}],
     }
 
@@ -73,14 +73,9 @@ def counted_by_oracle(items, configuration):
 
 def read_lines(path):
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    has, lacks = collections.Counter(), collections.defaultdict(collections.Counter)
-    for line in lines:
-        if line["type"] == "metric":
-            name = line["metric"]
-            has[name] += line.get("delta", line.get("count", 0))
-            if name in ASIDE and line["delta"]:
-                lacks[line["labels"]["metric"]][name] += line["delta"]
-    return lines[0], lines[-1]["accounting"], has, lacks
+    return lines[0], lines[-1]["accounting"], *formats.parts_of(
+        (line["metric"], line.get("labels", {}).get("metric"), line.get("delta", line.get("count", 0)))
+        for line in lines if line["type"] == "metric")
 
 
 def summaries(where, paths):
@@ -91,13 +86,48 @@ def summaries(where, paths):
     return found
 
 
+def assert_shares(said, checked, has, lacks, truth):
+    """Each total of a summary has its exact share of what the oracle counted, unless it is all."""
+    for word, *names in (("all", "pool_operations"), ("produced", "produced_bytes"), ("transports", "transports", "transport_bytes"),
+                         ("transport time", "transport_ns"), ("wait on demand", "demand_wait_ns")):
+        line = re.search(rf"^  {word}  .*$", said, re.M)
+        if line is None or names[0] not in checked:
+            assert not any(name in checked and has[name] for name in names), (word, said)
+            continue
+        shares = re.findall(r"((?:(?:more|less) than )?[\d.]+) % of (?!the events)", line[0])
+        parts = [100 * has[name] / truth[name] for name in names if name in checked and has[name] < truth[name]]
+        assert len(shares) == len(parts), (names, line[0])
+        for share, part in zip(shares, parts):
+            assert abs(float(share.split()[-1]) - part) <= 0.1 and (share != "100.0"), (names, line[0])
+        assert ("without what" in line[0]) == any("vampire_metric_filtered" in lacks.get(name, {}) for name in names if name in checked), line[0]
+
+
+def assert_top(path, has, account, lacks, events):
+    """vampire-top says of how many events its numbers are, and what they lack."""
+    done = subprocess.run([harness.program("vampire-top"), "--once", "--totals", "--all", path], check=True,
+                          capture_output=True, text=True, timeout=60 * harness.PATIENCE)
+    said = re.search(r"^  counted( .*\n(?:   .*\n)*)", done.stdout, re.M)
+    aside = {name for parts in lacks.values() for name in parts}
+    if account["counted"] < events or aside:
+        counted = float(re.search(r"([\d.]+) % of the events", said[1])[1])
+        assert abs(counted - 100 * account["counted"] / events) <= 0.1 and (counted < 100 or account["counted"] == events), said[1]
+    assert ("statistics.filters" in (said[1] if said else "")) == ("vampire_metric_filtered" in aside), done.stdout
+    assert ("not in this output" in (said[1] if said else "")) == ("vampire_not_in_output" in aside), done.stdout
+
+
 @pytest.mark.parametrize("seed", range(1, SEEDS + 1))
 def test_a_total_and_what_it_lacks_are_all(space, seed):
     source, configuration = configuration_of(seed)
     (space.path / "made").mkdir()
     vampire(space.path / "made", {"source": {"type": "synthetic", **source}, "outputs": [{"type": "recording"}]})
     recording = next((space.path / "made").glob("*.rec"))
-    vampire(space.path, configuration, "--replay", str(recording))
+    others = [made(space) for made in formats.ALL]
+    configuration["outputs"] += [{**other.output, **CHOICES[(seed + number) % len(CHOICES)]}
+                                 for number, other in enumerate(others)]
+    run = space.vampire({"finish": "60s", **configuration}, "--replay", recording, ready=False)
+    others[0].await_end()
+    run.stop()
+    others = [other.parts() for other in others]
     _, made = stream.read(recording)
     _, seen = stream.read(next(space.path.glob("*.rec")))
     texts = summaries(space.path, [f"o{number}.jsonl" for number in range(len(CHOICES))])
@@ -108,26 +138,24 @@ def test_a_total_and_what_it_lacks_are_all(space, seed):
         if effective is None:
             effective = json.loads(head["configuration"])
             truth = counted_by_oracle(seen, effective)
-        names = {metric["name"] for metric in head["metrics"]}
-        checked = names & {*catalogue.COUNTERS, *catalogue.HISTOGRAMS}
+        checked = {metric["name"] for metric in head["metrics"]} & {*catalogue.COUNTERS, *catalogue.HISTOGRAMS}
         checked = {name for name in checked if not name.startswith(("vampire_", "own_", "weighted_"))}
         assert checked or choice.get("metrics"), choice
-        for name in checked:
-            assert has[name] + sum(lacks.get(name, {}).values()) == truth[name], (seed, choice, name, has[name], lacks)
+        same = [(kind.__name__, *other) for place, (kind, other) in enumerate(zip(formats.ALL, others))
+                if (seed + place) % len(CHOICES) == number]
+        for form, shown, missing in [("lines", has, lacks), *same]:
+            for name in checked:
+                assert shown[name] + sum(missing.get(name, {}).values()) == truth[name], (seed, form, choice, name, shown[name], missing)
+            assert missing == lacks, (seed, form, choice)
         lacking.update(lacks)
         events = sum(isinstance(item, stream.recording_pb2.Mark) is False for item in made)
         skipped = has["vampire_not_subscribed"]
-        if "metrics" not in choice:
-            assert account["received"] + skipped == events + account["rejected"], choice
+        assert account["received"] + skipped == events + account["rejected"], choice
         said = texts[number]
         whole = account["counted"] == events + sum(account["lost"].values()) and not lacks
         assert whole or EVERY not in said, (seed, choice, said)
-        for name, word in (("produced_bytes", "produced"), ("transports", "transports")):
-            line = re.search(rf"^  {word} .*$", said, re.M).group()
-            share = re.search(r"\((?:(?:more|less) than )?([\d.]+) % of ", line)
-            assert name not in checked or bool(share) == (has[name] < truth[name]), (seed, choice, line)
-            if share and truth[name]:
-                assert abs(float(share[1]) - 100 * has[name] / truth[name]) <= 0.1, (seed, choice, line)
+        assert_shares(said, checked, has, lacks, truth)
+        assert_top(space.path / f"o{number}.jsonl", has, account, lacks, events + sum(account["lost"].values()))
     assert lacking or seed % 3 == 0 or truth["vampire_filtered"] == truth["vampire_decoded"], truth
 
 
@@ -137,6 +165,7 @@ def test_files_of_both_formats_say_the_same(space):
     import vampire as package
 
     _, configuration = configuration_of(4)
+    configuration["outputs"] += [{"type": "hdf5", "name": f"h{number}", "queue": 4096, **CHOICES[number]} for number in (0, 1, 3)]
     (space.path / "made").mkdir()
     source, _ = streams.synthetic_options(4)
     vampire(space.path / "made", {"source": {"type": "synthetic", **source}, "outputs": [{"type": "recording"}]})

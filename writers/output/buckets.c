@@ -17,7 +17,7 @@ static const struct vamp_opt bucket_options[] = {
      .max = 256,
      .offset = offsetof(struct vamp_output_settings, metrics),
      .help = "Names of metrics, or glob patterns such as \"transport*\": this output receives only "
-             "these; none: all that are computed",
+             "these, and what says how much they lack; none: all that are computed",
      .only_with = VAMP_TARGET_BIT(VAMP_WITH_BUCKETS)},
     {.key = "series",
      .type = VAMP_OPT_STRINGS,

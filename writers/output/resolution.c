@@ -140,7 +140,15 @@ static void bound_family(struct output_route *route, const struct vamp_resolutio
 
 #define METRIC_LABEL (UINT32_C(1) << VAMP_LABEL_METRIC)
 
-/* Of what metrics do not show, every output says whose it is, whatever it chooses. */
+/* What metrics do not show: every output says it, whatever it chooses. */
+static const bool is_statement[VAMP_METRICS_MAX] = {
+    [VAMP_METRIC_VAMPIRE_SAMPLED_OUT] = true,     [VAMP_METRIC_VAMPIRE_NOT_SUBSCRIBED] = true,
+    [VAMP_METRIC_VAMPIRE_METRIC_FILTERED] = true, [VAMP_METRIC_VAMPIRE_NOT_IN_OUTPUT] = true,
+    [VAMP_METRIC_VAMPIRE_EVICTED] = true,         [VAMP_METRIC_VAMPIRE_CDOS_UNCOUNTED] = true,
+    [VAMP_METRIC_VAMPIRE_UNIDENTIFIED] = true,    [VAMP_METRIC_VAMPIRE_SERIES_OVERFLOW] = true,
+    [VAMP_METRIC_VAMPIRE_LABELS_GIVEN_UP] = true,
+};
+
 static void choose_metrics(struct vamp_resolution *resolution,
                            const struct vamp_resolution_choice *choice,
                            const struct vamp_schema *whole)
@@ -148,8 +156,7 @@ static void choose_metrics(struct vamp_resolution *resolution,
     for (unsigned i = 0; i < whole->metric_count; i++) {
         const struct vamp_schema_metric *entry = &whole->metrics[i];
         const struct vamp_metric *metric = &vamp_metrics[entry->id];
-        const bool is_statement = (metric->labels & METRIC_LABEL) != 0;
-        if (!is_statement && choice->metrics->count > 0 &&
+        if (!is_statement[entry->id] && choice->metrics->count > 0 &&
             !vamp_resolution_wants(choice->metrics, metric->name)) {
             continue;
         }
