@@ -21,7 +21,7 @@ import tempfile
 import textwrap
 
 DOCS = pathlib.Path(__file__).resolve().parent
-MARKS = re.compile(r'(?<=\n)(\.\\"|<!--) Made by docs/manuals\.py: ([^\n]+?)( -->)?\n(?:.*\n)*?\1 End of \2(?: -->)?\n')
+MARKS = re.compile(r'(?<=\n)(\.\\"|<!--|#) Made by docs/manuals\.py: ([^\n]+?)( -->)?\n(?:.*\n)*?\1 End of \2(?: -->)?\n')
 
 
 def sentence(words):
@@ -135,6 +135,11 @@ def events(_):
     rows = re.findall(r'^VAMP_EVENT_KIND\(\w+,\s*(\d+),\s*(\w+),\s*"([^"]*)"\)', table, re.MULTILINE)
     return ".Bl -tag -width Ds\n" + "".join(f".It Li {name} Pq {number}\n{mdoc(words + '.')}"
                                             for number, name, words in rows) + ".El\n"
+
+
+def words(_):
+    table = (DOCS.parent / "vampire/core/words.h").read_text(encoding="utf-8")
+    return "".join(f"{name} = {text}\n" for name, text in re.findall(r'^#define VAMP_WORDS_(\w+) +(?:\\\n +)?(".*")$', table, re.MULTILINE))
 
 
 # ---------------------------------------------------------------- parts in Markdown
@@ -327,6 +332,7 @@ PARTS = {
     "JSON records": json_records,
     "HDF5 dimensions": hdf5_dimensions,
     "HDF5 variables": hdf5_variables,
+    "words of vampire/core/words.h": words,
     "HDF5 metrics": hdf5_metrics,
     "HDF5 attributes": hdf5_attributes,
 }
@@ -349,7 +355,7 @@ def main():
     options = parser.parse_args()
     programs = Programs(options.programs.resolve())
     differences, found = [], set()
-    for path in sorted([*DOCS.glob("*.1"), *DOCS.glob("*.md")]):
+    for path in sorted([*DOCS.glob("*.1"), *DOCS.glob("*.md"), DOCS.parent / "python/vampire/words.py"]):
         page = path.read_text(encoding="utf-8")
         found.update(match[2] for match in MARKS.finditer(page))
         new = renewed(page, programs)

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vampire/core/units.h"
 #include "vampire/core/utf8.h"
+#include "vampire/core/words.h"
 
 /* Fills the line with the text, cut or padded to `columns`. */
 VAMP_PRINTF(4, 5)
@@ -212,12 +214,10 @@ unsigned page_losses(struct page_line lines[static PAGE_LOSS_LINES], const struc
 /* "12,345 (3.1 %) WHAT" in the list; without the share when `of` is 0. */
 static void add_part(struct listing *list, double count, double of, const char *what)
 {
-    char share[TOP_NUMBER_BYTES] = "";
-    if (of > 0) {
-        (void)snprintf(share, sizeof share, "(%.1f %%) ", 100 * count / of);
-    }
+    char share[VAMP_UNIT_TEXT_BYTES] = "";
     if (count > 0) {
-        list_add(list, "%s %s%s", top_text_count(count).text, share, what);
+        list_add(list, "%s %s%s%s%s", top_text_count(count).text, of > 0 ? "(" : "",
+                 of > 0 ? vamp_share_people(count, of, share) : "", of > 0 ? ") " : "", what);
     }
 }
 
@@ -235,16 +235,15 @@ static unsigned share_lines(struct page_line *lines, const struct top_snapshot *
         filtered == 0 && outside == 0) {
         return 0;
     }
-    const double counted = all > 0 ? 100 * s->counted / all : 100;
-    /* All but very few are not all. */
-    list_add(&list, "%.1f %% of the events", s->counted < all && counted > 99.9 ? 99.9 : counted);
+    char share[VAMP_UNIT_TEXT_BYTES];
+    list_add(&list, VAMP_WORDS_OF_EVENTS, vamp_share_people(s->counted, all, share));
     if (filtered > 0) {
-        list_add(&list, "metrics without what statistics.filters exclude");
+        list_add(&list, "metrics without " VAMP_WORDS_FILTERED);
     }
     if (outside > 0) {
-        list_add(&list, "metrics without series that are not in this output");
+        list_add(&list, "metrics without " VAMP_WORDS_OUTSIDE);
     }
-    add_part(&list, other_kinds, all, "of other kinds");
+    add_part(&list, other_kinds, all, VAMP_WORDS_OTHER_KINDS);
     add_part(&list, s->filtered - sampled, all, "filtered out");
     add_part(&list, sampled, all, "sampled out");
     if (sampling) {

@@ -7,25 +7,11 @@
 #include "programs/run/page.h"
 #include "vampire/core/units.h"
 #include "vampire/core/utf8.h"
+#include "vampire/core/words.h"
 
 /* More components than this are not listed on the terminal; the files have them all. */
 #define COMPONENTS_SHOWN 20
 #define SHARE_BYTES 256
-
-/* "55.0 %"; some are not none, and all but very few are not all. */
-static const char *percent_text(double part, double all, char text[static VAMP_UNIT_TEXT_BYTES])
-{
-    const double share = all > 0 ? 100.0 * part / all : 100.0;
-    const bool most = part < all && share > 99.9, few = part > 0 && share < 0.1;
-    (void)snprintf(text, VAMP_UNIT_TEXT_BYTES, "%s%.1f %%",
-                   most  ? "more than "
-                   : few ? "less than "
-                         : "",
-                   most  ? 99.9
-                   : few ? 0.1
-                         : share);
-    return text;
-}
 
 /* A total that is printed. */
 struct total {
@@ -52,17 +38,17 @@ static const char *share_text(const struct vamp_totals *totals, const struct tot
     for (unsigned i = 0; i < count; i++) {
         const uint64_t all = shown[i].value + totals->filtered[shown[i].id];
         if (all > shown[i].value) {
-            used += snprintf(text + used, SHARE_BYTES - (size_t)used, "%s%s of %s",
+            used += snprintf(text + used, SHARE_BYTES - (size_t)used, "%s" VAMP_WORDS_OF_TOTAL,
                              used > 0 ? " and " : "  (",
-                             percent_text((double)shown[i].value, (double)all, share),
+                             vamp_share_people((double)shown[i].value, (double)all, share),
                              total_text(all, shown[i].is_bytes, every));
         }
     }
     used += snprintf(text + used, SHARE_BYTES - (size_t)used, "%s",
-                     used > 0 ? ", without what statistics.filters exclude" : "");
+                     used > 0 ? ", without " VAMP_WORDS_FILTERED : "");
     if (counted < events) {
-        used += snprintf(text + used, SHARE_BYTES - (size_t)used, "%sof %s of the events",
-                         used > 0 ? "; " : "  (", percent_text(counted, events, share));
+        used += snprintf(text + used, SHARE_BYTES - (size_t)used, "%sof " VAMP_WORDS_OF_EVENTS,
+                         used > 0 ? "; " : "  (", vamp_share_people(counted, events, share));
     }
     (void)snprintf(text + used, SHARE_BYTES - (size_t)used, "%s", used > 0 ? ")" : "");
     return text;
@@ -75,7 +61,7 @@ static bool is_observable(const struct vamp_page *page, const struct vamp_covera
     const struct vamp_absence *absence = vamp_coverage_find(coverage, id);
     if (absence != NULL) {
         char reason[VAMP_ABSENCE_BYTES];
-        vamp_page_line(page, what, "not observable: %s",
+        vamp_page_line(page, what, VAMP_WORDS_UNOBSERVED,
                        vamp_absence_reason(absence->lacking, reason));
     }
     return absence == NULL;
@@ -86,7 +72,7 @@ static bool is_counted(const struct vamp_page *page, const struct vamp_totals *t
 {
     const bool counted = (totals->counted & VAMP_TOTALS_BIT(metric)) != 0;
     if (!counted) {
-        vamp_page_line(page, what, "not counted, or not in this output");
+        vamp_page_line(page, what, VAMP_WORDS_ABSENT);
     }
     return counted;
 }
@@ -103,8 +89,7 @@ static void print_operations(const struct vamp_page *page, const struct vamp_tot
             }
         }
         if (totals->operations[0] > 0) {
-            vamp_page_line(page, VAMP_SERIES_OTHER,
-                           "%14s  at a bound: beyond max_series, or without memory",
+            vamp_page_line(page, VAMP_SERIES_OTHER, "%14s  " VAMP_WORDS_NO_SERIES,
                            vamp_count_people(totals->operations[0], text));
         }
         const uint64_t value = vamp_totals_operations(totals);
@@ -127,10 +112,9 @@ static void print_quantiles(const struct vamp_page *page, const char *what,
         (void)vamp_duration_measured(vamp_histogram_quantile(histogram, bins, 0.99), resolution_ns,
                                      p99);
         if (filtered > 0) {
-            (void)snprintf(note, sizeof note,
-                           "  (%s of them, without what statistics.filters exclude)",
-                           percent_text((double)histogram->count,
-                                        (double)(histogram->count + filtered), share));
+            (void)snprintf(note, sizeof note, "  (%s of them, without " VAMP_WORDS_FILTERED ")",
+                           vamp_share_people((double)histogram->count,
+                                             (double)(histogram->count + filtered), share));
         }
         vamp_page_line(page, what, "p50 %s, p99 %s, max %s%s", p50, p99,
                        vamp_duration_measured(histogram->max, resolution_ns, max), note);
@@ -205,7 +189,7 @@ static void print_components(const struct vamp_page *page, const struct vamp_com
     }
     const struct vamp_component *other = vamp_components_row(components, 0);
     if (other->operations > 0) {
-        vamp_page_line(page, other->name, "%14s  at a bound: beyond max_components",
+        vamp_page_line(page, other->name, "%14s  " VAMP_WORDS_NO_NAME,
                        vamp_count_people(other->operations, text));
     }
     (void)fputc('\n', page->stream);
@@ -238,7 +222,7 @@ static void print_turned_away(const struct vamp_page *page, const char *what, ui
     char text[VAMP_UNIT_TEXT_BYTES], share[VAMP_UNIT_TEXT_BYTES];
     if (events > 0) {
         vamp_page_line(page, what, "%s events (%s)%s", vamp_count_people(events, text),
-                       percent_text((double)events, (double)of, share), note);
+                       vamp_share_people((double)events, (double)of, share), note);
     }
 }
 
@@ -273,7 +257,7 @@ static void print_losses(const struct vamp_page *page, const struct vamp_totals 
     const struct vamp_accounting *account = &totals->accounting;
     char text[VAMP_UNIT_TEXT_BYTES];
     if (totals->unwatched > 0) {
-        vamp_page_line(page, "NOT WATCHED", "%u time%s, %s in all: the pool manager was gone",
+        vamp_page_line(page, "NOT WATCHED", "%u time%s, %s in all: " VAMP_WORDS_UNWATCHED,
                        totals->unwatched, totals->unwatched == 1 ? "" : "s",
                        vamp_duration_people(totals->unwatched_ns, text));
     }
@@ -286,7 +270,7 @@ static void print_losses(const struct vamp_page *page, const struct vamp_totals 
                        none ? "; vampire lost none" : "");
     } else if (none) {
         const bool all = is_all_counted(totals, coverage);
-        vamp_page_line(page, "losses", "none%s", all ? "; every event was counted" : "");
+        vamp_page_line(page, "losses", "none%s", all ? "; " VAMP_WORDS_EVERY : "");
     }
     print_unknown(page, coverage);
     for (unsigned reason = 0; reason < VAMP_LOSS_COUNT; reason++) {
@@ -296,16 +280,15 @@ static void print_losses(const struct vamp_page *page, const struct vamp_totals 
         }
     }
     if (account->rejected > 0) {
-        vamp_page_line(page, "REJECTED", "%s events could not be understood",
+        vamp_page_line(page, "REJECTED", "%s events " VAMP_WORDS_REJECTED,
                        vamp_count_people(account->rejected, text));
     }
     print_turned_away(page, "not subscribed", account->not_subscribed, vamp_totals_events(totals),
-                      " of kinds that were not asked for");
+                      " " VAMP_WORDS_OTHER_KINDS);
     print_turned_away(page, "filtered out", account->filtered, account->decoded, "");
     print_turned_away(page, "sampled out", account->sampled_out, account->decoded,
                       " of these; see vampire_weight");
-    print_turned_away(page, "late", account->late, account->counted,
-                      " counted in a later bucket than their own");
+    print_turned_away(page, "late", account->late, account->counted, " " VAMP_WORDS_LATE);
 }
 
 static void print_filters(const struct vamp_page *page, const struct pipeline *pipeline)
@@ -320,9 +303,7 @@ static void print_filters(const struct vamp_page *page, const struct pipeline *p
         }
     }
     if (cut > 0) {
-        vamp_page_line(page, "out of steps",
-                       "%s pattern matches; their conditions counted as false",
-                       vamp_count_people(cut, text));
+        vamp_page_line(page, "out of steps", "%s " VAMP_WORDS_CUT, vamp_count_people(cut, text));
     }
 }
 
@@ -333,15 +314,11 @@ static void print_bounds(const struct vamp_page *page, const struct vamp_totals 
         uint64_t count;
         const char *what;
     } bounds[] = {
-        {totals->series_overflow,
-         "values of series beyond max_series or max_histogram_memory, or without memory"},
-        {totals->labels_given_up,
-         "labels given up by values of series beyond max_series, or without memory"},
-        {totals->evicted, "records given up: beyond max_cdos or max_pending"},
-        {totals->unidentified,
-         "events of components that cannot be told apart: too many at a time"},
-        {totals->cdos_uncounted,
-         "CDOs not in cdos_created: probably counted before their record was given up"},
+        {totals->series_overflow, VAMP_WORDS_OVERFLOW},
+        {totals->labels_given_up, VAMP_WORDS_GIVEN_UP},
+        {totals->evicted, VAMP_WORDS_EVICTED},
+        {totals->unidentified, VAMP_WORDS_UNIDENTIFIED},
+        {totals->cdos_uncounted, VAMP_WORDS_UNCOUNTED},
     };
     char text[VAMP_UNIT_TEXT_BYTES];
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {

@@ -5,7 +5,7 @@ import dataclasses
 
 import numpy as np
 
-from . import files
+from . import files, words
 from .compute import history_of, table
 from .dataset import partial_of
 from .run_files import ASIDE, without
@@ -86,9 +86,9 @@ class Summary:  # pylint: disable=too-many-instance-attributes
         if self.buckets_missing > self.buckets_lost:
             found.append(f"{number_of(self.buckets_missing, 'bucket')} not in the files")
         if self.rejected:
-            found.append(f"{number_of(self.rejected, 'event')} ({share(self.rejected, self.received)}) could not be understood")
+            found.append(f"{number_of(self.rejected, 'event')} ({share(self.rejected, self.received)}) {words.REJECTED}")
         if self.not_subscribed:
-            found.append(f"{number_of(self.not_subscribed, 'event')} ({share(self.not_subscribed, events)}) of kinds that were not asked for")
+            found.append(f"{number_of(self.not_subscribed, 'event')} ({share(self.not_subscribed, events)}) {words.OTHER_KINDS}")
         if self.filtered:
             found.append(f"filters excluded {number_of(self.filtered, 'event')} ({share(self.filtered, self.decoded)})")
         if self.sampled_out:
@@ -100,11 +100,11 @@ class Summary:  # pylint: disable=too-many-instance-attributes
         for metric, (value, lacks) in self.lacking.items():
             part = share(value, value + sum(lacks.values()))
             groups.setdefault(without(lacks), []).append(f"{part} of {metric}")
-        found += [f"{', '.join(metrics)}: {words}" for words, metrics in groups.items()]
+        found += [f"{', '.join(metrics)}: {said}" for said, metrics in groups.items()]
         if self.late:
-            found.append(f"{number_of(self.late, 'event')} ({share(self.late, self.counted)}) counted in a later bucket than their own")
+            found.append(f"{number_of(self.late, 'event')} ({share(self.late, self.counted)}) {words.LATE}")
         if self.evicted:
-            found.append(f"{number_of(self.evicted, 'record')} given up: beyond max_cdos or max_pending")
+            found.append(f"{self.evicted:,} {words.EVICTED}")
         for (metric, label), (part, all_) in self.hidden.items():
             if part:
                 found.append(f"{share(part, all_)} of {metric} have no {label} by name, but are in (other)")
@@ -131,7 +131,7 @@ class Summary:  # pylint: disable=too-many-instance-attributes
         notes = self.notes()
         head = "not whole  " if notes else "whole      "
         return "\n".join(lines + [head + note if not n else " " * 11 + note for n, note in enumerate(notes)]
-                         + ([] if notes else [head + "every event was counted, every bucket is here"]))
+                         + ([] if notes else [f"{head}{words.EVERY}, every bucket is here"]))
 
 
 def _accounts(history):

@@ -4,6 +4,7 @@
 import dataclasses
 import math
 
+from . import words
 from .errors import Error
 
 OTHER = "(other)"
@@ -20,8 +21,7 @@ ALARMS_MAX = 64  # vampire has no more rules
 
 def without(aside):
     """In words, which of ASIDE a number lacks. `aside`: their amounts."""
-    words = {"vampire_metric_filtered": "what statistics.filters exclude", "vampire_not_in_output": "the series that this output leaves out"}
-    return "without " + " and ".join(words[name] for name in ASIDE if aside.get(name))
+    return "without " + " and ".join(said for name, said in zip(ASIDE, (words.FILTERED, words.OUTSIDE)) if aside.get(name))
 
 
 @dataclasses.dataclass

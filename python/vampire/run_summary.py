@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 
-from . import files, run_hdf5, run_lines
+from . import files, run_hdf5, run_lines, words
 from .errors import Error
 from .run_files import LOSSES, OTHER, RunFile, without
 
@@ -19,11 +19,9 @@ NO_METRICS = ("time", "size", "peer", "transport_id", "cdo_id", "phases", "cause
               "kinds")
 STATES = {"open": "without an end, vampire was killed; its files cover",
           "rotated": "continued in a file that was not given; these cover"}
-BOUNDS = {"vampire_series_overflow": "values of series beyond max_series or max_histogram_memory, or without memory",
-          "vampire_labels_given_up": "labels given up by values of series beyond max_series, or without memory",
-          "vampire_evicted": "records given up: beyond max_cdos or max_pending",
-          "vampire_unidentified": "events of components that cannot be told apart: too many at a time",
-          "vampire_cdos_uncounted": "CDOs not in cdos_created: probably counted before their record was given up"}
+BOUNDS = {"vampire_series_overflow": words.OVERFLOW, "vampire_labels_given_up": words.GIVEN_UP,
+          "vampire_evicted": words.EVICTED, "vampire_unidentified": words.UNIDENTIFIED,
+          "vampire_cdos_uncounted": words.UNCOUNTED}
 
 
 def _in_unit(value, units):
@@ -94,17 +92,17 @@ class Summary:
             aside = {name: amounts.get(metric, 0) for name, amounts in found.aside.items()}
             every = value + sum(aside.values())
             if value < every:
-                parts.append(f"{_percent(value, every)} of {text(every)}")
+                parts.append(words.OF_TOTAL % (_percent(value, every), text(every)))
                 lacks |= {name: amount for name, amount in aside.items() if amount}
         parts = [f"{' and '.join(parts)}, {without(lacks)}"] if parts else []
         if found.account["counted"] < self._events:
-            parts.append(f"of {_percent(found.account['counted'], self._events)} of the events")
+            parts.append("of " + words.OF_EVENTS % _percent(found.account["counted"], self._events))
         return f"  ({'; '.join(parts)})" if parts else ""
 
     def _unless_counted(self, metric, what):
         if metric in self._found.not_observed:
-            return [_line(what, f"not observable: {self._found.not_observed[metric]}")]
-        return [] if metric in self._found.counted else [_line(what, "not counted, or not in this output")]
+            return [_line(what, words.UNOBSERVED % self._found.not_observed[metric])]
+        return [] if metric in self._found.counted else [_line(what, words.ABSENT)]
 
     def _operations(self):
         found = self._found
@@ -113,7 +111,7 @@ class Summary:
             return missing
         shown = [(word, f"{count:14,}") for word, count in found.operations.items() if count]
         if shown and shown[-1][0] == OTHER:
-            shown[-1] = (OTHER, shown[-1][1] + "  at a bound: beyond max_series, or without memory")
+            shown[-1] = (OTHER, shown[-1][1] + "  " + words.NO_SERIES)
         every = sum(found.operations.values()) + found.unlabelled
         share = self._share(("pool_operations", every, "{:,}".format))
         return [_line(*row) for row in (("operation", f"{'count':>14}"), *shown, ("all", f"{every:14,}{share}"))]
@@ -157,7 +155,7 @@ class Summary:
         if count > COMPONENTS_SHOWN:
             lines.append(f"  ... and {count - COMPONENTS_SHOWN} more")
         if 0 in components and components[0].operations:
-            lines.append(_line(components[0].name, f"{components[0].operations:14,}  at a bound: beyond max_components"))
+            lines.append(_line(components[0].name, f"{components[0].operations:14,}  {words.NO_NAME}"))
         return [*lines, ""]
 
     def _losses(self):
@@ -168,7 +166,7 @@ class Summary:
             lines.append(_line("LOST", f"{lost} (output {found.output})"))
         if found.unwatched:
             lines.append(_line("NOT WATCHED", f"{found.unwatched} {_plural(found.unwatched, 'time')}, "
-                               f"{_duration(found.unwatched_ns)} in all: the pool manager was gone"))
+                               f"{_duration(found.unwatched_ns)} in all: {words.UNWATCHED}"))
         none = not (found.unwatched or found.damage or self._lost or account["rejected"] or self._buckets_lost or
                     found.segments_missing)
         if "losses" in found.not_observed:
@@ -176,20 +174,20 @@ class Summary:
         elif none:
             every = account["counted"] == self._events and not found.totals["vampire_evicted"] and not found.totals["vampire_unidentified"] and \
                 "kinds" not in found.not_observed and not any(any(amounts.values()) for amounts in found.aside.values())
-            lines.append(_line("losses", "none; every event was counted" if every else "none"))
+            lines.append(_line("losses", f"none; {words.EVERY}" if every else "none"))
         lines += [_line(what, found.not_observed[what]) for what in NO_METRICS if what in found.not_observed]
         lines += [_line("LOST", f"{account[place]:,} events ({place})") for place in LOSSES if account[place]]
         if account["rejected"]:
-            lines.append(_line("REJECTED", f"{account['rejected']:,} events could not be understood"))
+            lines.append(_line("REJECTED", f"{account['rejected']:,} events {words.REJECTED}"))
         if found.damage:
             lines.append(_line("DAMAGED", f"{len(found.damage)} {_plural(len(found.damage), 'part')} of the files, left out"))
         if found.segments_missing:
             lines.append(_line("NOT GIVEN", f"{found.segments_missing} of the run's files"))
         for what, events, all_, note in (
-                ("not subscribed", found.totals["vampire_not_subscribed"], self._events, " of kinds that were not asked for"),
+                ("not subscribed", found.totals["vampire_not_subscribed"], self._events, " " + words.OTHER_KINDS),
                 ("filtered out", account["filtered"], account["decoded"], ""),
                 ("sampled out", found.totals["vampire_sampled_out"], account["decoded"], " of these; see vampire_weight"),
-                ("late", account["late"], account["counted"], " counted in a later bucket than their own")):
+                ("late", account["late"], account["counted"], " " + words.LATE)):
             if events:
                 lines.append(_line(what, f"{events:,} events ({_percent(events, all_)}){note}"))
         return lines
@@ -197,7 +195,7 @@ class Summary:
     def _bounds(self):
         totals = self._found.totals
         cut = totals["vampire_filter_cut"]
-        lines = [_line("out of steps", f"{cut:,} pattern matches; their conditions counted as false")] if cut else []
+        lines = [_line("out of steps", f"{cut:,} {words.CUT}")] if cut else []
         return lines + [_line("at a bound", f"{totals[name]:,} {what}") for name, what in BOUNDS.items() if totals[name]]
 
     def _output(self):

@@ -23,6 +23,10 @@ static void bytes_have_three_digits_and_a_unit(void **state)
 {
     (void)state;
     char text[VAMP_UNIT_TEXT_BYTES];
+    assert_string_equal(vamp_share_people(55, 100, text), "55.0 %");
+    assert_string_equal(vamp_share_people(1, 100000, text), "less than 0.1 %");
+    assert_string_equal(vamp_share_people(99999, 100000, text), "more than 99.9 %");
+    assert_string_equal(vamp_share_people(0, 0, text), "100.0 %");
     assert_string_equal(vamp_bytes_people(0, text), "0 B");
     assert_string_equal(vamp_bytes_people(823, text), "823 B");
     assert_string_equal(vamp_bytes_people(1536, text), "1.50 KiB");

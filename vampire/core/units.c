@@ -2,6 +2,7 @@
 #include "vampire/core/units.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -49,6 +50,15 @@ const char *vamp_bytes_people(double bytes, char text[static VAMP_UNIT_TEXT_BYTE
         {1, "B"},
     };
     return in_unit(bytes, units, text);
+}
+
+const char *vamp_share_people(double part, double all, char text[static VAMP_UNIT_TEXT_BYTES])
+{
+    const double share = all > 0 ? 100.0 * part / all : 100.0;
+    const bool most = part < all && share > 99.9, few = part > 0 && share < 0.1;
+    const char *bound = most ? "more than " : few ? "less than " : "";
+    (void)snprintf(text, VAMP_UNIT_TEXT_BYTES, "%s%.1f %%", bound, most ? 99.9 : few ? 0.1 : share);
+    return text;
 }
 
 const char *vamp_duration_people(uint64_t ns, char text[static VAMP_UNIT_TEXT_BYTES])

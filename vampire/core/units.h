@@ -12,6 +12,8 @@
 const char *vamp_count_people(uint64_t count, char text[static VAMP_UNIT_TEXT_BYTES]);
 /* "1.2 GiB", "823 B" */
 const char *vamp_bytes_people(double bytes, char text[static VAMP_UNIT_TEXT_BYTES]);
+/* "55.0 %" of all; some are not none, and all but very few are not all. */
+const char *vamp_share_people(double part, double all, char text[static VAMP_UNIT_TEXT_BYTES]);
 /* "1.23 ms", "45 s" */
 const char *vamp_duration_people(uint64_t ns, char text[static VAMP_UNIT_TEXT_BYTES]);
 /* The same, of a clock with a resolution (0: it is exact), below which times are 0: "< 12 ms". */

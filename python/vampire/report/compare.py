@@ -10,10 +10,10 @@ not show, stands next to it."""
 import numpy as np
 import pandas as pd
 
-from .. import compute, look, plots
+from .. import compute, look, plots, words
 from ..errors import Error
 from ..look import COLOURS, OTHER
-from ..account import number_of, summary
+from ..account import number_of, share, summary
 from ..baseline import changed
 from ..diagnosis import diagnose
 from .parts import FINDINGS_SHOWN, LARGEST, Answers, Picture, Report, Table, largest, moment
@@ -194,7 +194,7 @@ class Comparison:
         for name, one in zip(NAMES, self.summaries):
             events = one.received + sum(one.lost.values())
             if one.counted < events:
-                found.append(f"{name}: {100 * one.counted / events:.3g} % of the events")
+                found.append(f"{name}: " + words.OF_EVENTS % share(one.counted, events))
         return found
 
     def pictures(self):

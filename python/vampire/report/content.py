@@ -8,7 +8,7 @@ import pathlib
 import numpy as np
 import pandas as pd
 
-from .. import cdos, compute, look, plots
+from .. import cdos, compute, look, plots, words
 from ..diagnosis import diagnose
 from ..dataset import dataset_of
 from ..look import OTHER, amount, duration, span
@@ -40,7 +40,7 @@ class Content:
         if component is not None:
             self._check_component(component)
         events = self.summary.received + sum(self.summary.lost.values())
-        self.of = [] if self.summary.counted >= events else [f"of {share(self.summary.counted, events)} of the events"]
+        self.of = [] if self.summary.counted >= events else ["of " + words.OF_EVENTS % share(self.summary.counted, events)]
 
     def _check_component(self, component):
         known = self.history.words("component") | self.history.words("source") | self.history.words("sink")

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a number stands for, in the words of the summary, of vampire-top and, by `make generated`
+ * (python/vampire/words.py), of the Python package and the report.
+ */
+#ifndef VAMP_CORE_WORDS_H
+#define VAMP_CORE_WORDS_H
+
+#define VAMP_WORDS_EVERY "every event was counted"
+#define VAMP_WORDS_OF_EVENTS "%s of the events"
+#define VAMP_WORDS_OF_TOTAL "%s of %s"
+#define VAMP_WORDS_FILTERED "what statistics.filters exclude"
+#define VAMP_WORDS_OUTSIDE "the series that this output leaves out"
+#define VAMP_WORDS_ABSENT "not counted, or not in this output"
+#define VAMP_WORDS_UNOBSERVED "not observable: %s"
+#define VAMP_WORDS_REJECTED "could not be understood"
+#define VAMP_WORDS_OTHER_KINDS "of kinds that were not asked for"
+#define VAMP_WORDS_LATE "counted in a later bucket than their own"
+#define VAMP_WORDS_UNWATCHED "the pool manager was gone"
+#define VAMP_WORDS_CUT "pattern matches; their conditions counted as false"
+#define VAMP_WORDS_NO_SERIES "at a bound: beyond max_series, or without memory"
+#define VAMP_WORDS_NO_NAME "at a bound: beyond max_components"
+#define VAMP_WORDS_OVERFLOW                                                                        \
+    "values of series beyond max_series or max_histogram_memory, or without memory"
+#define VAMP_WORDS_GIVEN_UP                                                                        \
+    "labels given up by values of series beyond max_series, or without memory"
+#define VAMP_WORDS_EVICTED "records given up: beyond max_cdos or max_pending"
+#define VAMP_WORDS_UNIDENTIFIED "events of components that cannot be told apart: too many at a time"
+#define VAMP_WORDS_UNCOUNTED                                                                       \
+    "CDOs not in cdos_created: probably counted before their record was given up"
+
+#endif
