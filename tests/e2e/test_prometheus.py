@@ -467,8 +467,15 @@ def test_a_page_within_its_budget_has_all_of_the_file(space, producers, consumer
     assert len(parse(text.replace("# EOF\n", ""))) <= 15000
     assert len(text) < 2_000_000
     assert ("vampire_page_merged{" in text) == bool(merged)
+    server = exporters.prometheus(space, [url.split("/")[2]])
+    harness.wait_until(lambda: server.value("vampire_run_ended") == 1, "the end is scraped")
+    taken = {labels["__name__"]: value for labels, value in server.query('sum by (__name__) ({__name__=~"vampire_.+"})')}
+    assert taken == {name: pytest.approx(float(value), rel=1e-12) for name, value in sums_of(text).items() if name in taken}
+    assert len(taken) > 50
+    harness.wait_until(lambda: server.value("min_over_time(scrape_duration_seconds[10m])") < 0.2, "a scrape takes less than 0.2 s")
     vampire.stop()
-    assert_sums(sums_of(text), exporters.Totals(space.hdf5()))
+    totals = exporters.Totals(space.hdf5())
+    assert_sums(sums_of(text), totals)
     assert ("budget of 15000 lines is full" in vampire.stderr) == bool(merged)
 
 
@@ -510,7 +517,11 @@ def test_a_budget_is_told_in_advance(space):
 def test_a_budget_that_is_too_small(space):
     vampire = space.vampire(synthetic_config({"budget": 100}), ready=False)
     assert vampire.wait(20) not in (0, 99)
-    assert re.search(r'"budget" of 100 lines is too small: its metrics are \d+ without any label', vampire.stderr)
+    told = re.search(r'"budget" of 100 lines is too small: its metrics are (\d+) without any label', vampire.stderr)
+    chosen = space.vampire(synthetic_config({"budget": 100, "series": ["component=*0"]}), ready=False, name="chosen")
+    assert chosen.wait(20) not in (0, 99)
+    more = int(re.search(r"its metrics are (\d+) without", chosen.stderr)[1]) - int(told[1])
+    assert 50 < more < 100, "a line for each metric says what is not in the output"
 
 
 @pytest.mark.plain

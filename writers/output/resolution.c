@@ -125,15 +125,20 @@ static unsigned find_route(struct vamp_resolution *resolution, const struct vamp
     return routes->count++;
 }
 
+static uint32_t lines_of_series(const struct vamp_resolution_choice *choice, enum vamp_metric_id id,
+                                const struct vamp_bins *bins)
+{
+    return choice->lines == NULL ? 1
+                                 : choice->lines(choice->format_options, &vamp_metrics[id], bins);
+}
+
 /* A family of an output with a budget: one series more than the budget has lines for is one too
  * many. */
 static void bound_family(struct output_route *route, const struct vamp_resolution_choice *choice,
-                         const struct vamp_metric *metric, struct vamp_merged *merged)
+                         enum vamp_metric_id metric, struct vamp_merged *merged)
 {
     struct vamp_label_set *set = &merged->label_sets[route->to];
-    route->lines = choice->lines != NULL
-                       ? choice->lines(choice->format_options, metric, &merged->schema.bins)
-                       : 1;
+    route->lines = lines_of_series(choice, metric, &merged->schema.bins);
     const uint64_t most = choice->budget / route->lines + 2, all = (uint64_t)3 * set->max_series;
     set->max_series = set->label_count == 0 ? 1 : (unsigned)(most < all ? most : all);
 }
@@ -175,7 +180,7 @@ static void choose_metrics(struct vamp_resolution *resolution,
         if (choice->budget > 0) {
             struct output_route *route = &resolution->routes.items[resolution->from[place].route];
             route->metric = i;
-            bound_family(route, choice, metric, &resolution->merged);
+            bound_family(route, choice, entry->id, &resolution->merged);
         }
     }
     resolution->metric_count = resolution->merged.schema.metric_count;
@@ -199,6 +204,9 @@ static void add_outside(struct vamp_resolution *resolution,
         }
         merged->label_sets[merged->metrics[place].label_set].max_series +=
             resolution->metric_count + 1;
+        resolution->routes.aside =
+            (uint64_t)(resolution->metric_count + 1) *
+            lines_of_series(choice, VAMP_METRIC_VAMPIRE_NOT_IN_OUTPUT, &merged->schema.bins);
     }
 }
 
@@ -247,7 +255,7 @@ int vamp_resolution_create(const struct vamp_resolution_choice *choice,
         vamp_resolution_free(resolution);
         return vamp_err_set_errno(err, ENOMEM, "prepare the output's metrics and labels");
     }
-    uint64_t least = 0;
+    uint64_t least = resolution->routes.aside;
     for (unsigned i = 0; i < resolution->routes.count; i++) {
         least += resolution->routes.items[i].lines;
     }

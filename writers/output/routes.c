@@ -199,7 +199,7 @@ static uint64_t lines_of(const struct output_routes *routes, const struct output
 
 uint64_t output_routes_lines(const struct output_routes *routes)
 {
-    uint64_t lines = 0;
+    uint64_t lines = routes->aside;
     for (unsigned i = 0; i < routes->count; i++) {
         lines += lines_of(routes, &routes->items[i]);
     }

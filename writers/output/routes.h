@@ -44,6 +44,7 @@ struct output_routes {
     const struct vamp_strings *patterns; /* of series */
     struct vamp_merged *merged;          /* the output's */
     uint64_t budget;                     /* lines at most; 0: any */
+    uint64_t aside;                      /* of these, lines that no route makes */
     struct output_route items[VAMP_METRICS_MAX];
     unsigned count;
     char **models; /* "(model IFS)", malloc'ed */
