@@ -175,7 +175,7 @@ void pipeline_print_samples(const struct pipeline *pipeline, const struct vamp_p
     } rest[] = {
         {account->late, "of these late: their bucket was closed, a later one has them"},
         {samples->refused, "lines refused: no line protocol, or the time is wrong"},
-        {samples->lost, "lost: they came faster than they could be counted"},
+        {samples->lost, "lost: more came than there is room for until they are counted"},
         {samples->outside, "from before the pool's first event or after its last"},
         {account->disordered, "older than the one before of their series"},
         {account->out_of_range, "with a value that the metric cannot have"},

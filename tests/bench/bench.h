@@ -62,6 +62,7 @@ double bench_processor_ns(void); /* of the calling thread */
 /* The lines of each file, ended by one without a name. */
 extern const struct bench_line bench_event_lines[];
 extern const struct bench_line bench_pairing_lines[];
+extern const struct bench_line bench_sample_lines[];
 extern const struct bench_line bench_histogram_lines[];
 extern const struct bench_line bench_output_lines[];
 extern const struct bench_line bench_alarm_lines[];

@@ -25,9 +25,9 @@ static const char usage[] =
     "  --pairs N       runs next to as many of the baseline\n"
     "  --directory DIR for files; they are removed (.)\n";
 
-static const struct bench_line *const all_lines[] = {bench_event_lines,     bench_pairing_lines,
-                                                     bench_histogram_lines, bench_output_lines,
-                                                     bench_alarm_lines,
+static const struct bench_line *const all_lines[] = {bench_event_lines,   bench_sample_lines,
+                                                     bench_pairing_lines, bench_histogram_lines,
+                                                     bench_output_lines,  bench_alarm_lines,
 #ifdef BENCH_POOL
                                                      bench_pool_lines
 #endif

@@ -104,6 +104,7 @@ def cdo_line(directory, config):
         accounts=[account for pair in pairs for account in pair])
 
 
+@contextlib.contextmanager
 def relayed(events, live, rate, config, directory, per_message=BATCH_EVENTS):
     """A relay and a vampire that has joined it."""
     with harness.Workspace(directory=directory, provider="tcp") as space:

@@ -43,6 +43,19 @@ def run(space, lines, *options, **samples):
     return process
 
 
+def assert_replayed_alike(space):
+    """A replay of the recording gives the same file."""
+    first = only(space.path, "h5")
+    again = space.path / "again"
+    again.mkdir()
+    replayed = config(space)
+    for output in replayed["outputs"]:
+        output.update({"directory": str(again)} if "directory" in output else {"path": str(again / "again.jsonl")})
+    space.vampire(replayed, "--replay", only(space.path, "rec"), name="again", ready=False,
+                  extra={"MSTRO_WORKFLOW_NAME": ""}).expect_exit(0)
+    assert not differences(first, only(again, "h5"))
+
+
 def values(space, metric):
     """{(bucket, labels...): the line}"""
     return {(line["bucket"], *line["labels"].values()): line for line in jsonl.records(space.json_lines())
@@ -116,15 +129,7 @@ def test_declared_metrics_are_what_an_oracle_says(space, seed):
     assert reads == {key: (len(each), sum(each)) for key, each in oracle.histograms.items()}
     assert "times a counter began again" in process.stderr
 
-    first = only(space.path, "h5")
-    again = space.path / "again"
-    again.mkdir()
-    replayed = config(space)
-    for output in replayed["outputs"]:
-        output.update({"directory": str(again)} if "directory" in output else {"path": str(again / "again.jsonl")})
-    space.vampire(replayed, "--replay", only(space.path, "rec"), name="again", ready=False,
-                  extra={"MSTRO_WORKFLOW_NAME": ""}).expect_exit(0)
-    assert not differences(first, only(again, "h5"))
+    assert_replayed_alike(space)
 
 
 def test_a_gauge_has_no_value_before_its_first_sample(space):
@@ -250,6 +255,7 @@ def test_a_component_needs_no_library(space):
         steps[component] = steps.get(component, 0) + line["delta"]
     assert {name: steps[name] for name in ("C", "Python", "Shell")} == {"C": 4, "Python": 4, "Shell": 4}
     assert not address.exists()
+    assert_replayed_alike(space)
 
 
 def test_a_flood_of_garbage_takes_nothing_from_the_pool(space):
