@@ -55,6 +55,7 @@ class Summary:  # pylint: disable=too-many-instance-attributes
     late: int             # counted in a later bucket than their own
     evicted: int          # records of CDOs, demands and transports given up at a bound
     not_subscribed: int   # events of kinds that were not asked for, as far as vampire saw them
+    refused: int          # messages of runs, or parts of them, that vampire-collect refused
     lacking: dict         # metric -> (its total or number of values, what it lacks: {ASIDE: amount})
     lost: dict            # place -> events lost before they were received; only places where losses are seen
     sampling: str         # "none", or what of the events was counted
@@ -87,6 +88,8 @@ class Summary:  # pylint: disable=too-many-instance-attributes
             found.append(f"{number_of(self.buckets_missing, 'bucket')} not in the files")
         if self.rejected:
             found.append(f"{number_of(self.rejected, 'event')} ({share(self.rejected, self.received)}) {words.REJECTED}")
+        if self.refused:
+            found.append(f"{self.refused:,} {words.REFUSED}")
         if self.not_subscribed:
             found.append(f"{number_of(self.not_subscribed, 'event')} ({share(self.not_subscribed, events)}) {words.OTHER_KINDS}")
         if self.filtered:
@@ -218,7 +221,7 @@ def summary(history, output=None, between=None):
         buckets=count, bucket_ns=int(history.bucket_ns[-1]) if count else int(last.attrs["bucket_ns"]),
         **{name: accounts.get(f"events_{name}", 0) for name in ("received", "decoded", "rejected", "counted", "late")},
         evicted=_sum(history, "vampire_evicted"), not_subscribed=_sum(history, "vampire_not_subscribed"),
-        lacking=_lacking(history), filtered=max(0, accounts.get("events_filtered", 0) - sampled), sampled_out=sampled,
+        refused=_sum(history, "collect_refused"), lacking=_lacking(history), filtered=max(0, accounts.get("events_filtered", 0) - sampled), sampled_out=sampled,
         lost={place: accounts[f"events_lost_{place}"] for place in LOST if f"events_lost_{place}" in accounts},
         sampling=str(last.attrs.get("sampling", "none")), overflow=_sum(history, "vampire_series_overflow"),
         given_up=_sum(history, "vampire_labels_given_up"),

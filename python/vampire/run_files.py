@@ -12,7 +12,7 @@ LOSSES = ("pool_manager", "ring", "recording")
 ACCOUNT = ("received", "decoded", "rejected", "filtered", "counted", "late")
 COUNTERS = ("produced_bytes", "transports", "transport_bytes", "vampire_evicted", "vampire_unidentified",
             "vampire_cdos_uncounted", "vampire_series_overflow", "vampire_labels_given_up", "vampire_sampled_out", "vampire_filter_cut",
-            "vampire_not_subscribed")  # and pool_operations
+            "vampire_not_subscribed", "collect_refused")  # and pool_operations
 ASIDE = ("vampire_metric_filtered", "vampire_not_in_output")  # what metrics lack, by their names
 RESOLUTION = "vampire_clock_resolution_ns"  # a gauge, where events carry no time
 HISTOGRAMS = ("transport_ns", "demand_wait_ns")

@@ -168,7 +168,7 @@ class Summary:
             lines.append(_line("NOT WATCHED", f"{found.unwatched} {_plural(found.unwatched, 'time')}, "
                                f"{_duration(found.unwatched_ns)} in all: {words.UNWATCHED}"))
         none = not (found.unwatched or found.damage or self._lost or account["rejected"] or self._buckets_lost or
-                    found.segments_missing)
+                    found.segments_missing or found.totals["collect_refused"])
         if "losses" in found.not_observed:
             lines.append(_line("losses", found.not_observed["losses"] + ("; vampire lost none" if none else "")))
         elif none:
@@ -179,6 +179,8 @@ class Summary:
         lines += [_line("LOST", f"{account[place]:,} events ({place})") for place in LOSSES if account[place]]
         if account["rejected"]:
             lines.append(_line("REJECTED", f"{account['rejected']:,} events {words.REJECTED}"))
+        if found.totals["collect_refused"]:
+            lines.append(_line("REFUSED", f"{found.totals['collect_refused']:,} {words.REFUSED}"))
         if found.damage:
             lines.append(_line("DAMAGED", f"{len(found.damage)} {_plural(len(found.damage), 'part')} of the files, left out"))
         if found.segments_missing:

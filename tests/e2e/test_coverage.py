@@ -15,6 +15,8 @@ import pytest
 
 import formats
 import harness
+import nats_reader
+from test_collect import Collector, endings, run_config
 
 sys.path.insert(0, str(harness.ROOT / "tests" / "oracle"))
 import catalogue
@@ -182,3 +184,27 @@ def test_files_of_both_formats_say_the_same(space):
         texts = summaries(space.path, [path.name, f"o{number}.jsonl"])
         about = [[line for line in text.splitlines() if "%" in line] for text in texts]
         assert about[0] == about[1] and about[0]
+
+
+@pytest.mark.plain
+def test_a_collected_view_says_what_its_runs_lack(space):
+    """And what it refused."""
+    import vampire as package
+
+    server = nats_reader.Server(space)
+    view, reader = Collector(space, server), nats_reader.Reader(server)
+    configuration = run_config(server, "alpha", {"series": ["component=*0"]})
+    configuration["outputs"][0]["series"] = ["component=*0"]
+    configuration["statistics"]["filters"] = {"transport_bytes": "(.cdo.size >= 2MiB)"}
+    space.vampire(configuration, ready=False).expect_exit(0)
+    old = run_config(server, "old", steps=1, start="fixed")
+    space.vampire(old, ready=False, name="old").expect_exit(0)
+    harness.wait_until(lambda: endings(reader) == 2, "the ends of both runs")
+    reader.stop()
+    view.until("messages", len(reader.messages))
+    path = view.stop()
+    found, (said,) = package.summary(str(path)), summaries(space.path, [path])
+    run = package.summary(str(next(space.path.glob("vampire-alpha-*.h5"))))
+    assert run.lacking == found.lacking and {name for _, parts in run.lacking.values() for name in parts} == set(formats.ASIDE)
+    assert any("1 messages of runs" in note for note in found.notes()) and not found.whole, found
+    assert "REFUSED                1 messages of runs" in said and EVERY not in said

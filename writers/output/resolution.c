@@ -151,7 +151,7 @@ static const bool is_statement[VAMP_METRICS_MAX] = {
     [VAMP_METRIC_VAMPIRE_METRIC_FILTERED] = true, [VAMP_METRIC_VAMPIRE_NOT_IN_OUTPUT] = true,
     [VAMP_METRIC_VAMPIRE_EVICTED] = true,         [VAMP_METRIC_VAMPIRE_CDOS_UNCOUNTED] = true,
     [VAMP_METRIC_VAMPIRE_UNIDENTIFIED] = true,    [VAMP_METRIC_VAMPIRE_SERIES_OVERFLOW] = true,
-    [VAMP_METRIC_VAMPIRE_LABELS_GIVEN_UP] = true,
+    [VAMP_METRIC_VAMPIRE_LABELS_GIVEN_UP] = true, [VAMP_METRIC_COLLECT_REFUSED] = true,
 };
 
 static void choose_metrics(struct vamp_resolution *resolution,
