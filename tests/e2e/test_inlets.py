@@ -175,7 +175,8 @@ def test_vampire_counts_what_lustre_says_of_a_job(space):
 
 COLLECTED = ["memory,host=vm.site.org,type=memory,type_instance=used value=1474859008.000000 {}",
              "mem,host=n1 available=5i,total=9u {}",
-             "flops_any,hostname=e1208,type=core,type-id=23 value=1203.3 {}"]
+             "flops_any,hostname=e1208,type=core,type-id=23 value=1203.3 {}",
+             "meminfo,job_id=4711i,component_id=12i MemFree=20931407i,MemAvailable=7i {}"]  # LDMS's store_influx
 
 
 @pytest.mark.parametrize("unit", [10**9, 10**6, 10**3, 1])
@@ -184,9 +185,10 @@ def test_lines_of_collectors(space, unit):
     (space.path / "lines").write_text("".join(line.format((START + 2 * 10**9) // unit) + "\n" for line in COLLECTED))
     asked = config(space, files=[str(space.path / "lines")], metrics=[
         "memory_used_bytes gauge memory.value unit=byte host=host name=type_instance",
-        "available_bytes gauge mem.available unit=byte host=host", "flops gauge flops_any.value host=hostname name=type-id"])
+        "available_bytes gauge mem.available unit=byte host=host", "flops gauge flops_any.value host=hostname name=type-id",
+        "ldms_bytes gauge meminfo.MemAvailable unit=byte scale=1024 job=job_id name=component_id"])
     space.vampire(asked, ready=False).expect_exit(0)
-    known = {(metric, *key[1:]): line["value"] for metric in ("memory_used_bytes", "available_bytes", "flops")
+    known = {(metric, *key[1:]): line["value"] for metric in ("memory_used_bytes", "available_bytes", "flops", "ldms_bytes")
              for key, line in values(space, metric).items() if key[0] == 2 and line["value"] is not None}
     assert known == {("memory_used_bytes", "vm", "used"): 1474859008, ("available_bytes", "n1"): 5,
-                     ("flops", "e1208", "23"): 1203}
+                     ("flops", "e1208", "23"): 1203, ("ldms_bytes", "4711i", "12i"): 7168}
