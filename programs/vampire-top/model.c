@@ -28,7 +28,9 @@ struct tier {
 #define MEMBERS_MAX 65536
 struct member {
     bool known, left;
+    bool is_rank;      /* of a model of another name */
     double operations; /* as last reported */
+    struct top_counted *rows[TOP_LEVELS];
 };
 
 /* What a row had in a bucket; or, with the row LOGGED_BUCKET, that the bucket ends here, which had
@@ -52,6 +54,7 @@ struct top_model {
     struct tier tiers[TIERS_MAX];  /* of which the gauge of active transports is the sum */
     struct top_counted *total;     /* owned; without times */
     struct top_rows rows[TOP_LEVELS][TOP_KINDS];
+    bool from_middle;       /* the first bucket seen is not the run's */
     struct member *members; /* owned: of each component's number */
     struct vamp_bins bins;
     struct logged *log; /* owned: LOGGED_MAX, the newest at log_end - 1, modulo LOGGED_MAX */
@@ -108,6 +111,7 @@ static void reset(struct top_model *model, const char *run)
         (struct top_snapshot){.bad_lines = model->shown.bad_lines, .damaged = model->shown.damaged};
     model->next_metrics = 0;
     model->next_component_lines = 0;
+    model->from_middle = false;
     memset(model->tiers, 0, sizeof model->tiers);
     memset(model->members, 0, MEMBERS_MAX * sizeof *model->members);
     top_counted_clear(model->total);
@@ -410,16 +414,6 @@ static unsigned find_alarm(const struct top_attention *attention, const struct t
     return over;
 }
 
-/* `count`: it is none of them. */
-static unsigned word_number(const char *const *words, unsigned count, const char *word)
-{
-    unsigned number = 0;
-    while (number < count && strcmp(words[number], word) != 0) {
-        number++;
-    }
-    return number;
-}
-
 /* `seen_ns`: the widths of all buckets so far. */
 static void take_alarm(struct top_attention *attention, const json_t *line, double seen_ns)
 {
@@ -427,7 +421,7 @@ static void take_alarm(struct top_attention *attention, const json_t *line, doub
     static const char *const severities[] = {"critical", "warning"};
     struct top_alarm alarm = {
         .instance = top_json_number(line, "instance"),
-        .severity = word_number(severities, 2, top_json_text(line, "severity")),
+        .severity = top_json_word(line, "severity", severities, 2),
         .silenced = json_is_true(json_object_get(line, "silenced")),
         .has_value = json_is_number(json_object_get(line, "value")),
         .value = json_number_value(json_object_get(line, "value")),
@@ -438,7 +432,7 @@ static void take_alarm(struct top_attention *attention, const json_t *line, doub
     top_json_copy(alarm.since, sizeof alarm.since, line, "since");
     top_json_copy(alarm.component, sizeof alarm.component, line, "component");
     top_json_copy(alarm.cdo, sizeof alarm.cdo, line, "cdo");
-    const unsigned known = word_number(states, 3, top_json_text(line, "state"));
+    const unsigned known = top_json_word(line, "state", states, 3);
     bool found = false;
     unsigned at = find_alarm(attention, &alarm, &found);
     if (known == 3) { /* it was cleared before it fired */
@@ -498,19 +492,6 @@ static void commit_attention(struct top_attention *attention, double firing, dou
 
 /* ---- the other lines */
 
-static bool lists(const json_t *labels, const char *name)
-{
-    size_t i = 0;
-    json_t *label = NULL;
-    bool found = false;
-    json_array_foreach(labels, i, label)
-    {
-        const char *text = json_string_value(label);
-        found = found || (text != NULL && strcmp(text, name) == 0);
-    }
-    return found;
-}
-
 /* What nobody could know, of that which was asked for. */
 static void take_absence(struct top_snapshot *shown, const json_t *absence)
 {
@@ -551,20 +532,35 @@ static void take_header(struct top_snapshot *shown, const json_t *line)
         }
         bool in_rows = true;
         for (unsigned side = 0; side < 2 && *names_of[metric->kind][side].label != '\0'; side++) {
-            const bool of_model = lists(labels, names_of[metric->kind][side].of_model);
+            const bool of_model = top_json_lists(labels, names_of[metric->kind][side].of_model);
             shown->by_model = shown->by_model || of_model;
-            in_rows = in_rows && (of_model || lists(labels, names_of[metric->kind][side].label));
+            in_rows =
+                in_rows && (of_model || top_json_lists(labels, names_of[metric->kind][side].label));
         }
         shown->hidden &= ~TOP_BIT(metric->number);
         shown->hidden_in_rows &= in_rows ? ~TOP_BIT(metric->number) : TOP_NUMBERS_ALL;
     }
 }
 
-/* No metric distinguishes components, so that operations come from the lines of components, which
- * have totals since the run began. */
+/* No metric distinguishes components, so that the operations of each come from lines that have
+ * totals since the run began; if metrics have those of models, only of ranks. */
 static bool counts_by_lines(const struct top_snapshot *shown)
 {
-    return (shown->hidden_in_rows & TOP_BIT(TOP_OPERATIONS)) != 0 && !shown->by_model;
+    return (shown->hidden_in_rows & TOP_BIT(TOP_OPERATIONS)) != 0 || shown->by_model;
+}
+
+static void count_operations(struct top_model *model, struct member *member, double operations)
+{
+    for (unsigned i = 0; counts_by_lines(&model->shown) && i < TOP_LEVELS; i++) {
+        struct top_counted *row = member->rows[i];
+        const bool counts = !model->shown.by_model || (i == TOP_RANKS && member->is_rank);
+        if (counts && operations > member->operations) {
+            row->by_lines = true;
+            row->next.sums[TOP_OPERATIONS] += operations - member->operations;
+        }
+    }
+    member->operations = operations;
+    model->next_component_lines++;
 }
 
 /* The metrics know names only; the lines of components know numbers, too. */
@@ -572,11 +568,11 @@ static void take_component(struct top_model *model, const json_t *line)
 {
     char scratch[VAMP_MODEL_NAME_MAX + 1];
     const char *name = top_json_text(line, "name");
+    const char *of_model = model_name(name, scratch);
     const json_t *index = json_object_get(line, "index");
     const uint64_t number = top_json_integer(index);
     struct top_counted *const rows[TOP_LEVELS] = {
-        [TOP_MODELS] =
-            top_rows_get(&model->rows[TOP_MODELS][TOP_COMPONENTS], model_name(name, scratch), ""),
+        [TOP_MODELS] = top_rows_get(&model->rows[TOP_MODELS][TOP_COMPONENTS], of_model, ""),
         [TOP_RANKS] = top_rows_get(&model->rows[TOP_RANKS][TOP_COMPONENTS], name, ""),
     };
     if (strcmp(rows[TOP_RANKS]->name, name) != 0 || !json_is_number(index) ||
@@ -585,20 +581,37 @@ static void take_component(struct top_model *model, const json_t *line)
     }
     struct member *member = &model->members[number];
     const bool left = json_is_string(json_object_get(line, "left"));
-    const double operations = top_json_number(line, "operations");
     for (unsigned i = 0; i < TOP_LEVELS; i++) {
-        struct top_counted *row = rows[i];
+        struct top_counted *row = member->rows[i] = rows[i];
         row->members += !member->known;
         row->left += left && !member->left;
         if (left && !member->left && (!top_counted_has_vanished(row) || row->left == 1)) {
             top_json_copy(row->reason, sizeof row->reason, line, "reason");
         }
-        if (counts_by_lines(&model->shown) && operations > member->operations) {
-            row->next.sums[TOP_OPERATIONS] += operations - member->operations;
+    }
+    /* What it did before a stream that begins in the middle is not of its buckets. */
+    if (!member->known && model->from_middle &&
+        strcmp(top_json_text(line, "joined"), model->shown.since) < 0) {
+        member->operations = top_json_number(line, "operations");
+    }
+    member->known = true;
+    member->left = left || member->left;
+    member->is_rank = strcmp(of_model, name) != 0;
+    count_operations(model, member, top_json_number(line, "operations"));
+}
+
+static void take_operations(struct top_model *model, const json_t *line)
+{
+    size_t i = 0;
+    json_t *pair = NULL;
+    json_array_foreach(json_object_get(line, "operations"), i, pair)
+    {
+        const uint64_t number = top_json_integer(json_array_get(pair, 0));
+        if (number < MEMBERS_MAX && model->members[number].known) {
+            count_operations(model, &model->members[number],
+                             (double)top_json_integer(json_array_get(pair, 1)));
         }
     }
-    *member = (struct member){true, left || member->left, operations};
-    model->next_component_lines++;
 }
 
 /* ---- the window */
@@ -662,16 +675,22 @@ static uint64_t window_begin(const struct top_model *model, double window_ns, do
     return oldest == 0 ? 0 : begin;
 }
 
-void top_model_window(struct top_model *model, double window_ns)
+/* Of all rows, what the newest bucket or the window had, or else what the incoming one has. */
+static void clear_parts(struct top_model *model, bool now)
 {
-    uint64_t at = window_begin(model, window_ns, &model->shown.window_ns);
-    top_part_clear(&model->total->now);
+    top_part_clear(now ? &model->total->now : &model->total->next);
     for (unsigned i = 0; i < TABLES; i++) {
         struct top_rows *table = table_of(model, i);
         for (size_t row = 0; row < table->count; row++) {
-            top_part_clear(&table->rows[row]->now);
+            top_part_clear(now ? &table->rows[row]->now : &table->rows[row]->next);
         }
     }
+}
+
+void top_model_window(struct top_model *model, double window_ns)
+{
+    uint64_t at = window_begin(model, window_ns, &model->shown.window_ns);
+    clear_parts(model, true);
     for (; at < model->log_end; at++) {
         const struct logged *logged = &model->log[at % LOGGED_MAX];
         const uint32_t table = logged->row / TOP_ROWS_MAX;
@@ -711,13 +730,7 @@ static void commit(struct top_model *model, bool components)
 /* The check of a bucket, a header or an end does not hold. */
 static void leave_out(struct top_model *model, const json_t *line)
 {
-    top_part_clear(&model->total->next);
-    for (unsigned i = 0; i < TABLES; i++) {
-        struct top_rows *table = table_of(model, i);
-        for (size_t row = 0; row < table->count; row++) {
-            top_part_clear(&table->rows[row]->next);
-        }
-    }
+    clear_parts(model, false);
     model->next_metrics = 0;
     model->next_component_lines = 0;
     model->shown.damaged++;
@@ -728,17 +741,20 @@ static void leave_out(struct top_model *model, const json_t *line)
 static void take_bucket(struct top_model *model, const json_t *line)
 {
     struct top_snapshot *shown = &model->shown;
-    const bool by_lines = counts_by_lines(shown);
+    const bool by_lines = counts_by_lines(shown) && !shown->by_model;
     take_accounting(shown, json_object_get(line, "accounting"));
     top_json_copy(shown->time, sizeof shown->time, line, "time");
     shown->bucket = top_json_number(line, "bucket");
     if (shown->buckets == 0) {
         memcpy(shown->since, shown->time, sizeof shown->since);
+        model->from_middle = shown->bucket > 0;
         /* The totals of a stream that begins in the middle are not its first bucket's. */
-        for (unsigned level = 0; by_lines && shown->bucket > 0 && level < TOP_LEVELS; level++) {
+        for (unsigned level = 0; model->from_middle && level < TOP_LEVELS; level++) {
             struct top_rows *components = &model->rows[level][TOP_COMPONENTS];
             for (size_t i = 0; i < components->count; i++) {
-                components->rows[i]->next.sums[TOP_OPERATIONS] = 0;
+                if (components->rows[i]->by_lines) {
+                    components->rows[i]->next.sums[TOP_OPERATIONS] = 0;
+                }
             }
         }
     }
@@ -750,17 +766,6 @@ static void take_bucket(struct top_model *model, const json_t *line)
                       model->next_component_lines > 0);
     model->next_metrics = 0;
     model->next_component_lines = 0;
-    const double *sums = model->total->now.sums;
-    const double seconds = shown->width_ns > 0 ? shown->width_ns / 1e9 : 1;
-    assert(shown->history_count <= TOP_HISTORY);
-    if (shown->history_count == TOP_HISTORY) {
-        const size_t kept = (TOP_HISTORY - 1) * sizeof(double);
-        memmove(shown->operations_history, shown->operations_history + 1, kept);
-        memmove(shown->moved_history, shown->moved_history + 1, kept);
-        shown->history_count--;
-    }
-    shown->operations_history[shown->history_count] = sums[TOP_OPERATIONS] / seconds;
-    shown->moved_history[shown->history_count++] = sums[TOP_MOVED] / seconds;
     commit_attention(&shown->attention, shown->gauges[TOP_FIRING], shown->seen_ns);
 }
 
@@ -808,6 +813,8 @@ static enum top_fed take_line(struct top_model *model, const json_t *line, bool 
         take_header(shown, line);
     } else if (strcmp(type, "component") == 0) {
         take_component(model, line);
+    } else if (strcmp(type, "operations") == 0) {
+        take_operations(model, line);
     } else if (strcmp(type, "alarm") == 0) {
         take_alarm(&shown->attention, line, shown->seen_ns);
     } else if (strcmp(type, "pending") == 0) {
@@ -907,7 +914,8 @@ static void take_row(struct top_row *out, const struct top_snapshot *s,
         .times = {[TOP_P50] = (double)vamp_histogram_quantile(times, bins, 0.5),
                   [TOP_P99] = (double)vamp_histogram_quantile(times, bins, 0.99),
                   [TOP_MAX] = (double)(times->count > 0 ? times->max : 0)},
-        .hidden = s->by_model && top_part_is_empty(&row->all),
+        .hidden = s->by_model && (row->by_lines || top_part_is_empty(&row->all)),
+        .by_lines = row->by_lines,
     };
     memcpy(out->reason, row->reason, sizeof out->reason);
     take_sums(out->sums, row, s);

@@ -12,7 +12,6 @@
 #define TOP_TIME_BYTES 32
 #define TOP_LOSSES_MAX 24
 #define TOP_VANISHED_MAX 16
-#define TOP_HISTORY 240 /* buckets of which the totals are remembered */
 /* Longest line of the format in bytes, newline included. */
 #define TOP_LINE_BYTES (64 * 1024)
 
@@ -159,9 +158,6 @@ struct top_snapshot {
     unsigned unobserved;                /* of those hidden: nobody could know them */
     char unseen_losses[TOP_NAME_BYTES]; /* why losses of the pool manager are unknown; "" */
     bool by_model;                      /* rows are models */
-    /* Operations and bytes moved for each second, oldest first. */
-    double operations_history[TOP_HISTORY], moved_history[TOP_HISTORY];
-    unsigned history_count;
     struct top_attention attention;
     struct top_table tables[TOP_KINDS];
 };

@@ -2,7 +2,6 @@
 #include "programs/vampire-top/page.h"
 
 #include <assert.h>
-#include <langinfo.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,51 +39,6 @@ static struct top_figure figure(const struct top_snapshot *s, enum top_number nu
     return !hidden                                  ? text(value)
            : (s->unobserved & TOP_BIT(number)) != 0 ? (struct top_figure){"?"}
                                                     : (struct top_figure){".."};
-}
-
-/* ---- curves */
-
-/* Curves begin here: after the longest text of operations, "operations   46,500/s  offer 99,999
- * demand 99,999  withdraw 99,999". */
-#define CURVE_COLUMN 67
-/* A shorter curve shows nothing. */
-#define CURVE_COLUMNS_MIN 12
-
-/* Puts the last values after the text, one column each, as heights of the largest, when there is
- * room for a useful curve. */
-static void add_curve(struct page_line *line, unsigned columns, const double *values,
-                      unsigned count)
-{
-    static const char *const blocks[] = {"\u2581", "\u2582", "\u2583", "\u2584",
-                                         "\u2585", "\u2586", "\u2587", "\u2588"};
-    static const char *const letters[] = {"_", ".", ":", "-", "=", "+", "*", "#"};
-    const char *const *heights = strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? blocks : letters;
-    char curve[TOP_TEXT_BYTES] = "";
-    double largest = 0;
-    size_t used = 0;
-    columns = columns < TOP_COLUMNS ? columns : TOP_COLUMNS;
-    if (columns < CURVE_COLUMN + 1 + CURVE_COLUMNS_MIN) {
-        return;
-    }
-    const unsigned width = columns - CURVE_COLUMN - 1;
-    const unsigned first = count > width ? count - width : 0;
-    for (unsigned i = first; i < count; i++) {
-        largest = values[i] > largest ? values[i] : largest;
-    }
-    for (unsigned i = first; i < count; i++) {
-        const unsigned height = largest > 0 ? (unsigned)(values[i] / largest * 7.999) : 0;
-        assert(height < sizeof blocks / sizeof blocks[0]);
-        const char *mark = values[i] > 0 ? heights[height] : " ";
-        memcpy(curve + used, mark, strlen(mark) + 1);
-        used += strlen(mark);
-    }
-    /* The text is padded: only what lies after the padding would be cut. */
-    size_t bytes = strlen(line->text);
-    while (bytes > 0 && line->text[bytes - 1] == ' ') {
-        line->text[--bytes] = '\0';
-    }
-    print_line(line, line->mark, columns, "%s %s", top_text_fit(line->text, CURVE_COLUMN).text,
-               curve);
 }
 
 /* ---- head */
@@ -258,8 +212,7 @@ static unsigned share_lines(struct page_line *lines, const struct top_snapshot *
 }
 
 unsigned page_head(struct page_line lines[static PAGE_HEAD_LINES],
-                   const struct top_snapshot *snapshot, const char *name, unsigned columns,
-                   bool curve)
+                   const struct top_snapshot *snapshot, const char *name, unsigned columns)
 {
     static const char *const words[] = {"offer", "demand", "withdraw"};
     const struct top_snapshot *s = snapshot;
@@ -291,10 +244,6 @@ unsigned page_head(struct page_line lines[static PAGE_HEAD_LINES],
         gauge(s, TOP_PRESENT, top_text_count).text, gauge(s, TOP_ACTIVE, top_text_count).text,
         sum_text(s, TOP_ANOMALIES, top_text_count).text, s->is_tail ? " since " : "",
         s->is_tail && strlen(s->since) > 19 ? s->since + 11 : "");
-    if (curve) {
-        add_curve(&lines[1], columns, s->operations_history, s->history_count);
-        add_curve(&lines[2], columns, s->moved_history, s->history_count);
-    }
     count += share_lines(&lines[count], snapshot, columns);
     count += vanished_lines(&lines[count], snapshot, columns);
     count += page_losses(&lines[count], snapshot, columns);
@@ -361,7 +310,7 @@ static struct top_figure cell_text(const struct top_snapshot *s, const struct to
     /* Without metrics by component, their lines have the operations. What took time has moved: its
      * number is elsewhere, in another series or filtered out. */
     const bool hidden =
-        number == TOP_OPERATIONS ? row->hidden || (absent && s->by_model)
+        number == TOP_OPERATIONS ? !row->by_lines && (row->hidden || (absent && s->by_model))
         : number == TOP_TRANSPORTS || number == TOP_MOVED
             ? absent || (row->timed > 0 && row->sums[TOP_TRANSPORTS] == 0 && row->sums[number] == 0)
             : row->hidden || absent;

@@ -32,10 +32,9 @@ struct page_line {
 
 /* The lines above the tables: run, operations, bytes, pool, what is not counted and components
  * that vanished (when there are any), losses; returns how many. `name` is that of the source; at
- * most TOP_COLUMNS `columns`. `curve`: end the lines of rates with their history. */
+ * most TOP_COLUMNS `columns`. */
 unsigned page_head(struct page_line lines[static PAGE_HEAD_LINES],
-                   const struct top_snapshot *snapshot, const char *name, unsigned columns,
-                   bool curve);
+                   const struct top_snapshot *snapshot, const char *name, unsigned columns);
 /* The losses alone, in at most PAGE_LOSS_LINES lines; returns how many. */
 unsigned page_losses(struct page_line lines[static PAGE_LOSS_LINES],
                      const struct top_snapshot *snapshot, unsigned columns);

@@ -46,7 +46,7 @@ static int show_newest(struct top_input *input, struct top_model *model,
     if (snapshot.any) {
         struct page_line lines[PAGE_ATTENTION_LINES];
         _Static_assert(PAGE_ATTENTION_LINES >= PAGE_HEAD_LINES, "the head has no room");
-        unsigned count = page_head(lines, &snapshot, name, TOP_COLUMNS, false);
+        unsigned count = page_head(lines, &snapshot, name, TOP_COLUMNS);
         print_lines(lines, count);
         count = page_attention(lines, PAGE_ATTENTION_LINES, &snapshot, COLUMNS);
         print_lines(lines, count);

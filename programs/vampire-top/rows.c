@@ -62,6 +62,7 @@ void top_counted_clear(struct top_counted *row)
     row->members = row->left = 0;
     row->reason[0] = '\0';
     row->idle_buckets = 0;
+    row->by_lines = false;
 }
 
 bool top_counted_has_vanished(const struct top_counted *row)

@@ -66,6 +66,7 @@ struct top_counted {
      * a bad reason stays. */
     unsigned members, left;
     char reason[TOP_WORD_BYTES];    /* clean */
+    bool by_lines;                  /* its operations come from lines of components */
     double idle_buckets;            /* since its last operation */
     struct top_part next, now, all; /* `now`: of the newest bucket, or of the window */
 };
@@ -113,7 +114,8 @@ struct top_row {
     double timed;                /* so many have a time */
     double times[TOP_TIMES];     /* ns; 0 when none has one */
     unsigned rest;               /* so many rows in one; 0: a row of its own */
-    bool hidden;                 /* its numbers are those of its model */
+    bool hidden;   /* its numbers are those of its model, but for operations that are */
+    bool by_lines; /* of its own */
     bool chosen;
 };
 

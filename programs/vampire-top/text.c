@@ -2,7 +2,6 @@
 #include "programs/vampire-top/text.h"
 
 #include <assert.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <wchar.h>
@@ -148,4 +147,27 @@ uint64_t top_json_integer(const json_t *number)
 double top_json_number(const json_t *object, const char *key)
 {
     return (double)top_json_integer(json_object_get(object, key));
+}
+
+unsigned top_json_word(const json_t *object, const char *key, const char *const *words,
+                       unsigned count)
+{
+    unsigned number = 0;
+    while (number < count && strcmp(words[number], top_json_text(object, key)) != 0) {
+        number++;
+    }
+    return number;
+}
+
+bool top_json_lists(const json_t *list, const char *word)
+{
+    size_t i = 0;
+    json_t *item = NULL;
+    bool found = false;
+    json_array_foreach(list, i, item)
+    {
+        const char *text = json_string_value(item);
+        found = found || (text != NULL && strcmp(text, word) == 0);
+    }
+    return found;
 }

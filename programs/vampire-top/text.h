@@ -9,6 +9,7 @@
 #define TOP_TEXT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -47,5 +48,9 @@ void top_json_copy(char *out, size_t out_bytes, const json_t *object, const char
 /* From 0 to 2^64 - 1 whatever the line says, so that sums and quotients stay finite. */
 double top_json_number(const json_t *object, const char *key);
 uint64_t top_json_integer(const json_t *number);
+/* Which of the words the member is; `count`: none of them. */
+unsigned top_json_word(const json_t *object, const char *key, const char *const *words,
+                       unsigned count);
+bool top_json_lists(const json_t *list, const char *word);
 
 #endif

@@ -185,7 +185,7 @@ static void draw(struct view *view)
     } else {
         struct page_line part[PAGE_ATTENTION_LINES];
         const struct top_snapshot *s = &view->snapshot;
-        int lines = (int)page_head(part, s, top_input_name(view->input), columns_used(), true);
+        int lines = (int)page_head(part, s, top_input_name(view->input), columns_used());
         for (int i = 0; i < lines; i++) {
             draw_line(i, &part[i]);
         }

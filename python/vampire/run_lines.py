@@ -13,7 +13,7 @@ VERSION = 1
 # vampire's list of kinds of events, in its order.
 OPERATIONS = ("join", "leave", "declare", "seal", "offer", "require", "demand", "retract", "withdraw", "dispose",
               "transport_init", "transport_completed", "transport_failed", "subscribe", "unsubscribe")
-TAKEN = ("header", "not_observed", "metric", "bucket", "gap", "alarm", "component", "end")  # types of lines
+TAKEN = ("header", "not_observed", "metric", "bucket", "gap", "alarm", "component", "operations", "end")  # types of lines
 WANTED = {"pool_operations", RESOLUTION, *COUNTERS, *HISTOGRAMS, *ASIDE}
 
 
@@ -175,6 +175,11 @@ class _Reader:
         self.found.components[_number(line, "index")] = Component(
             line.get("name", ""), time_of(line.get("left")) is not None, _number(line, "operations"),
             line.get("reason", "unknown"))
+
+    def _take_operations(self, line):
+        for index, operations, *_ in line.get("operations", ()):
+            if index in self.found.components:
+                self.found.components[index].operations = operations
 
     def _take_end(self, line):
         found, found_reason = self.found, line.get("reason", "")

@@ -233,8 +233,8 @@ def test_lines_in_a_file_have_few_labels_by_default(space):
     vampire.expect_exit(0)
     few, whole = (Buckets(space.path / f"{name}.jsonl") for name in ("few", "all"))
     labels = {metric["name"]: metric["labels"] for metric in few.header["metrics"]}
-    assert labels["pool_operations"] == ["operation"] and labels["transports"] == ["tier"]
-    assert labels["anomalies"] == ["anomaly"] and labels["produced_bytes"] == []
+    assert labels["pool_operations"] == ["model", "operation"] and labels["transports"] == ["source_model", "sink_model", "tier"]
+    assert labels["anomalies"] == ["model", "anomaly"] and labels["produced_bytes"] == ["model"]
     assert labels["vampire_written"] == ["output"] and labels["vampire_lost"] == ["reason"]
     every = {metric["name"]: metric["labels"] for metric in whole.header["metrics"]}
     assert every["transports"] == ["source", "sink", "size_class", "tier", "cause"]
@@ -244,6 +244,14 @@ def test_lines_in_a_file_have_few_labels_by_default(space):
         sums = [sum(line[part] for values in lines.values.values() for key, line in values.items()
                     if key[0] == name) for lines in (few, whole)]
         assert sums[0] == sums[1] > 0, name
+    # Components have lines when they join and leave, and in each complete bucket; what they did, in each bucket.
+    lines = [line for line in few.lines if line["type"] == "component"]
+    complete = sum(line["type"] == "bucket" and line["complete"] for line in few.lines)
+    names = {line["index"]: line["name"] for line in lines}
+    assert len(names) <= len(lines) <= (complete + 2) * len(names)
+    done = {index: count for line in few.lines if line["type"] == "operations" for index, count in line["operations"]}
+    assert sum(done.values()) == sum(line["delta"] for values in few.values.values() for key, line in values.items()
+                                     if key[0] == "pool_operations")
     first = dump(config)
     (space.path / "dump.json").write_bytes(first)
     assert dump(space.path / "dump.json") == first

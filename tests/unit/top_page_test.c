@@ -13,7 +13,6 @@
 #include "programs/vampire-top/page.h"
 
 #define E_ACUTE "e\xcc\x81"                 /* e and a combining accent: one column */
-#define FULL "\u2588"                       /* the highest block of a curve */
 #define JAPANESE "\xe6\x97\xa5\xe6\x9c\xac" /* two characters of two columns each */
 
 static void check_fit(const char *text, unsigned columns, const char *expected)
@@ -208,29 +207,12 @@ static void vanished_components_stand_in_the_head(void **state)
         (void)snprintf(snapshot.vanished[i], TOP_NAME_BYTES, "component %u", 2 * i + 1);
     }
     struct page_line lines[PAGE_HEAD_LINES];
-    assert_int_equal(page_head(lines, &snapshot, "f", 80, true), 4 + PAGE_VANISHED_LINES + 1);
+    assert_int_equal(page_head(lines, &snapshot, "f", 80), 4 + PAGE_VANISHED_LINES + 1);
     assert_non_null(strstr(lines[4].text, "vanished   component 1  component 3"));
     assert_int_equal(lines[4].mark, PAGE_WARNING);
     assert_int_equal(lines[5].text[strlen(lines[5].text) - 1], '~');
     snapshot.vanished_count = 0;
-    assert_int_equal(page_head(lines, &snapshot, "f", 80, true), 5);
-}
-
-static void curves_begin_after_the_longest_text(void **state)
-{
-    (void)state;
-    struct top_snapshot snapshot = {.any = true, .history_count = 1};
-    for (unsigned i = TOP_OPERATIONS; i <= TOP_WITHDRAWALS; i++) {
-        snapshot.sums[i] = 99999;
-    }
-    snapshot.operations_history[0] = snapshot.moved_history[0] = 1;
-    struct page_line lines[PAGE_HEAD_LINES];
-    (void)page_head(lines, &snapshot, "f", 80, true);
-    assert_non_null(strstr(lines[1].text, "offer 99,999  demand 99,999  withdraw 99,999 " FULL));
-    assert_int_equal(strstr(lines[1].text, FULL) - lines[1].text,
-                     strstr(lines[2].text, FULL) - lines[2].text);
-    (void)page_head(lines, &snapshot, "f", 79, true);
-    assert_null(strstr(lines[1].text, FULL));
+    assert_int_equal(page_head(lines, &snapshot, "f", 80), 5);
 }
 
 static void rows_are_sorted_and_filtered(void **state)
@@ -296,7 +278,6 @@ int main(void)
         cmocka_unit_test(the_state_of_a_component_is_never_cut),
         cmocka_unit_test(a_long_list_of_losses_goes_on_in_the_next_line),
         cmocka_unit_test(vanished_components_stand_in_the_head),
-        cmocka_unit_test(curves_begin_after_the_longest_text),
         cmocka_unit_test(rows_are_sorted_and_filtered),
         cmocka_unit_test(pairs_are_sorted_by_moves_and_then_by_time),
     };

@@ -60,10 +60,15 @@ struct jsonl {
     size_t sent;  /* of them, to a stream */
     bool pending; /* the lines of a bucket wait for room or a reader */
 
-    uint64_t buckets;    /* written as lines */
-    bool complete;       /* the newest one held all values */
-    bool ask_complete;   /* a reader needs one that does */
-    int64_t end_ns;      /* of the newest bucket */
+    uint64_t buckets;  /* written as lines */
+    bool complete;     /* the newest one held all values */
+    bool ask_complete; /* a reader needs one that does */
+    int64_t end_ns;    /* of the newest bucket */
+    /* Of each component, by its number, what is known of it; those that the newest bucket has a
+     * line of. */
+    struct vamp_component_row *components;
+    unsigned *written;
+    unsigned component_count, written_count;
     unsigned *described; /* per label set: series that were described */
     int64_t **gauges;    /* per schema metric: last value by series, NULL for other kinds */
     uint64_t lost[VAMP_LOSS_COUNT]; /* as last reported */

@@ -119,22 +119,75 @@ static void series_lines(struct jsonl *self, const struct vamp_bucket *bucket)
     }
 }
 
-static void component_lines(struct jsonl *self, const struct vamp_delivery *delivery)
+static void component_line(struct jsonl *self, const struct vamp_component_row *row,
+                           int64_t time_ns)
+{
+    struct vamp_json *json = &self->json;
+    const struct vamp_component *component = &row->component;
+    begin(self, "component", time_ns);
+    vamp_json_unsigned(json, "index", row->index);
+    vamp_json_unsigned(json, "app_id", component->app_id);
+    vamp_json_text(json, "name", component->name);
+    vamp_json_time(json, "joined", component->joined_ns);
+    vamp_json_time(json, "left", component->left_ns);
+    vamp_json_unsigned(json, "operations", component->operations);
+    if (component->left_ns != INT64_MIN) {
+        vamp_json_text(json, "reason", vamp_leave_reason_name(component->reason));
+    }
+    vamp_json_line_end(json);
+}
+
+static bool is_same(const struct vamp_component *a, const struct vamp_component *b)
+{
+    return a->name != NULL && strcmp(a->name, b->name) == 0 && a->app_id == b->app_id &&
+           a->joined_ns == b->joined_ns && a->left_ns == b->left_ns && a->reason == b->reason;
+}
+
+/* A line for each component that joined, left or has another name, in a complete bucket for all. */
+static void component_lines(struct jsonl *self, const struct vamp_delivery *delivery, bool complete)
+{
+    self->written_count = 0;
+    for (unsigned i = 0; i < delivery->component_count; i++) {
+        const struct vamp_component_row *row = &delivery->components[i];
+        struct vamp_component_row *known = &self->components[row->index];
+        if (!complete && !is_same(&known->component, &row->component)) {
+            self->written[self->written_count++] = row->index;
+        }
+        *known = *row;
+        self->component_count =
+            row->index < self->component_count ? self->component_count : row->index + 1;
+    }
+    for (unsigned i = 0; complete && i < self->component_count; i++) {
+        if (self->components[i].component.name != NULL) {
+            self->written[self->written_count++] = i;
+        }
+    }
+    for (unsigned i = 0; i < self->written_count; i++) {
+        component_line(self, &self->components[self->written[i]], delivery->bucket->start_ns);
+    }
+}
+
+/* So many pairs of numbers are below 64 KiB. */
+#define PAIRS_MAX 2000
+
+/* What the components have done so far, of those that changed. */
+static void operations_lines(struct jsonl *self, const struct vamp_delivery *delivery)
 {
     struct vamp_json *json = &self->json;
     for (unsigned i = 0; i < delivery->component_count; i++) {
-        const struct vamp_component *component = &delivery->components[i].component;
-        begin(self, "component", delivery->bucket->start_ns);
-        vamp_json_unsigned(json, "index", delivery->components[i].index);
-        vamp_json_unsigned(json, "app_id", component->app_id);
-        vamp_json_text(json, "name", component->name);
-        vamp_json_time(json, "joined", component->joined_ns);
-        vamp_json_time(json, "left", component->left_ns);
-        vamp_json_unsigned(json, "operations", component->operations);
-        if (component->left_ns != INT64_MIN) {
-            vamp_json_text(json, "reason", vamp_leave_reason_name(component->reason));
+        const struct vamp_component_row *row = &delivery->components[i];
+        if (i % PAIRS_MAX == 0) {
+            begin(self, "operations", delivery->bucket->start_ns);
+            vamp_json_open(json, "operations", '[');
         }
-        vamp_json_line_end(json);
+        vamp_json_open(json, NULL, '[');
+        vamp_json_unsigned(json, NULL, row->index);
+        vamp_json_unsigned(json, NULL, row->component.operations);
+        vamp_json_close(json, ']');
+        if ((i + 1) % PAIRS_MAX == 0 || i + 1 == delivery->component_count) {
+            vamp_json_close(json, ']');
+            vamp_json_line_end(json);
+        }
     }
 }
 
@@ -352,10 +405,11 @@ void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
     const bool complete = self->buckets % self->options->complete_every == 0 ||
                           delivery->lost_before > 0 || self->ask_complete;
     self->complete = complete;
-    component_lines(self, delivery);
+    component_lines(self, delivery, complete);
     self->components_end = self->json.used;
     series_lines(self, bucket);
     self->series_end = self->json.used;
+    operations_lines(self, delivery);
     gap_lines(self, delivery);
     lost_lines(self, delivery);
     learned_lines(self, bucket, complete);

@@ -512,11 +512,11 @@ int jsonl_socket_header(struct jsonl *self, struct vamp_err *err)
 }
 
 /* The newest line of each component stays in the welcome. */
-static int keep_components(const struct jsonl *self, const struct vamp_delivery *delivery)
+static int keep_components(const struct jsonl *self)
 {
     const char *line = self->json.bytes, *end = line + self->components_end;
-    for (unsigned i = 0; i < delivery->component_count && line < end; i++) {
-        const unsigned row = delivery->components[i].index;
+    for (unsigned i = 0; i < self->written_count && line < end; i++) {
+        const unsigned row = self->written[i];
         const char *next = memchr(line, '\n', (size_t)(end - line));
         if (next == NULL) {
             break;
@@ -546,7 +546,7 @@ int jsonl_socket_bucket(struct jsonl *self, const struct vamp_delivery *delivery
         jsonl_bucket(self, delivery);
     }
     /* When it is tried again, nothing is reported twice. */
-    self->failed = self->json.failed || keep_components(self, delivery) != 0 ||
+    self->failed = self->json.failed || keep_components(self) != 0 ||
                    give(self, self->components_end, self->series_end) != 0;
     return self->failed
                ? vamp_err_set_errno(err, ENOMEM, "gather the lines of a bucket for %s", self->path)
