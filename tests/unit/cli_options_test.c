@@ -130,10 +130,10 @@ static void mistakes_are_reported(void **state)
         {"-c a.json -c b.json", "two configuration files: a.json and b.json; see vampire --help"},
         {"--check-config a.json b.json",
          "two configuration files: a.json and b.json; see vampire --help"},
-        {"--help --version",
-         "only one of --check-config, --dump-config, --print-schema, "
-         "--print-completion, --list-metrics, --examine, --summary, --export, --recover, "
-         "--help and --version at a time"},
+        {"--help --version", "only one of --check-config, --dump-config, --print-schema, "
+                             "--print-completion, --list-metrics, --samples-show, --examine, "
+                             "--summary, --export, --recover, "
+                             "--help and --version at a time"},
         {"-c a.json --dry-run", "--dry-run works with --recover only; --check-config checks a "
                                 "configuration; see vampire --help"},
         {"--json", "--json works with --check-config and --list-metrics only; see vampire --help"},

@@ -342,18 +342,19 @@ static void test_an_age_that_ended_is_none(void **state)
     unsigned ages = 0;
     begin(&scene);
     add_bucket(&all, made, 1);
-    struct vamp_bucket bucket = *made_bucket(made, 2, NULL);
+    const struct vamp_bucket *bucket = made_bucket(made, 2, NULL);
     for (unsigned m = 0; m < made->schema.metric_count; m++) {
         if (vamp_metric_may_be_none(&vamp_metrics[made->metrics[m].id])) {
-            for (unsigned s = 0; s < bucket.values[m].count; s++) {
+            for (unsigned s = 0; s < bucket->values[m].count; s++) {
                 struct vamp_gauge_value *gauges =
-                    (struct vamp_gauge_value *)(uintptr_t)bucket.values[m].gauges;
+                    (struct vamp_gauge_value *)(uintptr_t)bucket->values[m].gauges;
                 gauges[s] =
                     (struct vamp_gauge_value){VAMP_GAUGE_NONE, VAMP_GAUGE_NONE, VAMP_GAUGE_NONE};
             }
         }
     }
-    add_delivery(&all, &made->run, &bucket, 0);
+    add_delivery(&all, &made->run, bucket, 0);
+    vamp_bucket_release(bucket);
     give(&scene, &all, SECOND(3));
     vamp_collect_advance(scene.collect, SECOND(10) + DELAY_NS);
     const struct vamp_bucket *collected = scene.taken.buckets[0];

@@ -136,7 +136,8 @@ static int read_fields(const char *text, const char *end, const char **at, struc
         if (after == NULL) {
             return refuse(text, equals + 1, "the quotation mark is never closed", err);
         }
-        if (equals[1] != '"' && !read_value(equals + 1, (size_t)(after - equals - 1), &value)) {
+        const bool is_text = after > equals + 1 && equals[1] == '"';
+        if (!is_text && !read_value(equals + 1, (size_t)(after - equals - 1), &value)) {
             return refuse(text, equals + 1,
                           "expected a number (1.5, 12i, 12u), true, false or a text in quotation "
                           "marks",
