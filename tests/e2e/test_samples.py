@@ -150,7 +150,8 @@ def test_who_sent_nothing_has_no_value_on_any_page(space):
     asked["outputs"][1]["by"] = {}
     asked["outputs"].append({"type": "prometheus", "listen": f"tcp:{page}", "linger": "60s"})
     vampire = space.vampire(asked, ready=False)
-    wait_until(lambda: "vampire_run_ended" in exporters.fetch(f"http://{page}/metrics")[2], "the page is complete")
+    wait_until(lambda: re.search("^vampire_run_ended.* 1$", exporters.fetch(f"http://{page}/metrics")[2], re.MULTILINE),
+               "the page is complete")
     text = exporters.fetch(f"http://{page}/metrics")[2]
     vampire.signal(signal.SIGTERM)
     vampire.expect_exit(0)
