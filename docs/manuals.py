@@ -225,7 +225,7 @@ DIMENSIONS = {
     "name_length": "bytes of a component's name",
     "word_length": "bytes of a word",
     "text_length": "bytes of a sentence",
-    "id_length": "characters of an identifier",
+    "name_slot": "names, which the groups have by number",
     "cdo_text_length": "bytes of the texts of a CDO, at level cdo",
     "alarm_text_length": "bytes of the texts of an alarm",
 }
@@ -250,7 +250,7 @@ def hdf5_variables(programs):
     groups = [("Of each bucket", lambda a: a[:1] == ["time"]),
               ("Of the run", lambda a: a in ([], ["text_length"], ["restart"])),
               ("Bins", lambda a: a == ["bin"]),
-              ("Gaps", lambda a: a[:1] == ["gap"]), ("Components", lambda a: a[:1] == ["component_slot"]),
+              ("Names", lambda a: a[:1] == ["name_slot"]), ("Gaps", lambda a: a[:1] == ["gap"]), ("Components", lambda a: a[:1] == ["component_slot"]),
               ("Outputs", lambda a: a[:1] == ["output_slot"]), ("Selected CDOs", lambda a: a[:1] == ["cdo"]),
               ("Alarms", lambda a: a[:1] == ["alarm"])]
     for title, belongs in groups:
@@ -293,6 +293,7 @@ ATTRIBUTES = {
     "pid": "number of its process there",
     "user": "who ran it: LOGNAME or USER of the environment, else the number",
     "batch_job": "id of the batch system's job (SLURM_JOB_ID, PBS_JOBID or LSB_JOBID); empty without one",
+    "series_name_space": "UUID, the name space of the identifiers of series",
     "run_id": "UUID of the run, the same in all its files",
     "run_started": "when the run began",
     "output": "name of the output in the configuration",

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files of format 2: a dense overview in the root group, by closed labels; rows of the series that changed
-in a group for each label set; since 2.1 tables of vampire's own metrics in a group of their own."""
+"""Files of format 2 and 3: a dense overview in the root group, by closed labels; rows of the series that changed
+in a group for each label set; since 2.1 tables of vampire's own metrics in a group of their own. In format 3 the
+labels of series are numbers of texts that the file has once."""
 
+import hashlib
 import itertools
 
 import h5py
@@ -20,13 +22,14 @@ VALUE = {"counter": "_delta", "gauge": "", "histogram": "_count"}  # suffix of t
 
 
 class File(files.File):
-    """One file of format 2."""
+    """One file of format 2 or 3."""
 
     def _find_metrics(self, items):
         self.metrics, self._groups, self._labels_of, self._closed, self._series = {}, {}, {}, {}, {}
         self._own, self._shown = {}, set()  # metric -> its columns in the table; those that the overview has
         self.lengths = {}  # group -> how many series it has; not while the file may be written
         self._slots = None  # of the dimensions of rows
+        self._texts = {}  # variable -> its texts
         self.bins = Bins(self.edges[0]) if self.edges else None
         self.restarts = items["restart_row"][...].astype(np.int64) if "restart_row" in items else np.zeros(1, np.int64)
         self.restarts = self.restarts[self.restarts < max(self.rows, 1)]
@@ -108,11 +111,13 @@ class File(files.File):
     def _read_series(self, group, labels, first):
         with self.opened() as hdf5:
             raw = {label: hdf5[group][label][first:] for label in labels}
+            texts = {} if labels and raw[labels[0]].ndim > 1 else {label: self._texts_of(hdf5, group, label) for label in labels}
             bad = files.damaged_rows(hdf5[group], "series_check", self.state == "open", first, None, raw) \
                 if "series_check" in hdf5[group] else []
         # While the file is written a column read later has more; what a bucket refers to is in all.
         count = min(map(len, raw.values()))
-        columns = tuple(files.texts_of(column[:count]) for column in raw.values())
+        columns = tuple(_named(column[:count], texts[label]) if texts else files.texts_of(column[:count])
+                        for label, column in raw.items())
         for row in bad:
             for column in columns:
                 column[row - first] = DAMAGED
@@ -120,10 +125,29 @@ class File(files.File):
             self.note(f"labels of {len(bad)} series of {group} are damaged, and are \"{DAMAGED}\"")
         return columns
 
+    def _texts_of(self, hdf5, group, label):
+        """The texts of a label's numbers. Read after the numbers, so that it has all of them."""
+        path = files.text_of(hdf5[group][label].attrs["names"]).strip("/")
+        if path not in self._texts or self.state == "open":
+            raw = hdf5[path][...]
+            self._texts[path] = files.texts_of(raw)
+            for row in files.damaged_rows(hdf5, "name_check", self.state == "open", 0, None, {path: raw}) \
+                    if path == "name_text" else ():
+                self._texts[path][row] = DAMAGED
+        return self._texts[path]
+
     def ids(self, group):
-        """The identifiers of a group's series."""
+        """What tells a group's series from others: the same in each file of a run."""
         with self.opened() as hdf5:
-            return files.bytes_of(hdf5[group]["id"][...]) if "id" in hdf5[group] else np.empty(0, "S1")
+            if "id" in hdf5[group]:
+                return files.bytes_of(hdf5[group]["id"][...])
+            ids = 0
+            for label in self._labels_of[group]:
+                numbers = hdf5[group][label][...]
+                keys = np.array([int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+                                 for text in self._texts_of(hdf5, group, label)] + [0], np.uint64)
+                ids = ids * np.uint64(0x9E3779B97F4A7C15) + keys[np.minimum(numbers, len(keys) - 1)]
+            return ids if len(self._labels_of[group]) else np.empty(0, "S1")
 
     def sources(self, name):
         """Where the metric is, the coarsest first."""
@@ -160,6 +184,14 @@ class File(files.File):
             out[max(row, first) - first: row + len(sums) - first] = sums[skip:]
             row, index = until, index + 1
         return out
+
+
+def _named(numbers, texts):
+    """The texts of these numbers."""
+    found = np.full(len(numbers), DAMAGED, object)
+    there = numbers < len(texts)
+    found[there] = texts[numbers[there]]
+    return found
 
 
 class _Overview(Source):
@@ -230,7 +262,10 @@ class _Own(Source):
         return self._file.series(None, self.labels, first)
 
     def _read(self, hdf5, field, first, end):
-        return read_rows(hdf5[OWN][field], first, end)[:, self._columns]
+        values = read_rows(hdf5[OWN][field], first, end)[:, self._columns]
+        if field in ("min", "max"):  # an extreme that is the value is not written
+            values = np.where(values == files.NAT, self._read(hdf5, "last", first, end), values)
+        return values
 
     def blocks(self, hdf5, first, end, fields, bins=False):
         for at, until in steps([64] * (end - first), 1 << 22):
@@ -319,6 +354,7 @@ class _Rows(Source):
         _, start = self._file.restart_of(first)
         name, columns, restarts = self.metric.name, Columns(group), set(self._file.restarts.tolist())
         fill = group[name].attrs.get("_FillValue", np.array(files.NAT)).ravel()[0]
+        ends_of = self._file.times + self._file.bucket_ns if "between_rows" in group[name].attrs else np.zeros(end, np.int64)
         starts, counts = self._file.places(group, "row", start, end)
         state = np.full((len(FIELDS["gauge"]), self._count(group)), fill, np.int64)
         for at, until in steps(np.maximum(counts, state.shape[1])):
@@ -330,6 +366,8 @@ class _Rows(Source):
             for row, high, count in zip(range(start + at, start + until), ends.tolist(), counts[at:until].tolist()):
                 if row in restarts:
                     state[:] = fill
+                elif row > start and (grown := int(ends_of[row] - ends_of[row - 1])):
+                    state[state != fill] += grown
                 state[:, series[high - count: high]] = values[:, high - count: high]
                 present = np.flatnonzero(state[0] != fill)
                 if row >= first and len(present):

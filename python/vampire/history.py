@@ -21,8 +21,8 @@ def _open_file(path, output):
             if "schema_version" not in hdf5.attrs or "time" not in hdf5:
                 raise Error(f"{path}: an HDF5 file, but not one of vampire's")
             version = files.text_of(hdf5.attrs["schema_version"])
-            if version.split(".")[0] != str(files.FORMAT):
-                raise Error(f"{path}: format {version}; this package reads format {files.FORMAT}. A newer one comes with "
+            if version.split(".")[0] not in files.FORMATS:
+                raise Error(f"{path}: format {version}; this package reads format {' and '.join(files.FORMATS)}. A newer one comes with "
                             "the vampire that wrote it")
             name, seconds = files.text_of(hdf5.attrs["output"]), int(hdf5.attrs["bucket_ns"]) / 1e9
             # HDF5 is slow in opening all objects of a file.

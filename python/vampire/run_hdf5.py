@@ -4,7 +4,7 @@
 import numpy as np
 
 from .errors import Error
-from .files import FORMAT, NAT, STATES, absences_of, bytes_of, check_tables, damaged_rows, opened, read_rows, text_of
+from .files import FORMATS, NAT, STATES, absences_of, bytes_of, check_tables, damaged_rows, opened, read_rows, text_of
 from .run_files import ACCOUNT, ASIDE, COUNTERS, HISTOGRAMS, LOSSES, OTHER, RESOLUTION, Component, Histogram
 from .run_lines import time_of
 
@@ -27,8 +27,8 @@ class _Reader:
     def __init__(self, found, hdf5):
         self.found, self.hdf5 = found, hdf5
         version = text_of(self._attribute("schema_version"))
-        if version.split(".")[0] != str(FORMAT):
-            raise Error(f"it has format {version:.20}; this vampire reads format {FORMAT}")
+        if version.split(".")[0] not in FORMATS:
+            raise Error(f"it has format {version:.20}; this vampire reads format {' and '.join(FORMATS)}")
         found.run, found.workflow, found.output = (text_of(self._attribute(key)) for key in ("run_id", "workflow", "output"))
         found.segment, started = int(self._attribute("segment")), text_of(self._attribute("run_started"))
         found.started = time_of(started)
@@ -136,7 +136,8 @@ class _Reader:
             slot = _texts(self.hdf5["row_dimension"][...]).index(f"{path}/row")
             first = int(read_rows(self.hdf5["first_row"], self.restart_row, self.restart_row + 1)[0, slot])
             end = int(sum(read_rows(self.hdf5[column], self.rows - 1, self.rows)[0, slot] for column in ("first_row", "rows")))
-            words, sums = _texts(group["metric"][...]), self.found.aside[name]
+            words, sums = _texts(group["metric"][...]) if group["metric"].ndim > 1 else \
+                np.array(_texts(self.hdf5["name_text"][...]), object)[group["metric"][...]].tolist(), self.found.aside[name]
             since = zip(read_rows(group["series_index"], first, end).tolist(),
                         read_rows(group[f"{name}_delta"], first, end).tolist())
             count = group["before_series"].shape[0]
@@ -162,8 +163,9 @@ class _Reader:
         own = self.hdf5.get("vampire", {})
         names = _texts(own["gauge_name"][...]) if "gauge_name" in own else []
         if RESOLUTION in names:
-            values = read_rows(own["max"], 0, self.rows)[:, list(names).index(RESOLUTION)]
-            self.found.resolution_ns = max(0, int(values.max(initial=0)))
+            column = list(names).index(RESOLUTION)  # an extreme that is the last value is not written
+            self.found.resolution_ns = max(0, *(int(read_rows(own[part], 0, self.rows)[:, column].max(initial=0))
+                                                for part in ("last", "max")))
 
     # ---- histograms
 

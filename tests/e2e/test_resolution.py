@@ -299,7 +299,7 @@ def test_series_that_grow_need_no_new_file(space):
     with h5py.File(path) as file:
         assert int(file["statistics_buckets"][...].sum()) == 61  # with the one of the end
         group = file["by_source_sink_size_class_tier"]
-        assert group["id"].shape[0] > 4 * np.count_nonzero(group["series_index"][:1024] != group["series_index"].attrs["padding"])
+        assert group["series_check"].shape[0] > 4 * np.count_nonzero(group["series_index"][:1024] != group["series_index"].attrs["padding"])
 
 
 def test_keep_deletes_only_its_own_closed_files(space):

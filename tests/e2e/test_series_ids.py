@@ -7,6 +7,7 @@ import h5py
 import pytest
 
 import jsonl
+from rows import File
 
 SOURCE = {"type": "synthetic", "producers": 3, "consumers": 2, "steps": 3, "burst": 1, "fan_out": 1, "step": "1s"}
 NAME_SPACE = uuid.UUID("5b0e7a52-3d0c-5f6e-9b8a-6f1a2c94d7e3")  # docs/metrics.md
@@ -22,23 +23,25 @@ def config(space, key=None):
             "outputs": [{"type": "hdf5", "directory": "."}, {"type": "jsonl", "path": "run.jsonl", "bucket": "1s"}]}
 
 
-def texts(dataset):
-    return [bytes(row).rstrip(b"\0").decode() for row in dataset[...]]
+def id_of(own_space, labels):
+    escaped = [f"{label}={value.replace('%', '%25').replace('/', '%2F')}" for label, value in labels]
+    name = "_".join(label for label, _ in labels) if len(labels) > 1 else f"{labels[0][0]}_series"
+    return str(uuid.uuid5(own_space, "/".join([name, *escaped])))
 
 
 def run(space, **more):
-    """{labels: id}, the same in the HDF5 file and in the JSON lines."""
+    """{labels: id}, of the name space in the HDF5 file; the same as in the JSON lines."""
     (space.path / "run.jsonl").unlink(missing_ok=True)
     before = set(space.hdf5_files())
     space.vampire(config(space, **more), ready=False).expect_exit(0)
     (path,) = set(space.hdf5_files()) - before
     found = {}
     with h5py.File(path) as file:
-        for name, group in file.items():
-            if isinstance(group, h5py.Group) and "labels" in group.attrs:
-                labels = group.attrs["labels"].decode().split()
-                columns = zip(*(texts(group[label]) for label in labels))
-                found.update({tuple(zip(labels, values)): own for values, own in zip(columns, texts(group["id"]))})
+        own_space = uuid.UUID(file.attrs["series_name_space"].decode())
+        for group in File(file).groups:
+            for values in group.labels:
+                labels = tuple(zip(group.names, values))
+                found[labels] = id_of(own_space, labels)
     if "key" in more:
         assert more["key"].strip().encode() not in path.read_bytes() + (space.path / "run.jsonl").read_bytes()
     streamed = {line["id"]: line["labels"] for line in jsonl.records(space.path / "run.jsonl")
@@ -54,9 +57,7 @@ def test_two_runs_of_a_workflow_have_the_same_ids(space):
     assert first == second
     workflow = uuid.uuid5(NAME_SPACE, "synthetic")
     for labels, own in first.items():
-        escaped = [f"{label}={value.replace('%', '%25').replace('/', '%2F')}" for label, value in labels]
-        name = "_".join(label for label, _ in labels) if len(labels) > 1 else f"{labels[0][0]}_series"
-        assert own == str(uuid.uuid5(workflow, "/".join([name, *escaped])))
+        assert own == id_of(workflow, labels)
 
 
 def test_a_key_makes_other_ids(space):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads a file of HDF5 format 2 with h5py alone, as docs/output-hdf5.md describes it, into plain lists: each
+"""Reads a file of HDF5 format 3 with h5py alone, as docs/output-hdf5.md describes it, into plain lists: each
 series of each metric in each bucket. The overview is compared with the sum of the rows on the way, so whoever
 reads a file here has checked that.
 
@@ -48,7 +48,7 @@ def refresh(file, metrics):
             if own or any(entry.startswith(metric) for entry in item for metric in metrics):
                 for entry in item.values():
                     entry.refresh()
-        elif name in ("restart_row", "bucket_number", "first_row", "rows") or name.startswith(("events_", *metrics)):
+        elif name in ("restart_row", "bucket_number", "bucket_ns", "first_row", "rows", "name_text") or name.startswith(("events_", *metrics)):
             item.refresh()
 
 
@@ -58,7 +58,11 @@ class Group:
     def __init__(self, group, rows, places):
         self.group, self.rows, self.places = group, rows, places
         self.names = text_of(group, "labels").split()
-        columns = [texts(group[name]) for name in self.names]
+        columns = []
+        for name in self.names:
+            words = texts(group.parent[text_of(group[name], "names")])
+            # A series of a bucket that is being written may have a name that was not there when the names were read.
+            columns.append([words[number] if number < len(words) else None for number in group[name][...].tolist()])
         self.labels = list(zip(*columns))
         self.first, self.count = self.placed("row")
         self.read = {}
@@ -87,7 +91,7 @@ class Group:
 class File:
     def __init__(self, file, rows=None):
         self.file = file
-        assert text_of(file, "schema_version").split(".")[0] == "2", file.filename
+        assert text_of(file, "schema_version").split(".")[0] == "3", file.filename
         self.rows = file["time"].shape[0] if rows is None else rows
         self.lower = [int(value) for value in file["bin_lower"][...]]
         self.places = {}
@@ -142,6 +146,10 @@ class File:
             kind, _, columns = self.own[name.removesuffix(part)]
             assert (part == "_delta") == (kind == "counter")
             found = column(self.file[OWN][part[1:] or "last"], self.rows)[:, columns]
+            if part in ("_min", "_max"):
+                last = column(self.file[OWN]["last"], self.rows)[:, columns]
+                assert not ((found == last) & (last != NO_GAUGE)).any(), f"{name}: an extreme that is the value"
+                found = numpy.where(found == NO_GAUGE, last, found)
         else:
             found = column(self.file[name], self.rows)
         return [numpy.ravel(row).tolist() for row in found]
@@ -215,14 +223,17 @@ class File:
             return [[(a, b, c) if a != NO_GAUGE or name in AGES else (0, 0, 0) for a, b, c in zip(*columns)]
                     for columns in zip(*(zip(*part) for part in parts))]
         out = [[] for _ in group.labels]
+        ends = (self.file["time"][: self.rows] + column(self.file["bucket_ns"], self.rows)).tolist()
         for bucket in range(self.rows):
+            grown = ends[bucket] - ends[bucket - 1] if bucket and text_of(group.group[name], "between_rows") else 0
             last, *extremes = (group.part(name + part, bucket) for part in ("", "_min", "_max"))
             for values in extremes:
                 assert all(extreme != value for extreme, value in zip(values, last) if value != NO_GAUGE), f"{name}: an extreme that is the value"
             extremes = [[value if extreme == NO_GAUGE else extreme for extreme, value in zip(values, last)] for values in extremes]
             rows = dict(zip(group.series(bucket), zip(last, *extremes)))
             for series, entries in enumerate(out):
-                entries.append(rows.get(series, entries[-1] if entries else (NO_GAUGE,) * 3 if name in AGES else (0, 0, 0)))
+                held = entries[-1] if entries else (NO_GAUGE,) * 3 if name in AGES else (0, 0, 0)
+                entries.append(rows.get(series, tuple(value + grown if value != NO_GAUGE else value for value in held)))
         for part, position in (("", 0), ("_min_bound", 1), ("_max_bound", 2)):
             for bucket, cells in enumerate(self.cells(name + part)):
                 wanted = [NO_GAUGE] * len(cells)

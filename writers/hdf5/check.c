@@ -33,7 +33,8 @@ static size_t lay_out(struct hdf5_file *file, unsigned dimension, struct vamp_te
     return bytes;
 }
 
-void hdf5_check_create(struct hdf5_file *file, unsigned number, const char *name)
+void hdf5_check_create(struct hdf5_file *file, unsigned number, const char *name,
+                       enum hdf5_type type)
 {
     struct hdf5_dimension *dimension = &file->dimensions[number];
     struct vamp_text names = {.bytes = NULL};
@@ -49,18 +50,22 @@ void hdf5_check_create(struct hdf5_file *file, unsigned number, const char *name
     }
     for (unsigned i = 0; i < file->dataset_count; i++) {
         const struct hdf5_dataset *dataset = &file->datasets[i];
-        if (dataset->checked && dataset->dimensions[0] == number && dataset->rank == 1) {
-            hdf5_row_store(dimension->row + dataset->place, dataset->fill,
-                           hdf5_type_bytes(dataset->type));
+        const size_t bytes = hdf5_type_bytes(dataset->type);
+        for (size_t n = 0; dataset->checked && dataset->dimensions[0] == number &&
+                           n < hdf5_row_numbers(file, dataset);
+             n++) {
+            hdf5_row_store(dimension->row + dataset->place + n * bytes, dataset->fill, bytes);
         }
     }
     memcpy(dimension->row + dimension->row_bytes, dimension->row, dimension->row_bytes);
     dimension->check = hdf5_dataset_create(
         file, &(struct hdf5_spec){.name = name,
-                                  .type = HDF5_U64, /* as in memory: HDF5 converts slowly */
+                                  .type = type,
                                   .rank = 1,
                                   .dimensions = {number},
-                                  .chunk_rows = number == HDF5_TIME ? 0 : HDF5_TEXT_CHUNK_ROWS,
+                                  .chunk_rows = number == HDF5_TIME ? 0
+                                                : type == HDF5_U32  ? HDF5_SERIES_CHUNK_ROWS
+                                                                    : HDF5_TEXT_CHUNK_ROWS,
                                   .units = "1",
                                   .long_name = "CRC-32 of the row of the variables"});
     hdf5_attribute_text(file, file->datasets[dimension->check].id, "variables", names.bytes);

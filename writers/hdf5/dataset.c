@@ -499,8 +499,7 @@ static void put(struct hdf5_file *file, unsigned index, const hsize_t *start, co
     }
     for (size_t i = 0, n = dataset->rank > 1 ? count[1] : 1; is_kept(dataset) && i < n; i++) {
         hdf5_check_number(file, index, (dataset->rank > 1 ? start[1] : 0) + i,
-                          type == H5T_NATIVE_UINT32 ? ((const uint32_t *)values)[i]
-                                                    : ((const uint64_t *)values)[i]);
+                          ((const uint64_t *)values)[i]);
     }
     herr_t written = -1;
     if (dataset->rank == 0) {
@@ -529,20 +528,18 @@ void hdf5_dataset_put(struct hdf5_file *file, unsigned index, const hsize_t *sta
     put(file, index, start, count, memory_type(file->datasets[index].type), values);
 }
 
-void hdf5_dataset_put_indices(struct hdf5_file *file, unsigned index, hsize_t row,
-                              const uint32_t *indices)
+void hdf5_dataset_put_small(struct hdf5_file *file, unsigned index, hsize_t first, unsigned count,
+                            const uint32_t *numbers)
 {
-    hsize_t first = 0, end = file->dimensions[file->datasets[index].dimensions[1]].size;
-    while (end > 0 && indices[end - 1] == 0) {
-        end--;
+    const hsize_t size = count;
+    uint8_t bytes[HDF5_TEXT_CHUNK_ROWS];
+    const bool is_byte = file->datasets[index].type == HDF5_U8;
+    assert(count <= HDF5_TEXT_CHUNK_ROWS);
+    for (unsigned i = 0; is_byte && i < count; i++) {
+        bytes[i] = (uint8_t)numbers[i];
     }
-    while (first < end && indices[first] == 0) {
-        first++;
-    }
-    const hsize_t start[] = {row, first}, count[] = {1, end - first};
-    if (first < end) {
-        put(file, index, start, count, H5T_NATIVE_UINT32, indices + first);
-    }
+    put(file, index, &first, &size, is_byte ? H5T_NATIVE_UINT8 : H5T_NATIVE_UINT32,
+        is_byte ? (const void *)bytes : numbers);
 }
 
 static bool is_fill(const struct hdf5_dataset *dataset, const uint64_t *numbers, size_t count)
@@ -553,6 +550,23 @@ static bool is_fill(const struct hdf5_dataset *dataset, const uint64_t *numbers,
         }
     }
     return true;
+}
+
+/* Those that are not the fill value: each cell has chunks of its own. */
+static void put_cells(struct hdf5_file *file, unsigned index, hsize_t row, size_t cells,
+                      const uint64_t *numbers)
+{
+    const struct hdf5_dataset *dataset = &file->datasets[index];
+    for (size_t at = 0, end = 0; at < cells; at = end + 1) {
+        end = at;
+        while (end < cells && numbers[end] != dataset->fill) {
+            end++;
+        }
+        const hsize_t start[] = {row, at}, count[] = {1, end - at};
+        if (end > at) {
+            hdf5_dataset_put(file, index, start, count, numbers + at);
+        }
+    }
 }
 
 void hdf5_dataset_put_row(struct hdf5_file *file, unsigned index, hsize_t row,
@@ -569,7 +583,7 @@ void hdf5_dataset_put_row(struct hdf5_file *file, unsigned index, hsize_t row,
         return;
     }
     if (!dataset->packed) {
-        hdf5_dataset_put(file, index, start, count, numbers);
+        put_cells(file, index, row, cells, numbers);
     } else if (reach(file, index, row + 1)) {
         put_chunk(file, dataset, start, numbers, cells);
     }

@@ -15,7 +15,7 @@
  * for. */
 #define OTHER_DATASETS 64
 /* Of a label set, besides its labels. */
-#define SET_DATASETS 5
+#define SET_DATASETS 6
 /* For everything a file has before its first bucket; a dataset takes about 1.5 KiB. */
 #define LAYOUT_BYTES_PER_DATASET 2560
 
@@ -191,7 +191,7 @@ static void write_absences(struct hdf5_file *file)
 static void write_attributes(struct hdf5_file *file)
 {
     const struct vamp_run *run = file->run;
-    char started[VAMP_TIME_TEXT_BYTES], reloaded[VAMP_TIME_TEXT_BYTES];
+    char started[VAMP_TIME_TEXT_BYTES], reloaded[VAMP_TIME_TEXT_BYTES], space[VAMP_SERIES_ID_BYTES];
     vamp_time_text(run->started_ns, started);
     vamp_time_text(run->reloaded_ns, reloaded);
     const char *const root[][2] = {
@@ -232,6 +232,8 @@ static void write_attributes(struct hdf5_file *file)
     for (size_t i = 0; i < sizeof root / sizeof root[0]; i++) {
         hdf5_attribute_text(file, file->file, root[i][0], root[i][1]);
     }
+    vamp_series_space_text(file->schema->series_space, space);
+    hdf5_attribute_text(file, file->file, "series_name_space", space);
     write_absences(file);
     if (run->examined != NULL) {
         hdf5_attribute_text(file, file->file, "examined", run->examined);
@@ -291,6 +293,7 @@ static void file_free(struct hdf5_file *file)
     free(file->component_names);
     free(file->slot_first);
     free(file->slot_count);
+    hdf5_names_done(file);
     free(file->column.numbers);
     free(file->counts.numbers);
     hdf5_chunks_done(&file->chunks);

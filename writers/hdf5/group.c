@@ -18,6 +18,7 @@
 #define CHUNK_OF_NAMES 64       /* components */
 #define CHUNK_OF_NAME_WORDS 512 /* components and words */
 #define CHUNK_OF_PAIRS 1024     /* sources and sinks */
+#define CHUNK_OF_WAITS 2048     /* who waited for whom: each pair has several parts */
 #define ENTRY_CHUNK_LEAST 512U
 
 /* Only of a metric with open labels, or of a histogram with labels. */
@@ -73,25 +74,34 @@ static unsigned create_dimension(struct hdf5_file *file, const struct hdf5_set *
     return file->dimension_count++;
 }
 
-/* The texts of the labels, and of the ids. */
+/* The labels of the series by number: of the name, or of the word in the label's list. */
 static void create_series(struct hdf5_file *file, unsigned number)
 {
     const struct vamp_label_set *description = &file->schema->label_sets[number];
     struct hdf5_set *set = &file->sets[number];
-    char path[HDF5_NAME_BYTES], about[HDF5_NAME_BYTES];
+    char path[HDF5_NAME_BYTES], about[HDF5_NAME_BYTES], words[64];
     set->label_count = description->label_count;
     for (unsigned l = 0; l < set->label_count; l++) {
         const enum vamp_label label = description->labels[l];
         join_path(path, set, vamp_label_name(label));
-        (void)snprintf(about, sizeof about, "%s of the series", vamp_label_name(label));
-        set->label_text[l] =
-            hdf5_texts_create(file, path, about, set->series, hdf5_words_length(label));
+        (void)snprintf(words, sizeof words, "/%s", vamp_label_name(label));
+        (void)snprintf(about, sizeof about, "%s of the series: its number in %s",
+                       vamp_label_name(label), vamp_label_is_open(label) ? "/name_text" : words);
+        set->label_number[l] = hdf5_dataset_create(
+            file, &(struct hdf5_spec){.name = path,
+                                      .type = vamp_label_is_open(label) ? HDF5_U32 : HDF5_U8,
+                                      .rank = 1,
+                                      .dimensions = {set->series},
+                                      .chunk_rows = HDF5_SERIES_CHUNK_ROWS,
+                                      .units = "1",
+                                      .long_name = about});
+        if (file->code == 0) {
+            hdf5_attribute_text(file, file->datasets[set->label_number[l]].id, "names",
+                                vamp_label_is_open(label) ? "/name_text" : words);
+        }
     }
-    join_path(path, set, "id");
-    set->id_text = hdf5_texts_create(file, path, "identifier of the series (UUIDv5)", set->series,
-                                     HDF5_ID_LENGTH);
     join_path(path, set, "series_check");
-    hdf5_check_create(file, set->series, path);
+    hdf5_check_create(file, set->series, path, HDF5_U32);
 }
 
 static void create_columns(struct hdf5_file *file, struct hdf5_set *set)
@@ -100,25 +110,30 @@ static void create_columns(struct hdf5_file *file, struct hdf5_set *set)
         const char *name, *about;
         unsigned dimension, *ret_index;
         uint64_t fill;
+        enum hdf5_type type;
+        const char *units;
     } columns[] = {
-        {"series_index", "series of the row", set->row, &set->series_index, HDF5_PADDING},
+        {"series_index", "series of the row", set->row, &set->series_index, HDF5_PADDING, HDF5_U32,
+         "1"},
+        {"time_us", "start of the row's bucket", set->row, &set->row_time, 0, HDF5_I64,
+         HDF5_UNIT_TIME_US},
         {"before_series", "series of a total before a row of time", set->before,
-         &set->before_series, HDF5_PADDING},
+         &set->before_series, HDF5_PADDING, HDF5_U32, "1"},
         {"before_restart", "restart to which the total belongs", set->before, &set->before_restart,
-         0},
+         0, HDF5_U32, "1"},
     };
     for (unsigned i = 0; i < sizeof columns / sizeof columns[0]; i++) {
         char path[HDF5_NAME_BYTES];
         join_path(path, set, columns[i].name);
         const unsigned index =
             hdf5_dataset_create(file, &(struct hdf5_spec){.name = path,
-                                                          .type = HDF5_U32,
+                                                          .type = columns[i].type,
                                                           .rank = 1,
                                                           .dimensions = {columns[i].dimension},
                                                           .chunk_rows = set->chunk_rows,
                                                           .packed = true,
                                                           .fill_value = columns[i].fill,
-                                                          .units = "1",
+                                                          .units = columns[i].units,
                                                           .long_name = columns[i].about});
         *columns[i].ret_index = index;
         if (columns[i].fill != 0) {
@@ -158,10 +173,10 @@ static void create_set(struct hdf5_file *file, unsigned number, const struct vam
     char labels[HDF5_NAME_BYTES] = "";
     hdf5_label_list(&file->schema->label_sets[number], true, " ", labels, sizeof labels);
     const unsigned names = file->schema->label_sets[number].label_count - set->closed_count;
-    const unsigned usual = names == 0               ? CHUNK_OF_WORDS
-                           : names > 1              ? CHUNK_OF_PAIRS
-                           : set->closed_count == 0 ? CHUNK_OF_NAMES
-                                                    : CHUNK_OF_NAME_WORDS;
+    const unsigned usual = names == 0  ? CHUNK_OF_WORDS
+                           : names > 1 ? (set->closed_count == 1 ? CHUNK_OF_WAITS : CHUNK_OF_PAIRS)
+                           : set->cells <= HDF5_FEW_CELLS ? CHUNK_OF_NAMES
+                                                          : CHUNK_OF_NAME_WORDS;
     set->chunk_rows = chunk_for(rows_of_first(file, number, first), usual);
     hdf5_group_create(file, set->group, "labels", labels);
     set->series = create_dimension(file, set, "series");
@@ -243,8 +258,7 @@ static void create_places(struct hdf5_file *file)
                                                           .type = HDF5_U32,
                                                           .rank = 2,
                                                           .dimensions = {HDF5_TIME, slot},
-                                                          .chunk_rows = HDF5_PLACE_CHUNK_ROWS,
-                                                          .chunk_columns = HDF5_PLACE_CHUNK_SLOTS,
+                                                          .packed = true,
                                                           .units = "1",
                                                           .long_name = tables[i].about});
         *tables[i].ret_index = index;
@@ -270,35 +284,86 @@ void hdf5_groups_create(struct hdf5_file *file, const struct vamp_delivery *firs
 
 #define BATCH HDF5_TEXT_CHUNK_ROWS
 
+struct hdf5_name {
+    struct map_link link;
+    uint32_t number;
+    const char *text; /* a label's, which lives as long as the run */
+};
+
+static void drop_name(struct map_link *link)
+{
+    free(link); /* the first member */
+}
+
+void hdf5_names_done(struct hdf5_file *file)
+{
+    map_drop(&file->names, drop_name);
+}
+
+/* A name that is new is written. */
+static uint32_t number_of_name(struct hdf5_file *file, const char *text)
+{
+    const uint64_t hash = map_hash_text(&file->names, text, strlen(text));
+    struct hdf5_name *name = (struct hdf5_name *)map_first(&file->names, hash);
+    while (name != NULL && strcmp(name->text, text) != 0) {
+        name = (struct hdf5_name *)map_next(&name->link);
+    }
+    if (name != NULL || file->code != 0) {
+        return name != NULL ? name->number : 0;
+    }
+    name = malloc(sizeof *name);
+    if (name == NULL) {
+        hdf5_no_memory(file, "keep the names of a bucket");
+        return 0;
+    }
+    struct hdf5_dimension *names = &file->dimensions[HDF5_NAME];
+    *name = (struct hdf5_name){.number = (uint32_t)names->next, .text = text};
+    map_insert(&file->names, &name->link, hash);
+    hdf5_dataset_put_texts(file, file->name, name->number, 1, &text);
+    hdf5_check_text(file, file->name, text);
+    const uint32_t sum = (uint32_t)hdf5_check_sum(file, HDF5_NAME);
+    hdf5_dataset_put_small(file, names->check, name->number, 1, &sum);
+    names->next++;
+    return name->number;
+}
+
+/* The next series of the set, up to a batch. */
+static void write_series(struct hdf5_file *file, struct hdf5_set *set,
+                         const struct vamp_label_set *description,
+                         const struct vamp_series *const *series, unsigned count)
+{
+    uint32_t numbers[VAMP_LABELS_MAX][BATCH], sums[BATCH];
+    for (unsigned l = 0; l < set->label_count; l++) {
+        const enum vamp_label label = description->labels[l];
+        for (unsigned i = 0; i < count; i++) {
+            const char *text = series[i]->labels[l];
+            numbers[l][i] = vamp_label_is_open(label) ? number_of_name(file, text)
+                                                      : hdf5_words_number(file, label, text);
+        }
+        hdf5_dataset_put_small(file, set->label_number[l], set->written, count, numbers[l]);
+    }
+    for (unsigned i = 0; file->code == 0 && i < count; i++) {
+        for (unsigned l = 0; l < set->label_count; l++) {
+            hdf5_check_number(file, set->label_number[l], 0, numbers[l][i]);
+        }
+        sums[i] = (uint32_t)hdf5_check_sum(file, set->series);
+    }
+    if (file->code == 0) {
+        hdf5_dataset_put_small(file, file->dimensions[set->series].check, set->written, count,
+                               sums);
+    }
+    set->written += count;
+    file->dimensions[set->series].next = set->written;
+}
+
 void hdf5_series_write(struct hdf5_file *file, const struct vamp_bucket *bucket)
 {
     for (unsigned s = 0; s < file->schema->label_set_count; s++) {
         struct hdf5_set *set = &file->sets[s];
         while (set->has_group && set->written < bucket->series_count[s]) {
-            const char *texts[BATCH];
-            uint64_t sums[BATCH];
             const unsigned left = bucket->series_count[s] - set->written;
-            const unsigned count = left < BATCH ? left : BATCH;
-            const struct vamp_series *const *series = bucket->series[s] + set->written;
-            for (unsigned l = 0; l <= set->label_count; l++) { /* the ids after the last label */
-                const bool is_id = l == set->label_count;
-                for (unsigned i = 0; i < count; i++) {
-                    texts[i] = is_id ? series[i]->id : series[i]->labels[l];
-                }
-                hdf5_dataset_put_texts(file, is_id ? set->id_text : set->label_text[l],
-                                       set->written, count, texts);
-            }
-            for (unsigned i = 0; file->code == 0 && i < count; i++) {
-                for (unsigned l = 0; l < set->label_count; l++) {
-                    hdf5_check_text(file, set->label_text[l], series[i]->labels[l]);
-                }
-                hdf5_check_text(file, set->id_text, series[i]->id);
-                sums[i] = hdf5_check_sum(file, set->series);
-            }
-            const hsize_t start = set->written, rows = count;
-            hdf5_dataset_put(file, file->dimensions[set->series].check, &start, &rows, sums);
-            set->written += count;
-            file->dimensions[set->series].next = set->written;
+            write_series(file, set, &file->schema->label_sets[s], bucket->series[s] + set->written,
+                         left < BATCH ? left : BATCH);
         }
     }
 }

@@ -23,15 +23,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "vampire/core/map.h"
 #include "writers/format/file.h"
 #include "writers/writer.h"
 
-#define HDF5_SCHEMA_VERSION "2.2"
+#define HDF5_SCHEMA_VERSION "3.0"
 
 #define HDF5_RANK_MAX (VAMP_LABELS_MAX + 1)
 #define HDF5_NAME_BYTES 192
-#define HDF5_DEFLATE_LEVEL 1
+#define HDF5_DEFLATE_LEVEL 6
 #define HDF5_UNIT_TIME "nanoseconds since 1970-01-01T00:00:00Z"
+#define HDF5_UNIT_TIME_US "microseconds since 1970-01-01T00:00:00Z"
 /* What numpy and xarray read as "not a time". It is not declared with _FillValue: with one, xarray
  * goes through doubles, which cost nanoseconds, and warns at every missing time. */
 #define HDF5_TIME_MISSING ((uint64_t)INT64_MIN)
@@ -45,15 +47,16 @@
 /* Rows of a chunk: chunks of 64 KiB have a wider index. */
 #define HDF5_CHUNK_ROWS_MAX 4096
 #define HDF5_OWN_GROUP "vampire"
-#define HDF5_OWN_COLUMNS_MAX 128 /* of a table of vampire's own metrics */
-#define HDF5_TEXT_CHUNK_ROWS 64  /* of texts and tables */
+#define HDF5_OWN_COLUMNS_MAX 128   /* of a table of vampire's own metrics */
+#define HDF5_TEXT_CHUNK_ROWS 64    /* of texts and tables */
+#define HDF5_SERIES_CHUNK_ROWS 256 /* of the numbers of labels */
+/* So few cells of a bucket are not compressed: a chunk of its own and its place in the index take
+ * more. */
+#define HDF5_FEW_CELLS 8
 /* Columns along time are not compressed: a compressed chunk of many rows, flushed for each row,
  * would be written to a new place each time. A single busy bucket in quiet hours takes a whole
  * chunk of each column, so chunks are small. */
 #define HDF5_COLUMN_CHUNK_ROWS 128
-/* Where rows are: a chunk fills a page, and dimensions without rows in a quiet bucket take none. */
-#define HDF5_PLACE_CHUNK_ROWS 128
-#define HDF5_PLACE_CHUNK_SLOTS 8
 #define HDF5_TEXT_BYTES 256 /* of a sentence */
 
 struct hdf5_options {
@@ -73,7 +76,7 @@ enum hdf5_dimension_number {
     HDF5_NAME_LENGTH, /* bytes of component names */
     HDF5_WORD_LENGTH, /* bytes of words that vampire or its configuration chose */
     HDF5_TEXT_LENGTH, /* bytes of a sentence */
-    HDF5_ID_LENGTH,   /* bytes of a series id */
+    HDF5_NAME,        /* names: what a label with an open list can be */
     HDF5_GAP,
     HDF5_OUTPUT,
     HDF5_COMPONENT,
@@ -141,9 +144,9 @@ struct hdf5_set {
     char group[HDF5_NAME_BYTES];
     unsigned series, row, before; /* dimensions */
     unsigned chunk_rows;
-    unsigned label_text[VAMP_LABELS_MAX], label_count, id_text;
-    unsigned written; /* series whose labels are in the file */
-    unsigned series_index;
+    unsigned label_number[VAMP_LABELS_MAX], label_count; /* of a name, or of a word */
+    unsigned written;                                    /* series whose labels are in the file */
+    unsigned series_index, row_time;
     unsigned slot; /* of `row` (struct hdf5_file) */
     unsigned before_restart, before_series;
     /* Of the bucket being written: series with a row, ascending. */
@@ -191,6 +194,7 @@ struct hdf5_metric {
     /* Of a gauge with rows: what the reader knows of each series. */
     struct vamp_gauge_value *shown;
     unsigned shown_count;
+    int64_t shown_ns; /* the end of that bucket */
 };
 
 enum {
@@ -247,8 +251,10 @@ struct hdf5_file {
     struct hdf5_table own_counters, own_gauges;
     /* Where the rows of a bucket are: a slot for each dimension of rows and of entries. */
     unsigned slots, first_row, row_count; /* number, datasets */
-    uint32_t *slot_first, *slot_count;    /* of the bucket being written */
-    unsigned time, restart_row, bucket_ns, bucket_number, statistics_buckets;
+    uint64_t *slot_first, *slot_count;    /* of the bucket being written */
+    struct map names;                     /* struct hdf5_name */
+    unsigned name;                        /* dataset */
+    unsigned time, time_us, restart_row, bucket_ns, bucket_number, statistics_buckets;
     unsigned events[HDF5_EVENT_COLUMNS]; /* 0: not in this file */
     unsigned outputs_first, output_name;
     unsigned gaps_first, components_first;
@@ -328,17 +334,17 @@ void hdf5_dataset_close(struct hdf5_file *file, unsigned index);
 /* Writes the block at `start` of `count` elements; grows along an unlimited first dimension. */
 void hdf5_dataset_put(struct hdf5_file *file, unsigned index, const hsize_t *start,
                       const hsize_t *count, const void *values);
-/* One row of all cells, from `numbers`: nothing is written where all are the fill value. */
+/* One row of all cells, from `numbers`: nothing is written where all, or uncompressed ones, are the
+ * fill value. */
 void hdf5_dataset_put_row(struct hdf5_file *file, unsigned index, hsize_t row,
                           const uint64_t *numbers);
 /* Whole chunks of a packed column from `first` on; those that contain only the fill value are not
  * written. */
 void hdf5_dataset_put_chunks(struct hdf5_file *file, unsigned index, hsize_t first, size_t count,
                              const uint64_t *numbers);
-/* One row of 32-bit numbers, as many as its dimension has: from the first to the last that is not
- * 0, so that chunks before and after them are not written. */
-void hdf5_dataset_put_indices(struct hdf5_file *file, unsigned index, hsize_t row,
-                              const uint32_t *indices);
+/* `count` numbers of a column of 32 or 8 bits, at most HDF5_TEXT_CHUNK_ROWS. */
+void hdf5_dataset_put_small(struct hdf5_file *file, unsigned index, hsize_t first, unsigned count,
+                            const uint32_t *numbers);
 /* Texts, each cut to the length there is, from row `row` on; not of file->column. */
 void hdf5_dataset_put_texts(struct hdf5_file *file, unsigned index, hsize_t row, unsigned count,
                             const char *const *texts);
@@ -373,7 +379,8 @@ uint64_t hdf5_check_sum(struct hdf5_file *file, unsigned dimension);
 
 /* check.c. */
 /* The check values of what was created along an unlimited dimension, uncompressed. */
-void hdf5_check_create(struct hdf5_file *file, unsigned dimension, const char *name);
+void hdf5_check_create(struct hdf5_file *file, unsigned dimension, const char *name,
+                       enum hdf5_type type);
 /* How the file and the run ended, and its check value. */
 void hdf5_end_write(struct hdf5_file *file, enum hdf5_ending how, int64_t time_ns,
                     const char *reason);
@@ -384,6 +391,9 @@ unsigned hdf5_words_length(enum vamp_label label);
 /* Whether losses at this place (enum vamp_loss) cannot be known: the file has no numbers of them.
  */
 bool hdf5_is_unseen(const struct hdf5_file *file, unsigned place);
+/* Of a label whose values are a closed list; 0: (other). An output that is new gets a word, while
+ * there are some. */
+unsigned hdf5_words_number(struct hdf5_file *file, enum vamp_label label, const char *text);
 /* The words of every closed label that a metric has. */
 void hdf5_words_create(struct hdf5_file *file);
 /* Which cells of the overview the series of the bucket belong to; names outputs that are new. */
@@ -404,6 +414,8 @@ static inline enum vamp_metric_kind hdf5_kind(const struct hdf5_file *file, unsi
 /* rows.c. */
 /* Finds the series that have a row in this bucket, which were placed (words.c). */
 void hdf5_rows_plan(struct hdf5_file *file, const struct vamp_bucket *bucket, bool restart);
+/* A gauge that grows by the time between two buckets while nothing happens. */
+bool hdf5_is_age(enum vamp_metric_id id);
 /* Entries of a histogram metric. */
 uint64_t hdf5_rows_entries(const struct vamp_bucket *bucket, unsigned metric);
 void hdf5_rows_write(struct hdf5_file *file, const struct vamp_bucket *bucket);
@@ -428,6 +440,7 @@ void hdf5_own_restart(struct hdf5_file *file, const struct vamp_bucket *bucket);
 /* group.c: all groups, and the table of the places of their rows; labels of series that are new. */
 void hdf5_groups_create(struct hdf5_file *file, const struct vamp_delivery *first);
 void hdf5_series_write(struct hdf5_file *file, const struct vamp_bucket *bucket);
+void hdf5_names_done(struct hdf5_file *file);
 
 /* tables.c. */
 void hdf5_tables_create(struct hdf5_file *file);

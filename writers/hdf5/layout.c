@@ -11,7 +11,6 @@
 /* A name that is longer needs a new file, which then has room for it. Names of outputs fit. */
 #define NAME_LENGTH_STEP 64
 #define WORD_LENGTH 32
-#define ID_LENGTH 36
 
 static_assert(VAMP_OUTPUT_NAME_BYTES <= NAME_LENGTH_STEP, "names of outputs must fit");
 
@@ -56,7 +55,7 @@ static void create_dimensions(struct hdf5_file *file, const struct vamp_delivery
         {HDF5_NAME_LENGTH, "name_length", longest_name(schema, first)},
         {HDF5_WORD_LENGTH, "word_length", WORD_LENGTH},
         {HDF5_TEXT_LENGTH, "text_length", HDF5_TEXT_BYTES},
-        {HDF5_ID_LENGTH, "id_length", ID_LENGTH},
+        {HDF5_NAME, "name_slot", 0},
         {HDF5_GAP, "gap", 0},
         {HDF5_OUTPUT, "output_slot", VAMP_OUTPUTS_MAX},
         {HDF5_COMPONENT, "component_slot", 0},
@@ -82,6 +81,16 @@ static void create_bins(struct hdf5_file *file)
     hdf5_dataset_put(file, upper, &start, &count, bins->upper);
 }
 
+/* The values of labels that are no closed list: each once in the file. */
+static void create_names(struct hdf5_file *file)
+{
+    file->name =
+        hdf5_texts_create(file, "name_text", "values of labels, which the groups have by number",
+                          HDF5_NAME, HDF5_NAME_LENGTH);
+    hdf5_check_create(file, HDF5_NAME, "name_check", HDF5_U32);
+    file->code = file->code == 0 && map_init(&file->names) != 0 ? -ENOMEM : file->code;
+}
+
 static void create_columns(struct hdf5_file *file)
 {
     static const char *const events[][2] = {
@@ -95,6 +104,9 @@ static void create_columns(struct hdf5_file *file)
     const unsigned count = sizeof events / sizeof events[0];
     static_assert(sizeof events / sizeof events[0] + VAMP_LOSS_COUNT == HDF5_EVENT_COLUMNS,
                   "a column for each number of the account");
+    file->time_us =
+        hdf5_column_create(file, HDF5_TIME, "time_us", HDF5_I64, HDF5_UNIT_TIME_US,
+                           "start of the bucket in a unit that calendars of netCDF accept", 0);
     file->bucket_ns = hdf5_column_create(file, HDF5_TIME, "bucket_ns", HDF5_I64, "ns",
                                          "width of the bucket", (uint64_t)file->schema->bucket_ns);
     file->bucket_number = hdf5_column_create(
@@ -137,7 +149,7 @@ static void create_outputs(struct hdf5_file *file)
                                                           .type = HDF5_U64,
                                                           .rank = 2,
                                                           .dimensions = {HDF5_TIME, HDF5_OUTPUT},
-                                                          .packed = true,
+                                                          .chunk_columns = 1,
                                                           .units = "1",
                                                           .long_name = names[i][1]});
         file->outputs_first = i == 0 ? index : file->outputs_first;
@@ -210,6 +222,7 @@ void hdf5_layout_create(struct hdf5_file *file, const struct vamp_delivery *firs
 {
     create_dimensions(file, first);
     hdf5_words_create(file);
+    create_names(file);
     create_bins(file);
     hdf5_own_place(file);
     for (unsigned m = 0; m < file->schema->metric_count; m++) {
@@ -224,8 +237,8 @@ void hdf5_layout_create(struct hdf5_file *file, const struct vamp_delivery *firs
     create_end(file);
     hdf5_own_create(file);
     hdf5_groups_create(file, first);
-    hdf5_check_create(file, HDF5_TIME, "time_check");
-    hdf5_check_create(file, HDF5_RESTART, "restart_check");
+    hdf5_check_create(file, HDF5_TIME, "time_check", HDF5_U32);
+    hdf5_check_create(file, HDF5_RESTART, "restart_check", HDF5_U64);
     /* Of dimensions with many variables, of which the one that grows first is the longest. */
     shorten_list(file, HDF5_TIME, file->bucket_number);
     shorten_list(file, HDF5_RESTART, file->restart_row);

@@ -99,6 +99,9 @@ static void describe_metric(struct hdf5_file *file, hid_t id,
                             bool rows)
 {
     const struct vamp_metric *metric = &vamp_metrics[entry->id];
+    /* The others of the metric are of the same. */
+    const bool is_main = part->suffix[0] == '\0' || strcmp(part->suffix, "_delta") == 0 ||
+                         strcmp(part->suffix, "_count") == 0;
     const bool has_words = part->axes == ALONG_TIME_WORDS || part->axes == ALONG_RESTART_WORDS;
     char labels[VAMP_LABELS_MAX * 32] = "";
     if (rows || has_words) {
@@ -113,9 +116,10 @@ static void describe_metric(struct hdf5_file *file, hid_t id,
         {"metric", metric->name},
         {"kind", vamp_metric_kind_name(metric->kind)},
         {"labels", labels},
-        {"help", metric->help},
-        {"origin", metric->origin},
+        {"help", is_main ? metric->help : ""},
+        {"origin", is_main ? metric->origin : ""},
         {"value_units", metric->unit},
+        {"between_rows", rows && hdf5_is_age(entry->id) ? "grows as time does" : ""},
     };
     for (unsigned i = 0; i < sizeof attributes / sizeof attributes[0]; i++) {
         if (attributes[i][1][0] != '\0') {
@@ -147,7 +151,8 @@ static void choose_axes(const struct hdf5_file *file, unsigned number, enum axes
     case ALONG_RESTART_WORDS:
         spec->dimensions[0] = axes == ALONG_TIME_WORDS ? HDF5_TIME : HDF5_RESTART;
         add_words(file, set_number, spec);
-        spec->packed = spec->rank > 1;
+        spec->packed = spec->rank > 2 || (spec->rank == 2 && set->cells > HDF5_FEW_CELLS);
+        spec->chunk_columns = spec->packed ? 0 : 1;
         return;
     case ALONG_TIME_BIN:
         spec->dimensions[0] = HDF5_TIME;

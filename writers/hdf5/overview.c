@@ -140,6 +140,8 @@ static void write_columns(struct hdf5_file *file, const struct vamp_bucket *buck
     };
     memcpy(numbers + HDF5_EVENT_COLUMNS - VAMP_LOSS_COUNT, account->lost, sizeof account->lost);
     const uint64_t width = (uint64_t)bucket->width_ns;
+    const uint64_t start_us = (uint64_t)(bucket->start_ns / 1000);
+    hdf5_dataset_put_row(file, file->time_us, file->rows, &start_us);
     hdf5_dataset_put_row(file, file->bucket_ns, file->rows, &width);
     hdf5_dataset_put_row(file, file->statistics_buckets, file->rows, &bucket->buckets);
     for (unsigned i = 0; i < HDF5_EVENT_COLUMNS; i++) {

@@ -14,12 +14,27 @@
 
 /* ---- which series */
 
-static void mark_metric(const struct hdf5_file *file, unsigned number,
-                        const struct vamp_metric_values *values, bool restart)
+bool hdf5_is_age(enum vamp_metric_id id)
 {
+    return vamp_metrics[id].kind == VAMP_GAUGE && vamp_metric_may_be_none(&vamp_metrics[id]) &&
+           vamp_metrics[id].merge == VAMP_MERGE_LARGEST;
+}
+
+static bool follows(int64_t value, int64_t shown, int64_t grown)
+{
+    return shown == VAMP_GAUGE_NONE || value == VAMP_GAUGE_NONE ? value == shown
+                                                                : value == shown + grown;
+}
+
+static void mark_metric(const struct hdf5_file *file, unsigned number,
+                        const struct vamp_bucket *bucket, bool restart)
+{
+    const struct vamp_metric_values *values = &bucket->values[number];
     const struct vamp_schema_metric *entry = &file->schema->metrics[number];
     bool *is_changed = file->sets[entry->label_set].is_changed;
     const struct hdf5_metric *metric = &file->metrics[number];
+    const int64_t grown =
+        hdf5_is_age(entry->id) ? bucket->start_ns + bucket->width_ns - metric->shown_ns : 0;
     switch (vamp_metrics[entry->id].kind) {
     case VAMP_COUNTER:
         for (unsigned i = 0; i < values->count; i++) {
@@ -30,8 +45,9 @@ static void mark_metric(const struct hdf5_file *file, unsigned number,
         for (unsigned i = 0; i < values->count; i++) {
             const struct vamp_gauge_value *value = &values->gauges[i], *shown = &metric->shown[i];
             is_changed[i] = is_changed[i] || restart || i >= metric->shown_count ||
-                            shown->value != value->value || shown->min != value->min ||
-                            shown->max != value->max;
+                            !follows(value->value, shown->value, grown) ||
+                            !follows(value->min, shown->min, grown) ||
+                            !follows(value->max, shown->max, grown);
         }
         return;
     case VAMP_HISTOGRAM:
@@ -52,7 +68,7 @@ void hdf5_rows_plan(struct hdf5_file *file, const struct vamp_bucket *bucket, bo
     }
     for (unsigned m = 0; m < file->schema->metric_count; m++) {
         if (file->metrics[m].has_rows) {
-            mark_metric(file, m, &bucket->values[m], restart);
+            mark_metric(file, m, bucket, restart);
         }
     }
     for (unsigned s = 0; s < file->schema->label_set_count; s++) {
@@ -92,7 +108,8 @@ static uint64_t *begin_column(struct hdf5_file *file, const struct hdf5_set *set
     return hdf5_column_begin(file, hdf5_round_up(set->changed_count, set->chunk_rows), fill);
 }
 
-static void write_index(struct hdf5_file *file, struct hdf5_set *set)
+static void write_index(struct hdf5_file *file, struct hdf5_set *set,
+                        const struct vamp_bucket *bucket)
 {
     uint64_t *numbers = begin_column(file, set, HDF5_PADDING);
     if (numbers == NULL) {
@@ -104,8 +121,13 @@ static void write_index(struct hdf5_file *file, struct hdf5_set *set)
     struct hdf5_dimension *row = &file->dimensions[set->row];
     hdf5_dataset_put_chunks(file, set->series_index, row->size,
                             hdf5_round_up(set->changed_count, set->chunk_rows), numbers);
-    file->slot_first[set->slot] = (uint32_t)row->size;
+    file->slot_first[set->slot] = row->size;
     file->slot_count[set->slot] = set->changed_count;
+    numbers = begin_column(file, set, (uint64_t)(bucket->start_ns / 1000));
+    if (numbers != NULL) {
+        hdf5_dataset_put_chunks(file, set->row_time, row->size,
+                                hdf5_round_up(set->changed_count, set->chunk_rows), numbers);
+    }
     row->next = row->size + hdf5_round_up(set->changed_count, set->chunk_rows);
 }
 
@@ -161,8 +183,8 @@ static void write_entries(struct hdf5_file *file, const struct vamp_bucket *buck
     }
     hdf5_dataset_put_chunks(file, metric->rows + HDF5_ROWS_BIN, entry->size, padded, bins);
     hdf5_dataset_put_chunks(file, metric->rows + HDF5_ROWS_BIN_COUNT, entry->size, padded, counts);
-    file->slot_first[metric->entry_slot] = (uint32_t)entry->size;
-    file->slot_count[metric->entry_slot] = (uint32_t)count;
+    file->slot_first[metric->entry_slot] = entry->size;
+    file->slot_count[metric->entry_slot] = count;
     entry->next = entry->size + padded;
 }
 
@@ -196,8 +218,9 @@ static void write_part(struct hdf5_file *file, const struct hdf5_set *set, unsig
 
 /* What the reader knows of each series now. */
 static void keep_gauges(struct hdf5_file *file, struct hdf5_metric *metric,
-                        const struct vamp_metric_values *values)
+                        const struct vamp_metric_values *values, int64_t end_ns)
 {
+    metric->shown_ns = end_ns;
     if (values->count > metric->shown_count) {
         struct vamp_gauge_value *shown =
             realloc(metric->shown, values->count * sizeof *metric->shown);
@@ -225,7 +248,7 @@ static void write_metric(struct hdf5_file *file, const struct hdf5_set *set,
         for (unsigned part = 0; part < HDF5_GAUGE_DATASETS; part++) {
             write_part(file, set, number, part, values);
         }
-        keep_gauges(file, &file->metrics[number], values);
+        keep_gauges(file, &file->metrics[number], values, bucket->start_ns + bucket->width_ns);
         return;
     case VAMP_HISTOGRAM:
         for (unsigned part = 0; values->count > 0 && part <= HDF5_ROWS_ENTRIES; part++) {
@@ -248,15 +271,15 @@ void hdf5_rows_write(struct hdf5_file *file, const struct vamp_bucket *bucket)
         if (set->changed_count == 0) {
             continue;
         }
-        write_index(file, set);
+        write_index(file, set, bucket);
         for (unsigned m = 0; m < file->schema->metric_count; m++) {
             if (file->schema->metrics[m].label_set == s && file->metrics[m].has_rows) {
                 write_metric(file, set, bucket, m);
             }
         }
     }
-    hdf5_dataset_put_indices(file, file->first_row, file->rows, file->slot_first);
-    hdf5_dataset_put_indices(file, file->row_count, file->rows, file->slot_count);
+    hdf5_dataset_put_row(file, file->first_row, file->rows, file->slot_first);
+    hdf5_dataset_put_row(file, file->row_count, file->rows, file->slot_count);
 }
 
 /* ---- totals before a bucket */

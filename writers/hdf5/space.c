@@ -17,7 +17,7 @@
 /* Reserved in addition to the bound, so that the next buckets need no further reservation, and left
  * free where reserving is not possible. */
 #define MARGIN_BYTES 1048576
-#define FIXED_BYTES 65536
+#define FIXED_BYTES 131072
 
 int hdf5_space_check(const char *directory, struct vamp_err *err)
 {
@@ -91,7 +91,10 @@ static uint64_t overview_bytes(const struct hdf5_file *file, const struct hdf5_s
                                enum vamp_metric_kind kind)
 {
     const uint64_t row =
-        packed_bytes(set->cells > HDF5_COLUMN_CHUNK_ROWS ? set->cells : HDF5_COLUMN_CHUNK_ROWS);
+        set->cells <= HDF5_FEW_CELLS
+            ? set->cells * packed_bytes(HDF5_COLUMN_CHUNK_ROWS)
+            : packed_bytes(set->cells > HDF5_COLUMN_CHUNK_ROWS ? set->cells
+                                                               : HDF5_COLUMN_CHUNK_ROWS);
     switch (kind) {
     case VAMP_COUNTER:
         return HDF5_COUNTER_DATASETS * row;
@@ -137,8 +140,8 @@ static uint64_t text_bytes(const struct hdf5_file *file, const struct vamp_deliv
             const uint64_t fresh = there > set->written ? there - set->written : 0;
             bytes += hdf5_round_up(fresh + HDF5_TEXT_CHUNK_ROWS, HDF5_TEXT_CHUNK_ROWS) *
                      (file->schema->label_sets[s].label_count * (name + word) + 64);
-            /* series_index and totals */
-            bytes += packed_bytes(hdf5_round_up(set->changed_count, set->chunk_rows)) +
+            /* series_index, time and totals */
+            bytes += 2 * packed_bytes(hdf5_round_up(set->changed_count, set->chunk_rows)) +
                      2 * packed_bytes(hdf5_round_up(set->known, set->chunk_rows));
         }
     }
@@ -185,8 +188,7 @@ static uint64_t index_bytes(const struct hdf5_file *file)
 uint64_t hdf5_space_needed(const struct hdf5_file *file, const struct vamp_delivery *delivery)
 {
     uint64_t bytes = FIXED_BYTES + index_bytes(file) + text_bytes(file, delivery) +
-                     2 * packed_bytes(hdf5_round_up(file->slots, HDF5_PLACE_CHUNK_SLOTS) *
-                                      HDF5_PLACE_CHUNK_ROWS);
+                     2 * packed_bytes(file->slots);
     for (unsigned i = 0; i < file->schema->metric_count; i++) {
         const struct vamp_schema_metric *entry = &file->schema->metrics[i];
         const struct hdf5_set *set = &file->sets[entry->label_set];

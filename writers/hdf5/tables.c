@@ -69,7 +69,7 @@ static unsigned create_table(struct hdf5_file *file, const struct table *table, 
         first = i == 0 ? index : first;
     }
     (void)snprintf(check, sizeof check, "%.*s_check", (int)strcspn(name, "_"), name);
-    hdf5_check_create(file, dimension, check);
+    hdf5_check_create(file, dimension, check, HDF5_U64); /* as in memory: HDF5 converts slowly */
     return first;
 }
 

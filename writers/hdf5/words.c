@@ -78,8 +78,7 @@ void hdf5_words_create(struct hdf5_file *file)
     }
 }
 
-/* 0: (other). An output that is new gets a word, while there are some. */
-static unsigned number_of(struct hdf5_file *file, enum vamp_label label, const char *text)
+unsigned hdf5_words_number(struct hdf5_file *file, enum vamp_label label, const char *text)
 {
     struct hdf5_words *words = &file->words[label];
     const bool is_output = label == VAMP_LABEL_OUTPUT;
@@ -131,7 +130,7 @@ static void place_set(struct hdf5_file *file, const struct vamp_bucket *bucket, 
         for (unsigned c = 0; c < set->closed_count; c++) {
             const enum vamp_label label = description->labels[set->closed[c]];
             const char *text = bucket->series[number][set->known]->labels[set->closed[c]];
-            cell = cell * file->words[label].slots + number_of(file, label, text);
+            cell = cell * file->words[label].slots + hdf5_words_number(file, label, text);
         }
         set->cell[set->known] = cell;
     }

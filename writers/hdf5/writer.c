@@ -120,8 +120,8 @@ static void write_all(struct hdf5_file *file, const struct vamp_delivery *delive
         restarts->next = restarts->size + 1;
     }
     hdf5_check_number(file, file->time, 0, (uint64_t)bucket->start_ns); /* it is written last */
-    hdf5_dataset_put_number(file, file->dimensions[HDF5_TIME].check, file->rows,
-                            hdf5_check_sum(file, HDF5_TIME));
+    const uint32_t sum = (uint32_t)hdf5_check_sum(file, HDF5_TIME);
+    hdf5_dataset_put_small(file, file->dimensions[HDF5_TIME].check, file->rows, 1, &sum);
     flush(file, file->file, true);
     /* All else is flushed: only `time` has changed, except where it takes a new chunk and the file
      * becomes longer. */

@@ -163,6 +163,12 @@ static char *append_escaped(char *to, const char *end, const char *text)
     return to;
 }
 
+void vamp_series_space_text(const uint8_t series_space[static 16],
+                            char text[static VAMP_SERIES_ID_BYTES])
+{
+    uuid_unparse_lower(series_space, text);
+}
+
 void vamp_series_identify(const uint8_t series_space[static 16], const struct vamp_label_set *set,
                           struct vamp_series *series,
                           char scratch[static VAMP_SERIES_SCRATCH_BYTES])

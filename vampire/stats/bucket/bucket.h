@@ -17,6 +17,7 @@
 #include "vampire/stats/bucket/metric.h"
 
 #define VAMP_SERIES_OTHER "(other)"
+#define VAMP_SERIES_ID_BYTES 37 /* of a UUID as text */
 
 /* The labels of one series, in the order of its label set. Terminated, owned by the statistics,
  * valid and unchanged as long as the run. */
@@ -24,7 +25,8 @@ struct vamp_series {
     const char *labels[VAMP_LABELS_MAX];
     const char *models[VAMP_NAME_LABELS_MAX]; /* to which components in labels belong, which come
                                                * first; NULL for other labels */
-    char id[37]; /* UUIDv5, in the workflow's name space, of "label-set/label=value/..." */
+    char id[VAMP_SERIES_ID_BYTES];            /* UUIDv5, in the workflow's name space, of
+                                                 "label-set/label=value/..." */
 };
 
 /* A dimension: all metrics with the same labels share it and its series numbers. */
@@ -63,6 +65,9 @@ struct vamp_schema {
     const struct vamp_coverage *coverage; /* what is absent */
 };
 
+/* The name space as text. */
+void vamp_series_space_text(const uint8_t series_space[static 16],
+                            char text[static VAMP_SERIES_ID_BYTES]);
 /* Bit per enum vamp_label. */
 uint32_t vamp_label_set_bits(const struct vamp_label_set *set);
 /* Sets labels (at most VAMP_LABELS_MAX), their number and the name. */
