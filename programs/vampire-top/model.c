@@ -249,6 +249,8 @@ static const struct metric {
     {"vampire_sampled_out", GAUGE, TOP_SAMPLED_OUT},
     {"vampire_series_overflow", GAUGE, TOP_OVERFLOW},
     {"vampire_labels_given_up", GAUGE, TOP_LABELS_LOST},
+    {"vampire_evicted", GAUGE, TOP_EVICTED},
+    {"collect_refused", GAUGE, TOP_REFUSED},
     {"vampire_not_subscribed", GAUGE, TOP_NOT_SUBSCRIBED},
     {"vampire_metric_filtered", GAUGE, TOP_METRIC_FILTERED},
     {"vampire_not_in_output", GAUGE, TOP_NOT_IN_STREAM},
@@ -281,8 +283,7 @@ static void take_gauge(struct top_model *model, enum top_gauge gauge, const json
         sum += tier->active;
     }
     /* Of several series, that one of them is above 0 is enough. */
-    const bool any = gauge == TOP_METRIC_FILTERED || gauge == TOP_NOT_IN_STREAM;
-    if (!any || value > 0) {
+    if (gauge < TOP_REFUSED || value > 0) {
         model->shown.known[gauge] = true;
         model->shown.gauges[gauge] = gauge == TOP_ACTIVE ? sum : value;
     }

@@ -184,9 +184,10 @@ static unsigned share_lines(struct page_line *lines, const struct top_snapshot *
     const double filtered = s->gauges[TOP_METRIC_FILTERED], outside = s->gauges[TOP_NOT_IN_STREAM];
     const double sampled = s->gauges[TOP_SAMPLED_OUT];
     const double overflow = s->gauges[TOP_OVERFLOW], labels = s->gauges[TOP_LABELS_LOST];
+    const double evicted = s->gauges[TOP_EVICTED], refused = s->gauges[TOP_REFUSED];
     const bool sampling = s->sampling[0] != '\0' && strcmp(s->sampling, "none") != 0;
     if (s->counted >= all && !sampling && overflow == 0 && labels == 0 && s->folded == 0 &&
-        filtered == 0 && outside == 0) {
+        filtered == 0 && outside == 0 && evicted == 0 && refused == 0) {
         return 0;
     }
     char share[VAMP_UNIT_TEXT_BYTES];
@@ -197,6 +198,9 @@ static unsigned share_lines(struct page_line *lines, const struct top_snapshot *
     if (outside > 0) {
         list_add(&list, "metrics without " VAMP_WORDS_OUTSIDE);
     }
+    if (refused > 0) {
+        list_add(&list, VAMP_WORDS_REFUSED);
+    }
     add_part(&list, other_kinds, all, VAMP_WORDS_OTHER_KINDS);
     add_part(&list, s->filtered - sampled, all, "filtered out");
     add_part(&list, sampled, all, "sampled out");
@@ -204,6 +208,7 @@ static unsigned share_lines(struct page_line *lines, const struct top_snapshot *
         list_add(&list, "sampling: %s", s->sampling);
     }
     add_part(&list, s->lost, all, "lost");
+    add_part(&list, evicted, 0, VAMP_WORDS_EVICTED);
     add_part(&list, overflow, 0, "values in (other)");
     add_part(&list, labels, 0, "labels given up");
     _Static_assert(TOP_ROWS_MAX == 4096, "the text says 4,095");

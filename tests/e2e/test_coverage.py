@@ -114,6 +114,7 @@ def assert_top(path, has, account, lacks, events):
         counted = float(re.search(r"([\d.]+) % of the events", said[1])[1])
         assert abs(counted - 100 * account["counted"] / events) <= 0.1 and (counted < 100 or account["counted"] == events), said[1]
     assert ("statistics.filters" in (said[1] if said else "")) == ("vampire_metric_filtered" in aside), done.stdout
+    assert ("records given up" in " ".join((said[1] if said else "").split())) == (has["vampire_evicted"] > 0), done.stdout
     assert ("this output leaves out" in (said[1] if said else "")) == ("vampire_not_in_output" in aside), done.stdout
 
 

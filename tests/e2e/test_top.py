@@ -347,3 +347,11 @@ def test_shares_of_what_is_not_counted(space):
             assert "counted" not in text
         else:
             assert re.search(expected, text, re.MULTILINE), text
+
+
+def test_what_a_collector_refused():
+    run = Lines()
+    refused = run.line("metric", metric="collect_refused", labels={"refusal": "late"}, value=2, delta=2)
+    other = run.line("metric", metric="collect_refused", labels={"refusal": "garbage"}, value=0, delta=0)
+    text = top("--once", "--totals", "-", data=(run.header() + refused + other + run.bucket({"a": 3})).encode()).stdout
+    assert re.search(r"^  counted .*messages of runs, or parts of them, were refused", text, re.MULTILINE), text
