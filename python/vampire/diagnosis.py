@@ -479,7 +479,8 @@ class Diagnosis:
         """Who waited for a producer in the interval, in words: models, or the one component."""
         seconds = waits.during(one.first, one.end)[0][:, :, number]
         shares = self._part_of(seconds, self._places(waits, 0, one.name, one.is_model), 0).sum(axis=0)
-        order = [n for n in np.argsort(-shares, kind="stable") if shares[n] > 0.01 * shares.sum()]
+        least = min(0.01 * shares.sum(), 0.1 * shares.max(initial=0))  # of hundreds that wait alike, none has a hundredth
+        order = [n for n in np.argsort(-shares, kind="stable") if shares[n] > least]
         if len(order) == 1:
             return waits.names[1][order[0]]
         models = list(dict.fromkeys(model_of(waits.names[1][n], self.history.models) for n in order))

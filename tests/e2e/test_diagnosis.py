@@ -62,6 +62,7 @@ def test_a_planted_cause_is_named(tmp_path, size, kind, seed):
     findings = findings_of(tmp_path)
     wrong, _ = planted.judge(hour.cause, nanoseconds(hour.size.bucket), findings)
     assert not wrong, (hour.cause, findings)
+    assert not [one["sentence"] for one in findings if re.search(r":  | $|  ", one["sentence"])], "a name is empty"
     if hour.cause.seconds:
         one = next(one for one in findings if one["component"] == hour.cause.component)
         assert eval(one["evidence"], {"vampire": vampire, "run": str(tmp_path)}) == pytest.approx(one["seconds"])
