@@ -184,7 +184,12 @@ static void test_an_output_can_merge_them(void **state)
     struct vamp_resolution *resolution = NULL;
     assert_int_equal(vamp_resolution_create(&choice, counted.buckets[0]->schema, &resolution, NULL),
                      0);
-    assert_int_equal(vamp_resolution_schema(resolution)->metric_count, APPENDED_COUNT);
+    const struct vamp_schema *schema = vamp_resolution_schema(resolution);
+    unsigned others = 0; /* what says what the numbers stand for */
+    for (unsigned m = 0; m < schema->metric_count; m++) {
+        others += strncmp(vamp_metrics[schema->metrics[m].id].name, "vampire_", 8) == 0;
+    }
+    assert_int_equal(schema->metric_count - others, APPENDED_COUNT);
     for (unsigned i = 0; i < BUCKETS; i++) {
         assert_int_equal(vamp_resolution_add(resolution, counted.buckets[i], NULL), 0);
     }
