@@ -75,8 +75,10 @@ class Tally:
 
     def summary(self):
         """The failures once more, where a reader of a long log looks first."""
-        for name in self.unsteady:
+        for name, output in self.unsteady:
             print(f"UNSTEADY  {name}: failed among the others, passed alone")
+            for line in re.findall("^E  .*", output, re.MULTILINE)[:SUMMARY_LINES]:
+                print(f"    {line}")
         for name, output in self.failures:
             print(f"FAILED  {name}")
             for line in output.rstrip().splitlines()[-SUMMARY_LINES:]:
@@ -231,16 +233,16 @@ def collect_e2e(mode, long):
 def repeat_failed(tally, mode):
     """Again, one at a time. What a sanitizer reported stays a failure, and so do many failures."""
     again = [
-        name for name, output in tally.failures if "::" in name and "Sanitizer" not in output
+        (name, output) for name, output in tally.failures if "::" in name and "Sanitizer" not in output
     ]
     if len(again) > REPEATED_AT_MOST:
         return
-    for name in again:
+    for name, output in again:
         tally.take_back(name)
         failed = tally.failed
         run_e2e(tally, mode, [f"tests/e2e/{name}"])
         if tally.failed == failed:
-            tally.unsteady.append(name)
+            tally.unsteady.append((name, output))
 
 
 def main():

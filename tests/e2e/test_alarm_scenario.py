@@ -91,8 +91,10 @@ def check_alarm(space):
     assert listed
     for line in listed:
         assert (line["component"], line["name"], line["producer"]) == (CONSUMER, "fields/2", PRODUCER)
-        assert (line["demands"], line["offered"], line["uncertain"]) == (1, False, False)
+        assert (line["demands"], line["uncertain"]) == (1, False)
         assert line["age_ns"] >= BUCKET_NS
+    # A bucket may close after the producer went on, between its OFFER and the transport.
+    assert not any(line["offered"] for line in listed[:-1])
     pending, firing, resolved = alarms(space)
     assert [line["state"] for line in (pending, firing, resolved)] == ["pending", "firing", "resolved"]
     began = nanoseconds(listed[0]["since"])

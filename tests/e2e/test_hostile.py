@@ -165,6 +165,7 @@ LONG = {"joins": (10000, 1000000), "strangers": (10000, 1000000), "names": (1000
 GROWTH = {"joins": 24 * MIB, "strangers": 4 * MIB, "names": 16 * MIB, "attributes": 16 * MIB}
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("role", SIZES)
 def test_memory_stays(space, role):
     end = attack(space, role, *SIZES[role], GROWTH[role])

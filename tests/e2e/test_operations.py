@@ -104,11 +104,13 @@ def test_the_recipe_for_a_shell_works(space):
 
 
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+WORDS = dict(re.findall(r'#define (VAMP_WORDS_\w+)[\s\\]+(".*")', (harness.ROOT / "vampire/core/words.h").read_text(encoding="utf-8")))
 
 
 def messages_of(path):
     """The texts in a C file, those that the compiler joins as one, each conversion as an ellipsis."""
     source = re.sub(r"^\s*#.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    source = re.sub(r"VAMP_WORDS_\w+", lambda word: WORDS[word[0]], source)
     for joined in re.finditer(LITERAL.pattern + r"(?:\s*" + LITERAL.pattern + ")*", source):
         text = "".join(LITERAL.findall(joined[0])).replace('\\"', '"')
         yield re.sub(r"%[-*.0-9]*(?:ll|l|z|h)*[a-zA-Z]", "…", text)
