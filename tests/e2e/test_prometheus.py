@@ -16,6 +16,7 @@ import pytest
 
 import harness
 import exporters
+from vampire import quantile as quantile_of
 from test_influx import eventually
 from test_workflow import model_options
 
@@ -477,6 +478,30 @@ def test_a_page_within_its_budget_has_all_of_the_file(space, producers, consumer
     totals = exporters.Totals(space.hdf5())
     assert_sums(sums_of(text), totals)
     assert ("budget of 15000 lines is full" in vampire.stderr) == bool(merged)
+
+
+@pytest.mark.plain
+def test_native_histograms(space):
+    """A Prometheus that wants them has the same counts and sums from one sample a series, and finer quantiles."""
+    _, url = lingering(space, {"sets": "all"}, {}, producers=3, consumers=2, steps=20, burst=4)
+    text = ended_page(url)[-1]
+    sums = sums_of(text)
+    server = exporters.prometheus(space, [url.split("/")[2]], "--enable-feature=native-histograms")
+    harness.wait_until(lambda: server.value("vampire_run_ended") == 1, "the end is scraped")
+    named = {labels["__name__"] for labels, _ in server.query('count by (__name__) ({__name__=~"vampire_.+"})')}
+    histograms = {name.removesuffix("_count") for name in sums if name.endswith("_count")}
+    single = {name for name in sums if not any(name.startswith(f"{histogram}_") for histogram in histograms)} - {"vampire_run_info"}
+    assert len(histograms) > 10 and len(single) > 30 and histograms <= named
+    for name in single:
+        assert server.value(f"sum({name})") == pytest.approx(float(sums[name]), rel=1e-12), name
+    for name in histograms:
+        assert server.value(f"sum(histogram_count({name}))") == sums[f"{name}_count"], name
+        assert server.value(f"sum(histogram_sum({name}))") == pytest.approx(float(sums[f"{name}_sum"]), rel=1e-12), name
+    totals_while_lingering(space)
+    for quantile in (0.1, 0.5, 0.99):
+        ours = quantile_of(str(space.hdf5()), "transport_ns", quantile) / 1e9
+        theirs = server.value(f"histogram_quantile({quantile}, sum(vampire_transport_seconds))")
+        assert 2 ** -0.25 < theirs / ours < 2 ** 0.25, quantile
 
 
 @pytest.mark.plain

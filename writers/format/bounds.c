@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "writers/format/bounds.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,4 +78,14 @@ struct vamp_bounds *vamp_bounds(const struct vamp_metric *metric, const struct v
         }
     }
     return bounds;
+}
+
+int16_t *vamp_exponential_places(const struct vamp_bins *bins, double scale)
+{
+    int16_t *places = calloc(bins->count, sizeof *places);
+    for (unsigned bin = 1; places != NULL && bin < bins->count; bin++) {
+        const double middle = ((double)bins->lower[bin] + (double)bins->upper[bin]) / 2 / scale;
+        places[bin] = (int16_t)(ceil(ldexp(log2(middle), (int)bins->sub_bits)) - 1);
+    }
+    return places;
 }

@@ -26,6 +26,10 @@ struct vamp_bounds {
         char text[VAMP_BOUND_TEXT_BYTES]; /* the same in the base unit, with a point */
     } at[];
 };
+/* The bucket of an exponential histogram that has the middle of each bin: (base^i, base^(i+1)] with
+ * the base 2^(1/2^sub_bits), as wide as the bins are on average. Bin 0, the value 0, is in none.
+ * `scale`: an integer value, divided by it, is one in the base unit. malloc'ed; NULL: no memory. */
+int16_t *vamp_exponential_places(const struct vamp_bins *bins, double scale);
 /* How many vamp_bounds would give. */
 unsigned vamp_bounds_count(const struct vamp_metric *metric, const struct vamp_bins *bins,
                            unsigned resolution);

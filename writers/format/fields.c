@@ -28,9 +28,26 @@ void vamp_field_number(struct vamp_text *text, unsigned field, uint64_t value)
     }
 }
 
+static uint64_t zigzag(int64_t value)
+{
+    return (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0);
+}
+
 void vamp_field_signed(struct vamp_text *text, unsigned field, int64_t value)
 {
-    vamp_field_number(text, field, (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0));
+    vamp_field_number(text, field, zigzag(value));
+}
+
+void vamp_field_signed_varint(struct vamp_text *text, int64_t value)
+{
+    vamp_field_varint(text, zigzag(value));
+}
+
+uint64_t vamp_bits_of(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
 }
 
 void vamp_field_fixed64(struct vamp_text *text, unsigned field, uint64_t bits)
@@ -39,17 +56,30 @@ void vamp_field_fixed64(struct vamp_text *text, unsigned field, uint64_t bits)
     vamp_field_bits(text, bits);
 }
 
-void vamp_field_end(struct vamp_text *text, unsigned field, size_t begin)
+/* Numbers, each in front of what was written since `begin`. */
+static void put_before(struct vamp_text *text, size_t begin, const uint64_t *numbers,
+                       unsigned count)
 {
-    uint8_t lead[2 * VAMP_VARINT_BYTES_MAX];
+    uint8_t lead[2 * VAMP_VARINT_BYTES_MAX], *end = lead;
     const size_t length = text->used - begin;
-    uint8_t *end = vamp_varint_write(lead, VAMP_WIRE_KEY(field, BYTES));
-    end = vamp_varint_write(end, length);
+    for (unsigned i = 0; i < count; i++) {
+        end = vamp_varint_write(end, numbers[i]);
+    }
     vamp_text_add(text, (const char *)lead, (size_t)(end - lead));
     if (!text->failed) {
         memmove(text->bytes + begin + (end - lead), text->bytes + begin, length);
         memcpy(text->bytes + begin, lead, (size_t)(end - lead));
     }
+}
+
+void vamp_field_end(struct vamp_text *text, unsigned field, size_t begin)
+{
+    put_before(text, begin, (uint64_t[]){VAMP_WIRE_KEY(field, BYTES), text->used - begin}, 2);
+}
+
+void vamp_field_delimit(struct vamp_text *text, size_t begin)
+{
+    put_before(text, begin, (uint64_t[]){text->used - begin}, 1);
 }
 
 void vamp_field_element(struct vamp_text *text, unsigned field, const char *word)

@@ -73,13 +73,6 @@ static void add_attribute(struct vamp_text *text, unsigned field, const char *ke
     vamp_field_end(text, field, begin);
 }
 
-static uint64_t bits_of(double value)
-{
-    uint64_t bits = 0;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 static void add_run_labels(struct vamp_text *text, unsigned field, const char *prefix,
                            const struct vamp_run *run, uint64_t labels)
 {
@@ -116,18 +109,6 @@ static void describe_run(struct otlp_points *points)
     vamp_field_end(text, 1, points->lead_scope);
 }
 
-/* The bucket of an exponential histogram that has the middle of each bin: (base^i, base^(i+1)],
- * where the base is as wide as the bins are on average. Bin 0 is the value 0. */
-static int16_t *make_places(const struct vamp_bins *bins, double scale)
-{
-    int16_t *places = calloc(bins->count, sizeof *places);
-    for (unsigned bin = 1; places != NULL && bin < bins->count; bin++) {
-        const double middle = ((double)bins->lower[bin] + (double)bins->upper[bin]) / 2 / scale;
-        places[bin] = (int16_t)(ceil(ldexp(log2(middle), (int)bins->sub_bits)) - 1);
-    }
-    return places;
-}
-
 static bool make_metrics(struct otlp_points *points, const struct otlp_options *options)
 {
     const struct vamp_schema *schema = points->schema;
@@ -145,7 +126,7 @@ static bool make_metrics(struct otlp_points *points, const struct otlp_options *
             metric->bounds = vamp_bounds(described, &schema->bins, options->bounds);
             good = good && metric->bounds != NULL;
         } else if (described->kind == VAMP_HISTOGRAM) {
-            metric->places = make_places(&schema->bins, metric->scale);
+            metric->places = vamp_exponential_places(&schema->bins, metric->scale);
             good = good && metric->places != NULL;
         }
     }
@@ -294,7 +275,7 @@ static void add_number(const struct otlp_points *points, struct vamp_text *text,
     const size_t begin = text->used;
     add_times(points, text, row->metric->kind, time_ns);
     if (metric->base.decimals > 0 || value > INT64_MAX) {
-        vamp_field_fixed64(text, 4, bits_of((double)value / metric->scale));
+        vamp_field_fixed64(text, 4, vamp_bits_of((double)value / metric->scale));
     } else {
         vamp_field_fixed64(text, 6, (uint64_t)value);
     }
@@ -319,7 +300,7 @@ static void add_explicit(const struct otlp_metric *metric, struct vamp_text *tex
     vamp_field_end(text, 6, begin);
     begin = text->used;
     for (unsigned i = 0; i < bounds->count; i++) {
-        vamp_field_bits(text, bits_of((double)bounds->at[i].upper / metric->scale));
+        vamp_field_bits(text, vamp_bits_of((double)bounds->at[i].upper / metric->scale));
     }
     vamp_field_end(text, 7, begin);
 }
@@ -365,7 +346,8 @@ static void add_histogram(const struct otlp_points *points, struct vamp_text *te
     add_times(points, text, VAMP_HISTOGRAM, time_ns);
     vamp_field_fixed64(text, 4, histogram->count);
     const unsigned __int128 beyond = histogram->count > 0 ? series_of(points, row)->wraps : 0;
-    vamp_field_fixed64(text, 5, bits_of((double)((beyond << 64) + histogram->sum) / metric->scale));
+    vamp_field_fixed64(text, 5,
+                       vamp_bits_of((double)((beyond << 64) + histogram->sum) / metric->scale));
     if (is_explicit) {
         add_explicit(metric, text, histogram);
         add_attributes(points, text, row, 9);
@@ -374,9 +356,9 @@ static void add_histogram(const struct otlp_points *points, struct vamp_text *te
     }
     if (histogram->count > 0) {
         vamp_field_fixed64(text, is_explicit ? 11 : 12,
-                           bits_of((double)histogram->min / metric->scale));
+                           vamp_bits_of((double)histogram->min / metric->scale));
         vamp_field_fixed64(text, is_explicit ? 12 : 13,
-                           bits_of((double)histogram->max / metric->scale));
+                           vamp_bits_of((double)histogram->max / metric->scale));
     }
     vamp_field_end(text, 1, begin);
 }

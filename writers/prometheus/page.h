@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The prometheus format: a page of all values that scrapers fetch. page.c keeps the values and
- * writes the page as text, writer.c is the format and answers requests. table.c is in the program;
+ * writes the page, writer.c is the format and answers requests. table.c is in the program;
  * the others are in the shared object prometheus.so. The page is described in docs/exporters.md.
  */
 #ifndef VAMP_WRITERS_PROMETHEUS_PAGE_H
@@ -18,8 +18,10 @@ struct prometheus_options {
 };
 
 struct page;
-enum page_kind { PAGE_TEXT, PAGE_OPENMETRICS };
-#define PAGE_KIND_COUNT 2
+/* Text format 0.0.4 of Prometheus, OpenMetrics 1.0, and Prometheus's Protocol Buffers
+ * (io.prometheus.client.MetricFamily, delimited), which alone has native histograms. */
+enum page_kind { PAGE_TEXT, PAGE_OPENMETRICS, PAGE_MESSAGES };
+#define PAGE_KIND_COUNT 3
 
 /* 0 or -ENOMEM. */
 VAMP_MUST_CHECK int page_create(const struct prometheus_options *options,

@@ -44,8 +44,12 @@ struct prometheus {
 /* ---- requests for the page, on a thread of libmicrohttpd. A scraper that reads slowly keeps the
  * page that it asked for, and nothing waits for it. */
 
-static const char text_type[] = "text/plain; version=0.0.4; charset=utf-8";
-static const char openmetrics_type[] = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+static const char *const types[] = {
+    [PAGE_TEXT] = "text/plain; version=0.0.4; charset=utf-8",
+    [PAGE_OPENMETRICS] = "application/openmetrics-text; version=1.0.0; charset=utf-8",
+    [PAGE_MESSAGES] = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; "
+                      "encoding=delimited",
+};
 
 /* NULL: no memory. `response` may be NULL. */
 static struct MHD_Response *of_type(struct MHD_Response *response, const char *type)
@@ -99,7 +103,7 @@ static struct MHD_Response *make_page(struct prometheus *self, enum page_kind ki
         vamp_text_done(&text);
         return NULL;
     }
-    response = of_type(response, kind == PAGE_OPENMETRICS ? openmetrics_type : text_type);
+    response = of_type(response, types[kind]);
     if (response != NULL && packed &&
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip") != MHD_YES) {
         MHD_destroy_response(response);
@@ -135,7 +139,10 @@ static enum MHD_Result answer_page(struct prometheus *self, struct MHD_Connectio
 {
     struct MHD_Response *response =
         page_of(self,
-                accepts(connection, MHD_HTTP_HEADER_ACCEPT, "application/openmetrics-text")
+                /* A Prometheus that does not want native histograms does not name it. */
+                accepts(connection, MHD_HTTP_HEADER_ACCEPT, "application/vnd.google.protobuf")
+                    ? PAGE_MESSAGES
+                : accepts(connection, MHD_HTTP_HEADER_ACCEPT, "application/openmetrics-text")
                     ? PAGE_OPENMETRICS
                     : PAGE_TEXT,
                 accepts(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING, "gzip"));

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The page as text or as messages. */
+#include <math.h>
+#include <string.h>
+
+#include "writers/format/fields.h"
+#include "writers/prometheus/values.h"
+
+#define GAP_MAX 2           /* empty buckets that a span of a native histogram goes over */
+#define ZERO_BELOW 0x1p-128 /* as Prometheus's own clients have it; only 0 itself is smaller */
+
+enum { FIELD_GAUGE = 2, FIELD_COUNTER = 3, FIELD_HISTOGRAM = 7 }; /* of the message Metric */
+
+struct rendering {
+    struct vamp_text *text;
+    enum page_kind kind;
+    struct vamp_text labels; /* of the present series */
+    /* Of messages: where the present family begins, if there is one, and the kind of its values;
+     * the newest differences of counts. */
+    bool in_family;
+    size_t family;
+    unsigned field;
+    struct vamp_text deltas;
+};
+
+static void begin_labels(struct rendering *rendering, const struct vamp_text labels[2])
+{
+    const struct vamp_text *these = &labels[rendering->kind == PAGE_MESSAGES];
+    rendering->labels.used = 0;
+    vamp_text_add(&rendering->labels, these->bytes, these->used);
+}
+
+static void set_labels(struct rendering *rendering, const struct page *page,
+                       const struct page_metric *metric, unsigned series)
+{
+    const struct vamp_label_set *set = &page->schema->label_sets[metric->label_set];
+    const struct vamp_series *described = page->series[metric->label_set][series];
+    begin_labels(rendering, page->run_labels);
+    for (unsigned i = 0; i < set->label_count; i++) {
+        page_label(&rendering->labels, rendering->kind == PAGE_MESSAGES,
+                   vamp_label_name(set->labels[i]), described->labels[i]);
+    }
+}
+
+static void end_family(struct rendering *rendering)
+{
+    if (rendering->in_family) {
+        vamp_field_delimit(rendering->text, rendering->family);
+    }
+    rendering->in_family = false;
+}
+
+/* A MetricFamily: name, help, type; its series follow. */
+static void begin_family(struct rendering *rendering, const char *name, const char *suffix,
+                         const char *type, const char *help)
+{
+    struct vamp_text *text = rendering->text;
+    const bool counter = strcmp(type, "counter") == 0, gauge = strcmp(type, "gauge") == 0;
+    end_family(rendering);
+    rendering->in_family = true;
+    rendering->family = text->used;
+    rendering->field = counter ? FIELD_COUNTER : gauge ? FIELD_GAUGE : FIELD_HISTOGRAM;
+    const size_t begin = text->used;
+    vamp_text_word(text, name);
+    vamp_text_word(text, suffix);
+    vamp_text_word(text, counter ? "_total" : "");
+    vamp_field_end(text, 1, begin);
+    vamp_field_text(text, 2, help);
+    vamp_field_number(text, 3, counter ? 0 : gauge ? 1 : 4);
+}
+
+/* HELP, TYPE and UNIT. In OpenMetrics a counter's lines have its name without "_total". */
+static void describe(struct rendering *rendering, const char *name, const char *suffix,
+                     const char *type, const char *unit, const char *help)
+{
+    if (rendering->kind == PAGE_MESSAGES) {
+        begin_family(rendering, name, suffix, type, help);
+        return;
+    }
+    const char *const parts[] = {"# HELP ", "# TYPE ", "# UNIT "};
+    const char *const words[] = {help, type, unit};
+    const bool total = strcmp(type, "counter") == 0 && rendering->kind == PAGE_TEXT;
+    const unsigned count = rendering->kind == PAGE_OPENMETRICS && unit[0] != '\0' ? 3 : 2;
+    for (unsigned i = 0; i < count; i++) {
+        vamp_text_word(rendering->text, parts[i]);
+        vamp_text_word(rendering->text, name);
+        vamp_text_word(rendering->text, suffix);
+        vamp_text_word(rendering->text, total ? "_total " : " ");
+        vamp_text_word(rendering->text, words[i]);
+        vamp_text_word(rendering->text, "\n");
+    }
+}
+
+/* Up to the value; `le` NULL: no such label. */
+static void begin_line(const struct rendering *rendering, const char *name, const char *suffix,
+                       const char *le)
+{
+    struct vamp_text *text = rendering->text;
+    const struct vamp_text *labels = &rendering->labels;
+    vamp_text_word(text, name);
+    vamp_text_word(text, suffix);
+    if (labels->used > 0 || le != NULL) {
+        vamp_text_word(text, "{");
+        vamp_text_add(text, labels->bytes, labels->used);
+        if (le != NULL) {
+            vamp_text_word(text, labels->used > 0 ? ",le=\"" : "le=\"");
+            vamp_text_word(text, le);
+            vamp_text_word(text, "\"");
+        }
+        vamp_text_word(text, "}");
+    }
+    vamp_text_word(text, " ");
+}
+
+/* A Timestamp: when a series began. */
+static void add_created(struct vamp_text *text, unsigned field, int64_t born_ns)
+{
+    const size_t begin = text->used;
+    vamp_field_number(text, 1, (uint64_t)(born_ns / 1000000000));
+    vamp_field_number(text, 2, (uint64_t)(born_ns % 1000000000));
+    vamp_field_end(text, field, begin);
+}
+
+/* A Metric. `created_ns`: -1 for none. */
+static void add_sample(const struct rendering *rendering, double value, int64_t created_ns)
+{
+    struct vamp_text *text = rendering->text;
+    const size_t begin = text->used;
+    vamp_text_add(text, rendering->labels.bytes, rendering->labels.used);
+    const size_t inner = text->used;
+    vamp_field_fixed64(text, 1, vamp_bits_of(value));
+    if (created_ns >= 0) {
+        add_created(text, 3, created_ns);
+    }
+    vamp_field_end(text, rendering->field, inner);
+    vamp_field_end(text, 4, begin);
+}
+
+static void number_line(const struct rendering *rendering, const char *name, const char *suffix,
+                        const char *le, unsigned __int128 value, unsigned decimals)
+{
+    if (rendering->kind == PAGE_MESSAGES) {
+        add_sample(rendering, (double)value / pow(10, decimals), -1);
+        return;
+    }
+    begin_line(rendering, name, suffix, le);
+    vamp_text_number(rendering->text, value, decimals);
+    vamp_text_word(rendering->text, "\n");
+}
+
+/* ---- metrics */
+
+/* When a series began that took over from others; -1: it is no such series. */
+static int64_t created_ns(const struct page_metric *metric, unsigned series)
+{
+    const unsigned from = metric->entry.coarser_from;
+    return from > 0 && series >= from ? metric->values[series].born_ns : -1;
+}
+
+static void created_line(const struct rendering *rendering, const struct page_metric *metric,
+                         unsigned series)
+{
+    const int64_t born_ns = created_ns(metric, series);
+    if (rendering->kind == PAGE_OPENMETRICS && born_ns >= 0) {
+        number_line(rendering, metric->base.name, "_created", NULL, (uint64_t)born_ns, 9);
+    }
+}
+
+/* Whether a series appears once something is counted there: "(other)", and those of samples. */
+static bool appears_later(const struct page *page, const struct page_metric *metric, unsigned i)
+{
+    return (metric->metric->sets & VAMP_SET_SAMPLED) != 0 ||
+           (i == 0 && page->schema->label_sets[metric->label_set].label_count > 0);
+}
+
+static void counter_lines(struct rendering *rendering, const struct page *page,
+                          const struct page_metric *metric)
+{
+    describe(rendering, metric->base.name, "", "counter", metric->base.unit, metric->metric->help);
+    for (unsigned i = 0; i < metric->count; i++) {
+        if (metric->values[i].counter == 0 && appears_later(page, metric, i)) {
+            continue;
+        }
+        set_labels(rendering, page, metric, i);
+        if (rendering->kind == PAGE_MESSAGES) {
+            add_sample(rendering,
+                       (double)metric->values[i].counter / pow(10, metric->base.decimals),
+                       created_ns(metric, i));
+            continue;
+        }
+        number_line(rendering, metric->base.name, "_total", NULL, metric->values[i].counter,
+                    metric->base.decimals);
+        created_line(rendering, metric, i);
+    }
+}
+
+/* The value at the end of the newest bucket, and the least and the largest in it. */
+static void gauge_lines(struct rendering *rendering, const struct page *page,
+                        const struct page_metric *metric)
+{
+    const char *const suffixes[] = {"", metric->entry.has_bounds ? "_min_bound" : "_min",
+                                    metric->entry.has_bounds ? "_max_bound" : "_max"};
+    const bool labelled = page->schema->label_sets[metric->label_set].label_count > 0;
+    for (unsigned what = 0; what < 3; what++) {
+        describe(rendering, metric->base.name, suffixes[what], "gauge",
+                 what == 0 ? metric->base.unit : "", metric->metric->help);
+        for (unsigned i = 0; i < metric->count; i++) {
+            const struct vamp_gauge_value *gauge = &metric->values[i].gauge;
+            const int64_t values[] = {gauge->value, gauge->min, gauge->max};
+            if (values[what] == VAMP_GAUGE_NONE ||
+                (i == 0 && labelled && gauge->min == 0 && gauge->max == 0)) {
+                continue;
+            }
+            set_labels(rendering, page, metric, i);
+            if (rendering->kind == PAGE_MESSAGES) {
+                add_sample(rendering, (double)values[what] / pow(10, metric->base.decimals), -1);
+                continue;
+            }
+            begin_line(rendering, metric->base.name, suffixes[what], NULL);
+            vamp_text_signed(rendering->text, values[what], metric->base.decimals);
+            vamp_text_word(rendering->text, "\n");
+        }
+    }
+}
+
+/* How many values are within a bound; `bin`: the first one beyond the bound before. */
+static uint64_t count_within(const struct page_metric *metric, const struct vamp_bins *bins,
+                             const struct page_histogram *histogram, unsigned bound, unsigned *bin)
+{
+    uint64_t count = 0;
+    for (; *bin < bins->count && metric->bounds->of_bin[*bin] <= bound; ++*bin) {
+        count += histogram->count > 0 ? histogram->in_bin[*bin] : 0;
+    }
+    return count;
+}
+
+static void add_span(struct vamp_text *text, int offset, unsigned length)
+{
+    const size_t begin = text->used;
+    vamp_field_signed(text, 1, offset);
+    vamp_field_number(text, 2, length);
+    vamp_field_end(text, 12, begin);
+}
+
+/* The buckets of a native histogram: spans of those that are not empty, each from the end of the
+ * one before, and for each bucket the difference to the one before. */
+static void add_native(struct rendering *rendering, const struct page_metric *metric,
+                       const struct vamp_bins *bins, const struct page_histogram *histogram)
+{
+    struct vamp_text *text = rendering->text, *deltas = &rendering->deltas;
+    int offset = 0, end = 0;
+    unsigned length = 0;
+    uint64_t before = 0;
+    deltas->used = 0;
+    vamp_field_signed(text, 5, bins->sub_bits);
+    vamp_field_fixed64(text, 6, vamp_bits_of(ZERO_BELOW));
+    vamp_field_number(text, 7, histogram->count > 0 ? histogram->in_bin[0] : 0);
+    for (unsigned bin = 1; histogram->count > 0 && bin < bins->count;) {
+        const int place = metric->places[bin] + 1; /* named by its upper end here */
+        uint64_t count = 0;
+        for (; bin < bins->count && metric->places[bin] + 1 == place; bin++) {
+            count += histogram->in_bin[bin];
+        }
+        if (count == 0) {
+            continue;
+        }
+        if (length == 0 || place - end > GAP_MAX) {
+            if (length > 0) {
+                add_span(text, offset, length);
+            }
+            offset = place - end;
+            end = place;
+            length = 0;
+        }
+        for (; end < place; end++, length++, before = 0) {
+            vamp_field_signed_varint(deltas, -(int64_t)before);
+        }
+        vamp_field_signed_varint(deltas, (int64_t)(count - before));
+        before = count;
+        end++;
+        length++;
+    }
+    add_span(text, offset, length); /* without buckets: what says that it is a native one */
+    const size_t begin = text->used;
+    vamp_text_add(text, deltas->bytes, deltas->used);
+    vamp_field_end(text, 13, begin);
+}
+
+/* A Metric with both the bounds that the texts have and the buckets of a native histogram. */
+static void add_histograms(struct rendering *rendering, const struct page_metric *metric,
+                           const struct vamp_bins *bins, unsigned series,
+                           const struct page_histogram *histogram)
+{
+    struct vamp_text *text = rendering->text;
+    const double scale = pow(10, metric->base.decimals);
+    const size_t begin = text->used;
+    vamp_text_add(text, rendering->labels.bytes, rendering->labels.used);
+    const size_t inner = text->used;
+    vamp_field_number(text, 1, histogram->count);
+    vamp_field_fixed64(text, 2, vamp_bits_of((double)histogram->sum / scale));
+    uint64_t count = 0;
+    for (unsigned bound = 0, bin = 0; bound < metric->bounds->count; bound++) {
+        const size_t bucket = text->used;
+        count += count_within(metric, bins, histogram, bound, &bin);
+        vamp_field_number(text, 1, count);
+        vamp_field_fixed64(text, 2, vamp_bits_of((double)metric->bounds->at[bound].upper / scale));
+        vamp_field_end(text, 3, bucket);
+    }
+    add_native(rendering, metric, bins, histogram);
+    if (created_ns(metric, series) >= 0) {
+        add_created(text, 15, created_ns(metric, series));
+    }
+    vamp_field_end(text, FIELD_HISTOGRAM, inner);
+    vamp_field_end(text, 4, begin);
+}
+
+static void histogram_lines(struct rendering *rendering, const struct page *page,
+                            const struct page_metric *metric)
+{
+    const char *name = metric->base.name;
+    const struct vamp_bins *bins = &page->schema->bins;
+    const bool labelled = page->schema->label_sets[metric->label_set].label_count > 0;
+    static const struct page_histogram nothing = {.count = 0};
+    describe(rendering, name, "", "histogram", metric->base.unit, metric->metric->help);
+    for (unsigned i = 0; i < metric->count; i++) {
+        const struct page_histogram *histogram = metric->values[i].histogram;
+        if (histogram == NULL && (!labelled || appears_later(page, metric, i))) {
+            continue;
+        }
+        set_labels(rendering, page, metric, i);
+        histogram = histogram != NULL ? histogram : &nothing;
+        if (rendering->kind == PAGE_MESSAGES) {
+            add_histograms(rendering, metric, bins, i, histogram);
+            continue;
+        }
+        uint64_t count = 0;
+        for (unsigned bound = 0, bin = 0; bound < metric->bounds->count; bound++) {
+            count += count_within(metric, bins, histogram, bound, &bin);
+            number_line(rendering, name, "_bucket", metric->bounds->at[bound].text, count, 0);
+        }
+        number_line(rendering, name, "_bucket", "+Inf", histogram->count, 0);
+        number_line(rendering, name, "_sum", NULL, histogram->sum, metric->base.decimals);
+        number_line(rendering, name, "_count", NULL, histogram->count, 0);
+        created_line(rendering, metric, i);
+    }
+}
+
+/* ---- the page itself */
+
+static void own_gauge(struct rendering *rendering, const char *name, const char *unit,
+                      const char *help, uint64_t value, unsigned decimals)
+{
+    describe(rendering, name, "", "gauge", unit, help);
+    number_line(rendering, name, "", NULL, value, decimals);
+}
+
+static void info_lines(struct rendering *rendering, const struct page *page)
+{
+    const bool info = rendering->kind == PAGE_OPENMETRICS; /* a type of its own there */
+    describe(rendering, info ? "vampire_run" : "vampire_run_info", "", info ? "info" : "gauge", "",
+             "the run that this page is about");
+    begin_labels(rendering, page->info_labels);
+    number_line(rendering, "vampire_run_info", "", NULL, 1, 0);
+}
+
+/* Which metrics lost labels to the budget. */
+static void merged_lines(struct rendering *rendering, const struct page *page)
+{
+    describe(rendering, "vampire_page_merged", "", "gauge", "",
+             "1 for a metric whose labels are merged to stay within the option budget; sums stay "
+             "exact");
+    for (unsigned i = 0; i < page->schema->metric_count; i++) {
+        const struct page_metric *metric = &page->metrics[i];
+        if (metric->entry.detail != VAMP_DETAIL_FULL) {
+            const bool message = rendering->kind == PAGE_MESSAGES;
+            begin_labels(rendering, page->run_labels);
+            page_label(&rendering->labels, message, "metric", metric->base.name);
+            page_label(&rendering->labels, message, "into", vamp_detail_word(metric->entry.detail));
+            number_line(rendering, "vampire_page_merged", "", NULL, 1, 0);
+        }
+    }
+}
+
+static void page_lines(struct rendering *rendering, const struct page *page)
+{
+    info_lines(rendering, page);
+    begin_labels(rendering, page->run_labels);
+    own_gauge(rendering, "vampire_run_ended", "", "1 after the end of the run", page->ended, 0);
+    own_gauge(rendering, "vampire_page_end_time_seconds", "seconds",
+              "time up to which the values are counted, since 1970",
+              page->end_ns > 0 ? (uint64_t)page->end_ns : 0, 9);
+    describe(rendering, "vampire_page_buckets", "", "counter", "",
+             "buckets of the statistics that are in the values of this page");
+    number_line(rendering, "vampire_page_buckets_total", "", NULL, page->buckets, 0);
+    describe(rendering, "vampire_page_lost_buckets", "", "counter", "",
+             "buckets that did not reach this page: its histograms lack their values");
+    number_line(rendering, "vampire_page_lost_buckets_total", "", NULL, page->lost_buckets, 0);
+    merged_lines(rendering, page);
+}
+
+void page_render(struct page *page, enum page_kind kind, struct vamp_text *text)
+{
+    struct rendering rendering = {.text = text, .kind = kind};
+    (void)pthread_mutex_lock(&page->lock);
+    page_lines(&rendering, page);
+    for (unsigned i = 0; i < page->schema->metric_count; i++) {
+        const struct page_metric *metric = &page->metrics[i];
+        switch (metric->metric->kind) {
+        case VAMP_COUNTER:
+            counter_lines(&rendering, page, metric);
+            break;
+        case VAMP_GAUGE:
+            gauge_lines(&rendering, page, metric);
+            break;
+        case VAMP_HISTOGRAM:
+            histogram_lines(&rendering, page, metric);
+            break;
+        }
+    }
+    (void)pthread_mutex_unlock(&page->lock);
+    end_family(&rendering);
+    vamp_text_word(text, kind == PAGE_OPENMETRICS ? "# EOF\n" : "");
+    text->failed = text->failed || rendering.labels.failed || rendering.deltas.failed;
+    vamp_text_done(&rendering.labels);
+    vamp_text_done(&rendering.deltas);
+}

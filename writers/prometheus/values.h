@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a page has of each series: page.c adds to it, render.c writes it. */
+#ifndef VAMP_WRITERS_PROMETHEUS_VALUES_H
+#define VAMP_WRITERS_PROMETHEUS_VALUES_H
+
+#include <pthread.h>
+
+#include "vampire/stats/bucket/bucket.h"
+#include "vampire/stats/bucket/metric.h"
+#include "writers/format/bounds.h"
+#include "writers/prometheus/page.h"
+
+struct page_histogram {
+    uint64_t count;
+    unsigned __int128 sum;
+    uint64_t in_bin[];
+};
+
+/* What the page has of a series. */
+struct page_value {
+    union {
+        uint64_t counter;
+        struct vamp_gauge_value gauge;
+        struct page_histogram *histogram; /* NULL: nothing recorded */
+    };
+    int64_t born_ns; /* the time from which it counts */
+};
+
+/* A metric and its series on the page. */
+struct page_metric {
+    const struct vamp_metric *metric;
+    struct vamp_base_metric base;
+    unsigned label_set;
+    unsigned count;                  /* series that there are */
+    unsigned room;                   /* of the array */
+    struct vamp_schema_metric entry; /* as of the newest bucket: what was merged */
+    struct page_value *values;       /* by number of the series */
+    struct vamp_bounds *bounds; /* of a histogram, and the bucket of a native one for each bin */
+    int16_t *places;
+};
+
+struct page {
+    const struct vamp_schema *schema;
+    /* Those that every series has, and those of vampire_run_info: as text and in messages. */
+    struct vamp_text run_labels[2], info_labels[2];
+
+    pthread_mutex_t lock; /* of all below; the format's and the server's thread */
+    struct page_metric *metrics;
+    const struct vamp_series *const *const *series; /* [label set][series]: as buckets have them */
+    uint64_t buckets, lost_buckets;
+    int64_t end_ns; /* of the newest bucket */
+    bool ended;
+};
+
+/* Appends a label: to a text, after a comma where it has some; or to a message, as its field 1. */
+void page_label(struct vamp_text *text, bool message, const char *name, const char *value);
+
+#endif
