@@ -238,7 +238,7 @@ def overview(programs):
 def hdf5_dimensions(programs):
     used = dict.fromkeys(name for _, axes, _ in overview(programs) for name in axes or [])
     out = [item(f"`{name}`", f"{words}.") for name, words in DIMENSIONS.items() if name in used]
-    out += [item(f"`{name}`", f"values of the label {name.removesuffix('_series')}.")
+    out += [item(f"`{name}`", f"values of the label {name}.")
             for name in sorted(set(used) - set(DIMENSIONS))]
     return "".join(out)
 

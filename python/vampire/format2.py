@@ -87,7 +87,7 @@ class File(files.File):
         kind = files.text_of(item.attrs["kind"])
         attrs = files.attributes_of(items[metric] if kind == "histogram" else item)
         labels = files.text_of(item.attrs["labels"]).split() if item.ndim > 1 else ()
-        closed = tuple(label for label in labels if f"{label}_series" in items)  # the others are in the group of rows
+        closed = tuple(label for label in labels if label in items)  # the others are in the group of rows
         labels = self._labels_of[self._groups[metric]] if metric in self._groups else closed
         self._closed[metric] = closed
         self._shown.add(metric)

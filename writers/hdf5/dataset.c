@@ -81,7 +81,8 @@ void hdf5_attribute_numbers(struct hdf5_file *file, hid_t id, const char *name, 
 {
     if (file->code == 0) {
         write_attribute(file, id, name, file_type(type), memory_type(type),
-                        H5Screate_simple(1, &count, NULL), values);
+                        count > 0 ? H5Screate_simple(1, &count, NULL) : H5Screate(H5S_SCALAR),
+                        values);
     }
 }
 
@@ -174,6 +175,14 @@ static void create_time(struct hdf5_file *file, struct hdf5_dimension *dimension
     set_rows(file, time, 0);
 }
 
+/* A scale of texts has two dimensions, which netCDF finds by their numbers: then all have one. */
+static void number_dimension(struct hdf5_file *file, unsigned number)
+{
+    const uint64_t value = number;
+    hdf5_attribute_numbers(file, file->dimensions[number].scale, "_Netcdf4Dimid", HDF5_U32, &value,
+                           0);
+}
+
 void hdf5_dimension_create(struct hdf5_file *file, unsigned number, const char *name, hsize_t size)
 {
     struct hdf5_dimension *dimension = &file->dimensions[number];
@@ -185,6 +194,29 @@ void hdf5_dimension_create(struct hdf5_file *file, unsigned number, const char *
     } else if (file->code == 0) {
         create_bare_scale(file, dimension);
     }
+    number_dimension(file, number);
+}
+
+unsigned hdf5_words_dimension_create(struct hdf5_file *file, const char *name, const char *about,
+                                     hsize_t size, unsigned length_dimension)
+{
+    const unsigned number = file->dimension_count++;
+    struct hdf5_dimension *dimension = &file->dimensions[number];
+    *dimension = (struct hdf5_dimension){.size = size, .next = size, .scale = -1};
+    (void)snprintf(dimension->name, sizeof dimension->name, "%s", name);
+    const unsigned index = hdf5_texts_create(file, name, about, number, length_dimension);
+    const uint64_t both[] = {number, length_dimension};
+    if (file->code != 0) {
+        return index;
+    }
+    const hid_t id = file->datasets[index].id;
+    hdf5_attribute_numbers(file, id, "_Netcdf4Coordinates", HDF5_U32, both, 2);
+    if (H5DSset_scale(id, name) < 0 || H5Iinc_ref(id) < 0) {
+        hdf5_failed(file, "create dimension \"%s\"", name);
+    }
+    dimension->scale = id; /* with a reference of its own: the dataset is closed before */
+    number_dimension(file, number);
+    return index;
 }
 
 /* ---- making datasets */
@@ -317,7 +349,10 @@ unsigned hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spe
         return 0;
     }
     file->dataset_count++;
-    for (unsigned i = 0; i < dataset->rank; i++) {
+    /* What names its own dimension becomes a scale, which can have none. */
+    const bool is_scale = dataset->rank > 0 &&
+                          strcmp(dataset->name, file->dimensions[dataset->dimensions[0]].name) == 0;
+    for (unsigned i = 0; !is_scale && i < dataset->rank; i++) {
         hid_t scale = file->dimensions[dataset->dimensions[i]].scale;
         if (scale >= 0 && file->code == 0 && H5DSattach_scale(dataset->id, scale, i) < 0) {
             hdf5_failed(file, "give dataset \"%s\" its dimensions", spec->name);

@@ -317,6 +317,10 @@ void hdf5_group_create(struct hdf5_file *file, const char *name, const char *att
 /* Names a dimension, its number, and makes its scale; of size 0: unlimited. */
 void hdf5_dimension_create(struct hdf5_file *file, unsigned dimension, const char *name,
                            hsize_t size);
+/* A dimension whose scale is the texts of its values, which readers select by; returns the dataset,
+ * of the newest dimension. */
+unsigned hdf5_words_dimension_create(struct hdf5_file *file, const char *name, const char *about,
+                                     hsize_t size, unsigned length_dimension);
 /* Creates, attaches the scales, leaves the dataset open until the next one is created: an open one
  * takes 43 KiB. `time` stays open. Returns its number. */
 unsigned hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spec);

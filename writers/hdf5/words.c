@@ -35,7 +35,7 @@ static const char *word_of(const struct hdf5_file *file, enum vamp_label label, 
 static void create_words(struct hdf5_file *file, enum vamp_label label)
 {
     struct hdf5_words *words = &file->words[label];
-    char name[HDF5_NAME_BYTES], about[HDF5_NAME_BYTES];
+    char about[HDF5_NAME_BYTES];
     const char *texts[WORDS_MAX] = {VAMP_SERIES_OTHER};
     assert(vamp_label_values[label].count > 0);
     for (words->named = 1; word_of(file, label, words->named - 1) != NULL; words->named++) {
@@ -43,12 +43,10 @@ static void create_words(struct hdf5_file *file, enum vamp_label label)
         texts[words->named] = word_of(file, label, words->named - 1);
     }
     words->slots = label == VAMP_LABEL_OUTPUT ? VAMP_OUTPUTS_MAX + 1 : words->named;
-    words->dimension = file->dimension_count++;
-    (void)snprintf(name, sizeof name, "%s_series", vamp_label_name(label));
-    hdf5_dimension_create(file, words->dimension, name, words->slots);
+    words->dimension = file->dimension_count;
     (void)snprintf(about, sizeof about, "values of the label %s", vamp_label_name(label));
-    words->text = hdf5_texts_create(file, vamp_label_name(label), about, words->dimension,
-                                    hdf5_words_length(label));
+    words->text = hdf5_words_dimension_create(file, vamp_label_name(label), about, words->slots,
+                                              hdf5_words_length(label));
     hdf5_dataset_put_texts(file, words->text, 0, words->named, texts);
 }
 
