@@ -341,7 +341,7 @@ $(B)/bench/workload: $(call objects,tests/bench/workload.c)
 $(B)/bench/relay: $(call objects,tests/bench/relay.c tests/bench/stream.c)
 $(BENCH_PROGRAMS): $(call archives,programs/cli maestro/server)
 	$(call link,$(filter %.o,$^) $(call libraries,programs/cli maestro/server) $(call lib,libfabric))
-.PHONY: bench bench-programs bench-others bench-instructions
+.PHONY: bench bench-programs bench-others bench-release bench-instructions
 bench-programs: all $(BENCH_PROGRAMS)
 bench: bench-programs  ## every cost next to a bare baseline of the same run, as a table and in BENCH_JSON; BENCH=NAME...
 	$(Q)$(PYTHON) tests/bench/run.py --json $(BENCH_JSON) $(BENCH)
@@ -352,6 +352,9 @@ sampling:         ## whether 95 % intervals have the truth in 93 to 97 % of 2,00
 	$(Q)SAMPLING_STREAMS=2000 $(PYTHON) -m pytest -q -s tests/e2e/test_sampling.py -k intervals
 bench-others: bench-programs  ## the same recording with what one would write without vampire
 	$(Q)$(PYTHON) tests/bench/compare_others.py --json $(BENCH_JSON)
+RELEASE ?= 10d6e91
+bench-release: bench-programs  ## the program of commit RELEASE next to this tree's, on the same recordings
+	$(Q)$(PYTHON) tests/bench/compare_release.py --json $(BENCH_JSON) $(RELEASE)
 bench-instructions: bench-programs  ## renew the limits of tests/bench/instructions.json
 	$(Q)$(PYTHON) tests/bench/instructions.py --renew
 # Fuzzing, with libFuzzer: the targets of texts for FUZZ_SECONDS, the others for a part of it; fewer

@@ -5,8 +5,10 @@ them as a table; --json keeps them. Lines measured before stay in that file unti
 again, so that a part can be renewed."""
 
 import argparse
+import collections
 import json
 import pathlib
+import subprocess
 import sys
 import tempfile
 import time
@@ -20,6 +22,33 @@ import weight_lines
 
 
 LONG = ("day",)  # only when it is named
+
+
+# What the bench alone calls: protobuf-c's own decoder is a baseline; recordings are written before measuring.
+OF_THE_BENCH = {"vamp__wire__event__unpack", "vamp_recorder_open"}
+
+
+def symbols(folder, kinds):
+    """{symbol: objects} of the objects below a folder."""
+    found = collections.defaultdict(set)
+    for path in folder.rglob("*.o"):
+        for line in subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout.splitlines():
+            kind, name = line.split()[-2:]
+            if kind in kinds:
+                found[name].add(path)
+    return found
+
+
+def refuse_what_no_program_calls():
+    """A measured function must be one that the product calls, not one that was left behind."""
+    objects = measure.harness.BUILD / "obj"
+    used, defined = symbols(objects, "U"), symbols(objects, "TDBR")
+    is_test = lambda path: "tests" in path.relative_to(objects).parts
+    left = [name for name, users in used.items()
+            if name not in OF_THE_BENCH and any("bench" in path.parts for path in users) and all(map(is_test, users))
+            and any(not is_test(path) for path in defined.get(name, ()))]
+    if left:
+        sys.exit(f"bench: no program calls what is to be measured: {', '.join(sorted(left))}")
 
 
 def stage_names():
@@ -75,6 +104,7 @@ def main():
     parser.add_argument("--json", type=pathlib.Path, required=True, help="file of the results")
     parser.add_argument("--quick", action="store_true", help="smaller stages, to try the benchmark")
     options = parser.parse_args()
+    refuse_what_no_program_calls()
     machine = measure.machine()
     print(", ".join(f"{key} {value}" for key, value in machine.items()), file=sys.stderr)
     failed = []

@@ -291,6 +291,26 @@ def comparison_table(results):
                f"{people(line['peak_bytes'])} | {line['agrees']} |")
 
 
+def release_text(row):
+    middle, low, high = row["ratio"]
+    each = " -> ".join(f"{seconds / row['events'] * 1e9:.0f}" for seconds in row["cpu_seconds"])
+    memory = " -> ".join(f"{size / 2**20:.0f}" for size in row["peak_bytes"])
+    return f"| {row['what']} | {middle:.2f} ({low:.2f} to {high:.2f}) | {each} ns | {memory} MiB |"
+
+
+def release_table(results):
+    release = results.get("release")
+    if release is None:
+        return
+    machine = release["machine"]
+    yield (f"Commit {release['commit']} and {machine['commit']}, {release['rows'][0]['pairs']} pairs, {machine['time'][:10]}, "
+           f"load {machine['load']:.1f} on {machine['cores']} cores at the end.")
+    yield ""
+    yield "| recording | processor time, earlier = 1 | processor time of an event | peak memory |"
+    yield "|---|---|---|---|"
+    yield from map(release_text, release["rows"])
+
+
 def reasons_of(page):
     """The line "* what: why" of the page's list of reasons."""
     part = re.search(r"## Why targets are missed\n(.*?)(?=\n## |\Z)", page, re.DOTALL)
@@ -323,6 +343,7 @@ def main():
     page = fill(page, "weight", weight_table(results))
     page = fill(page, "instructions", instructions_table(results))
     page = fill(page, "comparison", comparison_table(results))
+    page = fill(page, "release", release_table(results))
     options.page.write_text(page)
     return 0
 

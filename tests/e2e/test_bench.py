@@ -14,6 +14,7 @@ import harness
 
 BENCH = harness.ROOT / "tests" / "bench"
 sys.path.insert(0, str(BENCH))
+import run as bench
 import workload
 PYTHON = "/usr/bin/python3"
 
@@ -49,6 +50,13 @@ def test_every_stage_measures_and_says_what(tmp_path):
     # The event path does not touch the heap; only the close of a bucket may.
     assert {line["name"]: line.get("heap_calls") for line in lines}["filter"] == 0
     assert not list(pathlib.Path(tmp_path).iterdir()), "files were left behind"
+
+
+def test_what_no_program_calls_is_not_measured(monkeypatch):
+    bench.refuse_what_no_program_calls()
+    monkeypatch.setattr(bench, "OF_THE_BENCH", {"vamp_recorder_open"})
+    with pytest.raises(SystemExit, match="no program calls what is to be measured: vamp__wire__event__unpack$"):
+        bench.refuse_what_no_program_calls()
 
 
 @pytest.mark.parametrize("name", workload.names())
