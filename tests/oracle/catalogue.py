@@ -32,7 +32,7 @@ LABELS = {
     "transport_ns": ("source", "sink", "size_class", "tier"),
     "transports": ("source", "sink", "size_class", "tier", "cause"),
     "transport_bytes": ("source", "sink", "size_class", "tier", "cause"),
-    "transport_bytes_per_second": ("tier",),
+    "transport_bytes_per_second": ("size_class", "tier"),
     "anomalies": ("component", "anomaly"),
     "demands_pending": ("component",), "withdraws_pending": ("component",),
     "transports_pending": ("component", "tier"), "in_flight_uncertain": ("component",),

@@ -81,4 +81,4 @@ class Counting:
             oracle.record("transport_ns", labels[:-1], self.transport_time)
             if self.transport_time and self.size:
                 rate = self.size * SECOND // self.transport_time
-                oracle.record("transport_bytes_per_second", (self.tier,), min(rate, 2**64 - 1))
+                oracle.record("transport_bytes_per_second", (classed, self.tier), min(rate, 2**64 - 1))
