@@ -161,9 +161,9 @@ class Waits:
 class Diagnosis:
     """Of a History: findings, what was looked for without a finding, and what could not be looked for."""
 
-    def __init__(self, history):
+    def __init__(self, history, dataset=None):
         self.history = history
-        self.dataset = dataset_of(history, [])
+        self.dataset = dataset_of(history, []) if dataset is None else dataset
         self.looked, self.not_looked, self.findings = [], [], []  # `_known`: what _extra found, by part and windows
         self.notes, self._known = [], {}
         if not len(history.times):

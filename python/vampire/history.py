@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The files of a run, or of several, as one history of buckets."""
 
+import functools
+import multiprocessing
 import os
 import warnings
 
@@ -11,6 +13,7 @@ from .errors import Damaged, DamageWarning, Error
 from .models import AS_MODEL, RULES, model_of
 from .models import LABELS as MODELS
 
+MANY = 16    # files: they are opened by all processors
 RUN = "run"  # may be asked for like a label: the first part of the run's id; of collected runs it is a label
 
 
@@ -29,6 +32,25 @@ def _open_file(path, output):
             return name, seconds, format2.File(path, hdf5) if output in (None, name) else None
     except (Damaged, *files.UNREADABLE) as error:
         raise files.explain(path, error) from None
+
+
+def _opening(path, output):
+    """_open_file, or why it is damaged; what it warned of is in the file's damage."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DamageWarning)
+            return _open_file(os.fspath(path), output)
+    except Damaged as error:
+        return error
+
+
+def _open_files(paths, output):
+    """_opening of each."""
+    opening = functools.partial(_opening, output=output)
+    if len(paths) < MANY:
+        return list(map(opening, paths))
+    with multiprocessing.get_context("fork").Pool() as pool:
+        return pool.map(opening, paths)
 
 
 def _place(file, source):
@@ -103,13 +125,15 @@ class History:
     def _opened(self, paths, output):
         """The files of the output. A damaged one is left out, unless it is the only one."""
         opened = []
-        for path in paths:
-            try:
-                opened.append(_open_file(os.fspath(path), output))
-            except Damaged as error:
-                if len(paths) == 1:
-                    raise
-                self._left_out.append(f"{error}; it is left out")
+        for one in _open_files(paths, output):
+            if not isinstance(one, Damaged):
+                opened.append(one)
+                for text in one[2].damage if one[2] is not None else ():
+                    warnings.warn(text, DamageWarning, stacklevel=2)
+            elif len(paths) == 1:
+                raise one
+            else:
+                self._left_out.append(f"{one}; it is left out")
                 warnings.warn(self._left_out[-1], DamageWarning, stacklevel=2)
         if not opened:
             raise Error(f"none of these files can be read: {'; '.join(self._left_out)}")

@@ -190,6 +190,8 @@ def test_several_runs_have_a_table_with_dates(tmp_path):
     rows = text.split("\nRuns\n")[1].split("\n\n")[0].splitlines()[1:]
     assert len(rows) == 21 and "2026-01-01 00:00:00" in rows[0] and "2026-01-02 00:00:00" in rows[1]
     assert re.split("  +", rows[-1].strip())[:3] == ["5 others", "10 s", "10"]
+    assert "Of more than 24 runs" in text and "\nComponents\n" not in text
+    assert "\nComponents\n" in report(tmp_path, "--text", "--metrics", "consumed_bytes")
     report(tmp_path, "--csv", tmp_path / "csv")
     assert len(pd.read_csv(tmp_path / "csv" / "runs.csv")) == 25
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from .. import cdos, compute, look, plots, words
-from ..diagnosis import diagnose
+from ..diagnosis import Diagnosis
 from ..dataset import dataset_of
 from ..look import OTHER, amount, duration, span
 from ..models import AS_MODEL, UNNAMED, model_of
@@ -20,6 +20,7 @@ from .parts import FINDINGS_SHOWN, LARGEST, MORE, Answers, Picture, Report, Tabl
 
 CDOS_SHOWN = 12
 DECLARED_SHOWN = 12  # metrics of samples
+RUNS_WHOLE = 24      # of more, the report says which runs there are and what made them late
 WAITS = (("demand_wait_ns", "for demanded data"), ("withdraw_wait_ns", "to take a CDO back"), ("leave_wait_ns", "to leave"))
 
 
@@ -119,7 +120,12 @@ class Content:
             remark = f"Only the buckets from {low} to {high} UTC."
         if self.component is not None:
             remark = f"{remark + ' ' if remark else ''}Only what has to do with {self.component}."
-        tables = [self.run_table(), self.model_table(), self.component_table(), self.operation_table(), self.transport_table(), self.wait_rows(),
+        few = len(found.runs) <= RUNS_WHOLE or self.metrics or self.component or self.trace
+        if not few:
+            remark = (f"{remark + ' ' if remark else ''}Of more than {RUNS_WHOLE} runs there are no pictures and no other tables: "
+                      "name some of the files, or --metrics.")
+        tables = [self.run_table()] if found.buckets and not few else [
+                  self.run_table(), self.model_table(), self.component_table(), self.operation_table(), self.transport_table(), self.wait_rows(),
                   self.blame_rows(), *(chain_tables(self.trace, found.runs, self.component) if self.trace else ()),
                   self.anomaly_table(), self.cdo_rows()] if found.buckets else []
         if not self.has_components():
@@ -133,7 +139,7 @@ class Content:
             f"run{several} {', '.join(run[:8] for run in found.runs)}, output {found.output}, level {found.level}",
             notes=notes, whole="Every event was counted, every bucket is here.", remark=remark,
             facts=facts, before=[table for table in [self.gap_table()] if table],
-            pictures=self.pictures() if found.buckets else [],
+            pictures=self.pictures() if found.buckets and few else [],
             tables=[table for table in tables if table] + [self.file_table()],
             foot=f"Buckets of {duration(float(found.bucket_ns))}. Quantiles are read from histograms and are off by at most "
             f"half a bin. vampire {self.history.files[-1].attrs['vampire_version']}.",
@@ -142,7 +148,7 @@ class Content:
 
     def answers(self):
         """What made it late, of the component if one was asked for."""
-        frame = diagnose(self.history)
+        frame = Diagnosis(self.history, self.dataset).frame()
         if self.component is not None:
             model = model_of(self.component, self.history.models)
             about = frame.component.isin([self.component, model]) | frame.waiting.isin([self.component, model])
