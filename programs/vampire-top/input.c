@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "programs/vampire-top/input.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "vampire/core/address.h"
 #include "vampire/core/clock.h"
 
 #define RECONNECT_NS (10 * VAMP_NS_PER_SECOND)
@@ -51,16 +48,6 @@ struct top_input {
 
 /* ---- sockets */
 
-struct address {
-    union {
-        struct sockaddr any;
-        struct sockaddr_un path;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    };
-    socklen_t bytes;
-};
-
 static void close_fd(struct top_input *input)
 {
     if (input->fd > STDIN_FILENO) {
@@ -74,66 +61,24 @@ static bool is_socket(const char *source)
     return strncmp(source, "unix:", 5) == 0 || strncmp(source, "tcp:", 4) == 0;
 }
 
-static int parse_unix(const char *source, const char *path, struct address *ret,
-                      struct vamp_err *err)
-{
-    *ret = (struct address){.path = {.sun_family = AF_UNIX}, .bytes = sizeof ret->path};
-    if (*path == '\0' || strlen(path) >= sizeof ret->path.sun_path) {
-        return vamp_err_set(err, -EINVAL, "%s: the path of a socket has 1 to %zu bytes", source,
-                            sizeof ret->path.sun_path - 1);
-    }
-    memcpy(ret->path.sun_path, path, strlen(path) + 1);
-    return 0;
-}
-
-/* PORT or ADDRESS:PORT, the address in numbers or "localhost", IPv6 in brackets. */
-static int parse_tcp(const char *source, const char *text, struct address *ret,
-                     struct vamp_err *err)
-{
-    char host[64] = "127.0.0.1";
-    const char *colon = strrchr(text, ':');
-    const char *port_text = colon != NULL ? colon + 1 : text;
-    if (colon != NULL) {
-        size_t bytes = (size_t)(colon - text);
-        bool brackets = bytes > 2 && text[0] == '[' && colon[-1] == ']';
-        (void)snprintf(host, sizeof host, "%.*s", (int)(brackets ? bytes - 2 : bytes),
-                       text + brackets);
-    }
-    char *end = NULL;
-    const unsigned long port = strtoul(port_text, &end, 10);
-    const bool is_port =
-        *port_text >= '0' && *port_text <= '9' && *end == '\0' && port > 0 && port <= 65535;
-    const char *numbers = strcmp(host, "localhost") == 0 ? "127.0.0.1" : host;
-    const in_port_t wire_port = htons((uint16_t)port);
-    *ret = (struct address){.v4 = {.sin_family = AF_INET, .sin_port = wire_port},
-                            .bytes = sizeof ret->v4};
-    if (is_port && inet_pton(AF_INET, numbers, &ret->v4.sin_addr) == 1 &&
-        ntohl(ret->v4.sin_addr.s_addr) >> 24 == 127) {
-        return 0;
-    }
-    *ret = (struct address){.v6 = {.sin6_family = AF_INET6, .sin6_port = wire_port},
-                            .bytes = sizeof ret->v6};
-    if (is_port && inet_pton(AF_INET6, numbers, &ret->v6.sin6_addr) == 1 &&
-        IN6_IS_ADDR_LOOPBACK(&ret->v6.sin6_addr)) {
-        return 0;
-    }
-    return vamp_err_set(err, -EINVAL,
-                        "%s: expected tcp:PORT or tcp:ADDRESS:PORT with an address of this "
-                        "machine, such as tcp:127.0.0.1:7100 or tcp:[::1]:7100",
-                        source);
-}
-
 /* unix:PATH, tcp:..., or the path of a Unix socket. */
-static int parse_socket(const char *source, struct address *ret, struct vamp_err *err)
+static int parse_socket(const char *source, struct vamp_address *ret, struct vamp_err *err)
 {
-    return strncmp(source, "tcp:", 4) == 0
-               ? parse_tcp(source, source + 4, ret, err)
-               : parse_unix(source, source + (is_socket(source) ? 5 : 0), ret, err);
+    char text[PATH_BYTES + 8];
+    (void)snprintf(text, sizeof text, "%s%s", is_socket(source) ? "" : "unix:", source);
+    const int code = vamp_address_parse(text, "tcp", ret, err);
+    const bool v6 = ret->any.sa_family == AF_INET6;
+    const bool here =
+        v6 ? IN6_IS_ADDR_LOOPBACK(&ret->v6.sin6_addr) : ntohl(ret->v4.sin_addr.s_addr) >> 24 == 127;
+    return code == 0 && ret->any.sa_family != AF_UNIX && (!here || vamp_address_port(ret) == 0)
+               ? vamp_err_set(err, -EINVAL, "%s: a port of this machine, 1 to 65535, is expected",
+                              source)
+               : code;
 }
 
 static int connect_to(struct top_input *input, struct vamp_err *err)
 {
-    struct address address;
+    struct vamp_address address;
     input->kind = KIND_STREAM;
     int code = parse_socket(input->path, &address, err);
     if (code != 0) {
@@ -308,7 +253,7 @@ int top_input_check(const char *source, struct vamp_err *err)
         return vamp_err_set(err, -EINVAL, "SOURCE \"%.64s\": its name has 1 to %d bytes", source,
                             PATH_BYTES - 1);
     }
-    struct address ignored;
+    struct vamp_address ignored;
     return is_socket(source) ? parse_socket(source, &ignored, err) : 0;
 }
 

@@ -398,23 +398,6 @@ static void remove_alarm(struct top_attention *attention, unsigned at)
     attention->alarm_count--;
 }
 
-/* Its place in the list, or else that of an alarm that is over, which may be given up; at the end
- * when there is none. */
-static unsigned find_alarm(const struct top_attention *attention, const struct top_alarm *wanted,
-                           bool *ret_found)
-{
-    unsigned over = attention->alarm_count;
-    for (unsigned i = 0; i < attention->alarm_count; i++) {
-        const struct top_alarm *alarm = &attention->alarms[i];
-        *ret_found = alarm->instance == wanted->instance && strcmp(alarm->rule, wanted->rule) == 0;
-        if (*ret_found) {
-            return i;
-        }
-        over = alarm->state == TOP_ALARM_RESOLVED && i < over ? i : over;
-    }
-    return over;
-}
-
 /* `seen_ns`: the widths of all buckets so far. */
 static void take_alarm(struct top_attention *attention, const json_t *line, double seen_ns)
 {
@@ -433,23 +416,23 @@ static void take_alarm(struct top_attention *attention, const json_t *line, doub
     top_json_copy(alarm.since, sizeof alarm.since, line, "since");
     top_json_copy(alarm.component, sizeof alarm.component, line, "component");
     top_json_copy(alarm.cdo, sizeof alarm.cdo, line, "cdo");
-    const unsigned known = top_json_word(line, "state", states, 3);
-    bool found = false;
-    unsigned at = find_alarm(attention, &alarm, &found);
-    if (known == 3) { /* it was cleared before it fired */
-        if (found) {
-            remove_alarm(attention, at);
+    alarm.state = (enum top_alarm_state)top_json_word(line, "state", states, 3);
+    unsigned over = TOP_ALARMS_MAX; /* the first that is over may be given up */
+    for (unsigned i = attention->alarm_count; i-- > 0;) {
+        const struct top_alarm *known = &attention->alarms[i];
+        over = known->state == TOP_ALARM_RESOLVED ? i : over;
+        if (known->instance == alarm.instance && strcmp(known->rule, alarm.rule) == 0) {
+            remove_alarm(attention, i);
+            over -= over > i && over < TOP_ALARMS_MAX;
         }
-        return;
     }
-    if (!found && attention->alarm_count == TOP_ALARMS_MAX) {
-        if (at == TOP_ALARMS_MAX) {
-            return;
-        }
-        remove_alarm(attention, at);
+    if (attention->alarm_count == TOP_ALARMS_MAX && over < TOP_ALARMS_MAX) {
+        remove_alarm(attention, over);
     }
-    alarm.state = (enum top_alarm_state)known;
-    attention->alarms[found ? at : attention->alarm_count++] = alarm;
+    /* Of another state: it was cleared before it fired. */
+    if ((unsigned)alarm.state < 3 && attention->alarm_count < TOP_ALARMS_MAX) {
+        attention->alarms[attention->alarm_count++] = alarm;
+    }
 }
 
 /* ---- demands */
@@ -878,13 +861,16 @@ void top_model_jump(struct top_model *model)
 static int compare_alarms(const void *a, const void *b)
 {
     const struct top_alarm *one = a, *other = b;
-    int order = (int)one->state - (int)other->state;
-    order = order != 0 ? order : (int)one->silenced - (int)other->silenced;
-    order = order != 0 ? order : (int)one->severity - (int)other->severity;
-    order = order != 0
-                ? order
-                : (one->changed_ns < other->changed_ns) - (one->changed_ns > other->changed_ns);
-    return order != 0 ? order : strcmp(one->rule, other->rule);
+    const double keys[][2] = {{one->state, other->state},
+                              {one->silenced, other->silenced},
+                              {one->severity, other->severity},
+                              {other->changed_ns, one->changed_ns}};
+    for (unsigned i = 0; i < 4; i++) {
+        if (keys[i][0] != keys[i][1]) {
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+        }
+    }
+    return strcmp(one->rule, other->rule);
 }
 
 static const struct top_part *part_of(const struct top_counted *row, enum top_mode mode)

@@ -165,55 +165,52 @@ unsigned page_losses(struct page_line lines[static PAGE_LOSS_LINES], const struc
     return list_end(&list);
 }
 
-/* "12,345 (3.1 %) WHAT" in the list; without the share when `of` is 0. */
-static void add_part(struct listing *list, double count, double of, const char *what)
-{
-    char share[VAMP_UNIT_TEXT_BYTES] = "";
-    if (count > 0) {
-        list_add(list, "%s %s%s%s%s", top_text_count(count).text, of > 0 ? "(" : "",
-                 of > 0 ? vamp_share_people(count, of, share) : "", of > 0 ? ") " : "", what);
-    }
-}
-
 /* What is not in the numbers, since the run began; no line when everything is. */
 static unsigned share_lines(struct page_line *lines, const struct top_snapshot *s, unsigned columns)
 {
-    struct listing list = {lines, PAGE_SHARE_LINES, columns, PAGE_WARNING, "counted", 0, ""};
-    const double other_kinds = s->gauges[TOP_NOT_SUBSCRIBED];
-    const double all = s->received + s->lost + other_kinds;
-    const double filtered = s->gauges[TOP_METRIC_FILTERED], outside = s->gauges[TOP_NOT_IN_STREAM];
-    const double sampled = s->gauges[TOP_SAMPLED_OUT];
-    const double overflow = s->gauges[TOP_OVERFLOW], labels = s->gauges[TOP_LABELS_LOST];
-    const double evicted = s->gauges[TOP_EVICTED], refused = s->gauges[TOP_REFUSED];
+    const double *gauges = s->gauges, sampled = gauges[TOP_SAMPLED_OUT];
+    const double all = s->received + s->lost + gauges[TOP_NOT_SUBSCRIBED];
     const bool sampling = s->sampling[0] != '\0' && strcmp(s->sampling, "none") != 0;
-    if (s->counted >= all && !sampling && overflow == 0 && labels == 0 && s->folded == 0 &&
-        filtered == 0 && outside == 0 && evicted == 0 && refused == 0) {
-        return 0;
-    }
+    enum show { WORDS, SHARE, COUNT };
+    const struct {
+        double count;
+        enum show show;
+        const char *what;
+    } parts[] = {
+        {gauges[TOP_METRIC_FILTERED], WORDS, "metrics without " VAMP_WORDS_FILTERED},
+        {gauges[TOP_NOT_IN_STREAM], WORDS, "metrics without " VAMP_WORDS_OUTSIDE},
+        {gauges[TOP_REFUSED], WORDS, VAMP_WORDS_REFUSED},
+        {gauges[TOP_NOT_SUBSCRIBED], SHARE, VAMP_WORDS_OTHER_KINDS},
+        {s->filtered - sampled, SHARE, "filtered out"},
+        {sampled, SHARE, "sampled out"},
+        {sampling, WORDS, s->sampling},
+        {s->lost, SHARE, "lost"},
+        {gauges[TOP_EVICTED], COUNT, VAMP_WORDS_EVICTED},
+        {gauges[TOP_OVERFLOW], COUNT, "values in (other)"},
+        {gauges[TOP_LABELS_LOST], COUNT, "labels given up"},
+        {s->folded, COUNT, "lines in (other): all 4,095 rows of ranks are in use"},
+    };
+    _Static_assert(TOP_ROWS_MAX == 4096, "the text says 4,095");
+    struct listing list = {lines, PAGE_SHARE_LINES, columns, PAGE_WARNING, "counted", 0, ""};
+    bool whole = s->counted >= all;
     char share[VAMP_UNIT_TEXT_BYTES];
     list_add(&list, VAMP_WORDS_OF_EVENTS, vamp_share_people(s->counted, all, share));
-    if (filtered > 0) {
-        list_add(&list, "metrics without " VAMP_WORDS_FILTERED);
+    for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const struct top_figure count = top_text_count(parts[i].count);
+        const char *what = parts[i].what;
+        if (parts[i].count > 0) {
+            whole = whole && parts[i].show == SHARE;
+            if (parts[i].show == WORDS) {
+                list_add(&list, "%s%s", what == s->sampling ? "sampling: " : "", what);
+            } else if (parts[i].show == SHARE && all > 0) {
+                list_add(&list, "%s (%s) %s", count.text,
+                         vamp_share_people(parts[i].count, all, share), what);
+            } else {
+                list_add(&list, "%s %s", count.text, what);
+            }
+        }
     }
-    if (outside > 0) {
-        list_add(&list, "metrics without " VAMP_WORDS_OUTSIDE);
-    }
-    if (refused > 0) {
-        list_add(&list, VAMP_WORDS_REFUSED);
-    }
-    add_part(&list, other_kinds, all, VAMP_WORDS_OTHER_KINDS);
-    add_part(&list, s->filtered - sampled, all, "filtered out");
-    add_part(&list, sampled, all, "sampled out");
-    if (sampling) {
-        list_add(&list, "sampling: %s", s->sampling);
-    }
-    add_part(&list, s->lost, all, "lost");
-    add_part(&list, evicted, 0, VAMP_WORDS_EVICTED);
-    add_part(&list, overflow, 0, "values in (other)");
-    add_part(&list, labels, 0, "labels given up");
-    _Static_assert(TOP_ROWS_MAX == 4096, "the text says 4,095");
-    add_part(&list, s->folded, 0, "lines in (other): all 4,095 rows of ranks are in use");
-    return list_end(&list);
+    return whole ? 0 : list_end(&list);
 }
 
 unsigned page_head(struct page_line lines[static PAGE_HEAD_LINES],

@@ -6,15 +6,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <netdb.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "vampire/core/address.h"
 #include "vampire/core/event/sample.h"
 #include "vampire/core/utf8.h"
 
@@ -55,74 +53,17 @@ struct samples {
 
 /* ---- addresses */
 
-struct address {
-    struct sockaddr_storage storage;
-    socklen_t length;
-    const char *path; /* NULL: udp */
-};
-
-static int read_unix(const char *path, struct address *address, struct vamp_err *err)
+static int read_address(const char *text, struct vamp_address *address, struct vamp_err *err)
 {
-    struct sockaddr_un *name = (struct sockaddr_un *)(void *)&address->storage;
-    const size_t length = strlen(path);
-    if (length == 0 || length >= sizeof name->sun_path) {
-        return vamp_err_set(err, -EINVAL, "the path of a unix socket has 1 to %zu bytes, not %zu",
-                            sizeof name->sun_path - 1, length);
-    }
-    name->sun_family = AF_UNIX;
-    memcpy(name->sun_path, path, length + 1);
-    address->length = sizeof *name;
-    address->path = path;
-    return 0;
-}
-
-/* "PORT", "ADDRESS:PORT" or "[ADDRESS]:PORT". */
-static int read_udp(const char *text, struct address *address, struct vamp_err *err)
-{
-    char host[128] = "127.0.0.1";
-    const char *colon = strrchr(text, ':');
-    const char *port = colon != NULL ? colon + 1 : text;
-    if (colon != NULL) {
-        const bool brackets = text[0] == '[' && colon > text + 1 && colon[-1] == ']';
-        (void)snprintf(host, sizeof host, "%.*s", (int)(colon - text) - 2 * brackets,
-                       text + brackets);
-    }
-    const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
-                                   .ai_socktype = SOCK_DGRAM};
-    struct addrinfo *found = NULL;
-    const int status = getaddrinfo(host, port, &hints, &found);
-    if (status != 0 || strtoul(port, NULL, 10) == 0) {
-        if (status == 0) {
-            freeaddrinfo(found);
-        }
-        return vamp_err_set(err, -EINVAL,
-                            "\"udp:%s\" is no address: expected udp:PORT, udp:ADDRESS:PORT or "
-                            "udp:[ADDRESS]:PORT with a numeric address",
-                            text);
-    }
-    memcpy(&address->storage, found->ai_addr, found->ai_addrlen);
-    address->length = found->ai_addrlen;
-    address->path = NULL;
-    freeaddrinfo(found);
-    return 0;
-}
-
-static int read_address(const char *text, struct address *address, struct vamp_err *err)
-{
-    memset(address, 0, sizeof *address);
-    if (strncmp(text, "unix:", 5) == 0) {
-        return read_unix(text + 5, address, err);
-    }
-    if (strncmp(text, "udp:", 4) == 0) {
-        return read_udp(text + 4, address, err);
-    }
-    return vamp_err_set(err, -EINVAL,
-                        "\"%s\" is no address: expected unix:PATH or udp:ADDRESS:PORT", text);
+    const int code = vamp_address_parse(text, "udp", address, err);
+    return code == 0 && address->any.sa_family != AF_UNIX && vamp_address_port(address) == 0
+               ? vamp_err_set(err, -EINVAL, "%s: a port is 1 to 65535", text)
+               : code;
 }
 
 int vamp_samples_check_address(const char *text, struct vamp_err *err)
 {
-    struct address address;
+    struct vamp_address address;
     return read_address(text, &address, err);
 }
 
@@ -130,26 +71,25 @@ int vamp_samples_check_address(const char *text, struct vamp_err *err)
 
 static int listen_at(struct input *input, struct vamp_err *err)
 {
-    struct address address;
+    struct vamp_address address;
     int status = read_address(input->name, &address, err);
     if (status != 0) {
         return status;
     }
-    input->file = socket(address.storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    input->file = socket(address.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const int bytes = SOCKET_BYTES;
     if (input->file >= 0) {
         /* As much of it as the system allows. */
         (void)setsockopt(input->file, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     }
     struct stat there;
-    if (address.path != NULL && lstat(address.path, &there) == 0 && S_ISSOCK(there.st_mode)) {
-        (void)unlink(address.path); /* left behind by a run that was killed */
+    input->path = address.any.sa_family == AF_UNIX ? input->name + strlen("unix:") : NULL;
+    if (input->path != NULL && lstat(input->path, &there) == 0 && S_ISSOCK(there.st_mode)) {
+        (void)unlink(input->path); /* left behind by a run that was killed */
     }
-    if (input->file < 0 ||
-        bind(input->file, (const struct sockaddr *)&address.storage, address.length) != 0) {
+    if (input->file < 0 || bind(input->file, &address.any, address.bytes) != 0) {
         return vamp_err_set_errno(err, errno, "listen for samples at %s", input->name);
     }
-    input->path = address.path != NULL ? input->name + strlen("unix:") : NULL;
     return 0;
 }
 

@@ -4,15 +4,13 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <libgen.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "vampire/core/address.h"
 #include "vampire/core/clock.h"
 
 #define BACKLOG 16
@@ -23,101 +21,16 @@
 static const char unix_mark[] = "unix:";
 static const char tcp_mark[] = "tcp:";
 
-union address {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-    struct sockaddr_un local;
-};
-
 bool vamp_listener_is_address(const char *text)
 {
     return strncmp(text, unix_mark, sizeof unix_mark - 1) == 0 ||
            strncmp(text, tcp_mark, sizeof tcp_mark - 1) == 0;
 }
 
-static int parse_unix(const char *path, union address *ret, socklen_t *ret_bytes,
-                      struct vamp_err *err)
-{
-    const size_t room = sizeof ret->local.sun_path;
-    if (*path == '\0' || strlen(path) >= room) {
-        return vamp_err_set(err, *path == '\0' ? -EINVAL : -ENAMETOOLONG,
-                            "unix:%.60s%s: the path of a socket has 1 to %zu bytes; a relative "
-                            "path may help",
-                            path, strlen(path) > 60 ? "..." : "", room - 1);
-    }
-    ret->local.sun_family = AF_UNIX;
-    memcpy(ret->local.sun_path, path, strlen(path) + 1);
-    *ret_bytes = sizeof ret->local;
-    return 0;
-}
-
-static int no_tcp(const char *text, struct vamp_err *err)
-{
-    return vamp_err_set(err, -EINVAL,
-                        "tcp:%.80s: expected tcp:PORT (this machine only) or tcp:ADDRESS:PORT with "
-                        "the address in numbers, such as tcp:127.0.0.1:7100 or tcp:[::1]:7100",
-                        text);
-}
-
-static int parse_tcp(const char *text, union address *ret, socklen_t *ret_bytes,
-                     struct vamp_err *err)
-{
-    const char *colon = strrchr(text, ':');
-    const char *port_text = colon != NULL ? colon + 1 : text;
-    char *end = NULL;
-    const unsigned long port = strtoul(port_text, &end, 10);
-    if (*port_text < '0' || *port_text > '9' || *end != '\0') {
-        return no_tcp(text, err);
-    }
-    if (port > 65535) {
-        return vamp_err_set(
-            err, -EINVAL, "tcp:%.80s: a port is 1 to 65535, or 0, where the system chooses", text);
-    }
-    char host[64] = "127.0.0.1";
-    if (colon != NULL) {
-        const size_t bytes = (size_t)(colon - text);
-        const bool brackets = bytes > 2 && text[0] == '[' && colon[-1] == ']';
-        if (bytes == 0 || bytes >= sizeof host) {
-            return no_tcp(text, err);
-        }
-        (void)snprintf(host, sizeof host, "%.*s", (int)(brackets ? bytes - 2 : bytes),
-                       text + brackets);
-    }
-    const char *numbers = strcmp(host, "localhost") == 0 ? "127.0.0.1" : host;
-    if (inet_pton(AF_INET, numbers, &ret->v4.sin_addr) == 1) {
-        ret->v4.sin_family = AF_INET;
-        ret->v4.sin_port = htons((uint16_t)port);
-        *ret_bytes = sizeof ret->v4;
-        return 0;
-    }
-    if (inet_pton(AF_INET6, numbers, &ret->v6.sin6_addr) == 1) {
-        ret->v6.sin6_family = AF_INET6;
-        ret->v6.sin6_port = htons((uint16_t)port);
-        *ret_bytes = sizeof ret->v6;
-        return 0;
-    }
-    return no_tcp(text, err);
-}
-
-static int parse(const char *text, union address *ret, socklen_t *ret_bytes, struct vamp_err *err)
-{
-    *ret = (union address){.any = {.sa_family = AF_UNSPEC}};
-    memset(ret, 0, sizeof *ret);
-    if (strncmp(text, unix_mark, sizeof unix_mark - 1) == 0) {
-        return parse_unix(text + sizeof unix_mark - 1, ret, ret_bytes, err);
-    }
-    if (strncmp(text, tcp_mark, sizeof tcp_mark - 1) == 0) {
-        return parse_tcp(text + sizeof tcp_mark - 1, ret, ret_bytes, err);
-    }
-    return vamp_err_set(err, -EINVAL, "%.80s is no address: expected unix:PATH or tcp:PORT", text);
-}
-
 int vamp_listener_check(const char *address, struct vamp_err *err)
 {
-    union address ignored;
-    socklen_t bytes = 0;
-    return parse(address, &ignored, &bytes, err);
+    struct vamp_address ignored;
+    return vamp_address_parse(address, "tcp", &ignored, err);
 }
 
 /* ---- the file of a Unix socket */
@@ -144,19 +57,19 @@ static int lock_directory(const char *path, struct vamp_err *err)
 }
 
 /* A process answers, or might: then the socket is not dead. */
-static bool is_dead(const union address *address, socklen_t bytes)
+static bool is_dead(const struct vamp_address *address)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
         return false;
     }
-    const bool dead = connect(fd, &address->any, bytes) != 0 && errno == ECONNREFUSED;
+    const bool dead = connect(fd, &address->any, address->bytes) != 0 && errno == ECONNREFUSED;
     (void)close(fd);
     return dead;
 }
 
 /* Removes the socket file, unless it is in use or another user's. */
-static int clear_name(const union address *address, socklen_t bytes, struct vamp_err *err)
+static int clear_name(const struct vamp_address *address, struct vamp_err *err)
 {
     const char *path = address->local.sun_path;
     struct stat status;
@@ -175,7 +88,7 @@ static int clear_name(const union address *address, socklen_t bytes, struct vamp
                             "another name",
                             path);
     }
-    if (!is_dead(address, bytes)) {
+    if (!is_dead(address)) {
         return vamp_err_set(err, -EADDRINUSE,
                             "listen on unix:%s: another process listens there; choose another "
                             "name or end that process",
@@ -187,7 +100,7 @@ static int clear_name(const union address *address, socklen_t bytes, struct vamp
 }
 
 /* The mode is set before the name exists: there is no moment with another one. */
-static int bind_unix(struct vamp_listener *listener, const union address *address, socklen_t bytes,
+static int bind_unix(struct vamp_listener *listener, const struct vamp_address *address,
                      enum vamp_target_access access, struct vamp_err *err)
 {
     const char *path = address->local.sun_path;
@@ -195,7 +108,8 @@ static int bind_unix(struct vamp_listener *listener, const union address *addres
     /* Connecting requires write permission. */
     static const mode_t modes[] = {
         [VAMP_ACCESS_PRIVATE] = 0600, [VAMP_ACCESS_GROUP] = 0660, [VAMP_ACCESS_ALL] = 0666};
-    if (fchmod(listener->fd, modes[access]) != 0 || bind(listener->fd, &address->any, bytes) != 0) {
+    if (fchmod(listener->fd, modes[access]) != 0 ||
+        bind(listener->fd, &address->any, address->bytes) != 0) {
         return vamp_err_set_errno(err, errno, "listen on unix:%s", path);
     }
     (void)snprintf(listener->path, sizeof listener->path, "%s", path);
@@ -206,16 +120,16 @@ static int bind_unix(struct vamp_listener *listener, const union address *addres
     return 0;
 }
 
-static int open_unix(struct vamp_listener *listener, const union address *address, socklen_t bytes,
+static int open_unix(struct vamp_listener *listener, const struct vamp_address *address,
                      enum vamp_target_access access, struct vamp_err *err)
 {
     int lock = lock_directory(address->local.sun_path, err);
     if (lock < 0) {
         return lock;
     }
-    int code = clear_name(address, bytes, err);
+    int code = clear_name(address, err);
     if (code == 0) {
-        code = bind_unix(listener, address, bytes, access, err);
+        code = bind_unix(listener, address, access, err);
     }
     /* Before the lock is released: a socket that does not listen yet looks dead to others. */
     if (code == 0 && listen(listener->fd, BACKLOG) != 0) {
@@ -230,11 +144,9 @@ static int open_unix(struct vamp_listener *listener, const union address *addres
 /* The port may have been chosen by the system. */
 static void name_tcp(struct vamp_listener *listener)
 {
-    union address own;
-    socklen_t bytes = sizeof own;
+    struct vamp_address own = {.bytes = sizeof own.v6};
     char host[INET6_ADDRSTRLEN] = "";
-    memset(&own, 0, sizeof own);
-    if (getsockname(listener->fd, &own.any, &bytes) != 0) {
+    if (getsockname(listener->fd, &own.any, &own.bytes) != 0) {
         return;
     }
     if (own.any.sa_family == AF_INET) {
@@ -248,7 +160,7 @@ static void name_tcp(struct vamp_listener *listener)
     }
 }
 
-static int open_tcp(struct vamp_listener *listener, const union address *address, socklen_t bytes,
+static int open_tcp(struct vamp_listener *listener, const struct vamp_address *address,
                     struct vamp_err *err)
 {
     const int on = 1;
@@ -257,7 +169,8 @@ static int open_tcp(struct vamp_listener *listener, const union address *address
     if (address->any.sa_family == AF_INET6) {
         (void)setsockopt(listener->fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
     }
-    if (bind(listener->fd, &address->any, bytes) != 0 || listen(listener->fd, BACKLOG) != 0) {
+    if (bind(listener->fd, &address->any, address->bytes) != 0 ||
+        listen(listener->fd, BACKLOG) != 0) {
         return errno == EADDRINUSE
                    ? vamp_err_set(err, -EADDRINUSE,
                                   "listen on %s: another process listens there; choose another "
@@ -273,9 +186,8 @@ int vamp_listener_open(const char *address, enum vamp_target_access access,
                        struct vamp_listener *ret_listener, struct vamp_err *err)
 {
     struct vamp_listener listener = {.fd = -1};
-    union address parsed;
-    socklen_t bytes = 0;
-    int code = parse(address, &parsed, &bytes, err);
+    struct vamp_address parsed;
+    int code = vamp_address_parse(address, "tcp", &parsed, err);
     if (code != 0) {
         return code;
     }
@@ -284,8 +196,8 @@ int vamp_listener_open(const char *address, enum vamp_target_access access,
     if (listener.fd < 0) {
         return vamp_err_set_errno(err, errno, "listen on %s", address);
     }
-    code = parsed.any.sa_family == AF_UNIX ? open_unix(&listener, &parsed, bytes, access, err)
-                                           : open_tcp(&listener, &parsed, bytes, err);
+    code = parsed.any.sa_family == AF_UNIX ? open_unix(&listener, &parsed, access, err)
+                                           : open_tcp(&listener, &parsed, err);
     if (code != 0) {
         vamp_listener_close(&listener);
         return code;
