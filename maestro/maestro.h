@@ -252,6 +252,10 @@ enum mstro_pool_event_kind MSTRO_ENUM_OF_32_BITS {
     MSTRO_POOL_EVENT_TRANSPORT_COMPLETED = 1 << 12,
 #ifndef MSTRO_PUBLIC_ONLY
     MSTRO_POOL_EVENT_TRANSPORT_FAILED = 1 << 13,
+    /* What the pool manager tells besides: a line of InfluxDB's protocol, for those who ask. After
+     * an APP_JOIN where the component's process is: "vampire_component,component=N,host=H pid=1i".
+     */
+    MSTRO_POOL_EVENT_SAMPLE = 1 << 16,
     /* The pool manager's queue for this subscription was full and payload.lost.count events were
      * dropped here. Delivered only to those who ask for it. */
     MSTRO_POOL_EVENT_LOST = 1 << 29,
@@ -297,11 +301,16 @@ struct mstro_pool_event_join {
     const char *component_name;
 };
 #ifndef MSTRO_PUBLIC_ONLY
+struct mstro_pool_event_sample {
+    uint64_t appid; /* 0 */
+    const char *text;
+};
 struct mstro_pool_event_lost {
     uint64_t count;
 };
 #define MSTRO_POOL_EVENT_OWN_MEMBERS                                                               \
     struct mstro_pool_event_of_cdo transport_failed;                                               \
+    struct mstro_pool_event_sample sample;                                                         \
     struct mstro_pool_event_lost lost;
 #else
 #define MSTRO_POOL_EVENT_OWN_MEMBERS
@@ -342,7 +351,7 @@ struct mstro_pool_event_ {
     unsigned char cdo_id[16];
     uint32_t tier;        /* 0 unknown, 1 OFI, 2 GFS, 3 MIO */
     uint32_t cause;       /* 0 unknown, 1 demand, 2 manager */
-    uint32_t name_length; /* of component_name or cdo_name, bytes */
+    uint32_t name_length; /* of component_name, cdo_name or text, bytes */
     bool before;          /* sent before the operation was handled */
     uint64_t duration_ns; /* of transport_completed and transport_failed: since its start */
 #endif

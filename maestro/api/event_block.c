@@ -118,7 +118,7 @@ static bool fill_all(struct event_block *block, struct vamp_event_batch batch,
         if (!vamp_event_is_read(&wire, &parts)) {
             return false;
         }
-        if (parts.kind == VAMP_EVENT_NONE || parts.kind >= VAMP_EVENT_KIND_COUNT) {
+        if (parts.kind == VAMP_EVENT_NONE || parts.kind > VAMP_EVENT_SAMPLE) {
             node->event = (struct mstro_pool_event_){0};
             continue;
         }

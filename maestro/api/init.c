@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "maestro/api/internal.h"
 #include "maestro/server/server.h"
+#include "maestro/wire/frame.h"
 
 enum { JOIN_DEADLINE_MS = 30000, LEAVE_DEADLINE_MS = 5000 };
 
@@ -52,6 +54,27 @@ static void forget_all(void)
     library.server = NULL;
 }
 
+/* Where this process is; the texts last as long as the caller's buffers. */
+static Mstro__Wire__Process describe_process(char host[static 256], char job[static 128])
+{
+    Mstro__Wire__Process process = MSTRO__WIRE__PROCESS__INIT;
+    const char *slurm = environment("SLURM_JOB_ID");
+    const char *step = environment("SLURM_STEP_ID");
+    const char *other = environment(environment("PBS_JOBID") != NULL ? "PBS_JOBID" : "LSB_JOBID");
+    const char *user = environment("LOGNAME");
+    process.pid = (uint64_t)getpid();
+    process.host = gethostname(host, 255) == 0 ? host : NULL;
+    process.user = frame_text(user != NULL ? user : environment("USER"));
+    (void)snprintf(job, 128, "%s%s%s",
+                   slurm != NULL   ? slurm
+                   : other != NULL ? other
+                                   : "",
+                   slurm != NULL && step != NULL ? "." : "",
+                   slurm != NULL && step != NULL ? step : "");
+    process.batch_job = *job != '\0' ? job : NULL;
+    return process;
+}
+
 static mstro_status start_library(const char *workflow, const char *component, uint64_t index,
                                   struct vamp_err *err)
 {
@@ -76,8 +99,12 @@ static mstro_status start_library(const char *workflow, const char *component, u
                                        .arrived = cdo_arrived,
                                        .events = subscriptions_events,
                                        .gone = pool_gone};
-    const struct port_member member = {
-        .workflow = library.workflow, .component = library.component, .index = index};
+    char host[256] = "", job[128] = "";
+    Mstro__Wire__Process process = describe_process(host, job);
+    const struct port_member member = {.workflow = library.workflow,
+                                       .component = library.component,
+                                       .index = index,
+                                       .process = &process};
     const char *info = environment(MSTRO_ENV_POOL_INFO);
     return info == NULL
                ? port_open_local(&member, NULL, &events, &library.port, err)

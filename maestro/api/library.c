@@ -52,6 +52,9 @@ const char *mstro_pool_event_description(mstro_pool_event_kind kind)
     if (kind == MSTRO_POOL_EVENT_LOST) {
         return "events were lost";
     }
+    if (kind == MSTRO_POOL_EVENT_SAMPLE) {
+        return "the pool manager tells something besides";
+    }
     if (kind == MSTRO_POOL_EVENT_POOL_GONE) {
         return "the pool manager is gone";
     }

@@ -16,7 +16,8 @@ enum { ACKS_PER_MESSAGE = 512 };
 #define WAIT_UNTIL_MAX INT64_C(8000000000)
 
 #define KINDS_OF_POOL (((mstro_pool_event_kind)1 << VAMP_EVENT_KIND_COUNT) - 2)
-#define KINDS_ALL (KINDS_OF_POOL | MSTRO_POOL_EVENT_LOST | MSTRO_POOL_EVENT_POOL_GONE)
+#define KINDS_ALL                                                                                  \
+    (KINDS_OF_POOL | MSTRO_POOL_EVENT_SAMPLE | MSTRO_POOL_EVENT_LOST | MSTRO_POOL_EVENT_POOL_GONE)
 
 /* Bytes of unpolled events from which the pool is asked to keep the further ones; it loses and
  * counts what then finds no room in its queue. Not with REQUIRE_ACK: there the held operations

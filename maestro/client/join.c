@@ -180,5 +180,6 @@ mstro_status pool_manager_join(struct pool_manager *pm, const struct port_member
     join.has_index = 1;
     join.index = member->index;
     join.pool_session = pm->info.session;
+    join.process = member->process;
     return exchange(pm, &join, deadline_ms, err);
 }

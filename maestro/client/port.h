@@ -83,7 +83,8 @@ struct port {
 /* Who joins. The texts are only read while a port is opened. */
 struct port_member {
     const char *workflow, *component;
-    uint64_t index; /* only reported to the pool manager */
+    uint64_t index;                /* only reported to the pool manager */
+    Mstro__Wire__Process *process; /* NULL: not told */
 };
 
 /* Joins the pool manager that `info` describes. MSTRO_REFUSED, MSTRO_NO_PM (no answer within

@@ -56,7 +56,8 @@ static bool evaluate(const struct subscription *subscription, struct subject *su
 static bool selects(const struct pool *pool, const struct subscription *subscription,
                     struct subject *subject)
 {
-    if (subscription->selector == NULL || !vamp_event_has(&subject->event, VAMP_HAS_CDO_NAME)) {
+    if (subscription->selector == NULL || subject->event.kind == VAMP_EVENT_SAMPLE ||
+        !vamp_event_has(&subject->event, VAMP_HAS_CDO_NAME)) {
         return true;
     }
     if (subject->cdo == NULL || subscription->match_bit < 0) {

@@ -8,6 +8,8 @@
 #include "maestro/pool/pool.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -89,6 +91,38 @@ mstro_status pool_join(struct pool *pool, const char *name, uint64_t index, uint
     pool_emit(pool, &subject, false, NULL);
     *ret_app_id = component->id;
     return MSTRO_OK;
+}
+
+/* Appends ",tag=value" as InfluxDB's protocol writes it; false: it does not fit. */
+static bool add_tag(char *text, size_t bytes, const char *tag, const char *value)
+{
+    size_t used = strlen(text);
+    const bool known = value != NULL && *value != '\0';
+    used += known ? (size_t)snprintf(text + used, bytes - used, ",%s=", tag) : 0;
+    for (; known && *value != '\0' && used + 3 <= bytes; value++) {
+        if (strchr(",= \\", *value) != NULL) {
+            text[used++] = '\\';
+        }
+        text[used++] = *value;
+    }
+    text[used < bytes ? used : bytes - 1] = '\0';
+    return !known || *value == '\0';
+}
+
+void pool_tell_process(struct pool *pool, const char *component,
+                       const Mstro__Wire__Process *process)
+{
+    char text[VAMP_NAME_BYTES_MAX] = "vampire_component";
+    const size_t room = sizeof text - sizeof " pid=18446744073709551615i";
+    if (process != NULL && add_tag(text, room, "component", component) &&
+        add_tag(text, room, "host", process->host) && add_tag(text, room, "user", process->user) &&
+        add_tag(text, room, "job", process->batch_job)) {
+        const size_t used = strlen(text);
+        (void)snprintf(text + used, sizeof text - used, " pid=%" PRIu64 "i", process->pid);
+        struct subject subject = {.event.kind = VAMP_EVENT_SAMPLE};
+        subject_name(&subject, text, strlen(text));
+        pool_emit(pool, &subject, false, NULL);
+    }
 }
 
 /* Frees everything that the component has, without an event. */

@@ -84,6 +84,9 @@ mstro_status pool_may_join(const struct pool *pool, const char *component, struc
  * reused), MSTRO_REFUSED (name taken, or not valid UTF-8, or empty) or MSTRO_NOMEM. Emits JOIN. */
 mstro_status pool_join(struct pool *pool, const char *component, uint64_t index,
                        uint64_t *ret_app_id, struct vamp_err *err);
+/* Emits a SAMPLE that says where the component, which has joined, is. NULL: nothing. */
+void pool_tell_process(struct pool *pool, const char *component,
+                       const Mstro__Wire__Process *process);
 /* The component is gone: releases its handles, fails what it was sending, ends its subscriptions,
  * resumes requests of others that waited for it. Emits LEAVE. Unknown ids are ignored. */
 void pool_leave(struct pool *pool, uint64_t app_id, enum vamp_leave_reason reason);

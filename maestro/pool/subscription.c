@@ -130,7 +130,7 @@ static mstro_status apply_subscribe(struct pool *pool, struct component *compone
     subscription->component = component;
     const bool before = (subscribe->options & MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE) != 0;
     subscription->kinds[before ? VAMP_PHASE_BEFORE : VAMP_PHASE_AFTER] =
-        subscribe->event_kinds & VAMP_EVENT_KINDS_ALL;
+        subscribe->event_kinds & (VAMP_EVENT_KINDS_ALL | VAMP_EVENT_BIT(VAMP_EVENT_SAMPLE));
     subscription->awaited = (subscribe->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) != 0;
     subscription->no_local = (subscribe->options & MSTRO_SUBSCRIPTION_OPTS_NO_LOCAL_EVENTS) != 0;
     subscription->match_bit = subscription->selector == NULL ? -1 : take_match_bit(pool);

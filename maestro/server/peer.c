@@ -238,6 +238,9 @@ void server_join(struct server *server, struct stream *stream, const Mstro__Wire
             peer = NULL;
         }
     }
+    if (status == MSTRO_OK && peer != NULL) {
+        pool_tell_process(server->pool, join->component, join->process);
+    }
     if (peer == NULL) {
         stream_close(stream);
         return;

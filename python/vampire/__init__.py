@@ -24,7 +24,7 @@ _FROM = {
     "chain": ("trace_waits", "wait_chain"),
     "compute": ("merge", "quantile", "rate", "resolution", "table"),
     "diagnosis": ("diagnose",),
-    "dataset": ("labels_of", "open", "select"),
+    "dataset": ("components", "labels_of", "open", "select"),
     "errors": ("DamageWarning", "Error", "TooLarge"),
     "history": ("History",),
     "look": ("amount", "duration", "style"),

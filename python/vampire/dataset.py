@@ -5,6 +5,7 @@ import math
 import pathlib
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from xarray.backends import BackendArray, BackendEntrypoint
 from xarray.core import indexing
@@ -12,6 +13,7 @@ from xarray.core import indexing
 from . import files
 from .compute import history_of
 from .errors import Damaged, Error, check_size
+from .look import OTHER
 from .rows import FIELDS
 
 TABLE_KEYS = {
@@ -130,6 +132,22 @@ def open(paths, output=None, between=None, metrics=None):  # pylint: disable=red
     ended; attribute `partial` says in words what of the runs is missing ("": nothing).
     """
     return dataset_of(history_of(paths, output, between), metrics)
+
+
+WHERE = ("host", "pid", "user", "batch_job")
+
+
+def components(paths, output=None):
+    """A DataFrame, a row for each component in the order of joining: component, app_id, joined, left, reason, operations, and
+    where it ran: host, pid, user, batch_job ("": not known). Other monitoring is joined on these."""
+    ds = open(paths, output, metrics=[])
+    names = ds.component_name.values
+    facts = {"component": names, "app_id": ds.component_app_id.values, "joined": ds.component_joined.values,
+             "left": ds.component_left.values, "reason": ds.component_leave_reason.values,
+             "operations": ds.component_operations.values}
+    facts |= {name: ds[f"component_{name}"].values if f"component_{name}" in ds else "" for name in WHERE}
+    table = pd.DataFrame(facts)
+    return table[(table.component != "") & (table.component != OTHER)].reset_index(drop=True)
 
 
 def dataset_of(history, metrics=None):

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from .compute import ADVICE, history_of, labels_of_by, quantile, rate, table, windows_of
+from .dataset import components
 from .errors import Error, check_size
 from .look import natural
 
@@ -21,7 +22,8 @@ def aligned(history, what, by=(), freq="bucket", where=None, between=None, outpu
 
     what: names, each with a part as needed: a counter's `rate` per second; a gauge's `last` (if nothing is said), `min`,
     `max`; a histogram's `p99` (any quantile), `mean`, `min`, `max`, `count`. by, where: of those metrics that have the
-    labels; gauges keep all. NaN: there was no value, or it is not known. Values of a unit such as 1e-6 are multiplied by it.
+    labels; gauges keep all. where={"component": NAME} takes of a metric that has no components, but hosts or jobs,
+    those where it ran, as far as they are known (vampire.components). NaN: there was no value, or it is not known. Values of a unit such as 1e-6 are multiplied by it.
     """
     history = history_of(history, output, between)
     times = pd.DatetimeIndex(windows_of(history, freq)[0].astype("datetime64[ns]"), name="time")
@@ -30,6 +32,7 @@ def aligned(history, what, by=(), freq="bucket", where=None, between=None, outpu
         name, _, part = one.partition(":")
         metric, labels = history.metric(name), history.labels(name)
         only = {label: value for label, value in (where or {}).items() if label in labels}
+        only |= _places(history, labels, (where or {}).get("component"))
         kept = metric.labels if metric.kind == "gauge" else tuple(label for label in labels_of_by(by) if label in labels)
         found = _values(history, metric, part, kept, freq, only)
         found = found.unstack(list(kept)) if isinstance(found, pd.Series) and kept else found
@@ -42,6 +45,20 @@ def aligned(history, what, by=(), freq="bucket", where=None, between=None, outpu
             if metric.kind == "counter" and name in declared(history):  # before it grew it is not known
                 columns[text][:np.argmax(columns[text] > 0)] = np.nan
     return pd.DataFrame(columns, times)
+
+
+def places(history, component):
+    """{"host": ..., "job": ...} of a component; {}: not known."""
+    found = components(history)
+    found = found[found.component == component]
+    known = {"host": found.host, "job": found.batch_job}
+    return {label: values.iloc[-1] for label, values in known.items() if len(found) and values.iloc[-1]}
+
+
+def _places(history, labels, component):
+    if component is None or "component" in labels or {"host", "job"}.isdisjoint(labels):
+        return {}
+    return {label: value for label, value in places(history, component).items() if label in labels}
 
 
 def _scale(metric):

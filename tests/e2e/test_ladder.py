@@ -308,6 +308,7 @@ def test_version_asks_the_plug_in_of_the_program(ladder):
     found, _ = ladder
     for rung, (folder, _) in found.items():
         said = subprocess.run([folder / "bin" / "vampire", "--version"], capture_output=True, text=True, check=True).stdout
+        assert ("component_place" in said.split("event fields not available")[0]) == (rung != "public")
         fields = next(line for line in said.splitlines() if line.startswith("event fields:")).split()
         assert ("time" in fields) == ("time" not in RUNGS[rung][1])
         listed = subprocess.run([folder / "bin" / "vampire", "--list-metrics"], capture_output=True, text=True, check=True).stdout

@@ -13,8 +13,10 @@ import harness
 import nats_reader
 import otf2_file
 import exporters
+import jsonl
 import recordings
 import trace_file
+import vampire as package
 from otlp_receiver import Receiver
 
 LABELS = ["workflow", "run", "host", "pid", "user", "batch_job"]
@@ -106,3 +108,45 @@ def test_every_output_says_who_and_where(space):
                 "pid": str(vampire.child.pid), "user": "operator", "batch_job": JOB}
     for kind, found in said.items():
         assert {label: str(found.get(label)) for label in LABELS} == expected, kind
+
+
+def test_every_reader_says_where_components_are(space):
+    """The embedded Maestro tells it at JOIN, also in the second file of a recording; a line tells it for another."""
+    space.pool_manager()
+    port, listen = exporters.free_port(), space.path / "samples"
+    config = harness.vampire_config(directory=str(space.path))
+    config["samples"] = {"listen": [f"unix:{listen}"], "metrics": ["load gauge node.load host=host"]}
+    config["statistics"] = {"bucket": "200ms"}
+    config["outputs"] += [{"type": "prometheus", "listen": f"tcp:{port}", "linger": "60s"},
+                          {"type": "recording", "directory": str(space.path), "rotate": {"interval": "1s"}}]
+    vampire = space.vampire(config)
+    space.environment.update({"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "2", "LOGNAME": "operator"})
+    names = ["IFS -- 0", "Products 1"]
+    flow = harness.Workflow(space, model_options=["--steps", 10, "--levels", 2, "--params", 2, "--rate", 40])
+    page = f"http://127.0.0.1:{port}/metrics"
+    harness.wait_until(lambda: 'component="IFS -- 0",component_host=' in exporters.fetch(page)[2], "the page says where it is")
+    host = socket.gethostname().partition(".")[0]
+    line = next(one for one in exporters.fetch(page)[2].splitlines() if 'component="IFS -- 0",component_host=' in one)
+    assert line.startswith("vampire_component_info{") and f'component_host="{host}"' in line
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
+        for text in (f"node,host={host}.site.org load=7", "node,host=other load=3",
+                     "vampire_component,component=Products\\ 1,host=far.site.org,job=12 step=1i"):
+            to.sendto(text.encode(), str(listen))
+        flow.finish()
+        harness.wait_until(lambda: "load{" in exporters.fetch(page)[2] or "vampire_load" in exporters.fetch(page)[2], "the load is there")
+    vampire.signal(signal.SIGTERM)
+    vampire.expect_exit(0)
+    where = (host, "operator", "4711.2")
+    said = {}
+    for one in jsonl.records(space.path / "vampire.jsonl"):
+        if one["type"] == "component":
+            said[one["name"]] = one
+    assert (said[names[0]]["host"], said[names[0]]["user"], said[names[0]]["batch_job"]) == where and said[names[0]]["pid"] > 1
+    assert (said[names[1]]["host"], said[names[1]]["batch_job"]) == ("far", "12")
+    table = package.components(space.hdf5()).set_index("component")
+    assert tuple(table.loc[names[0], ["host", "user", "batch_job"]]) == where and int(table.pid[names[0]]) == said[names[0]]["pid"]
+    assert table.host[names[1]] == "far"
+    frame = package.aligned(space.hdf5(), ["pool_operations", "load"], by=["component"], where={"component": names[0]}, freq="1s")
+    assert [name for name in frame.columns if "load" in name] == [f"load host={host}"]
+    later = sorted(space.path.glob("*.rec"))[1:]
+    assert any(b"vampire_component,component=IFS" in path.read_bytes() for path in later)

@@ -57,6 +57,8 @@ def _put_varint(value):
     out.append(value)
     return bytes(out)
 
+SAMPLE = 16
+
 
 def read(path, repeated=True):
     """The header, and all marks and events in order; with or without those that are repeated from
@@ -73,7 +75,7 @@ def read(path, repeated=True):
         if batch.HasField("mark"):
             items.append(batch.mark)
         if repeated or not batch.repeats:
-            items.extend(batch.events)
+            items.extend(event for event in batch.events if event.kind != SAMPLE)  # which are no events of the pool
     return header, items
 
 

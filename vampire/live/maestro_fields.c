@@ -8,11 +8,33 @@
 
 /* ------------------------------------------------------------------ kinds */
 
+/* Kinds that are not vampire's; 0 where this maestro.h lacks one. */
+#if VAMP_MSTRO_HAS_KIND_LOST
+#define KIND_LOST ((uint64_t)MSTRO_POOL_EVENT_LOST)
+#define LOST_COUNT(theirs) ((theirs)->payload.lost.count)
+#else
+#define KIND_LOST UINT64_C(0)
+#define LOST_COUNT(theirs) UINT64_C(0)
+#endif
+/* Told after a JOIN, to those who ask for both. */
+#if VAMP_MSTRO_HAS_KIND_SAMPLE
+#define KIND_SAMPLE ((uint64_t)MSTRO_POOL_EVENT_SAMPLE)
+#define SAMPLE_TEXT(theirs) ((theirs)->payload.sample.text)
+#else
+#define KIND_SAMPLE UINT64_C(0)
+#define SAMPLE_TEXT(theirs) ((const char *)NULL)
+#endif
+#if VAMP_MSTRO_HAS_KIND_POOL_GONE
+#define KIND_GONE ((uint64_t)MSTRO_POOL_EVENT_POOL_GONE)
+#else
+#define KIND_GONE UINT64_C(0)
+#endif
+
 /* Of a kind that this maestro.h lacks, VAMP_MSTRO_KIND_<kind> is 0. */
 
 uint64_t vamp_maestro_kinds(uint64_t event_kinds)
 {
-    uint64_t theirs = 0;
+    uint64_t theirs = (event_kinds & VAMP_EVENT_BIT(VAMP_EVENT_JOIN)) != 0 ? KIND_SAMPLE : 0;
 #define VAMP_EVENT_KIND(symbol, number, name, help)                                                \
     theirs |= (event_kinds >> (number)&1) != 0 ? VAMP_MSTRO_KIND_##name : 0;
 #include "vampire/core/event/kinds.def"
@@ -28,20 +50,6 @@ static enum vamp_event_kind our_kind(uint64_t theirs)
 #include "vampire/core/event/kinds.def"
     return VAMP_EVENT_NONE;
 }
-
-/* Kinds that are not vampire's; 0 where this maestro.h lacks one. */
-#if VAMP_MSTRO_HAS_KIND_LOST
-#define KIND_LOST ((uint64_t)MSTRO_POOL_EVENT_LOST)
-#define LOST_COUNT(theirs) ((theirs)->payload.lost.count)
-#else
-#define KIND_LOST UINT64_C(0)
-#define LOST_COUNT(theirs) UINT64_C(0)
-#endif
-#if VAMP_MSTRO_HAS_KIND_POOL_GONE
-#define KIND_GONE ((uint64_t)MSTRO_POOL_EVENT_POOL_GONE)
-#else
-#define KIND_GONE UINT64_C(0)
-#endif
 
 uint64_t vamp_maestro_service_kinds(void)
 {
@@ -185,6 +193,15 @@ void vamp_maestro_convert(const struct mstro_pool_event_ *theirs, enum vamp_even
         take_actor(theirs, ret_event);
         return;
     }
+    const char *sample =
+        KIND_SAMPLE != 0 && (uint64_t)theirs->kind == KIND_SAMPLE ? SAMPLE_TEXT(theirs) : NULL;
+    if (sample != NULL) {
+        ret_event->kind = VAMP_EVENT_SAMPLE;
+        ret_event->name = sample;
+        ret_event->name_length = name_length(theirs, sample);
+        now_has(ret_event, VAMP_HAS_CDO_NAME);
+        return;
+    }
     const uint64_t lost =
         KIND_LOST != 0 && (uint64_t)theirs->kind == KIND_LOST ? LOST_COUNT(theirs) : 0;
     *ret_event = (struct vamp_event){
@@ -267,6 +284,7 @@ void vamp_maestro_abilities(FILE *stream)
         {"cdo_id", VAMP_MSTRO_HAS_CDO_ID},
         {"offer_appid", VAMP_MSTRO_HAS_APPID_offer},
         {"offer_name", VAMP_MSTRO_HAS_NAME_offer},
+        {"component_place", VAMP_MSTRO_HAS_KIND_SAMPLE},
         {"lost_counts", VAMP_MSTRO_HAS_KIND_LOST},
         {"pool_gone", VAMP_MSTRO_HAS_KIND_POOL_GONE},
         {"signal_before", VAMP_MSTRO_HAS_SIGNAL_BEFORE},

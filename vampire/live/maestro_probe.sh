@@ -108,6 +108,8 @@ all() {
     kind unsubscribe UNSUBSCRIBE component_name
     has KIND_LOST 'uint64_t kind = MSTRO_POOL_EVENT_LOST; (void)kind;
         uint64_t count = event->payload.lost.count; (void)count;'
+    has KIND_SAMPLE 'uint64_t kind = MSTRO_POOL_EVENT_SAMPLE; (void)kind;
+        const char *text = event->payload.sample.text; (void)text;'
     has KIND_POOL_GONE 'uint64_t kind = MSTRO_POOL_EVENT_POOL_GONE; (void)kind;'
     has SERIAL 'uint64_t serial = event->serial; (void)serial;'
     extensions | while read -r symbol bit member; do

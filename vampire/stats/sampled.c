@@ -106,28 +106,20 @@ static struct vamp_undeclared *note_undeclared(struct vamp_sampled_account *acco
     return added;
 }
 
-/* The short name of a host: "n1" and "n1.site.org" are one; an address stays as it is. */
-static void shorten_host(char *host)
-{
-    char *point = strchr(host, '.');
-    if (point != NULL && host[strspn(host, "0123456789.")] != '\0') {
-        *point = '\0';
-    }
-}
-
 static void fill_labels(struct vamp_sampled *sampled, const struct vamp_declared *metric,
                         const struct vamp_sample *sample, struct vamp_labels *labels)
 {
     for (unsigned i = 0; i < VAMP_DECLARED_LABEL_COUNT; i++) {
-        char text[LABEL_BYTES];
-        char clean[LABEL_BYTES + 1] = "";
+        char clean[VAMP_SAMPLE_LABEL_BYTES];
         if (metric->tags[i] == NULL) {
             continue;
         }
-        const bool found = vamp_sample_tag(sample, metric->tags[i], text, sizeof text);
-        (void)vamp_utf8_copy(clean, sizeof clean - 1, found ? text : VAMP_COMPONENT_UNKNOWN_NAME);
+        const bool found = vamp_sample_label(sample, metric->tags[i], clean);
+        if (!found) {
+            strcpy(clean, VAMP_COMPONENT_UNKNOWN_NAME);
+        }
         if (i == VAMP_DECLARED_HOST) {
-            shorten_host(clean);
+            vamp_sample_shorten_host(clean);
         }
         labels->value[vamp_declared_labels[i]] =
             i != VAMP_DECLARED_COMPONENT ? vamp_series_text(&sampled->cells->series, clean)
@@ -247,6 +239,9 @@ void vamp_sampled_observe(struct vamp_sampled *sampled, struct vamp_slot *slot,
     struct vamp_sample sample;
     if (!vamp_sample_read(event->name, event->name_length, &sample)) {
         account->unreadable++;
+        return;
+    }
+    if (vamp_components_locate(sampled->components, event)) {
         return;
     }
     struct series *series = find_series(sampled, &sample);

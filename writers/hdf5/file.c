@@ -290,7 +290,7 @@ static void file_free(struct hdf5_file *file)
     }
     free(file->sets);
     free(file->metrics);
-    free(file->component_names);
+    free(file->component_texts);
     free(file->slot_first);
     free(file->slot_count);
     hdf5_names_done(file);

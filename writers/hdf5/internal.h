@@ -229,6 +229,11 @@ struct hdf5_column {
     size_t capacity;
 };
 
+struct hdf5_component_texts {
+    const char *name;
+    const struct vamp_component_where *where;
+};
+
 struct hdf5_file {
     const struct hdf5_options *options;
     const struct vamp_run *run;
@@ -268,7 +273,7 @@ struct hdf5_file {
     unsigned alarm; /* the same; 0: the run has no rules */
     unsigned alarms_first;
     unsigned outputs_named;
-    const char **component_names; /* by row: the name that the file has */
+    struct hdf5_component_texts *component_texts; /* by row: what the file has */
     unsigned component_capacity;
     bool failed; /* after any HDF5 error: nothing is written any more */
     int code;    /* of the call that goes on: what failed first */

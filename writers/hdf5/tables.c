@@ -152,7 +152,15 @@ static const struct table gaps = {gap_columns, sizeof gap_columns / sizeof gap_c
 /* ---- components */
 
 #define COMPONENT struct vamp_component_row
-enum { COMPONENT_NAME = 4, COMPONENT_REASON, COMPONENT_COLUMNS };
+enum {
+    COMPONENT_NAME = 4,
+    COMPONENT_REASON,
+    COMPONENT_HOST,
+    COMPONENT_PID,
+    COMPONENT_USER,
+    COMPONENT_JOB,
+    COMPONENT_COLUMNS
+};
 static const struct column component_columns[COMPONENT_COLUMNS] = {
     NUMBER(COMPONENT, component.app_id, "component_app_id", "1", "application id of the component"),
     TIME(COMPONENT, component.joined_ns, HDF5_TIME_MISSING, "component_joined",
@@ -163,26 +171,42 @@ static const struct column component_columns[COMPONENT_COLUMNS] = {
            "pool operations when the row was last written"),
     [COMPONENT_NAME] = TEXT(HDF5_NAME_LENGTH, "component_name", "name of the component"),
     [COMPONENT_REASON] = TEXT(HDF5_WORD_LENGTH, "component_leave_reason", "why it left"),
+    [COMPONENT_HOST] = TEXT(HDF5_NAME_LENGTH, "component_host", "its host; empty: not known"),
+    [COMPONENT_PID] = TEXT(HDF5_WORD_LENGTH, "component_pid", "its process; empty: not known"),
+    [COMPONENT_USER] = TEXT(HDF5_NAME_LENGTH, "component_user", "its user; empty: not known"),
+    [COMPONENT_JOB] = TEXT(HDF5_NAME_LENGTH, "component_batch_job",
+                           "its job in the batch system; empty: none, or not known"),
 };
 
 static const char *component_text(const void *row, unsigned column,
                                   char scratch[static SCRATCH_BYTES])
 {
     const struct vamp_component *component = &((const struct vamp_component_row *)row)->component;
-    (void)scratch;
-    return column == COMPONENT_NAME          ? component->name
-           : component->left_ns == INT64_MIN ? ""
-                                             : vamp_leave_reason_name(component->reason);
+    const struct vamp_component_where *where = component->where;
+    if (column < COMPONENT_HOST) {
+        return column == COMPONENT_NAME          ? component->name
+               : component->left_ns == INT64_MIN ? ""
+                                                 : vamp_leave_reason_name(component->reason);
+    }
+    if (where == NULL || (column == COMPONENT_PID && where->pid == 0)) {
+        return "";
+    }
+    (void)snprintf(scratch, SCRATCH_BYTES, "%" PRIu64, where->pid);
+    return column == COMPONENT_HOST   ? where->host
+           : column == COMPONENT_USER ? where->user
+           : column == COMPONENT_JOB  ? where->job
+                                      : scratch;
 }
 
 static const struct table components = {component_columns, COMPONENT_COLUMNS, HDF5_TEXT_CHUNK_ROWS,
                                         sizeof(COMPONENT), component_text};
 
-/* Operations change with each bucket; names and reasons hardly ever do. */
+/* Operations change with each bucket; texts hardly ever do. */
 static bool has_new_text(const struct hdf5_file *file, const struct vamp_component_row *row)
 {
-    return row->component.left_ns != INT64_MIN ||
-           file->component_names[row->index] != row->component.name;
+    const struct hdf5_component_texts *written = &file->component_texts[row->index];
+    return row->component.left_ns != INT64_MIN || written->name != row->component.name ||
+           written->where != row->component.where;
 }
 
 /* How many of `rows` follow one another in the table, up to a batch; of those with a new text if
@@ -203,13 +227,13 @@ static void reserve_names(struct hdf5_file *file, unsigned count)
     if (count <= file->component_capacity) {
         return;
     }
-    const char **names = realloc(file->component_names, count * sizeof *names);
+    struct hdf5_component_texts *names = realloc(file->component_texts, count * sizeof *names);
     if (names == NULL) {
         hdf5_no_memory(file, "keep the names of components");
         return;
     }
     memset(names + file->component_capacity, 0, (count - file->component_capacity) * sizeof *names);
-    file->component_names = names;
+    file->component_texts = names;
     file->component_capacity = count;
 }
 
@@ -231,7 +255,8 @@ static void write_components(struct hdf5_file *file, const struct vamp_component
         write_rows(file, &components, first, COMPONENT_NAME, run > 0 ? COMPONENT_COLUMNS : 0,
                    rows[i].index, rows + i, run);
         for (unsigned k = i; k < i + run; k++) {
-            file->component_names[rows[k].index] = rows[k].component.name;
+            file->component_texts[rows[k].index] =
+                (struct hdf5_component_texts){rows[k].component.name, rows[k].component.where};
         }
     }
     slots->next = end > slots->next ? end : slots->next;

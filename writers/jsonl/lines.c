@@ -119,6 +119,13 @@ static void series_lines(struct jsonl *self, const struct vamp_bucket *bucket)
     }
 }
 
+static void known_text(struct vamp_json *json, const char *key, const char *text)
+{
+    if (*text != '\0') {
+        vamp_json_text(json, key, text);
+    }
+}
+
 static void component_line(struct jsonl *self, const struct vamp_component_row *row,
                            int64_t time_ns)
 {
@@ -134,13 +141,23 @@ static void component_line(struct jsonl *self, const struct vamp_component_row *
     if (component->left_ns != INT64_MIN) {
         vamp_json_text(json, "reason", vamp_leave_reason_name(component->reason));
     }
+    if (component->where != NULL) {
+        const struct vamp_component_where *where = component->where;
+        known_text(json, "host", where->host);
+        if (where->pid != 0) {
+            vamp_json_unsigned(json, "pid", where->pid);
+        }
+        known_text(json, "user", where->user);
+        known_text(json, "batch_job", where->job);
+    }
     vamp_json_line_end(json);
 }
 
 static bool is_same(const struct vamp_component *a, const struct vamp_component *b)
 {
     return a->name != NULL && strcmp(a->name, b->name) == 0 && a->app_id == b->app_id &&
-           a->joined_ns == b->joined_ns && a->left_ns == b->left_ns && a->reason == b->reason;
+           a->joined_ns == b->joined_ns && a->left_ns == b->left_ns && a->reason == b->reason &&
+           a->where == b->where;
 }
 
 /* A line for each component that joined, left or has another name, in a complete bucket for all. */

@@ -150,6 +150,21 @@ static bool join_of(const struct vamp_component *row, int64_t time_ns, struct va
     return row->left_ns == INT64_MIN && row->joined_ns != INT64_MIN;
 }
 
+/* What said where the component is, of the time of its JOIN, in whose place it is. False: nothing.
+ */
+static bool sample_of(const struct vamp_component *row, struct vamp_event *event)
+{
+    const char *text = row->where != NULL ? row->where->sample : NULL;
+    *event = (struct vamp_event){
+        .kind = VAMP_EVENT_SAMPLE,
+        .time_ns = event->time_ns,
+        .name = text,
+        .name_length = text != NULL ? (uint32_t)strlen(text) : 0,
+        .present = VAMP_HAS_TIME | VAMP_HAS_CDO_NAME,
+    };
+    return text != NULL;
+}
+
 /* Those who had joined before and not left before that time; INT64_MAX: those present now. */
 static void learn_present(struct vamp_components *components, const struct vamp_components *all,
                           int64_t time_ns)
@@ -163,6 +178,9 @@ static void learn_present(struct vamp_components *components, const struct vamp_
         if (row->joined_ns != INT64_MIN && row->joined_ns < time_ns &&
             (row->left_ns == INT64_MIN || row->left_ns >= time_ns)) {
             (void)vamp_components_observe(components, &join);
+            if (sample_of(row, &join)) {
+                (void)vamp_components_observe(components, &join);
+            }
         }
     }
 }
@@ -577,8 +595,12 @@ static int repeat_joins(const struct vamp_output *output, struct vamp_err *err)
     int code = 0;
     for (size_t i = 1; i < vamp_components_count(queue->components) && code == 0; i++) {
         struct vamp_event join;
-        if (join_of(vamp_components_row(queue->components, i), output->current.time_ns, &join)) {
+        const struct vamp_component *row = vamp_components_row(queue->components, i);
+        if (join_of(row, output->current.time_ns, &join)) {
             code = output->format->repeat_event(output->segment.writer, &join, err);
+            if (code == 0 && sample_of(row, &join)) {
+                code = output->format->repeat_event(output->segment.writer, &join, err);
+            }
         }
     }
     return code;
@@ -624,7 +646,8 @@ static void release_event(struct vamp_output *output, bool written)
     const struct vamp_event *event = queue->current;
     if (event->kind == VAMP_EVENT_GONE) {
         vamp_components_gone(queue->components, event->time_ns);
-    } else if (event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE) {
+    } else if (event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE ||
+               event->kind == VAMP_EVENT_SAMPLE) {
         (void)vamp_components_observe(queue->components, event);
     }
     queue->current = NULL;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The page as text or as messages. */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "writers/format/fields.h"
@@ -363,6 +365,34 @@ static void info_lines(struct rendering *rendering, const struct page *page)
     number_line(rendering, "vampire_run_info", "", NULL, 1, 0);
 }
 
+/* Where the components are that are there, as far as it was said. */
+static void component_lines(struct rendering *rendering, const struct page *page)
+{
+    const bool info = rendering->kind == PAGE_OPENMETRICS;
+    describe(rendering, info ? "vampire_component" : "vampire_component_info", "",
+             info ? "info" : "gauge", "", "where a component runs");
+    for (unsigned i = 0; i < page->component_count; i++) {
+        const struct vamp_component *component = &page->components[i];
+        const struct vamp_component_where *where = component->where;
+        if (where == NULL || component->left_ns != INT64_MIN) {
+            continue;
+        }
+        char pid[24] = "";
+        (void)snprintf(pid, sizeof pid, "%.0" PRIu64, where->pid);
+        const char *const labels[][2] = {{"component", component->name},
+                                         {"component_host", where->host},
+                                         {"component_pid", pid},
+                                         {"component_user", where->user},
+                                         {"component_batch_job", where->job}};
+        begin_labels(rendering, page->run_labels);
+        for (unsigned k = 0; k < sizeof labels / sizeof labels[0]; k++) {
+            page_label(&rendering->labels, rendering->kind == PAGE_MESSAGES, labels[k][0],
+                       labels[k][1]);
+        }
+        number_line(rendering, "vampire_component_info", "", NULL, 1, 0);
+    }
+}
+
 /* Which metrics lost labels to the budget. */
 static void merged_lines(struct rendering *rendering, const struct page *page)
 {
@@ -396,6 +426,7 @@ static void page_lines(struct rendering *rendering, const struct page *page)
              "buckets that did not reach this page: its histograms lack their values");
     number_line(rendering, "vampire_page_lost_buckets_total", "", NULL, page->lost_buckets, 0);
     merged_lines(rendering, page);
+    component_lines(rendering, page);
 }
 
 void page_render(struct page *page, enum page_kind kind, struct vamp_text *text)

@@ -50,6 +50,8 @@ struct page {
     uint64_t buckets, lost_buckets;
     int64_t end_ns; /* of the newest bucket */
     bool ended;
+    struct vamp_component *components; /* by row; zeros: none was delivered */
+    unsigned component_count;
 };
 
 /* Appends a label: to a text, after a comma where it has some; or to a message, as its field 1. */

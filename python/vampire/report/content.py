@@ -231,7 +231,10 @@ class Content:
         if not known:
             return None
         frame = pd.DataFrame({what: one.astype(float) for what, one in known.items()}).fillna(0).astype(np.uint64)
-        ds, times = self.dataset, {}
+        ds, times, places = self.dataset, {}, {}
+        if "component_host" in ds:
+            places = {name: (host, job) for name, host, job in zip(ds.component_name.values, ds.component_host.values,
+                                                                   ds.component_batch_job.values) if host or job}
         if "component_name" in ds:
             times = {name: row for name, *row in zip(ds.component_name.values, ds.component_joined.values,
                                                      ds.component_left.values, ds.component_leave_reason.values)}
@@ -250,13 +253,25 @@ class Content:
             shown = [self._shown(frame, what, name, int(values[what])) for what in known]
             wait = waits.get(name)
             return (name or others(rest), why or ("there" if name in times else ""), moment(joined)[11:],
-                    moment(left)[11:], *shown, *(wait[:3] if wait else ("", "", "")))
+                    moment(left)[11:], *(places.get(name, ("", "")) if places else ()), *shown, *(wait[:3] if wait else ("", "", "")))
 
         rows = [row(name) for name in chosen + ([None] if rest else [])]
-        head = ("component", "left because", "joined (UTC)", "left", *known, "waits", "median", "99 in 100")
+        head = ("component", "left because", "joined (UTC)", "left", *(("host", "job") if places else ()), *known, "waits", "median",
+                "99 in 100")
         title = "Components" if self.has_components() else "Models, what they did"
         return Table("components", title, head, rows, frame.rename_axis("component").reset_index(), 2,
                      self.hidden(next(iter(known.values())), next(iter(known))), [row(name) for name in rest[:MORE]])
+
+    def _ran_on(self, metric):
+        """Of a metric that has hosts, which components ran there, as far as it is known."""
+        if "host" not in self.history.metric(metric).labels or "component_host" not in self.dataset:
+            return ""
+        there = {}
+        for name, host in dict(zip(self.dataset.component_name.values, self.dataset.component_host.values)).items():
+            there.setdefault(host, []).append(name)
+        there.pop("", None)
+        shown = [f"{host}: {', '.join(names[:6])}{' and others' * (len(names) > 6)}" for host, names in list(there.items())[:6]]
+        return f" (ran on {'; '.join(shown)})" if shown else ""
 
     def has_components(self):
         """Whether the files name components."""
@@ -499,7 +514,7 @@ class Content:
                     units_of(metric, "value_units"))
         for metric in declared(history)[:DECLARED_SHOWN]:
             kind, about = history.metric(metric).kind, history.metric(metric).attrs.get("help", "")
-            text = f"{metric}{' per second' * (kind == 'counter')}: {about}"
+            text = f"{metric}{' per second' * (kind == 'counter')}: {about}{self._ran_on(metric)}"
             if not self.has(metric):
                 continue
             if kind == "histogram":

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/core/event/sample.h"
 #include "vampire/core/hash.h"
 
 /* ---- models */
@@ -134,6 +135,11 @@ void vamp_components_free(struct vamp_components *components)
     for (size_t i = 2; i < components->name_count; i++) {
         free((void *)(uintptr_t)components->names[i].text);
     }
+    while (components->wheres != NULL) {
+        void *const *kept = components->wheres;
+        components->wheres = *kept;
+        free((void *)(uintptr_t)kept);
+    }
     free(components->names);
     free(components->rows);
     map_done(&components->by_id);
@@ -238,6 +244,89 @@ uint32_t vamp_components_number(struct vamp_components *components, const char *
     }
     components->sampled++;
     return give_name(components, name, length);
+}
+
+struct kept_where {
+    void *before;
+    struct vamp_component_where where;
+    char texts[];
+};
+
+static const struct vamp_component_where *keep_where(struct vamp_components *components,
+                                                     const struct vamp_component_where *where)
+{
+    const char *const texts[] = {where->host, where->user, where->job, where->sample};
+    size_t bytes = 0;
+    for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        bytes += strlen(texts[i]) + 1;
+    }
+    struct kept_where *kept =
+        components->where_count < VAMP_WHERES_MAX ? malloc(sizeof *kept + bytes) : NULL;
+    if (kept == NULL) {
+        return NULL;
+    }
+    *kept = (struct kept_where){.before = components->wheres, .where.pid = where->pid};
+    const char **const copies[] = {&kept->where.host, &kept->where.user, &kept->where.job,
+                                   &kept->where.sample};
+    char *at = kept->texts;
+    for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        *copies[i] = at;
+        at = stpcpy(at, texts[i]) + 1;
+    }
+    components->wheres = kept;
+    components->where_count++;
+    return &kept->where;
+}
+
+static void locate(struct vamp_components *components, const char *name,
+                   const struct vamp_component_where *where)
+{
+    const uint32_t number = vamp_components_number(components, name);
+    struct vamp_component_name *known = &components->names[number];
+    if (number <= VAMP_NAME_UNKNOWN ||
+        (known->where != NULL && strcmp(known->where->sample, where->sample) == 0)) {
+        return;
+    }
+    const struct vamp_component_where *kept = keep_where(components, where);
+    known->where = kept != NULL ? kept : known->where;
+    for (size_t i = components->count; i-- > 1;) { /* its JOIN came just before, as a rule */
+        struct vamp_component *row = &components->rows[i].shown;
+        if (row->name_number == number && row->left_ns == INT64_MIN) {
+            row->changed = row->changed || row->where != known->where;
+            row->where = known->where;
+            return;
+        }
+    }
+}
+
+bool vamp_components_locate(struct vamp_components *components, const struct vamp_event *event)
+{
+    static const char begin[] = "vampire_component,", end[] = " pid";
+    char name[VAMP_SAMPLE_LABEL_BYTES], host[VAMP_SAMPLE_LABEL_BYTES];
+    char user[VAMP_SAMPLE_LABEL_BYTES], job[VAMP_SAMPLE_LABEL_BYTES];
+    char text[VAMP_NAME_BYTES_MAX + 1] = "";
+    struct vamp_sample sample;
+    if (event->name_length < sizeof begin || event->name_length >= sizeof text ||
+        memcmp(event->name, begin, sizeof begin - 1) != 0 ||
+        !vamp_sample_read(event->name, event->name_length, &sample) ||
+        !vamp_sample_label(&sample, "component", name)) {
+        return false;
+    }
+    memcpy(text, event->name, event->name_length);
+    (void)vamp_sample_label(&sample, "host", host);
+    (void)vamp_sample_label(&sample, "user", user);
+    (void)vamp_sample_label(&sample, "job", job);
+    vamp_sample_shorten_host(host);
+    const char *field = sample.key + sample.key_length - (sizeof end - 1);
+    const bool has_pid =
+        memcmp(field, end, sizeof end - 1) == 0 && sample.value > 0 && sample.value < 0x1p62L;
+    locate(components, name,
+           &(struct vamp_component_where){.host = host,
+                                          .user = user,
+                                          .job = job,
+                                          .sample = text,
+                                          .pid = has_pid ? (uint64_t)sample.value : 0});
+    return true;
 }
 
 /* The number of a component's name; VAMP_NAME_OTHER for a new one at the bound. */
@@ -347,6 +436,7 @@ static struct vamp_component *join(struct vamp_components *components,
         if (vamp_event_has(event, VAMP_HAS_COMPONENT_NAME)) {
             row->name_number = component_name_number(components, event->name, event->name_length);
             row->name = components->names[row->name_number].text;
+            row->where = components->names[row->name_number].where;
         }
     }
     return row;
@@ -419,6 +509,7 @@ const struct vamp_component *vamp_components_observe(struct vamp_components *com
                                                      const struct vamp_event *event)
 {
     if (vamp_event_is_mark(event) || event->kind == VAMP_EVENT_SAMPLE) {
+        (void)(event->kind == VAMP_EVENT_SAMPLE && vamp_components_locate(components, event));
         return &components->rows[0].shown;
     }
     struct vamp_component *row = known_actor(components, event);

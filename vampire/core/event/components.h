@@ -27,6 +27,13 @@
 #define VAMP_NAME_OTHER 0
 #define VAMP_NAME_UNKNOWN 1
 
+/* Where a component's process is, as its Maestro or a sample says. Owned by the table. */
+struct vamp_component_where {
+    const char *host, *user, *job; /* terminated; "": not known */
+    const char *sample;            /* the text that said so */
+    uint64_t pid;                  /* 0: not known */
+};
+
 /* One row of the component table. */
 struct vamp_component {
     uint64_t app_id;
@@ -37,7 +44,8 @@ struct vamp_component {
     int64_t joined_ns; /* INT64_MIN: not seen (vampire came later, or the event was lost) */
     int64_t left_ns;   /* INT64_MIN: still there */
     uint64_t operations;
-    uint32_t index;       /* of this row */
+    const struct vamp_component_where *where; /* NULL: not known; unchanged as long as the table */
+    uint32_t index;                           /* of this row */
     uint32_t name_number; /* the same for all rows of one name; below vamp_components_names_max */
     uint32_t life;        /* which of the components that had this row, counted from 1 */
     uint8_t reason;       /* enum vamp_leave_reason, once left */
@@ -89,9 +97,10 @@ struct vamp_component_place {
 };
 struct vamp_component_name {
     const char *text;
-    uint32_t model;       /* name number of its model */
-    bool given;           /* by a component; else it is that of a model only */
-    struct map_link link; /* by text */
+    uint32_t model;                           /* name number of its model */
+    bool given;                               /* by a component; else it is that of a model only */
+    const struct vamp_component_where *where; /* said last */
+    struct map_link link;                     /* by text */
 };
 struct vamp_components {
     struct vamp_component_place *rows;
@@ -103,7 +112,9 @@ struct vamp_components {
     size_t name_count, given_count;
     struct vamp_model_rules model_rules;
     struct map by_id, by_name;
-    size_t sampled;   /* names that are there because of a sample */
+    size_t sampled; /* names that are there because of a sample */
+    void *wheres;   /* owned: all that was said, each begins with the one before */
+    size_t where_count;
     uint64_t unnamed; /* names for which there was no memory */
 };
 
@@ -196,6 +207,11 @@ static inline uint32_t vamp_components_model(const struct vamp_components *compo
 /* The number of a component's name, as a sample has it; VAMP_NAME_OTHER beyond
  * VAMP_SAMPLED_NAMES_MAX names of which no JOIN was seen before. */
 uint32_t vamp_components_number(struct vamp_components *components, const char *name);
+/* Learns where a component is that is there, or will be, from the sample
+ * "vampire_component,component=N,host=H,user=U,job=J pid=1i", in which the name alone has to be.
+ * False: the event is not of this form. At most VAMP_WHERES_MAX different ones. */
+#define VAMP_WHERES_MAX ((size_t)65536)
+bool vamp_components_locate(struct vamp_components *components, const struct vamp_event *event);
 /* The text of a name number; terminated, valid until free. "unknown" for a number not given. */
 static inline const char *vamp_components_name(const struct vamp_components *components,
                                                uint32_t name_number)

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/core/utf8.h"
+
 #define NUMBER_BYTES 64 /* of the longest number that is read, and a terminator */
 
 /* The first of these characters that has no backslash in front, or the end. */
@@ -282,4 +284,22 @@ bool vamp_sample_tag(const struct vamp_sample *sample, const char *tag, char *ou
     }
     out[0] = '\0';
     return false;
+}
+
+bool vamp_sample_label(const struct vamp_sample *sample, const char *tag,
+                       char label[static VAMP_SAMPLE_LABEL_BYTES])
+{
+    char text[VAMP_SAMPLE_LABEL_BYTES - 1];
+    const bool found = vamp_sample_tag(sample, tag, text, sizeof text);
+    memset(label, 0, VAMP_SAMPLE_LABEL_BYTES);
+    (void)vamp_utf8_copy(label, VAMP_SAMPLE_LABEL_BYTES - 1, text);
+    return found;
+}
+
+void vamp_sample_shorten_host(char *host)
+{
+    char *point = strchr(host, '.');
+    if (point != NULL && host[strspn(host, "0123456789.")] != '\0') {
+        *point = '\0';
+    }
 }

@@ -46,5 +46,11 @@ bool vamp_sample_name(const struct vamp_sample *sample, char *out, size_t bytes)
 /* The value of a tag without backslashes, terminated. False: there is no such tag, or the value
  * does not fit; `out` is then "". */
 bool vamp_sample_tag(const struct vamp_sample *sample, const char *tag, char *out, size_t bytes);
+/* The same as a label has it: UTF-8, "" if it is longer. */
+#define VAMP_SAMPLE_LABEL_BYTES 257
+bool vamp_sample_label(const struct vamp_sample *sample, const char *tag,
+                       char label[static VAMP_SAMPLE_LABEL_BYTES]);
+/* The short name of a host: "n1" and "n1.site.org" are one; an address stays as it is. */
+void vamp_sample_shorten_host(char *host);
 
 #endif
