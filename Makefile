@@ -466,6 +466,9 @@ install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
 	$(call install_texts,$(SERVICES),$(TO)/lib/systemd/system)
 	$(INSTALL) -d $(TO)/share/vampire/exporters
 	$(INSTALL) -m 644 $(wildcard packaging/exporters/vampire-*) $(TO)/share/vampire/exporters
+	$(INSTALL) -d $(TO)/share/vampire/inlets
+	$(INSTALL) -m 644 $(wildcard inlets/*.conf inlets/*.json inlets/lines.py) $(TO)/share/vampire/inlets
+	$(INSTALL) -m 755 $(filter-out inlets/lines.py,$(wildcard inlets/*.py)) $(TO)/share/vampire/inlets
 	$(INSTALL) -m 644 vampire/stats/bucket/telemetry.proto $(TO)/share/vampire/vampire-telemetry.proto
 	$(INSTALL) -m 644 LICENSE $(wildcard docs/*.json docs/*.svg) $(TO)/share/doc/vampire
 	$(call install_texts,README.md $(wildcard docs/*.md),$(TO)/share/doc/vampire)

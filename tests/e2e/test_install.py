@@ -52,7 +52,7 @@ def test_everything_is_installed_below_destdir(space):
     for name in ("bin/vampire", "bin/maestro-pool-manager", "include/maestro.h", "include/maestro/maestro.h",
                  "lib/vampire/maestro.so", "lib/vampire/prometheus.so", "lib/vampire/influx.so", "lib/vampire/otlp.so",
                  "lib/vampire/otf2.so", "lib/vampire/nats.so", "lib/pkgconfig/maestro.pc", "share/vampire/config/demo.json",
-                 "share/vampire/vampire-telemetry.proto"):
+                 "share/vampire/vampire-telemetry.proto", "share/vampire/inlets/lustre_job_stats.py"):
         assert f"opt/vampire/{name}" in files, sorted(files)
     assert any(name.startswith("opt/vampire/lib/libmaestro.so") for name in files)
     text = (root / "opt/vampire/lib/pkgconfig/maestro.pc").read_text()
