@@ -10,6 +10,7 @@
 #define NEVER INT64_MAX
 /* Of the budget: finer series may take so much, and leave the rest to the models. */
 #define FINE_SHARE(budget) ((budget) / 3 * 2)
+#define ZEROS_SHARE(budget) ((budget) / 16)
 
 static bool find_label(const struct vamp_label_set *set, enum vamp_label label, uint8_t *ret_place)
 {
@@ -308,6 +309,50 @@ static void keep_places(struct output_routes *routes, const struct vamp_bucket *
     }
 }
 
+/* ---- with a budget: series that begin with 0 */
+
+/* The output's series for one of a component as this, but with another word as its last label. */
+static void place_zero(struct output_routes *routes, struct output_route *route,
+                       const struct vamp_bucket *bucket, struct vamp_series series,
+                       const char *word)
+{
+    const struct vamp_label_set *from = &bucket->schema->label_sets[route->from];
+    const uint32_t *count = &routes->merged->sets[route->to].count, before = *count;
+    uint32_t number;
+    series.labels[from->label_count - 1] = word;
+    if (routes->zeros + route->lines <= ZEROS_SHARE(routes->budget) &&
+        output_routes_lines(routes) + route->lines <= FINE_SHARE(routes->budget) &&
+        vamp_series_is_wanted(routes->patterns, from, &series)) {
+        (void)place(routes, route, &series, &number);
+        routes->zeros += (uint64_t)(*count - before) * route->lines;
+    }
+}
+
+/* What alerts ask for is there before it happens, so that the first one is an increase: anomalies
+ * and leaves of each component; and in all, as `(other)`, joins. */
+static void place_zeros(struct output_routes *routes, const struct vamp_bucket *bucket)
+{
+    struct output_route *route = routes->items, *end = route + routes->count;
+    while (route < end &&
+           routes->merged->metrics[route - routes->items].id != VAMP_METRIC_POOL_OPERATIONS) {
+        route++;
+    }
+    for (; route < end && routes->zeros_of < route->known; routes->zeros_of++) {
+        const struct vamp_series *series = bucket->series[route->from][routes->zeros_of];
+        place_zero(routes, route, bucket, *series, vamp_event_kind_name(VAMP_EVENT_LEAVE));
+        if (routes->zeros_of == 0) {
+            place_zero(routes, route, bucket, *series, vamp_event_kind_name(VAMP_EVENT_JOIN));
+        }
+        for (struct output_route *other = route; other < end; other++) {
+            const bool counts =
+                routes->merged->metrics[other - routes->items].id == VAMP_METRIC_ANOMALIES;
+            for (unsigned i = 0; counts && i < VAMP_ANOMALY_COUNT; i++) {
+                place_zero(routes, other, bucket, *series, vamp_anomaly_name(i));
+            }
+        }
+    }
+}
+
 static bool learn_within_budget(struct output_routes *routes, const struct vamp_bucket *bucket)
 {
     bool good = true;
@@ -328,6 +373,7 @@ static bool learn_within_budget(struct output_routes *routes, const struct vamp_
     if (good) {
         assert(output_routes_lines(routes) <= routes->budget);
         keep_places(routes, bucket);
+        place_zeros(routes, bucket);
         return true;
     }
     for (unsigned i = 0; i < routes->count; i++) {

@@ -45,6 +45,8 @@ struct output_routes {
     struct vamp_merged *merged;          /* the output's */
     uint64_t budget;                     /* lines at most; 0: any */
     uint64_t aside;                      /* of these, lines that no route makes */
+    uint64_t zeros;                      /* lines of series that began before they counted */
+    uint32_t zeros_of;                   /* series of pool_operations that have these */
     struct output_route items[VAMP_METRICS_MAX];
     unsigned count;
     char **models; /* "(model IFS)", malloc'ed */
