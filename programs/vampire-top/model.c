@@ -175,6 +175,7 @@ static void take_accounting(struct top_snapshot *shown, const json_t *accounting
     shown->received = top_json_number(accounting, "received");
     shown->counted = top_json_number(accounting, "counted");
     shown->filtered = top_json_number(accounting, "filtered");
+    shown->late = top_json_number(accounting, "late");
     shown->lost = 0;
     json_object_foreach(json_object_get(accounting, "lost"), reason, value)
     {

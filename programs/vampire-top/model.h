@@ -151,9 +151,10 @@ struct top_snapshot {
     /* Ranks that vanished, the first ones; clean. */
     char vanished[TOP_VANISHED_MAX][TOP_NAME_BYTES];
     unsigned vanished_count;
-    double folded;                            /* values counted under (other) here */
-    double received, counted, filtered, lost; /* events since the run began, as far as known */
-    char sampling[TOP_NAME_BYTES];            /* "none" */
+    double folded; /* values counted under (other) here */
+    double received, counted, filtered, late,
+        lost;                      /* events since the run began, as far as known */
+    char sampling[TOP_NAME_BYTES]; /* "none" */
     /* Bits: numbers that are not in the stream, and those that it does not have by row. A number
      * that is hidden is not shown as 0. */
     unsigned hidden, hidden_in_rows;

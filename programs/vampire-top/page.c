@@ -185,6 +185,7 @@ static unsigned share_lines(struct page_line *lines, const struct top_snapshot *
         {sampled, SHARE, "sampled out"},
         {sampling, WORDS, s->sampling},
         {s->lost, SHARE, "lost"},
+        {s->late, COUNT, VAMP_WORDS_LATE},
         {gauges[TOP_EVICTED], COUNT, VAMP_WORDS_EVICTED},
         {gauges[TOP_OVERFLOW], COUNT, "values in (other)"},
         {gauges[TOP_LABELS_LOST], COUNT, "labels given up"},

@@ -8,24 +8,12 @@ import numpy as np
 from . import files, words
 from .compute import history_of, table
 from .dataset import partial_of
-from .run_files import ASIDE, without
+from .run_files import ASIDE, share, without
 
 OTHER = "(other)"
 LOST = {"pool_manager": "in the pool manager's queue", "ring": "in vampire's own queue", "recording": "in a recording"}
 # Counters and labels of theirs whose share in "(other)" is how much is hidden.
 NAMED = {"pool_operations": ("component",), "transports": ("source", "sink")}
-
-
-def share(part, whole):
-    """For people: "12 %", "0.3 %", "less than 0.1 %"; never 0 of something, nor 100 of less than all."""
-    if not whole or not part:
-        return "0 %"
-    percent = 100 * part / whole
-    if percent < 0.1:
-        return "less than 0.1 %"
-    if part < whole and percent > 99.9:
-        return "more than 99.9 %"
-    return f"{percent:.1f} %" if percent < 10 or percent > 99 else f"{percent:.0f} %"
 
 
 def number_of(count, what):

@@ -19,6 +19,14 @@ HISTOGRAMS = ("transport_ns", "demand_wait_ns")
 ALARMS_MAX = 64  # vampire has no more rules
 
 
+def share(part, whole):
+    """For people, as the programs write it: "12.0 %", "less than 0.1 %"; never 0 of something, nor 100 of less than all."""
+    percent = 100 * part / whole if whole else 100.0
+    if 0 < percent < 0.1:
+        return "less than 0.1 %"
+    return "more than 99.9 %" if part < whole and percent > 99.9 else f"{percent:.1f} %"
+
+
 def without(aside):
     """In words, which of ASIDE a number lacks. `aside`: their amounts."""
     return "without " + " and ".join(said for name, said in zip(ASIDE, (words.FILTERED, words.OUTSIDE)) if aside.get(name))

@@ -9,7 +9,7 @@ import sys
 
 from . import files, run_hdf5, run_lines, words
 from .errors import Error
-from .run_files import LOSSES, OTHER, RunFile, without
+from .run_files import LOSSES, OTHER, RunFile, share, without
 
 COLUMNS = 22           # of the names at the begin of lines
 COMPONENTS_SHOWN = 20  # the files have them all
@@ -37,14 +37,6 @@ def _bytes(count):
 
 def _duration(ns):
     return _in_unit(ns, [("h", 3600e9), ("min", 60e9), ("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1)])
-
-
-def _percent(part, every):
-    """Some are not none, and all but very few are not all."""
-    share = 100 * part / every if every else 100
-    if part < every and share > 99.9:
-        return "more than 99.9 %"
-    return "less than 0.1 %" if part and share < 0.1 else f"{share:.1f} %"
 
 
 def _line(name, text):
@@ -92,11 +84,11 @@ class Summary:
             aside = {name: amounts.get(metric, 0) for name, amounts in found.aside.items()}
             every = value + sum(aside.values())
             if value < every:
-                parts.append(words.OF_TOTAL % (_percent(value, every), text(every)))
+                parts.append(words.OF_TOTAL % (share(value, every), text(every)))
                 lacks |= {name: amount for name, amount in aside.items() if amount}
         parts = [f"{' and '.join(parts)}, {without(lacks)}"] if parts else []
         if found.account["counted"] < self._events:
-            parts.append("of " + words.OF_EVENTS % _percent(found.account["counted"], self._events))
+            parts.append("of " + words.OF_EVENTS % share(found.account["counted"], self._events))
         return f"  ({'; '.join(parts)})" if parts else ""
 
     def _unless_counted(self, metric, what):
@@ -136,7 +128,7 @@ class Summary:
         note = "  (without the buckets that are missing)" if self._buckets_lost + self._found.segments_missing else ""
         aside = {name: amounts.get(metric, 0) for name, amounts in self._found.aside.items()}
         if any(aside.values()):
-            note += f"  ({_percent(histogram.count, histogram.count + sum(aside.values()))} of them, {without(aside)})"
+            note += f"  ({share(histogram.count, histogram.count + sum(aside.values()))} of them, {without(aside)})"
         p50, p99, most = (_duration(ns) if ns or not self._found.resolution_ns else f"< {_duration(self._found.resolution_ns)}"
                           for ns in (histogram.quantile(0.5), histogram.quantile(0.99), histogram.max))
         return [_line(what, f"p50 {p50}, p99 {p99}, max {most}{note}")]
@@ -191,7 +183,7 @@ class Summary:
                 ("sampled out", found.totals["vampire_sampled_out"], account["decoded"], " of these; see vampire_weight"),
                 ("late", account["late"], account["counted"], " " + words.LATE)):
             if events:
-                lines.append(_line(what, f"{events:,} events ({_percent(events, all_)}){note}"))
+                lines.append(_line(what, f"{events:,} events ({share(events, all_)}){note}"))
         return lines
 
     def _bounds(self):

@@ -283,9 +283,9 @@ def test_a_part_of_the_time_and_the_account(made):
     found = vampire.summary(directory, between=between)
     assert (found.buckets, found.received, found.filtered, found.counted) == (2, 200, 50, 150)
     whole = vampire.summary(directory)
-    assert "filters excluded 600 events (25 %)" in whole.notes() and not whole.whole
+    assert "filters excluded 600 events (25.0 %)" in whole.notes() and not whole.whole
     assert "1 of 21 buckets miss events" in whole.notes() and "3 buckets not in the files" in whole.notes()
-    assert "25 %" in str(whole)
+    assert "25.0 %" in str(whole)
 
 
 def test_an_output_has_to_be_chosen(made, tmp_path):

@@ -314,10 +314,10 @@ def test_what_is_hidden_is_shown_as_hidden(tmp_path):
     run = workflow_of(tmp_path / "run", 4, other=12, account=(1000, 450))
     text = report(run, "--text")
     assert "Every event was counted" not in text
-    assert "filters excluded 1,800 events (45 %)" in text
-    assert "75 % of transports have no source by name, but are in (other)" in text
-    assert "(75 % of the transports have no name of their own, but are in (other))" in text
-    assert "pool operations  40  (of 55 % of the events)" in text
+    assert "filters excluded 1,800 events (45.0 %)" in text
+    assert "75.0 % of transports have no source by name, but are in (other)" in text
+    assert "(75.0 % of the transports have no name of their own, but are in (other))" in text
+    assert "pool operations  40  (of 55.0 % of the events)" in text
     row = re.split("  +", re.search(r"rank -- 0 .*", text.split("\nComponents\n")[1])[0])
     assert "hidden" in row and "0 B" not in row  # what it gave may be in (other)
     values, hidden = plots.matrix_of(vampire.merge(run, "transports", ("source", "sink")))
