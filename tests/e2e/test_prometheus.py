@@ -11,6 +11,7 @@ import socket
 import subprocess
 import threading
 import time
+import urllib.parse
 import urllib.request
 
 import pytest
@@ -564,6 +565,40 @@ def test_a_family_that_outgrows_the_budget_is_merged_at_once(space):
     assert "(model " in pages[-1] and "_created{" in pages[-1], "published series, and those that took over"
     vampire.stop()
     assert_sums(sums_of(pages[-1]), exporters.Totals(space.hdf5()))
+
+
+@pytest.mark.plain
+def test_increases_go_on_across_a_merge(space):
+    """Of a workflow that grows, in a real server: what is published stays, series that take over begin without it, and all
+    increases together are that of the sum but for the server's extrapolation."""
+    port = exporters.free_port()
+    server = exporters.prometheus(space, [f"127.0.0.1:{port}"])
+    harness.wait_until(lambda: server.value("up") == 0, "the server looks for the page")
+    hand = streams.Hand()
+    for app in range(100):
+        hand.join(0 if app < 10 else 1000 * (40 + app), app, f"Products {app}" if app < 4 else f"Model -- {app}")
+        for number in range(0 if app < 10 else 40 + app, 190) if app >= 4 else ():
+            hand.life(1000 * number + 100 + app, f"{app}.{number}", maker=app, taker=(app + number) % 4)
+    hand.items.sort(key=lambda item: item.time_ns)
+    stream.write(space.path / "growing.rec", hand.items)
+    vampire, url = lingering(space, {}, {"budget": 4500, "listen": f"tcp:{port}"}, type="replay", speed=40,
+                             file=str(space.path / "growing.rec"))
+    ended_page(url)
+    harness.wait_until(lambda: server.value("vampire_run_ended") == 1, "the end is scraped")
+    for name in ("vampire_transports_total", "vampire_transport_seconds_count"):
+        _, _, text = exporters.fetch(f"{server.url}/api/v1/query?" + urllib.parse.urlencode({"query": f"{name}[5m]"}))
+        series = [(one["metric"], {float(at): float(value) for at, value in one["values"]}) for one in json.loads(text)["data"]["result"]]
+        sums = {at: sum(values.get(at, 0) for _, values in series) for at in sorted({at for _, values in series for at in values})}
+        coarse = [values for labels, values in series if labels["source"].startswith("(model ")]
+        times, end = list(sums), max(sums)
+        begin = times[times.index(min(min(values) for values in coarse)) - 1]  # the last scrape before the merge
+        born = sum(values[min(values)] for values in coarse)
+        assert 0 <= born <= sums[times[times.index(begin) + 1]] - sums[begin], "what is new counts there at once, and nothing else"
+        assert all(end in values for _, values in series) and sum(values[end] for values in coarse) > sums[end] / 2 > sums[begin] > 0
+        shown = server.value(f"sum(increase({name}[{round(1000 * (end - begin)) + 100}ms] @ {end}))")
+        assert shown == pytest.approx(sums[end] - sums[begin] - born, rel=0.15), name
+        assert sums[end] == 6 * 190 + sum(150 - app for app in range(10, 100))
+    vampire.stop()
 
 
 @pytest.mark.plain
