@@ -179,9 +179,8 @@ static void take_accounting(struct top_snapshot *shown, const json_t *accounting
     shown->lost = 0;
     json_object_foreach(json_object_get(accounting, "lost"), reason, value)
     {
-        const double lost = (double)top_json_integer(value);
-        shown->lost += lost;
-        report_loss(shown, "events in", reason, lost);
+        report_loss(shown, "events in", reason, (double)top_json_integer(value));
+        shown->lost += (double)top_json_integer(value);
     }
     report_loss(shown, "events", "rejected", top_json_number(accounting, "rejected"));
     json_array_foreach(json_object_get(accounting, "outputs"), i, value)

@@ -576,12 +576,12 @@ def test_increases_go_on_across_a_merge(space):
     harness.wait_until(lambda: server.value("up") == 0, "the server looks for the page")
     hand = streams.Hand()
     for app in range(100):
-        hand.join(0 if app < 10 else 1000 * (40 + app), app, f"Products {app}" if app < 4 else f"Model -- {app}")
-        for number in range(0 if app < 10 else 40 + app, 190) if app >= 4 else ():
+        hand.join(0 if app < 10 else 1000 * (90 + app), app, f"Products {app}" if app < 4 else f"Model -- {app}")
+        for number in range(0 if app < 10 else 90 + app, 240) if app >= 4 else ():
             hand.life(1000 * number + 100 + app, f"{app}.{number}", maker=app, taker=(app + number) % 4)
     hand.items.sort(key=lambda item: item.time_ns)
     stream.write(space.path / "growing.rec", hand.items)
-    vampire, url = lingering(space, {}, {"budget": 4500, "listen": f"tcp:{port}"}, type="replay", speed=40,
+    vampire, url = lingering(space, {}, {"budget": 6500, "listen": f"tcp:{port}"}, type="replay", speed=40,
                              file=str(space.path / "growing.rec"))
     ended_page(url)
     harness.wait_until(lambda: server.value("vampire_run_ended") == 1, "the end is scraped")
@@ -597,7 +597,7 @@ def test_increases_go_on_across_a_merge(space):
         assert all(end in values for _, values in series) and sum(values[end] for values in coarse) > sums[end] / 2 > sums[begin] > 0
         shown = server.value(f"sum(increase({name}[{round(1000 * (end - begin)) + 100}ms] @ {end}))")
         assert shown == pytest.approx(sums[end] - sums[begin] - born, rel=0.15), name
-        assert sums[end] == 6 * 190 + sum(150 - app for app in range(10, 100))
+        assert sums[end] == 6 * 240 + sum(150 - app for app in range(10, 100))
     vampire.stop()
 
 
