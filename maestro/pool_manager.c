@@ -45,6 +45,7 @@ enum option_key {
     KEY_HEARTBEAT,
     KEY_SILENCE,
     KEY_ACKNOWLEDGE,
+    KEY_TELL_USE,
     KEY_QUEUE_BYTES,
     KEY_MEMORY,
     KEY_MAX_COMPONENTS,
@@ -89,6 +90,10 @@ static const struct vamp_command_option options_table[] = {
     {"--acknowledge", 0, KEY_ACKNOWLEDGE, "TIME",
      "a subscriber with REQUIRE_ACK that acknowledges an event later than this is given up, as "
      "others wait for it; default: the silence time"},
+    {"--tell-use", 0, KEY_TELL_USE, "TIME",
+     "tell those who subscribe to samples this often how much of its limits is used: "
+     "maestro_pool components, cdos, object_bytes, queue_bytes, and each with _limit; default: "
+     "never"},
     {"--queue-bytes", 0, KEY_QUEUE_BYTES, "SIZE",
      "queue of events for one subscription; events that do not fit are lost and counted; from "
      "16KiB; default 16MiB"},
@@ -161,6 +166,7 @@ static const struct target {
     [KEY_MOVE_AT] = {.kind = MOVE, INTO(bounds.move_at_require)},
     [KEY_HEARTBEAT] = {.kind = TIME, INTO(server.heartbeat_ms)},
     [KEY_SILENCE] = {.kind = TIME, INTO(server.silence_ms)},
+    [KEY_TELL_USE] = {.kind = TIME, INTO(server.tell_use_ms)},
     [KEY_ACKNOWLEDGE] = {.kind = TIME, INTO(server.acknowledge_ms)},
     [KEY_QUEUE_BYTES] = {.kind = SIZE, INTO(bounds.queue_bytes_per_subscription), .least = 16384},
     [KEY_MEMORY] = {.kind = SIZE, INTO(bounds.memory_bytes), .least = 65536},

@@ -109,6 +109,33 @@ static bool add_tag(char *text, size_t bytes, const char *tag, const char *value
     return !known || *value == '\0';
 }
 
+static void tell(struct pool *pool, const char *text)
+{
+    struct subject subject = {.event.kind = VAMP_EVENT_SAMPLE};
+    subject_name(&subject, text, strlen(text));
+    pool_emit(pool, &subject, false, NULL);
+}
+
+void pool_tell_use(struct pool *pool)
+{
+    struct pool_memory_state memory;
+    pool_memory_state(pool, &memory);
+    const struct {
+        const char *what;
+        size_t used, limit;
+    } all[] = {{"components", pool->components.count, pool->bounds.components},
+               {"cdos", pool->cdos.count, pool->bounds.cdos},
+               {"object_bytes", memory.object_bytes, memory.limit / 2},
+               {"queue_bytes", memory.event_bytes, memory.limit / 2}};
+    for (unsigned i = 0; i < sizeof all / sizeof all[0]; i++) {
+        char text[128];
+        (void)snprintf(text, sizeof text, "maestro_pool %s=%zui", all[i].what, all[i].used);
+        tell(pool, text);
+        (void)snprintf(text, sizeof text, "maestro_pool %s_limit=%zui", all[i].what, all[i].limit);
+        tell(pool, text);
+    }
+}
+
 void pool_tell_process(struct pool *pool, const char *component,
                        const Mstro__Wire__Process *process)
 {
@@ -119,9 +146,7 @@ void pool_tell_process(struct pool *pool, const char *component,
         add_tag(text, room, "job", process->batch_job)) {
         const size_t used = strlen(text);
         (void)snprintf(text + used, sizeof text - used, " pid=%" PRIu64 "i", process->pid);
-        struct subject subject = {.event.kind = VAMP_EVENT_SAMPLE};
-        subject_name(&subject, text, strlen(text));
-        pool_emit(pool, &subject, false, NULL);
+        tell(pool, text);
     }
 }
 

@@ -87,6 +87,8 @@ mstro_status pool_join(struct pool *pool, const char *component, uint64_t index,
 /* Emits a SAMPLE that says where the component, which has joined, is. NULL: nothing. */
 void pool_tell_process(struct pool *pool, const char *component,
                        const Mstro__Wire__Process *process);
+/* Emits SAMPLEs that say how much of its limits is used: "maestro_pool cdos=40i". */
+void pool_tell_use(struct pool *pool);
 /* The component is gone: releases its handles, fails what it was sending, ends its subscriptions,
  * resumes requests of others that waited for it. Emits LEAVE. Unknown ids are ignored. */
 void pool_leave(struct pool *pool, uint64_t app_id, enum vamp_leave_reason reason);

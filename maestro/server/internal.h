@@ -94,7 +94,7 @@ struct server {
     struct gate gate;
     struct info info;
     char info_text[INFO_TEXT_BYTES];
-    int64_t heartbeat_ns, silence_ns, acknowledge_ns;
+    int64_t heartbeat_ns, silence_ns, acknowledge_ns, tell_use_ns, told_ns;
     size_t events_per_message;
 
     struct map by_app;

@@ -183,6 +183,10 @@ int64_t server_look_after(struct server *server, int64_t now_ns)
     if (server->say != NULL) {
         report_counts(server, now_ns);
     }
+    if (server->tell_use_ns > 0 && now_ns - server->told_ns >= server->tell_use_ns) {
+        server->told_ns = now_ns;
+        pool_tell_use(server->pool);
+    }
     if (now_ns >= server->check_ns) {
         int64_t next_ns = INT64_MAX;
         give_up_overdue(server, now_ns);
@@ -191,6 +195,9 @@ int64_t server_look_after(struct server *server, int64_t now_ns)
             next_ns = earlier(next_ns, look_at(server, peer, now_ns));
         }
         server->check_ns = next_ns < now_ns + CHECK_NS ? now_ns + CHECK_NS : next_ns;
+        if (server->tell_use_ns > 0) {
+            server_look_by(server, server->told_ns + server->tell_use_ns);
+        }
     }
     if (server->phase != SERVER_RUNS) {
         server_look_by(server, now_ns + CHECK_NS);

@@ -283,6 +283,7 @@ static int take_options(struct server *server, const struct server_options *opti
     }
     server->heartbeat_ns = (int64_t)heartbeat_ms * 1000000;
     server->silence_ns = (int64_t)silence_ms * 1000000;
+    server->tell_use_ns = (int64_t)options->tell_use_ms * 1000000;
     server->acknowledge_ns =
         (int64_t)(options->acknowledge_ms != 0 ? options->acknowledge_ms : silence_ms) * 1000000;
     server->events_per_message =

@@ -23,6 +23,7 @@ struct server_options {
     const char *bind;          /* address to listen on; 127.0.0.1 */
     uint32_t heartbeat_ms;     /* a twelfth of silence_ms; at least 100 */
     uint32_t silence_ms;       /* 60,000; at least three heartbeats */
+    uint32_t tell_use_ms;      /* 0: never */
     uint32_t acknowledge_ms;   /* for REQUIRE_ACK: silence_ms; then the subscriber is given up */
     size_t events_per_message; /* at most; 256 */
     bool open;                 /* any component may join; else only components that know the key */

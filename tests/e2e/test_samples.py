@@ -282,3 +282,18 @@ def test_nothing_is_open_without_samples(space):
     process = space.vampire({"source": {"type": "synthetic"}, "outputs": []}, ready=False)
     process.expect_exit(0)
     assert "samples" not in process.stderr
+
+
+def test_the_pool_manager_tells_what_it_uses(space):
+    space.pool_manager("--tell-use", "100ms", "--max-cdos", "1234")
+    metrics = [f"{name} gauge maestro_pool.{field}" for name, field in (
+        ("cdos_limit", "cdos_limit"), ("there", "components"), ("object_bytes", "object_bytes"), ("object_limit", "object_bytes_limit"))]
+    made = {**config(space, source={"type": "maestro", "leave_grace": "300ms"}), "samples": {"metrics": metrics},
+            "statistics": {"bucket": "200ms"}}
+    vampire = space.vampire(made)
+    Workflow(space, model_options=["--steps", 10, "--levels", 2, "--params", 2, "--rate", 40]).finish()
+    vampire.expect_exit(0)
+    known = {name: [line["value"] for line in values(space, name).values() if line["value"] is not None]
+             for name in ("cdos_limit", "there", "object_bytes", "object_limit")}
+    assert set(known["cdos_limit"]) == {1234} and max(known["there"]) >= 6  # with pool manager and vampire
+    assert 0 < max(known["object_bytes"]) < known["object_limit"][-1] == 2**30
