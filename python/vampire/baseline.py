@@ -24,6 +24,7 @@ EARLIER = 3      # runs at least
 VALUES = 20      # in each run, for their mean or a quantile to be compared
 STILL = 0.002    # least standard deviation from run to run of the logarithm of a mean
 BIN = 0.06       # the same of a quantile: half a bin of a histogram
+FARTHER = 1.1    # times as far as any value of an earlier run is from the others a finding is at least
 MANY = 8         # values of a kind, to know what they have in common and how much they vary
 
 # (metric, labels, what of it, words): `mean` of a histogram, `p99`, `rate` a second, `number` in all
@@ -145,8 +146,9 @@ def compared(groups):
     now = [deviations(*group) for group in groups]
     before = [deviations(earlier[n], np.delete(earlier, n, axis=0), floor)[0] for _, earlier, floor in groups
               for n in range(len(earlier)) if len(earlier) > EARLIER]
+    before = np.concatenate(before) if before else np.empty(0)
     far, away = (np.concatenate([one[part] for one in now]) for part in (0, 1))
-    return chances(far, np.concatenate(before) if before else np.empty(0)), away
+    return np.where(far > FARTHER * before.max(initial=0), chances(far, before), 1.0), away
 
 
 SCALES = {"mean": (np.log, np.exp, STILL), "rate": (np.log, np.exp, STILL), "p99": (np.log, np.exp, BIN),

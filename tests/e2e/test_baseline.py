@@ -40,8 +40,8 @@ def findings(dice, kind, components, earlier, longer=1.0):
     return baseline.found(chance, np.abs(away) > np.log1p(baseline.LEAST))
 
 
-@pytest.mark.parametrize("components, earlier, kind", [*((60, earlier, kind) for earlier in (5, 10) for kind in KINDS),
-                                                       *((4, 10, kind) for kind in KINDS if kind != "heavy tails")])
+@pytest.mark.parametrize("components, earlier, kind", [(components, earlier, kind) for components, earlier in ((60, 5), (60, 10), (4, 10))
+                                                       for kind in KINDS])
 def test_nothing_is_named_where_nothing_changed(components, earlier, kind):
     dice = np.random.default_rng(31)
     wrong = sum(findings(dice, kind, components, earlier).any() for _ in range(COMPARISONS))
