@@ -58,10 +58,10 @@ def _per_life(history, count, chosen):
     return max(1.0, total / lives * vary) if lives else 1.0
 
 
-def estimate(history, metric, by=(), where=None, between=None, output=None):
+def estimate(history, metric, by=(), freq=None, where=None, between=None, output=None):
     """What a counter would be without sampling: a DataFrame with `estimate`, `low` and `high` (an interval that has the truth
-    in 95 of 100 cases) and `lives`, how many equal CDOs of the sample would be as certain; its index has the labels of `by`.
-    Fewer than 30 are no estimate: NaN. Without sampling all three are the counter.
+    in 95 of 100 cases) and `lives`, how many equal CDOs of the sample would be as certain; its index has the labels of `by`,
+    and with `freq` the time, for error bars. Fewer than 30 are no estimate: NaN. Without sampling all three are the counter.
 
     metric: cdos_created, transports, pool_operations, or bytes: cdos_created_bytes, produced_bytes, transport_bytes,
     consumed_bytes. What is of no CDO, such as a JOIN, is not sampled and counts once."""
@@ -70,7 +70,7 @@ def estimate(history, metric, by=(), where=None, between=None, output=None):
         raise Error(f"there is no estimate of {metric}; there is of: {', '.join((*BYTES, *COUNTS))}")
     fraction = _fraction(history)
     inner = by + (("operation",) if metric == "pool_operations" and "operation" not in by else ())
-    found = merge(history, metric, inner, where=where)
+    found = merge(history, metric, inner, freq, where)
     found = found if isinstance(found, pd.Series) else pd.Series([found])
     operation = found.index.get_level_values("operation") if "operation" in inner else ()
     exact = found[operation.isin(NEVER_SAMPLED)] if "operation" in inner else found.iloc[:0]
@@ -85,7 +85,8 @@ def estimate(history, metric, by=(), where=None, between=None, output=None):
             number = merge(history, count, ["size_class"]).reindex(sizes.index).astype(float)
             sizes = sizes[number > 0].astype(float)
             ratio *= SPREAD * (sizes ** 2 / number[number > 0]).sum() / max(sizes.sum(), 1)
-    total, fixed = (values.groupby(level=list(by)).sum() if by else pd.Series([values.sum()]) for values in (found, exact))
+    kept = [name for name in found.index.names if name is not None and (name in by or name != "operation")]
+    total, fixed = (values.groupby(level=kept).sum() if kept else pd.Series([values.sum()]) for values in (found, exact))
     total, fixed = total.align(fixed, fill_value=0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         lives, low, high = interval(total, total * ratio, fraction)

@@ -128,6 +128,16 @@ def test_corner_case(space, name):
     assert len(list(where.glob("*.h5"))) == 1
 
 
+def test_a_leave_that_filters_exclude(space):
+    """Only the component table knows of it; the stay ends at the next JOIN, with what the component holds."""
+    hand = streams.Hand().join(0, 1, "IFS")("declare", 5, 1, "a")("offer", 6, 1, "a", size=5)("leave", 20, 1, reason=1).join(
+        30, 1, "IFS")("offer", 31, 1, "b", size=7)("demand", 32, 2, "b")("leave", 40, 1)
+    stream.write(space.path / "hand.rec", hand.items)
+    kept = ["join", "declare", "offer", "demand"]
+    where = run_vampire(space, "hand", config({"bucket": "10ms"}, events={"kinds": kept}), "--replay", space.path / "hand.rec")
+    check(where, "a LEAVE that filters exclude")
+
+
 def test_demo_workflow(space):
     space.pool_manager()
     settings = config({"bucket": "500ms"}, {"leave_grace": "300ms", "signal_before": "all"})

@@ -3,12 +3,15 @@
 generated streams, of which only the lives matter, and in runs of the program."""
 
 import os
+import re
+import subprocess
 import types
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import harness
 import vampire
 from rules import Fraction
 from vampire import sampling as module
@@ -40,9 +43,9 @@ class Stream:
         self.files = [types.SimpleNamespace(attrs={"sampling": f"fraction {self.fraction}"})]
         self.metrics = {name: None for name in (*METRICS, "demands_per_cdo")}
 
-    def merge(self, _, name, by=(), where=None):
+    def merge(self, _, name, by=(), freq=None, where=None):
         """As vampire.merge answers, of the sampled lives."""
-        assert where is None
+        assert where is None and freq is None
         if name == "demands_per_cdo":
             values, counts = np.unique(self.each["transports"][self.sampled], return_counts=True)
             return pd.Series(counts, pd.MultiIndex.from_arrays([values, values + 1], names=["bin_lower", "bin_upper"]))
@@ -99,6 +102,15 @@ def test_estimates_of_runs(space):
         assert abs(found.estimate - value) < 2 * (found.high - found.low) / 2, name
         none, = vampire.estimate(few, name).itertuples()
         assert none.lives < 30 and np.isnan([none.estimate, none.low, none.high]).all(), name
+    bars = vampire.estimate(part, "transport_bytes", freq="100s")
+    exact = vampire.merge(whole, "transport_bytes", freq="100s")
+    assert list(bars.index) == list(exact.index) and bars.isna().iloc[-1].iloc[:3].all(), "the last interval has hardly a CDO"
+    bars, exact = bars[:2], exact[:2]
+    assert (bars.low < bars.estimate).all() and (abs(bars.estimate - exact) < bars.high - bars.low).all()
+    text, none = (subprocess.run([harness.ROOT / "python" / "vampire-report", "--text", where], capture_output=True, text=True,
+                                 check=True).stdout for where in (part, few))
+    assert re.search(r"transports +[\d,]+ +\(of [\d.]+ % of the events; of all about [\d,]+, 95 % interval [\d,]+ to [\d,]+\)", text), text
+    assert re.search(r"transports +[\d,]+ .*no estimate of all: the sample is worth fewer than 30 CDOs", none), none
     operations = vampire.estimate(part, "pool_operations", by=["operation"])
     exact = vampire.merge(whole, "pool_operations", by=["operation"])
     assert (operations.loc[["join", "leave"], "estimate"] == exact[["join", "leave"]]).all()

@@ -420,6 +420,10 @@ def corner_cases():
         "demand", 20, 2, "a", before=True)("demand", 21, 2, "a", before=True)("demand", 22, 2, "a")(
         "transport_completed", 30, 2, "a", size=1)("leave", 40, 1, before=True)("leave", 50, 1, reason=1)(
         "leave", 60, 2, before=True)("leave", 70, 2, reason=2)
+    case("a LEAVE of a reason that is not known")("leave", 40, 1, before=True)("leave", 50, 1, reason=0)(
+        "leave", 60, 2, before=True)("leave", 70, 2)
+    case("a size that WITHDRAW reports first")("offer", 10, 1, "a")("offer", 11, 2, "b")("withdraw", 20, 1, "a", size=9)(
+        "offer", 30, 1, "a")("withdraw", 40, 2, "b", before=True, size=7)("withdraw", 41, 2, "b")
     zero = case("ids of zeros are ids")
     zero.join(2, 0, "Zero")("offer", 5, 1, "", size=9)("demand", 6, 0, "", before=True)("demand", 6.5, 0)(
         "transport_init", 7, 0, "")("transport_init", 7.5, None, "")("transport_completed", 8, None, "")(

@@ -14,6 +14,7 @@ from ..dataset import dataset_of
 from ..look import OTHER, amount, duration, span
 from ..models import AS_MODEL, UNNAMED, model_of
 from ..account import number_of, share, summary
+from ..sampling import FEWEST, estimate
 from ..together import declared
 from .chains import chain_tables
 from .parts import FINDINGS_SHOWN, LARGEST, MORE, Answers, Picture, Report, Table, largest, moment, others
@@ -162,18 +163,30 @@ class Content:
             rest.append(f"Could not be looked for: {'; '.join(frame.attrs['not_looked'])}.")
         return Answers(frame, rows, rest)
 
+    def estimated(self, metric, write):
+        """Of a sampled run, what the total of all CDOs is estimated to be, in words."""
+        if not self.summary.sampling.startswith("fraction"):
+            return []
+        try:
+            found, = estimate(self.history, metric, where=self.where(metric)).itertuples()
+        except compute.Error as error:
+            return [f"no estimate: {error}"]
+        if np.isnan(found.estimate):
+            return [f"no estimate of all: the sample is worth fewer than {FEWEST} CDOs"]
+        return [f"of all about {write(round(found.estimate))}, 95 % interval {write(round(found.low))} to {write(round(found.high))}"]
+
     def facts(self):
         """(what, number, note)."""
         found, ds = self.summary, self.dataset
         length = float(self.history.bucket_ns.sum())
         components = len(set(ds.component_name.values)) if "component_name" in ds else 0
-        of = self.of[0] if self.of else ""
         numbers = [("pool operations", "pool_operations", "{:,}".format), ("CDO bytes given", "produced_bytes", amount),
                    ("bytes moved", "transport_bytes", amount), ("transports", "transports", "{:,}".format)]
         facts = [("observed", span(length), ""), ("components", f"{components:,}", "")]
         for what, metric, write in numbers:
             count = self.total(metric)
-            facts.append((what, "not recorded" if count is None else write(count), of if count is not None else ""))
+            notes = self.of + self.estimated(metric, write) if count is not None else []
+            facts.append((what, "not recorded" if count is None else write(count), "; ".join(notes)))
         return facts
 
     def run_table(self):
