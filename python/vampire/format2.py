@@ -315,6 +315,7 @@ class _Rows(Source):
         chosen = slice(None) if value.all() else np.flatnonzero(value)
         time = np.repeat(np.arange(*buckets), rows[1])[chosen]
         series, value = columns.read("series_index", ranges)[chosen], value[chosen]
+        self._compare(columns.group.parent, name + VALUE[kind], buckets, (time, value))
         if kind == "counter":
             return Block(time, series, {field: value for field in fields}, None)
 
@@ -324,6 +325,20 @@ class _Rows(Source):
         values = self._histogram(read, value, fields, bins)
         entries = self._entries(columns, buckets, read("entries"), values) if bins else None
         return Block(time, series, {field: values[field] for field in fields}, entries)
+
+    @staticmethod
+    def _compare(root, name, buckets, rows):
+        """The overview has the sums of rows. The check value of a chunk does not say where the chunk belongs."""
+        if name not in root:
+            return
+        try:
+            sums = read_rows(root[name], *buckets).reshape(buckets[1] - buckets[0], -1).sum(axis=1, dtype=np.uint64)
+        except files.UNREADABLE:
+            return
+        found = np.zeros(len(sums), np.uint64)
+        np.add.at(found, rows[0] - buckets[0], rows[1].astype(np.uint64))
+        if (found != sums).any():
+            raise OSError(f"{name}: its rows are not what the overview has")
 
     @staticmethod
     def _histogram(read, count, fields, bins):

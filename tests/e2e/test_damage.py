@@ -23,6 +23,7 @@ import pytest
 from harness import PATIENCE, config_text, program
 
 pytest.importorskip("pandas")
+import h5py
 import vampire
 import vampire.report.main
 import vampire.run_summary
@@ -179,6 +180,25 @@ def test_damage_is_seen_and_nothing_waits_for_it(files, tmp_path, ending):
     print(dict(outcomes))
     assert not wrong, "\n".join(wrong)
     assert all(outcomes[read.__name__, "said"] for read in whole), outcomes
+
+
+def test_a_chunk_in_the_place_of_another_is_seen(files, tmp_path):
+    """Its own check value holds: it does not say where the chunk belongs."""
+    path = tmp_path / files["h5"].name
+    new, chunks = bytearray(files["h5"].read_bytes()), {}
+    with h5py.File(files["h5"]) as file:
+        counts = file["by_source_sink_size_class_tier/transport_ns_count"]
+        for number in range(counts.id.get_num_chunks()):
+            info = counts.id.get_chunk_info(number)
+            data = bytes(new[info.byte_offset: info.byte_offset + info.size])
+            if data != chunks.setdefault(info.size, (info.byte_offset, data))[1]:
+                at, other = chunks[info.size]
+                new[at: at + info.size], new[info.byte_offset: info.byte_offset + info.size] = data, other
+                break
+        else:
+            pytest.fail("no two chunks have the same size")
+    path.write_bytes(new)
+    assert tables(files["h5"])[1] == "" and "damaged in" in tables(path)[1]
 
 
 def test_the_rest_of_a_run_opens(files, tmp_path):
