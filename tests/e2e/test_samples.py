@@ -297,3 +297,19 @@ def test_the_pool_manager_tells_what_it_uses(space):
              for name in ("cdos_limit", "there", "object_bytes", "object_limit")}
     assert set(known["cdos_limit"]) == {1234} and max(known["there"]) >= 6  # with pool manager and vampire
     assert 0 < max(known["object_bytes"]) < known["object_limit"][-1] == 2**30
+
+
+def test_the_age_of_an_input_is_a_metric(space):
+    space.pool_manager()
+    spoke, silent = space.path / "spoke", space.path / "silent"
+    made = {**config(space, source={"type": "maestro", "leave_when_empty": False}), "statistics": {"bucket": "200ms"}, "samples": {
+        "listen": [f"unix:{spoke}", f"unix:{silent}"], "metrics": ["age_ms gauge vampire_input.age unit=ms scale=1000 name=input"]}}
+    vampire = space.vampire(made)
+    Workflow(space, model_options=["--steps", 2, "--levels", 2, "--params", 2, "--rate", 40]).finish()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
+        to.sendto(b"not,declared=yes value=1i", str(spoke))
+    wait_until(lambda: any(line["value"] is not None and line["value"] >= 2000 for line in values(space, "age_ms").values()), "the age is known")
+    vampire.signal(signal.SIGTERM)
+    vampire.expect_exit(0)
+    assert {key[1] for key, line in values(space, "age_ms").items() if line["value"] is not None} == {f"unix:{spoke}"}
+    assert "vampire_input" not in vampire.stderr

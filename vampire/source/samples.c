@@ -26,6 +26,8 @@
 #define AFTER_STOP_MAX 65536
 /* A sender's clock may be ahead by this much. */
 #define AHEAD_NS (10 * VAMP_NS_PER_SECOND)
+/* How often ages of inputs are told. */
+#define TELL_NS VAMP_NS_PER_SECOND
 #define SAID_LINES_MAX 5
 #define SHOWN_BYTES 120
 
@@ -40,6 +42,7 @@ struct input {
     bool has_line;
     struct vamp_sample_line current;
     int64_t time_ns;
+    int64_t came_ns; /* when its last line came; 0: none has */
     char *buffer;
 };
 
@@ -47,6 +50,8 @@ struct samples {
     struct vamp_source_context context;
     const struct vamp_samples_options *options;
     unsigned count, turn, said, after_stop;
+    unsigned told;   /* inputs whose age was told this time */
+    int64_t told_ns; /* when this time began */
     struct input inputs[VAMP_SAMPLE_INPUTS_MAX];
     char text[VAMP_NAME_BYTES_MAX]; /* of the event given last */
 };
@@ -236,6 +241,7 @@ static bool take_line(struct samples *self, struct input *input, const char *tex
     }
     const char *why = status != 0 ? err.text : settle_time(self, input);
     input->has_line = why == NULL;
+    input->came_ns = vamp_clock_utc_ns(self->context.clock);
     if (why != NULL) {
         say_bad(self, input, text, length, why);
     }
@@ -374,6 +380,40 @@ static bool give_field(struct samples *self, struct input *input, struct vamp_ev
     return true;
 }
 
+/* The age of the next input's last line, "vampire_input,input=NAME age=1.500"; false: all that have
+ * one were told lately. */
+static bool give_age(struct samples *self, struct vamp_event *ret_event)
+{
+    const int64_t now_ns = vamp_clock_utc_ns(self->context.clock);
+    if (self->options->replayed ||
+        (self->told == self->count && now_ns < self->told_ns + TELL_NS)) {
+        return false;
+    }
+    self->told = self->told < self->count ? self->told : 0;
+    self->told_ns = self->told == 0 ? now_ns : self->told_ns;
+    while (self->told < self->count && self->inputs[self->told].came_ns == 0) {
+        self->told++;
+    }
+    if (self->told == self->count) {
+        return false;
+    }
+    const struct input *input = &self->inputs[self->told++];
+    char *at = stpcpy(self->text, "vampire_input,input=");
+    const char *const end = self->text + sizeof self->text - 64;
+    for (const char *from = input->name; *from != '\0' && at < end; *at++ = *from++) {
+        if (strchr(",= \\", *from) != NULL) {
+            *at++ = '\\';
+        }
+    }
+    at += sprintf(at, " age=%.3f", (double)(now_ns - input->came_ns) / VAMP_NS_PER_SECOND);
+    *ret_event = (struct vamp_event){.kind = VAMP_EVENT_SAMPLE,
+                                     .time_ns = now_ns,
+                                     .name = self->text,
+                                     .name_length = (uint32_t)(at - self->text),
+                                     .present = VAMP_HAS_TIME | VAMP_HAS_CDO_NAME};
+    return true;
+}
+
 static enum vamp_source_status samples_next(void *object, struct vamp_event *ret_event,
                                             struct vamp_err *err)
 {
@@ -382,6 +422,9 @@ static enum vamp_source_status samples_next(void *object, struct vamp_event *ret
     (void)err;
     if (stops && self->after_stop++ == AFTER_STOP_MAX) {
         return VAMP_SOURCE_END;
+    }
+    if (!stops && give_age(self, ret_event)) {
+        return VAMP_SOURCE_MORE;
     }
     for (;;) {
         bool all_ended = self->options->replayed;

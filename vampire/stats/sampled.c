@@ -24,6 +24,7 @@ struct series {
     struct vamp_undeclared *undeclared; /* where `metric` is NULL; NULL: beyond the list */
     uint32_t cell;
     bool has_last;
+    bool is_own;           /* of vampire itself and not declared: of no account */
     int64_t last, time_ns; /* of the newest sample */
     size_t key_length;
     char key[];
@@ -151,8 +152,9 @@ static struct series *add_series(struct vamp_sampled *sampled, const struct vamp
     char name[VAMP_SAMPLE_NAME_BYTES];
     const bool fits = vamp_sample_name(sample, name, sizeof name);
     const struct vamp_declared *metric = fits ? find_declared(sampled->cells, name, sample) : NULL;
+    const bool is_own = metric == NULL && strcmp(name, "vampire_input.age") == 0;
     struct vamp_undeclared *undeclared =
-        metric == NULL ? note_undeclared(&sampled->account, name) : NULL;
+        metric == NULL && !is_own ? note_undeclared(&sampled->account, name) : NULL;
     if (sampled->series.count == SERIES_MAX ||
         (metric == NULL && sampled->undeclared == UNDECLARED_MAX)) {
         return NULL;
@@ -161,7 +163,7 @@ static struct series *add_series(struct vamp_sampled *sampled, const struct vamp
     if (series == NULL) {
         return NULL;
     }
-    *series = (struct series){.metric = metric, .undeclared = undeclared};
+    *series = (struct series){.metric = metric, .undeclared = undeclared, .is_own = is_own};
     series->key_length = sample->key_length;
     memcpy(series->key, sample->key, sample->key_length);
     if (metric != NULL) {
@@ -247,6 +249,9 @@ void vamp_sampled_observe(struct vamp_sampled *sampled, struct vamp_slot *slot,
     struct series *series = find_series(sampled, &sample);
     if (series == NULL) {
         account->no_room++;
+        return;
+    }
+    if (series->is_own) {
         return;
     }
     if (series->metric == NULL) {
