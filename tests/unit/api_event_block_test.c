@@ -82,18 +82,18 @@ static struct event_block *read_batch(const Vamp__Wire__EventBatch *batch, const
 static void test_every_kind(void **state)
 {
     (void)state;
-    Vamp__Wire__Event events[VAMP_EVENT_KIND_COUNT + 2];
-    Vamp__Wire__Event *pointers[VAMP_EVENT_KIND_COUNT + 2];
-    for (uint32_t kind = 0; kind < VAMP_EVENT_KIND_COUNT + 2; kind++) {
+    Vamp__Wire__Event events[VAMP_EVENT_SAMPLE + 2];
+    Vamp__Wire__Event *pointers[VAMP_EVENT_SAMPLE + 2];
+    for (uint32_t kind = 0; kind < VAMP_EVENT_SAMPLE + 2; kind++) {
         events[kind] = make(kind, "a name");
         pointers[kind] = &events[kind];
     }
     Vamp__Wire__EventBatch batch = VAMP__WIRE__EVENT_BATCH__INIT;
     batch.events = pointers;
-    batch.n_events = VAMP_EVENT_KIND_COUNT + 2;
+    batch.n_events = VAMP_EVENT_SAMPLE + 2;
     struct event_block *block = read_batch(&batch, "");
     assert_non_null(block);
-    assert_int_equal(block->events, VAMP_EVENT_KIND_COUNT - 1); /* 0, 16 and 17 are no kinds */
+    assert_int_equal(block->events, VAMP_EVENT_SAMPLE); /* 0 and 17 are no kinds */
     uint32_t kind = 1;
     for (mstro_pool_event event = block->head; event != NULL; event = event->next, kind++) {
         assert_int_equal(event->kind, (mstro_pool_event_kind)1 << kind);
@@ -257,7 +257,7 @@ static void test_odd_on_the_wire(void **state)
         assert_string_equal(block->head->payload.offer.cdo_name, "x");
         event_block_free(block);
     }
-    single.event.kind = VAMP_EVENT_KIND_COUNT;
+    single.event.kind = VAMP_EVENT_SAMPLE + 1;
     block = read_batch(&single.batch, "");
     assert_non_null(block);
     assert_null(block->head);

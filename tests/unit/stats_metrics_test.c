@@ -119,7 +119,7 @@ static void a_whole_life_fills_every_metric(void **state)
     expect_one(VAMP_METRIC_TRANSPORT_NS, "IFS -- 0|Products 1|[1MiB,2MiB)|OFI", 5 * MS);
     assert_int_equal(COUNTER(TRANSPORTS, "IFS -- 0|Products 1|[1MiB,2MiB)|OFI|demand"), 1);
     assert_int_equal(COUNTER(TRANSPORT_BYTES, "IFS -- 0|Products 1|[1MiB,2MiB)|OFI|demand"), MIB);
-    expect_one(VAMP_METRIC_TRANSPORT_BYTES_PER_SECOND, "OFI", MIB * 200);
+    expect_one(VAMP_METRIC_TRANSPORT_BYTES_PER_SECOND, "[1MiB,2MiB)|OFI", MIB * 200);
     assert_int_equal(GAUGE(TRANSPORTS_ACTIVE, "OFI").value, 0);
     assert_int_equal(GAUGE(TRANSPORTS_ACTIVE, "OFI").max, 1);
     assert_int_equal(GAUGE(VAMPIRE_TRACKED_CDOS, "").value, 0);
@@ -388,8 +388,8 @@ static void a_bandwidth_beyond_range_is_the_largest(void **state)
     FEED(event_with_size(
         event_transport(VAMP_EVENT_TRANSPORT_COMPLETED, 20 * MS, 9, 9, PRODUCTS, MODEL), 5));
     finish();
-    const struct vamp_bucket_histogram *rates =
-        collect_histogram(&run, run.count - 1, VAMP_METRIC_TRANSPORT_BYTES_PER_SECOND, "unknown");
+    const struct vamp_bucket_histogram *rates = collect_histogram(
+        &run, run.count - 1, VAMP_METRIC_TRANSPORT_BYTES_PER_SECOND, "[1GiB,inf)|unknown");
     assert_non_null(rates);
     assert_int_equal(rates->count, 3);
     assert_int_equal(rates->max, UINT64_MAX);

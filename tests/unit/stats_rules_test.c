@@ -81,13 +81,13 @@ static void a_filtered_histogram_records_only_matching_events(void **state)
             event_transport(VAMP_EVENT_TRANSPORT_COMPLETED, time_ns + 500, number, number, 1, 1);
         collect_feed(&run, event_with_tier(begin, VAMP_TIER_OFI));
         collect_feed(&run,
-                     event_with_size(event_with_tier(completed, VAMP_TIER_OFI), number * 500));
+                     event_with_size(event_with_tier(completed, VAMP_TIER_OFI), number * 600));
     }
     vamp_stats_finish(run.stats);
-    const struct vamp_bucket_histogram *histogram =
-        collect_histogram(&run, run.count - 1, VAMP_METRIC_TRANSPORT_BYTES_PER_SECOND, "OFI");
+    const struct vamp_bucket_histogram *histogram = collect_histogram(
+        &run, run.count - 1, VAMP_METRIC_TRANSPORT_BYTES_PER_SECOND, "[1KiB,2KiB)|OFI");
     assert_non_null(histogram);
-    assert_int_equal(histogram->count, 2); /* 1,000 and 1,500 bytes */
+    assert_int_equal(histogram->count, 2); /* 1,200 and 1,800 bytes */
 }
 
 /* An anomaly that does not count is not reported either. */

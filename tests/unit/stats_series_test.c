@@ -40,6 +40,7 @@ static void label_sets_come_in_order_of_first_use(void **state)
                                         "operation_series",
                                         "source_sink_size_class_tier",
                                         "source_sink_size_class_tier_cause",
+                                        "size_class_tier",
                                         "tier_series",
                                         "component_tier",
                                         "component_anomaly",
