@@ -197,6 +197,8 @@ def test_what_is_published_is_right_and_all_else_is_absent(ladder, rung):
                 mine = {key: value for key, value in summed(ours[name], names, unknown, add).items() if not is_zero(value)}
                 whole = {key: value for key, value in summed(theirs[name], names, unknown, add).items() if not is_zero(value)}
                 ignore = {f"vampire {other}" for other in RUNGS} | {"Pool Manager", "unknown"}
+                if name == "handling_ns":
+                    ignore.add("leave")  # of the vampires that stopped earlier, too
                 mine, whole = ({key: value for key, value in one.items() if not ignore & set(key)} for one in (mine, whole))
                 assert mine == whole, f"{name} in {output}"
                 compared += len(whole)
