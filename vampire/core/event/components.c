@@ -304,7 +304,7 @@ bool vamp_components_locate(struct vamp_components *components, const struct vam
     static const char begin[] = "vampire_component,", end[] = " pid";
     char name[VAMP_SAMPLE_LABEL_BYTES], host[VAMP_SAMPLE_LABEL_BYTES];
     char user[VAMP_SAMPLE_LABEL_BYTES], job[VAMP_SAMPLE_LABEL_BYTES];
-    char text[VAMP_NAME_BYTES_MAX + 1] = "";
+    char text[VAMP_NAME_BYTES_MAX + 1];
     struct vamp_sample sample;
     if (event->name_length < sizeof begin || event->name_length >= sizeof text ||
         memcmp(event->name, begin, sizeof begin - 1) != 0 ||
@@ -313,6 +313,7 @@ bool vamp_components_locate(struct vamp_components *components, const struct vam
         return false;
     }
     memcpy(text, event->name, event->name_length);
+    text[event->name_length] = '\0';
     (void)vamp_sample_label(&sample, "host", host);
     (void)vamp_sample_label(&sample, "user", user);
     (void)vamp_sample_label(&sample, "job", job);
