@@ -165,7 +165,8 @@ uint8_t *pool_queue_begin(struct pool_queue *queue, const struct vamp_event *eve
     }
     const struct place place = admit(queue, event, class, need);
     if (place.at == NOWHERE) {
-        if (queue->lost++ == 0) {
+        /* A SAMPLE is no operation: LOST stays the exact number of those. */
+        if (event->kind != VAMP_EVENT_SAMPLE && queue->lost++ == 0) {
             queue->lost_serial = event->serial;
         }
         return NULL;

@@ -74,7 +74,6 @@ static bool hold_next(struct samples_intake *samples)
             break;
         }
         samples->refused += event->kind == VAMP_EVENT_REJECTED ? event->count : 0;
-        samples->lost += event->kind == VAMP_EVENT_LOST ? event->count : 0;
     }
     if (event != NULL) {
         assert(event->name_length <= sizeof samples->text);
@@ -176,7 +175,8 @@ void pipeline_print_samples(const struct pipeline *pipeline, const struct vamp_p
     } rest[] = {
         {account->late, "of these late: their bucket was closed, a later one has them"},
         {samples->refused, "lines refused: no line protocol, or the time is wrong"},
-        {samples->lost, "lost: more came than there is room for until they are counted"},
+        {samples->thread.lost_samples + pipeline->source_thread.lost_samples,
+         "lost: more came than there is room for until they are counted"},
         {samples->outside, "from before the pool's first event or after its last"},
         {account->disordered, "older than the one before of their series"},
         {account->out_of_range, "with a value that the metric cannot have"},

@@ -30,7 +30,11 @@ static void push_event(struct vamp_source_thread *thread, const struct vamp_even
             return;
         }
         if (!thread->ops->may_block || atomic_load_explicit(thread->stop, memory_order_relaxed)) {
-            vamp_losses_note(&thread->losses, event, VAMP_LOSS_RING);
+            if (event->kind == VAMP_EVENT_SAMPLE) {
+                thread->lost_samples++; /* no event of the pool: its accounts stay exact */
+            } else {
+                vamp_losses_note(&thread->losses, event, VAMP_LOSS_RING);
+            }
             return;
         }
         wait_for_room(thread);

@@ -31,6 +31,7 @@ struct vamp_source_thread {
 
     /* For the caller after vamp_source_thread_join. */
     enum vamp_source_status end; /* END (also when stopped), GONE or ERROR */
+    uint64_t lost_samples;       /* that found no room in the ring */
     struct vamp_err err;
 
     /* The thread's own. */
