@@ -112,14 +112,14 @@ struct top_figure top_text_count(double value)
 
 struct top_figure top_text_bytes(double bytes)
 {
-    struct top_figure out;
+    struct top_figure out = {""};
     (void)vamp_bytes_people(bytes, out.text);
     return out;
 }
 
 struct top_figure top_text_time(double ns)
 {
-    struct top_figure out;
+    struct top_figure out = {""};
     (void)vamp_duration_people((uint64_t)ns, out.text);
     return out;
 }

@@ -14,6 +14,8 @@ import pytest
 
 from harness import ROOT, program, wait_until
 
+pytestmark = pytest.mark.plain  # --summary is Python
+
 SOURCE = {"type": "synthetic", "producers": 4, "consumers": 3, "steps": 30, "burst": 3, "step": "1s"}
 
 

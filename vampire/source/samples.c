@@ -331,6 +331,7 @@ static bool next_line(struct samples *self, struct input *input)
 static struct input *choose(struct samples *self)
 {
     struct input *chosen = NULL;
+    assert(self->count > 0);
     for (unsigned i = 0; i < self->count; i++) {
         struct input *input = &self->inputs[(self->turn + i) % self->count];
         if (input->has_line &&

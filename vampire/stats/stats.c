@@ -17,8 +17,6 @@ struct vamp_stats {
     struct vamp_cells cells;
     struct vamp_window window;
     struct vamp_tracker tracker;
-    bool takes; /* what is in flight, at the end of each bucket */
-    bool enabled[VAMP_STATISTIC_COUNT];
     /* Bits of the enabled statistics, by place in the list: those that see events of a phase and
      * kind, and those that count something of what was found. */
     unsigned of_kind[2][VAMP_EVENT_KIND_COUNT];
@@ -26,16 +24,18 @@ struct vamp_stats {
     struct vamp_observation seen;
     vamp_exclude_fn *exclude; /* NULL: none */
     void *exclude_context;
-    int64_t previous_ns; /* time of the event before this one */
-    bool any_event;
-    bool gone;       /* the pool is: nothing since */
-    int64_t gone_ns; /* until when, as far as the stream shows */
-    unsigned unwatched;
+    int64_t previous_ns;            /* time of the event before this one */
+    int64_t gone_ns;                /* of a pool that is gone: until when, as far as is known */
     uint64_t unwatched_ns;          /* sum of these gaps */
     uint64_t unnamed;               /* components, that were counted */
     int64_t ticked_ns;              /* the last time without an event */
     struct vamp_sampled *sampled;   /* owned */
     struct vamp_arrivals *arrivals; /* owned; NULL: events have times of their own */
+    unsigned unwatched;             /* gaps */
+    bool enabled[VAMP_STATISTIC_COUNT];
+    bool takes; /* what is in flight, at the end of each bucket */
+    bool any_event;
+    bool gone; /* the pool is: nothing since */
 };
 
 /* ---- options */

@@ -106,20 +106,19 @@ static void create_series(struct hdf5_file *file, unsigned number)
 static void create_columns(struct hdf5_file *file, struct hdf5_set *set)
 {
     const struct {
-        const char *name, *about;
-        unsigned dimension, *ret_index;
+        const char *name, *about, *units;
         uint64_t fill;
+        unsigned *ret_index, dimension;
         enum hdf5_type type;
-        const char *units;
     } columns[] = {
-        {"series_index", "series of the row", set->row, &set->series_index, HDF5_PADDING, HDF5_U32,
-         "1"},
-        {"time_us", "start of the row's bucket", set->row, &set->row_time, 0, HDF5_I64,
-         HDF5_UNIT_TIME_US},
-        {"before_series", "series of a total before a row of time", set->before,
-         &set->before_series, HDF5_PADDING, HDF5_U32, "1"},
-        {"before_restart", "restart to which the total belongs", set->before, &set->before_restart,
-         0, HDF5_U32, "1"},
+        {"series_index", "series of the row", "1", HDF5_PADDING, &set->series_index, set->row,
+         HDF5_U32},
+        {"time_us", "start of the row's bucket", HDF5_UNIT_TIME_US, 0, &set->row_time, set->row,
+         HDF5_I64},
+        {"before_series", "series of a total before a row of time", "1", HDF5_PADDING,
+         &set->before_series, set->before, HDF5_U32},
+        {"before_restart", "restart to which the total belongs", "1", 0, &set->before_restart,
+         set->before, HDF5_U32},
     };
     for (unsigned i = 0; i < sizeof columns / sizeof columns[0]; i++) {
         char path[HDF5_NAME_BYTES];

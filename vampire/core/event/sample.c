@@ -81,7 +81,7 @@ static bool read_value(const char *text, size_t length, long double *ret_value)
         *ret_value = (long double)strtoll(number, &end, 10);
         return end == number + digits && errno == 0;
     }
-    *ret_value = strtod(number, &end);
+    *ret_value = (long double)strtod(number, &end);
     return end == number + digits && isfinite(*ret_value);
 }
 
