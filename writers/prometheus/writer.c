@@ -47,8 +47,8 @@ struct prometheus {
 static const char *const types[] = {
     [PAGE_TEXT] = "text/plain; version=0.0.4; charset=utf-8",
     [PAGE_OPENMETRICS] = "application/openmetrics-text; version=1.0.0; charset=utf-8",
-    [PAGE_MESSAGES] = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; "
-                      "encoding=delimited",
+    [PAGE_MESSAGES] = ("application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; "
+                       "encoding=delimited"),
 };
 
 /* NULL: no memory. `response` may be NULL. */
