@@ -428,6 +428,10 @@ python_finds = $(if $(filter $(PYTHON_FOLDER),$(1)),:,$(if $(1),\
   realpath -m --relative-to=$(firstword $(1)) $(PYTHON_FOLDER) > $(DESTDIR)$(firstword $(1))/vampire.pth,\
   $(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,echo "for Python to find the package vampire:  export PYTHONPATH=$(PYTHON_FOLDER)")))
 # Where zsh looks: packages have a folder of their own.
+# The completion of both programs for a shell, where there is a Python: shell, where they go below share/, what ends their names.
+complete = $(if $(shell command -v python3),for name in vampire vampire-collect; do \
+  python3 packaging/completion.py $(B)/bin/$$name $(1) > $(TO)/share/$(2)$$name$(3) || exit 1; done,\
+  @echo "no completion for $(1): it is made by python3, which is not here")
 ZSH_COMPLETIONS = zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
 # Texts that name the usual prefix name the real one once installed: FILES, FOLDER.
 define install_texts
@@ -453,14 +457,10 @@ install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
 	$(INSTALL) -m 644 python/vampire.dist-info/entry_points.txt $(PYTHON_TO)/vampire.dist-info
 	chmod 644 $(PYTHON_TO)/vampire.dist-info/METADATA
 	$(call install_texts,$(MANUALS),$(TO)/share/man/man$${text##*.})
-	$(INSTALL) -d $(TO)/share/bash-completion/completions
-	$(B)/bin/vampire --print-completion > $(TO)/share/bash-completion/completions/vampire
-	$(B)/bin/vampire-collect --print-completion > $(TO)/share/bash-completion/completions/vampire-collect
-	$(INSTALL) -d $(TO)/share/$(ZSH_COMPLETIONS) $(TO)/share/fish/vendor_completions.d
-	$(B)/bin/vampire --print-completion=zsh > $(TO)/share/$(ZSH_COMPLETIONS)/_vampire
-	$(B)/bin/vampire --print-completion=fish > $(TO)/share/fish/vendor_completions.d/vampire.fish
-	$(B)/bin/vampire-collect --print-completion=zsh > $(TO)/share/$(ZSH_COMPLETIONS)/_vampire-collect
-	$(B)/bin/vampire-collect --print-completion=fish > $(TO)/share/fish/vendor_completions.d/vampire-collect.fish
+	$(INSTALL) -d $(TO)/share/bash-completion/completions $(TO)/share/$(ZSH_COMPLETIONS) $(TO)/share/fish/vendor_completions.d
+	$(call complete,bash,bash-completion/completions/,)
+	$(call complete,zsh,$(ZSH_COMPLETIONS)/_,)
+	$(call complete,fish,fish/vendor_completions.d/,.fish)
 	$(INSTALL) -m 644 $(wildcard config/ready/*.json) $(TO)/share/vampire/config
 	$(call install_texts,$(wildcard config/ready/*.slurm config/ready/*.pbs),$(TO)/share/vampire/config)
 	$(call install_texts,$(SERVICES),$(TO)/lib/systemd/system)

@@ -220,12 +220,6 @@ char *vamp_config_dump(const struct vamp_config *config, unsigned indent);
 /* The JSON Schema (2020-12) of the program's file, from the same tables. malloc'ed, ends without
  * a newline; NULL without memory. Comments are not JSON: a validator needs them removed first. */
 char *vamp_config_schema(enum vamp_config_program program);
-/* Calls `visit` for each option with the dotted path before its key as -o takes it: "" at the root,
- * "statistics", "outputs.hdf5.rotate". Options that types have in common come once for each. */
-void vamp_config_each_option(enum vamp_config_program program,
-                             void (*visit)(void *context, const char *section,
-                                           const struct vamp_opt *opt),
-                             void *context);
 /* The list of all options with type, default and help, for --help and the manual. */
 void vamp_config_help(enum vamp_config_program program, FILE *stream);
 

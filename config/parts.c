@@ -2,7 +2,7 @@
 /*
  * What a configuration consists of: the option tables of the sections that belong to no source and
  * no writer, the parts of each program's file, and the objects in them. Walk, checks, dump, schema,
- * help and completion know the configuration by these alone.
+ * help and schema know the configuration by these alone.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -412,41 +412,5 @@ void config_object_done(const struct config_object *object)
         if (table->base != NULL) {
             vamp_opt_done(table->options, table->base);
         }
-    }
-}
-
-/* ---- all options */
-
-typedef void visit_fn(void *context, const char *section, const struct vamp_opt *opt);
-
-static void visit_object(const char *section, const struct config_object *object, visit_fn *visit,
-                         void *context)
-{
-    for (const struct config_table *table = object->tables; table->options != NULL; table++) {
-        char inside[128];
-        (void)snprintf(inside, sizeof inside, "%s%s%s", section, table->key != NULL ? "." : "",
-                       table->key != NULL ? table->key : "");
-        for (const struct vamp_opt *opt = table->options; opt->key != NULL; opt++) {
-            visit(context, inside, opt);
-        }
-    }
-}
-
-void vamp_config_each_option(enum vamp_config_program program, visit_fn *visit, void *context)
-{
-    struct config_object object;
-    for (const struct config_part *part = config_parts[program]; part->key != NULL; part++) {
-        if (part->kind == CONFIG_OPTIONS) {
-            object = config_part_object(part, NULL);
-            visit_object(part->key, &object, visit, context);
-        }
-    }
-    for (unsigned i = 0; config_type(program, CONFIG_SOURCE, i, &object); i++) {
-        visit_object("source", &object, visit, context);
-    }
-    for (unsigned i = 0; config_type(program, CONFIG_OUTPUTS, i, &object); i++) {
-        char section[64];
-        (void)snprintf(section, sizeof section, "outputs.%s", object.type);
-        visit_object(section, &object, visit, context);
     }
 }

@@ -86,31 +86,16 @@ static int choose_help(struct vamp_options *options, const struct vamp_command_g
                : choose_command(options, all ? VAMP_COMMAND_HELP_ALL : VAMP_COMMAND_HELP, err);
 }
 
-static int choose_completion(struct vamp_options *options, const char *shell, struct vamp_err *err)
-{
-    const char *const *known = vamp_completion_shells;
-    while (shell != NULL && *known != NULL && strcmp(*known, shell) != 0) {
-        known++;
-    }
-    if (*known == NULL) {
-        return vamp_err_set(err, -EINVAL,
-                            "--print-completion=%s: bash, zsh and fish are known; see %s --help",
-                            shell, options->program->name);
-    }
-    options->shell = *known;
-    return choose_command(options, VAMP_COMMAND_PRINT_COMPLETION, err);
-}
-
 static int set_option(struct vamp_options *options, const struct vamp_command_given *given,
                       struct vamp_err *err)
 {
-    static const char *const paths[VAMP_KEY_PRINT_COMPLETION + 1] = {
+    static const char *const paths[VAMP_KEY_PRINT_SCHEMA + 1] = {
         [VAMP_KEY_WORKFLOW] = "workflow", [VAMP_KEY_COMPONENT] = "component",
         [VAMP_KEY_INFO] = "source.info",  [VAMP_KEY_INFO_FILE] = "source.info_file",
         [VAMP_KEY_WAIT] = "source.wait",  [VAMP_KEY_REPLAY] = "source.file",
     };
     /* RUN: the option is no command. */
-    static const enum vamp_command commands[VAMP_KEY_PRINT_COMPLETION + 1] = {
+    static const enum vamp_command commands[VAMP_KEY_PRINT_SCHEMA + 1] = {
         [VAMP_KEY_CHECK_CONFIG] = VAMP_COMMAND_CHECK_CONFIG,
         [VAMP_KEY_DUMP_CONFIG] = VAMP_COMMAND_DUMP_CONFIG,
         [VAMP_KEY_PRINT_SCHEMA] = VAMP_COMMAND_PRINT_SCHEMA,
@@ -122,7 +107,7 @@ static int set_option(struct vamp_options *options, const struct vamp_command_gi
         [VAMP_KEY_RECOVER] = VAMP_COMMAND_RECOVER,
         [VAMP_KEY_VERSION] = VAMP_COMMAND_VERSION,
     };
-    bool *const flags[VAMP_KEY_PRINT_COMPLETION + 1] = {
+    bool *const flags[VAMP_KEY_PRINT_SCHEMA + 1] = {
         [VAMP_KEY_QUIET] = &options->quiet,         [VAMP_KEY_VERBOSE] = &options->verbose,
         [VAMP_KEY_JSON] = &options->json,           [VAMP_KEY_DRY_RUN] = &options->dry_run,
         [VAMP_KEY_INTRUSIVE] = &options->intrusive,
@@ -149,8 +134,6 @@ static int set_option(struct vamp_options *options, const struct vamp_command_gi
         options->json = options->json || argument != NULL;
         argument = NULL;
         break;
-    case VAMP_KEY_PRINT_COMPLETION:
-        return choose_completion(options, argument, err);
     case VAMP_KEY_HELP:
         return choose_help(options, given, err);
     default:

@@ -43,13 +43,11 @@ enum vamp_option_key {
     VAMP_KEY_JSON,
     VAMP_KEY_VERBOSE,
     VAMP_KEY_PRINT_SCHEMA,
-    VAMP_KEY_PRINT_COMPLETION,
 };
 
 /* A program with a configuration. */
 struct vamp_program {
     const char *name; /* "vampire" */
-    const char *word; /* the same as a part of names of functions in scripts */
     enum vamp_config_program config;
     const struct vamp_command_option *options; /* with keys of enum vamp_option_key */
     const char *setting;                       /* an example of what follows -o */
@@ -65,7 +63,6 @@ enum vamp_command {
     VAMP_COMMAND_CHECK_CONFIG,
     VAMP_COMMAND_DUMP_CONFIG,
     VAMP_COMMAND_PRINT_SCHEMA,
-    VAMP_COMMAND_PRINT_COMPLETION,
     VAMP_COMMAND_LIST_METRICS,
     VAMP_COMMAND_SAMPLES_SHOW,
     VAMP_COMMAND_EXAMINE,
@@ -86,7 +83,6 @@ struct vamp_options {
     bool json;               /* --check-config and --list-metrics: for tools */
     bool quiet, verbose;
     const char *ready_file; /* NULL: none; borrowed from argv */
-    const char *shell;      /* of --print-completion: "bash", "zsh" or "fish" */
     bool dry_run;           /* --recover: change nothing */
     bool intrusive;         /* --examine: also what could disturb others */
     char **files; /* of --summary, --export (the first is to be written), --recover; of argv */
@@ -108,9 +104,6 @@ void vamp_options_help(const struct vamp_program *program, FILE *stream);
 /* The text of --help=all: all options, configuration, environment, signals, exit codes. */
 void vamp_options_help_all(const struct vamp_program *program, FILE *stream);
 
-/* --print-completion: a file that the shell reads. `shell` is one of vamp_completion_shells. */
-void vamp_options_completion(const struct vamp_program *program, const char *shell, FILE *stream);
-extern const char *const vamp_completion_shells[]; /* ended by NULL; the first is the default */
 /* --list-metrics: the catalogue as a table, or as one JSON object. `unknown`: what the Maestro of
  * this machine does not tell, bit per enum vamp_unknown. */
 void vamp_list_metrics(FILE *stream, bool json, uint32_t unknown);

@@ -360,9 +360,6 @@ static int run_command(const struct vamp_options *options, FILE *out, FILE *erro
         return dump_config(options, out, error);
     case VAMP_COMMAND_PRINT_SCHEMA:
         return print_text(options, vamp_config_schema(options->program->config), out, error);
-    case VAMP_COMMAND_PRINT_COMPLETION:
-        vamp_options_completion(options->program, options->shell, out);
-        return VAMP_EXIT_OK;
     case VAMP_COMMAND_LIST_METRICS:
         return list_metrics(options, out, error);
     case VAMP_COMMAND_SAMPLES_SHOW:

@@ -23,18 +23,15 @@ static const struct vamp_command_option options[] = {
     {"--json", 0, VAMP_KEY_JSON, NULL, "with --check-config: print JSON, for tools"},
     {"--print-schema", 0, VAMP_KEY_PRINT_SCHEMA, NULL,
      "print the JSON Schema of the configuration, and end"},
-    {"--print-completion", 0, VAMP_KEY_PRINT_COMPLETION, "[=SHELL]",
-     "print the completion for bash, zsh or fish, and end"},
     {NULL, 0, 0, NULL, NULL},
 };
 
 const struct vamp_program vamp_program_collect = {
     .name = "vampire-collect",
-    .word = "vampire_collect",
     .config = VAMP_CONFIG_COLLECT,
     .options = options,
     .setting = "collect.bucket=60s",
-    .commands = "--check-config, --dump-config, --print-schema, --print-completion, --help and "
+    .commands = "--check-config, --dump-config, --print-schema, --help and "
                 "--version",
     .usage = "usage: vampire-collect [-c FILE] [OPTION...]\n"
              "       vampire-collect --check-config FILE [--json]\n\n"

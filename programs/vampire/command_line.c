@@ -64,19 +64,16 @@ static const struct vamp_command_option options[] = {
     {"--verbose", 'v', VAMP_KEY_VERBOSE, NULL, "report more about what vampire is doing"},
     {"--print-schema", 0, VAMP_KEY_PRINT_SCHEMA, NULL,
      "print the JSON Schema of the configuration, and end"},
-    {"--print-completion", 0, VAMP_KEY_PRINT_COMPLETION, "[=SHELL]",
-     "print the completion for bash, zsh or fish, and end"},
     {NULL, 0, 0, NULL, NULL},
 };
 
 const struct vamp_program vamp_program_vampire = {
     .name = "vampire",
-    .word = "vampire",
     .config = VAMP_CONFIG_VAMPIRE,
     .options = options,
     .setting = "statistics.bucket=500ms",
     .commands = "--check-config, --dump-config, "
-                "--print-schema, --print-completion, --list-metrics, --samples-show, "
+                "--print-schema, --list-metrics, --samples-show, "
                 "--examine, --summary, --export, --recover, --help and --version",
     .usage =
         "usage: vampire [-c FILE] [OPTION...]\n"

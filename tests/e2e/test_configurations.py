@@ -100,14 +100,17 @@ def test_debugging_prints_the_lives_of_the_suspects(space):
     assert replay.returncode == 0, replay.stderr
 
 
+COMPLETION = harness.ROOT / "packaging" / "completion.py"
+
+
 def complete(*words):
     """What bash offers for the last of these words."""
     script = (
-        'source <("$1" --print-completion); shift; compopt() { :; }; COMP_WORDS=("$@"); '
+        'source <("$0" "$1" bash); shift; compopt() { :; }; COMP_WORDS=("$@"); '
         'COMP_CWORD=$(($#-1)); _vampire; printf "%s\\n" "${COMPREPLY[@]}"'
     )
     done = subprocess.run(
-        ["bash", "-c", script, "bash", harness.program("vampire"), "vampire", *words],
+        ["bash", "-c", script, COMPLETION, harness.program("vampire"), "vampire", *words],
         capture_output=True, text=True, timeout=30, check=True)
     assert not done.stderr
     return done.stdout.split()
@@ -125,12 +128,12 @@ def test_completion():
 
 @pytest.mark.parametrize("name", ["vampire", "vampire-collect"])
 def test_completion_is_a_script(name):
-    made = subprocess.run([harness.program(name), "--print-completion"], capture_output=True, timeout=30, check=True)
+    made = subprocess.run([COMPLETION, harness.program(name), "bash"], capture_output=True, timeout=30, check=True)
     subprocess.run(["bash", "-n"], input=made.stdout, timeout=30, check=True)
 
 
 def fish_offers(line):
-    script = 'source (%s --print-completion=fish | psub); complete -C "%s"' % (harness.program("vampire"), line)
+    script = 'source (%s %s fish | psub); complete -C "%s"' % (COMPLETION, harness.program("vampire"), line)
     done = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True, timeout=60, check=True)
     assert not done.stderr
     return [offer.split("\t")[0] for offer in done.stdout.splitlines()]
@@ -182,11 +185,11 @@ class Zsh:
     ("vampire -o statistics.lev", "vampire -o statistics.level="),
     ("vampire -o statistics.level=w", "vampire -o statistics.level=workflow"),
     ("vampire --set=statistics.level=w", "vampire --set=statistics.level=workflow"),
-    ("vampire --print-completion=f", "vampire --print-completion=fish"),
+    ("vampire --list-metrics=j", "vampire --list-metrics=json"),
     ("vampire --recover ./on", "vampire --recover ./one.rec"),
 ])
 def test_completion_of_zsh(tmp_path, monkeypatch, typed, completed):
-    made = subprocess.run([harness.program("vampire"), "--print-completion=zsh"], capture_output=True, check=True)
+    made = subprocess.run([COMPLETION, harness.program("vampire"), "zsh"], capture_output=True, check=True)
     (tmp_path / "_vampire").write_bytes(made.stdout)
     (tmp_path / "one.rec").touch()
     monkeypatch.chdir(tmp_path)

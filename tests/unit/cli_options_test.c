@@ -131,7 +131,7 @@ static void mistakes_are_reported(void **state)
         {"--check-config a.json b.json",
          "two configuration files: a.json and b.json; see vampire --help"},
         {"--help --version", "only one of --check-config, --dump-config, --print-schema, "
-                             "--print-completion, --list-metrics, --samples-show, --examine, "
+                             "--list-metrics, --samples-show, --examine, "
                              "--summary, --export, --recover, "
                              "--help and --version at a time"},
         {"-c a.json --dry-run", "--dry-run works with --recover only; --check-config checks a "
@@ -139,8 +139,6 @@ static void mistakes_are_reported(void **state)
         {"--json", "--json works with --check-config and --list-metrics only; see vampire --help"},
         {"--export a.sqlite", "--export: into what, and which files?; see vampire --help"},
         {"--help=some", "--help=some: only all is known; see vampire --help"},
-        {"--print-completion=csh",
-         "--print-completion=csh: bash, zsh and fish are known; see vampire --help"},
         {"--list-metrics=xml", "--list-metrics=xml: only json is known; see vampire --help"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
