@@ -524,15 +524,15 @@ static unsigned lines_of(const struct vamp_bucket *bucket)
 }
 
 /* A component or two at a time, 40 s apart. Whatever the budget: sums are exact in each bucket, the
- * lines are never more, what was published stays where it was, and once coarser series have taken
- * over it does not change. */
+ * lines are never more, what was published stays where it was, coarser series begin with 0 and
+ * count a minute later, and once they have taken over it does not change. */
 static void nothing_is_lost_to_a_budget(void **unused)
 {
     (void)unused;
     for (uint64_t budget = METRICS; budget < 40; budget++) {
         struct vamp_resolution *resolution = NULL;
         const struct vamp_bucket *bucket = NULL;
-        uint64_t frozen = 0;
+        uint64_t frozen = 0, merged_at = UINT64_MAX;
         bool told = false;
         unsigned series = 0;
         for (uint64_t n = 0; n < 16; n++) {
@@ -553,6 +553,10 @@ static void nothing_is_lost_to_a_budget(void **unused)
             const uint64_t before = counted_in(&bucket->values[CREATED], 1, from);
             assert_true(n < 12 || before == frozen);
             frozen = before;
+            merged_at = from > 0 && n < merged_at ? n : merged_at;
+            /* What takes over begins with 0, newcomers or not: they are "(other)" until then. */
+            assert_true(n < merged_at || n > merged_at + 1 ||
+                        counted_in(&bucket->values[CREATED], from, UINT32_MAX) == 0);
             char text[VAMP_ERR_TEXT_BYTES];
             told = vamp_resolution_remark(resolution, text) || told;
             series = bucket->series_count[bucket->schema->metrics[CREATED].label_set];

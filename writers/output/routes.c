@@ -141,7 +141,8 @@ static bool learn_all(struct output_routes *routes, struct output_route *route,
 /* ---- with a budget: places that can be taken back until the bucket fits */
 
 /* Makes a place for each series of the statistics that has none yet and counts something. `keep`:
- * it is the series' from now on. False: no memory. */
+ * it is the series' from now on; while coarser ones are to take over, which begin with 0, the
+ * series is in "(other)" until then. False: no memory. */
 static bool place_new(struct output_routes *routes, struct output_route *route,
                       const struct vamp_bucket *bucket, bool keep)
 {
@@ -167,6 +168,7 @@ static bool place_new(struct output_routes *routes, struct output_route *route,
             return false;
         }
         route->full = placing == NO_PLACE;
+        number = route->moves_ns != NEVER ? 1 : number;
         route->number[row->number] = keep ? number : 0;
     }
     return true;

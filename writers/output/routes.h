@@ -11,8 +11,9 @@
  * coarser: pairs of components pairs of models first, then components models, then `(other)`. What
  * is published of a counter or a histogram keeps its value and its lines for ever; the coarser
  * series are published beside it with 0, and take over after OUTPUT_ROUTES_HANDOVER_NS, so that a
- * scraper sees where they begin. Which family becomes coarser depends on their sizes, never on
- * which series came first. Part of resolution.c; one thread at a time.
+ * scraper sees where they begin; until then what is new counts as `(other)`. Which family becomes
+ * coarser depends on their sizes, never on which series came first. Part of resolution.c; one
+ * thread at a time.
  */
 #ifndef VAMP_WRITERS_OUTPUT_ROUTES_H
 #define VAMP_WRITERS_OUTPUT_ROUTES_H

@@ -9,6 +9,7 @@
 #include "writers/prometheus/values.h"
 
 #define GAP_MAX 2           /* empty buckets that a span of a native histogram goes over */
+#define OTHER_FROM 64       /* series: a family with more of them may be merged soon */
 #define ZERO_BELOW 0x1p-128 /* as Prometheus's own clients have it; only 0 itself is smaller */
 
 enum { FIELD_GAUGE = 2, FIELD_COUNTER = 3, FIELD_HISTOGRAM = 7 }; /* of the message Metric */
@@ -168,11 +169,14 @@ static void created_line(const struct rendering *rendering, const struct page_me
     }
 }
 
-/* Whether a series appears once something is counted there: "(other)", and those of samples. */
+/* Whether a series appears once something is counted there: those of samples, and "(other)" as long
+ * as there are too few others to be merged soon: what is new then has to increase it. */
 static bool appears_later(const struct page *page, const struct page_metric *metric, unsigned i)
 {
+    const struct vamp_label_set *set = &page->schema->label_sets[metric->label_set];
     return (metric->metric->sets & VAMP_SET_SAMPLED) != 0 ||
-           (i == 0 && page->schema->label_sets[metric->label_set].label_count > 0);
+           (i == 0 && set->label_count > 0 &&
+            (metric->count <= OTHER_FROM || !vamp_label_is_name(set->labels[0])));
 }
 
 static void counter_lines(struct rendering *rendering, const struct page *page,
