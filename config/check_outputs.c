@@ -8,6 +8,7 @@
 
 #include "config/internal.h"
 #include "vampire/stats/bucket/bucket.h"
+#include "vampire/stats/bucket/declared.h"
 #include "writers/format/file.h"
 #include "writers/format/secret.h"
 #include "writers/format/sent_alarms.h"
@@ -251,6 +252,11 @@ static int settle_labels(const struct config_loader *loader, unsigned index)
         return 0;
     }
     int code = add_labels(loader, output, "without", "*", output->ops->without_unset);
+    /* A declared metric has the labels that it was declared with. */
+    for (unsigned i = 0; code == 0 && kept != NULL && i < vamp_declared_count(); i++) {
+        const struct vamp_metric *metric = &vamp_metrics[vamp_declared_at(i)->id];
+        code = add_labels(loader, output, "by", metric->name, metric->labels);
+    }
     for (; code == 0 && kept != NULL && kept->metrics != NULL; kept++) {
         /* One of metrics that are not computed would be a mistake when the dump is loaded. */
         if (strcmp(kept->metrics, "*") == 0 || is_computed(loader->config, kept->metrics)) {

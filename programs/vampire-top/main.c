@@ -63,7 +63,7 @@ static const char help_begin[] =
     "Shows what vampire counts, from its output of type \"jsonl\": operations and bytes per "
     "second,\n"
     "the pool, models or components and their waits, the busiest pairs, who waited for whom, "
-    "losses. The key h lists all keys.\n"
+    "declared metrics, losses. The key h lists all keys.\n"
     "\n"
     "SOURCE is a file (followed, also into the next segments), a FIFO, unix:PATH or\n"
     "tcp:[ADDRESS:]PORT on this machine, or - for standard input, which is the default if it is "

@@ -56,6 +56,7 @@ struct top_model {
     struct top_rows rows[TOP_LEVELS][TOP_KINDS];
     bool from_middle;       /* the first bucket seen is not the run's */
     struct member *members; /* owned: of each component's number */
+    json_t *declared;       /* owned: descriptions of declared metrics by name; NULL: none */
     struct vamp_bins bins;
     struct logged *log; /* owned: LOGGED_MAX, the newest at log_end - 1, modulo LOGGED_MAX */
     uint64_t log_end;
@@ -100,6 +101,7 @@ void top_model_free(struct top_model *model)
         free(model->log);
         free(model->total);
         free(model->members);
+        json_decref(model->declared);
         free(model);
     }
 }
@@ -119,6 +121,8 @@ static void reset(struct top_model *model, const char *run)
         top_rows_clear(table_of(model, i));
     }
     model->log_end = 0;
+    json_decref(model->declared);
+    model->declared = NULL;
     (void)snprintf(model->run, sizeof model->run, "%s", run);
 }
 
@@ -351,6 +355,30 @@ static void add(struct top_model *model, struct top_counted *const rows[static T
     }
 }
 
+/* The labels of a declared metric and what it has; those of the ranks are those of all. */
+static void take_declared(struct top_model *model, const json_t *description, const json_t *line)
+{
+    const json_t *value = json_object_get(line, "value");
+    char of[TOP_NAME_BYTES] = "";
+    const char *label = NULL;
+    json_t *text = NULL;
+    json_object_foreach(json_object_get(line, "labels"), label, text)
+    {
+        const size_t used = strlen(of);
+        (void)snprintf(of + used, sizeof of - used, "%s%s %s", used > 0 ? ", " : "", label,
+                       json_string_value(text));
+    }
+    struct top_counted *row =
+        top_rows_get(&model->rows[TOP_RANKS][TOP_DECLARED], top_json_text(line, "metric"), of);
+    top_json_copy(row->unit, sizeof row->unit, description, "unit");
+    row->next.sums[TOP_GREW] += top_json_number(line, "delta");
+    take_times(row->next.times, line);
+    if (strcmp(top_json_text(description, "kind"), "gauge") == 0) {
+        row->level.known = json_is_number(value);
+        row->level.value = json_number_value(value);
+    }
+}
+
 static void take_metric(struct top_model *model, const json_t *line)
 {
     /* Of some metrics, the numbers of their parts, which follow their own. */
@@ -361,7 +389,11 @@ static void take_metric(struct top_model *model, const json_t *line)
                  {"part", {"for_offer", "for_start", "moving"}, TOP_WAITED}};
     const struct metric *metric = find_metric(top_json_text(line, "metric"));
     const json_t *labels = json_object_get(line, "labels");
+    const json_t *declared = json_object_get(model->declared, top_json_text(line, "metric"));
     model->next_metrics++;
+    if (declared != NULL) {
+        take_declared(model, declared, line);
+    }
     if (metric == NULL) {
         return;
     }
@@ -389,91 +421,6 @@ static void take_metric(struct top_model *model, const json_t *line)
     }
 }
 
-/* ---- alarms */
-
-static void remove_alarm(struct top_attention *attention, unsigned at)
-{
-    memmove(&attention->alarms[at], &attention->alarms[at + 1],
-            (attention->alarm_count - at - 1) * sizeof attention->alarms[0]);
-    attention->alarm_count--;
-}
-
-/* `seen_ns`: the widths of all buckets so far. */
-static void take_alarm(struct top_attention *attention, const json_t *line, double seen_ns)
-{
-    static const char *const states[] = {"firing", "pending", "resolved"};
-    static const char *const severities[] = {"critical", "warning"};
-    struct top_alarm alarm = {
-        .instance = top_json_number(line, "instance"),
-        .severity = top_json_word(line, "severity", severities, 2),
-        .silenced = json_is_true(json_object_get(line, "silenced")),
-        .has_value = json_is_number(json_object_get(line, "value")),
-        .value = json_number_value(json_object_get(line, "value")),
-        .changed_ns = seen_ns,
-    };
-    top_json_copy(alarm.rule, sizeof alarm.rule, line, "alarm");
-    top_json_copy(alarm.unit, sizeof alarm.unit, line, "unit");
-    top_json_copy(alarm.since, sizeof alarm.since, line, "since");
-    top_json_copy(alarm.component, sizeof alarm.component, line, "component");
-    top_json_copy(alarm.cdo, sizeof alarm.cdo, line, "cdo");
-    alarm.state = (enum top_alarm_state)top_json_word(line, "state", states, 3);
-    unsigned over = TOP_ALARMS_MAX; /* the first that is over may be given up */
-    for (unsigned i = attention->alarm_count; i-- > 0;) {
-        const struct top_alarm *known = &attention->alarms[i];
-        over = known->state == TOP_ALARM_RESOLVED ? i : over;
-        if (known->instance == alarm.instance && strcmp(known->rule, alarm.rule) == 0) {
-            remove_alarm(attention, i);
-            over -= over > i && over < TOP_ALARMS_MAX;
-        }
-    }
-    if (attention->alarm_count == TOP_ALARMS_MAX && over < TOP_ALARMS_MAX) {
-        remove_alarm(attention, over);
-    }
-    /* Of another state: it was cleared before it fired. */
-    if ((unsigned)alarm.state < 3 && attention->alarm_count < TOP_ALARMS_MAX) {
-        attention->alarms[attention->alarm_count++] = alarm;
-    }
-}
-
-/* ---- demands */
-
-static void take_pending(struct top_attention *attention, const json_t *line)
-{
-    attention->next_demands = top_json_number(line, "demands");
-    if (attention->next_waiting_count == TOP_WAITING_MAX) {
-        return;
-    }
-    struct top_waiting *waiting = &attention->next_waiting[attention->next_waiting_count++];
-    const char *cdo = *top_json_text(line, "name") != '\0' ? "name" : "id";
-    top_json_copy(waiting->component, sizeof waiting->component, line, "component");
-    top_json_copy(waiting->cdo, sizeof waiting->cdo, line, cdo);
-    top_json_copy(waiting->producer, sizeof waiting->producer, line, "producer");
-    waiting->age_ns = top_json_number(line, "age_ns");
-    waiting->offered = json_is_true(json_object_get(line, "offered"));
-    waiting->uncertain = json_is_true(json_object_get(line, "uncertain"));
-}
-
-/* The bucket is complete: what waited at the end of the one before is forgotten. `firing`: alarms
- * as vampire reports them, after the bucket before. */
-static void commit_attention(struct top_attention *attention, double firing, double seen_ns)
-{
-    memcpy(attention->waiting, attention->next_waiting, sizeof attention->waiting);
-    attention->waiting_count = attention->next_waiting_count;
-    attention->demands = attention->next_demands;
-    attention->next_waiting_count = 0;
-    attention->next_demands = 0;
-    attention->unseen_firing =
-        firing > attention->listed_firing ? firing - attention->listed_firing : 0;
-    attention->listed_firing = 0;
-    for (unsigned i = attention->alarm_count; i-- > 0;) {
-        const struct top_alarm *alarm = &attention->alarms[i];
-        attention->listed_firing += alarm->state == TOP_ALARM_FIRING;
-        if (alarm->state == TOP_ALARM_RESOLVED && seen_ns - alarm->changed_ns > TOP_RESOLVED_NS) {
-            remove_alarm(attention, i);
-        }
-    }
-}
-
 /* ---- the other lines */
 
 /* What nobody could know, of that which was asked for. */
@@ -489,8 +436,9 @@ static void take_absence(struct top_snapshot *shown, const json_t *absence)
 }
 
 /* Also which numbers the stream has; a header that does not describe its metrics leaves that. */
-static void take_header(struct top_snapshot *shown, const json_t *line)
+static void take_header(struct top_model *model, const json_t *line)
 {
+    struct top_snapshot *shown = &model->shown;
     const json_t *descriptions = json_object_get(line, "metrics");
     size_t i = 0;
     json_t *description = NULL, *absence = NULL;
@@ -506,11 +454,16 @@ static void take_header(struct top_snapshot *shown, const json_t *line)
     if (json_is_array(descriptions)) {
         shown->hidden = shown->hidden_in_rows = TOP_NUMBERS_ALL;
         shown->by_model = false;
+        json_decref(model->declared);
+        model->declared = json_object();
     }
     json_array_foreach(descriptions, i, description)
     {
         const struct metric *metric = find_metric(top_json_text(description, "name"));
         const json_t *labels = json_object_get(description, "labels");
+        if (strcmp(top_json_text(description, "origin"), "declared in samples.metrics") == 0) {
+            (void)json_object_set(model->declared, top_json_text(description, "name"), description);
+        }
         if (metric == NULL || metric->kind == GAUGE) {
             continue;
         }
@@ -565,8 +518,16 @@ static void take_component(struct top_model *model, const json_t *line)
     }
     struct member *member = &model->members[number];
     const bool left = json_is_string(json_object_get(line, "left"));
+    char host[TOP_HOST_BYTES];
+    top_json_copy(host, sizeof host, line, "host");
     for (unsigned i = 0; i < TOP_LEVELS; i++) {
         struct top_counted *row = member->rows[i] = rows[i];
+        if (*host != '\0' &&
+            (row->members == (member->known ? 1U : 0U) || strcmp(row->host, host) == 0)) {
+            (void)snprintf(row->host, sizeof row->host, "%s", host);
+        } else if (strcmp(row->host, host) != 0) {
+            row->host[0] = '\0';
+        }
         row->members += !member->known;
         row->left += left && !member->left;
         if (left && !member->left && (!top_counted_has_vanished(row) || row->left == 1)) {
@@ -750,7 +711,7 @@ static void take_bucket(struct top_model *model, const json_t *line)
                       model->next_component_lines > 0);
     model->next_metrics = 0;
     model->next_component_lines = 0;
-    commit_attention(&shown->attention, shown->gauges[TOP_FIRING], shown->seen_ns);
+    top_attention_commit(&shown->attention, shown->gauges[TOP_FIRING], shown->seen_ns);
 }
 
 static enum top_fed take_end(struct top_snapshot *shown, const json_t *line)
@@ -794,15 +755,15 @@ static enum top_fed take_line(struct top_model *model, const json_t *line, bool 
     if (strcmp(type, "metric") == 0) {
         take_metric(model, line);
     } else if (strcmp(type, "header") == 0) {
-        take_header(shown, line);
+        take_header(model, line);
     } else if (strcmp(type, "component") == 0) {
         take_component(model, line);
     } else if (strcmp(type, "operations") == 0) {
         take_operations(model, line);
     } else if (strcmp(type, "alarm") == 0) {
-        take_alarm(&shown->attention, line, shown->seen_ns);
+        top_attention_alarm(&shown->attention, line, shown->seen_ns);
     } else if (strcmp(type, "pending") == 0) {
-        take_pending(&shown->attention, line);
+        top_attention_pending(&shown->attention, line);
     } else if (strcmp(type, "lost") == 0) {
         take_lost(shown, line);
     } else if (strcmp(type, "not_observed") == 0) {
@@ -857,22 +818,6 @@ void top_model_jump(struct top_model *model)
 
 /* ---- snapshot */
 
-/* What fires is first and what is silenced last of it, then by severity, then what changed last. */
-static int compare_alarms(const void *a, const void *b)
-{
-    const struct top_alarm *one = a, *other = b;
-    const double keys[][2] = {{one->state, other->state},
-                              {one->silenced, other->silenced},
-                              {one->severity, other->severity},
-                              {other->changed_ns, one->changed_ns}};
-    for (unsigned i = 0; i < 4; i++) {
-        if (keys[i][0] != keys[i][1]) {
-            return keys[i][0] < keys[i][1] ? -1 : 1;
-        }
-    }
-    return strcmp(one->rule, other->rule);
-}
-
 static const struct top_part *part_of(const struct top_counted *row, enum top_mode mode)
 {
     return mode == TOP_MODE_SUMS ? &row->all : &row->now;
@@ -903,11 +848,20 @@ static void take_row(struct top_row *out, const struct top_snapshot *s,
                   [TOP_MAX] = (double)(times->count > 0 ? times->max : 0)},
         .hidden = s->by_model && (row->by_lines || top_part_is_empty(&row->all)),
         .by_lines = row->by_lines,
+        .level = row->level,
     };
+    memcpy(out->host, row->host, sizeof out->host);
+    memcpy(out->unit, row->unit, sizeof out->unit);
     memcpy(out->reason, row->reason, sizeof out->reason);
     take_sums(out->sums, row, s);
     top_text_clean(out->name, sizeof out->name, row->name);
     top_text_clean(out->second, sizeof out->second, row->second);
+}
+
+static const struct top_rows *rows_shown(const struct top_model *model, enum top_level level,
+                                         enum top_kind kind)
+{
+    return &model->rows[kind == TOP_DECLARED ? TOP_RANKS : level][kind];
 }
 
 /* Pairs have a row when something moved, components always; but one that is counted with its model
@@ -915,11 +869,12 @@ static void take_row(struct top_row *out, const struct top_snapshot *s,
 static void take_rows(struct top_snapshot *s, const struct top_model *model, enum top_kind kind)
 {
     struct top_table *table = &s->tables[kind];
-    const struct top_rows *rows = &model->rows[s->level][kind];
+    const struct top_rows *rows = rows_shown(model, s->level, kind);
     for (size_t i = 0; i < rows->count; i++) {
         const struct top_counted *row = rows->rows[i];
         const bool is_other = i == 0;
-        if (kind != TOP_COMPONENTS
+        if (kind == TOP_DECLARED ? row->level.known || !top_part_is_empty(&row->all)
+            : kind != TOP_COMPONENTS
                 ? !top_part_is_empty(part_of(row, s->mode))
                 : !top_part_is_empty(&row->all) ||
                       (!is_other && (!s->by_model || top_counted_has_vanished(row)))) {
@@ -949,13 +904,14 @@ int top_snapshot_take(struct top_snapshot *snapshot, const struct top_model *mod
                       enum top_mode mode, enum top_level level, struct vamp_err *err)
 {
     top_snapshot_done(snapshot);
-    struct top_table tables[TOP_KINDS] = {{.count = 0}};
-    for (unsigned kind = 0; kind < TOP_KINDS; kind++) {
-        tables[kind].rows = calloc(model->rows[level][kind].count, sizeof(struct top_row));
-    }
+    bool complete = true;
     *snapshot = model->shown;
-    memcpy(snapshot->tables, tables, sizeof snapshot->tables);
-    if (tables[0].rows == NULL || tables[1].rows == NULL || tables[2].rows == NULL) {
+    for (enum top_kind kind = TOP_COMPONENTS; kind < TOP_KINDS; kind++) {
+        struct top_table *table = &snapshot->tables[kind];
+        table->rows = calloc(rows_shown(model, level, kind)->count, sizeof *table->rows);
+        complete = complete && table->rows != NULL;
+    }
+    if (!complete) {
         top_snapshot_done(snapshot);
         return vamp_err_set_errno(err, ENOMEM, "show the newest bucket");
     }
@@ -967,8 +923,7 @@ int top_snapshot_take(struct top_snapshot *snapshot, const struct top_model *mod
             snapshot->losses[snapshot->loss_count++] = model->shown.losses[i];
         }
     }
-    qsort(snapshot->attention.alarms, snapshot->attention.alarm_count, sizeof(struct top_alarm),
-          compare_alarms);
+    top_attention_sort(&snapshot->attention);
     take_sums(snapshot->sums, model->total, snapshot);
     for (enum top_kind kind = TOP_COMPONENTS; kind < TOP_KINDS; kind++) {
         take_rows(snapshot, model, kind);

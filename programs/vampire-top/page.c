@@ -287,6 +287,12 @@ static const struct {
                     {{"FOR OFFER", "FOR OFFER"}, 9, TOP_FOR_OFFER, top_text_time, 0},
                     {{"FOR START", "FOR START"}, 9, TOP_FOR_START, top_text_time, 0},
                     {{"MOVING", "MOVING"}, 9, TOP_MOVING, top_text_time, 0}}},
+    [TOP_DECLARED] = {55,
+                      {{{"VALUE", "VALUE"}, 10, TOP_NUMBER_COUNT, NULL, 0},
+                       {{"GROWTH/S", "GROWTH"}, 10, TOP_GREW, NULL, 0},
+                       {{"p50", "p50"}, 10, TOP_VALUES, NULL, TOP_P50},
+                       {{"p99", "p99"}, 10, TOP_VALUES, NULL, TOP_P99},
+                       {{"MAX", "MAX"}, 10, TOP_VALUES, NULL, TOP_MAX}}},
 };
 
 /* In a wide terminal the numbers stay near their names. */
@@ -304,9 +310,30 @@ static bool is_hidden_in_rows(const struct top_snapshot *s, enum top_number numb
     return (s->hidden_in_rows & TOP_BIT(number)) != 0;
 }
 
-static struct top_figure cell_text(const struct top_snapshot *s, const struct top_row *row,
-                                   const struct column *column)
+/* As the metric's unit wants it; of several rows in one nothing is known. */
+static struct top_figure declared_text(const struct top_row *row, const struct column *column)
 {
+    const enum top_number number = column->number;
+    const double factor = strtod(row->unit, NULL); /* of a unit such as 1e-6 */
+    if (row->rest > 0 || (number == TOP_VALUES ? row->timed == 0
+                          : number == TOP_GREW ? row->sums[TOP_GREW] == 0
+                                               : !row->level.known)) {
+        return (struct top_figure){"-"};
+    }
+    const double value = number == TOP_VALUES ? row->times[column->quantile]
+                         : number == TOP_GREW ? row->sums[TOP_GREW]
+                                              : row->level.value;
+    return strcmp(row->unit, "ns") == 0     ? top_text_time(value)
+           : strcmp(row->unit, "byte") == 0 ? top_text_bytes(value)
+                                            : top_text_count(value * (factor > 0 ? factor : 1));
+}
+
+static struct top_figure cell_text(const struct top_snapshot *s, enum top_kind kind,
+                                   const struct top_row *row, const struct column *column)
+{
+    if (kind == TOP_DECLARED) {
+        return declared_text(row, column);
+    }
     const enum top_number number = column->number;
     const bool is_part = number > TOP_WAITED && number <= TOP_MOVING;
     const bool absent = is_hidden_in_rows(s, is_part ? TOP_WAITED : number);
@@ -344,8 +371,9 @@ static void table_line(struct page_line *line, enum page_mark mark, const struct
         snprintf(text, sizeof text, "%s", top_text_fit(name, name_columns(kind, columns)).text);
     for (const struct column *column = tables[kind].columns;
          column < tables[kind].columns + 6 && column->width > 0; column++) {
-        used += snprintf(text + used, sizeof text - (size_t)used, " %*s", column->width,
-                         row != NULL ? cell_text(s, row, column).text : column->titles[s->mode]);
+        used +=
+            snprintf(text + used, sizeof text - (size_t)used, " %*s", column->width,
+                     row != NULL ? cell_text(s, kind, row, column).text : column->titles[s->mode]);
     }
     print_line(line, mark, columns, "%s", text);
 }
@@ -353,8 +381,8 @@ static void table_line(struct page_line *line, enum page_mark mark, const struct
 /* A component that has not left and does no operation for this time is called idle. */
 #define IDLE_NS 5e9
 
-/* "IFS -- 0", "... (finalized)", "... (x3)", "... (x3, 1 vanished)", "... (idle 12.0 s)": the name
- * is cut, the state is not. */
+/* "IFS -- 0", "... @n17", "... (finalized)", "... (x3)", "... (x3, 1 vanished)", "... (idle 12.0
+ * s)": the name is cut, the state is not; the host is there if it has room. */
 static struct top_fitted component_name(const struct top_row *row, unsigned columns)
 {
     const char *reason = row->reason[0] != '\0' ? row->reason : "left";
@@ -373,10 +401,12 @@ static struct top_fitted component_name(const struct top_row *row, unsigned colu
         (void)snprintf(state, sizeof state, " (%s%s%s)", alike,
                        alike[0] != '\0' && what[0] != '\0' ? ", " : "", what);
     }
-    const unsigned taken = top_text_columns(state);
+    const unsigned taken = top_text_columns(state), at = top_text_columns(row->host) + 2;
+    const bool fits = at > 2 && top_text_columns(row->name) + at + taken <= columns;
     struct top_fitted name = cut(row->name, columns > taken + 4 ? columns - taken : 4);
     const size_t used = strlen(name.text);
-    (void)snprintf(name.text + used, sizeof name.text - used, "%s", state);
+    (void)snprintf(name.text + used, sizeof name.text - used, "%s%s%s", fits ? " @" : "",
+                   fits ? row->host : "", state);
     return name;
 }
 
@@ -386,7 +416,7 @@ static struct top_fitted pair_name(const struct top_row *row, const char *arrow,
     const unsigned room = columns - 4, half = room / 2;
     const unsigned sink = top_text_columns(row->second);
     unsigned source = top_text_columns(row->name);
-    if (row->rest > 0) {
+    if (row->rest > 0 || row->second[0] == '\0') {
         return cut(row->name, columns);
     }
     if (source + sink > room) {
@@ -401,10 +431,11 @@ static struct top_fitted pair_name(const struct top_row *row, const char *arrow,
 void page_row(struct page_line *line, const struct top_snapshot *s, enum top_kind kind,
               const struct top_row *row, unsigned columns)
 {
+    static const char *const arrows[] = {
+        [TOP_PAIRS] = "->", [TOP_BLAME] = "<-", [TOP_DECLARED] = "of"};
     const unsigned room = name_columns(kind, columns);
-    const struct top_fitted name = kind == TOP_COMPONENTS
-                                       ? component_name(row, room)
-                                       : pair_name(row, kind == TOP_BLAME ? "<-" : "->", room);
+    const struct top_fitted name =
+        kind == TOP_COMPONENTS ? component_name(row, room) : pair_name(row, arrows[kind], room);
     const bool gone = row->members > 0 && row->left == row->members;
     const enum page_mark mark = row->vanished || row->sums[TOP_ANOMALIES] > 0 ? PAGE_WARNING
                                 : row->rest > 0 || gone                       ? PAGE_DIM
@@ -418,11 +449,15 @@ bool page_table(struct page_line *line, const struct top_snapshot *s, enum top_k
     const struct top_table *table = &s->tables[kind];
     assert(first <= table->chosen);
     const size_t rows = table->chosen - first < room ? table->chosen - first : room;
-    static const char *const titles[] = {"COMPONENT", "SOURCE -> SINK", "WAITED FOR <- WHO WAITED"};
+    static const char *const titles[] = {"COMPONENT", "SOURCE -> SINK", "WAITED FOR <- WHO WAITED",
+                                         "DECLARED METRIC"};
     const bool models = kind == TOP_COMPONENTS && (s->by_model || s->level == TOP_MODELS);
     const bool none = (kind == TOP_PAIRS && is_hidden_in_rows(s, TOP_TRANSPORTS) &&
                        is_hidden_in_rows(s, TOP_MOVED) && is_hidden_in_rows(s, TOP_DURATIONS)) ||
                       (kind == TOP_BLAME && is_hidden_in_rows(s, TOP_WAITED));
+    if (kind == TOP_DECLARED && table->count == 0) {
+        return false;
+    }
     if (at == 0 && none) {
         print_line(line, PAGE_TITLE, columns, "%s: not in this stream, whose output drops them",
                    titles[kind]);

@@ -7,7 +7,7 @@
 
 #define COLUMNS 100
 /* By name; the rest is one row. */
-static const size_t rows_shown[TOP_KINDS] = {40, 20, 20};
+static const size_t rows_shown[TOP_KINDS] = {40, 20, 20, 40};
 #define PAUSE_MS 200
 
 /* Without the blanks at its end; losses are marked, since there are no colours. */

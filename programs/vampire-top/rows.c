@@ -60,7 +60,8 @@ void top_counted_clear(struct top_counted *row)
     top_part_clear(&row->now);
     top_part_clear(&row->all);
     row->members = row->left = 0;
-    row->reason[0] = '\0';
+    row->reason[0] = row->host[0] = '\0';
+    row->level.known = false;
     row->idle_buckets = 0;
     row->by_lines = false;
 }

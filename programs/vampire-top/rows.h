@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The tables of numbers, components, pairs of them and who waited for whom: as they are counted
- * (struct top_rows, found by name; of models, and of their ranks) and as they are shown (struct
- * top_table, sorted and chosen). At most TOP_ROWS_MAX rows of a table are counted, about 12 KiB
- * each; row 0 is "(other)" and takes names that do not fit. Numbers are doubles: exact up to 2^53.
- * Belongs to one thread.
+ * The tables of numbers, components, pairs of them, who waited for whom and declared metrics: as
+ * they are counted (struct top_rows, found by name; of models, and of their ranks) and as they are
+ * shown (struct top_table, sorted and chosen). At most TOP_ROWS_MAX rows of a table are counted,
+ * about 12 KiB each; row 0 is "(other)" and takes names that do not fit. Numbers are doubles: exact
+ * up to 2^53. Belongs to one thread.
  */
 #ifndef TOP_ROWS_H
 #define TOP_ROWS_H
@@ -20,8 +20,8 @@
 
 enum top_level { TOP_MODELS, TOP_RANKS };
 #define TOP_LEVELS 2
-enum top_kind { TOP_COMPONENTS, TOP_PAIRS, TOP_BLAME };
-#define TOP_KINDS 3
+enum top_kind { TOP_COMPONENTS, TOP_PAIRS, TOP_BLAME, TOP_DECLARED };
+#define TOP_KINDS 4
 
 /* The numbers of a row; those of the other kind of rows are 0 in it. */
 enum top_number {
@@ -38,10 +38,13 @@ enum top_number {
     TOP_FOR_OFFER,
     TOP_FOR_START,
     TOP_MOVING,
+    TOP_GREW, /* of a declared counter */
     TOP_SUM_COUNT,
     /* The times of a row. */
     TOP_WAITS = TOP_SUM_COUNT, /* of a component, from demand to data */
     TOP_DURATIONS,             /* of a pair's transports */
+    TOP_VALUES,                /* of a declared histogram */
+    TOP_NUMBER_COUNT,
 };
 /* So many bins have a histogram of the default precision. */
 enum { TOP_BINS = 496 };
@@ -49,6 +52,15 @@ enum { TOP_BINS = 496 };
 /* Those that a stream may not have, since an output keeps the metrics and labels that it is asked
  * for. */
 #define TOP_NUMBERS_ALL (2 * TOP_BIT(TOP_DURATIONS) - 1)
+
+#define TOP_HOST_BYTES 64
+#define TOP_UNIT_BYTES 16
+
+/* Of a declared gauge, its newest value. */
+struct top_level_value {
+    bool known;
+    double value;
+};
 
 /* ---- rows that are counted */
 
@@ -61,11 +73,14 @@ struct top_part {
 struct top_counted {
     struct map_link link;
     const char *name;   /* of a pair: the source, who was waited for. As it came, not clean */
-    const char *second; /* of a pair: the sink, who waited; else "" */
+    const char *second; /* of a pair: the sink, who waited; of a metric: of what; else "" */
     /* Of a component's name: how many there were of it, how many of them have left, and why;
      * a bad reason stays. */
     unsigned members, left;
     char reason[TOP_WORD_BYTES];    /* clean */
+    char host[TOP_HOST_BYTES];      /* clean; of several components: where all of them are */
+    char unit[TOP_UNIT_BYTES];      /* of a declared metric; clean */
+    struct top_level_value level;   /* the same */
     bool by_lines;                  /* its operations come from lines of components */
     double idle_buckets;            /* since its last operation */
     struct top_part next, now, all; /* `now`: of the newest bucket, or of the window */
@@ -106,14 +121,16 @@ struct top_row {
     char name[TOP_NAME_BYTES];   /* clean: safe for a terminal */
     char second[TOP_NAME_BYTES]; /* likewise */
     /* Components of one name are counted together; 0 of them: not known yet. */
-    unsigned members, left;      /* of this name; of these, gone */
-    char reason[TOP_WORD_BYTES]; /* why they left, the worst one; clean */
-    bool vanished;               /* one of them did not leave in order */
-    double idle_ns;              /* whole buckets without an operation, up to the newest */
-    double sums[TOP_SUM_COUNT];  /* anomalies: always the sum of all buckets seen */
-    double timed;                /* so many have a time */
-    double times[TOP_TIMES];     /* ns; 0 when none has one */
-    unsigned rest;               /* so many rows in one; 0: a row of its own */
+    unsigned members, left;                          /* of this name; of these, gone */
+    char reason[TOP_WORD_BYTES];                     /* why they left, the worst one; clean */
+    char host[TOP_HOST_BYTES], unit[TOP_UNIT_BYTES]; /* as above */
+    struct top_level_value level;
+    bool vanished;              /* one of them did not leave in order */
+    double idle_ns;             /* whole buckets without an operation, up to the newest */
+    double sums[TOP_SUM_COUNT]; /* anomalies: always the sum of all buckets seen */
+    double timed;               /* so many have a time */
+    double times[TOP_TIMES];    /* ns; 0 when none has one */
+    unsigned rest;              /* so many rows in one; 0: a row of its own */
     bool hidden;   /* its numbers are those of its model, but for operations that are */
     bool by_lines; /* of its own */
     bool chosen;

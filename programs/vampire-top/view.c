@@ -55,7 +55,7 @@ static const char *const help_lines[] = {
     "t            rates, or totals of all seen",
     "i            rates of the latest bucket, or of the last 10, 100 or 1,000 s",
     "Enter, m     models, or each rank",
-    "v            pairs, or who waited for whom",
+    "v            pairs, who waited for whom, or declared metrics",
     "s            sort by the next of: operations, bytes, wait, name",
     "o b w n      sort by operations or moves, bytes, wait or p99, name",
     "r            reverse the order",
@@ -65,7 +65,7 @@ static const char *const help_lines[] = {
     "h, ?         this page",
     "",
     "WAIT: from demand to data. p50, p99, MAX: duration of transports.",
-    "(x3): three components have this name. idle: time since the last operation.",
+    "(x3): three of this name. @n17: on this host. idle: since the last operation.",
     "lag: how old events are when vampire counts them. ..: not in this stream.",
     "WAITS: demands from before the newest bucket, oldest first. AGE?: events were lost.",
     "N more; N before, M after: the rows that are not on the screen, as one.",
@@ -287,7 +287,10 @@ static void take_key(struct view *view, int key)
         view->paused = false;
         break;
     case 'v':
-        view->lower = view->lower == TOP_PAIRS ? TOP_BLAME : TOP_PAIRS;
+        view->lower = view->lower == TOP_PAIRS ? TOP_BLAME
+                      : view->lower == TOP_BLAME && view->snapshot.tables[TOP_DECLARED].count > 0
+                          ? TOP_DECLARED
+                          : TOP_PAIRS;
         view->focus = view->focus == TOP_COMPONENTS ? TOP_COMPONENTS : view->lower;
         break;
     case 'r':

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Samples: lines of other layers and of components become metrics, and cost the pool's events nothing."""
 
+import json
 import random
 import re
 import signal
@@ -12,6 +13,7 @@ import time
 import pytest
 
 import exporters
+import harness
 import jsonl
 from harness import Workflow, wait_until
 from test_replay import differences, only
@@ -138,6 +140,19 @@ def test_a_gauge_has_no_value_before_its_first_sample(space):
     known = {bucket: (line["value"], line["min"], line["max"]) for (bucket, host), line in lines.items() if host == "n1"
              and line["value"] is not None}
     assert known[2] == (7, 7, 7) and known[3] == (9, 7, 9) and min(known) == 2
+
+
+def test_a_file_with_few_labels_has_those_that_were_declared(space):
+    """JSON lines that say nothing of labels merge components, but not hosts or whatever a declaration asks for."""
+    at = START + SECOND
+    (space.path / "lines").write_text("".join(f"memory,host=n{n} used={n}i {at}\nio,host=n{n},file=/f time=1e-9 {at}\n"
+                                              f"ifs,component=C{n} step=1i {at}\nifs,component=C{n} step=3i {at + 1}\n" for n in (1, 2)))
+    asked = config(space, files=[str(space.path / "lines")])
+    (space.path / "own.json").write_text(json.dumps(asked))
+    space.start([harness.program("vampire"), "-c", "own.json"], "own").expect_exit(0)
+    assert set(values(space, "memory_used_bytes")) >= {(1, "n1"), (1, "n2")}
+    assert {key for key, line in values(space, "io_ns").items() if line["count"]} == {(1, "n1", "/f"), (1, "n2", "/f")}
+    assert {key: line["delta"] for key, line in values(space, "ifs_steps").items() if line["delta"]} == {(1, "C1"): 2, (1, "C2"): 2}
 
 
 def test_who_sent_nothing_has_no_value_on_any_page(space):

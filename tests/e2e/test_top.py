@@ -362,3 +362,30 @@ def test_what_a_collector_refused():
     other = run.line("metric", metric="collect_refused", labels={"refusal": "garbage"}, value=0, delta=0)
     text = top("--once", "--totals", "-", data=(run.header() + refused + other + run.bucket({"a": 3})).encode()).stdout
     assert re.search(r"^  counted .*messages of runs, or parts of them, were refused", text, re.MULTILINE), text
+
+
+def test_declared_metrics_and_hosts():
+    """By their units; a gauge without a value has none. Components of one name on two hosts are on neither."""
+    run = Lines()
+    header = json.loads(run.header())
+    header["metrics"] = [{"name": name, "kind": kind, "unit": unit, "labels": ["host"], "origin": "declared in samples.metrics"}
+                         for name, kind, unit in (("load", "gauge", "1e-6"), ("gone", "gauge", "byte"), ("steps", "counter", "1"),
+                                                  ("io_ns", "histogram", "ns"))]
+
+    def sample(name, **values):
+        return run.line("metric", metric=name, labels={"host": "n1\x1b"}, **values)
+
+    def there(index, name, host):
+        return run.line("component", index=index, app_id=index, name=name, left=None, host=host)
+
+    first = there(1, "IFS", "n1") + there(2, "ocean", "n1") + there(3, "ocean", "n2") + sample("gone", value=5)
+    again = there(1, "IFS", "n1") + sample("gone", value=None) + sample("load", value=2500000) + sample("steps", value=9, delta=6) + sample(
+        "io_ns", count=2, sum=4 * 10**9, min=10**9, max=3 * 10**9, bins=[[10**9, 1], [3 * 10**9, 1]])
+    lines = json.dumps(header) + "\n" + first + run.bucket({"IFS": 3, "ocean": 4}) + again + run.bucket({"IFS": 3})
+    text = top("--once", "-", data=lines.encode()).stdout
+    assert re.search(r"^  IFS @n1 +3 ", text, re.MULTILINE) and "  ocean (x2) " in text, text
+    assert row(text, "load of host n1?") == ["2.5", "-", "-", "-", "-"]
+    assert row(text, "steps of host n1?") == ["-", "6", "-", "-", "-"]
+    assert row(text, "io_ns of host n1?")[0:2] == ["-", "-"] and row(text, "io_ns of host n1?")[-2:] == ["3.00", "s"]
+    assert "gone" not in text
+    assert "DECLARED" not in top("--once", "-", data=(run.header() + run.bucket({"a": 1})).encode()).stdout

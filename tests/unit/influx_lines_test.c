@@ -11,12 +11,14 @@
 #include "tests/unit/writers_buckets.h"
 #include "writers/influx/lines.h"
 
+static const struct vamp_present nobody = {.count = 0};
+
 /* The lines of bucket 5, terminated; to be freed. NULL without memory. */
 static char *lines_now(struct made_run *made, uint64_t labels)
 {
     struct vamp_text text = {.bytes = NULL};
     const struct vamp_bucket *bucket = made_bucket(made, 5, NULL);
-    const uint64_t cut = influx_lines(&text, &made->run, labels, bucket);
+    const uint64_t cut = influx_lines(&text, &made->run, labels, bucket, &nobody);
     vamp_bucket_release(bucket);
     assert_int_equal(cut, 0);
     char *copy = text.failed ? NULL : strndup(text.bytes, text.used);
@@ -81,7 +83,7 @@ static void test_large_values_are_cut(void **state)
         return;
     }
     counter->value = UINT64_MAX;
-    assert_int_equal(influx_lines(&text, &made->run, 0, bucket), 1);
+    assert_int_equal(influx_lines(&text, &made->run, 0, bucket, &nobody), 1);
     vamp_text_add(&text, "", 1);
     assert_has(text.bytes, "value=9223372036854775807i");
     vamp_text_done(&text);
@@ -96,7 +98,7 @@ static void test_a_tag_is_there_once(void **state)
     struct made_run *made = made_run_create(VAMP_SET_COLLECT, 40, 3, 0);
     const struct vamp_bucket *bucket = made_bucket(made, 5, NULL);
     struct vamp_text text = {.bytes = NULL};
-    (void)influx_lines(&text, &made->run, UINT64_MAX, bucket);
+    (void)influx_lines(&text, &made->run, UINT64_MAX, bucket, &nobody);
     vamp_text_add(&text, "", 1);
     assert_has(text.bytes, ",workflow=forecast,run=");
     for (const char *line = text.bytes; *line != '\0'; line = strchr(line, '\n') + 1) {
@@ -120,7 +122,7 @@ static void test_memory_that_runs_out(void **state)
     for (unsigned nth = 1; failed; nth++) {
         struct vamp_text text = {.bytes = NULL};
         fault_alloc_fail_at(nth);
-        (void)influx_lines(&text, &made->run, UINT64_MAX, bucket);
+        (void)influx_lines(&text, &made->run, UINT64_MAX, bucket, &nobody);
         failed = fault_alloc_end();
         assert_int_equal(text.failed, failed);
         vamp_text_done(&text);

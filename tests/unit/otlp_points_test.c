@@ -130,7 +130,8 @@ static void send(struct bench *bench, const struct vamp_bucket *bucket, unsigned
     struct vamp_err err = VAMP_ERR_NONE;
     bench->requests = bench->points_seen = bench->births = 0;
     bench->operations = 0;
-    assert_int_equal(otlp_points_add(bench->points, bucket, &err), 0);
+    assert_int_equal(
+        otlp_points_add(bench->points, &(struct vamp_delivery){.bucket = bucket}, &err), 0);
     while (bench->requests <= refused && otlp_points_next(bench->points, &bench->text)) {
         assert_false(bench->text.failed);
         look_at_request(bench);
@@ -231,9 +232,10 @@ static void test_memory_that_runs_out(void **state)
     send(&whole, bucket, UINT32_MAX);
     bool failed = true;
     struct vamp_err err = VAMP_ERR_NONE;
+    const struct vamp_delivery delivery = {.bucket = bucket};
     for (unsigned nth = 1; failed; nth++) {
         fault_alloc_fail_at(nth);
-        const int code = otlp_points_add(failing.points, bucket, &err);
+        const int code = otlp_points_add(failing.points, &delivery, &err);
         failed = fault_alloc_end();
         assert_int_equal(code, failed ? -ENOMEM : 0);
     }

@@ -116,8 +116,23 @@ static void add_line(struct lines *lines, const struct vamp_bucket *bucket,
     vamp_text_word(lines->text, "\n");
 }
 
+static void add_components(struct lines *lines, const struct vamp_present *present, int64_t time_ns)
+{
+    struct vamp_where_labels where;
+    for (unsigned at = 0; vamp_present_next(present, &at, &where);) {
+        vamp_text_word(lines->text, VAMP_COMPONENT_INFO);
+        vamp_text_add(lines->text, lines->run_tags.bytes, lines->run_tags.used);
+        for (unsigned i = 0; i < VAMP_WHERE_LABELS; i++) {
+            add_tag(lines->text, where.label[i][0], where.label[i][1]);
+        }
+        vamp_text_word(lines->text, " value=1i ");
+        vamp_text_signed(lines->text, time_ns, 0);
+        vamp_text_word(lines->text, "\n");
+    }
+}
+
 uint64_t influx_lines(struct vamp_text *text, const struct vamp_run *run, uint64_t run_labels,
-                      const struct vamp_bucket *bucket)
+                      const struct vamp_bucket *bucket, const struct vamp_present *present)
 {
     struct lines lines = {.text = text};
     run_labels = vamp_run_labels_to_add(bucket->schema, run_labels);
@@ -132,6 +147,7 @@ uint64_t influx_lines(struct vamp_text *text, const struct vamp_run *run, uint64
     while (vamp_rows_next(&rows)) {
         add_line(&lines, bucket, &rows.row);
     }
+    add_components(&lines, present, bucket->start_ns);
     text->failed = text->failed || lines.run_tags.failed;
     vamp_text_done(&lines.run_tags);
     return lines.cut;

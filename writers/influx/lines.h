@@ -7,6 +7,7 @@
 #ifndef VAMP_WRITERS_INFLUX_LINES_H
 #define VAMP_WRITERS_INFLUX_LINES_H
 
+#include "writers/format/present.h"
 #include "writers/format/push.h"
 #include "writers/format/text.h"
 #include "writers/writer.h"
@@ -21,9 +22,9 @@ struct influx_options {
 /* The secret's variable, where no file has it. */
 #define INFLUX_SECRET_VARIABLE "VAMPIRE_INFLUX_SECRET"
 
-/* Appends the lines of a bucket; returns how many values were cut to
+/* Appends the lines of a bucket and of where components are; returns how many values were cut to
  * 2^63 - 1, the largest integer that the protocol knows. */
 uint64_t influx_lines(struct vamp_text *text, const struct vamp_run *run, uint64_t run_labels,
-                      const struct vamp_bucket *bucket);
+                      const struct vamp_bucket *bucket, const struct vamp_present *present);
 
 #endif

@@ -58,6 +58,7 @@ struct influx {
     char *path;            /* the address, and what is not known about it */
     struct vamp_text text; /* the lines of the bucket that is being sent */
     bool pending;          /* there is one */
+    struct vamp_present present;
     uint64_t cut;
     bool cut_reported;
 };
@@ -274,6 +275,7 @@ static void influx_free(struct influx *self)
     http_free(self->http);
     free(self->path);
     vamp_text_done(&self->text);
+    vamp_present_done(&self->present);
     free(self);
 }
 
@@ -328,9 +330,10 @@ static int influx_write(void *context, const struct vamp_delivery *delivery, str
     if (!self->pending) {
         self->text.used = 0;
         self->text.failed = false;
-        const uint64_t cut =
-            influx_lines(&self->text, self->run, self->options->labels, delivery->bucket);
-        if (self->text.failed) {
+        const bool good = vamp_present_take(&self->present, delivery);
+        const uint64_t cut = influx_lines(&self->text, self->run, self->options->labels,
+                                          delivery->bucket, &self->present);
+        if (!good || self->text.failed) {
             return vamp_err_set(err, -EAGAIN, "no memory for the lines of a bucket");
         }
         self->cut += cut;

@@ -16,6 +16,7 @@
 #include "vampire/stats/bucket/merged.h"
 #include "writers/format/bounds.h"
 #include "writers/format/fields.h"
+#include "writers/format/present.h"
 
 /* Of a request before it is packed; the next series begins another one. */
 #define REQUEST_BYTES ((size_t)4 << 20)
@@ -54,6 +55,8 @@ struct otlp_points {
     /* Where its next request begins. */
     unsigned metric;       /* in the schema */
     struct vamp_rows rows; /* those of it that are left; without a bucket: all */
+    struct vamp_present present;
+    bool placed; /* where they are is in a request of the bucket */
 };
 
 /* ---- fields */
@@ -168,6 +171,7 @@ void otlp_points_free(struct otlp_points *points)
     }
     vamp_merged_done(&points->merged);
     vamp_text_done(&points->lead);
+    vamp_present_done(&points->present);
     free(points->metrics);
     free(points);
 }
@@ -205,17 +209,20 @@ static void take_row(struct otlp_points *points, const struct vamp_row *row, boo
     }
 }
 
-int otlp_points_add(struct otlp_points *points, const struct vamp_bucket *bucket,
+int otlp_points_add(struct otlp_points *points, const struct vamp_delivery *delivery,
                     struct vamp_err *err)
 {
+    const struct vamp_bucket *bucket = delivery->bucket;
+    bool good = vamp_present_take(&points->present, delivery);
     struct vamp_rows rows = vamp_rows(bucket, 0);
-    while (vamp_rows_next(&rows)) {
+    while (good && vamp_rows_next(&rows)) {
         const struct vamp_row *row = &rows.row;
-        if (row->metric->kind == VAMP_HISTOGRAM &&
-            vamp_merged_reserve(&points->merged, row->place, row->number,
-                                row->histogram->bin_count) != 0) {
-            return vamp_err_set_errno(err, ENOMEM, "add a bucket to the histograms");
-        }
+        good = row->metric->kind != VAMP_HISTOGRAM ||
+               vamp_merged_reserve(&points->merged, row->place, row->number,
+                                   row->histogram->bin_count) == 0;
+    }
+    if (!good) {
+        return vamp_err_set_errno(err, ENOMEM, "add a bucket to the points");
     }
     for (rows = vamp_rows(bucket, 0); vamp_rows_next(&rows);) {
         take_row(points, &rows.row, points->bucket == NULL);
@@ -228,6 +235,7 @@ int otlp_points_add(struct otlp_points *points, const struct vamp_bucket *bucket
     }
     points->bucket = bucket;
     points->metric = 0;
+    points->placed = false;
     points->rows.bucket = NULL;
     return 0;
 }
@@ -456,15 +464,46 @@ static void add_metric(struct otlp_points *points, struct vamp_text *text)
     vamp_field_end(text, 2, begin);
 }
 
+/* Metric: the gauge vampire_component_info. */
+static void add_components(const struct otlp_points *points, struct vamp_text *text)
+{
+    const size_t begin = text->used;
+    struct vamp_where_labels where;
+    vamp_field_element(text, 1, "vampire_" VAMP_COMPONENT_INFO);
+    vamp_field_element(text, 2, VAMP_COMPONENT_INFO_HELP);
+    const size_t data = text->used;
+    for (unsigned at = 0; vamp_present_next(&points->present, &at, &where);) {
+        const size_t point = text->used;
+        add_times(points, text, VAMP_GAUGE, points->bucket->start_ns + points->bucket->width_ns);
+        vamp_field_fixed64(text, 6, 1);
+        add_run_labels(text, 7, "", points->run, points->run_labels);
+        for (unsigned i = 0; i < VAMP_WHERE_LABELS; i++) {
+            add_attribute(text, 7, where.label[i][0], where.label[i][1]);
+        }
+        vamp_field_end(text, 1, point);
+    }
+    if (text->used == data) {
+        text->used = begin;
+        return;
+    }
+    vamp_field_end(text, 5, data);
+    vamp_field_end(text, 2, begin);
+}
+
 /* ExportMetricsServiceRequest, ResourceMetrics, ScopeMetrics */
 bool otlp_points_next(struct otlp_points *points, struct vamp_text *text)
 {
     const struct vamp_rows rows = points->rows;
     const unsigned metric = points->metric;
+    const bool placed = points->placed;
     text->used = 0;
     text->failed = false;
     points->request++;
     vamp_text_add(text, points->lead.bytes, points->lead.used);
+    if (!placed) {
+        add_components(points, text);
+    }
+    points->placed = true;
     while (points->metric < points->schema->metric_count && !text->failed &&
            text->used < REQUEST_BYTES) {
         add_metric(points, text);
@@ -475,6 +514,7 @@ bool otlp_points_next(struct otlp_points *points, struct vamp_text *text)
     if (text->failed) {
         points->rows = rows;
         points->metric = metric;
+        points->placed = placed;
         points->request--;
     }
     return any || text->failed;

@@ -33,8 +33,8 @@ VAMP_MUST_CHECK int otlp_points_create(const struct otlp_options *options,
 void otlp_points_free(struct otlp_points *points); /* NULL is fine */
 /* Adds the values of a bucket, which lives until the last request of it was made. 0 or -ENOMEM:
  * nothing was added. */
-VAMP_MUST_CHECK int otlp_points_add(struct otlp_points *points, const struct vamp_bucket *bucket,
-                                    struct vamp_err *err);
+VAMP_MUST_CHECK int otlp_points_add(struct otlp_points *points,
+                                    const struct vamp_delivery *delivery, struct vamp_err *err);
 /* Makes the next request of the bucket that was added, in place of what the text has; `failed` of
  * the text: no memory, and the same request can be made again. False: there was none left. */
 bool otlp_points_next(struct otlp_points *points, struct vamp_text *text);

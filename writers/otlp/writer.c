@@ -113,7 +113,7 @@ static void read_answer(struct otlp *self)
 static int otlp_write(void *context, const struct vamp_delivery *delivery, struct vamp_err *err)
 {
     struct otlp *self = context;
-    int code = self->added ? 0 : otlp_points_add(self->points, delivery->bucket, err);
+    int code = self->added ? 0 : otlp_points_add(self->points, delivery, err);
     if (code != 0) {
         return -EAGAIN; /* no memory */
     }

@@ -121,7 +121,7 @@ void page_free(struct page *page)
         vamp_text_done(&page->info_labels[form]);
     }
     free(page->metrics);
-    free(page->components);
+    vamp_present_done(&page->present);
     (void)pthread_mutex_destroy(&page->lock);
     free(page);
 }
@@ -213,31 +213,11 @@ static void take_bucket(struct page *page, const struct vamp_bucket *bucket)
     }
 }
 
-static bool take_components(struct page *page, const struct vamp_delivery *delivery)
-{
-    const struct vamp_component_row *rows = delivery->components;
-    const unsigned delivered = delivery->component_count;
-    const unsigned count = delivered > 0 ? rows[delivered - 1].index + 1 : 0;
-    if (count > page->component_count) {
-        struct vamp_component *all = realloc(page->components, count * sizeof *all);
-        if (all == NULL) {
-            return false;
-        }
-        memset(all + page->component_count, 0, (count - page->component_count) * sizeof *all);
-        page->components = all;
-        page->component_count = count;
-    }
-    for (unsigned i = 0; i < delivered; i++) {
-        page->components[rows[i].index] = rows[i].component;
-    }
-    return true;
-}
-
 int page_add(struct page *page, const struct vamp_delivery *delivery, struct vamp_err *err)
 {
     const struct vamp_bucket *bucket = delivery->bucket;
     (void)pthread_mutex_lock(&page->lock);
-    const bool good = prepare(page, bucket) && take_components(page, delivery);
+    const bool good = prepare(page, bucket) && vamp_present_take(&page->present, delivery);
     if (good) {
         take_bucket(page, bucket);
         page->buckets += bucket->buckets;

@@ -369,31 +369,20 @@ static void info_lines(struct rendering *rendering, const struct page *page)
     number_line(rendering, "vampire_run_info", "", NULL, 1, 0);
 }
 
-/* Where the components are that are there, as far as it was said. */
 static void component_lines(struct rendering *rendering, const struct page *page)
 {
+    static const char name[] = "vampire_" VAMP_COMPONENT_INFO;
     const bool info = rendering->kind == PAGE_OPENMETRICS;
-    describe(rendering, info ? "vampire_component" : "vampire_component_info", "",
-             info ? "info" : "gauge", "", "where a component runs");
-    for (unsigned i = 0; i < page->component_count; i++) {
-        const struct vamp_component *component = &page->components[i];
-        const struct vamp_component_where *where = component->where;
-        if (where == NULL || component->left_ns != INT64_MIN) {
-            continue;
-        }
-        char pid[24] = "";
-        (void)snprintf(pid, sizeof pid, "%.0" PRIu64, where->pid);
-        const char *const labels[][2] = {{"component", component->name},
-                                         {"component_host", where->host},
-                                         {"component_pid", pid},
-                                         {"component_user", where->user},
-                                         {"component_batch_job", where->job}};
+    struct vamp_where_labels where;
+    describe(rendering, info ? "vampire_component" : name, "", info ? "info" : "gauge", "",
+             VAMP_COMPONENT_INFO_HELP);
+    for (unsigned at = 0; vamp_present_next(&page->present, &at, &where);) {
         begin_labels(rendering, page->run_labels);
-        for (unsigned k = 0; k < sizeof labels / sizeof labels[0]; k++) {
-            page_label(&rendering->labels, rendering->kind == PAGE_MESSAGES, labels[k][0],
-                       labels[k][1]);
+        for (unsigned i = 0; i < VAMP_WHERE_LABELS; i++) {
+            page_label(&rendering->labels, rendering->kind == PAGE_MESSAGES, where.label[i][0],
+                       where.label[i][1]);
         }
-        number_line(rendering, "vampire_component_info", "", NULL, 1, 0);
+        number_line(rendering, name, "", NULL, 1, 0);
     }
 }
 

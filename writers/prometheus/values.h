@@ -8,6 +8,7 @@
 #include "vampire/stats/bucket/bucket.h"
 #include "vampire/stats/bucket/metric.h"
 #include "writers/format/bounds.h"
+#include "writers/format/present.h"
 #include "writers/prometheus/page.h"
 
 struct page_histogram {
@@ -50,8 +51,7 @@ struct page {
     uint64_t buckets, lost_buckets;
     int64_t end_ns; /* of the newest bucket */
     bool ended;
-    struct vamp_component *components; /* by row; zeros: none was delivered */
-    unsigned component_count;
+    struct vamp_present present;
 };
 
 /* Appends a label: to a text, after a comma where it has some; or to a message, as its field 1. */
