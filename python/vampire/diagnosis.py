@@ -3,7 +3,9 @@
 siblings, irregularities, losses. Each finding has its seconds, its interval, and the call that reproduces it."""
 
 import dataclasses
+import glob
 import json
+import pathlib
 import shlex
 
 import numpy as np
@@ -27,12 +29,13 @@ WINDOWS = 3600    # in which changes are looked for: more buckets are merged
 SIBLINGS = 4      # ranks of a model, so that one can differ from the others
 DEVIATES = 6.0    # times their spread (median and MAD)
 ANOMALIES = 3     # of one kind by one component, to be a finding
+TRACED = 8        # pairs or components in the trace of a finding
 EVERYBODY = "all components"
 MANAGER = "pool manager"
 NETWORK = "transports"
 CHANGE = "before and after"
 COLUMNS = ("kind", "component", "waiting", "part", "begin", "end", "seconds", "more", "count", "confidence", "sentence",
-           "evidence", "trace")
+           "evidence", "trace", "follows")
 ORDER = {"late": 0, "slow": 0, "rank": 0, "vanished": 1, "lost": 2, "rate": 3, "anomaly": 4}
 
 
@@ -54,6 +57,7 @@ class Finding:  # pylint: disable=too-many-instance-attributes
     count: int = 0
     confidence: str = "high"
     trace: str = ""
+    follows: int = 0  # the number, from 1, of the finding from which this one may follow
 
 
 @dataclasses.dataclass
@@ -71,6 +75,7 @@ class Candidate:
     seconds: float
     count: int
     against: str    # what it is compared with
+    spread: str = ""
     behind: list = dataclasses.field(default_factory=list)  # candidates that are its effect
 
     @property
@@ -183,6 +188,35 @@ class Diagnosis:
             if not found:
                 self.looked.append(what)
         self.findings.sort(key=lambda one: (-np.nan_to_num(one.more, nan=-1.0), ORDER[one.kind], -one.count))
+        self._put_below_causes()
+
+    def _put_below_causes(self):
+        """What may follow from a costlier finding stands below it and says so: of the same models, in the same time."""
+        groups = []  # [the finding, those that may follow from it]
+        for one in self.findings:
+            group = next((group for group in groups if self._may_follow(group[0], one)), None)
+            if group is None:
+                groups.append([one])
+            else:
+                group.append(one)
+        self.findings = [one for group in groups for one in group]
+        for cause, *others in groups:
+            for one in others:
+                one.follows = next(number for number, other in enumerate(self.findings, 1) if other is cause)
+                one.sentence += f" This may follow from {one.follows}." if one.kind in ("late", "slow", "rank") else \
+                    f" This may be the cause or the effect of {one.follows}."
+
+    def _may_follow(self, cause, one):
+        """Whether most of the time of a finding is in that of a costlier one, which concerns the same models; of all the time:
+        the same component."""
+        inside = min(cause.end, one.end) - max(cause.begin, one.begin)
+        if inside < 0.5 * (one.end - one.begin) or one.kind == "lost" or cause.kind not in ("late", "slow", "rank"):
+            return False
+        if self.interval(int(cause.begin.astype(np.int64)), int(cause.end.astype(np.int64))) == "All the time":
+            return one.component == cause.component
+        own, its = ({model_of(name, self.history.models) for words in (item.component, item.waiting) for name in words.split(" and ")}
+                    for item in (one, cause))
+        return bool(own & its) or MANAGER in its or NETWORK in its
 
     # ---- small helpers
 
@@ -204,11 +238,32 @@ class Diagnosis:
         first, last = (str(np.datetime64(int(when), "ns")).removesuffix(".000000000") for when in (begin, end))
         return f', between=("{first}", "{last}")'
 
-    def trace(self, begin, names):
-        """The command for a trace of 10 s from `begin` on of these components."""
-        since = max(0, (begin - self.begin) // 10**9)
-        chosen = f" -o {shlex.quote('outputs.0.components=' + json.dumps(names, ensure_ascii=False))}" if names else ""
-        return f"vampire --replay RECORDING -o outputs.0.type=trace -o outputs.0.from={since}s -o outputs.0.length=10s{chosen}"
+    def trace(self, begin, end, names):
+        """The command for a trace from `begin` to `end`, of at least 10 s, of these components (none: all). The recording is
+        named if it is beside the files."""
+        at = int(np.clip(np.searchsorted(self.history.times, begin, "right") - 1, 0, len(self.history.times) - 1))
+        run = self.history.per_bucket(lambda file: file.run)[at]
+        paths = [pathlib.Path(file.path) for file in self.history.runs[run]]
+        recorded = next((path.parent / f"*-{run[:8]}-*.rec" for path in paths if any(path.parent.glob(f"*-{run[:8]}-*.rec"))), None)
+        since = max(0, begin - self._first_event(run)) // 10**9
+        length = max(10, -(-(end - begin) // 10**9))
+        chosen = f" -o {shlex.quote('outputs.0.components=' + json.dumps(sorted(map(glob.escape, names), key=natural), ensure_ascii=False))}"
+        return (f"vampire --replay {shlex.quote(str(recorded)) if recorded else 'RECORDING'} -o outputs.0.type=trace "
+                f"-o outputs.0.from={since}s -o outputs.0.length={length}s{chosen if names else ''}")
+
+    def _first_event(self, run):
+        """When the first event of a run was, from which traces count: that of the first component that joined in its first bucket,
+        else the begin of this bucket."""
+        first = min((int(file.times[0]) for file in self.history.runs[run] if file.rows))
+        joined = self.dataset.component_joined.values.astype("datetime64[ns]").astype(np.int64) if "component_joined" in self.dataset else []
+        early = [when for when in joined if first <= when < first + int(self.history.bucket_ns.max())]
+        return min(early, default=first)
+
+    def _worst(self, metric, where):
+        """(begin, end) of the bucket in which a counter grew most."""
+        rows = table(self.history, metric, (), "bucket", where)
+        begin = int(rows.time[rows.delta.idxmax()].value) if len(rows) else self.begin
+        return begin, begin + int(self.history.bucket_ns.max())
 
     def coverage(self, begin, end):
         """(confidence, words that go with numbers of this interval): not more is claimed than was seen."""
@@ -272,8 +327,10 @@ class Diagnosis:
                     middle, spread = changes.mad_of(np.log(means[counts > 0] + changes.FLOOR))
                     usual = float(np.exp(middle) - changes.FLOOR)
                     limit = middle + max(DEVIATES * spread, np.log(1.8))
+                    off = duration(1e9 * np.median(np.abs(means[counts > 0] - usual)))
                     found += [Candidate(side, waits.names[side][places[n]], False, part, 0, len(waits.starts), usual,
-                                        float(sums[n]), int(counts[n]), f"the median of its {len(places) - 1} siblings")
+                                        float(sums[n]), int(counts[n]), f"the median of its {len(places) - 1} siblings is",
+                                        f", their MAD {off}")
                               for n in np.flatnonzero((counts > 0) & (np.log(means + changes.FLOOR) > limit))]
         return found
 
@@ -450,17 +507,29 @@ class Diagnosis:
             whom += f" from {one.name}"
         mean, against = one.seconds / max(one.count, 1), one.against
         if against == CHANGE:
-            against = "after" if begin <= self.begin else "before" if end >= self.finish else CHANGE
+            against = ("after" if begin <= self.begin else "before" if end >= self.finish else CHANGE) + ","
+        each = f"for each of {one.count:,} demands" if one.count > 1 else "for one demand"
         sentence = (f"{self.interval(begin, end)}: {waiting} waited {one.seconds:,.1f} s {whom}{at_least}, "
-                    f"{duration(1e9 * mean)} for each of {number_of(one.count, 'demand')}; {against} {duration(1e9 * max(one.usual, 0))}.")
+                    f"{duration(1e9 * mean)} {each}; {against} {duration(1e9 * max(one.usual, 0))}{one.spread}.")
         if one.behind:
             sentence += " " + self._effects(waits, one, number)
         evidence = f'vampire.table(run, "{METRIC}", [], None, where={where!r}{self.between(begin, end)})["sum"].sum() / 1e9'
-        named = [one.name] if not one.is_model and one.name not in (MANAGER, NETWORK, EVERYBODY) else []
         kind = "late" if one.part == "for_offer" else "slow"
         kind = "rank" if one.against != CHANGE else kind
         return Finding(kind, one.name, waiting, one.part, np.datetime64(begin, "ns"), np.datetime64(end, "ns"), sentence, evidence,
-                       one.seconds, one.more, one.count, confidence, self.trace(begin, named))
+                       one.seconds, one.more, one.count, confidence, self._wait_trace(waits, one, number))
+
+    def _wait_trace(self, waits, one, number):
+        """The command for a trace of the window with most of these waits: of the pairs that waited longest in it."""
+        places = self._places(waits, one.side, one.name, one.is_model)
+        window = one.first + int(waits.series[one.side][0][places, number, one.first: one.end].sum(axis=0).argmax())
+        seconds = np.where(self._mask(waits, one), waits.during(window, window + 1)[0][:, :, number], 0)
+        names = []
+        for pair in np.argsort(-seconds, axis=None, kind="stable")[:TRACED]:
+            producer, consumer = np.unravel_index(pair, seconds.shape)
+            names += [waits.names[0][producer], waits.names[1][consumer]] if seconds[producer, consumer] else []
+        by_name = waits.labels and waits.labels[1] == "component" and not set(names) & {*UNNAMED}
+        return self.trace(int(waits.starts[window]), int(waits.ends[window]), set(names) if by_name else ())
 
     def _effects(self, waits, one, number):
         """What followed from a late producer, in a sentence: ranks of a model together."""
@@ -505,21 +574,21 @@ class Diagnosis:
                 if len(amounts) < SIBLINGS or np.median(amounts) <= 0:
                     continue
                 middle, spread = changes.mad_of(np.log(np.maximum(amounts, 1)))
-                limit = middle - max(DEVIATES * spread, np.log(2))
+                limit, off = middle - max(DEVIATES * spread, np.log(2)), float(np.median(np.abs(amounts - np.exp(middle))))
                 for name, value in values.items():
                     if np.log(max(value, 1)) < limit and name not in gone:
-                        found.append(self._rate_finding(metric, verb, name, value, float(np.exp(middle)), len(amounts)))
+                        found.append(self._rate_finding(metric, verb, name, value, float(np.exp(middle)), off, len(amounts)))
         if not looked:
             self.not_looked.append("ranks that received or gave less than others: the files have no bytes by component")
         return found if looked else None
 
-    def _rate_finding(self, metric, verb, name, value, usual, count):
+    def _rate_finding(self, metric, verb, name, value, usual, off, count):  # pylint: disable=too-many-arguments
         confidence, at_least = self.coverage(self.begin, self.finish)
         sentence = (f"All the time: {name} {verb} {amount(int(value))}{at_least}, {value / usual:.2g} of the median of its "
-                    f"{count - 1} siblings, {amount(int(usual))}.")
+                    f"{count - 1} siblings, which is {amount(int(usual))}; their MAD is {amount(int(off))}.")
         return Finding("rate", name, "", "", np.datetime64(self.begin, "ns"), np.datetime64(self.finish, "ns"), sentence,
                        f'vampire.merge(run, "{metric}", ["component"])', count=count, confidence=confidence,
-                       trace=self.trace(self.begin, [name]))
+                       trace=self.trace(*self._worst(metric, {"component": name}), [name]))
 
     # ---- ends, losses, irregularities
 
@@ -535,8 +604,17 @@ class Diagnosis:
                 how = "vanished without leaving" if why == "vanished" else "was expelled for breaking the protocol"
                 found.append(Finding("vanished", name, "", "", left, left, f"{self.moment(at)}: {name} {how}.",
                                      "vampire.open(run, metrics=[])[['component_name', 'component_left', 'component_leave_reason']]",
-                                     count=1, trace=self.trace(max(self.begin, at - 5 * 10**9), [name])))
+                                     count=1, trace=self._last_trace(name, at)))
         return found
+
+    def _last_trace(self, name, at):
+        """The command for a trace of the last that a component did before this moment, at most ten minutes."""
+        begin = at - 5 * 10**9
+        if self.has("pool_operations", "component"):
+            rows = table(self.history, "pool_operations", (), "bucket", {"component": name})
+            times = rows.time[rows.delta > 0].astype("datetime64[ns]").astype(np.int64)
+            begin = int(times[times + self.history.bucket_ns.max() <= at].max()) if (times + self.history.bucket_ns.max() <= at).any() else begin
+        return self.trace(max(self.begin, begin, at - 600 * 10**9), at + 10**9, [name])
 
     def _lost(self):
         ds, found = self.dataset, []
@@ -547,8 +625,8 @@ class Diagnosis:
                 continue
             first, last = (int(when.astype("datetime64[ns]").astype(np.int64)) for when in (start, end))
             place = str(reason).replace("_", " ")
-            sentence = (f"{self.interval(first, last)}: {number_of(int(events), 'event') if events else 'an unknown number of events'} "
-                        f"lost ({place}); nothing else is known of this time.")
+            count = f"{number_of(int(events), 'event')} {'was' if events == 1 else 'were'}" if events else "an unknown number of events were"
+            sentence = f"{self.interval(first, last)}: {count} lost ({place}); nothing else is known of this time."
             found.append(Finding("lost", str(reason), "", "", start, end, sentence, "print(vampire.summary(run))", count=int(events)))
         return found
 
@@ -592,11 +670,13 @@ class Diagnosis:
         words = {"transport_failed": "transports to {0} failed", "offer_never_demanded": "offers of {0} were never demanded",
                  "demand_never_satisfied": "demands of {0} were never satisfied"}.get(what, what.replace("_", " ") + " of {0}")
         label = "component" if rows.component.nunique() == 1 else "model"
+        worst = int(rows.groupby("time").delta.sum().idxmax().value)
+        most = rows[rows.time == pd.Timestamp(worst)]
         sentence = f"{self.interval(begin, end)}: {count:,} {words.format(name)}."
         return Finding("anomaly", name, "", what, np.datetime64(begin, "ns"), np.datetime64(end, "ns"), sentence,
                        f'vampire.table(run, "anomalies", ["component"], where={{"{label}": {name!r}, "anomaly": {what!r}}}'
                        f'{self.between(begin, end)})', count=count, confidence=self.coverage(begin, end)[0],
-                       trace=self.trace(begin, [name] if label == "component" else []))
+                       trace=self.trace(worst, worst + int(self.history.bucket_ns.max()), sorted(set(most.component))[:TRACED]))
 
     # ---- the result
 

@@ -323,7 +323,7 @@ def blame_table(history, where=None, models=False):
 
 
 def wait_table(history, metric="demand_wait_ns", by="size_class", where=None):
-    """A frame with a row for each size class (or other label) with values: count, p50, p90, p99, max, in the
+    """A frame with a row for each size class (or other label) with values: count, sum, p50, p90, p99, max, in the
     metric's units, in natural order. Quantiles are bounded by the extremes."""
     return waits_of(Distribution(history, metric, by, where), by)
 
@@ -331,7 +331,7 @@ def wait_table(history, metric="demand_wait_ns", by="size_class", where=None):
 def waits_of(distribution, by, only=None):
     """wait_table of a Distribution, or of a part of it; without `by` it has one row."""
     frame = distribution.spread((0.5, 0.9, 0.99), by, only).rename(columns={0.5: "p50", 0.9: "p90", 0.99: "p99"})
-    frame = frame[["count", "p50", "p90", "p99", "max"]].astype({"max": float})
+    frame = frame[["count", "sum", "p50", "p90", "p99", "max"]].astype({"max": float})
     return frame.loc[sorted(frame.index, key=look.size_order if by == "size_class" else look.natural)]
 
 

@@ -52,6 +52,27 @@ def findings_of(where):
     return [{**row, "begin": row["begin"].value, "end": row["end"].value} for row in rows]
 
 
+def spans_of(where, command):
+    """The spans of the trace that the command of a finding makes, all in its window."""
+    assert " RECORDING " in command
+    words = shlex.split(command.replace("RECORDING", "hour.rec"))
+    (where / "traces").mkdir()
+    done = subprocess.run([harness.program("vampire"), *words[1:], "-q", "-o", "outputs.0.directory=traces"], cwd=where,
+                          capture_output=True, text=True, check=False, timeout=60 * harness.PATIENCE)
+    assert done.returncode == 0, done.stderr
+    trace, = (where / "traces").glob("*.trace.json")
+    spans = [one for one in json.loads(trace.read_text()) if one.get("ph") == "X"]
+    since, length = (float(dict(word.split("=", 1) for word in words if "=" in word)[f"outputs.0.{what}"].rstrip("s")) * 1e6
+                     for what in ("from", "length"))
+    assert spans and min(one["ts"] for one in spans) >= since and max(one["ts"] + one["dur"] for one in spans) <= since + length
+    return spans
+
+
+def worth(text):
+    number, unit = text.split()
+    return float(number.replace(",", "")) * {"s": 1, "ms": 1e-3}[unit]
+
+
 def nanoseconds(width):
     return pd.Timedelta(width).value
 
@@ -63,9 +84,15 @@ def test_a_planted_cause_is_named(tmp_path, size, kind, seed):
     wrong, _ = planted.judge(hour.cause, nanoseconds(hour.size.bucket), findings)
     assert not wrong, (hour.cause, findings)
     assert not [one["sentence"] for one in findings if re.search(r":  | $|  ", one["sentence"])], "a name is empty"
+    if kind == "failed":  # the failed transports are why it waited
+        assert [one["follows"] for one in findings] == [0, 1] and findings[1]["sentence"].endswith("the cause or the effect of 1.")
     if hour.cause.seconds:
         one = next(one for one in findings if one["component"] == hour.cause.component)
         assert eval(one["evidence"], {"vampire": vampire, "run": str(tmp_path)}) == pytest.approx(one["seconds"])
+    if kind != "lost":
+        one = next(one for one in findings if one["component"] == hour.cause.component)
+        shown = spans_of(tmp_path, one["trace"])
+        assert [span for span in shown if one["part"] in (span["cat"], span["name"]) or not hour.cause.seconds], one["trace"]
 
 
 @pytest.mark.parametrize("size, seed", QUIET)
@@ -96,6 +123,10 @@ def test_the_report_begins_with_it(slow, tmp_path):
     first = text.split("What made it late\n")[1].splitlines()
     assert f": {hour.cause.component} waited {hour.cause.seconds:,.0f}"[:-2] in first[0] and "shown by" in first[1]
     assert "Looked for and not found: " in text
+    for table in ("Components", "Waits", "Who waited for whom"):  # by what waiting cost, the slowest first
+        assert hour.cause.component in text.split(f"\n{table}\n")[1].splitlines()[1], table
+    took = [worth(row.split("  ")[-1]) for row in re.findall(r"^(.*? s) +178 ", text.split("\nTransports\n")[1], re.M)]
+    assert len(took) >= 20 and took[:20] == sorted(took[:20], reverse=True)
     assert "What made it late" not in report(where, "--text", "--metrics", "pool_operations")
     assert hour.cause.component not in report(where, "--text", "--component", "IFS -- 1").split("observed")[0]
     report(where, "-o", tmp_path / "r.html")
@@ -106,15 +137,25 @@ def test_the_report_begins_with_it(slow, tmp_path):
     assert set(pd.read_csv(tmp_path / "csv" / "models.csv").model) == {"IFS", "NEMO", "PGEN"}
 
 
-def test_the_command_for_a_trace_works(slow):
+def test_the_command_for_a_trace_works(slow, tmp_path):
     hour, where = slow
-    command = shlex.split(vampire.diagnose(str(where)).trace[0].replace("RECORDING", "hour.rec"))
-    command[0] = harness.program("vampire")
-    subprocess.run([*command, "-q"], cwd=where, check=True, timeout=60 * harness.PATIENCE)
-    trace, = where.glob("*.trace.json")
-    spans = [one for one in json.loads(trace.read_text()) if one.get("cat") == "demand"]
+    whole = vampire.diagnose(str(where)).trace[0]
+    spans_of(where, whole)
+    trace, = (where / "traces").glob("*.trace.json")
     names = {one["args"]["name"] for one in json.loads(trace.read_text()) if one.get("name") == "process_name"}
-    assert spans and hour.cause.component in names
+    assert hour.cause.component in names and len(names) <= 6
+    # Times count from the first event, whatever part of the run is looked at.
+    late = pd.Timestamp(planted.BEGIN) + pd.Timedelta("2min")
+    assert vampire.diagnose(str(where), between=(late.isoformat(), None)).trace[0] == whole
+    # A recording of the run beside the files is named.
+    recording = tmp_path / "a b"
+    recording.mkdir()
+    file, = where.glob("*.h5")
+    (recording / file.name).symlink_to(file)
+    (recording / file.name.replace("-hdf5-0001.h5", "-recording-0001.rec")).symlink_to(where / "hour.rec")
+    words = shlex.split(vampire.diagnose(str(recording)).trace[0])
+    done = subprocess.run([harness.program("vampire"), *words[1:], "-q"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and [*tmp_path.glob("*.trace.json")], (words, done.stderr)
 
 
 @pytest.mark.parametrize("level", ["model", "workflow"])

@@ -254,25 +254,25 @@ class Content:
         frame = frame.reindex([*frame.index, *(name for name in times if name not in frame.index
                                                and self.component in (None, name))], fill_value=0)
         cost = self._cost().reindex(frame.index).fillna(0)
-        order = cost if cost.any() else frame.iloc[:, 0]
+        order = cost.sum(axis=1) if cost.to_numpy().any() else frame.iloc[:, 0]
         chosen, rest = largest(order.to_frame("cost"), "cost")
         waits = self._waits("demand_wait_ns", chosen, rest)
         if rest:
             waits.update(self._waits("demand_wait_ns", rest[:MORE], []))
 
         def row(name):
-            values = frame.loc[name] if name is not None else frame.loc[rest].sum()
+            values, costs = (one.loc[name] if name is not None else one.loc[rest].sum() for one in (frame, cost))
             joined, left, why = times.get(name, (np.datetime64("NaT"),) * 2 + ("",))
             shown = [self._shown(frame, what, name, int(values[what])) for what in known]
             wait = waits.get(name)
             return (name or others(rest), why or ("there" if name in times else ""), moment(joined)[11:],
-                    moment(left)[11:], *(places.get(name, ("", "")) if places else ()), *shown, *(wait[:3] if wait else ("", "", "")))
+                    moment(left)[11:], *(places.get(name, ("", "")) if places else ()), *map(self._seconds, costs), *shown, *(wait[:3] if wait else ("", "", "")))
 
         rows = [row(name) for name in chosen + ([None] if rest else [])]
-        head = ("component", "left because", "joined (UTC)", "left", *(("host", "job") if places else ()), *known, "waits", "median",
-                "99 in 100")
+        head = ("component", "left because", "joined (UTC)", "left", *(("host", "job") if places else ()), *cost, *known, "waits",
+                "median", "99 in 100")
         title = "Components" if self.has_components() else "Models, what they did"
-        return Table("components", title, head, rows, frame.rename_axis("component").reset_index(), 2,
+        return Table("components", title, head, rows, frame.join(cost.add_suffix(", ns")).rename_axis("component").reset_index(), 2,
                      self.hidden(next(iter(known.values())), next(iter(known))), [row(name) for name in rest[:MORE]])
 
     def _ran_on(self, metric):
@@ -291,11 +291,17 @@ class Content:
         return any("component" in metric.labels for metric in self.history.metrics.values())
 
     def _cost(self):
-        """Seconds by component: what it waited, and what others waited for it."""
+        """A frame by component, ns: how long it waited, and how long others waited for it, as far as the files say."""
         if not self.has("demand_wait_part_ns", "component", "producer"):
-            return self._waited()
+            waited = self._waited()
+            return waited.to_frame("waited") if len(waited) else pd.DataFrame(index=waited.index)
         total = self.blame()["total"].astype(float)
-        return total.groupby(level=1).sum().add(total.groupby(level=0).sum(), fill_value=0)
+        return pd.DataFrame({"waited": total.groupby(level=1).sum(), "others waited for it": total.groupby(level=0).sum()})
+
+    @staticmethod
+    def _seconds(ns):
+        """A sum of waits; none is 0."""
+        return duration(float(ns)) if ns else "0"
 
     def _waited(self):
         if not self.has("demand_wait_ns", "component"):
@@ -330,7 +336,7 @@ class Content:
         for name in chosen + ([None] if rest else []):
             row = frame.loc[name] if name is not None else frame.loc[rest].sum()
             mean = row.waited / max(1.0, row.ranks) / max(length, 1.0)
-            rows.append((name or others(rest), f"{int(row.ranks):,}" if row.ranks else "", *(duration(one) if one else "0" for one in row.iloc[1:]),
+            rows.append((name or others(rest), f"{int(row.ranks):,}" if row.ranks else "", *map(self._seconds, row.iloc[1:]),
                          share(mean, 1.0) if row.ranks else ""))
         head = ("model", "ranks", "waited", "others waited for it", *(f"waited {part.replace('_', ' ')}" for part in frame.columns[3:]),
                 "of a rank's time")
@@ -344,11 +350,11 @@ class Content:
         return f"{value:,}" if what == "operations" else amount(value)
 
     def _waits(self, metric, chosen, rest):
-        """{name: (count, p50, p99, p90, max)} as texts, of the names and, under None, of the rest."""
+        """{name: (count, p50, p99, p90, max, sum)} as texts, of the names and, under None, of the rest."""
         if not self.has(metric, "component"):
             return {}
         def texts(row):
-            return (f"{int(row['count']):,}", *(self._time(row[one]) for one in ("p50", "p99", "p90", "max")))
+            return (f"{int(row['count']):,}", *(self._time(row[one]) for one in ("p50", "p99", "p90", "max")), self._seconds(row["sum"]))
         frame = self.wait_table(metric, "component")
         found = {name: texts(frame.loc[name]) for name in chosen if name in frame.index}
         if rest and frame.index.isin(rest).any():
@@ -375,32 +381,35 @@ class Content:
                      rows, frame.reset_index(), 1, self.of)
 
     def transport_table(self):
-        """The largest pairs of source and sink."""
+        """The pairs of source and sink whose transports took longest in all."""
         if not (self.has("transports", "source", "sink") and self.has("transport_bytes", "source", "sink")):
             return None
         pair = tuple(self.label("transports", one) for one in ("source", "sink"))
         counts, sizes = self.sums("transports", pair), self.sums("transport_bytes", pair)
         frame = pd.DataFrame({"transports": counts, "bytes": sizes.reindex(counts.index, fill_value=0)})
         frame = frame[frame.transports > 0]
-        if self.has("transport_ns", "source", "sink"):
-            times = compute.quantile(self.history, "transport_ns", [0.5, 0.99], pair).fillna(0)
-            frame = frame.join(times.rename(columns={0.5: "p50_ns", 0.99: "p99_ns"}))
+        timed = self.has("transport_ns", "source", "sink")
+        if timed:
+            times = compute.Distribution(self.history, "transport_ns", pair).spread((0.5, 0.99), pair)
+            frame = frame.join(times.rename(columns={"sum": "sum_ns", 0.5: "p50_ns", 0.99: "p99_ns"})[["sum_ns", "p50_ns", "p99_ns"]])
         hidden = self.hidden(counts, "the transports")
-        order = frame.sort_values(["bytes", "transports"], ascending=False, kind="stable")
+        order = frame.sort_values(["sum_ns"] * timed + ["bytes", "transports"], ascending=False, kind="stable")
         named, columns = [key for key in order.index if OTHER not in key], list(order.columns)
 
         def cells(key, values):
             row = dict(zip(columns, values))
             spread = [self._time(row[one]) if row.get(one, np.nan) == row.get(one) else "" for one in ("p50_ns", "p99_ns")]
-            return (*key, f"{int(row['transports']):,}", amount(int(row["bytes"])), *spread)
+            return (*key, *([self._seconds(row["sum_ns"])] if timed else ()), f"{int(row['transports']):,}", amount(int(row["bytes"])), *spread)
 
         shown = [cells(*row) for row in zip(named[:20 + MORE], order.loc[named[:20 + MORE]].itertuples(index=False, name=None))]
         rows = shown[:20]
         for name, keys in ((others(named[20:]), named[20:]), (OTHER, [key for key in order.index if OTHER in key])):
             if keys:
                 part = order.loc[keys]
-                rows.append((name, "", f"{int(part.transports.sum()):,}", amount(int(part.bytes.sum())), "", ""))
-        return Table("transports", "Transports", ("source", "sink", "transports", "bytes", "median", "99 in 100"), rows,
+                rows.append((name, "", *([self._seconds(part.sum_ns.sum())] if timed else ()), f"{int(part.transports.sum()):,}",
+                             amount(int(part.bytes.sum())), "", ""))
+        head = ("source", "sink", *(["took in all"] * timed), "transports", "bytes", "median", "99 in 100")
+        return Table("transports", "Transports", head, rows,
                      frame.reset_index(), 2, hidden, shown[20:] if OTHER not in rows[-1] else [])
 
     def wait_rows(self):
@@ -416,14 +425,14 @@ class Content:
             if OTHER in frame.index:
                 part = share(int(frame["count"][OTHER]), int(frame["count"].sum()))
                 notes.append(f"{part} of the waits {what} have no component by name, but are in (other)")
-            chosen, rest = largest(frame, "count", 10)
+            chosen, rest = largest(frame, "sum", 10)
             texts = self._waits(metric, chosen, rest)
             for name in chosen + ([None] if rest else []):
-                count, p50, p99, p90, most = texts[name]
-                rows.append((what, name or others(rest), count, p50, p90, p99, most))
+                count, p50, p99, p90, most, whole = texts[name]
+                rows.append((what, name or others(rest), whole, count, p50, p90, p99, most))
         if not rows:
             return None
-        return Table("waits", "Waits", ("waited", "component", "times", "median", "90 in 100", "99 in 100", "longest"), rows,
+        return Table("waits", "Waits", ("waited", "component", "in all", "times", "median", "90 in 100", "99 in 100", "longest"), rows,
                      pd.concat(frames), 2, notes)
 
     def blame_rows(self):
@@ -436,17 +445,14 @@ class Content:
             return None
         parts = [column for column in frame.columns if column != "total"]
 
-        def written(ns):
-            return duration(float(ns)) if ns else "0"
-
         named, whole = [key for key in frame.index if OTHER not in key], int(frame.total.sum())
         numbers = frame.loc[named[:LARGEST + MORE], ["total", *parts]].itertuples(index=False, name=None)
-        shown = [(consumer, producer, *map(written, row), share(int(row[0]), whole)) for (producer, consumer), row in zip(named, numbers)]
+        shown = [(consumer, producer, *map(self._seconds, row), share(int(row[0]), whole)) for (producer, consumer), row in zip(named, numbers)]
         rows = shown[:LARGEST]
         for name, keys in ((others(named[LARGEST:]), named[LARGEST:]), (OTHER, [key for key in frame.index if OTHER in key])):
             if keys:
                 sums = frame.loc[keys, ["total", *parts]].sum()
-                rows.append((name, "", *map(written, sums), share(int(sums.total), int(frame.total.sum()))))
+                rows.append((name, "", *map(self._seconds, sums), share(int(sums.total), int(frame.total.sum()))))
         notes = list(self.of)
         if "unknown" in parts and frame.unknown.any():
             notes.append(f"of {share(int(frame.unknown.sum()), int(frame.total.sum()))} of the time it is not known what it was for")

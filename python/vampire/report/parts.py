@@ -77,13 +77,11 @@ def moment(when, length=19):
 
 
 def largest(frame, column, most=LARGEST):
-    """The names of the rows with the largest values, in natural order, and the other names. (other) is named."""
+    """The names of the rows with the largest values, these first, and the other names. (other) is named, as the last."""
     order = look.descending(frame[column]).index
     named = [name for name in order if name != look.OTHER]
     chosen = named if len(named) <= most + 1 else named[:most]
-    rest = [name for name in named if name not in set(chosen)]
-    chosen = sorted(chosen, key=look.natural_parts)
-    return chosen + [look.OTHER] * (look.OTHER in order), rest
+    return chosen + [look.OTHER] * (look.OTHER in order), named[len(chosen):]
 
 
 def others(rest):
