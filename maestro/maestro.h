@@ -125,6 +125,10 @@ const char *mstro_last_error(void);
 /* Before mstro_init: no log unless MSTRO_LOG_LEVEL is set, for a program that prints
  * mstro_last_error itself. */
 void mstro_log_quiet(void);
+/* Before mstro_init: lists of events have no node for each but one of kind PACKED for all that came
+ * in one message, with the serial of the first. It cannot be acknowledged. For a program that
+ * decodes them itself, and keeps up with more of them. */
+void mstro_receive_packed(void);
 #endif
 
 /* ------------------------------------------------------------------ pool manager */
@@ -256,6 +260,8 @@ enum mstro_pool_event_kind MSTRO_ENUM_OF_32_BITS {
      * an APP_JOIN where the component's process is: "vampire_component,component=N,host=H pid=1i".
      */
     MSTRO_POOL_EVENT_SAMPLE = 1 << 16,
+    /* All events of a batch, to those who have called mstro_receive_packed. */
+    MSTRO_POOL_EVENT_PACKED = 1 << 27,
     /* The pool manager's queue for this subscription was full and payload.lost.count events were
      * dropped here. Delivered only to those who ask for it. */
     MSTRO_POOL_EVENT_LOST = 1 << 29,
@@ -308,10 +314,15 @@ struct mstro_pool_event_sample {
 struct mstro_pool_event_lost {
     uint64_t count;
 };
+struct mstro_pool_event_packed {
+    const char *bytes; /* EventBatch of vampire/core/event/event.proto */
+    size_t length;
+};
 #define MSTRO_POOL_EVENT_OWN_MEMBERS                                                               \
     struct mstro_pool_event_of_cdo transport_failed;                                               \
     struct mstro_pool_event_sample sample;                                                         \
-    struct mstro_pool_event_lost lost;
+    struct mstro_pool_event_lost lost;                                                             \
+    struct mstro_pool_event_packed packed;
 #else
 #define MSTRO_POOL_EVENT_OWN_MEMBERS
 #endif

@@ -22,9 +22,11 @@ static struct node *nodes_of(struct event_block *block)
 
 static struct event_block *allocate(size_t nodes, size_t text_bytes)
 {
-    size_t bytes = sizeof(struct event_block) + nodes * sizeof(struct node) + text_bytes;
-    struct event_block *block = calloc(1, bytes);
+    const size_t cleared = sizeof(struct event_block) + nodes * sizeof(struct node);
+    const size_t bytes = cleared + text_bytes;
+    struct event_block *block = malloc(bytes);
     if (block != NULL) {
+        memset(block, 0, cleared);
         block->bytes = bytes;
     }
     return block;
@@ -136,27 +138,49 @@ static bool fill_all(struct event_block *block, struct vamp_event_batch batch,
     return true;
 }
 
-int event_block_create(const struct vamp_event_batch *batch, struct event_block **ret_block,
-                       struct vamp_err *err)
+/* All its events in one node, as they came. */
+static void put_packed(struct event_block *block, struct vamp_event_batch batch, struct node *node,
+                       const char *bytes)
 {
-    const uint8_t *packed = batch->at;
-    const size_t length = (size_t)(batch->end - packed);
+    const size_t whole = (size_t)(batch.end - batch.at);
+    const uint8_t *event = NULL;
+    size_t length = 0;
+    if (vamp_event_batch_next(&batch, &event, &length)) {
+        node->event.kind = MSTRO_POOL_EVENT_PACKED;
+        node->event.serial = vamp_event_packed_serial(event, length);
+        node->event.payload.packed.bytes = bytes;
+        node->event.payload.packed.length = whole;
+        append(block, node);
+        block->events = batch.events;
+    }
+}
+
+int event_block_create(const struct vamp_event_batch *batch, bool packed,
+                       struct event_block **ret_block, struct vamp_err *err)
+{
+    const uint8_t *bytes = batch->at;
+    const size_t length = (size_t)(batch->end - bytes);
+    const size_t nodes = (packed ? 1 : batch->events) + 1;
     if (batch->events > EVENTS_MAX) {
         return vamp_err_set(err, -EBADMSG, "a batch of %zu events; at most %d are allowed",
                             batch->events, EVENTS_MAX);
     }
-    struct event_block *block = allocate(batch->events + 1, length + 1);
+    struct event_block *block = allocate(nodes, length + 1);
     if (block == NULL) {
         return vamp_err_set(err, -ENOMEM, "no memory for a batch of %zu events", batch->events);
     }
     struct node *node = nodes_of(block);
-    char *texts = (char *)(node + batch->events + 1);
-    memcpy(texts, packed, length);
+    char *texts = (char *)(node + nodes);
+    memcpy(texts, bytes, length);
+    texts[length] = '\0';
     block->subscription = batch->subscription;
     if (batch->lost > 0) {
         put_mark(block, MSTRO_POOL_EVENT_LOST, batch->lost);
     }
-    if (!fill_all(block, *batch, packed, node + (batch->lost > 0), texts)) {
+    node += batch->lost > 0;
+    if (packed) {
+        put_packed(block, *batch, node, texts);
+    } else if (!fill_all(block, *batch, bytes, node, texts)) {
         free(block);
         return vamp_err_set(err, -EBADMSG,
                             "a batch of %zu events has one that cannot be understood",

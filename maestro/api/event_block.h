@@ -30,9 +30,10 @@ struct event_queue {
 void event_queue_append(struct event_queue *queue, struct event_block *block);
 
 /* From a batch of which nothing has been taken; the batch is not needed afterwards. The first node
- * reports the batch's `lost`, if there are any. Events of unknown kinds are left out. 0; -EBADMSG:
- * an event cannot be understood, or there are too many; -ENOMEM. */
-VAMP_MUST_CHECK int event_block_create(const struct vamp_event_batch *batch,
+ * reports the batch's `lost`, if there are any. Events of unknown kinds are left out. `packed`: one
+ * node has all events, which are not looked at. 0; -EBADMSG: an event cannot be understood, or
+ * there are too many; -ENOMEM. */
+VAMP_MUST_CHECK int event_block_create(const struct vamp_event_batch *batch, bool packed,
                                        struct event_block **ret_block, struct vamp_err *err);
 /* One node of kind LOST, or POOL_GONE with a count of 0. */
 struct event_block *event_block_mark(mstro_pool_event_kind kind, uint64_t count);

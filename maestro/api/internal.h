@@ -9,6 +9,7 @@
 #define MAESTRO_API_INTERNAL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "maestro/api/event_block.h"
 #include "maestro/api/log.h"
@@ -136,7 +137,8 @@ struct library {
     char *workflow, *component;
     struct schema_set *schemas;
     bool drop_unknown;
-    struct map cdos; /* by handle */
+    atomic_bool packed; /* how events are handed over */
+    struct map cdos;    /* by handle */
     struct list cdo_list, subscription_list;
     struct list leftovers;              /* CDOs and subscriptions that outlived mstro_finalize */
     size_t subscribing;                 /* calls of mstro_subscribe inside */

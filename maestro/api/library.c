@@ -55,6 +55,9 @@ const char *mstro_pool_event_description(mstro_pool_event_kind kind)
     if (kind == MSTRO_POOL_EVENT_SAMPLE) {
         return "the pool manager tells something besides";
     }
+    if (kind == MSTRO_POOL_EVENT_PACKED) {
+        return "several events in one";
+    }
     if (kind == MSTRO_POOL_EVENT_POOL_GONE) {
         return "the pool manager is gone";
     }
@@ -64,6 +67,11 @@ const char *mstro_pool_event_description(mstro_pool_event_kind kind)
         }
     }
     return "unknown event";
+}
+
+void mstro_receive_packed(void)
+{
+    atomic_store(&library.packed, true);
 }
 
 /* ------------------------------------------------------------------ calls */

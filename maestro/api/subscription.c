@@ -263,7 +263,7 @@ int subscriptions_events(void *context, const uint8_t *packed, size_t length, st
     struct event_block *block = NULL;
     int result = vamp_event_batch_open(packed, length, &batch, err);
     if (result == 0) {
-        result = event_block_create(&batch, &block, err);
+        result = event_block_create(&batch, atomic_load(&library.packed), &block, err);
     }
     if (result == 0) {
         struct flow flow = {.port = NULL};

@@ -192,9 +192,9 @@ static void try_batch(const struct frame *frame)
     const int opened = vamp_event_batch_open(frame->body, frame->body_length, &packed, NULL);
     require(opened == 0 || batch == NULL);
     if (opened == 0 && packed.events <= EVENTS_MAX) {
-        require((event_block_create(&packed, &block, NULL) == 0) == (batch != NULL));
+        require((event_block_create(&packed, false, &block, NULL) == 0) == (batch != NULL));
     } else if (opened == 0) {
-        require(event_block_create(&packed, &block, NULL) == -EBADMSG);
+        require(event_block_create(&packed, false, &block, NULL) == -EBADMSG);
     }
     if (batch != NULL) {
         if (block != NULL) {

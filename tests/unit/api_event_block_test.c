@@ -57,7 +57,7 @@ static struct event_block *read_packed(const uint8_t *packed, size_t length)
     struct event_block *block = NULL;
     struct vamp_err err = VAMP_ERR_NONE;
     const int result = vamp_event_batch_open(packed, length, &batch, &err);
-    if (result != 0 || event_block_create(&batch, &block, &err) != 0) {
+    if (result != 0 || event_block_create(&batch, false, &block, &err) != 0) {
         assert_int_equal(err.code, -EBADMSG);
         assert_string_not_equal(err.text, "");
         return NULL;
@@ -172,6 +172,42 @@ static void test_lost(void **state)
     assert_null(block->tail);
     event_block_free(block);
     event_block_free(NULL);
+}
+
+/* All events in one node, byte for byte, behind what was lost. */
+static void test_packed(void **state)
+{
+    (void)state;
+    struct single single;
+    make_single(&single, VAMP_EVENT_OFFER, "field");
+    single.batch.subscription = 9;
+    single.batch.lost = 5;
+    single.event.has_serial = true;
+    single.event.serial = 77;
+    single.batch.has_lost = true;
+    uint8_t bytes[256];
+    const size_t length = vamp__wire__event_batch__pack(&single.batch, bytes);
+    struct vamp_event_batch batch;
+    struct event_block *block = NULL;
+    assert_int_equal(vamp_event_batch_open(bytes, length, &batch, NULL), 0);
+    assert_int_equal(event_block_create(&batch, true, &block, NULL), 0);
+    assert_int_equal(block->subscription, 9);
+    assert_int_equal(block->events, 1);
+    assert_int_equal(block->head->kind, MSTRO_POOL_EVENT_LOST);
+    assert_ptr_equal(block->tail, block->head->next);
+    assert_int_equal(block->tail->kind, MSTRO_POOL_EVENT_PACKED);
+    assert_int_equal(block->tail->serial, 77);
+    assert_int_equal(block->tail->payload.packed.length, length);
+    assert_memory_equal(block->tail->payload.packed.bytes, bytes, length);
+    event_block_free(block);
+    single.batch.n_events = 0;
+    single.batch.has_lost = false;
+    assert_int_equal(vamp_event_batch_open(
+                         bytes, vamp__wire__event_batch__pack(&single.batch, bytes), &batch, NULL),
+                     0);
+    assert_int_equal(event_block_create(&batch, true, &block, NULL), 0);
+    assert_null(block->head);
+    event_block_free(block);
 }
 
 static void test_from_the_wire(void **state)
@@ -301,6 +337,7 @@ int main(void)
         cmocka_unit_test(test_every_kind),
         cmocka_unit_test(test_optional_fields),
         cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_packed),
         cmocka_unit_test(test_from_the_wire),
         cmocka_unit_test(test_odd_on_the_wire),
         cmocka_unit_test(test_nothing_stays_of_an_event_left_out),

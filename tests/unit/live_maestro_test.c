@@ -152,7 +152,7 @@ static void random_interleaving_comes_out_in_order(void **state)
             }
             for (unsigned to = 0; to < 2; to++) {
                 if (counts[to] != 0) {
-                    deliver(to, split[to], counts[to]);
+                    (random >> to & 1 ? deliver : deliver_packed)(to, split[to], counts[to]);
                 }
             }
         }
@@ -333,6 +333,39 @@ static void losses_and_unknown_kinds_are_marks_in_order(void **state)
     close_source(fixture);
 }
 
+/* What the pool manager could not send stands before the batch; what cannot be understood of one is
+ * a mark, and the rest of it is given. */
+static void batches_are_unpacked(void **state)
+{
+    struct fixture *fixture = *state;
+    open_source(fixture);
+    static const char bytes[] = "\x1a\x0d\x08\x05\x10\x15\x19\x05\0\0\0\0\0\0\0"
+                                "\x1a\x04\x08\x05\x10\x16\x1a\x01\x7f"
+                                "\x1a\x08\x08\x07\x10\x17\x32\x02name";
+    struct mstro_pool_event_ list[2] = {at_serial(MSTRO_POOL_EVENT_LOST, 0),
+                                        at_serial(MSTRO_POOL_EVENT_PACKED, 21)};
+    list[0].payload.lost.count = 3;
+    list[1].payload.packed.bytes = bytes;
+    list[1].payload.packed.length = sizeof bytes - 1 - 2; /* the name has two bytes */
+    deliver(0, list, 2);
+    deliver_serials(1, MSTRO_POOL_EVENT_DEMAND, 19, 19, 1);
+    deliver_serials(1, MSTRO_POOL_EVENT_DEMAND, 30, 30, 1);
+    const struct vamp_event expected[] = {
+        {.kind = VAMP_EVENT_DEMAND, .serial = 19}, {.kind = VAMP_EVENT_LOST, .count = 3},
+        {.kind = VAMP_EVENT_OFFER, .serial = 21},  {.kind = VAMP_EVENT_OFFER, .serial = 22},
+        {.kind = VAMP_EVENT_REJECTED, .count = 1}, {.kind = VAMP_EVENT_DEMAND, .serial = 23}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        struct vamp_event event;
+        assert_int_equal(next(fixture, &event), VAMP_SOURCE_MORE);
+        assert_int_equal(event.kind, expected[i].kind);
+        assert_int_equal(event.serial, expected[i].serial);
+        assert_int_equal(event.count, expected[i].count);
+        assert_true(event.time_ns == (event.serial == 21 ? 5 : 1000 * VAMP_NS_PER_SECOND));
+        assert_int_equal(event.name_length, event.serial == 23 ? 2 : 0);
+    }
+    close_source(fixture);
+}
+
 static void kinds_that_are_not_wanted_are_not_given(void **state)
 {
     struct fixture *fixture = *state;
@@ -505,6 +538,7 @@ int main(void)
         SOURCE_TEST(fields_are_taken_over),
         SOURCE_TEST(long_names_are_cut_between_characters),
         SOURCE_TEST(losses_and_unknown_kinds_are_marks_in_order),
+        SOURCE_TEST(batches_are_unpacked),
         SOURCE_TEST(kinds_that_are_not_wanted_are_not_given),
         SOURCE_TEST(ends_after_the_grace),
         SOURCE_TEST(gone_comes_after_everything_received),

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 #include <maestro.h>
 
+#include "vampire/core/event/codec.h"
 #include "vampire/source/live.h"
 #include "vampire/source/source.h"
 
@@ -71,6 +72,9 @@ const char *mstro_last_error(void)
     return "";
 }
 void mstro_log_quiet(void)
+{
+}
+void mstro_receive_packed(void)
 {
 }
 mstro_status mstro_cdo_selector_create(mstro_schema schema, const char *space, const char *query,
@@ -181,6 +185,30 @@ static inline void deliver(unsigned subscription, const struct mstro_pool_event_
     assert_true(to->first + to->count < MAX_LISTS);
     to->lists[to->first + to->count++] = list;
     script.lists_out++;
+}
+
+/* The same as one packed batch, of events that have a kind, a serial and a time alone. */
+static inline void deliver_packed(unsigned subscription, const struct mstro_pool_event_ *events,
+                                  size_t count)
+{
+    static char kept[MAX_LISTS][4096]; /* as long as a test runs */
+    static unsigned next_kept;
+    char *const bytes = kept[next_kept++ % MAX_LISTS];
+    uint8_t *at = (uint8_t *)bytes;
+    for (size_t i = 0; i < count; i++) {
+        const struct vamp_event event = {.kind = (uint8_t)__builtin_ctz(events[i].kind),
+                                         .serial = events[i].serial,
+                                         .time_ns = events[i].time_ns,
+                                         .present = VAMP_HAS_SERIAL | VAMP_HAS_TIME};
+        const size_t length = vamp_event_pack(&event, at + 2, 120);
+        at[0] = VAMP_EVENT_BATCH_EVENT;
+        at[1] = (uint8_t)length;
+        at += 2 + length;
+    }
+    struct mstro_pool_event_ packed = {.kind = MSTRO_POOL_EVENT_PACKED, .serial = events[0].serial};
+    packed.payload.packed.bytes = bytes;
+    packed.payload.packed.length = (size_t)((char *)at - bytes);
+    deliver(subscription, &packed, 1);
 }
 
 static inline struct mstro_pool_event_ at_serial(mstro_pool_event_kind kind, uint64_t serial)

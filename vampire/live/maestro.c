@@ -159,7 +159,7 @@ static bool mark_empty(struct maestro_source *source, const struct vamp_merge_ev
     if (VAMP_MSTRO_HAS_TIME) {
         return false;
     }
-    const int64_t empty_ns = next->arrived_utc_ns - next->waited_ns;
+    const int64_t empty_ns = next->arrival.utc_ns - next->arrival.waited_ns;
     if (empty_ns == source->empty_ns) {
         return false;
     }
@@ -218,16 +218,17 @@ static void leave_before(struct maestro_source *source)
     vamp_merge_drop(&source->session.merge, VAMP_PHASE_BEFORE);
 }
 
-/* The next event that is wanted, converted. */
+/* The next event that is wanted. */
 static bool give(struct maestro_source *source, struct vamp_event *ret_event)
 {
-    struct vamp_merge_event next = source->marked;
-    while (source->is_marked || vamp_merge_next(&source->session.merge, &next)) {
-        if (!source->is_marked && mark_empty(source, &next, ret_event)) {
+    const struct vamp_merge_event *next = NULL;
+    while ((next = source->is_marked ? &source->marked : vamp_merge_next(&source->session.merge)) !=
+           NULL) {
+        if (!source->is_marked && mark_empty(source, next, ret_event)) {
             return true;
         }
         source->is_marked = false;
-        vamp_maestro_convert(next.event, next.phase, next.arrived_utc_ns, ret_event);
+        *ret_event = next->event;
         if (!VAMP_MSTRO_HAS_TIME) {
             order_arrival(source, ret_event);
         }
@@ -237,7 +238,7 @@ static bool give(struct maestro_source *source, struct vamp_event *ret_event)
         if (!VAMP_MSTRO_HAS_HARMLESS_BEFORE) {
             note_announcement(source, ret_event);
         }
-        vamp_event_clock_observe(&source->event_clock, ret_event->time_ns, next.arrived_ns);
+        vamp_event_clock_observe(&source->event_clock, ret_event->time_ns, next->arrival.ns);
         source->said_goodbye = source->said_goodbye || (ret_event->kind == VAMP_EVENT_LEAVE &&
                                                         ret_event->reason == VAMP_LEAVE_POOL_ENDED);
         if (source->session.options->leave_when_empty) {

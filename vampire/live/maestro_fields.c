@@ -66,6 +66,20 @@ bool vamp_maestro_is_gone(const struct mstro_pool_event_ *theirs)
     return KIND_GONE != 0 && (uint64_t)theirs->kind == KIND_GONE;
 }
 
+bool vamp_maestro_packed(const struct mstro_pool_event_ *theirs, struct vamp_event_batch *ret_batch)
+{
+#if VAMP_MSTRO_HAS_PACKED
+    if (theirs->kind == MSTRO_POOL_EVENT_PACKED) {
+        const uint8_t *bytes = (const uint8_t *)theirs->payload.packed.bytes;
+        ret_batch->at = bytes;
+        ret_batch->end = bytes + theirs->payload.packed.length;
+        return true;
+    }
+#endif
+    (void)theirs, (void)ret_batch;
+    return false;
+}
+
 /* ------------------------------------------------------------------ fields */
 
 uint64_t vamp_maestro_serial(const struct mstro_pool_event_ *theirs)
@@ -76,12 +90,6 @@ uint64_t vamp_maestro_serial(const struct mstro_pool_event_ *theirs)
     (void)theirs;
     return 0;
 #endif
-}
-
-int64_t vamp_maestro_time(const struct mstro_pool_event_ *theirs, int64_t arrival_ns)
-{
-    (void)theirs;
-    return VAMP_MSTRO_GIVES_TIME(theirs) ? (int64_t)VAMP_MSTRO_VALUE_TIME(theirs) : arrival_ns;
 }
 
 static uint32_t name_length(const struct mstro_pool_event_ *theirs, const char *name)

@@ -13,6 +13,7 @@
 #include <maestro.h>
 
 #include "maestro_probe.h"
+#include "vampire/core/event/codec.h"
 #include "vampire/core/event/event.h"
 
 /* From bits by enum vamp_event_kind to Maestro's own; kinds that this maestro.h does not have are
@@ -28,9 +29,10 @@ uint64_t vamp_maestro_serial(const struct mstro_pool_event_ *theirs);
 bool vamp_maestro_is_gone(const struct mstro_pool_event_ *theirs);
 /* Of vamp_maestro_service_kinds: no event of the pool, and without a number. */
 bool vamp_maestro_is_service(const struct mstro_pool_event_ *theirs);
-/* The event's time, UTC; `arrival_ns` when it has none. */
-int64_t vamp_maestro_time(const struct mstro_pool_event_ *theirs, int64_t arrival_ns);
-/* Fills `*ret_event` from an event that is not vamp_maestro_is_gone. The name stays Maestro's,
+/* It holds a batch of events, for vamp_event_batch_next; else `*ret_batch` stays. */
+bool vamp_maestro_packed(const struct mstro_pool_event_ *theirs,
+                         struct vamp_event_batch *ret_batch);
+/* Fills `*ret_event` from an event that is neither gone nor packed. The name stays Maestro's,
  * valid as long as `theirs`. A kind that vampire does not know becomes a REJECTED mark, a loss a
  * LOST mark. `arrival_ns` is taken as the time of an event that has none. */
 void vamp_maestro_convert(const struct mstro_pool_event_ *theirs, enum vamp_event_phase phase,

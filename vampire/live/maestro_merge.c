@@ -105,9 +105,9 @@ static void take(struct vamp_merge *merge, struct vamp_merge_stream *stream, mst
     stream->lists[(stream->first + stream->count++) % VAMP_MERGE_LISTS] = (struct vamp_merge_list){
         .head = list,
         .at = list,
-        .arrived_utc_ns = vamp_clock_utc_ns(merge->clock),
-        .arrived_ns = now_ns,
-        .waited_ns = now_ns - stream->read_empty_ns,
+        .arrival = {.utc_ns = vamp_clock_utc_ns(merge->clock),
+                    .ns = now_ns,
+                    .waited_ns = now_ns - stream->read_empty_ns},
     };
 }
 
@@ -172,24 +172,88 @@ void vamp_merge_wait(struct vamp_merge *merge, int64_t timeout_ns)
 
 /* ------------------------------------------------------------------ giving out */
 
-/* The place of the stream's next event in the common order; 0 when it has none. */
-static uint64_t key(const struct vamp_merge *merge, struct vamp_merge_stream *stream)
+/* Moves past the front list once all of it was given out. */
+static void leave_list(struct vamp_merge *merge, struct vamp_merge_stream *stream)
 {
-    const struct mstro_pool_event_ *at = front(stream)->at;
-    if (merge->serials != VAMP_SERIALS_USED) {
-        return (uint64_t)vamp_maestro_time(at, front(stream)->arrived_utc_ns);
+    if (front(stream)->at == NULL && stream->packed.at == stream->packed.end) {
+        merge->retired = front(stream)->head;
+        stream->first++;
+        stream->count--;
     }
-    uint64_t serial = vamp_maestro_serial(at);
-    /* A loss belongs before the event that follows it. */
-    return serial == 0 && at->next != NULL ? vamp_maestro_serial(at->next) : serial;
 }
 
-static bool may_go(const struct vamp_merge *merge, struct vamp_merge_stream *stream)
+/* The next event of the batch that is being read. False: there are no more. */
+static bool unpack(struct vamp_merge_stream *stream, int64_t arrival_ns)
+{
+    struct vamp_event *event = &stream->next.event;
+    const uint8_t *bytes = NULL;
+    size_t length = 0;
+    if (stream->packed.at == stream->packed.end ||
+        !vamp_event_batch_next(&stream->packed, &bytes, &length)) {
+        stream->packed.at = stream->packed.end;
+        return false;
+    }
+    if (vamp_event_read(bytes, length, event, NULL) != 0) {
+        *event = (struct vamp_event){.kind = VAMP_EVENT_REJECTED, .count = 1};
+    }
+    if (!vamp_event_has(event, VAMP_HAS_TIME)) {
+        event->time_ns = arrival_ns;
+    }
+    event->phase = (uint8_t)stream->phase;
+    stream->serial = event->serial;
+    return true;
+}
+
+/* Goes on to the next of the list. False: it is no event, but a batch or the end. */
+static bool convert(struct vamp_merge_stream *stream, struct vamp_merge_list *list)
+{
+    const struct mstro_pool_event_ *theirs = list->at;
+    list->at = theirs->next;
+    if (vamp_maestro_is_gone(theirs)) {
+        stream->ended = true;
+        return false;
+    }
+    if (vamp_maestro_packed(theirs, &stream->packed)) {
+        return false;
+    }
+    vamp_maestro_convert(theirs, stream->phase, list->arrival.utc_ns, &stream->next.event);
+    stream->serial = vamp_maestro_serial(theirs);
+    if (stream->serial == 0 && list->at != NULL) {
+        stream->serial = vamp_maestro_serial(list->at); /* a loss belongs before what follows */
+    }
+    return true;
+}
+
+/* Makes the stream's next event ready, unless it is. */
+static bool has_next(struct vamp_merge *merge, struct vamp_merge_stream *stream)
+{
+    while (!stream->is_ready && stream->count > 0) {
+        struct vamp_merge_list *list = front(stream);
+        stream->is_ready =
+            unpack(stream, list->arrival.utc_ns) || (list->at != NULL && convert(stream, list));
+        if (stream->is_ready) {
+            stream->next.arrival = list->arrival;
+        } else {
+            leave_list(merge, stream);
+            retire(merge);
+        }
+    }
+    return stream->is_ready;
+}
+
+/* The place of the stream's next event in the common order; 0 when it has none. */
+static uint64_t key(const struct vamp_merge *merge, const struct vamp_merge_stream *stream)
+{
+    return merge->serials == VAMP_SERIALS_USED ? stream->serial
+                                               : (uint64_t)stream->next.event.time_ns;
+}
+
+static bool may_go(const struct vamp_merge *merge, const struct vamp_merge_stream *stream)
 {
     if (key(merge, stream) == 0) {
         return true;
     }
-    const int64_t since_ns = front(stream)->arrived_ns + VAMP_MERGE_HOLD_NS;
+    const int64_t since_ns = stream->next.arrival.ns + VAMP_MERGE_HOLD_NS;
     for (unsigned i = 0; i < merge->stream_count; i++) {
         const struct vamp_merge_stream *other = &merge->streams[i];
         if (other != stream && other->count == 0 && !other->ended &&
@@ -205,48 +269,23 @@ static struct vamp_merge_stream *earliest(struct vamp_merge *merge)
     struct vamp_merge_stream *best = NULL;
     for (unsigned i = 0; i < merge->stream_count; i++) {
         struct vamp_merge_stream *stream = &merge->streams[i];
-        if (stream->count != 0 && (best == NULL || key(merge, stream) < key(merge, best))) {
+        if (has_next(merge, stream) && (best == NULL || key(merge, stream) < key(merge, best))) {
             best = stream;
         }
     }
     return best;
 }
 
-/* Moves past the stream's next event; a list that is used up waits for retire(). */
-static mstro_pool_event step(struct vamp_merge *merge, struct vamp_merge_stream *stream)
+const struct vamp_merge_event *vamp_merge_next(struct vamp_merge *merge)
 {
-    struct vamp_merge_list *list = front(stream);
-    mstro_pool_event event = list->at;
-    list->at = event->next;
-    if (list->at == NULL) {
-        merge->retired = list->head;
-        stream->first++;
-        stream->count--;
+    retire(merge);
+    struct vamp_merge_stream *stream = earliest(merge);
+    if (stream == NULL || !may_go(merge, stream)) {
+        return NULL;
     }
-    return event;
-}
-
-bool vamp_merge_next(struct vamp_merge *merge, struct vamp_merge_event *ret_event)
-{
-    for (;;) {
-        retire(merge);
-        struct vamp_merge_stream *stream = earliest(merge);
-        if (stream == NULL || !may_go(merge, stream)) {
-            return false;
-        }
-        const struct vamp_merge_list list = *front(stream);
-        mstro_pool_event event = step(merge, stream);
-        if (vamp_maestro_is_gone(event)) {
-            stream->ended = true;
-            continue;
-        }
-        *ret_event = (struct vamp_merge_event){.event = event,
-                                               .phase = stream->phase,
-                                               .arrived_utc_ns = list.arrived_utc_ns,
-                                               .arrived_ns = list.arrived_ns,
-                                               .waited_ns = list.waited_ns};
-        return true;
-    }
+    stream->is_ready = false;
+    leave_list(merge, stream);
+    return &stream->next;
 }
 
 bool vamp_merge_holds(const struct vamp_merge *merge)

@@ -33,6 +33,7 @@
 #include <maestro.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/core/event/codec.h"
 #include "vampire/core/event/event.h"
 
 #define VAMP_MERGE_STREAMS 3
@@ -46,12 +47,22 @@ enum vamp_merge_serials {
     VAMP_SERIALS_BY_SUBSCRIPTION, /* two subscriptions had the same one for different events */
 };
 
+/* How events came. */
+struct vamp_merge_arrival {
+    int64_t utc_ns, ns; /* when their list was read */
+    int64_t waited_ns;  /* at most, before that: since the stream was last found empty */
+};
+
 /* A list as Maestro gave it. */
 struct vamp_merge_list {
     mstro_pool_event head; /* to be disposed of */
-    mstro_pool_event at;   /* the next to give out */
-    int64_t arrived_utc_ns, arrived_ns;
-    int64_t waited_ns; /* at most, before it was read: since a stream was last found empty */
+    mstro_pool_event at;   /* the next to look at */
+    struct vamp_merge_arrival arrival;
+};
+
+struct vamp_merge_event {
+    struct vamp_event event;
+    struct vamp_merge_arrival arrival;
 };
 
 struct vamp_merge_stream {
@@ -62,7 +73,11 @@ struct vamp_merge_stream {
     /* Its serials up to the first that is missing: no other stream has one of them. */
     uint64_t run_first, run_last;
     bool run_over;
-    unsigned first, count; /* of `lists`, a queue */
+    bool is_ready; /* its next event, with this serial */
+    uint64_t serial;
+    struct vamp_merge_event next;
+    struct vamp_event_batch packed; /* the rest of a batch, in the first list */
+    unsigned first, count;          /* of `lists`, a queue */
     struct vamp_merge_list lists[VAMP_MERGE_LISTS];
 };
 
@@ -75,13 +90,6 @@ struct vamp_merge {
     struct vamp_merge_stream streams[VAMP_MERGE_STREAMS];
 };
 
-struct vamp_merge_event {
-    mstro_pool_event event; /* valid until the next vamp_merge_next */
-    enum vamp_event_phase phase;
-    int64_t arrived_utc_ns, arrived_ns; /* when its list was read */
-    int64_t waited_ns;                  /* for how long its list may have been there unread */
-};
-
 /* Takes a subscription over; the last one is the one to wait on. */
 void vamp_merge_add(struct vamp_merge *merge, mstro_subscription subscription,
                     enum vamp_event_phase phase);
@@ -90,8 +98,8 @@ void vamp_merge_drop(struct vamp_merge *merge, enum vamp_event_phase phase);
 /* Disposes of lists and subscriptions. Zero-initialised is fine. */
 void vamp_merge_done(struct vamp_merge *merge);
 
-/* True: `*ret_event` is the next one. False: nothing can be given out now. */
-bool vamp_merge_next(struct vamp_merge *merge, struct vamp_merge_event *ret_event);
+/* The next event, valid until the next call; NULL: nothing can be given out now. */
+const struct vamp_merge_event *vamp_merge_next(struct vamp_merge *merge);
 /* Reads every subscription once, without waiting. True when anything came. */
 bool vamp_merge_read(struct vamp_merge *merge);
 /* Waits on the last subscription at most `timeout_ns`, and takes what comes. */

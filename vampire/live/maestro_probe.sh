@@ -127,6 +127,7 @@ all() {
     has STATUS_NOMATCH 'mstro_status status = MSTRO_NOMATCH; (void)status;'
     has LAST_ERROR 'const char *text = mstro_last_error(); (void)text;'
     has LOG_QUIET 'mstro_log_quiet();'
+    has PACKED 'mstro_receive_packed(); size_t length = event->payload.packed.length; (void)length;'
     has VERSION 'const char *text = mstro_version(); (void)text;'
     has ENV_POOL_INFO 'const char *name = MSTRO_ENV_POOL_INFO; (void)name;'
     echo '#endif'

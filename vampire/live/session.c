@@ -382,6 +382,9 @@ int vamp_session_begin(struct vamp_session *session, struct vamp_err *err)
 #if VAMP_MSTRO_HAS_LOG_QUIET
     mstro_log_quiet(); /* what fails is in our own messages, with the reason */
 #endif
+#if VAMP_MSTRO_HAS_PACKED
+    mstro_receive_packed();
+#endif
     for (;;) {
         int result = join(session, err);
         result = result != 0 ? result : subscribe_selected(session, err);
