@@ -196,11 +196,11 @@ def type_of(schema, field):
 def json_records(_):
     schema = json.loads((DOCS / "vampire-jsonl.schema.json").read_text(encoding="utf-8"))
     definitions = schema["$defs"]
-    kinds = [kind for kind in schema["properties"]["type"]["enum"] if kind != "metric"]
+    kinds = schema["properties"]["type"]["enum"]
     out = []
     for kind in kinds + ["counter", "gauge", "histogram"]:
         what = definitions[kind]
-        title = f"`{kind}`" if kind in kinds else f"`metric`: a {kind}"
+        title = f"`{kind}`" if kind in kinds else f"A row of a {kind}"
         out.append(f"### {title}\n\n{textwrap.fill(sentence(what['description']) + '.', 100)}\n\n")
         for name, field in what["properties"].items():
             if name in ("v", "type", "run", "time", "cut") and "description" not in field:

@@ -29,6 +29,7 @@ struct tier {
 struct member {
     bool known, left;
     bool is_rank;      /* of a model of another name */
+    bool is_older;     /* than what is read of the run: its first number is no news */
     double operations; /* as last reported */
     struct top_counted *rows[TOP_LEVELS];
 };
@@ -49,10 +50,11 @@ struct top_model {
     /* What is shown of the newest bucket, but for what depends on the mode and for rows. All losses
      * are in it. */
     struct top_snapshot shown;
-    double next_metrics;           /* metric lines of the incoming bucket */
-    unsigned next_component_lines; /* the same of components */
-    struct tier tiers[TIERS_MAX];  /* of which the gauge of active transports is the sum */
-    struct top_counted *total;     /* owned; without times */
+    double next_lines;            /* with values, of the incoming bucket */
+    unsigned next_components;     /* whose operations came with it */
+    double bucket_ns;             /* the usual width */
+    struct tier tiers[TIERS_MAX]; /* of which the gauge of active transports is the sum */
+    struct top_counted *total;    /* owned; without times */
     struct top_rows rows[TOP_LEVELS][TOP_KINDS];
     bool from_middle;       /* the first bucket seen is not the run's */
     struct member *members; /* owned: of each component's number */
@@ -111,8 +113,9 @@ static void reset(struct top_model *model, const char *run)
 {
     model->shown =
         (struct top_snapshot){.bad_lines = model->shown.bad_lines, .damaged = model->shown.damaged};
-    model->next_metrics = 0;
-    model->next_component_lines = 0;
+    model->next_lines = 0;
+    model->next_components = 0;
+    model->bucket_ns = 0;
     model->from_middle = false;
     memset(model->tiers, 0, sizeof model->tiers);
     memset(model->members, 0, MEMBERS_MAX * sizeof *model->members);
@@ -171,11 +174,18 @@ static void report_loss(struct top_snapshot *shown, const char *what, const char
     loss->count = count;
 }
 
+/* A bucket without an account has that of the one before. */
 static void take_accounting(struct top_snapshot *shown, const json_t *accounting)
 {
     const char *reason = NULL;
     json_t *value = NULL;
     size_t i = 0;
+    if (accounting == NULL) {
+        for (i = 0; i < shown->loss_count; i++) {
+            shown->losses[i].fresh = 0;
+        }
+        return;
+    }
     shown->received = top_json_number(accounting, "received");
     shown->counted = top_json_number(accounting, "counted");
     shown->filtered = top_json_number(accounting, "filtered");
@@ -195,18 +205,19 @@ static void take_accounting(struct top_snapshot *shown, const json_t *accounting
 }
 
 /* Lines that were too long are reported nowhere else; the other losses come with the accounts. */
-static void take_lost(struct top_snapshot *shown, const json_t *line)
+static void take_lost(struct top_model *model, const json_t *line)
 {
     if (strcmp(top_json_text(line, "what"), "lines") == 0) {
-        struct top_loss *loss = loss_of(shown, "lines too long");
+        struct top_loss *loss = loss_of(&model->shown, "lines too long");
         loss->fresh = top_json_number(line, "count");
         loss->count += loss->fresh;
     }
 }
 
 /* Of times as RFC 3339 has them, the times of day. */
-static void take_gap(struct top_snapshot *shown, const json_t *line)
+static void take_gap(struct top_model *model, const json_t *line)
 {
+    struct top_snapshot *shown = &model->shown;
     const char *start = top_json_text(line, "start"), *end = top_json_text(line, "end");
     char text[sizeof shown->gap];
     shown->gaps++;
@@ -270,10 +281,10 @@ static const struct metric *find_metric(const char *name)
     return NULL;
 }
 
-static void take_gauge(struct top_model *model, enum top_gauge gauge, const json_t *line)
+static void take_gauge(struct top_model *model, enum top_gauge gauge, const json_t *series)
 {
-    const char *name = top_json_text(json_object_get(line, "labels"), "tier");
-    const double value = top_json_number(line, "value");
+    const char *name = top_json_text(series, "tier");
+    const double value = top_json_number(series, "value");
     double sum = 0;
     bool found = false;
     /* Only tiers that changed have lines: of transports, the sum with this tier's change. */
@@ -305,9 +316,9 @@ static const char *model_name(const char *component, char model[static VAMP_MODE
     return model;
 }
 
-static void take_times(struct vamp_histogram *times, const json_t *line)
+static void take_times(struct vamp_histogram *times, const json_t *series)
 {
-    const json_t *bins = json_object_get(line, "bins");
+    const json_t *bins = json_object_get(series, "bins");
     size_t i = 0;
     json_t *bin = NULL;
     json_array_foreach(bins, i, bin)
@@ -319,22 +330,22 @@ static void take_times(struct vamp_histogram *times, const json_t *line)
         times->count += count;
     }
     if (i > 0) {
-        const uint64_t min = top_json_integer(json_object_get(line, "min"));
-        const uint64_t max = top_json_integer(json_object_get(line, "max"));
+        const uint64_t min = top_json_integer(json_object_get(series, "min"));
+        const uint64_t max = top_json_integer(json_object_get(series, "max"));
         times->min = min < times->min ? min : times->min;
         times->max = max > times->max ? max : times->max;
     }
 }
 
-/* The rows of a metric's line; NULL where its labels name none. */
-static void find_rows(struct top_model *model, unsigned kind, const json_t *labels,
+/* The rows of a series; NULL where its labels name none. */
+static void find_rows(struct top_model *model, unsigned kind, const json_t *series,
                       struct top_counted *rows[static TOP_LEVELS])
 {
     char models[2][VAMP_MODEL_NAME_MAX + 1];
     const char *ranks[2] = {"", ""}, *in[2] = {"", ""};
     for (unsigned i = 0; i < 2; i++) {
-        const char *of_model = top_json_text(labels, names_of[kind][i].of_model);
-        ranks[i] = *of_model != '\0' ? of_model : top_json_text(labels, names_of[kind][i].label);
+        const char *of_model = top_json_text(series, names_of[kind][i].of_model);
+        ranks[i] = *of_model != '\0' ? of_model : top_json_text(series, names_of[kind][i].label);
         in[i] = *of_model != '\0' ? of_model : model_name(ranks[i], models[i]);
     }
     const bool any = *ranks[0] != '\0';
@@ -356,30 +367,32 @@ static void add(struct top_model *model, struct top_counted *const rows[static T
 }
 
 /* The labels of a declared metric and what it has; those of the ranks are those of all. */
-static void take_declared(struct top_model *model, const json_t *description, const json_t *line)
+static void take_declared(struct top_model *model, const json_t *description, json_t *series)
 {
-    const json_t *value = json_object_get(line, "value");
+    const json_t *value = json_object_get(series, "value");
     char of[TOP_NAME_BYTES] = "";
     const char *label = NULL;
     json_t *text = NULL;
-    json_object_foreach(json_object_get(line, "labels"), label, text)
+    json_object_foreach(series, label, text)
     {
         const size_t used = strlen(of);
-        (void)snprintf(of + used, sizeof of - used, "%s%s %s", used > 0 ? ", " : "", label,
-                       json_string_value(text));
+        if (json_is_string(text)) {
+            (void)snprintf(of + used, sizeof of - used, "%s%s %s", used > 0 ? ", " : "", label,
+                           json_string_value(text));
+        }
     }
     struct top_counted *row =
-        top_rows_get(&model->rows[TOP_RANKS][TOP_DECLARED], top_json_text(line, "metric"), of);
+        top_rows_get(&model->rows[TOP_RANKS][TOP_DECLARED], top_json_text(description, "name"), of);
     top_json_copy(row->unit, sizeof row->unit, description, "unit");
-    row->next.sums[TOP_GREW] += top_json_number(line, "delta");
-    take_times(row->next.times, line);
+    row->next.sums[TOP_GREW] += top_json_number(series, "delta");
+    take_times(row->next.times, series);
     if (strcmp(top_json_text(description, "kind"), "gauge") == 0) {
         row->level.known = json_is_number(value);
         row->level.value = json_number_value(value);
     }
 }
 
-static void take_metric(struct top_model *model, const json_t *line)
+static void take_series(struct top_model *model, const struct metric *metric, const json_t *series)
 {
     /* Of some metrics, the numbers of their parts, which follow their own. */
     static const struct {
@@ -387,36 +400,48 @@ static void take_metric(struct top_model *model, const json_t *line)
         unsigned number;
     } parts[] = {{"operation", {"offer", "demand", "withdraw"}, TOP_OPERATIONS},
                  {"part", {"for_offer", "for_start", "moving"}, TOP_WAITED}};
-    const struct metric *metric = find_metric(top_json_text(line, "metric"));
-    const json_t *labels = json_object_get(line, "labels");
-    const json_t *declared = json_object_get(model->declared, top_json_text(line, "metric"));
-    model->next_metrics++;
-    if (declared != NULL) {
-        take_declared(model, declared, line);
-    }
-    if (metric == NULL) {
-        return;
-    }
     if (metric->kind == GAUGE) {
-        take_gauge(model, (enum top_gauge)metric->number, line);
+        take_gauge(model, (enum top_gauge)metric->number, series);
         return;
     }
     struct top_counted *rows[TOP_LEVELS] = {NULL, NULL};
     const bool timed = metric->number >= TOP_SUM_COUNT;
-    const double delta = top_json_number(line, metric->number == TOP_WAITED ? "sum" : "delta");
+    const double delta = top_json_number(series, metric->number == TOP_WAITED ? "sum" : "delta");
     if (timed || delta > 0) {
-        find_rows(model, metric->kind, labels, rows);
+        find_rows(model, metric->kind, series, rows);
     }
     for (unsigned i = 0; timed && i < TOP_LEVELS && rows[i] != NULL; i++) {
-        take_times(rows[i]->next.times, line);
+        take_times(rows[i]->next.times, series);
     }
     if (!timed) {
         add(model, rows, metric->number, delta);
     }
     for (unsigned i = 0; i < 6; i++) {
         if (parts[i / 3].number == metric->number &&
-            strcmp(parts[i / 3].values[i % 3], top_json_text(labels, parts[i / 3].label)) == 0) {
+            strcmp(parts[i / 3].values[i % 3], top_json_text(series, parts[i / 3].label)) == 0) {
             add(model, rows, metric->number + 1 + i % 3, delta);
+        }
+    }
+}
+
+static void take_values(struct top_model *model, const json_t *line)
+{
+    const char *name = NULL;
+    json_t *list = NULL, *series = NULL;
+    size_t i = 0;
+    model->next_lines++;
+    json_object_foreach(json_object_get(line, "values"), name, list)
+    {
+        const struct metric *metric = find_metric(name);
+        const json_t *declared = json_object_get(model->declared, name);
+        json_array_foreach(metric != NULL || declared != NULL ? list : NULL, i, series)
+        {
+            if (declared != NULL) {
+                take_declared(model, declared, series);
+            }
+            if (metric != NULL) {
+                take_series(model, metric, series);
+            }
         }
     }
 }
@@ -424,8 +449,9 @@ static void take_metric(struct top_model *model, const json_t *line)
 /* ---- the other lines */
 
 /* What nobody could know, of that which was asked for. */
-static void take_absence(struct top_snapshot *shown, const json_t *absence)
+static void take_absence(struct top_model *model, const json_t *absence)
 {
+    struct top_snapshot *shown = &model->shown;
     const char *what = top_json_text(absence, "what");
     const struct metric *metric = find_metric(what);
     if (metric != NULL && metric->kind != GAUGE) {
@@ -443,13 +469,14 @@ static void take_header(struct top_model *model, const json_t *line)
     size_t i = 0;
     json_t *description = NULL, *absence = NULL;
     shown->ended = false;
+    model->bucket_ns = top_json_number(line, "bucket_ns");
     top_json_copy(shown->sampling, sizeof shown->sampling, line, "sampling");
     top_json_copy(shown->workflow, sizeof shown->workflow, line, "workflow");
     shown->unobserved = 0;
     shown->unseen_losses[0] = '\0';
     json_array_foreach(json_object_get(line, "not_observed"), i, absence)
     {
-        take_absence(shown, absence);
+        take_absence(model, absence);
     }
     if (json_is_array(descriptions)) {
         shown->hidden = shown->hidden_in_rows = TOP_NUMBERS_ALL;
@@ -491,13 +518,14 @@ static void count_operations(struct top_model *model, struct member *member, dou
     for (unsigned i = 0; counts_by_lines(&model->shown) && i < TOP_LEVELS; i++) {
         struct top_counted *row = member->rows[i];
         const bool counts = !model->shown.by_model || (i == TOP_RANKS && member->is_rank);
-        if (counts && operations > member->operations) {
+        if (counts && !member->is_older && operations > member->operations) {
             row->by_lines = true;
             row->next.sums[TOP_OPERATIONS] += operations - member->operations;
         }
     }
     member->operations = operations;
-    model->next_component_lines++;
+    member->is_older = false;
+    model->next_components++;
 }
 
 /* The metrics know names only; the lines of components know numbers, too. */
@@ -535,14 +563,12 @@ static void take_component(struct top_model *model, const json_t *line)
         }
     }
     /* What it did before a stream that begins in the middle is not of its buckets. */
-    if (!member->known && model->from_middle &&
-        strcmp(top_json_text(line, "joined"), model->shown.since) < 0) {
-        member->operations = top_json_number(line, "operations");
-    }
+    member->is_older =
+        member->is_older || (!member->known && model->from_middle &&
+                             strcmp(top_json_text(line, "joined"), model->shown.since) < 0);
     member->known = true;
     member->left = left || member->left;
     member->is_rank = strcmp(of_model, name) != 0;
-    count_operations(model, member, top_json_number(line, "operations"));
 }
 
 static void take_operations(struct top_model *model, const json_t *line)
@@ -676,8 +702,8 @@ static void commit(struct top_model *model, bool components)
 static void leave_out(struct top_model *model, const json_t *line)
 {
     clear_parts(model, false);
-    model->next_metrics = 0;
-    model->next_component_lines = 0;
+    model->next_lines = 0;
+    model->next_components = 0;
     model->shown.damaged++;
     top_json_copy(model->shown.damage, sizeof model->shown.damage, line, "time");
 }
@@ -703,14 +729,15 @@ static void take_bucket(struct top_model *model, const json_t *line)
             }
         }
     }
-    shown->width_ns = top_json_number(line, "width_ns");
-    shown->partial = model->next_metrics < top_json_number(line, "metrics");
+    const json_t *width = json_object_get(line, "width_ns");
+    shown->width_ns = width != NULL ? top_json_number(line, "width_ns") : model->bucket_ns;
+    shown->partial = model->next_lines < top_json_number(line, "values");
     /* The lines of components are ahead of the buckets by the lateness of events: at the end of a
      * stream, what the newest bucket counts was in earlier lines. */
-    commit(model, !by_lines || model->total->next.sums[TOP_OPERATIONS] == 0 ||
-                      model->next_component_lines > 0);
-    model->next_metrics = 0;
-    model->next_component_lines = 0;
+    commit(model,
+           !by_lines || model->total->next.sums[TOP_OPERATIONS] == 0 || model->next_components > 0);
+    model->next_lines = 0;
+    model->next_components = 0;
     top_attention_commit(&shown->attention, shown->gauges[TOP_FIRING], shown->seen_ns);
 }
 
@@ -728,50 +755,54 @@ static enum top_fed take_end(struct top_snapshot *shown, const json_t *line)
 
 static enum top_fed take_line(struct top_model *model, const json_t *line, bool holds)
 {
+    static const struct {
+        const char *name;
+        void (*take)(struct top_model *model, const json_t *line);
+    } types[] = {
+        {"header", take_header},         {"values", take_values}, {"component", take_component},
+        {"operations", take_operations}, {"lost", take_lost},     {"gap", take_gap},
+        {"not_observed", take_absence},
+    };
     const char *type = top_json_text(line, "type");
     const char *run = top_json_text(line, "run");
     struct top_snapshot *shown = &model->shown;
-    if (*type == '\0' || *run == '\0') {
+    const bool is_header = strcmp(type, "header") == 0, is_bucket = strcmp(type, "bucket") == 0;
+    const bool is_other = *run != '\0' && strncmp(run, model->run, sizeof model->run - 1) != 0;
+    const bool is_late = *model->run == '\0'; /* the header was not read */
+    const json_t *version = json_object_get(line, "v");
+    /* A file has one run, or begins the next with a header. */
+    if (*type == '\0' || (is_header && *run == '\0') ||
+        (version != NULL && json_number_value(version) != TOP_VERSION) ||
+        (is_bucket && *top_json_text(line, "time") == '\0') ||
+        (is_other && model->has_checks && !is_header && !is_late)) {
         shown->bad_lines++;
         return TOP_FED_BAD;
     }
-    const bool is_other = strncmp(run, model->run, sizeof model->run - 1) != 0;
-    if (is_other && model->has_checks && strcmp(type, "header") != 0) {
-        shown->bad_lines++; /* a file with check values has one run, or begins the next with a
-                               header */
-        return TOP_FED_BAD;
-    }
-    if (is_other) {
+    if (is_other && !is_header && is_late) {
+        (void)snprintf(model->run, sizeof model->run, "%s", run);
+    } else if (is_other) {
         reset(model, run);
     }
     if (!holds) {
         leave_out(model, line);
         return TOP_FED_BAD;
     }
-    if (strcmp(type, "bucket") == 0) {
+    if (is_bucket) {
         take_bucket(model, line);
         return TOP_FED_BUCKET;
     }
-    if (strcmp(type, "metric") == 0) {
-        take_metric(model, line);
-    } else if (strcmp(type, "header") == 0) {
-        take_header(model, line);
-    } else if (strcmp(type, "component") == 0) {
-        take_component(model, line);
-    } else if (strcmp(type, "operations") == 0) {
-        take_operations(model, line);
-    } else if (strcmp(type, "alarm") == 0) {
+    if (strcmp(type, "end") == 0) {
+        return take_end(shown, line);
+    }
+    if (strcmp(type, "alarm") == 0) {
         top_attention_alarm(&shown->attention, line, shown->seen_ns);
     } else if (strcmp(type, "pending") == 0) {
         top_attention_pending(&shown->attention, line);
-    } else if (strcmp(type, "lost") == 0) {
-        take_lost(shown, line);
-    } else if (strcmp(type, "not_observed") == 0) {
-        take_absence(shown, line);
-    } else if (strcmp(type, "gap") == 0) {
-        take_gap(shown, line);
-    } else if (strcmp(type, "end") == 0) {
-        return take_end(shown, line);
+    }
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (strcmp(type, types[i].name) == 0) {
+            types[i].take(model, line);
+        }
     }
     return TOP_FED_LINE;
 }

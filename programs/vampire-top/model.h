@@ -13,6 +13,8 @@
 #define TOP_TIME_BYTES 32
 #define TOP_LOSSES_MAX 24
 #define TOP_VANISHED_MAX 16
+/* Of the format that is understood. */
+#define TOP_VERSION 2
 /* Longest line of the format in bytes, newline included. */
 #define TOP_LINE_BYTES (64 * 1024)
 

@@ -59,9 +59,9 @@ static int show_newest(struct top_input *input, struct top_model *model,
         }
         code = end_block(err);
     } else {
-        code = vamp_err_set(err, -ENODATA, "%s: it has no bucket%s", name,
-                            snapshot.bad_lines > 0 ? "; is it a JSON lines output of vampire?"
-                                                   : " yet");
+        code = vamp_err_set(
+            err, -ENODATA, "%s: it has no bucket%s", name,
+            snapshot.bad_lines > 0 ? "; is it a JSON lines output of vampire, version 2?" : " yet");
     }
     top_snapshot_done(&snapshot);
     return code;

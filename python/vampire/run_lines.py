@@ -9,11 +9,11 @@ import zlib
 from .errors import Error
 from .run_files import ACCOUNT, ASIDE, COUNTERS, HISTOGRAMS, LOSSES, OTHER, RESOLUTION, Component, Histogram
 
-VERSION = 1
+VERSION = 2
 # vampire's list of kinds of events, in its order.
 OPERATIONS = ("join", "leave", "declare", "seal", "offer", "require", "demand", "retract", "withdraw", "dispose",
               "transport_init", "transport_completed", "transport_failed", "subscribe", "unsubscribe")
-TAKEN = ("header", "not_observed", "metric", "bucket", "gap", "alarm", "component", "operations", "end")  # types of lines
+TAKEN = ("header", "not_observed", "values", "bucket", "gap", "alarm", "component", "operations", "end")  # types of lines
 WANTED = {"pool_operations", RESOLUTION, *COUNTERS, *HISTOGRAMS, *ASIDE}
 
 
@@ -33,8 +33,7 @@ def fill(found, file):
         good = not has_check or line[-11:-3] == b"%08x" % zlib.crc32(line[:-CHECK_BYTES], sum_)
         sum_, has_checks = 0 if has_check else zlib.crc32(line, sum_), has_checks or has_check
         try:
-            if not _is_skipped(line):
-                lines.append(json.loads(line))
+            lines.append(json.loads(line))
         except (RecursionError, ValueError) as error:
             fault = fault or (number, error)
         if has_check or not has_checks:
@@ -57,16 +56,6 @@ def fill(found, file):
         raise Error("it has no whole line")
 
 
-def _is_skipped(line):
-    """Whether a line is a series' or a metric's that is not needed, as vampire writes it: most are."""
-    if line.startswith(b'{"v":1,"type":"series"'):
-        return True
-    if not line.startswith(b'{"v":1,"type":"metric"'):
-        return False
-    name = line.partition(b'"metric":"')[2].partition(b'"')[0]
-    return name.decode("ascii", "replace") not in WANTED
-
-
 def _number(line, key):
     """0 when it is missing or no number."""
     value = line.get(key)
@@ -84,7 +73,7 @@ def time_of(text):
 
 class _Reader:
     def __init__(self, found):
-        self.found, self.sub_bits = found, 0
+        self.found, self.sub_bits, self.bucket_ns = found, 0, 0
         self._clear()
 
     def _clear(self):
@@ -111,6 +100,7 @@ class _Reader:
         found, self.sub_bits = self.found, line["sub_bits"]
         found.run, found.workflow, found.output = (line.get(key, "") for key in ("run", "workflow", "output"))
         found.segment, found.started = _number(line, "segment"), time_of(line.get("time")) or 0
+        self.bucket_ns = _number(line, "bucket_ns")
         found.not_observed = {entry["what"]: entry["reason"] for entry in line.get("not_observed", ())}
         for metric in line.get("metrics", ()):
             if metric.get("name") in HISTOGRAMS:
@@ -121,19 +111,23 @@ class _Reader:
     def _take_not_observed(self, line):
         self.found.not_observed[line["what"]] = line["reason"]
 
-    def _take_metric(self, line):
-        name = line.get("metric")
-        if name in HISTOGRAMS and name in self.found.histograms and _number(line, "count"):
-            self._histograms.append((name, {lower: count for lower, count, *_ in line["bins"]}, line["min"], line["max"]))
+    def _take_values(self, line):
+        for name, rows in line["values"].items():
+            for row in rows if name in WANTED else ():
+                self._take_row(name, row)
+
+    def _take_row(self, name, row):
+        if name in HISTOGRAMS:
+            if name in self.found.histograms and _number(row, "count"):
+                self._histograms.append((name, {lower: count for lower, count, *_ in row["bins"]}, row["min"], row["max"]))
         elif name == RESOLUTION:
-            self.found.resolution_ns = max(self.found.resolution_ns, _number(line, "max"))
-        elif name in WANTED and name not in HISTOGRAMS:
-            label = "metric" if name in ASIDE else "operation" if name == "pool_operations" else None
-            word = line.get("labels", {}).get(label)
+            self.found.resolution_ns = max(self.found.resolution_ns, _number(row, "max" if "max" in row else "value"))
+        else:
+            word = row.get("metric" if name in ASIDE else "operation" if name == "pool_operations" else None)
             word = word if word in (None, *OPERATIONS) or name in ASIDE else OTHER
             sums = self._values.setdefault((name, word), [0, 0])
-            sums[0] += _number(line, "value")
-            sums[1] += _number(line, "delta")
+            sums[0] += _number(row, "value")
+            sums[1] += _number(row, "delta")
 
     def _take_bucket(self, line):
         found, complete = self.found, line.get("complete") is True
@@ -155,7 +149,8 @@ class _Reader:
             found.histograms[name].add(*values)
         self._take_account(line.get("accounting"))
         count = _number(line, "buckets") if "buckets" in line else 1
-        found.add_bucket(_number(line, "bucket"), count, time_of(line.get("time")) or 0, _number(line, "width_ns"))
+        found.add_bucket(_number(line, "bucket"), count, time_of(line.get("time")) or 0,
+                         _number(line, "width_ns") if "width_ns" in line else self.bucket_ns)
         self._clear()
 
     def _take_account(self, account):
@@ -172,8 +167,10 @@ class _Reader:
         self.found.alarm(line.get("alarm", ""), line.get("severity", "")).enter(line.get("state"), since < time)
 
     def _take_component(self, line):
-        self.found.components[_number(line, "index")] = Component(
-            line.get("name", ""), time_of(line.get("left")) is not None, _number(line, "operations"),
+        index = _number(line, "index")
+        known = self.found.components.get(index)
+        self.found.components[index] = Component(
+            line.get("name", ""), time_of(line.get("left")) is not None, known.operations if known else 0,
             line.get("reason", "unknown"))
 
     def _take_operations(self, line):

@@ -16,6 +16,7 @@ import time
 import h5py
 
 import jsonl
+from json_lines import flat
 from rows import File
 from harness import BUILD, PATIENCE, ROOT
 
@@ -180,15 +181,15 @@ class Once:
 
 
 def check_json_bucket(bucket, series, lines, growth, max_series):
-    """The metric lines of a bucket are all that belong to it, bit for bit. `series`: the ids of each
-    label set, in order; `lines`: {(metric, id): line}."""
+    """The values of a bucket are all that belong to it, bit for bit. `series`: the labels of each series so far, by the
+    names of the labels and its number; `lines`: {metric: records in the order of the series}."""
     wanted = expected(bucket, growth, max_series)
-    count = 0
+    assert lines.keys() == {name for name, *_ in METRICS if wanted[name]}, f"bucket {bucket}: other metrics"
     for name, kind, _, labels in METRICS:
-        ids = series["_".join(labels) + ("_series" if len(labels) == 1 else "")]
-        count += len(wanted[name])
-        for s, value in wanted[name].items():
-            line = lines[name, ids[s]]
+        assert len(lines.get(name, ())) == len(wanted[name]), f"bucket {bucket}: other series of {name}"
+        for (s, value), line in zip(sorted(wanted[name].items()), lines.get(name, ())):
+            assert list(line["labels"]) == labels
+            assert series.setdefault((*labels, s), line["labels"]) == line["labels"]
             if kind == "COUNTER":
                 assert (line["value"], line["delta"]) == (value, wanted[name + "_delta"][s])
             elif kind == "GAUGE":
@@ -199,23 +200,18 @@ def check_json_bucket(bucket, series, lines, growth, max_series):
                 for part in ("sum", "min", "max"):
                     assert line[part] == wanted[f"{name}_{part}"][s]
                 assert line["min"] <= line["p50"] <= line["p99"] <= line["p999"] <= line["max"]
-    assert len(lines) == count, f"bucket {bucket}: lines of other values"
 
 
 def check_json_lines(data, growth, max_series):
     """All buckets of a file of whole lines; returns their numbers and records. What stands behind
     the last bucket's own line belongs to none."""
-    series, metrics, numbers, records = {}, {}, [], jsonl.strict(data)
+    series, metrics, numbers, records = {}, {}, [], list(flat(jsonl.strict(data)))
     for line in records:
-        if line["type"] == "series":
-            series.setdefault(line["label_set"], []).append(line["id"])
-        elif line["type"] == "metric":
-            assert (line["metric"], line["series"]) not in metrics, "twice in a bucket"
-            metrics[line["metric"], line["series"]] = line
+        if line["type"] == "metric":
+            metrics.setdefault(line["metric"], []).append(line)
         elif line["type"] == "bucket":
             number = line["bucket"]
-            assert line["metrics"] == len(metrics)
-            assert all(metric["bucket"] == number for metric in metrics.values())
+            assert all(line["bucket"] == number for own in metrics.values() for line in own)
             assert line["accounting"]["received"] == 10 * number + 3
             check_json_bucket(number, series, metrics, growth, max_series)
             numbers.append(number)

@@ -12,6 +12,7 @@ import time
 
 import h5py
 
+from json_lines import flat
 from rows import File, column, text_of, texts
 
 OPERATIONS = (
@@ -211,8 +212,7 @@ class JsonRun:
         self.columns = {}
         self.gap_account = Gaps()
         with open(path, encoding="utf-8") as lines:
-            for line in lines:
-                self.records.append(json.loads(line))
+            self.records.extend(flat(map(json.loads, lines)))
         header = next(record for record in self.records if record["type"] == "header")
         order = {metric["name"]: metric["labels"] for metric in header["metrics"]}
         for metric in header["metrics"]:

@@ -8,6 +8,7 @@ import subprocess
 import h5py
 import pytest
 
+import jsonl
 from harness import BUILD, PATIENCE
 
 pytest.importorskip("pandas")
@@ -32,7 +33,7 @@ def test_hdf5_has_them(files):
 
 
 def test_json_lines_have_them(files):
-    lines = [json.loads(line) for line in files[".jsonl"].read_text().splitlines()]
+    lines = jsonl.records(files[".jsonl"])
     (header,) = [line for line in lines if line["type"] == "header"]
     described = {metric["name"]: metric for metric in header["metrics"]}
     assert described["model_steps"]["kind"] == "counter" and described["model_steps"]["labels"] == ["component"]

@@ -12,6 +12,7 @@ import sys
 import pytest
 
 import harness
+import jsonl
 
 sys.path.insert(0, str(harness.ROOT / "tests" / "oracle"))
 import arrivals
@@ -92,7 +93,7 @@ def test_numbers_are_those_of_the_page(run):
     found = compare.differences_of_run([folder / "in.rec"], sorted(folder.glob("*.h5")), [folder / "out.jsonl"])
     assert not found, "\n".join(found[:20])
     rule, (_, items) = arrivals.Arrivals(), stream.read(folder / "in.rec")
-    lines = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
+    lines = jsonl.records(folder / "out.jsonl")
     values = [line for line in lines if line.get("metric") == "transport_ns"]
     assert sum(line["count"] for line in values) == 21 and sum(line["sum"] for line in values) == 300 * MS
     assert rule.waited(stream.time_of(items[1])) == 10 * MS  # there was no mark

@@ -15,6 +15,7 @@ import pytest
 
 import formats
 import harness
+import jsonl
 import nats_reader
 from test_collect import Collector, endings, run_config
 
@@ -74,7 +75,7 @@ def counted_by_oracle(items, configuration):
 
 
 def read_lines(path):
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines = jsonl.records(path)
     return lines[0], lines[-1]["accounting"], *formats.parts_of(
         (line["metric"], line.get("labels", {}).get("metric"), line.get("delta", line.get("count", 0)))
         for line in lines if line["type"] == "metric")

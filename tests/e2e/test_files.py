@@ -89,10 +89,10 @@ def test_every_json_line_fits_the_schema(finished):
         assert not errors, f"line {number}: {errors[0]}: {str(record)[:300]}"
         types[record["type"]] = types.get(record["type"], 0) + 1
     assert types["header"] == 1 and types["end"] == 1
-    assert types["bucket"] > 0 and types["series"] > 0 and types["metric"] > 0
+    assert types["bucket"] > 0 and types["component"] > 0 and types["values"] > 0
     # The schema is not one that accepts anything.
     assert list(validator.iter_errors({"type": "bucket"}))
-    assert list(validator.iter_errors({"v": 1, "type": "nonsense"}))
+    assert list(validator.iter_errors({"v": 2, "type": "nonsense"}))
 
 
 class Follower:

@@ -4,12 +4,13 @@ The buckets are made up (made_up.py)."""
 
 import json
 import os
+import re
 import subprocess
 
 import pytest
 
 import jsonl
-from harness import program
+from harness import ROOT, program
 from made_up import FILL, account, check_json_lines, fill, paths
 
 # The writer meets the sanitizers in its unit tests and in each workflow.
@@ -26,9 +27,22 @@ def test_every_json_line_is_valid(tmp_path, numbers):
         check.validate(line)
     assert lines[0]["type"] == "header" and lines[-1]["type"] == "end"
     assert {line["type"] for line in lines} >= {
-        "header", "series", "bucket", "metric", "gap", "component", "end"
+        "header", "bucket", "values", "gap", "component", "operations", "end"
     }
     assert lines[0].get("cut", False) == ("configuration" in numbers)
+
+
+def test_the_schema_has_all_words_of_the_program():
+    """Collected runs have labels and gaps that no run has."""
+    def words(path, array):
+        text = (ROOT / path).read_text()
+        return re.findall(r'"(\w+)"', re.search(rf"{array}\[[^=;]*\] = \{{(.*?)\}};", text, re.DOTALL)[1])
+
+    known = json.loads(jsonl.SCHEMA.read_text())["$defs"]
+    reasons = {name: known[name]["properties"]["reason"]["enum"] for name in ("component", "gap")}
+    assert known["label"]["enum"] == words("vampire/stats/bucket/metric.c", "vamp_label_words")
+    assert reasons["component"] == words("vampire/core/event/event.c", "leave_names")
+    assert reasons["gap"] == known["loss"]["enum"] + words("vampire/stats/bucket/bucket.c", "names")
 
 
 def test_json_values_equal_the_oracle(tmp_path):

@@ -16,6 +16,7 @@ import pytest
 
 import compare
 import harness
+import jsonl
 import results
 import stream
 from rows import text_of
@@ -295,7 +296,7 @@ def test_the_true_times_lie_within_the_published(ladder, rung):
             off = sum(less[one][2] - less[one][1] + ON_THE_WAY_NS for one in (first, serial))
             right.append(true <= seen + off if seen < off else abs(true - seen) <= off)
     assert len(right) > 200 and sum(right) >= 0.95 * len(right), f"{sum(right)} of {len(right)}"
-    lines = [json.loads(line) for line in (ladder[0][rung][0] / "vampire.jsonl").read_text().splitlines()]
+    lines = jsonl.records(ladder[0][rung][0] / "vampire.jsonl")
     resolutions = [line["max"] for line in lines if line.get("metric") == "vampire_clock_resolution_ns"]
     assert resolutions and max(resolutions) >= 2 * ON_THE_WAY_NS
 

@@ -7,6 +7,7 @@ import re
 import subprocess
 
 import harness
+import jsonl
 
 SOURCE = {"type": "synthetic", "producers": 6, "consumers": 4, "steps": 40, "burst": 3, "fan_out": 2,
           "step": "100ms", "size_min": "100B", "size_max": "1MiB", "vanish": 100, "lost": 20}
@@ -30,7 +31,7 @@ def run(directory, name, statistics, output):
     (where / "config.json").write_text(harness.config_text(configuration))
     subprocess.run([harness.program("vampire"), "-q", "-c", "config.json"], cwd=where, check=True,
                    timeout=60 * harness.PATIENCE)
-    return [json.loads(line) for line in (where / "lines.jsonl").read_text().splitlines()]
+    return jsonl.records(where / "lines.jsonl")
 
 
 def values(lines, by_model):

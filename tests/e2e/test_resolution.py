@@ -48,7 +48,7 @@ class Buckets:
     """Per bucket the metric lines by metric and labels."""
 
     def __init__(self, path):
-        self.lines = jsonl.records(path)
+        self.path, self.lines = path, jsonl.records(path)
         self.header = self.lines[0]
         self.buckets = [line for line in self.lines if line["type"] == "bucket"]
         self.kinds = {metric["name"]: metric["kind"] for metric in self.header["metrics"]}
@@ -155,7 +155,7 @@ def test_coarse_is_fine_merged(space):
     ends = [[line for line in lines if line["type"] == "component"][-1] for lines in (fine.lines, coarse.lines)]
     assert ends[0]["name"] == ends[1]["name"] and ends[0]["left"] == ends[1]["left"]
     schema = jsonl.validator()
-    for line in coarse.lines:
+    for line in jsonl.strict(coarse.path.read_bytes()):
         schema.validate(line)
 
 

@@ -53,19 +53,16 @@ class Sums:
             self.take_end(int(file["how_ended"][()]) == 2)
 
     def take_json(self, path):
-        numbers, last = [], {}
+        numbers, last = [], None
         with open(path, encoding="utf-8") as lines:
-            for line in lines:
-                if '"type":"bucket"' in line:
-                    numbers.append(json.loads(line)["bucket"])
-                elif '"metric":"pool_operations"' in line:
-                    record = json.loads(line)
-                    label = tuple(record["labels"][name] for name in ("component", "operation"))
-                    self.delta[label] = self.delta.get(label, 0) + record["delta"]
-                    self.value[label] = record["value"]
-                last = line
+            for last in map(json.loads, lines):
+                if last["type"] == "bucket":
+                    numbers.append(last["bucket"])
+                for row in last["values"].get("pool_operations", ()) if last["type"] == "values" else ():
+                    label = row["component"], row["operation"]
+                    self.delta[label] = self.delta.get(label, 0) + row["delta"]
+                    self.value[label] = row["value"]
         self.take_numbers(numbers)
-        last = json.loads(last)
         assert last["type"] == "end"
         self.take_end(last["reason"] != "rotated")
 

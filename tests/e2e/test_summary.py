@@ -144,9 +144,9 @@ def test_files_that_have_no_summary(space):
     recording, hdf5, lines = next(space.path.glob("*.rec")), space.hdf5(), space.path / "lines.jsonl"
     broken = space.path / "broken.jsonl"
     text = lines.read_text().splitlines(keepends=True)
-    broken.write_text("".join([*text[:5], '{"v":1,"type":"buck\n', *text[5:]]))
+    broken.write_text("".join([*text[:5], '{"type":"buck\n', *text[5:]]))
     later = space.path / "later.jsonl"
-    later.write_text(text[0].replace('"v":1,', '"v":7,', 1) + "".join(text[1:]))
+    later.write_text(text[0].replace('"v":2,', '"v":7,', 1) + "".join(text[1:]))
     short = space.path / "short.h5"
     short.write_bytes(hdf5.read_bytes()[:20000])
     with h5py.File(space.path / "foreign.h5", "w") as file:
@@ -154,7 +154,7 @@ def test_files_that_have_no_summary(space):
     (space.path / "empty").write_bytes(b"")
     expected = {
         recording: f"is a recording, which has events instead of counts; vampire --replay {recording} counts them",
-        later: "it has version 7; this vampire reads version 1", short: f"read {short}: ", space.path / "foreign.h5": "schema_version",
+        later: "it has version 7; this vampire reads version 2", short: f"read {short}: ", space.path / "foreign.h5": "schema_version",
         space.path / "empty": "is neither an HDF5 file, nor JSON lines, a recording or a trace",
         space.path: "is not a file", space.path / "nothing": "No such file",
     }
@@ -209,22 +209,24 @@ def test_kinds_of_operations_are_those_of_vampire():
 def test_units_and_names_in_a_summary(space):
     """What unit tests said of the reader: quantiles within what was recorded, units, names from the wire, parts."""
     def line(kind, **members):
-        return json.dumps({"v": 1, "type": kind, **members}, separators=(",", ":")) + "\n"
+        return json.dumps({"type": kind, **members}, separators=(",", ":")) + "\n"
 
     metrics = [{"name": name} for name in ("transport_ns", "pool_operations", "transports")]
-    header = line("header", run="a", workflow="w", output="o", segment=1, sub_bits=3, metrics=metrics,
-                  time="2026-01-01T00:00:00.000000000Z")
+    header = '{"v":2,' + line("header", run="a", workflow="w", output="o", segment=1, sub_bits=3, metrics=metrics,
+                  time="2026-01-01T00:00:00.000000000Z")[1:]
     lines = [header,
-             line("component", index=1, name="bad\x1b[2J\x7f\u009b" + "x" * 40, left=None, operations=7),
-             line("component", index=30, name="late", left="2026-01-01T00:00:01.000000000Z", reason="vanished", operations=1),
-             line("metric", metric="transport_ns", count=3, sum=9000, min=1000, max=5000, bins=[[960, 1], [2816, 1], [4608, 1]]),
-             line("metric", metric="pool_operations", labels={"operation": "offer"}, value=1234567, delta=1234567),
-             line("metric", metric="pool_operations", labels={"operation": "(other)"}, value=5, delta=5),
-             line("metric", metric="transports", value=3, delta=3),
+             line("component", index=1, name="bad\x1b[2J\x7f\u009b" + "x" * 40, left=None),
+             line("component", index=30, name="late", left="2026-01-01T00:00:01.000000000Z", reason="vanished"),
+             line("operations", operations=[[1, 7], [30, 1]]),
+             line("values", values={
+                 "transport_ns": [{"count": 3, "sum": 9000, "min": 1000, "max": 5000, "bins": [[960, 1], [2816, 1], [4608, 1]]}],
+                 "pool_operations": [{"operation": "offer", "value": 1234567, "delta": 1234567},
+                                     {"operation": "(other)", "value": 5, "delta": 5}],
+                 "transports": [{"value": 3, "delta": 3}]}),
              line("gap", reason="pool_gone", start="2026-01-01T00:00:00.000000000Z", end="2026-01-01T00:01:30.000000000Z"),
-             line("bucket", bucket=2, time="2026-01-01T00:00:02.000000000Z", width_ns=10**9, complete=False,
+             line("bucket", bucket=2, time="2026-01-01T00:00:02.000000000Z", width_ns=10**9,
                   accounting={"received": 999, "decoded": 999, "counted": 999, "lost": {"ring": 1}}),
-             line("metric", metric="transports", value=9, delta=6)]
+             line("values", values={"transports": [{"value": 9, "delta": 6}]})]
     path = space.path / "made.jsonl"
     path.write_text("".join(lines))
     shown = summary(path).stdout

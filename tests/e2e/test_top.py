@@ -13,6 +13,7 @@ import threading
 import pytest
 
 import harness
+import jsonl
 from top_streams import ENVIRONMENT, Lines, SECONDS, append, synthetic
 
 
@@ -71,7 +72,7 @@ def test_mistakes_are_reported(space):
     junk = space.path / "junk.jsonl"
     junk.write_text("no JSON\n" * 3)
     for once in ("--once",), ():
-        assert "is it a JSON lines output of vampire?" in top(*once, junk, code=1).stderr
+        assert "is it a JSON lines output of vampire, version 2?" in top(*once, junk, code=1).stderr
 
 
 def test_damaged_streams(space):
@@ -268,7 +269,7 @@ def test_many_components_are_the_largest_and_the_rest(space):
                            "by": ["model", "source_model", "sink_model", "operation"]}]}
     space.vampire(config, ready=False).expect_exit(0)
     data = (space.path / "components.jsonl").read_bytes()  # of a large file only the end is read
-    lines = [json.loads(line) for line in data.splitlines()]
+    lines = jsonl.records(space.path / "components.jsonl")
     text = top("--once", "--totals", "--ranks", "-", data=data).stdout
     operations = {}
     for line in lines:
@@ -295,7 +296,7 @@ def test_models_first_and_who_waited_for_whom(space):
     config = {"source": {"type": "synthetic", "seed": 7, "steps": 40, "producers": 20, "consumers": 10},
               "statistics": {"bucket": "1s"}, "outputs": [{"type": "jsonl", "path": "lines.jsonl", "queue": 4096, "without": []}]}
     space.vampire(config, ready=False).expect_exit(0)
-    lines = [json.loads(line) for line in (space.path / "lines.jsonl").read_text().splitlines()]
+    lines = jsonl.records(space.path / "lines.jsonl")
     waited, buckets = {}, [line for line in lines if line["type"] == "bucket"]
     for line in lines:
         if line.get("metric") == "demand_wait_part_ns":
@@ -358,9 +359,9 @@ def test_events_that_came_late():
 
 def test_what_a_collector_refused():
     run = Lines()
-    refused = run.line("metric", metric="collect_refused", labels={"refusal": "late"}, value=2, delta=2)
-    other = run.line("metric", metric="collect_refused", labels={"refusal": "garbage"}, value=0, delta=0)
-    text = top("--once", "--totals", "-", data=(run.header() + refused + other + run.bucket({"a": 3})).encode()).stdout
+    refused = run.line("values", values={"collect_refused": [{"refusal": "late", "value": 2, "delta": 2},
+                                                             {"refusal": "garbage", "value": 0, "delta": 0}]})
+    text = top("--once", "--totals", "-", data=(run.header() + refused + run.bucket({"a": 3})).encode()).stdout
     assert re.search(r"^  counted .*messages of runs, or parts of them, were refused", text, re.MULTILINE), text
 
 
@@ -371,9 +372,10 @@ def test_declared_metrics_and_hosts():
     header["metrics"] = [{"name": name, "kind": kind, "unit": unit, "labels": ["host"], "origin": "declared in samples.metrics"}
                          for name, kind, unit in (("load", "gauge", "1e-6"), ("gone", "gauge", "byte"), ("steps", "counter", "1"),
                                                   ("io_ns", "histogram", "ns"))]
+    header["metrics"].append({"name": "pool_operations", "kind": "counter", "labels": ["component", "operation"]})
 
     def sample(name, **values):
-        return run.line("metric", metric=name, labels={"host": "n1\x1b"}, **values)
+        return run.line("values", values={name: [{"host": "n1\x1b", **values}]})
 
     def there(index, name, host):
         return run.line("component", index=index, app_id=index, name=name, left=None, host=host)

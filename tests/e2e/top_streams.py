@@ -31,10 +31,10 @@ class Lines:
         self.run, self.workflow, self.number = run, workflow, 0
 
     def line(self, kind, **fields):
-        return json.dumps({"v": 1, "type": kind, "run": self.run, **fields}, separators=(",", ":")) + "\n"
+        return json.dumps({"type": kind, **fields}, separators=(",", ":")) + "\n"
 
     def header(self, segment=1):
-        return self.line("header", workflow=self.workflow, segment=segment, level="component", host="h")
+        return '{"v":2,' + self.line("header", run=self.run, bucket_ns=10**9, workflow=self.workflow, segment=segment, level="component", host="h")[1:]
 
     def component(self, index, name, reason=None):
         left = {"left": "2026-11-21T04:00:00Z", "reason": reason} if reason else {"left": None}
@@ -42,13 +42,11 @@ class Lines:
 
     def bucket(self, operations, lost=0):
         """A bucket of one second with these operations by component."""
-        text = "".join(
-            self.line("metric", metric="pool_operations", delta=count,
-                      labels={"component": name, "operation": "offer"})
-            for name, count in operations.items())
+        text = self.line("values", values={"pool_operations": [
+            {"component": name, "operation": "offer", "delta": count} for name, count in operations.items()]})
         self.number += 1
         return text + self.line(
-            "bucket", bucket=self.number, width_ns=10**9, metrics=len(operations),
+            "bucket", bucket=self.number, values=1,
             time=f"2026-11-21T04:00:{self.number % 60:02d}.000000000Z",
             accounting={"lost": {"ring": lost}, "rejected": 0, "outputs": []})
 

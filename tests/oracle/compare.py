@@ -20,6 +20,7 @@ import h5py
 
 import catalogue
 import stream
+from json_lines import flat
 from outcome import outcomes
 from rows import File, text_of, texts
 
@@ -212,11 +213,10 @@ def json_waiting(record):
 
 
 def differences_json(path, part, level):
-    found, starts, lines = [], [], {}
+    found, starts, written = [], [], {}
     gaps, alerts, histories, waiting, unlisted, metrics = [], {}, [], {}, False, []
     with open(path, encoding="utf-8") as file:
-        for line in file:
-            record = json.loads(line)
+        for record in flat(map(json.loads, file)):
             if record["type"] == "header":
                 metrics = [metric["name"] for metric in record["metrics"]]
             elif record["type"] == "bucket":
@@ -227,7 +227,7 @@ def differences_json(path, part, level):
             elif record["type"] == "metric" and record["metric"] in catalogue.LABELS:
                 names = catalogue.labels_at(record["metric"], level)
                 label = tuple(record.get("labels", {}).get(name) for name in names)
-                lines[record["metric"], label, record["bucket"]] = json_entry(record)
+                written[record["metric"], label, record["bucket"]] = json_entry(record)
             elif record["type"] == "cdo":
                 histories.append((len(starts), json_history(record)))
             elif record["type"] == "pending":
@@ -240,14 +240,14 @@ def differences_json(path, part, level):
     result, buckets = part.result, range(part.first, part.end)
     if starts != part.starts:
         return [f"buckets: {len(starts)} in the stream, {len(part.starts)} expected"]
-    for (name, label, bucket), entry in lines.items():
+    for (name, label, bucket), entry in written.items():
         right = result.metrics.get(name, {}).get(label) or nothing(name, part.end)
         if right[bucket] != entry:
             found.append(f"json {name}{label} bucket {bucket}: {entry}, expected {right[bucket]}")
     for name, series in result.metrics.items():
         for label, entries in series.items():
             for bucket in buckets:
-                if must_be_written(name, entries, bucket, part.first) and (name, label, bucket) not in lines:
+                if must_be_written(name, entries, bucket, part.first) and (name, label, bucket) not in written:
                     found.append(f"json {name}{label} bucket {bucket}: no line")
     if gaps != part.gaps:
         found.append(f"json gaps: {gaps}, expected {part.gaps}")

@@ -225,31 +225,6 @@ static void test_microseconds_are_exact(void **state)
     }
 }
 
-static void test_line_begins_like_another(void **state)
-{
-    (void)state;
-    struct vamp_json json = {.bytes = NULL};
-    char *text = too_long();
-    write_line(&json);
-    const size_t line = json.used;
-    vamp_json_line_begin(&json);
-    vamp_json_text(&json, "like", "this");
-    const size_t bytes = json.used - line;
-    vamp_json_long_text(&json, "t", text, TOO_LONG);
-    vamp_json_line_end(&json);
-    assert_int_equal(json.used, line);
-    for (uint64_t i = 0; i < 2; i++) {
-        vamp_json_line_begin_like(&json, line, bytes);
-        vamp_json_unsigned(&json, "i", i);
-        vamp_json_line_end(&json);
-    }
-    const char wanted[] = "{\"n\":1}\n{\"like\":\"this\",\"i\":0}\n{\"like\":\"this\",\"i\":1}\n";
-    assert_int_equal(json.used, sizeof wanted - 1);
-    assert_memory_equal(json.bytes, wanted, json.used);
-    vamp_json_done(&json);
-    free(text);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,7 +237,6 @@ int main(void)
         cmocka_unit_test(test_numbers_of_every_length),
         cmocka_unit_test(test_reals_are_exact_and_finite),
         cmocka_unit_test(test_microseconds_are_exact),
-        cmocka_unit_test(test_line_begins_like_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

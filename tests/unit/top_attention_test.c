@@ -40,7 +40,7 @@ static void feed_alarm(const char *rule, unsigned instance, const char *severity
 {
     char line[1024];
     (void)snprintf(line, sizeof line,
-                   "{\"type\":\"alarm\",\"run\":\"r\",\"alarm\":\"%s\",\"instance\":%u,"
+                   "{\"type\":\"alarm\",\"alarm\":\"%s\",\"instance\":%u,"
                    "\"severity\":\"%s\",\"state\":\"%s\",\"silenced\":%s,\"unit\":\"ns\","
                    "\"since\":\"2026-11-21T04:00:07.000000000Z\",\"component\":\"Products 1\","
                    "\"cdo\":\"fields/7\",\"value\":34000000000}",
@@ -51,20 +51,19 @@ static void feed_alarm(const char *rule, unsigned instance, const char *severity
 static void feed_pending(const char *cdo, const char *producer, bool offered, bool uncertain)
 {
     char line[1024];
-    (void)snprintf(
-        line, sizeof line,
-        "{\"type\":\"pending\",\"run\":\"r\",\"demands\":40,\"component\":\"Products 1\","
-        "\"age_ns\":2000000000,\"id\":\"00ff\",\"name\":\"%s\",\"producer\":\"%s\","
-        "\"offered\":%s,\"uncertain\":%s}",
-        cdo, producer, offered ? "true" : "false", uncertain ? "true" : "false");
+    (void)snprintf(line, sizeof line,
+                   "{\"type\":\"pending\",\"demands\":40,\"component\":\"Products 1\","
+                   "\"age_ns\":2000000000,\"id\":\"00ff\",\"name\":\"%s\",\"producer\":\"%s\","
+                   "\"offered\":%s,\"uncertain\":%s}",
+                   cdo, producer, offered ? "true" : "false", uncertain ? "true" : "false");
     feed(line);
 }
 
 static void feed_buckets(unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        feed("{\"type\":\"bucket\",\"run\":\"r\",\"time\":\"2026-11-21T04:00:01.000000000Z\","
-             "\"bucket\":1,\"width_ns\":1000000000,\"metrics\":0,\"accounting\":{}}");
+        feed("{\"type\":\"bucket\",\"time\":\"2026-11-21T04:00:01.000000000Z\","
+             "\"bucket\":1,\"width_ns\":1000000000,\"values\":0,\"accounting\":{}}");
     }
 }
 
@@ -124,8 +123,7 @@ static void what_fires_is_first_and_what_ended_is_forgotten(void **state)
 static void alarms_that_began_before_the_stream_are_counted(void **state)
 {
     (void)state;
-    feed("{\"type\":\"metric\",\"run\":\"r\",\"metric\":\"vampire_alarms_firing\",\"labels\":{},"
-         "\"value\":2,\"min\":2,\"max\":2}");
+    feed("{\"type\":\"values\",\"values\":{\"vampire_alarms_firing\":[{\"value\":2}]}}");
     feed_alarm("stuck", 2, "critical", "firing", false);
     feed_buckets(2);
     assert_int_equal(show(10, 100), 2);
@@ -138,8 +136,7 @@ static void an_alarm_that_ends_is_not_taken_for_another(void **state)
     (void)state;
     feed_alarm("stuck", 2, "critical", "firing", false);
     feed_buckets(1);
-    feed("{\"type\":\"metric\",\"run\":\"r\",\"metric\":\"vampire_alarms_firing\",\"labels\":{},"
-         "\"value\":1,\"min\":1,\"max\":1}");
+    feed("{\"type\":\"values\",\"values\":{\"vampire_alarms_firing\":[{\"value\":1}]}}");
     feed_buckets(1);
     feed_alarm("stuck", 2, "critical", "resolved", false);
     feed_buckets(1);

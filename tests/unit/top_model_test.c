@@ -22,7 +22,7 @@ static struct top_model *model_of(void)
     struct top_model *model = top_model_create();
     assert_non_null(model);
     assert_int_equal(feed(model,
-                          "{\"type\":\"header\",\"run\":\"r\",\"segment\":1,"
+                          "{\"v\":2,\"type\":\"header\",\"run\":\"r\",\"segment\":1,"
                           "\"workflow\":\"weather\",\"host\":\"h\",\"level\":\"component\"}"),
                      TOP_FED_LINE);
     return model;
@@ -32,8 +32,8 @@ static void feed_operations(struct top_model *model, const char *component, cons
 {
     char line[512];
     (void)snprintf(line, sizeof line,
-                   "{\"type\":\"metric\",\"run\":\"r\",\"metric\":\"pool_operations\",\"labels\":"
-                   "{\"component\":\"%s\",\"operation\":\"offer\"},\"delta\":%s}",
+                   "{\"type\":\"values\",\"values\":{\"pool_operations\":[{\"component\":\"%s\","
+                   "\"operation\":\"offer\",\"delta\":%s}]}}",
                    component, delta);
     assert_int_equal(feed(model, line), TOP_FED_LINE);
 }
@@ -44,7 +44,7 @@ static void feed_component(struct top_model *model, unsigned index, const char *
 {
     char line[512];
     (void)snprintf(line, sizeof line,
-                   "{\"type\":\"component\",\"run\":\"r\",\"index\":%u,\"app_id\":%u,\"name\":"
+                   "{\"type\":\"component\",\"index\":%u,\"app_id\":%u,\"name\":"
                    "\"%s\",\"left\":%s%s%s%s}",
                    index, index, name, reason != NULL ? "\"2026-11-21T04:00:00Z\"" : "null",
                    reason != NULL ? ",\"reason\":\"" : "", reason != NULL ? reason : "",
@@ -56,8 +56,8 @@ static void feed_bucket(struct top_model *model, unsigned lost)
 {
     char line[512];
     (void)snprintf(line, sizeof line,
-                   "{\"type\":\"bucket\",\"run\":\"r\",\"time\":\"2026-11-21T04:00:01.000000000Z\","
-                   "\"bucket\":1,\"width_ns\":500000000,\"metrics\":1,\"accounting\":{\"lost\":"
+                   "{\"type\":\"bucket\",\"time\":\"2026-11-21T04:00:01.000000000Z\","
+                   "\"bucket\":1,\"width_ns\":500000000,\"values\":1,\"accounting\":{\"lost\":"
                    "{\"ring\":%u},\"rejected\":0,\"outputs\":[{\"name\":\"live\",\"lost\":0}]}}",
                    lost);
     assert_int_equal(feed(model, line), TOP_FED_BUCKET);
@@ -107,11 +107,12 @@ static void rates_are_of_the_newest_bucket_sums_of_all(void **state)
 static void feed_wait(struct top_model *model, const char *component, const char *part, unsigned ms)
 {
     char line[512];
-    (void)snprintf(line, sizeof line,
-                   "{\"type\":\"metric\",\"run\":\"r\",\"metric\":\"demand_wait_part_ns\","
-                   "\"labels\":{\"component\":\"%s\",\"producer\":\"IFS -- 0\",\"part\":\"%s\"},"
-                   "\"count\":1,\"sum\":%u000000,\"bins\":[[1,1]]}",
-                   component, part, ms);
+    (void)snprintf(
+        line, sizeof line,
+        "{\"type\":\"values\",\"values\":{\"demand_wait_part_ns\":[{\"component\":\"%s\","
+        "\"producer\":\"IFS -- 0\",\"part\":\"%s\",\"count\":1,\"sum\":%u000000,"
+        "\"bins\":[[1,1]]}]}}",
+        component, part, ms);
     assert_int_equal(feed(model, line), TOP_FED_LINE);
 }
 
@@ -200,20 +201,21 @@ static void lines_of_components_are_ahead_of_the_buckets(void **state)
 {
     (void)state;
     static const char *const lines[] = {
-        "{\"type\":\"header\",\"run\":\"r\",\"segment\":1,\"level\":\"component\","
+        "{\"type\":\"header\",\"run\":\"r\",\"segment\":1,\"bucket_ns\":1000000000,"
         "\"metrics\":[{\"name\":\"pool_operations\",\"labels\":[\"operation\"]}]}",
-        "{\"type\":\"component\",\"run\":\"r\",\"index\":1,\"name\":\"a\",\"operations\":30}",
-        "{\"type\":\"metric\",\"run\":\"r\",\"metric\":\"pool_operations\",\"labels\":{"
-        "\"operation\":\"offer\"},\"delta\":20}",
-        "{\"type\":\"bucket\",\"run\":\"r\",\"bucket\":0,\"width_ns\":1000000000,\"metrics\":1}",
+        "{\"type\":\"component\",\"index\":1,\"name\":\"a\"}",
+        "{\"type\":\"operations\",\"operations\":[[1,30]]}",
+        "{\"type\":\"values\",\"values\":{\"pool_operations\":[{\"operation\":\"offer\",\"delta\":"
+        "20}]}}",
+        "{\"type\":\"bucket\",\"time\":\"t\",\"bucket\":0,\"values\":1}",
         /* The second bucket, whose operations were in the line before the first. */
-        "{\"type\":\"metric\",\"run\":\"r\",\"metric\":\"pool_operations\",\"labels\":{"
-        "\"operation\":\"offer\"},\"delta\":10}",
-        "{\"type\":\"bucket\",\"run\":\"r\",\"bucket\":1,\"width_ns\":1000000000,\"metrics\":1}",
+        "{\"type\":\"values\",\"values\":{\"pool_operations\":[{\"operation\":\"offer\",\"delta\":"
+        "10}]}}",
+        "{\"type\":\"bucket\",\"time\":\"t\",\"bucket\":1,\"values\":1}",
         /* A third one, in which nothing happens. */
-        "{\"type\":\"bucket\",\"run\":\"r\",\"bucket\":2,\"width_ns\":1000000000,\"metrics\":0}",
+        "{\"type\":\"bucket\",\"time\":\"t\",\"bucket\":2,\"values\":0}",
     };
-    static const double rates[] = {0, 0, 0, 30, 30, 30, 0};
+    static const double rates[] = {0, 0, 0, 0, 30, 30, 30, 0};
     struct top_model *model = top_model_create();
     assert_non_null(model);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -321,7 +323,7 @@ static void another_run_starts_again(void **state)
     assert_int_equal(feed(model, "broken"), TOP_FED_BAD);
     assert_int_equal(feed(model, "{\"type\":\"header\",\"run\":\"other\",\"workflow\":\"second\"}"),
                      TOP_FED_LINE);
-    assert_int_equal(feed(model, "{\"type\":\"component\",\"run\":\"other\",\"index\":1,"
+    assert_int_equal(feed(model, "{\"type\":\"component\",\"index\":1,"
                                  "\"name\":\"IFS\",\"left\":null}"),
                      TOP_FED_LINE);
     struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_SUMS);
@@ -385,23 +387,26 @@ static void odd_lines_are_bad_or_harmless(void **state)
         "{}",
         "{\"type\":\"bucket\"}",
         "{\"type\":7,\"run\":\"r\"}",
-        "{\"type\":\"bucket\",\"run\":\"r\",\"width_ns\":1e999}",
+        "{\"type\":\"header\"}",
+        "{\"v\":1,\"type\":\"header\",\"run\":\"s\"}",
+        "{\"type\":\"bucket\",\"time\":\"t\",\"width_ns\":1e999}",
         "{\"type\":\"header\",\"run\":\"r\",\"workflow\":\"\\u0000\"}",
         "{\"type\":\"header\",\"run\":\"r\",\"workflow\":\"\xff\xfe\"}",
         "{\"type\":\"header\",\"run\":\"r\"} trailing",
     };
     static const char odd_times[] =
-        "{\"type\":\"metric\",\"run\":\"r\",\"metric\":\"transport_ns\",\"labels\":{\"source\":"
-        "\"a\","
-        "\"sink\":\"b\"},\"bins\":[1,[2],[3,\"x\"],[-1,-1],[1e300,1e300]],\"min\":5,\"max\":-5}";
+        "{\"type\":\"values\",\"values\":{\"transport_ns\":[{\"source\":\"a\",\"sink\":\"b\","
+        "\"bins\":[1,[2],[3,\"x\"],[-1,-1],[1e300,1e300]],\"min\":5,\"max\":-5}]}}";
     static const char *const harmless[] = {
         "{\"type\":\"header\",\"run\":\"r\",\"segment\":-1}",
         "{\"type\":\"header\",\"run\":\"r\",\"segment\":1e300,\"workflow\":[]}",
-        "{\"type\":\"metric\",\"run\":\"r\",\"metric\":\"pool_operations\",\"delta\":-1e300}",
-        "{\"type\":\"metric\",\"run\":\"r\",\"metric\":\"pool_operations\",\"delta\":1e300}",
+        "{\"type\":\"values\",\"values\":{\"pool_operations\":[{\"delta\":-1e300}]}}",
+        "{\"type\":\"values\",\"values\":{\"pool_operations\":[{\"delta\":1e300}]}}",
         odd_times,
-        "{\"type\":\"metric\",\"run\":\"r\",\"metric\":\"transports_active\",\"value\":3}",
-        "{\"type\":\"metric\",\"run\":\"r\"}",
+        "{\"type\":\"values\",\"values\":{\"transports_active\":[{\"value\":3},4,[]]}}",
+        "{\"type\":\"values\",\"values\":{\"transports_active\":{\"value\":3},\"x\":7}}",
+        "{\"type\":\"values\",\"values\":[{\"value\":3}]}",
+        "{\"type\":\"values\"}",
         "{\"type\":\"component\",\"run\":\"r\",\"index\":-3,\"name\":\"a\"}",
         "{\"type\":\"component\",\"run\":\"r\",\"index\":\"1\",\"name\":\"a\"}",
         "{\"type\":\"component\",\"run\":\"r\",\"index\":1e300,\"name\":\"a\"}",
@@ -416,7 +421,7 @@ static void odd_lines_are_bad_or_harmless(void **state)
     for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++) {
         assert_int_equal(feed(model, harmless[i]), TOP_FED_LINE);
     }
-    assert_int_equal(feed(model, "{\"type\":\"bucket\",\"run\":\"r\",\"width_ns\":1e-300,"
+    assert_int_equal(feed(model, "{\"type\":\"bucket\",\"time\":\"t\",\"width_ns\":1e-300,"
                                  "\"accounting\":{\"lost\":{\"ring\":1e300},\"outputs\":[5]}}"),
                      TOP_FED_BUCKET);
     struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_RATES);
@@ -432,9 +437,8 @@ static void changed_bytes_do_no_harm(void **state)
 {
     (void)state;
     static const char line[] =
-        "{\"type\":\"metric\",\"run\":\"r\",\"metric\":\"demand_wait_ns\",\"labels\":{"
-        "\"component\":"
-        "\"IFS\",\"size_class\":\"1 MiB\"},\"min\":1,\"max\":9,\"bins\":[[1,2],[9,1]]}";
+        "{\"type\":\"values\",\"values\":{\"demand_wait_ns\":[{\"component\":\"IFS\","
+        "\"size_class\":\"1 MiB\",\"min\":1,\"max\":9,\"bins\":[[1,2],[9,1]]}]}}";
     static const char with[] = {'"', '{', '}', '[', ']', '9', '-', '\\', ',', '\x80', 'e', ' '};
     struct top_model *model = model_of();
     for (size_t i = 0; i < sizeof line - 1; i++) {

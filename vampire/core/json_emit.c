@@ -232,18 +232,6 @@ void vamp_json_line_begin(struct vamp_json *json)
     json->comma = false;
 }
 
-void vamp_json_line_begin_like(struct vamp_json *json, size_t line, size_t bytes)
-{
-    json->line = json->used;
-    json->cut = false;
-    if (reserve(json, bytes)) {
-        /* Source and destination are the same when that line has just been dropped. */
-        memmove(json->bytes + json->used, json->bytes + line, bytes);
-        json->used += bytes;
-    }
-    json->comma = true;
-}
-
 static void end_line(struct vamp_json *json, const char *end)
 {
     if (json->cut) {

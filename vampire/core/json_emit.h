@@ -49,9 +49,6 @@ void vamp_json_line_end(struct vamp_json *json);
 void vamp_json_array_begin(struct vamp_json *json);
 void vamp_json_line_end_more(struct vamp_json *json);
 void vamp_json_array_end(struct vamp_json *json);
-/* Begins a line with the first `bytes` of the one that began at `line` of the buffer, its whole
- * members; that line was written since the last vamp_json_clear, or has just been dropped. */
-void vamp_json_line_begin_like(struct vamp_json *json, size_t line, size_t bytes);
 
 /* `key` NULL inside arrays; keys of lines are our own words and not escaped. */
 void vamp_json_open(struct vamp_json *json, const char *key, char bracket); /* '{' or '[' */

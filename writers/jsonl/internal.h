@@ -12,7 +12,7 @@
 #include "writers/format/file.h"
 #include "writers/writer.h"
 
-#define JSONL_VERSION 1
+#define JSONL_VERSION 2
 /* The configuration is the one text that may be long; the rest of a header takes 20 KiB. */
 #define JSONL_CONFIGURATION_BYTES 32768
 /* Clients of a socket. */
@@ -49,29 +49,20 @@ struct jsonl {
     struct jsonl_clients *clients; /* of a socket, else NULL */
 
     struct vamp_json json; /* lines to be sent */
-    /* In the bucket's lines: those of components, each as long as its line, then those of series.
-     */
-    size_t components_end, series_end;
-    /* How the lines of the present metric and bucket begin: as the first of them, in `json`. */
-    struct {
-        const struct vamp_schema_metric *entry; /* NULL: none yet */
-        size_t line, bytes;
-    } alike;
-    size_t sent;  /* of them, to a stream */
-    bool pending; /* the lines of a bucket wait for room or a reader */
+    size_t sent;           /* of them, to a stream */
+    bool pending;          /* the lines of a bucket wait for room or a reader */
 
-    uint64_t buckets;  /* written as lines */
-    bool complete;     /* the newest one held all values */
-    bool ask_complete; /* a reader needs one that does */
-    int64_t end_ns;    /* of the newest bucket */
-    /* Of each component, by its number, what is known of it; those that the newest bucket has a
-     * line of. */
-    struct vamp_component_row *components;
-    unsigned *written;
-    unsigned component_count, written_count;
-    unsigned *described; /* per label set: series that were described */
-    int64_t **gauges;    /* per schema metric: last value by series, NULL for other kinds */
-    uint64_t lost[VAMP_LOSS_COUNT]; /* as last reported */
+    uint64_t buckets;                      /* written as lines */
+    bool complete;                         /* the newest one held all values */
+    bool ask_complete;                     /* a reader needs one that does */
+    int64_t end_ns;                        /* of the newest bucket */
+    struct vamp_component_row *components; /* what is known of each, by its number */
+    unsigned component_count;
+    int64_t **gauges; /* per schema metric: last value by series, NULL for other kinds */
+    /* As last reported: events lost, the account without its outputs, buckets lost by these. */
+    uint64_t lost[VAMP_LOSS_COUNT];
+    struct vamp_accounting account;
+    uint64_t lost_by_outputs;
     uint32_t learned, in_header; /* of what turned out to be unknown: what lines say, and the header
                                   */
 };

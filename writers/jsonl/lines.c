@@ -2,20 +2,28 @@
 #include "writers/jsonl/internal.h"
 
 #include <libdeflate.h>
+#include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "vampire/alarms/change.h"
 #include "vampire/stats/bucket/bucket_json.h"
 
+/* A list continues in a line of its own after so much: room for one more element, whatever it has.
+ */
+#define LIST_BYTES 16384
+
 static void begin(struct jsonl *self, const char *type, int64_t time_ns)
 {
-    struct vamp_json *json = &self->json;
-    vamp_json_line_begin(json);
-    vamp_json_unsigned(json, "v", JSONL_VERSION);
-    vamp_json_text(json, "type", type);
-    vamp_json_text(json, "run", self->run->id);
-    vamp_json_time(json, "time", time_ns);
+    vamp_json_line_begin(&self->json);
+    vamp_json_text(&self->json, "type", type);
+    vamp_json_time(&self->json, "time", time_ns);
+}
+
+static bool is_long(const struct vamp_json *json)
+{
+    return json->used - json->line > LIST_BYTES;
 }
 
 /* In a file with a check value: the CRC-32 of all lines that are not written yet, from behind the
@@ -61,7 +69,11 @@ void jsonl_header(struct jsonl *self)
     struct vamp_json *json = &self->json;
     const struct vamp_run *run = self->run;
     const struct vamp_schema *schema = self->schema;
-    begin(self, "header", run->started_ns);
+    vamp_json_line_begin(json);
+    vamp_json_unsigned(json, "v", JSONL_VERSION);
+    vamp_json_text(json, "type", "header");
+    vamp_json_text(json, "run", run->id);
+    vamp_json_time(json, "time", run->started_ns);
     vamp_json_text(json, "vampire", run->version);
     vamp_json_text(json, "workflow", run->workflow);
     vamp_json_text(json, "component", run->component);
@@ -104,21 +116,6 @@ void jsonl_header(struct jsonl *self)
     end_checked(self);
 }
 
-static void series_lines(struct jsonl *self, const struct vamp_bucket *bucket)
-{
-    for (unsigned s = 0; s < self->schema->label_set_count; s++) {
-        const struct vamp_label_set *set = &self->schema->label_sets[s];
-        for (; self->described[s] < bucket->series_count[s]; self->described[s]++) {
-            const struct vamp_series *series = bucket->series[s][self->described[s]];
-            begin(self, "series", bucket->start_ns);
-            vamp_json_text(&self->json, "id", series->id);
-            vamp_json_text(&self->json, "label_set", set->name);
-            vamp_bucket_json_labels(&self->json, set, series);
-            vamp_json_line_end(&self->json);
-        }
-    }
-}
-
 static void known_text(struct vamp_json *json, const char *key, const char *text)
 {
     if (*text != '\0') {
@@ -126,18 +123,17 @@ static void known_text(struct vamp_json *json, const char *key, const char *text
     }
 }
 
-static void component_line(struct jsonl *self, const struct vamp_component_row *row,
-                           int64_t time_ns)
+static void component_line(struct jsonl *self, const struct vamp_component_row *row)
 {
     struct vamp_json *json = &self->json;
     const struct vamp_component *component = &row->component;
-    begin(self, "component", time_ns);
+    vamp_json_line_begin(json);
+    vamp_json_text(json, "type", "component");
     vamp_json_unsigned(json, "index", row->index);
     vamp_json_unsigned(json, "app_id", component->app_id);
     vamp_json_text(json, "name", component->name);
     vamp_json_time(json, "joined", component->joined_ns);
     vamp_json_time(json, "left", component->left_ns);
-    vamp_json_unsigned(json, "operations", component->operations);
     if (component->left_ns != INT64_MIN) {
         vamp_json_text(json, "reason", vamp_leave_reason_name(component->reason));
     }
@@ -160,15 +156,37 @@ static bool is_same(const struct vamp_component *a, const struct vamp_component 
            a->where == b->where;
 }
 
+/* What the components have done so far: of those that did something, in a complete bucket of all.
+ */
+static void operations_lines(struct jsonl *self, const struct vamp_component_row *rows,
+                             unsigned count)
+{
+    struct vamp_json *json = &self->json;
+    for (unsigned i = 0; i < count;) {
+        vamp_json_line_begin(json);
+        vamp_json_text(json, "type", "operations");
+        vamp_json_open(json, "operations", '[');
+        for (; i < count && !is_long(json); i++) {
+            if (rows[i].component.name != NULL) {
+                vamp_json_open(json, NULL, '[');
+                vamp_json_unsigned(json, NULL, rows[i].index);
+                vamp_json_unsigned(json, NULL, rows[i].component.operations);
+                vamp_json_close(json, ']');
+            }
+        }
+        vamp_json_close(json, ']');
+        vamp_json_line_end(json);
+    }
+}
+
 /* A line for each component that joined, left or has another name, in a complete bucket for all. */
 static void component_lines(struct jsonl *self, const struct vamp_delivery *delivery, bool complete)
 {
-    self->written_count = 0;
     for (unsigned i = 0; i < delivery->component_count; i++) {
         const struct vamp_component_row *row = &delivery->components[i];
         struct vamp_component_row *known = &self->components[row->index];
         if (!complete && !is_same(&known->component, &row->component)) {
-            self->written[self->written_count++] = row->index;
+            component_line(self, row);
         }
         *known = *row;
         self->component_count =
@@ -176,35 +194,13 @@ static void component_lines(struct jsonl *self, const struct vamp_delivery *deli
     }
     for (unsigned i = 0; complete && i < self->component_count; i++) {
         if (self->components[i].component.name != NULL) {
-            self->written[self->written_count++] = i;
+            component_line(self, &self->components[i]);
         }
     }
-    for (unsigned i = 0; i < self->written_count; i++) {
-        component_line(self, &self->components[self->written[i]], delivery->bucket->start_ns);
-    }
-}
-
-/* So many pairs of numbers are below 64 KiB. */
-#define PAIRS_MAX 2000
-
-/* What the components have done so far, of those that changed. */
-static void operations_lines(struct jsonl *self, const struct vamp_delivery *delivery)
-{
-    struct vamp_json *json = &self->json;
-    for (unsigned i = 0; i < delivery->component_count; i++) {
-        const struct vamp_component_row *row = &delivery->components[i];
-        if (i % PAIRS_MAX == 0) {
-            begin(self, "operations", delivery->bucket->start_ns);
-            vamp_json_open(json, "operations", '[');
-        }
-        vamp_json_open(json, NULL, '[');
-        vamp_json_unsigned(json, NULL, row->index);
-        vamp_json_unsigned(json, NULL, row->component.operations);
-        vamp_json_close(json, ']');
-        if ((i + 1) % PAIRS_MAX == 0 || i + 1 == delivery->component_count) {
-            vamp_json_close(json, ']');
-            vamp_json_line_end(json);
-        }
+    if (complete) {
+        operations_lines(self, self->components, self->component_count);
+    } else {
+        operations_lines(self, delivery->components, delivery->component_count);
     }
 }
 
@@ -348,24 +344,6 @@ static void alarm_lines(struct jsonl *self, const struct vamp_bucket *bucket)
 
 /* ---- values */
 
-/* The lines of a metric in a bucket all begin alike. */
-static void metric_begin(struct jsonl *self, const struct vamp_bucket *bucket,
-                         const struct vamp_row *row)
-{
-    if (self->alike.entry == row->entry) {
-        vamp_json_line_begin_like(&self->json, self->alike.line, self->alike.bytes);
-    } else {
-        self->alike.line = self->json.used;
-        begin(self, "metric", bucket->start_ns);
-        vamp_json_unsigned(&self->json, "bucket", bucket->number);
-        vamp_json_text(&self->json, "metric", row->metric->name);
-        self->alike.bytes = self->json.used - self->alike.line;
-        self->alike.entry = row->entry;
-    }
-    vamp_json_text(&self->json, "series", row->series->id);
-    vamp_bucket_json_labels(&self->json, row->set, row->series);
-}
-
 /* Whether a line is due: the gauge is not what the last line said, or varied. */
 static bool gauge_is_due(struct jsonl *self, const struct vamp_row *row, bool complete)
 {
@@ -391,30 +369,116 @@ static void bins_member(struct vamp_json *json, const struct vamp_bins *bins,
     vamp_json_close(json, ']');
 }
 
-static unsigned metric_lines(struct jsonl *self, const struct vamp_bucket *bucket, bool complete)
+/* The labels and numbers of one series; of a gauge that did not move in the bucket, one number. */
+static void value_row(struct vamp_json *json, const struct vamp_bins *bins,
+                      const struct vamp_row *row)
 {
-    const struct vamp_bins *bins = &self->schema->bins;
-    unsigned lines = 0;
-    self->alike.entry = NULL;
+    const bool is_steady = row->metric->kind == VAMP_GAUGE && !row->entry->has_bounds &&
+                           row->gauge->min == row->gauge->value &&
+                           row->gauge->max == row->gauge->value;
+    vamp_json_open(json, NULL, '{');
+    vamp_bucket_json_label_members(json, row->set, row->series);
+    if (is_steady && row->gauge->value != VAMP_GAUGE_NONE) {
+        vamp_json_signed(json, "value", row->gauge->value);
+    } else {
+        vamp_bucket_json_values(json, bins, row);
+    }
+    if (row->metric->kind == VAMP_HISTOGRAM) {
+        bins_member(json, bins, row->histogram);
+    }
+    vamp_json_close(json, '}');
+}
+
+static void end_values(struct vamp_json *json)
+{
+    vamp_json_close(json, ']');
+    vamp_json_close(json, '}');
+    vamp_json_line_end(json);
+}
+
+/* A list of series for each metric; returns how many lines they take. */
+static unsigned value_lines(struct jsonl *self, const struct vamp_bucket *bucket, bool complete)
+{
+    struct vamp_json *json = &self->json;
+    const unsigned none = UINT_MAX;
+    unsigned lines = 0, open = none; /* place of the metric whose list is open */
     struct vamp_rows rows = vamp_rows(bucket, complete ? 0 : VAMP_ROWS_IDLE_COUNTERS);
     while (vamp_rows_next(&rows)) {
         const struct vamp_row *row = &rows.row;
         if (row->metric->kind == VAMP_GAUGE && !gauge_is_due(self, row, complete)) {
             continue;
         }
-        metric_begin(self, bucket, row);
-        vamp_bucket_json_values(&self->json, bins, row);
-        if (row->metric->kind == VAMP_HISTOGRAM) {
-            bins_member(&self->json, bins, row->histogram);
+        if (open != none && is_long(json)) {
+            end_values(json);
+            open = none;
         }
-        vamp_json_line_end(&self->json);
-        lines++;
+        if (open == none) {
+            begin(self, "values", bucket->start_ns);
+            vamp_json_unsigned(json, "bucket", bucket->number);
+            vamp_json_open(json, "values", '{');
+            lines++;
+        } else if (open != row->place) {
+            vamp_json_close(json, ']');
+        }
+        if (open != row->place) {
+            vamp_json_open(json, row->metric->name, '[');
+            open = row->place;
+        }
+        value_row(json, &self->schema->bins, row);
+    }
+    if (open != none) {
+        end_values(json);
     }
     return lines;
 }
 
-/* The bucket's own line is its last one: it contains the number of metric lines before it, so that
- * a reader can check that it has them all. */
+/* ---- the bucket */
+
+static uint64_t lost_by_outputs(const struct vamp_accounting *account)
+{
+    uint64_t lost = 0;
+    for (unsigned i = 0; i < account->output_count; i++) {
+        lost += account->outputs[i].lost;
+    }
+    return lost;
+}
+
+/* Whether events were counted or something was lost since the last account. */
+static bool account_is_due(struct jsonl *self, const struct vamp_accounting *account)
+{
+    const uint64_t lost = lost_by_outputs(account);
+    const bool due =
+        lost != self->lost_by_outputs ||
+        memcmp(account, &self->account, offsetof(struct vamp_accounting, outputs)) != 0;
+    memcpy(&self->account, account, offsetof(struct vamp_accounting, outputs));
+    self->lost_by_outputs = lost;
+    return due;
+}
+
+/* The bucket's own line is its last one: it has the number of lines with values before it, so that
+ * a reader can check that it has them all. What is as usual is left out unless it is complete. */
+static void bucket_line(struct jsonl *self, const struct vamp_bucket *bucket, unsigned lines)
+{
+    struct vamp_json *json = &self->json;
+    begin(self, "bucket", bucket->start_ns);
+    vamp_json_unsigned(json, "bucket", bucket->number);
+    vamp_json_unsigned(json, "values", lines);
+    if (bucket->buckets != 1) {
+        vamp_json_unsigned(json, "buckets", bucket->buckets);
+    }
+    if (self->complete || bucket->width_ns != self->schema->bucket_ns) {
+        vamp_json_signed(json, "width_ns", bucket->width_ns);
+    }
+    if (self->complete) {
+        vamp_json_bool(json, "complete", true);
+        vamp_json_text(json, "run", self->run->id);
+    }
+    if (account_is_due(self, &bucket->accounting) || self->complete) {
+        vamp_bucket_json_account(json, &bucket->accounting, self->schema->coverage);
+    }
+    end_checked(self);
+}
+
 void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
 {
     const struct vamp_bucket *bucket = delivery->bucket;
@@ -423,10 +487,6 @@ void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
                           delivery->lost_before > 0 || self->ask_complete;
     self->complete = complete;
     component_lines(self, delivery, complete);
-    self->components_end = self->json.used;
-    series_lines(self, bucket);
-    self->series_end = self->json.used;
-    operations_lines(self, delivery);
     gap_lines(self, delivery);
     lost_lines(self, delivery);
     learned_lines(self, bucket, complete);
@@ -435,19 +495,12 @@ void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
     alarm_lines(self, bucket);
     pending_lines(self, bucket);
     const uint64_t oversized = self->json.oversized;
-    unsigned lines = metric_lines(self, bucket, complete);
+    const unsigned lines = value_lines(self, bucket, complete);
     const uint64_t dropped = self->json.oversized - oversized;
     if (dropped > 0) {
         lost_line(self, bucket->start_ns, "lines", "longer than 64 KiB", dropped);
     }
-    begin(self, "bucket", bucket->start_ns);
-    vamp_json_unsigned(&self->json, "bucket", bucket->number);
-    vamp_json_unsigned(&self->json, "buckets", bucket->buckets);
-    vamp_json_signed(&self->json, "width_ns", bucket->width_ns);
-    vamp_json_bool(&self->json, "complete", complete);
-    vamp_json_unsigned(&self->json, "metrics", lines - dropped);
-    vamp_bucket_json_account(&self->json, &bucket->accounting, self->schema->coverage);
-    end_checked(self);
+    bucket_line(self, bucket, lines - (unsigned)dropped);
     self->end_ns = bucket->start_ns + bucket->width_ns;
     self->buckets++;
 }

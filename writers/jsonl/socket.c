@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * JSON lines for clients that connect. Each gets a welcome (the header, the newest line of each
- * component, the descriptions of series), then the lines of every bucket. A separate thread, which
- * takes no signals, accepts and sends; giving lines to the clients never waits for one.
+ * JSON lines for clients that connect. Each gets the header, then the lines of every bucket, of
+ * which the next or the one after it is complete. A separate thread, which takes no signals,
+ * accepts and sends; giving lines to the clients never waits for one.
  *
  * Bounds: `readers` clients, `reader_buffer` bytes waiting for each of them. A bucket that finds no
  * room is lost for that client alone, whole, and counted; as soon as there is room again, at a
- * bucket with all values, it gets the welcome once more, a line with the exact number, and goes on.
+ * bucket with all values, it gets the header once more, a line with the exact number, and goes on.
  * Lines that wait are shared between clients. When all places are taken, a newcomer takes the place
  * of a client that has been losing; if there is none, it is turned away.
  */
@@ -24,7 +24,6 @@
 #include "vampire/core/thread.h"
 #include "vampire/core/worker.h"
 #include "writers/format/listener.h"
-#include "writers/format/text.h"
 #include "writers/jsonl/internal.h"
 
 /* For clients to take the end of the stream; one that keeps reading gets at most this many times
@@ -60,20 +59,15 @@ struct client {
 
 struct jsonl_clients {
     const struct jsonl_options *options;
-    unsigned rows_max; /* of the welcome */
     pthread_t thread;
     int wake; /* an eventfd */
-    /* Rows of the welcome that newcomers do not see before the bucket is given. The format's
-     * thread's. */
-    struct block **next_rows;
 
     pthread_mutex_t lock; /* everything below */
     struct vamp_listener listener;
     struct client *items[JSONL_READERS_MAX];
     unsigned count;
-    struct vamp_text head; /* of the welcome; it grows */
-    struct block **rows;   /* after it, NULL: none */
-    bool wants_complete;   /* a client connected or lost a bucket: the next one is to have all */
+    struct block *head;  /* the header; NULL: not yet */
+    bool wants_complete; /* a client connected or lost a bucket: the next one is to have all */
     bool stop;
     int64_t stop_ns, last_ns; /* when waiting ends unless one of them reads, and in any case */
     int64_t accept_again_ns;  /* after a failure to accept */
@@ -83,30 +77,13 @@ struct jsonl_clients {
 
 /* ---- blocks */
 
-/* Empty, with room for so many bytes. */
-static struct block *make_block(size_t room)
-{
-    struct block *block = malloc(sizeof *block + room);
-    if (block != NULL) {
-        block->holders = 1;
-        block->length = 0;
-    }
-    return block;
-}
-
-static void append(struct block *block, const char *bytes, size_t length)
-{
-    if (length > 0) {
-        memcpy(block->bytes + block->length, bytes, length);
-        block->length += length;
-    }
-}
-
 static struct block *copy_block(const char *bytes, size_t length)
 {
-    struct block *block = make_block(length);
+    struct block *block = malloc(sizeof *block + length);
     if (block != NULL) {
-        append(block, bytes, length);
+        block->holders = 1;
+        block->length = length;
+        memcpy(block->bytes, bytes, length);
     }
     return block;
 }
@@ -116,25 +93,6 @@ static void release(struct block *block)
     if (block != NULL && --block->holders == 0) {
         free(block);
     }
-}
-
-static struct block *make_welcome(const struct jsonl_clients *clients)
-{
-    size_t length = clients->head.used;
-    for (unsigned i = 0; i < clients->rows_max; i++) {
-        length += clients->rows[i] != NULL ? clients->rows[i]->length : 0;
-    }
-    struct block *welcome = make_block(length);
-    if (welcome == NULL) {
-        return NULL;
-    }
-    append(welcome, clients->head.bytes, clients->head.used);
-    for (unsigned i = 0; i < clients->rows_max; i++) {
-        if (clients->rows[i] != NULL) {
-            append(welcome, clients->rows[i]->bytes, clients->rows[i]->length);
-        }
-    }
-    return welcome;
 }
 
 /* ---- one client; with the lock */
@@ -196,18 +154,16 @@ static bool add_client(struct jsonl_clients *clients, int fd)
         return false;
     }
     struct client *client = calloc(1, sizeof *client);
-    struct block *welcome = make_welcome(clients);
-    const bool good = client != NULL && welcome != NULL;
-    if (good) {
-        client->fd = fd;
-        (void)push(client, welcome); /* into an empty queue */
-        clients->items[clients->count++] = client;
-        clients->wants_complete = true;
-    } else {
-        free(client);
+    if (client == NULL) {
+        return false;
     }
-    release(welcome);
-    return good;
+    client->fd = fd;
+    if (clients->head != NULL) {
+        (void)push(client, clients->head); /* into an empty queue */
+    }
+    clients->items[clients->count++] = client;
+    clients->wants_complete = true;
+    return true;
 }
 
 static bool has_room(const struct jsonl_clients *clients, const struct client *client,
@@ -230,16 +186,15 @@ static struct block *make_lost_line(struct jsonl *self, uint64_t lost)
     return line;
 }
 
-/* After a loss: the welcome, the number of lost buckets, and then the text. */
+/* After a loss: the header, the number of lost buckets, and then the text. */
 static bool catch_up(struct jsonl *self, struct client *client, struct block *text)
 {
-    struct block *welcome = make_welcome(self->clients);
+    struct block *head = self->clients->head;
     struct block *lost = make_lost_line(self, client->lost);
     const bool good =
-        welcome != NULL && lost != NULL &&
-        has_room(self->clients, client, welcome->length + lost->length + text->length, 3) &&
-        push(client, welcome) && push(client, lost) && push(client, text);
-    release(welcome);
+        lost != NULL &&
+        has_room(self->clients, client, head->length + lost->length + text->length, 3) &&
+        push(client, head) && push(client, lost) && push(client, text);
     release(lost);
     return good;
 }
@@ -415,16 +370,12 @@ static void free_clients(struct jsonl *self)
     while (clients->count > 0) {
         remove_client(clients, 0);
     }
-    for (unsigned i = 0; clients->rows != NULL && i < 2 * clients->rows_max; i++) {
-        release(clients->rows[i]);
-    }
+    release(clients->head);
     vamp_listener_close(&clients->listener);
     if (clients->wake >= 0) {
         (void)close(clients->wake);
     }
     (void)pthread_mutex_destroy(&clients->lock);
-    free((void *)clients->rows);
-    vamp_text_done(&clients->head);
     free(clients);
     self->clients = NULL;
 }
@@ -433,12 +384,10 @@ static int open_clients(struct jsonl *self, struct vamp_err *err)
 {
     struct jsonl_clients *clients = self->clients;
     const char *address = self->options->path;
-    clients->rows = calloc(2 * (size_t)clients->rows_max + 1, sizeof *clients->rows);
     clients->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (clients->rows == NULL || clients->wake < 0) {
-        return vamp_err_set_errno(err, clients->rows == NULL ? ENOMEM : errno, "serve %s", address);
+    if (clients->wake < 0) {
+        return vamp_err_set_errno(err, errno, "serve %s", address);
     }
-    clients->next_rows = clients->rows + clients->rows_max;
     int code = vamp_listener_open(address, (enum vamp_target_access)self->options->access,
                                   &clients->listener, err);
     /* A part of this run that is about to end may still use the address: the thread tries again. */
@@ -458,7 +407,6 @@ int jsonl_socket_open(struct jsonl *self, struct vamp_err *err)
         return vamp_err_set_errno(err, ENOMEM, "serve %s", self->options->path);
     }
     self->clients->options = self->options;
-    self->clients->rows_max = self->schema->max_components;
     self->clients->wake = self->clients->listener.fd = -1;
     (void)pthread_mutex_init(&self->clients->lock, NULL);
     const int code = open_clients(self, err);
@@ -470,10 +418,9 @@ int jsonl_socket_open(struct jsonl *self, struct vamp_err *err)
 
 /* ---- giving */
 
-/* Passes the text to all clients, after `head` was added to the welcome; from and to are places in
- * self->json. 0, also when clients lose it or there is none; -ENOMEM: no client got it, the welcome
- * is unchanged. */
-static int give(struct jsonl *self, size_t head_from, size_t head_to)
+/* Passes the lines to all clients; the first ones, the header, stay for those that come later. 0,
+ * also when clients lose them or there is none; -ENOMEM: no client got them. */
+static int give(struct jsonl *self)
 {
     struct jsonl_clients *clients = self->clients;
     struct block *text = self->json.failed ? NULL : copy_block(self->json.bytes, self->json.used);
@@ -481,58 +428,24 @@ static int give(struct jsonl *self, size_t head_from, size_t head_to)
         return -ENOMEM;
     }
     (void)pthread_mutex_lock(&clients->lock);
-    vamp_text_add(&clients->head, self->json.bytes + head_from, head_to - head_from);
-    const int code = clients->head.failed ? -ENOMEM : 0;
-    clients->head.failed = false; /* what was there is whole */
-    for (unsigned i = 0; code == 0 && i < clients->rows_max; i++) {
-        if (clients->next_rows[i] != NULL) {
-            release(clients->rows[i]);
-            clients->rows[i] = clients->next_rows[i];
-            clients->next_rows[i] = NULL;
-        }
-    }
-    for (unsigned i = 0; code == 0 && text->length > 0 && i < clients->count; i++) {
+    for (unsigned i = 0; i < clients->count; i++) {
         give_client(self, clients->items[i], text);
     }
-    release(text);
+    if (clients->head == NULL) {
+        clients->head = text;
+    } else {
+        release(text);
+    }
     (void)pthread_mutex_unlock(&clients->lock);
     wake(clients);
-    if (code == 0) {
-        vamp_json_clear(&self->json);
-    }
-    return code;
+    vamp_json_clear(&self->json);
+    return 0;
 }
 
 int jsonl_socket_header(struct jsonl *self, struct vamp_err *err)
 {
     /* Also to clients that connected before the header was ready. */
-    return give(self, 0, self->json.used) == 0
-               ? 0
-               : vamp_err_set_errno(err, ENOMEM, "prepare the target");
-}
-
-/* The newest line of each component stays in the welcome. */
-static int keep_components(const struct jsonl *self)
-{
-    const char *line = self->json.bytes, *end = line + self->components_end;
-    for (unsigned i = 0; i < self->written_count && line < end; i++) {
-        const unsigned row = self->written[i];
-        const char *next = memchr(line, '\n', (size_t)(end - line));
-        if (next == NULL) {
-            break;
-        }
-        next++;
-        if (row < self->clients->rows_max) {
-            struct block *block = copy_block(line, (size_t)(next - line));
-            if (block == NULL) {
-                return -ENOMEM;
-            }
-            release(self->clients->next_rows[row]);
-            self->clients->next_rows[row] = block;
-        }
-        line = next;
-    }
-    return 0;
+    return give(self) == 0 ? 0 : vamp_err_set_errno(err, ENOMEM, "prepare the target");
 }
 
 int jsonl_socket_bucket(struct jsonl *self, const struct vamp_delivery *delivery,
@@ -546,8 +459,7 @@ int jsonl_socket_bucket(struct jsonl *self, const struct vamp_delivery *delivery
         jsonl_bucket(self, delivery);
     }
     /* When it is tried again, nothing is reported twice. */
-    self->failed = self->json.failed || keep_components(self) != 0 ||
-                   give(self, self->components_end, self->series_end) != 0;
+    self->failed = give(self) != 0;
     return self->failed
                ? vamp_err_set_errno(err, ENOMEM, "gather the lines of a bucket for %s", self->path)
                : 0;
@@ -580,7 +492,7 @@ void jsonl_socket_close(struct jsonl *self)
     if (!self->failed) {
         /* A slow client gets it after what is queued for it, or not at all. */
         self->complete = true;
-        (void)give(self, 0, 0);
+        (void)give(self);
     }
     (void)pthread_mutex_lock(&clients->lock);
     clients->stop = true;

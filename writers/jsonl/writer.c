@@ -102,9 +102,7 @@ static void jsonl_free(struct jsonl *self)
         free(self->gauges[i]);
     }
     free(self->gauges);
-    free(self->described);
     free(self->components);
-    free(self->written);
     free(self->path);
     vamp_json_done(&self->json);
     free(self);
@@ -113,12 +111,9 @@ static void jsonl_free(struct jsonl *self)
 static int allocate(struct jsonl *self, struct vamp_err *err)
 {
     const struct vamp_schema *schema = self->schema;
-    self->described = calloc(schema->label_set_count + 1, sizeof *self->described);
     self->gauges = calloc(schema->metric_count + 1, sizeof *self->gauges);
     self->components = calloc(schema->max_components + 1, sizeof *self->components);
-    self->written = calloc(schema->max_components + 1, sizeof *self->written);
-    bool good = self->described != NULL && self->gauges != NULL && self->components != NULL &&
-                self->written != NULL;
+    bool good = self->gauges != NULL && self->components != NULL;
     for (unsigned i = 0; good && i < schema->metric_count; i++) {
         if (vamp_metrics[schema->metrics[i].id].kind == VAMP_GAUGE) {
             unsigned series = schema->label_sets[schema->metrics[i].label_set].max_series;

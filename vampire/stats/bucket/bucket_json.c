@@ -3,13 +3,19 @@
 
 #include "vampire/core/event/event.h"
 
+void vamp_bucket_json_label_members(struct vamp_json *json, const struct vamp_label_set *set,
+                                    const struct vamp_series *series)
+{
+    for (unsigned i = 0; i < set->label_count; i++) {
+        vamp_json_text(json, vamp_label_name(set->labels[i]), series->labels[i]);
+    }
+}
+
 void vamp_bucket_json_labels(struct vamp_json *json, const struct vamp_label_set *set,
                              const struct vamp_series *series)
 {
     vamp_json_open(json, "labels", '{');
-    for (unsigned i = 0; i < set->label_count; i++) {
-        vamp_json_text(json, vamp_label_name(set->labels[i]), series->labels[i]);
-    }
+    vamp_bucket_json_label_members(json, set, series);
     vamp_json_close(json, '}');
 }
 

@@ -7,7 +7,9 @@
 #include "vampire/core/json_emit.h"
 #include "vampire/stats/bucket/rows.h"
 
-/* "labels": an object. */
+/* Each label by its name; or all in an object, "labels". */
+void vamp_bucket_json_label_members(struct vamp_json *json, const struct vamp_label_set *set,
+                                    const struct vamp_series *series);
 void vamp_bucket_json_labels(struct vamp_json *json, const struct vamp_label_set *set,
                              const struct vamp_series *series);
 /* "id": the id's text, or null when no event reported it. */
