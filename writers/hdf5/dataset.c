@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The objects of a file: attributes, groups, dimensions and datasets, and the writing of numbers
- * and texts. Whole chunks are shuffled and compressed here and passed to HDF5 in the form stored in
- * the file. The file is the same as if HDF5 did it: its filters are named in the dataset, and every
- * reader undoes them. HDF5 makes a new compressor for each chunk and so allocates, clears and frees
- * 256 KiB; for a row of a few hundred bytes that was nine tenths of the time.
+ * The objects of a file: attributes, groups and datasets, and the writing of numbers and texts.
+ * Whole chunks are shuffled and compressed here and passed to HDF5 in the form stored in the file.
+ * The file is the same as if HDF5 did it: its filters are named in the dataset, and every reader
+ * undoes them. HDF5 makes a new compressor for each chunk and so allocates, clears and frees 256
+ * KiB; for a row of a few hundred bytes that was nine tenths of the time.
  */
 #include "writers/hdf5/internal.h"
 
 #include <assert.h>
-#include <hdf5_hl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,9 +37,8 @@ static hid_t memory_type(enum hdf5_type type)
 
 /* ---- attributes */
 
-/* The handle must be closed again before SWMR starts, on every path; `space` is closed here. */
-static void write_attribute(struct hdf5_file *file, hid_t id, const char *name, hid_t in_file,
-                            hid_t in_memory, hid_t space, const void *value)
+void hdf5_attribute_write(struct hdf5_file *file, hid_t id, const char *name, hid_t in_file,
+                          hid_t in_memory, hid_t space, const void *value)
 {
     hid_t attribute =
         space < 0 ? -1 : H5Acreate2(id, name, in_file, space, H5P_DEFAULT, H5P_DEFAULT);
@@ -70,7 +68,7 @@ void hdf5_attribute_text(struct hdf5_file *file, hid_t id, const char *name, con
         H5Tset_strpad(type, H5T_STR_NULLPAD) < 0 || H5Tset_cset(type, H5T_CSET_UTF8) < 0) {
         hdf5_failed(file, "describe attribute \"%s\"", name);
     } else {
-        write_attribute(file, id, name, type, type, H5Screate(H5S_SCALAR), clean);
+        hdf5_attribute_write(file, id, name, type, type, H5Screate(H5S_SCALAR), clean);
     }
     (void)H5Tclose(type);
     free(clean);
@@ -80,9 +78,9 @@ void hdf5_attribute_numbers(struct hdf5_file *file, hid_t id, const char *name, 
                             const void *values, hsize_t count)
 {
     if (file->code == 0) {
-        write_attribute(file, id, name, file_type(type), memory_type(type),
-                        count > 0 ? H5Screate_simple(1, &count, NULL) : H5Screate(H5S_SCALAR),
-                        values);
+        hdf5_attribute_write(file, id, name, file_type(type), memory_type(type),
+                             count > 0 ? H5Screate_simple(1, &count, NULL) : H5Screate(H5S_SCALAR),
+                             values);
     }
 }
 
@@ -107,116 +105,6 @@ void hdf5_group_create(struct hdf5_file *file, const char *name, const char *att
     if (group < 0 || H5Gclose(group) < 0) {
         hdf5_failed(file, "create group \"%s\"", name);
     }
-}
-
-/* ---- dimensions */
-
-/* A dimension without a variable of its own, as the netCDF-4 library marks it. Were it a
- * variable, readers would not join characters into text. */
-static void create_bare_scale(struct hdf5_file *file, struct hdf5_dimension *dimension)
-{
-    char label[96];
-    (void)snprintf(label, sizeof label,
-                   "This is a netCDF dimension but not a netCDF variable.%10llu",
-                   (unsigned long long)dimension->size);
-    const hsize_t most = dimension->unlimited ? H5S_UNLIMITED : dimension->size;
-    const hsize_t chunk = 1;
-    hid_t space = H5Screate_simple(1, &dimension->size, &most);
-    hid_t create = H5Pcreate(H5P_DATASET_CREATE);
-    if (space >= 0 && create >= 0 && H5Pset_obj_track_times(create, false) >= 0 &&
-        (!dimension->unlimited || H5Pset_chunk(create, 1, &chunk) >= 0)) {
-        dimension->scale = H5Dcreate2(file->file, dimension->name, H5T_IEEE_F32BE, space,
-                                      H5P_DEFAULT, create, H5P_DEFAULT);
-    }
-    (void)H5Pclose(create);
-    (void)H5Sclose(space);
-    if (dimension->scale < 0 || H5DSset_scale(dimension->scale, label) < 0) {
-        hdf5_failed(file, "create dimension \"%s\"", dimension->name);
-    }
-}
-
-static void set_rows(struct hdf5_file *file, struct hdf5_dataset *dataset, hsize_t rows)
-{
-    hsize_t size[HDF5_RANK_MAX];
-    for (unsigned i = 0; i < dataset->rank; i++) {
-        size[i] = file->dimensions[dataset->dimensions[i]].size;
-    }
-    size[0] = rows;
-    if (H5Dset_extent(dataset->id, size) < 0) {
-        hdf5_failed(file, "extend \"%s\" in %s", dataset->name, file->path);
-    } else {
-        dataset->extent = rows;
-    }
-}
-
-/* Adding a row and removing it creates the chunk index. If the first bucket created it, the index
- * would be announced in one write and the length of `time` in another: between the two that bucket
- * has no time. */
-static void create_time(struct hdf5_file *file, struct hdf5_dimension *dimension)
-{
-    file->time = hdf5_dataset_create(file, &(struct hdf5_spec){.name = dimension->name,
-                                                               .type = HDF5_I64,
-                                                               .rank = 1,
-                                                               .dimensions = {HDF5_TIME},
-                                                               .early = true,
-                                                               .fill_value = HDF5_TIME_MISSING,
-                                                               .units = HDF5_UNIT_TIME,
-                                                               .long_name = "start of the bucket"});
-    if (file->code != 0) {
-        return;
-    }
-    struct hdf5_dataset *time = &file->datasets[file->time];
-    dimension->scale = time->id;
-    if (H5DSset_scale(dimension->scale, dimension->name) < 0) {
-        hdf5_failed(file, "create dimension \"%s\"", dimension->name);
-        return;
-    }
-    set_rows(file, time, 1);
-    set_rows(file, time, 0);
-}
-
-/* A scale of texts has two dimensions, which netCDF finds by their numbers: then all have one. */
-static void number_dimension(struct hdf5_file *file, unsigned number)
-{
-    const uint64_t value = number;
-    hdf5_attribute_numbers(file, file->dimensions[number].scale, "_Netcdf4Dimid", HDF5_U32, &value,
-                           0);
-}
-
-void hdf5_dimension_create(struct hdf5_file *file, unsigned number, const char *name, hsize_t size)
-{
-    struct hdf5_dimension *dimension = &file->dimensions[number];
-    *dimension =
-        (struct hdf5_dimension){.size = size, .next = size, .unlimited = size == 0, .scale = -1};
-    (void)snprintf(dimension->name, sizeof dimension->name, "%s", name);
-    if (file->code == 0 && number == HDF5_TIME) {
-        create_time(file, dimension);
-    } else if (file->code == 0) {
-        create_bare_scale(file, dimension);
-    }
-    number_dimension(file, number);
-}
-
-unsigned hdf5_words_dimension_create(struct hdf5_file *file, const char *name, const char *about,
-                                     hsize_t size, unsigned length_dimension)
-{
-    const unsigned number = file->dimension_count++;
-    struct hdf5_dimension *dimension = &file->dimensions[number];
-    *dimension = (struct hdf5_dimension){.size = size, .next = size, .scale = -1};
-    (void)snprintf(dimension->name, sizeof dimension->name, "%s", name);
-    const unsigned index = hdf5_texts_create(file, name, about, number, length_dimension);
-    const uint64_t both[] = {number, length_dimension};
-    if (file->code != 0) {
-        return index;
-    }
-    const hid_t id = file->datasets[index].id;
-    hdf5_attribute_numbers(file, id, "_Netcdf4Coordinates", HDF5_U32, both, 2);
-    if (H5DSset_scale(id, name) < 0 || H5Iinc_ref(id) < 0) {
-        hdf5_failed(file, "create dimension \"%s\"", name);
-    }
-    dimension->scale = id; /* with a reference of its own: the dataset is closed before */
-    number_dimension(file, number);
-    return index;
 }
 
 /* ---- making datasets */
@@ -244,10 +132,29 @@ static void choose_chunk(const struct hdf5_file *file, struct hdf5_dataset *data
  * their own, which take 1.5 kB a dataset, and half of the time of opening the file. */
 #define ATTRIBUTES_MAX 32
 
-static hid_t creation_properties(const struct hdf5_file *file, struct hdf5_dataset *dataset,
-                                 const struct hdf5_spec *spec)
+/* They are kept for the next dataset, which often has the same: to make and drop them takes as long
+ * as to create a dataset. */
+static void choose_creation(struct hdf5_file *file, struct hdf5_dataset *dataset,
+                            const struct hdf5_spec *spec)
 {
-    hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+    struct hdf5_creation wanted;
+    memset(&wanted, 0, sizeof wanted); /* it is compared as bytes */
+    if (dataset->rank > 0) {
+        choose_chunk(file, dataset, spec);
+    }
+    memcpy(wanted.chunk, dataset->chunk, sizeof wanted.chunk);
+    wanted.fill = spec->fill_value;
+    wanted.type = dataset->type;
+    wanted.rank = dataset->rank;
+    wanted.packed = dataset->packed;
+    wanted.early = spec->early;
+    wanted.grows = dataset->rank > 0 && file->dimensions[dataset->dimensions[0]].unlimited;
+    if (file->create >= 0 && memcmp(&wanted, &file->creation, sizeof wanted) == 0) {
+        return;
+    }
+    (void)H5Pclose(file->create);
+    file->creation = wanted;
+    hid_t list = file->create = H5Pcreate(H5P_DATASET_CREATE);
     /* No times of creation: the same buckets give the same file. */
     bool good = list >= 0 && H5Pset_obj_track_times(list, false) >= 0 &&
                 H5Pset_attr_creation_order(list, H5P_CRT_ORDER_TRACKED) >= 0 &&
@@ -257,32 +164,15 @@ static hid_t creation_properties(const struct hdf5_file *file, struct hdf5_datas
     const void *fill =
         hdf5_type_bytes(dataset->type) == 1 ? (const void *)&byte : (const void *)&spec->fill_value;
     good = good && H5Pset_fill_value(list, memory_type(dataset->type), fill) >= 0;
-    if (good && dataset->rank > 0) {
-        choose_chunk(file, dataset, spec);
-        good = H5Pset_chunk(list, (int)dataset->rank, dataset->chunk) >= 0;
-    }
+    good =
+        good && (dataset->rank == 0 || H5Pset_chunk(list, (int)dataset->rank, dataset->chunk) >= 0);
     good = good && (!spec->early || H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY) >= 0);
     good = good && (!dataset->packed ||
                     (H5Pset_shuffle(list) >= 0 && H5Pset_deflate(list, HDF5_DEFLATE_LEVEL) >= 0));
-    good = good && (dataset->rank == 0 || file->dimensions[dataset->dimensions[0]].unlimited ||
-                    H5Pset_fletcher32(list) >= 0);
+    good = good && (dataset->rank == 0 || wanted.grows || H5Pset_fletcher32(list) >= 0);
     if (!good) {
-        (void)H5Pclose(list);
-        return -1;
+        hdf5_failed(file, "describe dataset \"%s\"", spec->name);
     }
-    return list;
-}
-
-/* No chunk is cached. Compressed chunks are written whole, once. Of columns only the new number is
- * written; with a cached chunk the whole chunk would be written for each number. */
-static hid_t access_properties(void)
-{
-    hid_t list = H5Pcreate(H5P_DATASET_ACCESS);
-    if (list >= 0 && H5Pset_chunk_cache(list, 13, 0, 1.0) < 0) {
-        (void)H5Pclose(list);
-        return -1;
-    }
-    return list;
 }
 
 static hid_t dataset_space(const struct hdf5_file *file, const struct hdf5_dataset *dataset)
@@ -299,6 +189,20 @@ static hid_t dataset_space(const struct hdf5_file *file, const struct hdf5_datas
     return H5Screate_simple((int)dataset->rank, size, largest);
 }
 
+void hdf5_dataset_set_rows(struct hdf5_file *file, struct hdf5_dataset *dataset, hsize_t rows)
+{
+    hsize_t size[HDF5_RANK_MAX];
+    for (unsigned i = 0; i < dataset->rank; i++) {
+        size[i] = file->dimensions[dataset->dimensions[i]].size;
+    }
+    size[0] = rows;
+    if (H5Dset_extent(dataset->id, size) < 0) {
+        hdf5_failed(file, "extend \"%s\" in %s", dataset->name, file->path);
+    } else {
+        dataset->extent = rows;
+    }
+}
+
 void hdf5_dataset_close(struct hdf5_file *file, unsigned index)
 {
     struct hdf5_dataset *dataset = &file->datasets[index];
@@ -307,6 +211,23 @@ void hdf5_dataset_close(struct hdf5_file *file, unsigned index)
     if (id >= 0 && H5Dclose(id) < 0) {
         hdf5_failed(file, "close \"%s\" of %s", dataset->name, file->path);
     }
+}
+
+/* The list of its dimensions' scales. What names its own dimension is a scale, which has none. */
+static void attach_scales(struct hdf5_file *file, const struct hdf5_dataset *dataset)
+{
+    hvl_t scales[HDF5_RANK_MAX];
+    const hsize_t rank = dataset->rank;
+    if (rank == 0 || strcmp(dataset->name, file->dimensions[dataset->dimensions[0]].name) == 0) {
+        return;
+    }
+    for (unsigned i = 0; i < rank; i++) {
+        scales[i] = (hvl_t){1, &file->dimensions[dataset->dimensions[i]].scale};
+    }
+    hid_t type = H5Tvlen_create(H5T_STD_REF_OBJ);
+    hdf5_attribute_write(file, dataset->id, "DIMENSION_LIST", type, type,
+                         H5Screate_simple(1, &rank, NULL), scales);
+    (void)H5Tclose(type);
 }
 
 unsigned hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spec)
@@ -332,32 +253,21 @@ unsigned hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spe
     (void)snprintf(dataset->name, sizeof dataset->name, "%s", spec->name);
     memcpy(dataset->dimensions, spec->dimensions, sizeof dataset->dimensions);
 
-    hid_t create = creation_properties(file, dataset, spec);
-    hid_t access = access_properties();
+    choose_creation(file, dataset, spec);
     hid_t space = dataset_space(file, dataset);
-    if (create >= 0 && access >= 0 && space >= 0) {
+    if (file->code == 0 && space >= 0) {
         dataset->id = H5Dcreate2(file->file, dataset->name, file_type(dataset->type), space,
-                                 H5P_DEFAULT, create, access);
+                                 H5P_DEFAULT, file->create, file->access);
     }
     if (dataset->id < 0) {
         hdf5_failed(file, "create dataset \"%s\"", spec->name);
     }
     (void)H5Sclose(space);
-    (void)H5Pclose(access);
-    (void)H5Pclose(create);
     if (file->code != 0) {
         return 0;
     }
     file->dataset_count++;
-    /* What names its own dimension becomes a scale, which can have none. */
-    const bool is_scale = dataset->rank > 0 &&
-                          strcmp(dataset->name, file->dimensions[dataset->dimensions[0]].name) == 0;
-    for (unsigned i = 0; !is_scale && i < dataset->rank; i++) {
-        hid_t scale = file->dimensions[dataset->dimensions[i]].scale;
-        if (scale >= 0 && file->code == 0 && H5DSattach_scale(dataset->id, scale, i) < 0) {
-            hdf5_failed(file, "give dataset \"%s\" its dimensions", spec->name);
-        }
-    }
+    attach_scales(file, dataset);
     if (spec->long_name != NULL) {
         hdf5_attribute_text(file, dataset->id, "long_name", spec->long_name);
     }
@@ -496,9 +406,7 @@ struct hdf5_dataset *hdf5_dataset_open(struct hdf5_file *file, unsigned index)
 {
     struct hdf5_dataset *dataset = &file->datasets[index];
     if (file->code == 0 && dataset->id < 0) {
-        hid_t access = access_properties();
-        dataset->id = access < 0 ? -1 : H5Dopen2(file->file, dataset->name, access);
-        (void)H5Pclose(access);
+        dataset->id = H5Dopen2(file->file, dataset->name, file->access);
         if (dataset->id < 0) {
             hdf5_failed(file, "open \"%s\" of %s again", dataset->name, file->path);
         }
@@ -512,7 +420,7 @@ static bool reach(struct hdf5_file *file, unsigned index, hsize_t rows)
     struct hdf5_dataset *dataset = hdf5_dataset_open(file, index);
     const bool grows = dataset->rank > 0 && file->dimensions[dataset->dimensions[0]].unlimited;
     if (file->code == 0 && grows && rows > dataset->extent) {
-        set_rows(file, dataset, rows);
+        hdf5_dataset_set_rows(file, dataset, rows);
     }
     return file->code == 0;
 }
@@ -566,14 +474,14 @@ void hdf5_dataset_put(struct hdf5_file *file, unsigned index, const hsize_t *sta
 void hdf5_dataset_put_small(struct hdf5_file *file, unsigned index, hsize_t first, unsigned count,
                             const uint32_t *numbers)
 {
-    const hsize_t size = count;
+    const hsize_t start[] = {first, 0}, size[] = {count, 1};
     uint8_t bytes[HDF5_TEXT_CHUNK_ROWS];
     const bool is_byte = file->datasets[index].type == HDF5_U8;
     assert(count <= HDF5_TEXT_CHUNK_ROWS);
     for (unsigned i = 0; is_byte && i < count; i++) {
         bytes[i] = (uint8_t)numbers[i];
     }
-    put(file, index, &first, &size, is_byte ? H5T_NATIVE_UINT8 : H5T_NATIVE_UINT32,
+    put(file, index, start, size, is_byte ? H5T_NATIVE_UINT8 : H5T_NATIVE_UINT32,
         is_byte ? (const void *)bytes : numbers);
 }
 
@@ -687,7 +595,7 @@ void hdf5_datasets_trim(struct hdf5_file *file, bool only_cut)
         if (!only_cut && dataset->extent < first->size) {
             (void)reach(file, i, first->size);
         } else if (is_open && dataset->extent > first->size) {
-            set_rows(file, dataset, first->size);
+            hdf5_dataset_set_rows(file, dataset, first->size);
         }
         if (!is_open) {
             hdf5_dataset_close(file, i);
@@ -698,14 +606,6 @@ void hdf5_datasets_trim(struct hdf5_file *file, bool only_cut)
 
 void hdf5_datasets_close(struct hdf5_file *file)
 {
-    for (unsigned i = 0; i < file->dimension_count; i++) {
-        /* The scale of time is the dataset time, closed below. */
-        hid_t scale = i == HDF5_TIME ? -1 : file->dimensions[i].scale;
-        file->dimensions[i].scale = -1;
-        if (scale >= 0 && H5Dclose(scale) < 0) {
-            hdf5_failed(file, "close dimension \"%s\" of %s", file->dimensions[i].name, file->path);
-        }
-    }
     for (unsigned i = 0; i < file->dataset_count; i++) {
         hdf5_dataset_close(file, i);
     }

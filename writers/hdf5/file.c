@@ -119,19 +119,32 @@ static H5AC_cache_config_t *fixed_cache(H5AC_cache_config_t *config, size_t byte
     return config;
 }
 
-/* HDF5 keeps freed memory of each kind for the same kind. While the layout is made it returns it to
- * malloc instead, so that the heap stays small; afterwards each bucket frees and takes the same
- * again, which is faster from its lists. */
+/* HDF5 keeps freed memory of each kind for the same kind, up to these bytes: each bucket, and each
+ * dataset of the layout, frees and takes the same again. */
 #define KEPT_BYTES (1 << 20)
 #define KEPT_OF_A_KIND_BYTES (64 << 10)
 
-static void keep_freed_memory(bool keep)
+static void limit_kept_memory(void)
 {
-    const int all = keep ? KEPT_BYTES : 0, of_a_kind = keep ? KEPT_OF_A_KIND_BYTES : 0;
-    (void)H5set_free_list_limits(all, of_a_kind, all, of_a_kind, all, of_a_kind);
-    if (keep) {
-        (void)H5garbage_collect();
-        (void)malloc_trim(0);
+    (void)H5set_free_list_limits(KEPT_BYTES, KEPT_OF_A_KIND_BYTES, KEPT_BYTES, KEPT_OF_A_KIND_BYTES,
+                                 KEPT_BYTES, KEPT_OF_A_KIND_BYTES);
+}
+
+/* What only the layout needed. */
+static void free_kept_memory(void)
+{
+    (void)H5garbage_collect();
+    (void)malloc_trim(0);
+}
+
+/* Of all datasets no chunk is cached. Compressed chunks are written whole, once. Of columns only
+ * the new number is written; with a cached chunk the whole chunk would be written for each number.
+ */
+static void prepare_access(struct hdf5_file *file)
+{
+    file->access = H5Pcreate(H5P_DATASET_ACCESS);
+    if (file->access < 0 || H5Pset_chunk_cache(file->access, 13, 0, 1.0) < 0) {
+        hdf5_failed(file, "create %s", file->path);
     }
 }
 
@@ -263,7 +276,7 @@ static void start_swmr(struct hdf5_file *file)
          H5Fstart_swmr_write(file->file) < 0)) {
         hdf5_failed(file, "make %s readable while it is written", file->path);
     }
-    keep_freed_memory(true);
+    free_kept_memory();
     if (file->code == 0 && H5Fflush(file->file, H5F_SCOPE_LOCAL) < 0) {
         hdf5_failed(file, "flush %s", file->path);
     }
@@ -274,6 +287,8 @@ static void file_free(struct hdf5_file *file)
     if (file->fd >= 0) {
         (void)close(file->fd);
     }
+    (void)H5Pclose(file->access);
+    (void)H5Pclose(file->create);
     for (unsigned i = 0; i < file->dimension_count; i++) {
         free(file->dimensions[i].row);
     }
@@ -322,6 +337,8 @@ int hdf5_file_open(const void *options, const struct vamp_writer_target *target,
         .segment = target->segment,
         .fd = -1,
         .file = -1,
+        .access = -1,
+        .create = -1,
         .path = vamp_target_name(directory, target, "h5"),
         .err = err,
     };
@@ -339,8 +356,9 @@ int hdf5_file_open(const void *options, const struct vamp_writer_target *target,
                             strlen(file->run->configuration);
     file->code = hdf5_space_reserve(file->fd, 0, layout, file->path, err);
     if (file->code == 0) {
-        keep_freed_memory(false);
+        limit_kept_memory();
         create_hdf5(file);
+        prepare_access(file);
     }
     hdf5_layout_create(file, target->first);
     write_attributes(file);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The HDF5 writer. A file is made by layout.c (dimensions, columns), words.c (the words of closed
- * lists), metric.c (the variables of a metric), tables.c (gaps, components, CDOs, alarms), own.c
- * (vampire's own metrics) and group.c (a group of rows for each label set); file.c opens and closes
- * it. A bucket is written by writer.c, which is also the table, in this order: tables.c, group.c
- * (labels of new series), rows.c (the detail), overview.c, own.c, and their totals where they are
- * due. dataset.c has what is written with, check.c check values, space.c reserves disk space,
- * error.c turns HDF5's error stack into a vamp_err. The format is specified in docs/output-hdf5.md.
+ * The HDF5 writer. A file is made by layout.c (columns), scale.c (dimensions), words.c (the words
+ * of closed lists), metric.c (the variables of a metric), tables.c (gaps, components, CDOs,
+ * alarms), own.c (vampire's own metrics) and group.c (a group of rows for each label set); file.c
+ * opens and closes it. A bucket is written by writer.c, which is also the table, in this order:
+ * tables.c, group.c (labels of new series), rows.c (the detail), overview.c, own.c, and their
+ * totals where they are due. dataset.c has what is written with, check.c check values, space.c
+ * reserves disk space, error.c turns HDF5's error stack into a vamp_err. The format is specified in
+ * docs/output-hdf5.md.
  *
  * Functions on a file without a result set `code` and `err` of the file when something fails, and
  * do nothing when something has failed already: the first failure is kept, and is looked at once.
@@ -89,7 +90,8 @@ struct hdf5_dimension {
     hsize_t size;               /* slots; of an unlimited one: rows of the buckets written */
     hsize_t next;               /* of an unlimited one: and of the bucket being written */
     bool unlimited;
-    hid_t scale; /* open while the layout is made, else -1 */
+    hobj_ref_t scale;
+    unsigned longest; /* dataset, the only one in the scale's list; 0: all along the dimension */
     /* Of one with check values: their dataset; the row that is being written, then an empty one. */
     unsigned check;
     unsigned char *row;
@@ -122,6 +124,15 @@ struct hdf5_spec {
     bool has_fill;         /* fill_value is a _FillValue attribute: it means "nothing here" */
     uint64_t fill_value;
     const char *units, *long_name; /* NULL: no such attribute */
+};
+
+/* What datasets that were created alike have in common. */
+struct hdf5_creation {
+    hsize_t chunk[HDF5_RANK_MAX];
+    uint64_t fill;
+    enum hdf5_type type;
+    unsigned rank;
+    bool packed, early, grows;
 };
 
 /* The words of a label whose values are a closed list; words.c. */
@@ -241,8 +252,10 @@ struct hdf5_file {
     const char *output;
     unsigned segment;
     char *path;
-    int fd;     /* vampire's own, next to HDF5's: for reservation and sync */
-    hid_t file; /* -1: closed */
+    int fd;               /* vampire's own, next to HDF5's: for reservation and sync */
+    hid_t file;           /* -1: closed */
+    hid_t access, create; /* properties of all datasets, and of the newest one */
+    struct hdf5_creation creation;
 
     struct hdf5_dimension *dimensions;
     unsigned dimension_count;
@@ -312,20 +325,16 @@ uint64_t hdf5_space_needed(const struct hdf5_file *file, const struct vamp_deliv
 
 /* dataset.c. */
 /* An attribute of the object `id`: text of fixed length (invalid UTF-8 replaced), or `count`
- * numbers in the type's form in memory. */
+ * numbers in the type's form in memory; or any, whose `space` is closed. The attribute itself is
+ * closed on every path: SWMR does not start otherwise. */
+void hdf5_attribute_write(struct hdf5_file *file, hid_t id, const char *name, hid_t in_file,
+                          hid_t in_memory, hid_t space, const void *value);
 void hdf5_attribute_text(struct hdf5_file *file, hid_t id, const char *name, const char *text);
 void hdf5_attribute_numbers(struct hdf5_file *file, hid_t id, const char *name, enum hdf5_type type,
                             const void *values, hsize_t count);
 /* A group with an attribute. */
 void hdf5_group_create(struct hdf5_file *file, const char *name, const char *attribute,
                        const char *text);
-/* Names a dimension, its number, and makes its scale; of size 0: unlimited. */
-void hdf5_dimension_create(struct hdf5_file *file, unsigned dimension, const char *name,
-                           hsize_t size);
-/* A dimension whose scale is the texts of its values, which readers select by; returns the dataset,
- * of the newest dimension. */
-unsigned hdf5_words_dimension_create(struct hdf5_file *file, const char *name, const char *about,
-                                     hsize_t size, unsigned length_dimension);
 /* Creates, attaches the scales, leaves the dataset open until the next one is created: an open one
  * takes 43 KiB. `time` stays open. Returns its number. */
 unsigned hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spec);
@@ -336,6 +345,8 @@ unsigned hdf5_column_create(struct hdf5_file *file, unsigned dimension, const ch
 /* Texts along a dimension. */
 unsigned hdf5_texts_create(struct hdf5_file *file, const char *name, const char *long_name,
                            unsigned dimension, unsigned length_dimension);
+/* Its rows in the file. */
+void hdf5_dataset_set_rows(struct hdf5_file *file, struct hdf5_dataset *dataset, hsize_t rows);
 /* Opens it again, unless it is open; writing it does so, too. */
 struct hdf5_dataset *hdf5_dataset_open(struct hdf5_file *file, unsigned index);
 /* Closes it if it is open, also after a failure. */
@@ -371,6 +382,17 @@ uint64_t *hdf5_column_begin(struct hdf5_file *file, size_t count, uint64_t value
 /* For chunks of at most `most_bytes`. */
 void hdf5_chunks_init(struct hdf5_file *file, size_t most_bytes);
 void hdf5_chunks_done(struct hdf5_chunks *chunks);
+
+/* scale.c. */
+/* Names a dimension, its number, and makes its scale; of size 0: unlimited. */
+void hdf5_dimension_create(struct hdf5_file *file, unsigned dimension, const char *name,
+                           hsize_t size);
+/* A dimension whose scale is the texts of its values, which readers select by; returns the dataset,
+ * of the newest dimension. */
+unsigned hdf5_words_dimension_create(struct hdf5_file *file, const char *name, const char *about,
+                                     hsize_t size, unsigned length_dimension);
+/* The scales of unlimited dimensions get the list of their datasets. */
+void hdf5_scales_finish(struct hdf5_file *file);
 
 /* row.c. */
 /* Of a number in the file. */

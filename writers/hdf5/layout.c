@@ -3,7 +3,6 @@
 #include "writers/hdf5/internal.h"
 
 #include <assert.h>
-#include <hdf5_hl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,20 +187,19 @@ static void create_end(struct hdf5_file *file)
     hdf5_end_write(file, HDF5_OPEN, (int64_t)HDF5_TIME_MISSING, "");
 }
 
-/* The scale of a dimension lists the variables along it, which no reader needs. h5netcdf opens all
- * of the list for each variable: the root took 2.5 s to open instead of 0.4 s. Of `longest` the
- * entry stays: h5netcdf takes the longest variable of the list for the length of the dimension, and
- * fails on one that is longer, as in a file left by a kill. */
-static void shorten_list(struct hdf5_file *file, unsigned dimension, unsigned longest)
+/* The scale of an unlimited dimension lists the variables along it. h5netcdf opens all of the list
+ * for each variable: the root took 2.5 s to open instead of 0.4 s. So where there are many, the
+ * list has the one that grows first: h5netcdf takes the longest variable of the list for the length
+ * of the dimension, and fails on one that is longer, as in a file left by a kill. */
+static void name_longest(struct hdf5_file *file)
 {
-    const struct hdf5_dataset *dataset = hdf5_dataset_open(file, longest);
-    const hid_t scale = file->dimensions[dimension].scale;
-    if (file->code == 0 &&
-        (H5Adelete(scale, "REFERENCE_LIST") < 0 || H5DSattach_scale(dataset->id, scale, 0) < 0)) {
-        hdf5_failed(file, "finish dimension \"%s\" of %s", file->dimensions[dimension].name,
-                    file->path);
+    file->dimensions[HDF5_TIME].longest = file->bucket_number;
+    file->dimensions[HDF5_RESTART].longest = file->restart_row;
+    for (unsigned s = 0; s < file->schema->label_set_count; s++) {
+        if (file->sets[s].has_group) {
+            file->dimensions[file->sets[s].row].longest = file->sets[s].series_index;
+        }
     }
-    hdf5_dataset_close(file, longest);
 }
 
 /* The rows of `time` before which the totals of all counters are known. */
@@ -239,12 +237,6 @@ void hdf5_layout_create(struct hdf5_file *file, const struct vamp_delivery *firs
     hdf5_groups_create(file, first);
     hdf5_check_create(file, HDF5_TIME, "time_check", HDF5_U32);
     hdf5_check_create(file, HDF5_RESTART, "restart_check", HDF5_U64);
-    /* Of dimensions with many variables, of which the one that grows first is the longest. */
-    shorten_list(file, HDF5_TIME, file->bucket_number);
-    shorten_list(file, HDF5_RESTART, file->restart_row);
-    for (unsigned s = 0; s < file->schema->label_set_count; s++) {
-        if (file->sets[s].has_group) {
-            shorten_list(file, file->sets[s].row, file->sets[s].series_index);
-        }
-    }
+    name_longest(file);
+    hdf5_scales_finish(file);
 }
