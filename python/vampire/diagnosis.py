@@ -17,20 +17,17 @@ from .compute import history_of, merge, table
 from .dataset import dataset_of
 from .look import amount, duration, natural
 from .models import UNNAMED, model_of
-from .plots import PARTS, blame_labels
-from .sums import Keys, Sums
+from .plots import PARTS
+from .waits import EVERYBODY, METRIC, Waits
 
-METRIC = "demand_wait_part_ns"
 LEAST = 1e-3      # of the observed time: what costs less is no finding
 MOST = 0.6        # of the time, for one rank to be the cause
 LIFT = 1.3        # times its share of the demands, for the share of the time to say whose fault it is
 SAME = 0.5        # of both together, for two intervals to be the same
-WINDOWS = 3600    # in which changes are looked for: more buckets are merged
 SIBLINGS = 4      # ranks of a model, so that one can differ from the others
 DEVIATES = 6.0    # times their spread (median and MAD)
 ANOMALIES = 3     # of one kind by one component, to be a finding
 TRACED = 8        # pairs or components in the trace of a finding
-EVERYBODY = "all components"
 MANAGER = "pool manager"
 NETWORK = "transports"
 CHANGE = "before and after"
@@ -87,80 +84,6 @@ class Candidate:
         """The share of the two intervals that both have."""
         both = min(self.end, other.end) - max(self.first, other.first)
         return both / (max(self.end, other.end) - min(self.first, other.first)) if both > 0 else 0.0
-
-
-class Waits:
-    """Sums and counts of the parts of all waits, by producer or consumer and window, from one pass over the rows."""
-
-    def __init__(self, history):
-        self.history = history
-        self.labels = blame_labels(history) or ()
-        by = (*self.labels, "part")
-        self.groups = history.groups(METRIC, by)
-        step = max(1, -(-len(history.times) // WINDOWS))
-        self.starts, self.window = np.unique(history.times, return_inverse=True)
-        self.starts, self.window = self.starts[::step], self.window // step
-        ends = np.zeros(len(self.starts), np.int64)
-        np.maximum.at(ends, self.window, history.times + history.bucket_ns)
-        self.ends = ends
-        self.whole = np.ones(len(self.starts), bool)
-        self.whole[self.window[~history.complete()]] = False
-        self._sums = [Sums(METRIC, ("count", "sum")) for _ in (0, 1, 2)]
-        self._read()
-
-    def _read(self):
-        rows = self.groups.rows
-        names = [np.array([row[side] if self.labels else EVERYBODY for row in rows], object) for side in (0, 1)]
-        self.names = [sorted(set(column), key=natural) for column in names]
-        places = [np.array([{name: n for n, name in enumerate(known)}[name] for name in column], np.int64)
-                  for known, column in zip(self.names, names)]
-        part = np.array([PARTS.index(row[-1]) if row[-1] in PARTS else 3 for row in rows], np.int64)  # (other): unknown
-        self.pairs = list(zip(*(column.tolist() for column in places), part.tolist()))  # of each group
-        keys = [Keys(4 * len(known)) for known in self.names]
-        for bucket, group, block in self.history.blocks(METRIC, self.groups, ("count", "sum")):
-            counted = (bucket >= 0) & (group >= 0)
-            bucket, group = bucket[counted], group[counted]
-            values = {field: column[counted] for field, column in block.fields.items()}
-            for side in (0, 1):
-                self._sums[side].add(keys[side].of(self.window[bucket], 4 * places[side][group] + part[group]), values)
-            self._sums[2].add(group.astype(np.int64), values)
-        self.series = []  # [side]: [name, part, window] of (seconds, counts)
-        for side in (0, 1):
-            found, columns = self._sums[side].result()
-            window, place = keys[side].split(found)
-            both = []
-            for field, scale in (("sum", 1e9), ("count", 1.0)):
-                cells = np.zeros((len(self.names[side]) * 4, len(self.starts)))
-                cells[place, window] = columns[field] / scale
-                both.append(cells.reshape(-1, 4, len(self.starts)))
-            self.series.append(both)
-        self.all = self._matrix(*self._sums[2].result())
-
-    def _matrix(self, groups, columns):
-        """(seconds, counts) [producer, consumer, part]"""
-        shape = (len(self.names[0]), len(self.names[1]), 4)
-        at = tuple(np.array([self.pairs[group] for group in groups], np.int64).reshape(-1, 3).T)
-        seconds, counts = np.zeros(shape), np.zeros(shape)
-        seconds[at], counts[at] = columns["sum"] / 1e9, columns["count"]
-        return seconds, counts
-
-    def during(self, first, end):
-        """The same in these windows."""
-        inside = np.flatnonzero((self.window >= first) & (self.window < end))
-        if len(inside) == len(self.window):
-            return self.all
-        sums = Sums(METRIC, ("count", "sum"))
-        for bucket, group, block in self.history.blocks(METRIC, self.groups, ("count", "sum"), span=(inside[0], inside[-1] + 1)):
-            counted = (bucket >= inside[0]) & (bucket <= inside[-1]) & (group >= 0)
-            sums.add(group[counted].astype(np.int64), {field: column[counted] for field, column in block.fields.items()})
-        return self._matrix(*sums.result())
-
-    def models(self, side):
-        """{model: places of its components}"""
-        found = {}
-        for place, name in enumerate(self.names[side]):
-            found.setdefault(model_of(name, self.history.models), []).append(place)
-        return found
 
 
 class Diagnosis:
@@ -283,9 +206,12 @@ class Diagnosis:
         if METRIC not in self.history.metrics:
             self.not_looked.append(f"waits: the files have no {METRIC}")
             return None
+        if not self.has(METRIC, "part"):
+            self.not_looked.append(f"what waits were for: {METRIC} has no label part in these files")
+            return None
         waits = Waits(self.history)
         if not waits.labels:
-            self.not_looked.append("who waited for whom: the files have neither components nor models")
+            self.not_looked.append("who waited for whom: demand_wait_part_ns is not by producer and component, nor by their models")
         elif waits.labels[1] != "component":
             self.not_looked.append("single ranks: the files have models only")
         found = self._grown(waits) + self._deviating(waits)
@@ -631,10 +557,11 @@ class Diagnosis:
         return found
 
     def _anomalies(self):
-        if not self.has("anomalies", "component", "anomaly"):
-            self.not_looked.append("irregularities by component: the files have no anomalies with these labels")
+        label = next((one for one in ("component", "model") if self.has("anomalies", one, "anomaly")), None)
+        if label is None:
+            self.not_looked.append("irregularities by component or model: the files have no anomalies with these labels")
             return None
-        frame = table(self.history, "anomalies", ("component", "anomaly"), "bucket")
+        frame = table(self.history, "anomalies", (label, "anomaly"), "bucket").rename(columns={label: "component"})
         frame = frame[frame.delta > 0].astype({"component": object, "anomaly": object})
         lost = [one.begin for one in self.losses]
         found, hidden = [], 0
@@ -669,14 +596,15 @@ class Diagnosis:
         end = int(rows.time.max().value) + int(self.history.bucket_ns.max())
         words = {"transport_failed": "transports to {0} failed", "offer_never_demanded": "offers of {0} were never demanded",
                  "demand_never_satisfied": "demands of {0} were never satisfied"}.get(what, what.replace("_", " ") + " of {0}")
-        label = "component" if rows.component.nunique() == 1 else "model"
+        by_name = self.has("anomalies", "component")
+        label = "component" if by_name and rows.component.nunique() == 1 else "model"
         worst = int(rows.groupby("time").delta.sum().idxmax().value)
         most = rows[rows.time == pd.Timestamp(worst)]
         sentence = f"{self.interval(begin, end)}: {count:,} {words.format(name)}."
         return Finding("anomaly", name, "", what, np.datetime64(begin, "ns"), np.datetime64(end, "ns"), sentence,
-                       f'vampire.table(run, "anomalies", ["component"], where={{"{label}": {name!r}, "anomaly": {what!r}}}'
+                       f'vampire.table(run, "anomalies", ["{label}"], where={{"{label}": {name!r}, "anomaly": {what!r}}}'
                        f'{self.between(begin, end)})', count=count, confidence=self.coverage(begin, end)[0],
-                       trace=self.trace(worst, worst + int(self.history.bucket_ns.max()), sorted(set(most.component))[:TRACED]))
+                       trace=self.trace(worst, worst + int(self.history.bucket_ns.max()), sorted(set(most.component))[:TRACED] if by_name else ()))
 
     # ---- the result
 

@@ -248,6 +248,11 @@ class History:
         labels = self.metric(name).labels
         return labels + tuple(model for label, model in AS_MODEL.items() if label in labels and model not in labels)
 
+    def available(self, name, *labels):
+        """Of these labels those that the metric has, or the labels of their models where the files have only these."""
+        known = self.metric(name).labels if name in self.metrics else ()
+        return [one if one in known else AS_MODEL.get(one) for one in labels if one in known or AS_MODEL.get(one) in known]
+
     def _check_words(self, where):
         """Error if a label has one of these values in no metric: else a table without rows says nothing happened."""
         for label, words in where.items():

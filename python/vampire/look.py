@@ -177,6 +177,14 @@ def colour_map():
     return ListedColormap(matplotlib.colormaps["viridis"](np.linspace(0.2, 0.94, 256)))
 
 
+def scale_of(frame):
+    """(least, greatest) value on the scale of a matrix; a last row and column "5 others" are no part of it."""
+    names = [not re.fullmatch(r"\d+ others", str(name)) for axis in frame.axes for name in axis[-1:]]
+    cells = frame.to_numpy(float)[: None if names[0] else -1, : None if names[1] else -1]
+    cells = cells if (cells > 0).any() else frame.to_numpy(float)
+    return min(cells[cells > 0].min(), cells.max() / 10), cells.max()  # what is nearly equal looks so
+
+
 def colours_of(everybody, names):
     """A colour for each name, by its place among all, so that a name has the same colour in all pictures as
     long as colours suffice."""

@@ -9,6 +9,7 @@ from . import look
 from .compute import Distribution, history_of, merge, quantile, rate, table, windows_of
 from .errors import Error
 from .look import COLOURS, OTHER, OTHERS
+from .models import model_of
 from .together import aligned
 
 COLUMNS_MAX = 300  # of a picture: more buckets are merged
@@ -95,10 +96,14 @@ def plot_heatmap(history, metric, ax=None, title=None, where=None, data=None):
 
 
 def stack_data(history, metric, by, where=None):
-    """What plot_stack draws: (edges of time, whole, rates by name)."""
+    """What plot_stack draws: (edges of time, whole, rates by name). Of components or models all are there, so that each has the
+    same colour for all metrics."""
     freq = freq_for(history)
     edges, whole = _edges(history, freq)
     rates = rate(history, metric, by, freq, where)
+    names = history.words("component" if by == "component" else "model") if by in ("component", "model") else set()
+    names |= {model_of(name, history.models) for name in history.words("component")} if by == "model" else set()
+    rates = rates.reindex(columns=[*rates.columns, *sorted(names.difference(rates.columns, [OTHER]))], fill_value=0.0)
     return edges, whole, rates.reindex(pd.DatetimeIndex(edges[:-1]))
 
 
@@ -108,6 +113,8 @@ def plot_stack(history, metric, by="component", ax=None, title=None, where=None,
     history, ax = history_of(history), look.axes(ax)
     attrs = history.metric(metric).attrs
     ax.set_title(title or f"{attrs.get('help', metric)} per second")
+    if data is None and not (by := next(iter(history.available(metric, by)), by)) in history.labels(metric):
+        return look.nothing(ax, f"these files do not have it by {by}")
     edges, whole, rates = data or stack_data(history, metric, by, where)
     totals = look.descending(rates.sum())
     totals = totals[totals > 0]
@@ -242,9 +249,12 @@ def plot_transports(history, ax=None, metric="transport_bytes", data=None):
     be in (other) are hatched; (other) itself is not part of the scale."""
     history = history_of(history)
     units = history.metric(metric).attrs.get("units", "1")
-    table_, hidden = data or matrix_of(merge(history, metric, ("source", "sink")))
-    ax = look.axes(ax, len(table_.index))
+    pair = history.available(metric, "source", "sink")
+    table_, hidden = data or (matrix_of(merge(history, metric, pair)) if len(pair) == 2 else (None, None))
+    ax = look.axes(ax, 1 if table_ is None else len(table_.index))
     ax.set_title("bytes moved, from row to column" if units == "byte" else "transports, from row to column")
+    if table_ is None:
+        return look.nothing(ax, "these files do not say between whom")
     if table_.empty or not table_.to_numpy().any():
         return look.nothing(ax, "no transports between named components")
     bar = _draw_matrix(ax, table_, hidden, units)
@@ -272,7 +282,7 @@ def _draw_matrix(ax, table_, hidden, units):
     from matplotlib.colors import LogNorm
     from matplotlib.patches import Rectangle
     values = table_.to_numpy()
-    low, high = values[values > 0].min(), values.max()
+    low, high = look.scale_of(table_)
     norm = LogNorm(low, max(high, 1.01 * low))
     picture = ax.imshow(np.ma.masked_equal(values, 0), cmap=look.colour_map(), aspect="auto", norm=norm)
     for row, column in np.argwhere(hidden.to_numpy()):
@@ -312,7 +322,8 @@ def blame_table(history, where=None, models=False):
     if pair is None:
         raise Error("who waited for whom is not known: the files have no demand_wait_part_ns by producer and component, or by "
                     "their models")
-    sums = table(history, "demand_wait_part_ns", (*pair, "part"), None, where)
+    parts = ("part",) if "part" in history.metric("demand_wait_part_ns").labels else ()
+    sums = table(history, "demand_wait_part_ns", (*pair, *parts), None, where).assign(**({} if parts else {"part": "unknown"}))
     if sums.empty:
         return pd.DataFrame({"total": []}, pd.MultiIndex.from_arrays([[], []], names=pair))
     by_part = sums.astype(dict.fromkeys(pair, object) | {"part": object}).set_index([*pair, "part"])["sum"].unstack(fill_value=0)
@@ -340,6 +351,8 @@ def plot_waits(history, metric="demand_wait_ns", ax=None, data=None):
     on a logarithmic axis, y size of the CDO."""
     history, ax = history_of(history), look.axes(ax)
     ax.set_title(history.metric(metric).attrs.get("help", metric))
+    if data is None and not history.available(metric, "size_class"):
+        return look.nothing(ax, "these files do not have it by size")
     frame = wait_table(history, metric) if data is None else data
     if frame.empty:
         return look.nothing(ax, "no waits")

@@ -18,6 +18,7 @@ sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "oracle")]
 pd = pytest.importorskip("pandas")
 import planted
 import vampire
+from vampire import plots
 from vampire.models import RULES, model_of
 
 pytestmark = pytest.mark.plain
@@ -172,20 +173,41 @@ def test_files_without_components_say_what_they_cannot(slow, tmp_path, level):
         blame = vampire.blame_table(str(tmp_path))
         assert blame.equals(vampire.blame_table(str(slow[1]), models=True))
     else:
-        assert "who waited for whom: the files have neither components nor models" in frame.attrs["not_looked"]
+        assert "who waited for whom: demand_wait_part_ns is not by producer and component, nor by their models" in frame.attrs["not_looked"]
         assert "neither by component nor by model" in text
         with pytest.raises(vampire.Error, match="who waited for whom is not known"):
             vampire.blame_table(str(tmp_path))
 
 
-@pytest.mark.parametrize("level", ["model", "workflow"])
-def test_the_notebook_of_files_without_components(slow, tmp_path, level):
+@pytest.mark.parametrize("option, tables, cannot", [
+    ('by=["component"]', ["Components", "Transports", "Waits"], "demand_wait_part_ns has no label part"),
+    ('by=["model","operation"]', ["Models, what they did", "Operations", "Transports", "Waits"], "transports by source and sink"),
+    ('without=["producer"]', ["Components", "Operations", "Transports", "Waits"], "who waited for whom (demand_wait_part_ns has no label producer)"),
+    ('without=all', ["Transports", "Waits"], "kinds of anomalies (anomalies has no label anomaly)")])
+def test_files_with_few_labels_have_the_tables_that_these_allow(slow, tmp_path, option, tables, cannot):
+    (tmp_path / "hour.rec").symlink_to(slow[1] / "hour.rec")
+    count_again(tmp_path, "-o", "outputs.0.type=hdf5", "-o", f"outputs.0.{option}", "-o", "statistics.bucket=10s")
+    text = report(tmp_path, "--text")
+    known = ["Models", "Components", "Models, what they did", "Operations", "Transports", "Waits", "Who waited for whom"]
+    assert [line for line in text.splitlines() if line in known] == tables
+    told, = (line for line in text.splitlines() if "annot tell " in line)
+    assert cannot in told
+    if "all" in option:
+        assert re.search(r"\n  for demanded data   all +10,680 ", text)
+    if "what waits" in told:
+        assert "what waits were for" in text.split("Could not be looked for: ")[1].splitlines()[0]
+    report(tmp_path, "-o", tmp_path / "r.html")
+
+
+@pytest.mark.parametrize("book", ["first-look", "questions"])
+@pytest.mark.parametrize("layout", ["statistics.level=model", "statistics.level=workflow", 'outputs.0.by=["component","operation"]'])
+def test_the_notebooks_of_files_with_few_labels(slow, tmp_path, layout, book):
     pytest.importorskip("nbconvert")
     pytest.importorskip("ipykernel")
     (tmp_path / "hour.rec").symlink_to(slow[1] / "hour.rec")
-    count_again(tmp_path, "-o", "outputs.0.type=hdf5", "-o", f"statistics.level={level}", "-o", "statistics.bucket=10s")
+    count_again(tmp_path, "-o", "outputs.0.type=hdf5", "-o", layout, "-o", "statistics.bucket=10s")
     done = subprocess.run([sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--output-dir", tmp_path,
-                           ROOT / "notebooks" / "questions.ipynb"],
+                           ROOT / "notebooks" / f"{book}.ipynb"],
                           env=dict(os.environ, VAMPIRE_RUN=str(tmp_path), PYTHONPATH=str(ROOT / "python")),
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -250,6 +272,8 @@ def test_tables_by_model(slow):
     pairs = vampire.merge(run, "transports", ["source_model", "sink"], where={"sink": "PGEN -- 8"})
     assert set(pairs.index.get_level_values(0)) == {"IFS", "NEMO"}
     assert set(vampire.quantile(run, "demand_wait_ns", 0.99, ["model"], where={"model": "PGEN"}).index) == {"PGEN"}
+    colours = [set(plots.stack_data(run, metric, "model")[2].columns) for metric in ("pool_operations", "consumed_bytes")]
+    assert colours == [{"IFS", "NEMO", "PGEN"}] * 2  # though IFS received nothing
     one = vampire.History(str(slow[1]), models=["all=*"])
     assert vampire.merge(one, "pool_operations", ["model"]).index.tolist() == ["all"]
 

@@ -333,6 +333,12 @@ def test_a_large_matrix_has_the_largest_and_the_rest(tmp_path):
     values, _ = plots.matrix_of(sums)
     assert values.shape == (24, 24) and values.to_numpy().sum() == sums.sum()
     assert values.index[-1] == "37 others" and values.index[0] == "rank -- 37"
+    named = values.iloc[:-1, :-1].to_numpy()
+    assert values.iat[-1, -1] > named.max() and look.scale_of(values)[1] == named.max()  # the rest does not set the colours
+    report(run, "-o", tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    model = page.split("Bytes moved from source to sink, by model", 1)[1].split("</figure>")[0]
+    assert f">{look.amount(sums.sum())}</span>" in model  # one cell, with its value
 
 
 def test_only_one_component_or_metric(tmp_path):

@@ -19,6 +19,10 @@ from ..together import declared
 from .chains import chain_tables
 from .parts import FINDINGS_SHOWN, LARGEST, MORE, Answers, Picture, Report, Table, largest, moment, others
 
+TOLD = (("operations by kind", "pool_operations", ("operation",)), ("transports by source and sink", "transports", ("source", "sink")),
+        ("waits by component or model", "demand_wait_ns", ("component",)),
+        ("who waited for whom", "demand_wait_part_ns", ("producer", "component")), ("what waits were for", "demand_wait_part_ns", ("part",)),
+        ("kinds of anomalies", "anomalies", ("anomaly",)), ("whose anomalies they are", "anomalies", ("component",)))
 CDOS_SHOWN = 12
 DECLARED_SHOWN = 12  # metrics of samples
 RUNS_WHOLE = 24      # of more, the report says which runs there are and what made them late
@@ -130,8 +134,12 @@ class Content:
                   self.blame_rows(), *(chain_tables(self.trace, found.runs, self.component) if self.trace else ()),
                   self.anomaly_table(), self.cdo_rows()] if found.buckets else []
         if not self.has_components():
-            known = "by model" if self.summary.level == "model" else "neither by component nor by model"
+            known = "by model" if any("model" in one.labels for one in self.history.metrics.values()) else "neither by component nor by model"
             remark = f"{remark + ' ' if remark else ''}These files are {known}: they have no table by component."
+        cannot = self.cannot() if self.metrics is None and self.component is None else []
+        if cannot:
+            remark = f"{remark + ' ' if remark else ''}They cannot tell {'; '.join(cannot)}." if not self.has_components() else \
+                f"{remark + ' ' if remark else ''}These files cannot tell {'; '.join(cannot)}."
         facts = self.facts()
         notes = list(dict.fromkeys([*found.notes(), *self.history.damage]))  # with what was found while reading
         return Report(
@@ -146,6 +154,17 @@ class Content:
             f"half a bin. vampire {self.history.files[-1].attrs['vampire_version']}.",
             answers=self.answers() if found.buckets and self.metrics is None else None,
             times=tuple(int(when.astype(np.int64)) for when in (found.begin, found.end)) if found.buckets else (0, 0))
+
+    def cannot(self):
+        """What the files do not tell: parts of sentences, each with its reason."""
+        found = {}
+        for what, metric, labels in TOLD:
+            lacks = [one for one in labels if not self.has(metric, one)]
+            if lacks:
+                absent = metric not in self.history.metrics
+                why = f"no {metric}" if absent else f"{metric} has no label {' or '.join(lacks)}"
+                found.setdefault(why, []).append(what)
+        return [f"{' and '.join(whats)} ({why})" for why, whats in found.items()]
 
     def answers(self):
         """What made it late, of the component if one was asked for."""
@@ -383,7 +402,7 @@ class Content:
     def transport_table(self):
         """The pairs of source and sink whose transports took longest in all."""
         if not (self.has("transports", "source", "sink") and self.has("transport_bytes", "source", "sink")):
-            return None
+            return self._totals("transports", "Transports", ("transports", "took in all", "median", "90 in 100", "99 in 100", "longest"), "transport_ns")
         pair = tuple(self.label("transports", one) for one in ("source", "sink"))
         counts, sizes = self.sums("transports", pair), self.sums("transport_bytes", pair)
         frame = pd.DataFrame({"transports": counts, "bytes": sizes.reindex(counts.index, fill_value=0)})
@@ -412,6 +431,20 @@ class Content:
         return Table("transports", "Transports", head, rows,
                      frame.reset_index(), 2, hidden, shown[20:] if OTHER not in rows[-1] else [])
 
+    def _totals(self, name, title, head, *metrics):
+        """Where labels are missing, a row for all components of each histogram; None: there is no value."""
+        rows, frames = [], []
+        for metric in metrics:
+            frame = compute.Distribution(self.history, metric).spread((0.5, 0.9, 0.99)) if self.has(metric) and self.component is None else None
+            if frame is not None and len(frame):
+                row = frame.iloc[0]
+                what = [dict(WAITS)[metric]] if metric in dict(WAITS) else []
+                rows.append((*what, "all", f"{int(row['count']):,}", self._seconds(row["sum"]),
+                             *(self._time(row[one]) for one in (0.5, 0.9, 0.99, "max"))))
+                frames.append(frame.assign(metric=metric))
+        head = ("waited", "component", *head) if name == "waits" else ("between", *head)
+        return Table(name, title, head, rows, pd.concat(frames), 1 + (name == "waits"), list(self.of)) if rows else None
+
     def wait_rows(self):
         """How long each component waited, for what."""
         rows, frames, notes = [], [], list(self.of)
@@ -431,7 +464,7 @@ class Content:
                 count, p50, p99, p90, most, whole = texts[name]
                 rows.append((what, name or others(rest), whole, count, p50, p90, p99, most))
         if not rows:
-            return None
+            return self._totals("waits", "Waits", ("times", "in all", "median", "90 in 100", "99 in 100", "longest"), *(one for one, _ in WAITS))
         return Table("waits", "Waits", ("waited", "component", "in all", "times", "median", "90 in 100", "99 in 100", "longest"), rows,
                      pd.concat(frames), 2, notes)
 
@@ -462,12 +495,17 @@ class Content:
 
     def anomaly_table(self):
         """What did not fit together."""
-        if not self.has("anomalies", "component"):
+        if not self.has("anomalies") or self.component is not None and not self.has("anomalies", "component"):
             return None
-        sums = compute.merge(self.history, "anomalies", ("anomaly", self.label("anomalies", "component")), where=self.where("anomalies"))
-        if not len(sums):
+        by = [self.label("anomalies", one) for one in ("anomaly", "component") if self.has("anomalies", one)]
+        frame = compute.table(self.history, "anomalies", by, None, self.where("anomalies")).astype(dict.fromkeys(by, object))
+        frame = frame[frame.delta > 0]
+        if frame.empty:
             return None
-        order = look.descending(sums)
+        whose = [one for one in by if one != "anomaly"]
+        sums = pd.Series(frame.delta.to_numpy(), [frame.anomaly if "anomaly" in by else ["of any kind"] * len(frame),
+                                                  frame[whose[0]] if whose else ["all"] * len(frame)])
+        order = look.descending(sums.rename_axis(["anomaly", whose[0] if whose else "component"]))
         rows = [(what.replace("_", " "), name, f"{int(count):,}") for (what, name), count in order.head(20).items()]
         if len(order) > 20:
             rows.append((others(order.index[20:]), "", f"{int(order.iloc[20:].sum()):,}"))
@@ -496,6 +534,14 @@ class Content:
         names = self.history.words(label)
         return "model" if len({model_of(name, self.history.models) for name in names}) < len(names) > len(look.COLOURS) else label
 
+    def _pairs_of_models(self, pairs):
+        """The sums of pairs by the models of both, if a matrix has no room for all names; else None."""
+        levels = [pairs.index.get_level_values(level) for level in (0, 1)]
+        if max(level.nunique() for level in levels) <= plots.NAMES_MAX:
+            return None
+        models = pairs.groupby([level.map(lambda name: model_of(name, self.history.models)) for level in levels]).sum()
+        return models if len(models) < len(pairs) else None
+
     def pictures(self):
         """Those that the data allow. What a picture shows is computed once, however often it is drawn."""
         found = []
@@ -518,13 +564,17 @@ class Content:
                 by, where = self.stacked(metric, by), self.where(metric)
                 add(name, text, lambda m=metric, b=by, w=where: plots.stack_data(history, m, b, w),
                     lambda ax, data, m=metric, b=by: plots.plot_stack(history, m, b, ax, data=data), None, "stack", units_of(metric))
-        if self.has("transport_bytes", "source", "sink"):
-            sums = self.sums("transport_bytes", ("source", "sink"))
-            add("transports", "Bytes moved from source to sink", lambda: plots.matrix_of(sums),
-                lambda ax, data: plots.plot_transports(history, ax, data=data), self.hidden(sums, "the bytes"), "matrix", "byte")
+        matrices = []
         if self.has("demand_wait_part_ns", "producer", "component"):
-            add("blame", "Time that consumers waited for producers", lambda: plots.matrix_of(self.blame()["total"]),
-                lambda ax, data: plots.plot_blame(history, ax, data), self.hidden(self.blame()["total"], "the time"), "matrix", "ns")
+            matrices.append(("blame", "Time that consumers waited for producers", self.blame()["total"], "the time", plots.plot_blame, "ns"))
+        if self.has("transport_bytes", "source", "sink"):
+            matrices.append(("transports", "Bytes moved from source to sink", self.sums("transport_bytes", ("source", "sink")),
+                             "the bytes", plots.plot_transports, "byte"))
+        for name, text, pairs, what, draw, units in matrices:
+            for sums, which in ((self._pairs_of_models(pairs), "-of-models"), (pairs, "")):
+                if sums is not None:
+                    add(name + which, text + ", by model" * bool(which), lambda s=sums: plots.matrix_of(s),
+                        lambda ax, data, d=draw: d(history, ax, data=data), self.hidden(sums, what), "matrix", units)
         for metric, name, text in (("transport_ns", "transport-time", "Durations of transports over time"),
                                    ("demand_wait_ns", "demand-time", "Waits for demanded data over time")):
             if self.has(metric):

@@ -16,6 +16,7 @@ from ..look import COLOURS, OTHER, OTHERS
 from ..plots import lines_shown
 
 VIRIDIS = np.array([(65, 68, 135), (42, 120, 142), (34, 168, 132), (122, 209, 81), (253, 231, 37)])  # without its dark end
+FEW = 25    # cells of a matrix that have room for their values
 HIGH = 100  # units of a picture's height
 
 
@@ -66,10 +67,11 @@ def png(pixels):
         chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b"")
 
 
-def colours(values):
-    """[..., RGBA] of counts on a logarithmic scale; nothing is transparent."""
-    high = np.log(max(2.0, np.nanmax(values, initial=0)))
-    low = np.log(values[values > 0].min()) if (values > 0).any() else 0.0
+def colours(values, scale=None):
+    """[..., RGBA] of counts on a logarithmic scale, from the least to the greatest of all or as `scale` says; nothing is
+    transparent."""
+    least, most = scale or (values[values > 0].min() if (values > 0).any() else 1.0, np.nanmax(values, initial=0))
+    low, high = np.log(least), np.log(max(2.0, most))
     place = np.clip((np.log(np.maximum(values, 1e-300)) - low) / max(high - low, 1e-9), 0, 1) * (len(VIRIDIS) - 1)
     channels = [np.interp(place, range(len(VIRIDIS)), VIRIDIS[:, n]) for n in range(3)]
     return np.stack([*channels, 255.0 * (values > 0)], axis=-1).astype(np.uint8)
@@ -179,23 +181,24 @@ class Figures:
 
     @staticmethod
     def _matrix(picture, values, hidden):
-        """Rows by columns; each cell has its value as a title."""
+        """Rows by columns; each cell has its value as a title, and visibly where there is room."""
         if values.empty or not values.to_numpy().any():
             return None
-        show, cells, paint = look.shown(picture.units), values.to_numpy(float), colours(values.to_numpy(float))
-        parts = []
+        show, cells, paint = look.shown(picture.units), values.to_numpy(float), colours(values.to_numpy(float), look.scale_of(values))
+        parts, texts, (rows, columns) = [], "", cells.shape
         for (row, column), value in np.ndenumerate(cells):
+            if value > 0 and cells.size <= FEW:
+                texts += f'<span style="left:{100 * (column + 0.5) / columns:.4g}%;top:{100 * (row + 0.5) / rows:.4g}%">{html.escape(show(value))}</span>'
             unknown = bool(hidden.iat[row, column])
             if value > 0 or unknown:
                 what = show(value) if value > 0 else "hidden: may be in (other)"
                 fill = f'fill="#{"".join(f"{one:02x}" for one in paint[row, column, :3])}"' if value > 0 else 'class="lost"'
                 parts.append(f'<rect {fill} x="{column}" y="{row}" width="1" height="1"><title>'
                              f"{html.escape(f'{values.index[row]} → {values.columns[column]}: {what}')}</title></rect>")
-        rows, columns = cells.shape
-        return (f'<figcaption>{html.escape(picture.text)}</figcaption><div class="frame matrix">'
+        return (f'<figcaption>{html.escape(picture.text)}</figcaption><div class="frame matrix{" few" * (cells.size <= FEW)}">'
                 + _labels("y", "top", [(100 * (n + 0.5) / rows, name) for n, name in enumerate(values.index)])
                 + f'<svg viewBox="0 0 {columns} {rows}" preserveAspectRatio="none" role="img" aria-label="{html.escape(picture.text)}">{"".join(parts)}</svg>'
-                + _labels("x", "left", [(100 * (n + 0.5) / columns, name) for n, name in enumerate(values.columns)]) + "</div>")
+                + f'<div class="cells">{texts}</div>' * bool(texts) + _labels("x", "left", [(100 * (n + 0.5) / columns, name) for n, name in enumerate(values.columns)]) + "</div>")
 
 
 def _labels(axis, side, labels):

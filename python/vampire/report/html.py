@@ -52,7 +52,9 @@ figcaption { font-weight: 600; } .frame { position: relative; display: grid; gri
 .y span { position: absolute; right: .4rem; transform: translateY(-50%); white-space: nowrap; }
 .x span { position: absolute; transform: translateX(-50%); white-space: nowrap; }
 .matrix { grid-template-columns: 8rem 1fr; } .matrix svg { height: 22rem; } .matrix .x { height: 8rem; }
-.matrix .x span { writing-mode: vertical-rl; } .line { fill: none; stroke-width: 1.6; vector-effect: non-scaling-stroke; }
+.matrix .x span { writing-mode: vertical-rl; } .few svg { height: 10rem; } .few .x { height: 1.6rem; } .few .x span { writing-mode: horizontal-tb; }
+.matrix .y { grid-area: 1 / 1; } .matrix svg, .cells { grid-area: 1 / 2; } .cells { position: relative; pointer-events: none; } .cells span { position: absolute; transform: translate(-50%, -50%); font-size: .8rem;
+  color: #fff; background: #0009; padding: 0 .3rem; white-space: nowrap; } .line { fill: none; stroke-width: 1.6; vector-effect: non-scaling-stroke; }
 .dashed { stroke-dasharray: 5 3; } .lost { fill: var(--faint); opacity: .8; } image { image-rendering: pixelated; }
 .legend { list-style: none; display: flex; flex-wrap: wrap; gap: .1rem .9rem; margin: 0 0 0 4.6rem; padding: 0; font-size: .75rem; }
 .legend i { display: inline-block; width: .8em; height: .8em; margin-right: .3em; }
