@@ -252,7 +252,7 @@ int config_compose_filter(struct config_loader *loader)
     if (code != 0 || config_is_wrong(loader, "/filters")) {
         return code;
     }
-    if (kinds == 0) {
+    if ((kinds & VAMP_EVENT_KINDS_ALL) == 0) {
         config_error(loader, "/events/filter", "this filter is never true");
     }
     if (config_is_wrong(loader, "/events")) {
@@ -275,6 +275,7 @@ int config_compose_filter(struct config_loader *loader)
     code = check_composed(loader, "/events",
                           "the conditions of this section are too much for one filter: ",
                           config->filter, config_first_place(config), &kinds);
+    kinds &= VAMP_EVENT_KINDS_ALL;
     config->event_kinds = kinds | MASK_JOIN_LEAVE;
     if (code == 0 && kinds == 0) {
         config_error(loader, "/events",

@@ -70,7 +70,7 @@ static int check_selected(const struct config_loader *loader)
                                        VAMP_FILTER_INSIDE, &kinds);
     if (code == 0 && !config_is_wrong(loader, "/statistics/selected") &&
         !config_is_wrong(loader, "/filters")) {
-        if ((kinds & ~VAMP_EVENT_KINDS_WITHOUT_CDO) == 0) {
+        if ((kinds & VAMP_EVENT_KINDS_ALL & ~VAMP_EVENT_KINDS_WITHOUT_CDO) == 0) {
             config_error(loader, "/statistics/selected",
                          kinds == 0 ? "this filter is never true"
                                     : "this filter is never true for an event of a CDO");
@@ -137,7 +137,8 @@ static uint64_t counting_kinds(enum vamp_metric_id metric)
             }
         }
     }
-    return VAMP_EVENT_KINDS_ALL;
+    return (vamp_metrics[metric].sets & VAMP_SET_SAMPLED) != 0 ? VAMP_EVENT_BIT(VAMP_EVENT_SAMPLE)
+                                                               : VAMP_EVENT_KINDS_ALL;
 }
 
 /* Why this metric can have no filter of its own; NULL: it can. */
@@ -165,6 +166,11 @@ static void report_empty_metric(const struct config_loader *loader, const char *
     size_t used = 0;
     if (kinds == 0) {
         config_error(loader, path, "this filter is never true: %s would stay empty", metric->name);
+        return;
+    }
+    if (counting == VAMP_EVENT_BIT(VAMP_EVENT_SAMPLE) && (kinds & counting) == 0) {
+        config_error(loader, path, "this filter asks nothing of samples, which %s counts",
+                     metric->name);
         return;
     }
     for (unsigned kind = 1; kind < VAMP_EVENT_KIND_COUNT && used < sizeof names; kind++) {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "filters/event_fields.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "filters/named.h"
+#include "vampire/core/event/sample.h"
 
 static const char *const field_names[FIELD_COUNT + 1] = {
 #define VAMP_EVENT_FILTER(symbol, name, type, notation, kinds, help) [FIELD_##symbol] = name,
@@ -33,8 +35,9 @@ static const struct vamp_field fields[FIELD_COUNT] = {
 };
 
 /* The kinds of events that can have the field. */
-#define KINDS_ALL UINT64_MAX
-#define KINDS_CDO (~VAMP_EVENT_KINDS_WITHOUT_CDO)
+#define KINDS_SAMPLE VAMP_EVENT_BIT(VAMP_EVENT_SAMPLE)
+#define KINDS_ALL (~KINDS_SAMPLE)
+#define KINDS_CDO (KINDS_ALL & ~VAMP_EVENT_KINDS_WITHOUT_CDO)
 #define KINDS_TRANSPORT_END                                                                        \
     (VAMP_EVENT_BIT(VAMP_EVENT_TRANSPORT_COMPLETED) | VAMP_EVENT_BIT(VAMP_EVENT_TRANSPORT_FAILED))
 #define KINDS_TRANSPORT (VAMP_EVENT_BIT(VAMP_EVENT_TRANSPORT_INIT) | KINDS_TRANSPORT_END)
@@ -46,11 +49,20 @@ static const uint64_t field_kinds[FIELD_COUNT] = {
 
 /* ---- vocabulary */
 
+/* Of the name of a field. NULL: it is none of a tag. */
+static const char *tag_name(const char *field)
+{
+    static const char begin[] = ".sample.tag.";
+    const size_t length = sizeof begin - 1;
+    return strncmp(field, begin, length) == 0 && field[length] != '\0' ? field + length : NULL;
+}
+
 static int resolve(void *context, const char *name, struct vamp_field *ret_field)
 {
     (void)context;
     for (int field = 0; field < FIELD_COUNT; field++) {
-        if (strcmp(field_names[field], name) == 0) {
+        if (field == FIELD_SAMPLE_TAG ? tag_name(name) != NULL
+                                      : strcmp(field_names[field], name) == 0) {
             *ret_field = fields[field];
             ret_field->choices = field_choices[field];
             ret_field->numbered = field == FIELD_COMPONENT_NAME || field == FIELD_PEER_NAME;
@@ -137,6 +149,23 @@ static void set_id(struct vamp_value *ret, struct event_lookup *lookup)
     ret->text.length = VAMP_CDO_ID_DIGITS;
 }
 
+static void look_up_sample(enum event_field field, const char *name, struct event_lookup *lookup,
+                           struct vamp_value *ret)
+{
+    struct vamp_sample sample;
+    assert(lookup->text != NULL);
+    if (!vamp_sample_read(lookup->event->name, lookup->event->name_length, &sample)) {
+        return;
+    }
+    if (field == FIELD_SAMPLE_VALUE) {
+        *ret = (struct vamp_value){.type = VAMP_VALUE_DOUBLE, .real = (double)sample.value};
+    } else if (field == FIELD_SAMPLE_NAME
+                   ? vamp_sample_name(&sample, lookup->text, EVENT_TEXT_BYTES)
+                   : vamp_sample_tag(&sample, tag_name(name), lookup->text, EVENT_TEXT_BYTES)) {
+        set_word(ret, lookup->text);
+    }
+}
+
 static void look_up_event(enum event_field field, struct event_lookup *lookup,
                           struct vamp_value *ret)
 {
@@ -186,6 +215,9 @@ static void look_up_event(enum event_field field, struct event_lookup *lookup,
             set_word(ret, vamp_cause_name(event->cause));
         }
         break;
+    case FIELD_SAMPLE_NAME:
+    case FIELD_SAMPLE_VALUE:
+    case FIELD_SAMPLE_TAG:
     case FIELD_COUNT:
         break;
     }
@@ -194,9 +226,13 @@ static void look_up_event(enum event_field field, struct event_lookup *lookup,
 void vamp_event_lookup(void *context, int field, const char *name, struct vamp_value *ret)
 {
     struct event_lookup *lookup = context;
-    (void)name;
     ret->type = VAMP_VALUE_ABSENT;
-    if (field >= 0 && is_possible((enum event_field)field, lookup->event->kind)) {
+    if (field < 0 || !is_possible((enum event_field)field, lookup->event->kind)) {
+        return;
+    }
+    if (lookup->event->kind == VAMP_EVENT_SAMPLE) {
+        look_up_sample((enum event_field)field, name, lookup, ret);
+    } else {
         look_up_event((enum event_field)field, lookup, ret);
     }
 }

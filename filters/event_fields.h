@@ -21,12 +21,14 @@ enum event_field {
 };
 
 #define VAMP_CDO_ID_DIGITS 32
+#define EVENT_TEXT_BYTES 256
 
 /* The context of a look-up; on the stack of a match. */
 struct event_lookup {
     const struct vamp_event *event;
     const struct vamp_components *components; /* NULL: names are unknown */
     char id[VAMP_CDO_ID_DIGITS];              /* the text of .cdo.id */
+    char *text;                               /* of a sample: EVENT_TEXT_BYTES for a name or tag */
 };
 
 /* The vocabulary of events; names that begin with ".maestro." are attributes. `named` may be NULL.

@@ -28,7 +28,7 @@ struct vamp_event_filter {
     uint64_t kinds;       /* bits of kinds that can pass */
     const char *selector; /* in the expression's arena; NULL: none */
     /* What is to be evaluated here for an event of the kind; in the arena. [0]: false. */
-    const struct step *steps[VAMP_EVENT_KIND_COUNT];
+    const struct step *steps[VAMP_EVENT_SAMPLE + 1];
 };
 
 /* ---- terms on one name that no value can satisfy together */
@@ -119,11 +119,12 @@ static struct node *make_node(struct reduction *reduction, const struct node *li
     return node;
 }
 
+#define WITHOUT_ATTRIBUTES (VAMP_EVENT_KINDS_WITHOUT_CDO | VAMP_EVENT_BIT(VAMP_EVENT_SAMPLE))
 static bool is_possible(const struct reduction *reduction, const struct node *term)
 {
     return term->field >= 0
                ? vamp_event_field_possible((enum event_field)term->field, reduction->kind)
-               : (VAMP_EVENT_KINDS_WITHOUT_CDO & VAMP_EVENT_BIT(reduction->kind)) == 0;
+               : (WITHOUT_ATTRIBUTES & VAMP_EVENT_BIT(reduction->kind)) == 0;
 }
 
 static struct node *reduce_term(struct reduction *reduction, const struct node *term)
@@ -300,6 +301,32 @@ static struct node *push_kind(struct reduction *reduction, struct vamp_event_fil
     return join_conjuncts(reduction, halves.ours);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
+static bool is_of_samples(const struct node *node)
+{
+    bool found = node->kind >= NODE_HAS && node->field >= 0 &&
+                 vamp_event_field_possible((enum event_field)node->field, VAMP_EVENT_SAMPLE);
+    for (const struct node *child = node->children; child != NULL && !found; child = child->next) {
+        found = is_of_samples(child);
+    }
+    return found;
+}
+
+/* A filter that asks nothing of samples is not about them: they pass. */
+static void push_samples(struct compiler *compiler, struct vamp_event_filter *filter)
+{
+    static const struct node always = {.kind = NODE_TRUE};
+    struct reduction reduction = {compiler, VAMP_EVENT_SAMPLE};
+    const struct node *root = compiler->expression->root;
+    const struct node *rest = &always;
+    if (is_of_samples(root)) {
+        rest = reduce_node(&reduction, root);
+        filter->kinds |=
+            rest != NULL && rest->kind != NODE_FALSE ? VAMP_EVENT_BIT(VAMP_EVENT_SAMPLE) : 0;
+    }
+    filter->steps[VAMP_EVENT_SAMPLE] = rest != NULL ? vamp_steps_create(compiler, rest) : NULL;
+}
+
 /* Reduces and splits. */
 static void push_down(struct compiler *compiler, struct vamp_event_filter *filter)
 {
@@ -342,6 +369,9 @@ int vamp_event_filter_compile(const char *text, enum vamp_filter_place place,
     if (compiler.code == 0) {
         push_down(&compiler, filter);
     }
+    if (compiler.code == 0) {
+        push_samples(&compiler, filter);
+    }
     if (compiler.code != 0) {
         vamp_event_filter_free(filter);
         return compiler.code;
@@ -364,10 +394,15 @@ bool vamp_event_filter_match(const struct vamp_event_filter *filter, const struc
     if (vamp_event_is_mark(event)) {
         return true;
     }
-    if (event->kind >= VAMP_EVENT_KIND_COUNT) {
-        return false;
-    }
     struct event_lookup lookup = {.event = event, .components = components};
+    if (event->kind >= VAMP_EVENT_KIND_COUNT) {
+        char text[EVENT_TEXT_BYTES];
+        lookup.text = text;
+        return event->kind == VAMP_EVENT_SAMPLE &&
+               (vamp_event_tells_place(event) ||
+                vamp_steps_match(filter->expression, filter->steps[VAMP_EVENT_SAMPLE],
+                                 vamp_event_lookup, &lookup));
+    }
     return vamp_steps_match(filter->expression, filter->steps[event->kind], vamp_event_lookup,
                             &lookup);
 }

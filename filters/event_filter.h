@@ -39,7 +39,8 @@ void vamp_event_filter_free(struct vamp_event_filter *filter);
  * JOIN before, and is always the same; NULL: names are absent. Allocates nothing, cannot fail. */
 bool vamp_event_filter_match(const struct vamp_event_filter *filter, const struct vamp_event *event,
                              const struct vamp_components *components);
-/* Bits of the kinds that can pass; 0: the filter is never true. */
+/* Bits of the kinds that can pass; 0: the filter is never true. That of samples is there if the
+ * filter asks something of them; others pass them. */
 uint64_t vamp_event_filter_kinds(const struct vamp_event_filter *filter);
 /* The selector with which to subscribe to events of CDOs, owned by the filter; NULL: none is
  * needed. Events without a CDO must be subscribed to without it. */

@@ -44,9 +44,10 @@ struct samples_intake {
     atomic_int stop, never; /* stops the source; the thread ends when that does */
     struct vamp_event held; /* waits for its time; of kind NONE: none does */
     char text[VAMP_NAME_BYTES_MAX];
-    int64_t until_ns; /* the time that was reached */
-    uint64_t refused; /* lines */
-    uint64_t outside; /* samples from before the first event or after the last */
+    int64_t until_ns;  /* the time that was reached */
+    uint64_t refused;  /* lines */
+    uint64_t outside;  /* samples from before the first event or after the last */
+    uint64_t filtered; /* left out by the first filter */
 };
 
 struct pipeline {

@@ -60,9 +60,16 @@ int pipeline_start_samples(struct pipeline *pipeline, struct vamp_err *err)
 
 void pipeline_process_sample(struct pipeline *pipeline, const struct vamp_event *sample)
 {
+    const struct vamp_filter_use *first = pipeline->rules->first;
+    const bool passes =
+        first == NULL || vamp_event_filter_match(first->compiled, sample, first->components);
     vamp_stats_tick(pipeline->stats, sample->time_ns);
-    pipeline_pass_on(pipeline, sample, true);
-    vamp_stats_sample(pipeline->stats, sample);
+    pipeline_pass_on(pipeline, sample, passes);
+    if (passes) {
+        vamp_stats_sample(pipeline->stats, sample);
+    } else {
+        pipeline->samples.filtered++;
+    }
 }
 
 /* The next sample into `held`, after accounting what is none. False: the ring is empty. */
@@ -177,6 +184,7 @@ void pipeline_print_samples(const struct pipeline *pipeline, const struct vamp_p
         {samples->refused, "lines refused: no line protocol, or the time is wrong"},
         {samples->thread.lost_samples + pipeline->source_thread.lost_samples,
          "lost: more came than there is room for until they are counted"},
+        {samples->filtered + account->filtered, "left out by a filter"},
         {samples->outside, "from before the pool's first event or after its last"},
         {account->disordered, "older than the one before of their series"},
         {account->out_of_range, "with a value that the metric cannot have"},

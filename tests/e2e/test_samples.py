@@ -185,6 +185,44 @@ def test_what_is_not_declared_and_what_is_wrong_is_named(space):
     assert "8 lines refused" in process.stderr
 
 
+def test_filters_ask_for_samples(space):
+    """One that does not speak of samples passes them, in statistics as in recordings."""
+    at = START + SECOND
+    lines = [f"memory,host={host}.site.org used={value}i {at}" for host, value in (("n1", 7), ("n2", 800), ("m1", 9))]
+    lines += [f"io,host={host},file=/f time={value}e-9 {at}" for host, value in (("n1", 3), ("n1", 50), ("m1", 3))]
+    (space.path / "lines").write_text("\n".join(lines) + "\n")
+    samples = {"metrics": METRICS, "files": [str(space.path / "lines")]}
+    made = config(space, **samples)
+    made["events"] = {"filter": "(or (not (has .sample.name)) (and (.sample.tag.host glob 'n*') (not (.sample.value > 500.5))))"}
+    made["statistics"] = {"filters": {"io_ns": "(and (.sample.name = io.time) (.sample.value < 4e-8))",
+                                      "pool_operations": "(.component.name glob 'Model*')"}}
+    made["outputs"].append({"type": "recording", "directory": str(space.path), "name": "models", "filter": "(.component.name glob 'Model*')"})
+    process = space.vampire(made, ready=False)
+    process.expect_exit(0)
+    assert {key[1] for key, line in values(space, "memory_used_bytes").items() if line["value"] is not None} == {"n1"}
+    assert {key: line["sum"] for key, line in values(space, "io_ns").items() if line["count"]} == {(1, "n1", "/f"): 3}
+    assert total(space, "pool_operations") > 0 and "4 left out by a filter" in process.stderr
+    (few,) = space.path.glob("*-models-*.rec")
+    data = few.read_bytes()
+    assert b"memory,host=n1" in data and b"memory,host=n2" not in data and b"io,host=n1,file=/f time=50" in data
+
+
+@pytest.mark.parametrize("text, message", [
+    ("(.sample.value = big)", "line 1, column 18"),
+    ("(.sample.tag. = a)", "'.sample.tag.' is no name"),
+    ("(.sample.host = n1)", "unknown name '.sample.host'"),
+    ("(.sample.value > 3)", "never true"),
+    ("(and (has .maestro.a) (has .sample.name))", "never true"),
+    ("(.component.name = Model)", "this filter asks nothing of samples, which steps counts"),
+])
+def test_mistakes_in_filters_of_samples(space, text, message):
+    asked = {"statistics": {"filters": {"steps": text}}, "samples": {"metrics": ["steps counter ifs.step"]}} if "Model" in text else {
+        "events": {"filter": text}}
+    process = space.vampire(asked, "--check-config", ready=False)
+    process.expect_exit(2)
+    assert message in process.stderr + process.stdout, process.stderr + process.stdout
+
+
 def test_more_series_than_there_is_room_for(space):
     at = START + SECOND
     lines = [f"ifs,component=c{n} step={step}i {at + step}" for step in (0, 3) for n in range(10000)]

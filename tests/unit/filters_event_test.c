@@ -111,9 +111,43 @@ static void wild_events_do_no_harm(void **state)
         struct vamp_event event = {
             .kind = (uint8_t)kind, .phase = 255, .tier = 255, .cause = 255, .present = UINT16_MAX};
         bool passes = vamp_event_filter_match(filter, &event, NULL);
-        assert_int_equal(passes, kind == VAMP_EVENT_OFFER || vamp_event_is_mark(&event));
+        assert_int_equal(passes, kind == VAMP_EVENT_OFFER || kind == VAMP_EVENT_SAMPLE ||
+                                     vamp_event_is_mark(&event));
     }
     vamp_event_filter_free(filter);
+}
+
+/* Texts that are no sample have no name; what says where a component is always passes. */
+static void samples_are_asked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *sample;
+        bool passes;
+    } cases[] = {
+        {"(.sample.name = memory.used)", "memory,host=n1 used=5i", true},
+        {"(.sample.name = memory.used)", "memory,host=n1 free=5i", false},
+        {"(.sample.value > 2.5)", "m a=2.75", true},
+        {"(.sample.value > 2.5)", "m a=2.5", false},
+        {"(not (.sample.value > 2.5))", "nonsense", true},
+        {"(.sample.tag.a-b_c = 'x y')", "m,a-b_c=x\\ y a=1", true},
+        {"(has .sample.tag.host)", "m,hosts=1 a=1", false},
+        {"(and (has .sample.name) (.maestro.a = 1))", "m a=1", false},
+        {"(.cdo.name = 'm a=1')", "m a=1", true},
+        {"(and (has .sample.name) (has .cdo.name))", "m a=1", false},
+        {"(.sample.value = 0)", "vampire_component,component=A pid=1i", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct vamp_event_filter *filter = compiled(cases[i].text, VAMP_FILTER_FIRST);
+        const struct vamp_event event = {.kind = VAMP_EVENT_SAMPLE,
+                                         .name = cases[i].sample,
+                                         .name_length = (uint32_t)strlen(cases[i].sample),
+                                         .present = VAMP_HAS_TIME | VAMP_HAS_CDO_NAME};
+        if (vamp_event_filter_match(filter, &event, NULL) != cases[i].passes) {
+            fail_msg("%s on %s", cases[i].text, cases[i].sample);
+        }
+        vamp_event_filter_free(filter);
+    }
 }
 
 static void names_come_from_joins(void **state)
@@ -256,6 +290,7 @@ int main(void)
         cmocka_unit_test(absent_is_not_zero),
         cmocka_unit_test(marks_always_pass),
         cmocka_unit_test(wild_events_do_no_harm),
+        cmocka_unit_test(samples_are_asked),
         cmocka_unit_test(names_come_from_joins),
         cmocka_unit_test(names_match_the_same_every_time),
         cmocka_unit_test(cut_matches_are_counted),

@@ -261,6 +261,10 @@ void vamp_sampled_observe(struct vamp_sampled *sampled, struct vamp_slot *slot,
         }
         return;
     }
+    if (sampled->cells->excluded[series->metric->id]) {
+        account->filtered++;
+        return;
+    }
     const enum vamp_metric_kind kind = vamp_metrics[series->metric->id].kind;
     if (kind != VAMP_HISTOGRAM && series->has_last && event->time_ns < series->time_ns) {
         account->disordered++;

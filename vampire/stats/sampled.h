@@ -23,6 +23,7 @@ struct vamp_sampled_account {
     uint64_t undeclared, disordered;
     uint64_t out_of_range; /* of 64 bits, or negative where that cannot be */
     uint64_t no_room;      /* for one more series, or in max_histogram_memory */
+    uint64_t filtered;     /* left out by a metric's filter */
     uint64_t unreadable;   /* no sample: of a damaged recording */
     uint64_t resets;       /* of counters */
     struct vamp_undeclared {

@@ -423,6 +423,9 @@ void vamp_stats_sample(struct vamp_stats *stats, const struct vamp_event *sample
     const struct vamp_window *window = &stats->window;
     struct vamp_slot *slot = vamp_window_at(window, sample->time_ns);
     const bool late = window->started && sample->time_ns < window->oldest * window->bucket_ns;
+    if (stats->exclude != NULL) {
+        stats->exclude(stats->exclude_context, sample, stats->cells.excluded);
+    }
     vamp_sampled_observe(stats->sampled, slot, sample, late);
     book_bounds(stats, slot);
 }

@@ -299,15 +299,20 @@ static void locate(struct vamp_components *components, const char *name,
     }
 }
 
+bool vamp_event_tells_place(const struct vamp_event *event)
+{
+    static const char begin[] = "vampire_component,";
+    return event->name_length >= sizeof begin && memcmp(event->name, begin, sizeof begin - 1) == 0;
+}
+
 bool vamp_components_locate(struct vamp_components *components, const struct vamp_event *event)
 {
-    static const char begin[] = "vampire_component,", end[] = " pid";
+    static const char end[] = " pid";
     char name[VAMP_SAMPLE_LABEL_BYTES], host[VAMP_SAMPLE_LABEL_BYTES];
     char user[VAMP_SAMPLE_LABEL_BYTES], job[VAMP_SAMPLE_LABEL_BYTES];
     char text[VAMP_NAME_BYTES_MAX + 1];
     struct vamp_sample sample;
-    if (event->name_length < sizeof begin || event->name_length >= sizeof text ||
-        memcmp(event->name, begin, sizeof begin - 1) != 0 ||
+    if (!vamp_event_tells_place(event) || event->name_length >= sizeof text ||
         !vamp_sample_read(event->name, event->name_length, &sample) ||
         !vamp_sample_label(&sample, "component", name)) {
         return false;

@@ -207,6 +207,8 @@ static inline uint32_t vamp_components_model(const struct vamp_components *compo
 /* The number of a component's name, as a sample has it; VAMP_NAME_OTHER beyond
  * VAMP_SAMPLED_NAMES_MAX names of which no JOIN was seen before. */
 uint32_t vamp_components_number(struct vamp_components *components, const char *name);
+/* Whether a sample says where a component is. */
+bool vamp_event_tells_place(const struct vamp_event *event);
 /* Learns where a component is that is there, or will be, from the sample
  * "vampire_component,component=N,host=H,user=U,job=J pid=1i", in which the name alone has to be.
  * False: the event is not of this form. At most VAMP_WHERES_MAX different ones. */
