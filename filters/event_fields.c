@@ -30,7 +30,7 @@ static const char *const *const field_choices[FIELD_COUNT] = {
 
 static const struct vamp_field fields[FIELD_COUNT] = {
 #define VAMP_EVENT_FILTER(symbol, name, type, notation, kinds, help)                               \
-    [FIELD_##symbol] = {VAMP_VALUE_##type, VAMP_NOTATION_##notation, NULL, false},
+    [FIELD_##symbol] = {VAMP_VALUE_##type, VAMP_NOTATION_##notation, NULL},
 #include "vampire/core/event/fields.def"
 };
 
@@ -65,7 +65,6 @@ static int resolve(void *context, const char *name, struct vamp_field *ret_field
                                       : strcmp(field_names[field], name) == 0) {
             *ret_field = fields[field];
             ret_field->choices = field_choices[field];
-            ret_field->numbered = field == FIELD_COMPONENT_NAME || field == FIELD_PEER_NAME;
             return field;
         }
     }

@@ -97,9 +97,6 @@ struct vamp_field {
     /* The only texts it can have, ended by NULL; other texts are errors, case is ignored and
      * corrected. NULL: any. */
     const char *const *choices;
-    /* Its look-up numbers its values, as names of components: results of regular expressions are
-     * kept. */
-    bool numbered;
 };
 
 /* What names mean at compile time. All but `context` may be NULL. */

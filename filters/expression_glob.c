@@ -118,7 +118,8 @@ static bool element_takes(const char *pattern, size_t length, size_t *at, uint32
 /* A character of one byte that stands for itself: no byte of another character equals it. */
 static bool is_plain(char c)
 {
-    return (c & 0x80) == 0 && c != '*' && c != '?' && c != '[' && c != '\\';
+    static const bool means_more[128] = {['*'] = true, ['?'] = true, ['['] = true, ['\\'] = true};
+    return (c & 0x80) == 0 && !means_more[(unsigned char)c];
 }
 
 /* The first place from `at` on at which what follows a star may begin; SIZE_MAX: there is none. */
@@ -131,8 +132,9 @@ static size_t next_start(char first, const char *text, size_t length, size_t at)
     return found != NULL ? (size_t)(found - text) : SIZE_MAX;
 }
 
-bool vamp_glob_match(const char *pattern, size_t pattern_length, const char *text,
-                     size_t text_length, unsigned *steps)
+static inline __attribute__((always_inline)) bool match(const char *pattern, size_t pattern_length,
+                                                        const char *text, size_t text_length,
+                                                        unsigned *steps)
 {
     size_t p = 0, t = 0;
     /* Where to continue when an attempt fails: after the last star, one character later. An earlier
@@ -179,4 +181,13 @@ bool vamp_glob_match(const char *pattern, size_t pattern_length, const char *tex
         }
     }
     return true;
+}
+
+bool vamp_glob_match(const char *pattern, size_t pattern_length, const char *text,
+                     size_t text_length, unsigned *steps)
+{
+    unsigned left = *steps; /* in a register */
+    const bool matches = match(pattern, pattern_length, text, text_length, &left);
+    *steps = left;
+    return matches;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "filters/expression_tree.h"
+#include "vampire/core/hash.h"
 
 /* The order of two values. NONE: they are of different sorts, which do not compare. */
 enum order {
@@ -111,7 +112,8 @@ static int match_pattern(const struct vamp_expression *expression, const struct 
 /* A text whose result is not known. Not inlined: most results are. */
 static __attribute__((noinline)) bool match_new_text(const struct vamp_expression *expression,
                                                      const struct node *term,
-                                                     const struct vamp_value *value)
+                                                     const struct vamp_value *value,
+                                                     uint64_t known[2], uint64_t fresh)
 {
     struct tally *tally = expression->tally;
     if (value->text.length > VAMP_EXPRESSION_SUBJECT_BYTES_MAX) {
@@ -132,26 +134,45 @@ static __attribute__((noinline)) bool match_new_text(const struct vamp_expressio
         tally->cut++;
         return false;
     }
-    if (term->memo != NULL && value->number != 0) {
-        term->memo[value->number % MEMO_ENTRIES] = (uint64_t)value->number << 1 | (outcome > 0);
-    }
+    known[1] = known[0];
+    known[0] = fresh | (uint64_t)outcome;
     return outcome > 0;
 }
 
-static bool matches_pattern(const struct vamp_expression *expression, const struct node *term,
-                            const struct vamp_value *value)
+/* That of the newest text is kept, which is often the next term's, too. Not inlined, as above. */
+static __attribute__((noinline)) uint64_t hash_text(struct tally *tally,
+                                                    const struct vamp_value *value)
+{
+    if (value->text.bytes != tally->hashed || value->text.length != tally->hashed_length) {
+        tally->hashed = value->text.bytes;
+        tally->hashed_length = value->text.length;
+        tally->hash = vamp_hash_bytes(tally->seed, value->text.length > 0 ? value->text.bytes : "",
+                                      value->text.length);
+    }
+    return tally->hash;
+}
+
+static inline bool matches_pattern(const struct vamp_expression *expression,
+                                   const struct node *term, const struct vamp_value *value)
 {
     if (value->type != VAMP_VALUE_TEXT) {
         return false;
     }
-    const uint64_t entry = term->memo != NULL ? term->memo[value->number % MEMO_ENTRIES] : 0;
-    return value->number == 0 || entry >> 1 != value->number
-               ? match_new_text(expression, term, value)
-               : (entry & 1) != 0;
+    const uint64_t hash = vamp_hash_word(
+        term->seed, value->number != 0 ? value->number : hash_text(expression->tally, value));
+    uint64_t *known = &expression->memo[hash % (MEMO_ENTRIES / 2) * 2];
+    const uint64_t fresh = (hash | 2) & ~UINT64_C(1);
+    for (unsigned i = 0; i < 2; i++) {
+        if ((known[i] & ~UINT64_C(1)) == fresh) {
+            return (known[i] & 1) != 0;
+        }
+    }
+    return match_new_text(expression, term, value, known, fresh);
 }
 
-bool vamp_term_match(const struct vamp_expression *expression, const struct node *term,
-                     const struct vamp_value *value)
+static inline __attribute__((always_inline)) bool
+match_term(const struct vamp_expression *expression, const struct node *term,
+           const struct vamp_value *value)
 {
     if (value->type == VAMP_VALUE_ABSENT) {
         return false;
@@ -162,6 +183,12 @@ bool vamp_term_match(const struct vamp_expression *expression, const struct node
     return term->kind == NODE_HAS  ? true
            : term->kind == NODE_IN ? is_in(value, term->literals)
                                    : matches_pattern(expression, term, value);
+}
+
+bool vamp_term_match(const struct vamp_expression *expression, const struct node *term,
+                     const struct vamp_value *value)
+{
+    return match_term(expression, term, value);
 }
 
 /* ---- the whole */
@@ -223,6 +250,7 @@ bool vamp_steps_match(const struct vamp_expression *expression, const struct ste
                       vamp_lookup_fn *lookup, void *context)
 {
     uint32_t at = 0;
+    expression->tally->hashed_length = SIZE_MAX;
     while (at < FAILS) {
         const struct step *step = &steps[at];
         const struct node *term = step->term;
@@ -230,7 +258,7 @@ bool vamp_steps_match(const struct vamp_expression *expression, const struct ste
         if (term->kind >= NODE_HAS) {
             struct vamp_value value = {.type = VAMP_VALUE_ABSENT};
             lookup(context, term->field, term->name, &value);
-            holds = vamp_term_match(expression, term, &value);
+            holds = match_term(expression, term, &value);
         }
         at = holds ? step->yes : step->no;
     }

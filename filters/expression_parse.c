@@ -14,6 +14,7 @@
 #include <strings.h>
 
 #include "filters/expression_tree.h"
+#include "vampire/core/hash.h"
 #include "vampire/core/options/options.h"
 
 /* A named filter being expanded; on the stack of the function that expands it. */
@@ -428,21 +429,22 @@ static bool check_pattern(struct compiler *compiler, struct node *term,
         return false;
     }
     set_text(term->literals, token);
+    struct vamp_expression *expression = compiler->expression;
+    term->seed = vamp_hash_seed();
+    if (expression->memo == NULL) {
+        expression->memo = vamp_compile_alloc(compiler, MEMO_ENTRIES * sizeof *expression->memo);
+    }
+    if (expression->memo == NULL) {
+        return false;
+    }
     if (term->kind == NODE_GLOB) {
         const char *wrong = vamp_glob_check(token->text, token->length);
         return wrong == NULL || REFUSE(compiler, "in the pattern: %s", wrong);
     }
     struct vamp_err inner = VAMP_ERR_NONE;
-    const int code =
-        vamp_regex_add(compiler->expression, token->text, token->length, &term->regex, &inner);
-    if (code != 0) {
-        return vamp_compile_fail(compiler, &token->at, code, "in the regular expression: %s",
-                                 inner.text);
-    }
-    if (field->numbered) {
-        term->memo = vamp_compile_alloc(compiler, MEMO_ENTRIES * sizeof *term->memo);
-    }
-    return !field->numbered || term->memo != NULL;
+    const int code = vamp_regex_add(expression, token->text, token->length, &term->regex, &inner);
+    return code == 0 || vamp_compile_fail(compiler, &token->at, code,
+                                          "in the regular expression: %s", inner.text);
 }
 
 /* glob = "glob" text ; match = ( "match" | "~" | "=~" ) text */
@@ -745,6 +747,7 @@ int vamp_expression_compile(const char *text, const struct vamp_vocabulary *voca
     expression->tally = vamp_compile_alloc(&compiler, sizeof(*expression->tally));
     if (expression->tally != NULL) {
         expression->tally->allowance = VAMP_EXPRESSION_ALLOWANCE_MAX;
+        expression->tally->seed = vamp_hash_seed();
         expression->root = parse_text(&compiler, text, NULL);
     }
     if (expression->root != NULL) {

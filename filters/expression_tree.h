@@ -60,7 +60,7 @@ struct literal {
     struct literal *next;
 };
 
-#define MEMO_ENTRIES 1024U
+#define MEMO_ENTRIES 8192U
 
 struct node {
     enum node_kind kind;
@@ -72,15 +72,15 @@ struct node {
     const char *name; /* full */
     struct literal *literals;
     struct regex *regex; /* REGEX */
-    /* REGEX on a field with numbered values, else NULL: the result for each number of a text, until
-     * another number with the same remainder takes its place. Twice the number, and 1 when its text
-     * matches; 0: free. */
-    uint64_t *memo; /* MEMO_ENTRIES */
+    uint64_t seed;       /* tells it from the others; GLOB, REGEX */
 };
 
 struct tally {
-    uint64_t cut;       /* matches */
-    unsigned allowance; /* steps that matches may take, see VAMP_EXPRESSION_ALLOWANCE_MAX */
+    uint64_t cut;        /* matches */
+    unsigned allowance;  /* steps that matches may take, see VAMP_EXPRESSION_ALLOWANCE_MAX */
+    uint64_t seed, hash; /* secret; of the text of this match that was hashed last */
+    const char *hashed;
+    size_t hashed_length; /* SIZE_MAX: none yet */
 };
 
 struct vamp_expression {
@@ -92,6 +92,9 @@ struct vamp_expression {
     struct regex *regexes; /* all of them, for free */
     unsigned regex_count;
     struct tally *tally; /* in the arena, so that matching a const expression can count */
+    /* What patterns said of texts: hashes of both, with 1 as the lowest bit when it matches; 0:
+     * free. Pairs, the newer one first. MEMO_ENTRIES; NULL without patterns. */
+    uint64_t *memo;
 };
 
 /* ---- one compilation: parsing, and push-down for an event filter */

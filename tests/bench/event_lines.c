@@ -32,12 +32,15 @@ enum {
     WITH_FILTER = 1 << 17,
     WITH_STATISTICS = 1 << 18,
     WITHOUT_PARTS = 1 << 19, /* of waits on demands */
+    WITH_TEXTS = 1 << 20,    /* the filter has conditions on texts alone */
     SETS_MASK = (1 << 16) - 1,
 };
 
 static const char filter_text[] =
     "(and (.event.kind != require) (.component.name match '^(IFS|Products) -- ') "
     "(or (not (has .cdo.size)) (.cdo.size >= 1024)))";
+static const char texts_text[] = "(and (.component.name glob '*-- *') (.cdo.name glob '*step:*') "
+                                 "(.cdo.name match '^fc-[0-9]+,step:[0-9]+,level:'))";
 
 struct events {
     uint64_t what;
@@ -244,8 +247,8 @@ static int open_events(const struct bench_line *line, const struct bench_size *s
         vamp_ring_create(RING_BYTES, &events->ring, &err) != 0) {
         fail(events, "prepare", &err);
     }
-    if (vamp_event_filter_compile(filter_text, VAMP_FILTER_INSIDE, NULL, &events->filter, &err) !=
-        0) {
+    const char *text = (events->what & WITH_TEXTS) != 0 ? texts_text : filter_text;
+    if (vamp_event_filter_compile(text, VAMP_FILTER_INSIDE, NULL, &events->filter, &err) != 0) {
         fail(events, "filter", &err);
     }
     events->from = events->stream.warm;
@@ -291,6 +294,8 @@ const struct bench_line bench_event_lines[] = {
     LINE("decode", "message to event, checked", 0),
     LINE("ring", "decode, and through the ring", WITH_RING),
     LINE("filter", "ring, and a filter of three conditions", WITH_RING | WITH_FILTER),
+    LINE("filter.texts", "ring, and a filter of two patterns and a regular expression",
+         WITH_RING | WITH_FILTER | WITH_TEXTS),
     COUNTING("statistics.basic", "ring, and the metrics of set basic", VAMP_SET_BASIC),
     COUNTING("statistics.waits", "ring, and the metrics of set waits", VAMP_SET_WAITS),
     COUNTING("statistics.transport", "ring, and the metrics of set transport", VAMP_SET_TRANSPORT),
