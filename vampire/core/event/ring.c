@@ -233,6 +233,9 @@ void vamp_ring_close(struct vamp_ring *ring)
 
 /* ------------------------------------------------------------------ consumer */
 
+/* Some records. The producer wrote them on another processor: they are asked for early. */
+#define LATER_BYTES 768
+
 unsigned vamp_ring_take(struct vamp_ring *ring, const struct vamp_event *events[], unsigned max)
 {
     size_t taken = ring->taken;
@@ -250,6 +253,10 @@ unsigned vamp_ring_take(struct vamp_ring *ring, const struct vamp_event *events[
             taken += record->bytes;
             record = record_at(ring, taken);
         }
+        const char *later = (const char *)record + LATER_BYTES;
+        __builtin_prefetch(later);
+        __builtin_prefetch(later + CACHE_LINE);
+        __builtin_prefetch(later + 2 * (size_t)CACHE_LINE);
         taken += record->bytes;
         events[count] = &record->event;
     }
