@@ -5,6 +5,7 @@ with every kind of fault, and corner cases written by hand."""
 import collections
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -126,6 +127,37 @@ def test_corner_case(space, name):
     where = run_vampire(space, "hand", config(statistics), "--replay", space.path / "hand.rec")
     check(where, name)
     assert len(list(where.glob("*.h5"))) == 1
+
+
+BEYOND = {"components": lambda count: streams.short_tasks(count, 30, max_components=100, bucket="10s"),
+          "cdos": lambda count: streams.evicted_cdos(count, count // 100, bucket="10s")}
+
+
+def replay_beyond(space, what, count):
+    hand, statistics = BEYOND[what](count)
+    stream.write(space.path / "hand.rec", hand.items)
+    return run_vampire(space, "hand", config(statistics), "--replay", space.path / "hand.rec")
+
+
+@pytest.mark.parametrize("what", BEYOND)
+def test_far_beyond_a_bound(space, what):
+    check(replay_beyond(space, what, 1500 if what == "components" else 15_000), what)
+
+
+@pytest.mark.long
+def test_ten_thousand_components_beyond_a_hundred_names(space):
+    check(replay_beyond(space, "components", 10_000), "components")
+
+
+@pytest.mark.long
+def test_a_million_cdos_beyond_ten_thousand(space):
+    """Of so many, 0.2 % at most are taken for others that were evicted: not counted, which vampire_cdos_uncounted says."""
+    found = differences(replay_beyond(space, "cdos", 1_000_000))
+    uncounted = [tuple(map(int, match.groups())) for match in (re.match(
+        r"vampire_cdos_uncounted\(\) bucket 0: \((\d+), \d+\), expected \((\d+),", line) for line in found) if match]
+    assert all(0 < seen - expected < 2000 for seen, expected in uncounted) and len(uncounted) == 1, found[:9]
+    assert not [line for line in found
+                if not re.match(r"(json )?(cdos_created(_bytes)?|vampire_cdos_uncounted)\(", line)], found[:9]
 
 
 def test_a_leave_that_filters_exclude(space):

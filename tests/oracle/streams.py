@@ -208,6 +208,23 @@ def short_tasks(tasks, at_once, **statistics):
     return hand, {"bucket": "50ms", **statistics}
 
 
+def evicted_cdos(count, bound, **statistics):
+    """So many CDOs, of which the table has room for `bound`: some stay until they are disposed of, most go unseen, some
+    come again when they have gone."""
+    hand = Hand().join(0, 1, "IFS -- 0").join(0, 2, "Products")
+    for number in range(count):
+        ms, name = 1 + number / 100, f"n{number}"
+        hand("declare", ms, 1, name)
+        hand("seal" if number % 3 else "offer", ms, 1, name, **({"size": 1000 + number % 5000} if number % 4 else {}))
+        if number % 8 == 0:
+            hand("demand", ms, 2, f"n{max(number - bound // 2, 0)}")
+        if number % 16 == 0:
+            hand("dispose", ms, 1, f"n{max(number - bound // 4, 0)}")
+        if number % 32 == 0:
+            hand("offer", ms, 1, f"n{max(number - 2 * bound, 0)}", size=77)
+    return hand, {"max_cdos": bound, **statistics}
+
+
 MANY_GAPS = "more gaps than a chunk of their table holds"
 
 
