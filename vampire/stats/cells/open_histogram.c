@@ -203,8 +203,14 @@ unsigned vamp_open_bins_at_most(const struct vamp_open_pool *pool,
         return open->used;
     }
     unsigned end, count = 0;
-    for (unsigned i = first_entry(pool, open, &end); i < end; i++) {
-        count += entry_at(open, i).count > 0;
+    unsigned i = first_entry(pool, open, &end);
+    if (open->form == VAMP_OPEN_WINDOW) {
+        for (; i < end; i++) { /* a loop of its own, four bins at a time */
+            count += open->bins.window[i] != 0;
+        }
+    }
+    for (; i < end; i++) {
+        count += open->bins.array[i] != 0;
     }
     return count;
 }

@@ -189,11 +189,13 @@ static void count_completed(struct vamp_cells *cells, const struct vamp_observat
 
 static void count_active(struct vamp_cells *cells, const struct vamp_observation *seen)
 {
-    struct vamp_labels labels = seen->labels;
     for (uint32_t tier = 0; tier < VAMP_TIER_COUNT; tier++) {
-        labels.value[VAMP_LABEL_TIER] = tier;
-        vamp_cells_change(cells, seen->slot, VAMP_METRIC_TRANSPORTS_ACTIVE, &labels,
-                          seen->active[tier]);
+        if (seen->active[tier] != 0) {
+            struct vamp_labels labels = seen->labels;
+            labels.value[VAMP_LABEL_TIER] = tier;
+            vamp_cells_change(cells, seen->slot, VAMP_METRIC_TRANSPORTS_ACTIVE, &labels,
+                              seen->active[tier]);
+        }
     }
 }
 

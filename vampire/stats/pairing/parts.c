@@ -8,14 +8,6 @@
  * have one or two.
  */
 
-/* Deliveries stand with what was received. */
-static inline enum vamp_part_sort sort_of(unsigned kind)
-{
-    static_assert(VAMP_PART_HOLD - VAMP_PART_DELIVERY == VAMP_SORT_HOLDS, "in the same order");
-    return kind <= VAMP_PART_DELIVERY ? VAMP_SORT_RECEIVED
-                                      : (enum vamp_part_sort)(kind - VAMP_PART_DELIVERY);
-}
-
 static inline bool is_it(const struct vamp_part *part, const struct vamp_who *who)
 {
     return part->item.row == who->row && part->kind == who->kind && part->by_id == who->by_id &&
@@ -86,13 +78,6 @@ void vamp_place_of_transport(const struct vamp_track_context *at, struct vamp_pl
     ret_place->who.by_id = has_sink;
     ret_place->key = at->has_cdo && known ? &at->cdo_key : NULL;
     ret_place->record = known ? at->record : NULL;
-}
-
-struct vamp_part *vamp_part_crowded(const struct vamp_tracker *tracker, unsigned kind)
-{
-    const struct vamp_ages_list *list = &tracker->sorts[sort_of(kind)];
-    const uint32_t most = kind == VAMP_PART_HOLD ? tracker->max_cdos : tracker->max_pending;
-    return list->count < most ? NULL : vamp_part_of(tracker, list->oldest);
 }
 
 static inline void link_first(const struct vamp_tracker *tracker, struct vamp_cdo *cdo,
@@ -180,7 +165,7 @@ void vamp_part_remove(struct vamp_track_context *at, struct vamp_part *part)
     struct vamp_cdo *cdo = vamp_part_cdo(tracker, part);
     release_part(tracker, part);
     unlink_part(tracker, cdo, part);
-    vamp_age_leave(&tracker->parts, &tracker->sorts[sort_of(part->kind)], &part->item);
+    vamp_age_leave(&tracker->parts, &tracker->sorts[vamp_part_sort_of(part->kind)], &part->item);
     vamp_row_leave(&tracker->parts, &tracker->tallies[part->item.row].first_part, &part->item);
     vamp_slab_give(&tracker->parts, vamp_slab_number(&tracker->parts, part));
     if (cdo->first_part == 0 && !cdo->tracked) {
@@ -221,7 +206,8 @@ struct vamp_part *vamp_part_add(struct vamp_track_context *at, const struct vamp
                                .by_id = who->by_id,
                                .app_id = who->app_id};
     link_first(tracker, cdo, part, number);
-    vamp_age_join(&tracker->parts, &tracker->sorts[sort_of(who->kind)], &part->item, number);
+    vamp_age_join(&tracker->parts, &tracker->sorts[vamp_part_sort_of(who->kind)], &part->item,
+                  number);
     vamp_row_join(&tracker->parts, &tracker->tallies[who->row].first_part, &part->item, number,
                   who->row);
     count_part(tracker, part, 1);

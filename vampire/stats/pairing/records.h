@@ -127,6 +127,7 @@ struct vamp_track_context {
     struct vamp_observation *seen;
     const struct vamp_component *component; /* NULL: no row */
     uint32_t row;                           /* 0: no row */
+    struct vamp_tally *tally;               /* of the row */
     bool has_cdo;
     struct vamp_key cdo_key; /* of zeros: not known */
     struct vamp_cdo *record; /* of this key; NULL: none */
@@ -252,6 +253,9 @@ bool vamp_track_next_demander(const struct vamp_track_context *at, uint32_t *pos
  * moved as often as it is demanded, all of these are satisfied, and how long they waited is not
  * known. */
 void vamp_track_deliver_to_one(struct vamp_track_context *at);
+/* Demands of the component whose data another may seem to have: no fewer transports named the
+ * CDO's source alone than there are demands. */
+uint32_t vamp_track_count_doubtful(const struct vamp_track_context *at);
 /* A demand of the CDO has ended without a transport of its own: takes one of those. False: there is
  * none. */
 bool vamp_track_take_of_one(struct vamp_track_context *at);
@@ -364,8 +368,20 @@ static inline struct vamp_part *vamp_part_at(const struct vamp_track_context *at
 {
     return vamp_part_find(at->tracker, place->record, &place->who);
 }
+/* Deliveries stand with what was received. */
+static inline enum vamp_part_sort vamp_part_sort_of(unsigned kind)
+{
+    static_assert(VAMP_PART_HOLD - VAMP_PART_DELIVERY == VAMP_SORT_HOLDS, "in the same order");
+    return kind <= VAMP_PART_DELIVERY ? VAMP_SORT_RECEIVED
+                                      : (enum vamp_part_sort)(kind - VAMP_PART_DELIVERY);
+}
 /* The part that must go before another of this kind can come: NULL while there is room. */
-struct vamp_part *vamp_part_crowded(const struct vamp_tracker *tracker, unsigned kind);
+static inline struct vamp_part *vamp_part_crowded(const struct vamp_tracker *tracker, unsigned kind)
+{
+    const struct vamp_ages_list *list = &tracker->sorts[vamp_part_sort_of(kind)];
+    const uint32_t most = kind == VAMP_PART_HOLD ? tracker->max_cdos : tracker->max_pending;
+    return list->count < most ? NULL : vamp_part_of(tracker, list->oldest);
+}
 /* The part of a place that has none. At the bound the oldest, which must not offer, is evicted. */
 struct vamp_part *vamp_part_add(struct vamp_track_context *at, const struct vamp_place *place);
 /* To the front of the parts of its CDO. */

@@ -40,17 +40,6 @@ void vamp_slab_done(struct vamp_slab *slab)
     memset(slab, 0, sizeof *slab);
 }
 
-void *vamp_slab_next(const struct vamp_slab *slab, uint32_t *position)
-{
-    while (*position < slab->touched) {
-        struct vamp_item *item = vamp_slab_item(slab, ++*position);
-        if (item->row != VAMP_ITEM_FREE) {
-            return item;
-        }
-    }
-    return NULL;
-}
-
 /* ---- the index */
 
 static inline struct vamp_record *record_at(const struct vamp_table *table, uint32_t number)
@@ -172,6 +161,23 @@ __attribute__((noinline)) static void split_line(struct vamp_table *table)
 /* Four numbers that are compared at once; where they are equal, all bits are set. */
 typedef uint32_t four_numbers __attribute__((vector_size(16)));
 
+/* A bit for each of two times four comparisons, of which the second begins with the last of the
+ * first. */
+static inline unsigned bits_of(four_numbers first, four_numbers last)
+{
+#ifdef __SSE__
+    typedef float four_floats __attribute__((vector_size(16)));
+    return (unsigned)(__builtin_ia32_movmskps((four_floats)first) |
+                      __builtin_ia32_movmskps((four_floats)last) << 3);
+#else
+    const four_numbers bits =
+        (first & (four_numbers){1, 2, 4, 8}) | (last & (four_numbers){8, 16, 32, 64});
+    uint64_t halves[2];
+    memcpy(halves, &bits, sizeof halves);
+    return (unsigned)(halves[0] | halves[1] | (halves[0] | halves[1]) >> 32);
+#endif
+}
+
 /* A bit for each record of the line that has this hash. Without branches, which would be guessed
  * wrong half of the time. */
 static unsigned matching_hashes(const struct vamp_table_line *line, uint32_t hash)
@@ -181,26 +187,20 @@ static unsigned matching_hashes(const struct vamp_table_line *line, uint32_t has
     four_numbers first, last;
     memcpy(&first, line->hashes, sizeof first);
     memcpy(&last, line->hashes + 3, sizeof last);
-    const four_numbers bits = ((four_numbers)(first == wanted) & (four_numbers){1, 2, 4, 8}) |
-                              ((four_numbers)(last == wanted) & (four_numbers){8, 16, 32, 64});
-    uint64_t halves[2];
-    memcpy(halves, &bits, sizeof halves);
-    const uint64_t found = halves[0] | halves[1];
-    return (unsigned)(found | found >> 32) & ((1U << line->used) - 1);
+    return bits_of((four_numbers)(first == wanted), (four_numbers)(last == wanted)) &
+           ((1U << line->used) - 1);
 }
 
-void *vamp_table_find(const struct vamp_table *table, const struct vamp_key *key)
+/* The record is none of the line, or not the first of these that have its hash. */
+static __attribute__((noinline)) void *find_further(const struct vamp_table *table,
+                                                    const struct vamp_table_line *line,
+                                                    unsigned found, const struct vamp_key *key)
 {
-    const uint32_t hash = (uint32_t)key->hash;
-    const struct vamp_table_line *line = vamp_table_line_of(table, hash);
-    for (unsigned found = matching_hashes(line, hash); found != 0; found &= found - 1) {
+    for (; found != 0; found &= found - 1) {
         struct vamp_record *record = record_at(table, line->numbers[__builtin_ctz(found)]);
         if (has_key(record, key)) {
             return record;
         }
-    }
-    if ((line->chained & chain_bit(hash)) == 0) {
-        return NULL;
     }
     for (uint32_t number = line->more; number != 0; number = record_at(table, number)->item.next) {
         if (has_key(record_at(table, number), key)) {
@@ -208,6 +208,22 @@ void *vamp_table_find(const struct vamp_table *table, const struct vamp_key *key
         }
     }
     return NULL;
+}
+
+void *vamp_table_find(const struct vamp_table *table, const struct vamp_key *key)
+{
+    const uint32_t hash = (uint32_t)key->hash;
+    const struct vamp_table_line *line = vamp_table_line_of(table, hash);
+    const unsigned found = matching_hashes(line, hash);
+    if (found != 0) {
+        struct vamp_record *record = record_at(table, line->numbers[__builtin_ctz(found)]);
+        if (has_key(record, key)) {
+            return record;
+        }
+    } else if ((line->chained & chain_bit(hash)) == 0) {
+        return NULL;
+    }
+    return find_further(table, line, found & (found - 1), key);
 }
 
 void *vamp_table_guess(const struct vamp_table *table, const struct vamp_key *key)

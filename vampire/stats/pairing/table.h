@@ -95,7 +95,16 @@ static inline void vamp_slab_give(struct vamp_slab *slab, uint32_t number)
 }
 /* The next item in use after position `*position`, which moves on to its number and starts at 0;
  * NULL at the end. Not of a slab whose items have no head. */
-void *vamp_slab_next(const struct vamp_slab *slab, uint32_t *position);
+static inline void *vamp_slab_next(const struct vamp_slab *slab, uint32_t *position)
+{
+    while (*position < slab->touched) {
+        struct vamp_item *item = vamp_slab_item(slab, ++*position);
+        if (item->row != VAMP_ITEM_FREE) {
+            return item;
+        }
+    }
+    return NULL;
+}
 
 /* Items in the order in which they joined. `item` is that of the number. */
 struct vamp_ages_list {

@@ -313,29 +313,13 @@ static __attribute__((noinline)) void track_transport(struct vamp_track_context 
     }
 }
 
-/* Demands of the component whose data another may seem to have: no fewer transports named the
- * CDO's source alone than there are demands. */
-static uint32_t count_doubtful(const struct vamp_track_context *at)
-{
-    const struct vamp_tracker *tracker = at->tracker;
-    uint32_t count = 0;
-    for (uint32_t number = tracker->tallies[at->row].first_part; number != 0;) {
-        const struct vamp_part *part = vamp_part_of(tracker, number);
-        const struct vamp_cdo *cdo = vamp_part_cdo(tracker, part);
-        count += part->kind == VAMP_PART_DEMAND && cdo->guessed > 0 &&
-                 (cdo->guessed >= cdo->demands || cdo->guessed == VAMP_GUESSED_MAX);
-        number = part->item.after;
-    }
-    return count;
-}
-
 /* A component with a row has gone: what it held has no owner, what it waited for never comes. */
 static __attribute__((noinline)) void release_component(struct vamp_track_context *at)
 {
     struct vamp_tracker *tracker = at->tracker;
     tracker->tallies[at->row].left = true;
     const uint32_t demands = tracker->tallies[at->row].in_flight[VAMP_IN_FLIGHT_DEMAND].now -
-                             (tracker->learns_ends ? count_doubtful(at) : 0);
+                             (tracker->learns_ends ? vamp_track_count_doubtful(at) : 0);
     vamp_track_leave_cdos(at);
     vamp_observe_anomaly(at->seen, VAMP_ANOMALY_DEMAND_NEVER_SATISFIED, demands);
     vamp_track_drop_pending(tracker, at->row);
@@ -496,7 +480,7 @@ void vamp_tracker_done(struct vamp_tracker *tracker)
 /* The row is the component's from now on: whoever had it before left nothing. */
 static __attribute__((noinline)) void begin_tally(struct vamp_track_context *at)
 {
-    struct vamp_tally *tally = &at->tracker->tallies[at->row];
+    struct vamp_tally *tally = at->tally;
     assert(tally->first_cdo == 0 && tally->first_part == 0);
     *tally = (struct vamp_tally){.life = at->component->life};
 }
@@ -508,16 +492,22 @@ static inline __attribute__((always_inline)) void find_component(struct vamp_tra
     uint32_t name = VAMP_NAME_UNKNOWN;
     at->component = NULL;
     at->row = 0;
+    at->tally = at->tracker->tallies;
     if (vamp_event_has(event, VAMP_HAS_APP)) {
-        at->component = vamp_components_find(at->tracker->components, event->app_id);
-        at->row = at->component == NULL ? 0 : at->component->index;
-        name =
-            at->component == NULL ? VAMP_NAME_OTHER : vamp_track_name(at->tracker, at->component);
-        if (at->component == NULL) { /* a JOIN that was received has no row yet */
+        const struct vamp_component *component =
+            vamp_components_find(at->tracker->components, event->app_id);
+        at->component = component;
+        if (component == NULL) { /* a JOIN that was received has no row yet */
+            name = VAMP_NAME_OTHER;
             at->seen->slot->account.unidentified +=
                 event->kind != VAMP_EVENT_JOIN || event->phase == VAMP_PHASE_AFTER;
-        } else if (at->component->life != at->tracker->tallies[at->row].life) {
-            begin_tally(at);
+        } else {
+            name = vamp_track_name(at->tracker, component);
+            at->row = component->index;
+            at->tally = &at->tracker->tallies[at->row];
+            if (component->life != at->tally->life) {
+                begin_tally(at);
+            }
         }
     }
     uint32_t *labels = at->seen->labels.value;
@@ -578,7 +568,7 @@ static void check_component(struct vamp_track_context *at, struct vamp_tally *ta
  * whatever began now would never end. */
 static void track_after(struct vamp_track_context *at)
 {
-    struct vamp_tally *tally = &at->tracker->tallies[at->row];
+    struct vamp_tally *tally = at->tally;
     if ((!tally->checked || tally->left) && at->row != 0) {
         check_component(at, tally);
     }
@@ -605,7 +595,7 @@ static void track_after(struct vamp_track_context *at)
 /* As track_after: not of a component that has left. */
 static void track_before(struct vamp_track_context *at)
 {
-    struct vamp_tally *tally = &at->tracker->tallies[at->row];
+    struct vamp_tally *tally = at->tally;
     if (!tally->left) {
         tally->acted = vamp_track_moment(at);
         vamp_track_received(at);

@@ -545,6 +545,20 @@ void vamp_track_deliver_to_one(struct vamp_track_context *at)
     }
 }
 
+uint32_t vamp_track_count_doubtful(const struct vamp_track_context *at)
+{
+    const struct vamp_tracker *tracker = at->tracker;
+    uint32_t count = 0;
+    for (uint32_t number = tracker->tallies[at->row].first_part; number != 0;) {
+        const struct vamp_part *part = vamp_part_of(tracker, number);
+        const struct vamp_cdo *cdo = vamp_part_cdo(tracker, part);
+        count += part->kind == VAMP_PART_DEMAND && cdo->guessed > 0 &&
+                 (cdo->guessed >= cdo->demands || cdo->guessed == VAMP_GUESSED_MAX);
+        number = part->item.after;
+    }
+    return count;
+}
+
 bool vamp_track_take_of_one(struct vamp_track_context *at)
 {
     struct vamp_part *delivery = find_of_one(at);
