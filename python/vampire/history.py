@@ -429,9 +429,11 @@ class Groups:
         if not self.by:
             self._numbers.setdefault((), 0)
             return used.astype(np.int64) - 1
-        rows = zip(*(values[label].tolist() for label in self.by))
-        return np.array([self._numbers.setdefault(row, len(self._numbers)) if one else -1
-                         for row, one in zip(rows, used)], np.int64)
+        rows = list(zip(*(values[label].tolist() for label in self.by)))
+        codes = list(map(self._numbers.get, rows))  # nearly all are known from another file
+        if None in codes:
+            codes = [self._numbers.setdefault(row, len(self._numbers)) if one else -1 for row, one in zip(rows, used)]
+        return np.where(used, np.array(codes, np.int64), -1)
 
     @property
     def rows(self):
