@@ -13,7 +13,7 @@ import pytest
 
 import format2
 import made_up
-from harness import ROOT, Workflow
+from harness import ROOT, Workflow, config_text, program
 
 pytest.importorskip("matplotlib").use("Agg")
 pd = pytest.importorskip("pandas")
@@ -158,6 +158,15 @@ def test_a_report_at_level_workflow(space):
     assert done.returncode == 0, done.stderr
     with pytest.raises(vampire.Error, match="has no label source"):
         vampire.plot_transports(space.path)
+
+
+def test_a_report_of_a_workflow_in_which_nothing_moves(tmp_path):
+    config = tmp_path / "vampire.json"
+    config.write_text(config_text({"source": {"type": "synthetic", "steps": 3, "fan_out": 0},
+                                   "outputs": [{"type": "hdf5", "directory": str(tmp_path)}]}))
+    subprocess.run([program("vampire"), "-q", "-c", config], check=True)
+    text = report(tmp_path, "--text")
+    assert "Operations" in text and "Transports" not in text
 
 
 def test_a_report_that_cannot_be_written(rotated, tmp_path):

@@ -407,6 +407,8 @@ class Content:
         counts, sizes = self.sums("transports", pair), self.sums("transport_bytes", pair)
         frame = pd.DataFrame({"transports": counts, "bytes": sizes.reindex(counts.index, fill_value=0)})
         frame = frame[frame.transports > 0]
+        if frame.empty:
+            return None
         timed = self.has("transport_ns", "source", "sink")
         if timed:
             times = compute.Distribution(self.history, "transport_ns", pair).spread((0.5, 0.99), pair)
