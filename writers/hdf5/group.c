@@ -18,6 +18,7 @@
 #define CHUNK_OF_NAMES 64       /* components */
 #define CHUNK_OF_NAME_WORDS 512 /* components and words */
 #define CHUNK_OF_PAIRS 1024     /* sources and sinks */
+#define CHUNK_OF_PARTS 2048     /* who waited for whom, for what */
 #define ENTRY_CHUNK_LEAST 512U
 
 /* Only of a metric with open labels, or of a histogram with labels. */
@@ -171,10 +172,11 @@ static void create_set(struct hdf5_file *file, unsigned number, const struct vam
     char labels[HDF5_NAME_BYTES] = "";
     hdf5_label_list(&file->schema->label_sets[number], true, " ", labels, sizeof labels);
     const unsigned names = file->schema->label_sets[number].label_count - set->closed_count;
-    const unsigned usual = names == 0                     ? CHUNK_OF_WORDS
-                           : names > 1                    ? CHUNK_OF_PAIRS
-                           : set->cells <= HDF5_FEW_CELLS ? CHUNK_OF_NAMES
-                                                          : CHUNK_OF_NAME_WORDS;
+    const unsigned usual = names == 0                            ? CHUNK_OF_WORDS
+                           : names > 1 && set->closed_count == 1 ? CHUNK_OF_PARTS
+                           : names > 1                           ? CHUNK_OF_PAIRS
+                           : set->cells <= HDF5_FEW_CELLS        ? CHUNK_OF_NAMES
+                                                                 : CHUNK_OF_NAME_WORDS;
     set->chunk_rows = chunk_for(rows_of_first(file, number, first), usual);
     hdf5_group_create(file, set->group, "labels", labels);
     set->series = create_dimension(file, set, "series");
