@@ -184,12 +184,26 @@ static void check_all_effects(const struct config_loader *loader)
     }
 }
 
+/* A number of both components, and of all attributes, has to fit into the key of a series. */
+#define COMPONENTS_WITH_ATTRIBUTES 100000
+
+static void check_attributes(const struct config_loader *loader)
+{
+    if (loader->config->attributes.count > 0 &&
+        loader->config->statistics.max_components > COMPONENTS_WITH_ATTRIBUTES) {
+        config_error(loader, "/statistics/max_components",
+                     "with \"attributes\" there can be at most %d components",
+                     COMPONENTS_WITH_ATTRIBUTES);
+    }
+}
+
 static int check_vampire(struct config_loader *loader)
 {
     struct vamp_config *config = loader->config;
     config->statistics.sub_bits = config->sub_bins + 2;
     check_names(loader);
     check_times(loader);
+    check_attributes(loader);
     config_check_samples(loader);
     int code = config_check_named(loader);
     code = code != 0 ? code : config_check_metrics(loader);

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "config/internal.h"
+#include "filters/extract.h"
+#include "vampire/stats/bucket/declared.h"
 #include "vampire/stats/metrics/statistic.h"
 
 /* NULL: there is none. */
@@ -82,17 +84,48 @@ static int check_selected(const struct config_loader *loader)
     return code;
 }
 
+static void report_item(const struct config_loader *loader, const char *list, size_t item,
+                        const struct vamp_err *err)
+{
+    char path[CONFIG_PATH_BYTES];
+    (void)snprintf(path, sizeof path, "%s", list);
+    (void)config_path_push_index(path, item);
+    config_error(loader, path, "%s", err->text);
+}
+
 static void check_models(const struct config_loader *loader)
 {
     const struct vamp_strings *rules = &loader->config->models;
     for (size_t i = 0; i < rules->count; i++) {
         struct vamp_err err = VAMP_ERR_NONE;
         if (vamp_model_rule_check(rules->items[i], &err) != 0) {
-            char path[CONFIG_PATH_BYTES] = "/statistics/models";
-            (void)config_path_push_index(path, i);
-            config_error(loader, path, "%s", err.text);
+            report_item(loader, "/statistics/models", i, &err);
         }
     }
+}
+
+int config_declare_attributes(const struct config_loader *loader, const char *path,
+                              const struct vamp_strings *texts)
+{
+    struct vamp_extract *extract = NULL;
+    struct vamp_err wrong = VAMP_ERR_NONE;
+    int code = vamp_extract_create(&extract, loader->err);
+    for (size_t i = 0; i < texts->count && code == 0; i++) {
+        code = vamp_extract_add(extract, texts->items[i], &wrong);
+        if (code == -EINVAL || code == -E2BIG) {
+            report_item(loader, path, i, &wrong);
+            code = 0;
+        }
+    }
+    unsigned count = 0, item = 0;
+    if (code == 0) {
+        const char *const *names = vamp_extract_names(extract, &count);
+        if (vamp_attributes_declare(names, count, &item, &wrong) != 0) {
+            report_item(loader, path, item, &wrong);
+        }
+    }
+    vamp_extract_free(extract);
+    return code;
 }
 
 /* A weighted counter is made from the plain one. */

@@ -128,10 +128,7 @@ static void check_computed(const struct config_loader *loader, unsigned output, 
 
 static void report_no_label(const struct config_loader *loader, const char *path, const char *text)
 {
-    const char *names[VAMP_LABEL_COUNT + 1] = {NULL};
-    for (unsigned label = 0; label < VAMP_LABEL_COUNT; label++) {
-        names[label] = vamp_label_name(label);
-    }
+    const char *const *const names = vamp_label_words;
     char name[32];
     (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "="), text);
     struct vamp_diagnostic problem = config_problem(

@@ -84,6 +84,12 @@ const struct vamp_opt config_collect_options[] = {
      .offset = AT(sub_bins),
      .help = "histogram bins per doubling, as in the runs; a run with others is refused and "
              "counted"},
+    {.key = "attributes",
+     .type = VAMP_OPT_STRINGS,
+     .max = 32,
+     .offset = AT(attributes),
+     .help = "labels of the runs' \"statistics.attributes\" that the merged series have, too; "
+             "series that differ only in others are merged"},
     {.key = "max_runs",
      .type = VAMP_OPT_UINT,
      .preset = "2048",

@@ -124,8 +124,9 @@ struct vamp_config_collect {
     unsigned level;    /* enum vamp_level */
     unsigned sub_bins; /* as an index into "4", "8", "16" */
     uint64_t max_runs, max_series;
-    uint64_t waiting_bytes; /* of messages whose bucket is not closed */
-    uint64_t queue_bytes;   /* of messages that nothing was done with yet */
+    uint64_t waiting_bytes;         /* of messages whose bucket is not closed */
+    uint64_t queue_bytes;           /* of messages that nothing was done with yet */
+    struct vamp_strings attributes; /* names of labels */
 };
 
 struct vamp_config {
@@ -146,6 +147,7 @@ struct vamp_config {
     char *series_key_file;                /* NULL: ids of series have no key */
     char *selected;                       /* expression, NULL: all CDOs have a record */
     struct vamp_strings metrics;          /* "+name" and "-name"; in `statistics` as bits */
+    struct vamp_strings attributes;       /* of CDOs: texts of filters/extract.h */
     struct vamp_strings models;           /* rules of components.h; none: vampire's own */
     unsigned sub_bins;                    /* as an index into "4", "8", "16" */
 

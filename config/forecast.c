@@ -25,7 +25,8 @@ static uint64_t series_of(uint32_t labels, unsigned components)
         } else if (label == VAMP_LABEL_COMPONENT) {
             series *=
                 (labels & UINT32_C(1) << VAMP_LABEL_PRODUCER) != 0 ? components / 2 : components;
-        } else if (label == VAMP_LABEL_OPERATION || label == VAMP_LABEL_SIZE_CLASS) {
+        } else if (label == VAMP_LABEL_OPERATION || label == VAMP_LABEL_SIZE_CLASS ||
+                   vamp_label_is_attribute(label)) {
             series *= 5;
         } else if (label == VAMP_LABEL_PART) {
             series *= VAMP_WAIT_PART_COUNT - 1;

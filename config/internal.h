@@ -325,6 +325,9 @@ VAMP_MUST_CHECK int config_compose_filter(struct config_loader *loader);
 
 VAMP_MUST_CHECK int config_check_metrics(const struct config_loader *loader);
 VAMP_MUST_CHECK int config_check_metric_filters(struct config_loader *loader);
+/* Declares these attributes of CDOs, "NAME" or "NAME=PATTERN": before anything names labels. */
+VAMP_MUST_CHECK int config_declare_attributes(const struct config_loader *loader, const char *path,
+                                              const struct vamp_strings *texts);
 /* Reports that there is no metric of this name, with the nearest. */
 void config_report_no_metric(const struct config_loader *loader, const char *path,
                              const char *name);

@@ -211,6 +211,12 @@ static int walk_parts(struct config_loader *loader)
     for (const struct config_part *part = parts; part->key != NULL && code == 0; part++) {
         code = part->kind == CONFIG_OPTIONS ? walk_options(loader, part) : 0;
     }
+    if (code == 0) {
+        const bool collects = loader->config->program == VAMP_CONFIG_COLLECT;
+        code = config_declare_attributes(
+            loader, collects ? "/collect/attributes" : "/statistics/attributes",
+            collects ? &loader->config->collect.attributes : &loader->config->attributes);
+    }
     for (const struct config_part *part = parts; part->key != NULL && code == 0; part++) {
         const struct config_value *value = config_member(root, part->key);
         switch (part->kind) {

@@ -100,6 +100,21 @@ const struct vamp_opt config_statistics_options[] = {
              "pattern of its components; in \"(*) -- *\" the text in the place of (*) is the "
              "model. The first that fits decides, and a component that none fits is a model of "
              "its own. None: \"(*) -- *\" and \"(*) [0-9]*\""},
+    {.key = "attributes",
+     .type = VAMP_OPT_STRINGS,
+     .max = 1024,
+     .offset = AT(attributes),
+     .help = "At most four labels from the names of CDOs, for metrics of transports, waits and "
+             "lives: \"param\" is what stands after param: or param= in a list with commas, "
+             "\"step=_s([0-9]+)_\" what the group of a regular expression matches"},
+    {.key = "attribute_values",
+     .type = VAMP_OPT_UINT,
+     .preset = "64",
+     .min = 1,
+     .max = 4096,
+     .offset = AT(statistics.attribute_values),
+     .help = "Values of each of these labels, the first that come; a further one reads (other), "
+             "counted in vampire_labels_given_up for each event of its CDO"},
     {.key = "selected",
      .type = VAMP_OPT_STRING,
      .preset = "",

@@ -299,7 +299,10 @@ static void put_description(struct vamp_json *json, const char *help)
 /* A list of the words, and of `last` unless that is NULL. */
 static void put_choices(struct vamp_json *json, const struct vamp_opt *opt, const char *last)
 {
-    vamp_json_open(json, "enum", '[');
+    if (opt->grows) {
+        vamp_json_text(json, "type", "string");
+    }
+    vamp_json_open(json, opt->grows ? "examples" : "enum", '[');
     for (const char *const *each = opt->choices; *each != NULL; each++) {
         put_choice(json, NULL, opt, *each);
     }

@@ -109,16 +109,13 @@ static int match_pattern(const struct vamp_expression *expression, const struct 
     return matches ? 1 : *steps == 0 ? -1 : 0;
 }
 
-/* A text whose result is not known. Not inlined: most results are. */
-static __attribute__((noinline)) bool match_new_text(const struct vamp_expression *expression,
-                                                     const struct node *term,
-                                                     const struct vamp_value *value,
-                                                     uint64_t known[2], uint64_t fresh)
+int vamp_pattern_match(const struct vamp_expression *expression, const struct node *term,
+                       const struct vamp_value *value)
 {
     struct tally *tally = expression->tally;
     if (value->text.length > VAMP_EXPRESSION_SUBJECT_BYTES_MAX) {
         tally->cut++;
-        return false;
+        return -1;
     }
     tally->allowance += VAMP_EXPRESSION_ALLOWANCE_PER_MATCH +
                         VAMP_EXPRESSION_ALLOWANCE_PER_BYTE * (unsigned)value->text.length;
@@ -130,12 +127,21 @@ static __attribute__((noinline)) bool match_new_text(const struct vamp_expressio
     unsigned left = allowed;
     const int outcome = match_pattern(expression, term, value, &left);
     tally->allowance -= allowed - left;
-    if (outcome < 0) {
-        tally->cut++;
-        return false;
+    tally->cut += outcome < 0;
+    return outcome;
+}
+
+/* A text whose result is not known. Not inlined: most results are. */
+static __attribute__((noinline)) bool match_new_text(const struct vamp_expression *expression,
+                                                     const struct node *term,
+                                                     const struct vamp_value *value,
+                                                     uint64_t known[2], uint64_t fresh)
+{
+    const int outcome = vamp_pattern_match(expression, term, value);
+    if (outcome >= 0) {
+        known[1] = known[0];
+        known[0] = fresh | (uint64_t)outcome;
     }
-    known[1] = known[0];
-    known[0] = fresh | (uint64_t)outcome;
     return outcome > 0;
 }
 

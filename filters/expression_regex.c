@@ -77,14 +77,14 @@ static int count_step(pcre2_callout_block *block, void *context)
     return 0;
 }
 
-/* `further`: PCRE2_AUTO_CALLOUT for a pattern whose steps are counted, else 0. */
+/* `further`: PCRE2_AUTO_CALLOUT for a pattern whose steps are counted; PCRE2_NO_AUTO_CAPTURE. */
 static pcre2_code *compile(const char *pattern, size_t length, uint32_t further,
                            struct regex_scratch *scratch, int *ret_code, PCRE2_SIZE *ret_offset)
 {
     /* Any bytes may come from the wire: where the text is not UTF-8, nothing matches, but the rest
      * of the text is searched. \C could stop inside a character. */
     const uint32_t options = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C |
-                             PCRE2_NO_AUTO_CAPTURE | PCRE2_DOLLAR_ENDONLY | further;
+                             PCRE2_DOLLAR_ENDONLY | further;
     pcre2_compile_context *context = pcre2_compile_context_create(scratch->general);
     if (context == NULL) {
         *ret_code = PCRE2_ERROR_NOMEMORY;
@@ -126,7 +126,7 @@ static struct regex_scratch *scratch_create(void)
     scratch->general = pcre2_general_context_create(scratch_malloc, scratch_free, scratch);
     if (scratch->general != NULL) {
         scratch->match = pcre2_match_context_create(scratch->general);
-        scratch->data = pcre2_match_data_create(1, scratch->general);
+        scratch->data = pcre2_match_data_create(2, scratch->general);
     }
     if (scratch->match == NULL || scratch->data == NULL) {
         scratch_done(scratch);
@@ -142,16 +142,17 @@ static struct regex_scratch *scratch_create(void)
 }
 
 /* 0 or -errno with the error set. */
-static int compile_both(const char *pattern, size_t length, struct regex_scratch *scratch,
-                        struct regex *regex, struct vamp_err *err)
+static int compile_both(const char *pattern, size_t length, uint32_t options,
+                        struct regex_scratch *scratch, struct regex *regex, struct vamp_err *err)
 {
     int code;
     PCRE2_SIZE offset = 0;
-    regex->quick = compile(pattern, length, 0, scratch, &code, &offset);
+    regex->quick = compile(pattern, length, options, scratch, &code, &offset);
     if (regex->quick != NULL) {
         /* Not where the system grants no memory for machine code; it is only faster. */
         regex->machine_code = pcre2_jit_compile(regex->quick, PCRE2_JIT_COMPLETE) == 0;
-        regex->counted = compile(pattern, length, PCRE2_AUTO_CALLOUT, scratch, &code, &offset);
+        regex->counted =
+            compile(pattern, length, options | PCRE2_AUTO_CALLOUT, scratch, &code, &offset);
     }
     if (regex->counted != NULL) {
         return 0;
@@ -184,7 +185,8 @@ int vamp_regex_add(struct vamp_expression *expression, const char *pattern, size
     expression->regexes = regex;
     expression->regex_count++;
     *ret_regex = regex;
-    return compile_both(pattern, length, expression->scratch, regex, err);
+    return compile_both(pattern, length, expression->captures ? 0 : PCRE2_NO_AUTO_CAPTURE,
+                        expression->scratch, regex, err);
 }
 
 /* `run`: pcre2_match or pcre2_jit_match. */
@@ -219,6 +221,22 @@ int vamp_regex_match(const struct vamp_expression *expression, const struct rege
         return 1;
     }
     return rc == PCRE2_ERROR_NOMATCH ? 0 : -1;
+}
+
+unsigned vamp_regex_groups(const struct regex *regex)
+{
+    uint32_t count = 0;
+    (void)pcre2_pattern_info(regex->quick, PCRE2_INFO_CAPTURECOUNT, &count);
+    return count;
+}
+
+bool vamp_regex_group(const struct vamp_expression *expression, size_t *ret_begin,
+                      size_t *ret_length)
+{
+    const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(expression->scratch->data);
+    *ret_begin = ends[2];
+    *ret_length = ends[3] - ends[2];
+    return ends[2] != PCRE2_UNSET;
 }
 
 void vamp_regexes_free(struct vamp_expression *expression)

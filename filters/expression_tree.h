@@ -91,6 +91,7 @@ struct vamp_expression {
     struct regex_scratch *scratch;
     struct regex *regexes; /* all of them, for free */
     unsigned regex_count;
+    bool captures;       /* groups without a name of these regular expressions count */
     struct tally *tally; /* in the arena, so that matching a const expression can count */
     /* What patterns said of texts: hashes of both, with 1 as the lowest bit when it matches; 0:
      * free. Pairs, the newer one first. MEMO_ENTRIES; NULL without patterns. */
@@ -168,6 +169,14 @@ VAMP_MUST_CHECK int vamp_regex_add(struct vamp_expression *expression, const cha
  * match ends. */
 int vamp_regex_match(const struct vamp_expression *expression, const struct regex *regex,
                      const char *text, size_t length, unsigned *steps);
+/* A GLOB or REGEX and a text, within the bounds of expression.h, looked for anew. 1: it matches; 0:
+ * it does not; -1: a bound cut it short, which is counted. */
+int vamp_pattern_match(const struct vamp_expression *expression, const struct node *term,
+                       const struct vamp_value *value);
+/* How many groups a pattern has, and what the only one held in the match before; false: nothing. */
+unsigned vamp_regex_groups(const struct regex *regex);
+bool vamp_regex_group(const struct vamp_expression *expression, size_t *ret_begin,
+                      size_t *ret_length);
 void vamp_regexes_free(struct vamp_expression *expression);
 
 /* ---- evaluation and printing of parts */

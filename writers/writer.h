@@ -230,7 +230,8 @@ const struct vamp_writer_ops *vamp_writer_find(const char *name);
 struct vamp_writer_plug_in {
     const char *version;                     /* VAMP_VERSION of the build */
     const struct vamp_writer_ops *functions; /* name, element and functions; no options */
-    void (*share)(const struct vamp_metric *metrics, unsigned count); /* vamp_metrics_share */
+    void (*share)(const struct vamp_metric *metrics, unsigned count,
+                  const char *const *label_words); /* vamp_metrics_share */
 };
 
 /* Loads `symbol` of the plug-in `name`, lib/vampire/NAME.so, for what it does (`purpose`, of the

@@ -74,7 +74,7 @@ int vamp_writer_load(const struct vamp_writer_ops *format,
     const int code = vamp_plug_in_load(format->name, "vamp_writer_plug_in", purpose, &symbol, err);
     if (code == 0) {
         const struct vamp_writer_plug_in *plug_in = symbol;
-        plug_in->share(vamp_metrics, vamp_metric_count());
+        plug_in->share(vamp_metrics, vamp_metric_count(), vamp_label_words);
         *ret_functions = plug_in->functions;
     }
     return code;

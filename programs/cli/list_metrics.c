@@ -43,12 +43,15 @@ static void list_text(FILE *stream, uint32_t unknown)
         const struct vamp_metric *metric = &vamp_metrics[id];
         char labels[256];
         char sets[128];
-        join_names(metric->labels, vamp_label_name, ", ", labels, sizeof labels);
+        join_names(metric->labels & ~VAMP_BY_ATTRIBUTE, vamp_label_name, ", ", labels,
+                   sizeof labels);
         join_names(metric->sets, set_name, ", ", sets, sizeof sets);
-        (void)fprintf(stream, "%-28s %-9s %-8s %s; %s\n    %s: %s\n    merge: %s\n", metric->name,
+        (void)fprintf(stream, "%-28s %-9s %-8s %s%s; %s\n    %s: %s\n    merge: %s\n", metric->name,
                       vamp_metric_kind_name(metric->kind), metric->unit,
-                      labels[0] != '\0' ? labels : "-", sets[0] != '\0' ? sets : "-", metric->help,
-                      metric->origin, vamp_metric_merge_rule(metric));
+                      labels[0] != '\0' ? labels : "-",
+                      (metric->labels & VAMP_BY_ATTRIBUTE) != 0 ? ", (attributes)" : "",
+                      sets[0] != '\0' ? sets : "-", metric->help, metric->origin,
+                      vamp_metric_merge_rule(metric));
         char reason[VAMP_ABSENCE_BYTES];
         if ((metric->basis & unknown) != 0) {
             (void)fprintf(stream, "    not observable with this Maestro: %s\n",
@@ -57,7 +60,8 @@ static void list_text(FILE *stream, uint32_t unknown)
     }
     (void)fputs(
         "\nLabels are those of level component; at level workflow component, source and sink "
-        "fall away.\nThe set \"vampire\" is always on; metrics without a set are computed where "
+        "fall away; (attributes) are those of \"statistics.attributes\".\nThe set \"vampire\" is "
+        "always on; metrics without a set are computed where "
         "\"metrics\" names them.\n",
         stream);
 }
@@ -80,7 +84,9 @@ static void list_json(FILE *stream, uint32_t unknown)
         (void)fprintf(stream, "%s\n  {\"name\": \"%s\", \"kind\": \"%s\", \"unit\": \"%s\"",
                       id > 0 ? "," : "", metric->name, vamp_metric_kind_name(metric->kind),
                       metric->unit);
-        put_list(stream, "labels", metric->labels, vamp_label_name);
+        put_list(stream, "labels", metric->labels & ~VAMP_BY_ATTRIBUTE, vamp_label_name);
+        (void)fprintf(stream, ", \"by_attribute\": %s",
+                      (metric->labels & VAMP_BY_ATTRIBUTE) != 0 ? "true" : "false");
         put_list(stream, "sets", metric->sets, set_name);
         put_list(stream, "basis", metric->basis, unknown_word);
         put_list(stream, "lacking", metric->basis & unknown, unknown_word);

@@ -50,6 +50,16 @@ static int add_metric_filters(struct vamp_rules *rules, struct vamp_err *err)
     return status;
 }
 
+static int add_attributes(struct vamp_rules *rules, struct vamp_err *err)
+{
+    const struct vamp_strings *texts = &rules->config->attributes;
+    int status = texts->count > 0 ? vamp_extract_create(&rules->attributes, err) : 0;
+    for (size_t i = 0; i < texts->count && status == 0; i++) {
+        status = vamp_extract_add(rules->attributes, texts->items[i], err);
+    }
+    return status;
+}
+
 int vamp_rules_create(const struct vamp_config *config, const struct vamp_components *components,
                       struct vamp_rules **ret_rules, struct vamp_err *err)
 {
@@ -76,6 +86,9 @@ int vamp_rules_create(const struct vamp_config *config, const struct vamp_compon
     if (status == 0) {
         status = add_metric_filters(rules, err);
     }
+    if (status == 0) {
+        status = add_attributes(rules, err);
+    }
     if (status != 0) {
         vamp_rules_free(rules);
         return status;
@@ -95,6 +108,7 @@ void vamp_rules_free(struct vamp_rules *rules)
         vamp_event_filter_free(use->compiled);
         free(use);
     }
+    vamp_extract_free(rules != NULL ? rules->attributes : NULL);
     free(rules);
 }
 
@@ -131,6 +145,21 @@ static bool select_cdo(void *context, const struct vamp_event *event)
            (rules->selected == NULL || vamp_filter_use_match(rules->selected, event));
 }
 
+static void read_attributes(void *context, const struct vamp_event *event,
+                            struct vamp_attribute_texts *ret_texts)
+{
+    const struct vamp_rules *rules = context;
+    unsigned count = 0;
+    (void)vamp_extract_names(rules->attributes, &count);
+    for (unsigned i = 0; i < count && vamp_event_has(event, VAMP_HAS_CDO_NAME); i++) {
+        struct vamp_attribute_text *text = &ret_texts->items[i];
+        if (!vamp_extract_find(rules->attributes, i, event->name, event->name_length, &text->begin,
+                               &text->length)) {
+            text->length = 0;
+        }
+    }
+}
+
 void vamp_rules_apply(struct vamp_rules *rules, struct vamp_stats *stats,
                       const struct vamp_action_services *services)
 {
@@ -138,5 +167,8 @@ void vamp_rules_apply(struct vamp_rules *rules, struct vamp_stats *stats,
     rules->services = services;
     vamp_stats_sampling(stats, (double)VAMP_SAMPLE_ALL / (double)rules->fraction);
     vamp_stats_exclude(stats, rules->metric_count > 0 ? apply_metric_filters : NULL, rules);
+    if (rules->attributes != NULL) {
+        vamp_stats_read_attributes(stats, read_attributes, rules);
+    }
     vamp_stats_select(stats, selects ? select_cdo : NULL, rules);
 }

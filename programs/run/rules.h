@@ -9,6 +9,7 @@
 
 #include "config/config.h"
 #include "filters/event_filter.h"
+#include "filters/extract.h"
 #include "filters/sample.h"
 #include "vampire/alarms/actions/services.h"
 #include "vampire/core/event/components.h"
@@ -44,6 +45,7 @@ struct vamp_rules {
 
     struct vamp_filter_use *first;    /* NULL: everything passes */
     struct vamp_filter_use *selected; /* NULL: every CDO */
+    struct vamp_extract *attributes;  /* of CDOs, from their names; NULL: none */
     struct vamp_metric_rule metrics[VAMP_METRICS_MAX];
     unsigned metric_count;
     bool while_firing;                           /* CDOs are selected by alarms that fire */

@@ -142,7 +142,8 @@ uint64_t pipeline_filter_cut(const struct pipeline *pipeline)
     for (struct vamp_filter_use *use = pipeline->rules->filters; use != NULL; use = use->next) {
         sum += vamp_event_filter_cut(use->compiled);
     }
-    return sum;
+    const struct vamp_extract *attributes = pipeline->rules->attributes;
+    return sum + (attributes != NULL ? vamp_extract_cut(attributes) : 0);
 }
 
 static void report_cuts(struct pipeline *pipeline)

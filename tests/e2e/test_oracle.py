@@ -99,6 +99,23 @@ def test_seeded_streams(space, part):
     assert seen["filtered"] > 100 and seen["sampled_out"] > 100 or SEEDS < 64, seen
 
 
+def test_attributes_of_cdos(space):
+    """Labels from names, with bounds of values and of series."""
+    given_up = 0
+    for seed in range(1, SEEDS // 4 + 1):
+        source, statistics = streams.synthetic_options(seed)
+        statistics.update(attributes=["param", "levelist", "digit=number:[0-9]*([0-9])$", "none"][: seed % 4 + 1],
+                          attribute_values=[1, 3, 64][seed % 3], metrics=["+weighted_transports", "+weighted_consumed_bytes"])
+        rules, more = fitting(*streams.random_rules(seed), statistics) if seed % 2 else ({}, {})
+        where = run_vampire(space, f"{seed}", config({**more, **statistics}, {"type": "synthetic", **source}, **rules))
+        check(where, f"seed {seed}")
+        with h5py.File(max(where.glob("*.h5"))) as file:
+            run = rows.File(file)
+            given_up += run.entries("vampire_labels_given_up")[0][-1][0] if run.rows else 0
+        shutil.rmtree(where)
+    assert given_up > 100
+
+
 def turned_away(where):
     with h5py.File(max(where.glob("*.h5"))) as file:
         run = rows.File(file)

@@ -61,6 +61,20 @@ ANOMALIES = ("not_withdrawn_at_leave not_disposed_at_leave offer_never_demanded 
              "unknown_component").split()
 
 
+# Those that have the declared attributes of CDOs after their other labels.
+BY_ATTRIBUTE = ("produced_bytes consumed_bytes demand_wait_ns demand_wait_part_ns declare_to_offer_ns offer_to_first_demand_ns "
+                "offer_to_withdraw_ns cdo_lifetime_ns transport_ns transports transport_bytes transport_bytes_per_second "
+                "weighted_produced_bytes weighted_consumed_bytes weighted_transports weighted_transport_bytes").split()
+ATTRIBUTES, ATTRIBUTE_BYTES = [], 63
+
+
+def declare(attributes):
+    """From here on these are the attributes."""
+    for metric in BY_ATTRIBUTE:
+        LABELS[metric] = LABELS[metric][: len(LABELS[metric]) - len(ATTRIBUTES)] + tuple(attributes)
+    ATTRIBUTES[:] = attributes
+
+
 EARLIEST, LATEST = -9214560000 * SECOND, 9214646400 * SECOND - 1  # 1678-01-01, before 2262-01-01
 
 

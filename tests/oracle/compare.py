@@ -151,7 +151,7 @@ def differences_hdf5(path, part, is_last=True):
 def wait_differences(run):
     """The parts of the satisfied demands add up to their waits, in every bucket: sum, and number."""
     waits, parts = ([entry for _, entry in run.series(name)] for name in ("demand_wait_ns", "demand_wait_part_ns"))
-    named = [label[-1] for label, _ in run.series("demand_wait_part_ns")]
+    named = [label[-1 - len(catalogue.ATTRIBUTES)] for label, _ in run.series("demand_wait_part_ns")]
     found = []
     for bucket in range(len(run.starts)):
         whole = [entries[bucket] for entries in waits if entries[bucket] is not None]

@@ -74,11 +74,11 @@ class Counting:
 
     def write_transport(self, classed):
         oracle = self.oracle
-        labels = self.admitted_transport((self.source, self.sink, classed, self.tier, self.cause))
+        labels = self.admitted_transport((self.source, self.sink, classed, self.tier, self.cause, *oracle.attributes))
         oracle.count("transports", labels, 1)
         oracle.count("transport_bytes", labels, self.size or 0)
         if self.transport_time is not None:
-            oracle.record("transport_ns", labels[:-1], self.transport_time)
+            oracle.record("transport_ns", labels[:4] + labels[5:], self.transport_time)
             if self.transport_time and self.size:
                 rate = self.size * SECOND // self.transport_time
                 oracle.record("transport_bytes_per_second", (classed, self.tier), min(rate, 2**64 - 1))

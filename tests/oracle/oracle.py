@@ -7,12 +7,14 @@ over all of them at the end. Result: {metric: {labels: {bucket: ...}}}, see Resu
 
 import collections
 import copy
+import re
 
 import arrivals
 import in_flight
 import rules
 import stream
-from catalogue import COMBINATIONS_ALWAYS_HELD, GAPS_OF_A_BUCKET, GIVEN_UP_FIRST, LABELS, EARLIEST, LATEST, LEAP_RUN, OTHER, UNKNOWN, component_label, labels_at
+from catalogue import (ATTRIBUTE_BYTES, ATTRIBUTES, BY_ATTRIBUTE, COMBINATIONS_ALWAYS_HELD, GAPS_OF_A_BUCKET, GIVEN_UP_FIRST,
+                       LABELS, EARLIEST, LATEST, LEAP_RUN, OTHER, UNKNOWN, component_label, labels_at)
 from event import Event
 from records import Bounded, Row
 
@@ -63,6 +65,7 @@ class Oracle:
         self.late_run, self.previous = 0, None
         self.counted_before = set()  # CDOs that were evicted
         self.gone = None  # until when the pool is, as far as the stream shows
+        self.attribute_values = {name: set() for name in ATTRIBUTES}
 
     # ------------------------------------------------------------ time
 
@@ -137,6 +140,8 @@ class Oracle:
 
     def series_of(self, metric, labels):
         names = labels_at(metric, self.options["level"])
+        if metric in BY_ATTRIBUTE and len(labels) < len(LABELS[metric]):
+            labels = (*labels, *self.attributes)
         labels = tuple(value for name, value in zip(LABELS[metric], labels) if name in names)
         if not names:
             return ()
@@ -145,18 +150,19 @@ class Oracle:
     def admitted(self, names, labels):
         """The labels that have room: these, or what is left of them when some are given up."""
         known = self.series[names]
-        may_go = [name for name in GIVEN_UP_FIRST if name in names]
+        groups = [(GIVEN_UP_FIRST[0],), tuple(ATTRIBUTES), *((name,) for name in GIVEN_UP_FIRST[1:])]
+        may_go = [group for group in groups if group and set(group) <= set(names)]
         given_up = 0
         while labels not in known and set(labels) != {OTHER}:
-            gone = [name for name in may_go if labels[names.index(name)] == OTHER]
+            gone = [group for group in may_go if all(labels[names.index(name)] == OTHER for name in group)]
             if len(known) + 1 < self.room(names, may_go, gone):
                 known.add(labels)
                 break
-            rest = [name for name in may_go if name not in gone]
+            rest = [group for group in may_go if group not in gone]
             if not rest:
                 self.own("vampire_series_overflow", 1)
                 return (OTHER,) * len(names)
-            labels = tuple(OTHER if name == rest[0] else label for name, label in zip(names, labels))
+            labels = tuple(OTHER if name in rest[0] else label for name, label in zip(names, labels))
             given_up += 1
         if given_up:
             self.own("vampire_labels_given_up", given_up)
@@ -177,8 +183,23 @@ class Oracle:
                       "size_class": 25, "tier": 4, "cause": 3, "anomaly": 8, "reason": 3, "part": 4,
                       "producer": self.options["max_components"] + 2,
                       "source": self.options["max_components"] + 2,
-                      "sink": self.options["max_components"] + 2}[name]
-        return count
+                      "sink": self.options["max_components"] + 2}.get(name, 1)
+        return count * (65535 if ATTRIBUTES and ATTRIBUTES[0] in names else 1)
+
+    def read_attributes(self, event):
+        """Of the event's CDO. Every event of a stream with attributes has a name."""
+        self.attributes = []
+        for name, pattern in self.options["attributes"]:
+            found = re.search(pattern, event.name.decode()) if event.HasField("name") and stream.KINDS[event.kind] != "join" else None
+            text = (found and found[1] or "").split("\0")[0].encode()[:ATTRIBUTE_BYTES].decode("utf-8", "ignore")
+            label, known = component_label(text.encode()), self.attribute_values[name]
+            if label != UNKNOWN and label not in known:
+                if len(known) == self.options["attribute_values"]:
+                    label = OTHER
+                    self.own("vampire_labels_given_up", 1)
+                else:
+                    known.add(label)
+            self.attributes.append(label)
 
     def count(self, metric, labels, amount):
         if metric not in self.excluded:
@@ -324,6 +345,7 @@ class Oracle:
             if self.replaced is not None and not self.replaced.gone:
                 Event.released(self, self.replaced, time, 0)
             self.excluded = self.rules.excluded(item, self.find_row)
+            self.read_attributes(item)
             Event(self, item).handle()
         elif verdict == rules.SAMPLED_OUT:
             self.lost = self.events

@@ -4,7 +4,7 @@
 import collections
 
 import in_flight
-from catalogue import AGES, LABELS, WEIGHTED, bin_of, labels_at
+from catalogue import AGES, LABELS, WEIGHTED, bin_of, declare, labels_at
 from oracle import Oracle
 from rules import MILLION, NEVER_SAMPLED, Rules
 
@@ -20,14 +20,16 @@ def nanoseconds(text):
 def options_of(configuration):
     """The options of the statistics, from the effective configuration."""
     statistics = configuration["statistics"]
+    attributes = [text.partition("=") for text in statistics["attributes"]]
     return {
+        "attributes": [(name, pattern or f"(?:^|,){name}[:=]([^,]*)") for name, _, pattern in attributes],
         "bucket_ns": nanoseconds(statistics["bucket"]),
         "arrival": bool(configuration.get("unknown", 0) & 1),  # no event has a time
         "lateness_ns": nanoseconds(statistics["lateness"]),
         "sub_bits": {4: 2, 8: 3, 16: 4}[int(statistics["sub_bins"])],
         "weighted": {name: WEIGHTED[name] for name in (word[1:] for word in statistics["metrics"]) if name in WEIGHTED},
         **{key: statistics[key] for key in ("level", "max_series", "max_components", "max_cdos",
-                                            "max_pending", "max_empty")},
+                                            "max_pending", "max_empty", "attribute_values")},
     }
 
 
@@ -46,6 +48,7 @@ def outcomes(phases):
         if oracle is None or not goes_on(before, configuration):
             if oracle is not None:
                 oracle.finish()
+            declare([name for name, _ in options_of(configuration)["attributes"]])
             oracle = Oracle(options_of(configuration), oracle)
             lives.append((oracle, []))
         oracle.rules = Rules(configuration)

@@ -267,7 +267,9 @@ static void many_series_keep_their_numbers(void **state)
     struct vamp_components *components = NULL;
     assert_int_equal(vamp_components_create(4096, &components, NULL), 0);
     struct vamp_series_table table;
-    assert_int_equal(vamp_series_init(&table, COLLECT_RUN_ID, 100000, components, NULL), 0);
+    struct vamp_stats_options options = collect_options();
+    options.max_series = 100000;
+    assert_int_equal(vamp_series_init(&table, COLLECT_RUN_ID, &options, components, NULL), 0);
     unsigned set = 99;
     const uint32_t bits =
         (1U << VAMP_LABEL_SOURCE) | (1U << VAMP_LABEL_SINK) | (1U << VAMP_LABEL_TIER);

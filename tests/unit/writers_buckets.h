@@ -92,6 +92,8 @@ static inline const char *made_label(const struct made_run *made, enum vamp_labe
         return "forecast";
     case VAMP_LABEL_RUN:
         return "11111111-2222-4333-8444-555555555555";
+    case VAMP_LABEL_ATTRIBUTE:
+        break;
     }
     return "unknown";
 }

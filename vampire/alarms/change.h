@@ -35,7 +35,7 @@ extern const char *const vamp_alarm_severity_words[]; /* ended by NULL */
 #define VAMP_ALARM_NAME_BYTES 64  /* of a rule's name, terminator included */
 #define VAMP_ALARM_TEXT_BYTES 256 /* of a label's value and a CDO's name; longer ones are cut */
 #define VAMP_ALARM_THRESHOLD_BYTES 128 /* "> 30s for 2 buckets" */
-#define VAMP_ALARM_LABELS_MAX 9        /* VAMP_LABELS_MAX */
+#define VAMP_ALARM_LABELS_MAX 13       /* VAMP_LABELS_MAX */
 #define VAMP_ALARM_CHANGES_MAX 256U    /* of a bucket */
 
 struct vamp_alarm_label {

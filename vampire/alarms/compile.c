@@ -166,7 +166,7 @@ static void compile_series(struct compiling *compiling)
 {
     const struct vamp_alarm_options *options = compiling->options;
     const uint32_t labels = vamp_metric_labels_at(compiling->metric, compiling->scope->level);
-    const uint64_t all = (UINT64_C(1) << VAMP_LABEL_COUNT) - 1;
+    const uint64_t all = (UINT64_C(1) << (VAMP_LABEL_ATTRIBUTE + vamp_attribute_count())) - 1;
     for (size_t i = 0; i < options->labels.count; i++) {
         compile_pattern(compiling, i, labels);
     }

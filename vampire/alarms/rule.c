@@ -48,6 +48,7 @@ const struct vamp_opt vamp_alarm_options[] = {
     {.key = "without",
      .type = VAMP_OPT_SET,
      .choices = vamp_label_words,
+     .grows = true,
      .offset = AT(without),
      .help = "Labels over which the rule adds the series up before it compares; none: each series "
              "is compared"},

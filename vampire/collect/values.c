@@ -156,10 +156,9 @@ static void find_places(const Vampire__Telemetry__LabelSet *set, struct label_pl
 {
     *ret_places = (struct label_places){.place = {0}};
     for (size_t i = 0; i < set->n_labels && i < UINT8_MAX; i++) {
-        for (unsigned label = 0; label < VAMP_LABEL_COUNT; label++) {
-            if (strcmp(vamp_label_name(label), set->labels[i]) == 0) {
-                ret_places->place[label] = (uint8_t)(i + 1);
-            }
+        const unsigned label = vamp_label_find(set->labels[i], strlen(set->labels[i]));
+        if (label < VAMP_LABEL_COUNT) {
+            ret_places->place[label] = (uint8_t)(i + 1);
         }
     }
 }

@@ -24,7 +24,7 @@
 #define VAMP_WORDS_OVERFLOW                                                                        \
     "values of series beyond max_series or max_histogram_memory, or without memory"
 #define VAMP_WORDS_GIVEN_UP                                                                        \
-    "labels given up by values of series beyond max_series, or without memory"
+    "labels given up: beyond max_series or attribute_values, or without memory"
 #define VAMP_WORDS_EVICTED "records given up: beyond max_cdos or max_pending"
 #define VAMP_WORDS_UNIDENTIFIED "events of components that cannot be told apart: too many at a time"
 #define VAMP_WORDS_UNCOUNTED                                                                       \

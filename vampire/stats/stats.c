@@ -24,6 +24,8 @@ struct vamp_stats {
     struct vamp_observation seen;
     vamp_exclude_fn *exclude; /* NULL: none */
     void *exclude_context;
+    vamp_read_attributes_fn *read_attributes;
+    void *read_context;
     int64_t previous_ns;            /* time of the event before this one */
     int64_t gone_ns;                /* of a pool that is gone: until when, as far as is known */
     uint64_t unwatched_ns;          /* sum of these gaps */
@@ -209,6 +211,23 @@ void vamp_stats_select(struct vamp_stats *stats, vamp_select_fn *select, void *c
     stats->tracker.select_context = context;
 }
 
+static uint32_t number_attributes(void *context, const struct vamp_event *event)
+{
+    struct vamp_stats *stats = context;
+    struct vamp_attribute_texts texts = {.items = {{.length = 0}}};
+    stats->read_attributes(stats->read_context, event, &texts);
+    return vamp_attributes_number(&stats->cells.series.attributes, &texts);
+}
+
+void vamp_stats_read_attributes(struct vamp_stats *stats, vamp_read_attributes_fn *read,
+                                void *context)
+{
+    stats->read_attributes = read;
+    stats->read_context = context;
+    stats->tracker.read_attributes = number_attributes;
+    stats->tracker.read_context = stats;
+}
+
 static void count_mark(struct vamp_stats *stats, struct vamp_slot *slot,
                        const struct vamp_event *mark)
 {
@@ -311,6 +330,11 @@ static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
     }
     seen->slot = slot;
     vamp_track(&stats->tracker, event, seen);
+    if (stats->tracker.attributes != NULL) {
+        struct vamp_series_table *series = &stats->cells.series;
+        series->labels_given_up += vamp_attributes_given_up(
+            &series->attributes, seen->labels.value[VAMP_PLACE_OF_ATTRIBUTES]);
+    }
     if (stats->arrivals != NULL) {
         vamp_arrivals_blur(stats->arrivals, seen);
     }

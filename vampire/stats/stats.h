@@ -76,6 +76,14 @@ void vamp_stats_sampling(struct vamp_stats *stats, double weight);
 typedef void vamp_exclude_fn(void *context, const struct vamp_event *event,
                              bool excluded[static VAMP_METRICS_MAX]);
 void vamp_stats_exclude(struct vamp_stats *stats, vamp_exclude_fn *exclude, void *context);
+/* Reads what an event says of its CDO's attributes, by attribute as they were declared; nothing of
+ * an event that names no CDO. The texts are the event's, `ret_texts` is empty. Called for every
+ * event of a CDO of which they are not known yet. Before the first event; without it they are
+ * unknown. May not block or fail. */
+typedef void vamp_read_attributes_fn(void *context, const struct vamp_event *event,
+                                     struct vamp_attribute_texts *ret_texts);
+void vamp_stats_read_attributes(struct vamp_stats *stats, vamp_read_attributes_fn *read,
+                                void *context);
 /* Event time has reached `now_ns` although nothing was seen (live sources, once in a while). */
 void vamp_stats_tick(struct vamp_stats *stats, int64_t now_ns);
 /* The event time at which the next bucket closes if no event comes; false: none is open yet. */

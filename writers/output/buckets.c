@@ -31,6 +31,7 @@ static const struct vamp_opt bucket_options[] = {
      .type = VAMP_OPT_SETS,
      .max = 256,
      .choices = vamp_label_words,
+     .grows = true,
      .offset = offsetof(struct vamp_output_settings, by),
      .help =
          "Labels that metrics keep in this output; series that differ only in others are "
@@ -42,6 +43,7 @@ static const struct vamp_opt bucket_options[] = {
      .type = VAMP_OPT_SETS,
      .max = 256,
      .choices = vamp_label_words,
+     .grows = true,
      .offset = offsetof(struct vamp_output_settings, without),
      .help = "Labels that metrics lose in this output, as in \"by\"",
      .only_with = VAMP_TARGET_BIT(VAMP_WITH_BUCKETS)},

@@ -147,8 +147,7 @@ void vamp_components_free(struct vamp_components *components)
     free(components);
 }
 
-/* A name that reads as "(other)" or "unknown", backslashes in front of it aside. */
-static bool is_reserved(const char *name, size_t length)
+bool vamp_component_name_is_reserved(const char *name, size_t length)
 {
     while (length > 0 && *name == '\\') {
         name++;
@@ -180,7 +179,7 @@ static char *label_of(const char *name, size_t length, size_t escape)
 static uint32_t find_name(const struct vamp_components *components, const char *name, size_t length,
                           uint64_t hash)
 {
-    const size_t escape = is_reserved(name, length) ? 1 : 0;
+    const size_t escape = vamp_component_name_is_reserved(name, length) ? 1 : 0;
     for (struct map_link *link = map_first(&components->by_name, hash); link != NULL;
          link = map_next(link)) {
         const struct vamp_component_name *known =
@@ -203,7 +202,7 @@ static uint32_t name_number(struct vamp_components *components, const char *name
     if (known != NO_NAME) {
         return known;
     }
-    char *copy = label_of(name, length, is_reserved(name, length) ? 1 : 0);
+    char *copy = label_of(name, length, vamp_component_name_is_reserved(name, length) ? 1 : 0);
     if (copy == NULL) {
         components->unnamed++;
         return VAMP_NAME_OTHER;
@@ -577,7 +576,7 @@ const char *vamp_component_given_name(const struct vamp_component *component)
     const bool named =
         component->name_number != VAMP_NAME_UNKNOWN && component->name_number != VAMP_NAME_OTHER;
     const char *name = named ? component->name : "";
-    return name[0] == '\\' && is_reserved(name, strlen(name)) ? name + 1 : name;
+    return name[0] == '\\' && vamp_component_name_is_reserved(name, strlen(name)) ? name + 1 : name;
 }
 
 void vamp_components_changed_all(struct vamp_components *components)

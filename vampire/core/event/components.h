@@ -224,6 +224,9 @@ static inline const char *vamp_components_name(const struct vamp_components *com
 /* The name that the component itself gave, without the backslash of a reserved one; "" when it gave
  * none, or it is `(other)`. Valid as long as the row. */
 const char *vamp_component_given_name(const struct vamp_component *component);
+/* A name that reads as "(other)" or "unknown", backslashes in front of it aside: its label has one
+ * backslash more. */
+bool vamp_component_name_is_reserved(const char *name, size_t length);
 /* Components whose name is `(other)` because there was no memory for their own. */
 static inline uint64_t vamp_components_unnamed(const struct vamp_components *components)
 {

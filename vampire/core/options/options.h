@@ -71,6 +71,7 @@ struct vamp_opt {
     uint64_t min, max;          /* UINT, DURATION, SIZE: bounds in the base unit; max 0: no bound.
                                    STRING(S): longest text in bytes; SETS: longest name */
     const char *const *choices; /* ENUM, SET(S): NULL-terminated words; of a SET at most 64 */
+    bool grows;                 /* words may be declared beside the choices, in the same file */
     size_t offset;
     const char *help; /* one sentence, no full stop */
     enum vamp_opt_role role;

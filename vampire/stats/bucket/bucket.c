@@ -234,16 +234,14 @@ uint64_t vamp_run_labels_to_add(const struct vamp_schema *schema, uint64_t label
 bool vamp_series_pattern(const char *text, enum vamp_label *ret_label, const char **ret_pattern)
 {
     const char *equals = strchr(text, '=');
-    for (unsigned label = 0; equals != NULL && label < VAMP_LABEL_COUNT; label++) {
-        const char *name = vamp_label_name(label);
-        const size_t length = (size_t)(equals - text);
-        if (strlen(name) == length && memcmp(name, text, length) == 0) {
-            *ret_label = (enum vamp_label)label;
-            *ret_pattern = equals + 1;
-            return true;
-        }
+    const unsigned label =
+        equals != NULL ? vamp_label_find(text, (size_t)(equals - text)) : VAMP_LABEL_COUNT;
+    if (label == VAMP_LABEL_COUNT) {
+        return false;
     }
-    return false;
+    *ret_label = (enum vamp_label)label;
+    *ret_pattern = equals + 1;
+    return true;
 }
 
 /* Whether no pattern concerns the label, or one of those that do fits the value. */

@@ -34,7 +34,7 @@ struct vamp_label_set {
     /* "component_operation"; with one label "component_series", since a dimension may not have
      * the name of its label (netCDF would take that for a coordinate); "" for metrics without
      * labels: one series, no dimension. */
-    char name[96];
+    char name[160];
     enum vamp_label labels[VAMP_LABELS_MAX];
     unsigned label_count;
     unsigned max_series; /* series 0 is "(other)" in every label; bounds included */

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/stats/bucket/bucket.h"
+
 #define NAME_LENGTH_MAX 63
 
 static struct vamp_declared declared[VAMP_DECLARED_MAX];
@@ -206,6 +208,70 @@ int vamp_declare(const char *text, struct vamp_err *err)
 void vamp_declared_seal(void)
 {
     sealed = true;
+}
+
+static bool is_in(const char *name, const char *const *words)
+{
+    while (*words != NULL && strcmp(*words, name) != 0) {
+        words++;
+    }
+    return *words != NULL;
+}
+
+/* 0 or -EINVAL. */
+static int check_name(const char *name, struct vamp_err *err)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    /* What else values have beside labels: in Prometheus, in tables. */
+    static const char *const taken[] = {"le",    "quantile", "time",  "start", "end",
+                                        "value", "delta",    "count", "sum",   "min",
+                                        "max",   "unit",     NULL};
+    const size_t length = strlen(name);
+    const size_t letter = strspn(name, letters);
+    if (letter == 0 || length > VAMP_ATTRIBUTE_NAME_MAX ||
+        strspn(name + letter, "_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") !=
+            length - letter) {
+        return vamp_err_set(err, -EINVAL,
+                            "\"%.80s\" cannot be the name of a label: expected at most %d letters, "
+                            "digits and _, a letter first",
+                            name, VAMP_ATTRIBUTE_NAME_MAX);
+    }
+    return is_in(name, taken) || is_in(name, vamp_run_label_words) || is_in(name, vamp_label_words)
+               ? vamp_err_set(
+                     err, -EINVAL,
+                     "\"%s\" has another meaning beside values: give it another name, with "
+                     "the pattern, such as \"cdo_%s=(?:^|,)%s[:=]([^,]*)\"",
+                     name, name, name)
+               : 0;
+}
+
+int vamp_attributes_declare(const char *const *names, unsigned number, unsigned *ret_wrong,
+                            struct vamp_err *err)
+{
+    bool same = number == vamp_attribute_count();
+    for (unsigned i = 0; same && i < number; i++) {
+        same = strcmp(names[i], vamp_label_name(VAMP_LABEL_ATTRIBUTE + i)) == 0;
+    }
+    *ret_wrong = 0;
+    if (same || sealed) {
+        return same ? 0
+                    : vamp_err_set(err, -EINVAL,
+                                   "the names of attributes cannot change while vampire runs");
+    }
+    int status = 0;
+    for (unsigned i = 0; i < number && i < VAMP_ATTRIBUTES_MAX && status == 0; i++) {
+        vamp_attributes_set(names, i); /* the next one has to differ from these */
+        *ret_wrong = i;
+        status = check_name(names[i], err);
+    }
+    if (status != 0) {
+        return status;
+    }
+    vamp_attributes_set(names, number < VAMP_ATTRIBUTES_MAX ? number : VAMP_ATTRIBUTES_MAX);
+    *ret_wrong = VAMP_ATTRIBUTES_MAX;
+    return number <= VAMP_ATTRIBUTES_MAX
+               ? 0
+               : vamp_err_set(err, -EINVAL, "more than %d attributes", VAMP_ATTRIBUTES_MAX);
 }
 
 unsigned vamp_declared_count(void)

@@ -39,6 +39,11 @@ struct vamp_declared {
 VAMP_MUST_CHECK int vamp_declare(const char *text, struct vamp_err *err);
 /* From here on no other metric can be declared. */
 void vamp_declared_seal(void);
+/* The names of attributes of CDOs, which are labels from now on, instead of others (metric.h). 0;
+ * -EINVAL with a text: one cannot be a name, which is in `*ret_wrong`, or they are others than
+ * before once metrics are sealed. */
+VAMP_MUST_CHECK int vamp_attributes_declare(const char *const *names, unsigned number,
+                                            unsigned *ret_wrong, struct vamp_err *err);
 unsigned vamp_declared_count(void);
 const struct vamp_declared *vamp_declared_at(unsigned index);
 

@@ -43,7 +43,7 @@ int vamp_metrics_append(const struct vamp_metric *metric, enum vamp_metric_id *r
 {
     if (metric->name == NULL || metric->name[0] == '\0' || metric->unit == NULL ||
         metric->help == NULL || metric->origin == NULL || metric->merge == VAMP_MERGE_MEAN ||
-        metric->labels >= UINT32_C(1) << VAMP_LABEL_COUNT ||
+        metric->labels >= UINT32_C(1) << VAMP_LABEL_ATTRIBUTE ||
         __builtin_popcount(metric->labels) > VAMP_LABELS_MAX) {
         return -EINVAL;
     }
@@ -58,14 +58,15 @@ int vamp_metrics_append(const struct vamp_metric *metric, enum vamp_metric_id *r
     return 0;
 }
 
-void vamp_metrics_share(const struct vamp_metric *metrics, unsigned metric_count)
+void vamp_metrics_share(const struct vamp_metric *metrics, unsigned metric_count,
+                        const char *const *label_words)
 {
-    for (; count < metric_count; count++) {
-        table[count] = metrics[count];
-    }
+    memcpy(table, metrics, metric_count * sizeof *metrics);
+    memcpy(vamp_label_words, label_words, sizeof vamp_label_words);
+    count = metric_count;
 }
 
-const char *const vamp_label_words[VAMP_LABEL_COUNT + 1] = {
+const char *vamp_label_words[VAMP_LABEL_COUNT + 1] = {
     [VAMP_LABEL_COMPONENT] = "component",
     [VAMP_LABEL_SOURCE] = "source",
     [VAMP_LABEL_SINK] = "sink",
@@ -93,7 +94,47 @@ const char *const vamp_label_words[VAMP_LABEL_COUNT + 1] = {
 
 const char *vamp_label_name(unsigned label)
 {
-    return label < VAMP_LABEL_COUNT ? vamp_label_words[label] : "unknown";
+    return label < VAMP_LABEL_COUNT && vamp_label_words[label] != NULL ? vamp_label_words[label]
+                                                                       : "unknown";
+}
+
+unsigned vamp_label_find(const char *name, size_t length)
+{
+    for (unsigned label = 0; vamp_label_words[label] != NULL; label++) {
+        if (strlen(vamp_label_words[label]) == length &&
+            memcmp(vamp_label_words[label], name, length) == 0) {
+            return label;
+        }
+    }
+    return VAMP_LABEL_COUNT;
+}
+
+/* ---- attributes */
+
+static char attribute_names[VAMP_ATTRIBUTES_MAX][VAMP_ATTRIBUTE_NAME_MAX + 1];
+
+unsigned vamp_attribute_count(void)
+{
+    unsigned number = 0;
+    while (vamp_label_words[VAMP_LABEL_ATTRIBUTE + number] != NULL) {
+        number++;
+    }
+    return number;
+}
+
+void vamp_attributes_set(const char *const *names, unsigned number)
+{
+    const uint32_t all = ((UINT32_C(1) << VAMP_ATTRIBUTES_MAX) - 1) << VAMP_LABEL_ATTRIBUTE;
+    const uint32_t these = ((UINT32_C(1) << number) - 1) << VAMP_LABEL_ATTRIBUTE;
+    for (unsigned i = 0; i < VAMP_ATTRIBUTES_MAX; i++) {
+        (void)snprintf(attribute_names[i], sizeof attribute_names[i], "%s",
+                       i < number ? names[i] : "");
+        vamp_label_words[VAMP_LABEL_ATTRIBUTE + i] = i < number ? attribute_names[i] : NULL;
+    }
+    for (unsigned id = 0; id < count; id++) {
+        table[id].labels &= ~all;
+        table[id].labels |= (table[id].labels & VAMP_BY_ATTRIBUTE) != 0 ? these : 0;
+    }
 }
 
 bool vamp_label_is_name(unsigned label)
@@ -109,7 +150,7 @@ bool vamp_label_is_sampled(unsigned label)
 bool vamp_label_is_open(unsigned label)
 {
     return vamp_label_is_name(label) || vamp_label_is_sampled(label) ||
-           label == VAMP_LABEL_METRIC || label == VAMP_LABEL_WORKFLOW || label == VAMP_LABEL_RUN;
+           label == VAMP_LABEL_METRIC || label >= VAMP_LABEL_WORKFLOW;
 }
 
 static const char *metric_name(unsigned id)

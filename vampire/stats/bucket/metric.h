@@ -42,12 +42,14 @@ enum vamp_label {
      * messages were refused. No statistics of a run compute them. */
     VAMP_LABEL_REFUSAL,
     VAMP_LABEL_WORKFLOW,
-    VAMP_LABEL_RUN, /* its id */
+    VAMP_LABEL_RUN,       /* its id */
+    VAMP_LABEL_ATTRIBUTE, /* the first of the declared attributes of CDOs, which come last */
 };
-#define VAMP_LABEL_COUNT 23
+#define VAMP_ATTRIBUTES_MAX 4
+#define VAMP_LABEL_COUNT (VAMP_LABEL_ATTRIBUTE + VAMP_ATTRIBUTES_MAX)
 #define VAMP_RUN_LABELS ((unsigned)VAMP_LABEL_REFUSAL) /* those before it are labels of one run */
 /* Labels of one metric; an output may add those of models, collecting adds workflow and run. */
-#define VAMP_LABELS_MAX 9
+#define VAMP_LABELS_MAX (9 + VAMP_ATTRIBUTES_MAX)
 #define VAMP_NAME_LABELS_MAX 2 /* of them names of components */
 
 enum vamp_level {
@@ -99,11 +101,14 @@ enum vamp_metric_id {
     VAMP_METRIC_NONE = VAMP_METRICS_MAX /* no metric; ends lists of them */
 };
 
+/* In `labels`: the metric has those of the declared attributes, too. */
+#define VAMP_BY_ATTRIBUTE (UINT32_C(1) << 31)
+
 struct vamp_metric {
     const char *name;
     enum vamp_metric_kind kind;
     const char *unit; /* UDUNITS text: "1", "ns", "byte", "byte s-1" */
-    uint32_t labels;  /* bit per enum vamp_label, at level component */
+    uint32_t labels;  /* bit per enum vamp_label, at level component; VAMP_BY_ATTRIBUTE */
     uint32_t sets;    /* enum vamp_metric_set bits */
     enum vamp_merge merge;
     uint32_t basis;     /* bit per enum vamp_unknown: what a source must know of events for it */
@@ -124,8 +129,22 @@ void vamp_metric_names(const char *ret_names[static VAMP_METRICS_MAX + 1]);
  * or anything has a schema. 0; -EINVAL: it lacks a text, has more labels than VAMP_LABELS_MAX, or
  * merges as VAMP_MERGE_MEAN; -EEXIST: there is one of that name; -ENOBUFS: VAMP_METRICS_MAX. */
 int vamp_metrics_append(const struct vamp_metric *metric, enum vamp_metric_id *ret_id);
-/* Of a plug-in, which has a catalogue of its own: takes over what the program appended to its. */
-void vamp_metrics_share(const struct vamp_metric *metrics, unsigned metric_count);
+/* Of a plug-in, which has a catalogue of its own: it becomes that of the program. */
+void vamp_metrics_share(const struct vamp_metric *metrics, unsigned metric_count,
+                        const char *const *label_words);
+
+/* ---- attributes of CDOs: labels with names that are declared */
+
+#define VAMP_ATTRIBUTE_NAME_MAX 23 /* bytes of a name */
+/* These are the labels of attributes from now on, instead of others: at most VAMP_ATTRIBUTES_MAX
+ * names that were checked (declared.h). While the program has one thread, before anything has a
+ * schema. */
+void vamp_attributes_set(const char *const *names, unsigned number);
+unsigned vamp_attribute_count(void);
+static inline bool vamp_label_is_attribute(unsigned label)
+{
+    return label >= VAMP_LABEL_ATTRIBUTE;
+}
 
 /* A counter for runs with sampling: in each bucket of the statistics, what another counter with the
  * same labels added times the bucket's vampire_weight. In no set: computed where it is named. */
@@ -139,8 +158,10 @@ enum vamp_metric_id vamp_metric_plain(enum vamp_metric_id weighted);
 
 /* Never NULL. "component", "source", ... */
 const char *vamp_label_name(unsigned label);
-extern const char *const vamp_label_words[];      /* the same, ended by NULL */
-const char *vamp_metric_kind_name(unsigned kind); /* "counter", "gauge", "histogram" */
+/* The label of this name, of `length` bytes; VAMP_LABEL_COUNT: there is none. */
+unsigned vamp_label_find(const char *name, size_t length);
+extern const char *vamp_label_words[VAMP_LABEL_COUNT + 1]; /* of all, ended by NULL */
+const char *vamp_metric_kind_name(unsigned kind);          /* "counter", "gauge", "histogram" */
 /* The metric's merge rule in words: "adds over time and labels". */
 const char *vamp_metric_merge_rule(const struct vamp_metric *metric);
 const char *vamp_level_name(enum vamp_level level); /* "workflow", "model", ... */

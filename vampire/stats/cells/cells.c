@@ -174,8 +174,7 @@ int vamp_cells_init(struct vamp_cells *cells, const struct vamp_stats_options *o
 {
     memset(cells, 0, sizeof *cells);
     cells->weight = 1;
-    int status = vamp_series_init(&cells->series, series_space, (uint32_t)options->max_series,
-                                  components, err);
+    int status = vamp_series_init(&cells->series, series_space, options, components, err);
     if (status != 0) {
         return status;
     }

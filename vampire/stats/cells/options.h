@@ -13,6 +13,17 @@
 #define VAMP_OPEN_BUCKETS_MAX 64 /* bounds lateness_ns / bucket_ns */
 #define VAMP_LOOK_AHEAD 16       /* events that vamp_stats_look_ahead takes at a time */
 
+/* What an event says of its CDO's attributes, by attribute. */
+#define VAMP_ATTRIBUTE_BYTES                                                                       \
+    63 /* of a value as a label; a longer one is cut at a character's border */
+struct vamp_attribute_text {
+    const char *begin;
+    size_t length; /* 0: nothing */
+};
+struct vamp_attribute_texts {
+    struct vamp_attribute_text items[VAMP_ATTRIBUTES_MAX];
+};
+
 struct vamp_stats_options {
     int64_t bucket_ns;
     int64_t lateness_ns;                /* -1: one bucket */
@@ -22,6 +33,7 @@ struct vamp_stats_options {
     bool metrics_off[VAMP_METRICS_MAX]; /* removed from them */
     unsigned sub_bits;                  /* 2, 3 or 4 */
     uint64_t max_series;                /* per label set */
+    uint64_t attribute_values;          /* different ones of each attribute */
     uint64_t max_histogram_bytes;       /* of all open buckets together */
     uint64_t max_components;
     uint64_t max_cdos;       /* pairing state: live CDOs tracked */

@@ -22,15 +22,18 @@ struct vamp_series_chunk {
     struct vamp_series series[CHUNK_SERIES];
 };
 
-int vamp_series_init(struct vamp_series_table *table, const char *series_space, uint32_t max_series,
+int vamp_series_init(struct vamp_series_table *table, const char *series_space,
+                     const struct vamp_stats_options *options,
                      const struct vamp_components *components, struct vamp_err *err)
 {
     memset(table, 0, sizeof *table);
-    table->max_series = max_series;
+    table->max_series = (uint32_t)options->max_series;
     table->components = components;
     table->scratch = malloc(VAMP_SERIES_SCRATCH_BYTES);
-    return table->scratch == NULL ? vamp_err_set(err, -ENOMEM, "series: out of memory")
-                                  : vamp_series_identify_all(table, series_space, err);
+    return vamp_attributes_init(&table->attributes, options->attribute_values) != 0 ||
+                   table->scratch == NULL
+               ? vamp_err_set(err, -ENOMEM, "series: out of memory")
+               : vamp_series_identify_all(table, series_space, err);
 }
 
 void vamp_series_done(struct vamp_series_table *table)
@@ -48,6 +51,7 @@ void vamp_series_done(struct vamp_series_table *table)
     while (table->text_count > 0) {
         free(table->texts[--table->text_count]);
     }
+    vamp_attributes_done(&table->attributes);
     free(table->scratch);
     memset(table, 0, sizeof *table);
 }
@@ -56,19 +60,21 @@ void vamp_series_done(struct vamp_series_table *table)
  * last those without which it says little. Of two names of components the first stays: a
  * transport's source, the component that waits. */
 static const uint8_t given_up_first[] = {
-    VAMP_LABEL_SIZE_CLASS, VAMP_LABEL_SINK,      VAMP_LABEL_PRODUCER, VAMP_LABEL_TIER,
-    VAMP_LABEL_CAUSE,      VAMP_LABEL_OPERATION, VAMP_LABEL_PART,     VAMP_LABEL_ANOMALY,
-    VAMP_LABEL_NAME,       VAMP_LABEL_JOB,       VAMP_LABEL_HOST};
+    VAMP_LABEL_SIZE_CLASS, VAMP_PLACE_OF_ATTRIBUTES, VAMP_LABEL_SINK,      VAMP_LABEL_PRODUCER,
+    VAMP_LABEL_TIER,       VAMP_LABEL_CAUSE,         VAMP_LABEL_OPERATION, VAMP_LABEL_PART,
+    VAMP_LABEL_ANOMALY,    VAMP_LABEL_NAME,          VAMP_LABEL_JOB,       VAMP_LABEL_HOST};
 
 /* How many different values a label can have, in addition to the one that was given up. */
 static uint64_t label_cardinality(unsigned label, uint64_t max_components)
 {
-    assert(label < VAMP_RUN_LABELS);
-    return vamp_label_is_name(label) ? max_components + 2 : vamp_label_values[label].count;
+    assert(label < VAMP_RUN_LABELS || vamp_label_is_attribute(label));
+    return vamp_label_is_name(label)        ? max_components + 2
+           : vamp_label_is_attribute(label) ? VAMP_ATTRIBUTES_COMBINATIONS
+                                            : vamp_label_values[label].count;
 }
 
-/* The number of a label that was given up. A name, of which no values are listed, has one for it
- * already. */
+/* The number of a label that was given up. A name and attributes, of which no values are listed,
+ * have one for it already. */
 static inline uint32_t label_other(unsigned label)
 {
     static_assert(VAMP_NAME_OTHER == 0, "as many as are listed");
@@ -81,7 +87,16 @@ static const char *label_text(const struct vamp_series_table *table, unsigned la
            : vamp_label_is_name(label)    ? vamp_components_name(table->components, value)
            : label == VAMP_LABEL_OUTPUT   ? table->outputs[value]
            : vamp_label_is_sampled(label) ? table->texts[value]
-                                          : vamp_label_values[label].text(value);
+           : vamp_label_is_attribute(label)
+               ? vamp_attributes_text(&table->attributes, value, label - VAMP_LABEL_ATTRIBUTE)
+               : vamp_label_values[label].text(value);
+}
+
+/* Where the value of a label stands. */
+static unsigned place_of(enum vamp_label label)
+{
+    return vamp_label_is_attribute(label) ? VAMP_PLACE_OF_ATTRIBUTES
+                                          : (unsigned)vamp_label_of_component(label);
 }
 
 uint32_t vamp_series_text(struct vamp_series_table *table, const char *text)
@@ -147,10 +162,11 @@ static int add_first_series(struct vamp_series_table *table, struct vamp_series_
         return -ENOMEM;
     }
     struct vamp_labels other = {{0}};
-    for (unsigned i = 0; i < set->label_count; i++) {
-        other.value[set->labels[i]] = label_other(set->labels[i]);
+    for (unsigned i = 0; i < set->description->label_count; i++) {
+        const enum vamp_label label = set->description->labels[i];
+        other.value[place_of(label)] = label_other(label);
         series->labels[i] = VAMP_SERIES_OTHER;
-        if (vamp_label_is_name(set->labels[i])) {
+        if (vamp_label_is_name(label)) {
             series->models[i] = VAMP_SERIES_OTHER;
         }
     }
@@ -173,15 +189,17 @@ static int describe_set(struct vamp_series_table *table, struct vamp_series_set 
         return -EINVAL;
     }
     vamp_label_set_describe(description, labels);
-    set->label_count = (uint8_t)description->label_count;
     for (unsigned i = 0; i < description->label_count && i < VAMP_LABELS_MAX; i++) {
-        const uint64_t values = label_cardinality(description->labels[i], max_components);
-        /* The value of a model stands in the place of its components'. */
-        set->labels[i] = (uint8_t)vamp_label_of_component(description->labels[i]);
-        set->bits[i] = (uint8_t)bits_for(vamp_label_is_name(description->labels[i])
-                                             ? vamp_components_names_max(max_components)
-                                             : values + 1);
-        bits += set->bits[i];
+        const enum vamp_label label = description->labels[i];
+        if (label > VAMP_LABEL_ATTRIBUTE) {
+            continue; /* the first of them stands for all */
+        }
+        const uint64_t values = label_cardinality(label, max_components);
+        const unsigned at = set->label_count++;
+        set->labels[at] = (uint8_t)place_of(label);
+        set->bits[at] = (uint8_t)bits_for(
+            vamp_label_is_name(label) ? vamp_components_names_max(max_components) : values + 1);
+        bits += set->bits[at];
         combinations = combinations > most ? combinations : combinations * values;
     }
     const uint64_t all = combinations + (set->label_count > 0 ? 1 : 0); /* and (other) */
@@ -318,10 +336,11 @@ static uint32_t add_series(struct vamp_series_table *table, struct vamp_series_s
     if (series == NULL) {
         return 0;
     }
-    for (unsigned i = 0; i < set->label_count; i++) {
-        const uint32_t value = labels->value[set->labels[i]];
-        series->labels[i] = label_text(table, set->labels[i], value);
-        if (vamp_label_is_name(set->labels[i])) {
+    for (unsigned i = 0; i < set->description->label_count; i++) {
+        const enum vamp_label label = set->description->labels[i];
+        const uint32_t value = labels->value[place_of(label)];
+        series->labels[i] = label_text(table, label, value);
+        if (vamp_label_is_name(label)) {
             series->models[i] = vamp_components_name(
                 table->components, vamp_components_model(table->components, value));
         }

@@ -12,9 +12,13 @@
 #include "vampire/core/err.h"
 #include "vampire/core/event/components.h"
 #include "vampire/stats/bucket/bucket.h"
+#include "vampire/stats/cells/attributes.h"
 
 /* The labels of a value, each a small number: a component's name number (at level `model` that of
- * its model), an event kind, a size class, ... Only those of the metric's label set are read. */
+ * its model), an event kind, a size class, ... Only those of the metric's label set are read.
+ * Models have the place of their components; theirs has the CDO's attributes, all of them together.
+ */
+#define VAMP_PLACE_OF_ATTRIBUTES ((unsigned)VAMP_LABEL_MODEL)
 struct vamp_labels {
     uint32_t value[VAMP_RUN_LABELS];
 };
@@ -23,9 +27,9 @@ struct vamp_labels {
  * by a number, and series are never removed. */
 struct vamp_series_set {
     const struct vamp_label_set *description;
-    uint8_t labels[VAMP_LABELS_MAX]; /* whose values it reads; of models, the components' */
-    uint8_t bits[VAMP_LABELS_MAX];   /* of each label's number in the key */
-    uint8_t label_count;
+    uint8_t labels[VAMP_LABELS_MAX];   /* places of the values that it reads */
+    uint8_t bits[VAMP_LABELS_MAX];     /* of each one's number in the key */
+    uint8_t label_count;               /* of these; of the description there may be more */
     uint8_t given_up[VAMP_LABELS_MAX]; /* labels in the order in which they are given up */
     uint8_t given_up_count;
     bool has_all;  /* there is room for every combination */
@@ -48,6 +52,7 @@ struct vamp_series_table {
     char outputs[VAMP_OUTPUTS_MAX][VAMP_OUTPUT_NAME_BYTES]; /* names of VAMP_LABEL_OUTPUT */
     char *texts[VAMP_SAMPLE_TEXTS_MAX];                     /* of the labels of samples */
     uint32_t text_count;
+    struct vamp_attributes attributes;
     uint64_t overflow;        /* values that went to (other) and were not yet reported */
     uint64_t labels_given_up; /* likewise, by values that found a coarser series */
     uuid_t name_space;
@@ -55,10 +60,11 @@ struct vamp_series_table {
     char *scratch; /* text an id is made of */
 };
 
-/* `max_series` at least 2. `components` must outlive the table. 0, -EINVAL for a name space that
- * is no UUID, or -ENOMEM; vamp_series_done is right after either. */
+/* `components` must outlive the table. 0, -EINVAL for a name space that is no UUID, or -ENOMEM;
+ * vamp_series_done is right after either. */
 VAMP_MUST_CHECK int vamp_series_init(struct vamp_series_table *table, const char *series_space,
-                                     uint32_t max_series, const struct vamp_components *components,
+                                     const struct vamp_stats_options *options,
+                                     const struct vamp_components *components,
                                      struct vamp_err *err);
 /* Gives all series ids in another name space (UUID text); while there are few. 0, -EINVAL or
  * -ENOMEM. */

@@ -72,8 +72,11 @@ static bool admit_parts(struct vamp_cells *cells, struct vamp_labels *labels)
             *labels = room;
             return false;
         }
-        const bool is_same = room.value[VAMP_LABEL_PRODUCER] == labels->value[VAMP_LABEL_PRODUCER];
-        labels->value[VAMP_LABEL_PRODUCER] = room.value[VAMP_LABEL_PRODUCER];
+        const bool is_same =
+            room.value[VAMP_LABEL_PRODUCER] == labels->value[VAMP_LABEL_PRODUCER] &&
+            room.value[VAMP_PLACE_OF_ATTRIBUTES] == labels->value[VAMP_PLACE_OF_ATTRIBUTES];
+        room.value[VAMP_LABEL_PART] = labels->value[VAMP_LABEL_PART];
+        *labels = room;
         part = is_same ? part + 1 : 0;
     }
     return true;

@@ -199,3 +199,32 @@ void vamp_track_finish(struct vamp_tracker *tracker, struct vamp_slot *slot)
         }
     }
 }
+
+/* ---- attributes, of whatever level */
+
+static uint16_t *attributes_of_record(const struct vamp_track_context *at)
+{
+    const struct vamp_tracker *tracker = at->tracker;
+    return &tracker->attributes[vamp_slab_number(&tracker->cdos.slab, at->record) - 1];
+}
+
+void vamp_track_find_attributes(struct vamp_track_context *at)
+{
+    const struct vamp_tracker *tracker = at->tracker;
+    uint32_t number = 0;
+    at->attributes = at->record != NULL ? *attributes_of_record(at) : 0;
+    if (at->attributes != 0) {
+        number = at->attributes - 1U;
+    } else if (tracker->read_attributes != NULL) {
+        number = tracker->read_attributes(tracker->read_context, at->event);
+        at->attributes = vamp_event_has(at->event, VAMP_HAS_CDO_NAME) ? (uint16_t)(number + 1) : 0;
+    }
+    at->seen->labels.value[VAMP_PLACE_OF_ATTRIBUTES] = number;
+}
+
+void vamp_track_keep_attributes(const struct vamp_track_context *at)
+{
+    if (at->record != NULL) {
+        *attributes_of_record(at) = at->attributes;
+    }
+}

@@ -132,6 +132,7 @@ struct vamp_track_context {
     struct vamp_key cdo_key; /* of zeros: not known */
     struct vamp_cdo *record; /* of this key; NULL: none */
     struct vamp_cdo *cdo;    /* the same, if the CDO is tracked, else NULL */
+    uint16_t attributes;     /* as of a record */
     bool changing;           /* the weight of `cdo` is taken away until the event is handled */
 };
 
@@ -294,6 +295,11 @@ void vamp_track_drop_pending(struct vamp_tracker *tracker, uint32_t row);
 /* Notes the CDO of a part that begins with the event at hand, if the metric of its age is computed.
  * 0: it is not. */
 uint32_t vamp_pending_cdo_note(struct vamp_track_context *at, enum vamp_age age);
+
+/* The attributes of the event's CDO: read once in the life of its record, where an event names it.
+ * Before the event changes the record, and after that. */
+void vamp_track_find_attributes(struct vamp_track_context *at);
+void vamp_track_keep_attributes(const struct vamp_track_context *at);
 
 /* ---- parts */
 
