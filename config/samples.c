@@ -35,7 +35,8 @@ const struct vamp_opt config_samples_options[] = {
      .max = 512,
      .offset = AT(declared),
      .help = "Metrics made of samples, each a text NAME KIND MEASUREMENT.FIELD, then as needed "
-             "unit=U, scale=N, only=TAG:VALUE and the labels component=TAG, host=TAG, job=TAG, "
+             "unit=U, scale=N, only=TAG:VALUE, value=TAG and the labels component=TAG, host=TAG, "
+             "job=TAG, "
              "name=TAG: "
              "\"ifs_step counter ifs.step component=component\""},
     {.key = NULL},

@@ -10,9 +10,10 @@ addb,record=fom-descr,op=M0_IOSERVICE_READV_OPCODE,phase=init,pid=8394,locality=
 A sensor has nr, min, max, avg and dev, and one line more for each bin of its histogram that counted:
 addb_bin,record=runq,from=1,pid=8394,locality=0 count=307i 1602...
 
-Declare "addb_io_bytes histogram addb.count only=record:ios-io-descr" for the values of a field, and "addb_records histogram
-addb.records name=record" for how many records there were. Fields differ between versions: what is not there is left out. Times are
-read as local time; TZ=UTC if the dump was made so. Lines that a terminal or a document broke are joined."""
+Declare "addb_runq histogram addb_bin.count only=record:runq value=from" for a sensor, "addb_io_bytes histogram addb.count
+only=record:ios-io-descr" for the values of a field, and "addb_records histogram addb.records name=record" for how many records there
+were. Fields differ between versions: what is not there is left out. Times are read as local time; TZ=UTC if the dump was made so. Lines
+that a terminal or a document broke are joined."""
 
 import argparse
 import os

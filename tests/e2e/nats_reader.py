@@ -19,8 +19,8 @@ class Server(exporters.Server):
     """A nats-server; with `jetstream` one that keeps streams, in `place` or in the test's folder."""
 
     def __init__(self, space, *options, jetstream=False, place=None, scheme="nats",
-                 name="nats-server"):
-        self.port, monitor = exporters.free_port(), exporters.free_port()
+                 name="nats-server", port=None):
+        self.port, monitor = port or exporters.free_port(), exporters.free_port()
         more = ["-js", "-sd", str(place or space.path / "jetstream")] if jetstream else []
         super().__init__(space, ["nats-server", "-a", "127.0.0.1", "-p", str(self.port), "-m", str(monitor), *more,
                                  *options], name, f"http://127.0.0.1:{monitor}", "/healthz")

@@ -3,6 +3,8 @@
 
 import json
 import os
+import pathlib
+import signal
 import socket
 import subprocess
 import sys
@@ -10,6 +12,7 @@ import sys
 import pytest
 
 import exporters
+import nats_reader
 from harness import ROOT, wait_until
 from test_samples import START, config, values
 
@@ -70,7 +73,8 @@ SYSLOG = """<14>Oct  8 10:52:33 selfie[1]: { "jobid": "1", "pid": "9", "timestam
 <14>Oct  8 10:52:38 selfie[1]: { "jobid": "1", "pid": "9", "utime": 0.29, "stime": 0.14, "maxmem": 0.11, "mio_time": 4.31, "mio_count": 4, "maestro_time": 1.93, "maestro_count": 6, "USER": "u", "timestamp": 1602147158, "wtime": 4.42, "command": "/a b,c" }"""
 
 
-def test_rsyslog_passes_selfies_lines_on(space):
+def through_rsyslog(space, syslog, count):
+    """The lines that come out, after which there is no other."""
     port = exporters.free_port()
     text = (ROOT / "inlets" / "rsyslog.conf").read_text().replace('port="8094"', f'port="{port}"')
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver, \
@@ -78,18 +82,35 @@ def test_rsyslog_passes_selfies_lines_on(space):
         receiver.bind(("127.0.0.1", port))
         receiver.settimeout(10)
         daemon = exporters.Rsyslog(space, 'module(load="imuxsock")\ninput(type="imuxsock" Socket="/run/vampire.log")\n' + text)
-        for line in SYSLOG.split("\n"):
+        for line in syslog:
             log.sendto(line.encode(), daemon.socket)
-        lines = sorted(receiver.recv(65536).decode() for _ in range(2))
+        lines = sorted(receiver.recv(65536).decode() for _ in range(count))
         daemon.stop()
         receiver.settimeout(0)
         with pytest.raises(BlockingIOError):
             receiver.recv(65536)
     host = socket.gethostname().partition(".")[0]
-    assert [line.replace(f"host={host},", "host=n,") for line in lines] == [
+    return [line.replace(f"host={host},", "host=n,") for line in lines]
+
+
+def test_rsyslog_passes_selfies_lines_on(space):
+    assert through_rsyslog(space, SYSLOG.split("\n"), 2) == [
         "selfie,job=1,pid=9,host=n,command=/a\\ b\\,c utime=0.29,stime=0.14,maxmem=0.11,mio_time=4.31,mio_count=4i,"
         "maestro_time=1.93,maestro_count=6i,wtime=4.42 1602147158\n",
         "selfie,job=1,pid=9,host=n,function=mio_init wtime=0.18 1602147153\n"]
+
+
+def test_rsyslog_passes_all_lines_of_a_run_on(space):
+    """25 of 25, and the same as the script makes of them."""
+    text = (pathlib.Path(__file__).parent / "selfie.txt").read_text()
+    said = through_rsyslog(space, [f"<14>Oct  8 10:52:33 {line}" for line in text.splitlines()], 25)
+
+    def words(line):
+        series, fields, at = line.strip().rsplit(" ", 2)
+        return series, frozenset((key, float(value.rstrip("i"))) for key, _, value in (word.partition("=") for word in fields.split(","))), at
+
+    made = translate("selfie.py", "".join(f"Oct  8 10:52:33 n {line}\n" for line in text.splitlines()))
+    assert sorted(map(words, said), key=str) == sorted(map(words, made), key=str) and len(made) == 25
 
 
 MIO = """[info] 2020-09-12-13:35:34.000000000 started
@@ -132,9 +153,53 @@ def test_records_of_addb():
         "addb_bin,record=runq,pid=8394,locality=0,from=1 count=307i 1602502524408306319"]
 
 
+def test_sensors_of_addb_become_a_histogram(space):
+    """Each bin is a line: its value is in a tag, and how often it came in the field."""
+    moved = ADDB.replace("2020-10-12-13:35:24.408306319", "2026-01-01-01:00:02.000000000")  # of Berlin
+    again = moved.replace("01:00:02", "01:00:03").replace("1: 307", "1: 3000000000")
+    (space.path / "lines").write_text("".join(f"{line}\n" for text in (moved, again) for line in translate("addb.py", text)
+                                              if line.startswith("addb_bin")))
+    asked = config(space, files=[str(space.path / "lines")], metrics=[
+        "runq histogram addb_bin.count only=record:runq value=from name=locality"])
+    space.vampire(asked, ready=False).expect_exit(0)
+    known = {key: (line["count"], line["sum"], line["min"], line["max"]) for key, line in values(space, "runq").items() if line["count"]}
+    assert known == {(2, "0"): (588, 307, 0, 1), (3, "0"): (281 + 3 * 10**9, 3 * 10**9, 0, 1)}
+
+
 def test_the_sink_of_clustercockpit_is_one():
     (sink,) = json.loads((ROOT / "inlets" / "cc-metric-collector.json").read_text()).values()
     assert sink["type"] == "stdout" and sink["output_file"].startswith("/")
+
+
+def test_lines_by_nats(space):
+    """From a real server, which is there later, and goes away and comes back; several lines in a message."""
+    listen = space.path / "samples"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(str(listen))
+        receiver.settimeout(0.1)
+        port, got = exporters.free_port(), []
+
+        def publish(server, text, expected):
+            with nats_reader.Client(server.port) as client:
+                client.socket.sendall(f"PUB hpc.n1 {len(text)}\r\n{text}\r\nPING\r\n".encode())
+            try:
+                while True:
+                    got.append(receiver.recv(65536).decode())
+            except TimeoutError:
+                return got[-len(expected):] == expected
+
+        inlet = space.start([sys.executable, ROOT / "inlets" / "nats.py", f"nats://127.0.0.1:{port}", "hpc.*", f"unix:{listen}"], "inlet")
+        wait_until(lambda: "refused" in inlet.stderr, "it says that there is no server")
+        server = nats_reader.Server(space, port=port)
+        lines = ["flops_any,hostname=e1208,type=core,type-id=23 value=1203.3 1740027951", "mem,hostname=e1208 used=7i 1740027951"]
+        wait_until(lambda: publish(server, "\n".join(lines), lines), "the lines arrived")
+        server.process.signal(signal.SIGTERM)
+        server.process.wait()
+        server.start()
+        wait_until(lambda: publish(server, lines[1], lines[1:]), "they arrive from the server that came back")
+        assert inlet.running() and set(got) == set(lines)
+        inlet.signal(signal.SIGTERM)
+        inlet.wait()
 
 
 def test_what_arrives_is_shown_and_can_be_declared(space):

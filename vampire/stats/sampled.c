@@ -17,6 +17,7 @@
 #define UNDECLARED_MAX (SERIES_MAX / 4)
 #define LABEL_BYTES 256
 #define VALUE_MAX 0x1p62L
+#define COUNT_MAX 0x1p32L /* of one value in one sample */
 
 struct series {
     struct map_link link; /* by key */
@@ -26,6 +27,7 @@ struct series {
     bool has_last;
     bool is_own;           /* of vampire itself and not declared: of no account */
     int64_t last, time_ns; /* of the newest sample */
+    int64_t value;         /* what a sample counts, as its tag says; -1: no possible value */
     size_t key_length;
     char key[];
 };
@@ -145,6 +147,15 @@ static const struct vamp_declared *find_declared(const struct vamp_cells *cells,
     return NULL;
 }
 
+static int64_t tagged_value(const struct vamp_declared *metric, const struct vamp_sample *sample)
+{
+    char text[LABEL_BYTES], *end = text;
+    const bool found =
+        metric->value != NULL && vamp_sample_tag(sample, metric->value, text, sizeof text);
+    const long double scaled = found ? strtold(text, &end) * metric->scale : -1;
+    return end > text && *end == '\0' && scaled >= 0 && scaled < VALUE_MAX ? llrintl(scaled) : -1;
+}
+
 /* A series that is new; NULL: there is no room. */
 static struct series *add_series(struct vamp_sampled *sampled, const struct vamp_sample *sample,
                                  uint64_t hash)
@@ -169,6 +180,7 @@ static struct series *add_series(struct vamp_sampled *sampled, const struct vamp
     if (metric != NULL) {
         struct vamp_labels labels = {.value = {0}};
         fill_labels(sampled, metric, sample, &labels);
+        series->value = tagged_value(metric, sample);
         series->cell = vamp_cells_cell(sampled->cells, &sampled->cells->range[metric->id], &labels);
     }
     sampled->undeclared += metric == NULL;
@@ -230,8 +242,10 @@ static bool count_value(struct vamp_sampled *sampled, struct vamp_slot *slot,
     case VAMP_HISTOGRAM:
         break;
     }
-    return vamp_open_record(&sampled->cells->open_histograms, &slot->histograms[series->cell],
-                            (uint64_t)value);
+    const bool counts = series->metric->value != NULL;
+    return vamp_open_record_often(&sampled->cells->open_histograms, &slot->histograms[series->cell],
+                                  (uint64_t)(counts ? series->value : value),
+                                  counts ? (uint64_t)value : 1);
 }
 
 void vamp_sampled_observe(struct vamp_sampled *sampled, struct vamp_slot *slot,
@@ -270,8 +284,10 @@ void vamp_sampled_observe(struct vamp_sampled *sampled, struct vamp_slot *slot,
         account->disordered++;
         return;
     }
-    const long double scaled = sample.value * series->metric->scale;
-    if (!(fabsl(scaled) < VALUE_MAX) || (scaled < 0 && kind != VAMP_GAUGE)) {
+    const bool counts = series->metric->value != NULL;
+    const long double scaled = counts ? sample.value : sample.value * series->metric->scale;
+    if (!(fabsl(scaled) < (counts ? COUNT_MAX : VALUE_MAX)) || (scaled < 0 && kind != VAMP_GAUGE) ||
+        (counts && series->value < 0)) {
         account->out_of_range++;
         return;
     }

@@ -80,6 +80,12 @@ static int read_property(char *word, struct vamp_declared *into, struct vamp_met
         into->only_value = colon + 1;
         return 0;
     }
+    if (length == 5 && memcmp(word, "value", 5) == 0) {
+        into->value = value;
+        return metric->kind == VAMP_HISTOGRAM
+                   ? 0
+                   : vamp_err_set(err, -EINVAL, "\"%s\" is for histograms only", word);
+    }
     for (unsigned i = 0; i < VAMP_DECLARED_LABEL_COUNT; i++) {
         const char *name = vamp_label_name(vamp_declared_labels[i]);
         if (strlen(name) == length && memcmp(name, word, length) == 0) {
@@ -90,8 +96,7 @@ static int read_property(char *word, struct vamp_declared *into, struct vamp_met
     }
     return vamp_err_set(
         err, -EINVAL,
-        "\"%.*s\" is not known: expected unit, scale, only, component, host, job or "
-        "name",
+        "\"%.*s\" is not known: expected unit, scale, only, value, component, host, job or name",
         (int)length, word);
 }
 

@@ -31,11 +31,13 @@ struct vamp_declared {
     long double scale;
     const char *tags[VAMP_DECLARED_LABEL_COUNT]; /* NULL: the metric does not have the label */
     const char *only, *only_value; /* the tag that a sample must have, and its value; NULL: none */
+    /* Of a histogram: the tag with the value, whose count the sample is; NULL: it is the value. */
+    const char *value;
 };
 
-/* Reads "NAME KIND MEASUREMENT.FIELD [unit=U] [scale=N] [only=TAG:VALUE] [component=TAG]
- * [host=TAG] [job=TAG] [name=TAG]" and appends the metric; one that was declared with the same text
- * is the same. 0; -EINVAL with a text that says what is wrong; -ENOMEM. */
+/* Reads "NAME KIND MEASUREMENT.FIELD [unit=U] [scale=N] [only=TAG:VALUE] [value=TAG]
+ * [component=TAG] [host=TAG] [job=TAG] [name=TAG]" and appends the metric; one that was declared
+ * with the same text is the same. 0; -EINVAL with a text that says what is wrong; -ENOMEM. */
 VAMP_MUST_CHECK int vamp_declare(const char *text, struct vamp_err *err);
 /* From here on no other metric can be declared. */
 void vamp_declared_seal(void);

@@ -182,6 +182,32 @@ bool vamp_open_record_in_next(struct vamp_open_pool *pool, struct vamp_open_hist
     return true;
 }
 
+bool vamp_open_record_often(struct vamp_open_pool *pool, struct vamp_open_histogram **histogram,
+                            uint64_t value, uint64_t count)
+{
+    const unsigned bin = vamp_bin_index(pool->bins->sub_bits, value);
+    while (count > 0) {
+        if (!vamp_open_record(pool, histogram, value)) {
+            return false;
+        }
+        struct vamp_open_histogram *open = *histogram;
+        uint64_t more = --count;
+        if (open->form == VAMP_OPEN_LOG) { /* soon it takes another form */
+            continue;
+        }
+        if (open->form == VAMP_OPEN_WINDOW) {
+            uint32_t *at = &open->bins.window[bin - open->base];
+            more = more < UINT32_MAX - *at ? more : UINT32_MAX - *at;
+            *at += (uint32_t)more;
+        } else {
+            open->bins.array[bin] += more;
+        }
+        open->sum += more * value;
+        count -= more;
+    }
+    return true;
+}
+
 void vamp_open_add_to(const struct vamp_open_pool *pool, const struct vamp_open_histogram *open,
                       struct vamp_histogram *into)
 {

@@ -95,6 +95,11 @@ static inline bool vamp_open_record(struct vamp_open_pool *pool,
     return true;
 }
 
+/* Records a value so many times, in a time that does not grow with it. False: as above, and some
+ * may be recorded. */
+bool vamp_open_record_often(struct vamp_open_pool *pool, struct vamp_open_histogram **histogram,
+                            uint64_t value, uint64_t count);
+
 /* Adds what it holds to `into`, which has the pool's bins. */
 void vamp_open_add_to(const struct vamp_open_pool *pool, const struct vamp_open_histogram *open,
                       struct vamp_histogram *into);
