@@ -58,7 +58,7 @@ struct port_ops {
     mstro_status (*call)(struct port *port, Mstro__Wire__Request *request, uint32_t deadline_ms,
                          struct port_answer *ret_answer, struct vamp_err *err);
     /* The component has no room for the events of a subscription (`hold`), or has room again; what
-     * is on its way still comes, at most 32 batches. `number` grows with each call for one
+     * is on its way still comes, at most 512 KiB. `number` grows with each call for one
      * subscription: a call that is overtaken by a later one has no effect. An older pool manager
      * does not know this and goes on sending. */
     void (*flow)(struct port *port, uint64_t subscription, uint64_t number, bool hold);

@@ -17,11 +17,11 @@
 #include "vampire/core/list.h"
 #include "vampire/core/thread.h"
 
-/* Batches of events received before the pool manager is notified: a quarter of its window at the
- * end of a round, half of it within a round, so that it has not all been used when the notice
- * comes. */
+/* Batches of events received before the pool manager is notified: a quarter of its window of full
+ * ones at the end of a round, the same of small ones within a round, so that it has not all been
+ * used when the notice comes. */
 #define ACKNOWLEDGE_BATCHES 8U
-#define ACKNOWLEDGE_AT_ONCE 16U
+#define ACKNOWLEDGE_AT_ONCE 64U
 
 /* Check for silence at the latest after this many rounds in a row that received something. */
 #define BUSY_ROUNDS_MAX 100U

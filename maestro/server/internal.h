@@ -25,8 +25,12 @@
 #include "vampire/core/protobuf/arena.h"
 
 /* Batches a component may have unread before no more are sent: enough for any rate within one round
- * trip, and little enough that a stopped subscriber costs 512 KiB. */
+ * trip, and little enough that a stopped subscriber costs 512 KiB. Of small ones there may be more,
+ * so that a thread that waits for a processor finds work: as long as they have together less than
+ * this. */
 #define SERVER_WINDOW 32U
+#define SERVER_WINDOW_SMALL 256U
+#define SERVER_WINDOW_SMALL_BYTES (64U << 10)
 /* More than fit into a message of 16 KiB, and fewer than a component takes. */
 #define SERVER_BATCH_EVENTS ((size_t)256)
 /* A subscriber to which nothing was sent for this time gets an event at once. Otherwise events wait
@@ -68,6 +72,8 @@ struct server_peer {
     struct carrier_place place; /* where it offers payloads; no length: it has offered none */
     struct link link;
     uint64_t batches_sent, batches_taken;
+    uint32_t window_bytes; /* of the batches that were not taken, whose sizes are here */
+    uint16_t window[SERVER_WINDOW_SMALL];
     int64_t heard_ns, batched_ns, end_ns;
     struct server_loan *loans;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the pool sends to components in other processes, and the batches of events. Called with the
  * lock held, on the server's thread or on a thread of the local component. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "maestro/server/internal.h"
@@ -140,24 +141,28 @@ void server_outlet_init(struct server *server)
 struct filling {
     struct server *server;
     struct server_peer *peer;
+    size_t bytes;
 };
 
 static size_t fill_batch(void *context, uint8_t *body, size_t size)
 {
-    const struct filling *filling = context;
+    struct filling *filling = context;
     const struct pool_batch batch =
         pool_events_take(filling->server->pool, filling->peer->app_id, body, size,
                          filling->server->events_per_message);
     filling->server->counts.events_sent += batch.events;
     filling->server->counts.events_lost += batch.lost;
+    filling->bytes = batch.bytes;
     return batch.bytes;
 }
 
 /* Events are due, and a message with them can be sent. */
 static bool wants_batch(const struct server_peer *peer)
 {
+    const uint64_t unread = peer->batches_sent - peer->batches_taken;
     return peer->emptying && link_clear(&peer->link) &&
-           peer->batches_sent - peer->batches_taken < SERVER_WINDOW;
+           unread < (peer->window_bytes < SERVER_WINDOW_SMALL_BYTES ? SERVER_WINDOW_SMALL
+                                                                    : SERVER_WINDOW);
 }
 
 /* Until then the peer is not looked at in every round. */
@@ -184,7 +189,7 @@ static void end_gathering(struct server *server, int64_t now_ns)
 /* Sends batches while the window is open, once they are due. */
 static void send_batches(struct server *server, struct server_peer *peer, int64_t now_ns)
 {
-    struct filling filling = {server, peer};
+    struct filling filling = {server, peer, 0};
     if (!peer->events_waiting) {
         return;
     }
@@ -201,7 +206,9 @@ static void send_batches(struct server *server, struct server_peer *peer, int64_
             peer->events_waiting = peer->emptying = false;
             break;
         }
-        peer->batches_sent++;
+        static_assert(FRAME_BYTES_MAX <= UINT16_MAX, "the size of a batch has a place");
+        peer->window[peer->batches_sent++ % SERVER_WINDOW_SMALL] = (uint16_t)filling.bytes;
+        peer->window_bytes += (uint32_t)filling.bytes;
         server->counts.event_messages++;
     }
     if (peer->emptying && peer->link.stream != NULL && !link_clear(&peer->link)) {

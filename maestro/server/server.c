@@ -95,11 +95,11 @@ static bool take_head(struct server *server, struct server_peer *peer, const str
         reject(server, peer, "an acknowledgement of events that were not sent");
         return false;
     }
-    if (frame->events_taken > peer->batches_taken) {
-        peer->batches_taken = frame->events_taken;
-        if (peer->emptying) {
-            server_put_to_work(server, peer);
-        }
+    if (frame->events_taken > peer->batches_taken && peer->emptying) {
+        server_put_to_work(server, peer);
+    }
+    while (peer->batches_taken < frame->events_taken) {
+        peer->window_bytes -= peer->window[peer->batches_taken++ % SERVER_WINDOW_SMALL];
     }
     return true;
 }

@@ -7,6 +7,7 @@ again, so that a part can be renewed."""
 import argparse
 import collections
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -110,7 +111,7 @@ def main():
     failed = []
     with tempfile.TemporaryDirectory(prefix="vampire-bench-") as directory:
         for name, function in selected(options):
-            began = time.monotonic()
+            began, load = time.monotonic(), os.getloadavg()[0]
             try:
                 lines = function(directory)
             except (measure.harness.Failure, OSError, ValueError) as failure:
@@ -119,6 +120,7 @@ def main():
                 continue
             for line in lines:
                 line["took_seconds"] = round(time.monotonic() - began, 1)
+                line["load"] = load  # when it began: what threads wake for depends on it
                 print(table.text_of(line), flush=True)
             keep(options.json, machine, lines)
     print(f"results in {options.json}")

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """make bench: the user instructions that the pool manager and a component execute for a field, with
-nobody else, with a member, with a vampire. callgrind counts all threads of both, so neither load nor
-the machine's speed matters, nor whether it has hardware counters; what differs from run to run is how
-often the threads go to sleep. Next to it, what sending the same messages costs without a pool manager."""
+nobody else, with a member, with a vampire. callgrind counts all threads of both, so the machine's speed
+does not matter, nor whether it has hardware counters. Load does: threads that wait for a processor go to
+sleep and gather less, so the numbers hold for a machine with nothing else to do. At a load of 7 a vampire
+added 25 % and a bare member 14 %, with 3.7 messages a field instead of 0.64. The results say what the load
+was. Next to it, what sending the same messages costs without a pool manager."""
 
 import pathlib
 import re

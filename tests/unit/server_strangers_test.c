@@ -308,6 +308,49 @@ static void test_silent_members(void **state)
     assert_int_equal(counts.joins, SILENT + 1);
 }
 
+/* What one that never says it has taken anything is sent of 1,500 CDOs. */
+static struct server_counts sent_to_one_who_does_not_take(uint64_t events_per_message,
+                                                          const char *more)
+{
+    struct manager manager;
+    struct server_counts counts;
+    struct raw_peer peer;
+    options.events_per_message = events_per_message;
+    start_manager(&manager);
+    options.events_per_message = 0;
+    raw_peer_open(&peer, server_info(manager.served.server));
+    assert_true(raw_peer_join(&peer, COMPONENT_WORKFLOW, "watcher"));
+    assert_true(raw_peer_await(&peer, 1));
+    subscribe_to_all(&peer);
+    for (unsigned i = 0; i < 1500; i++) {
+        char name[256];
+        uint64_t handle = 0;
+        (void)snprintf(name, sizeof name, "%u%s", i, more);
+        assert_int_equal(MSTRO_OK, component_declare(&manager.good, name, &handle));
+        assert_int_equal(MSTRO_OK, component_operate(&manager.good, MSTRO__WIRE__OPERATION__DISPOSE,
+                                                     handle, NULL));
+    }
+    stop_manager(&manager, &counts);
+    raw_peer_close(&peer);
+    return counts;
+}
+
+/* Many small batches may be on their way, of large ones few. */
+static void test_window(void **state)
+{
+    (void)state;
+    enum { NAME = 220, WINDOW_SMALL = 64 * 1024 };
+    char more[NAME + 1];
+    memset(more, 'n', NAME);
+    more[NAME] = '\0';
+    struct server_counts counts = sent_to_one_who_does_not_take(1, "");
+    assert_int_equal(counts.event_messages, 256);
+    counts = sent_to_one_who_does_not_take(1, more);
+    assert_in_range(counts.event_messages, WINDOW_SMALL / 320, WINDOW_SMALL / NAME);
+    counts = sent_to_one_who_does_not_take(64, more);
+    assert_in_range(counts.event_messages, 32, 255);
+}
+
 static char said[1024];
 
 static void hear(const char *text)
@@ -524,13 +567,10 @@ int main(int count, char **arguments)
                    : cmocka_run_group_tests(strangers, NULL, NULL);
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_finds),
-        cmocka_unit_test(test_silence),
-        cmocka_unit_test(test_few_descriptors),
-        cmocka_unit_test(test_silent_members),
-        cmocka_unit_test(test_asks_and_does_not_read),
-        cmocka_unit_test(test_strangers),
-        cmocka_unit_test(test_liars),
+        cmocka_unit_test(test_two_finds),       cmocka_unit_test(test_silence),
+        cmocka_unit_test(test_few_descriptors), cmocka_unit_test(test_silent_members),
+        cmocka_unit_test(test_window),          cmocka_unit_test(test_asks_and_does_not_read),
+        cmocka_unit_test(test_strangers),       cmocka_unit_test(test_liars),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
