@@ -45,7 +45,7 @@ class File(files.File):
                         self._groups[name[: -len("_delta")] if name.endswith("_delta") else name] = group_name
         for name, item in items.items():
             metric = files.text_of(item.attrs["metric"]) if "metric" in item.attrs else None
-            if metric is not None and name == metric + VALUE.get(files.text_of(item.attrs.get("kind", "")), "?"):
+            if metric is not None and "kind" in item.attrs and name == metric + VALUE[files.text_of(item.attrs["kind"])]:
                 self._add(items, metric, item)
         for metric, group_name in self._groups.items():
             if metric not in self.metrics and f"{metric}_entry" in items[group_name]:

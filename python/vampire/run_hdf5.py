@@ -117,9 +117,13 @@ class _Reader:
         totals = read_rows(before, self.restart, self.restart + 1)  # not there in a live file while they are 0
         return sums + totals.reshape(-1, len(sums)).sum(axis=0, dtype=np.uint64)
 
+    def _own(self):
+        """The group of vampire's own metrics. (h5py's `get` takes a damaged group for an absent one.)"""
+        return self.hdf5["vampire"] if "vampire" in self.hdf5 else {}
+
     def _total(self, name):
         if name.startswith("vampire_"):
-            own = self.hdf5.get("vampire", {})
+            own = self._own()
             names = np.array(_texts(own["counter_name"][...]) if "delta" in own else [], object)
             total = self._since_start(own["before"], own["delta"])[names == name] if name in names else None
         else:
@@ -160,7 +164,7 @@ class _Reader:
         self.found.operations = {word: count for word, count in words.items() if word != OTHER} | {OTHER: words.get(OTHER, 0)}
 
     def _resolution(self):
-        own = self.hdf5.get("vampire", {})
+        own = self._own()
         names = _texts(own["gauge_name"][...]) if "gauge_name" in own else []
         if RESOLUTION in names:
             column = list(names).index(RESOLUTION)  # an extreme that is the last value is not written

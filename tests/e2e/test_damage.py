@@ -182,6 +182,16 @@ def test_damage_is_seen_and_nothing_waits_for_it(files, tmp_path, ending):
     assert all(outcomes[read.__name__, "said"] for read in whole), outcomes
 
 
+def test_a_damaged_group_is_not_an_absent_one(files, tmp_path):
+    """Of 1,000 damaged files two had a group that could not be opened, and a summary without its numbers."""
+    path, new = tmp_path / files["h5"].name, bytearray(files["h5"].read_bytes())
+    with h5py.File(files["h5"]) as file:
+        new[h5py.h5o.get_info(file["vampire"].id).addr + 20] ^= 128
+    path.write_bytes(new)
+    for read in READERS["h5"]:
+        assert in_a_process(read, path)[0][1], read.__name__
+
+
 def test_a_chunk_in_the_place_of_another_is_seen(files, tmp_path):
     """Its own check value holds: it does not say where the chunk belongs."""
     path = tmp_path / files["h5"].name
