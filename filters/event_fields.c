@@ -148,8 +148,10 @@ static void set_id(struct vamp_value *ret, struct event_lookup *lookup)
     ret->text.length = VAMP_CDO_ID_DIGITS;
 }
 
-static void look_up_sample(enum event_field field, const char *name, struct event_lookup *lookup,
-                           struct vamp_value *ret)
+/* Not inlined: its room would be made for each look-up of an operation. */
+static __attribute__((noinline)) void look_up_sample(enum event_field field, const char *name,
+                                                     struct event_lookup *lookup,
+                                                     struct vamp_value *ret)
 {
     struct vamp_sample sample;
     assert(lookup->text != NULL);

@@ -388,21 +388,29 @@ void vamp_event_filter_free(struct vamp_event_filter *filter)
     }
 }
 
+/* Not inlined: its room would be made for each operation. */
+static __attribute__((noinline)) bool match_sample(const struct vamp_event_filter *filter,
+                                                   const struct vamp_event *event,
+                                                   const struct vamp_components *components)
+{
+    char text[EVENT_TEXT_BYTES];
+    struct event_lookup lookup = {.event = event, .components = components, .text = text};
+    return event->kind == VAMP_EVENT_SAMPLE &&
+           (vamp_event_tells_place(event) ||
+            vamp_steps_match(filter->expression, filter->steps[VAMP_EVENT_SAMPLE],
+                             vamp_event_lookup, &lookup));
+}
+
 bool vamp_event_filter_match(const struct vamp_event_filter *filter, const struct vamp_event *event,
                              const struct vamp_components *components)
 {
     if (vamp_event_is_mark(event)) {
         return true;
     }
-    struct event_lookup lookup = {.event = event, .components = components};
     if (event->kind >= VAMP_EVENT_KIND_COUNT) {
-        char text[EVENT_TEXT_BYTES];
-        lookup.text = text;
-        return event->kind == VAMP_EVENT_SAMPLE &&
-               (vamp_event_tells_place(event) ||
-                vamp_steps_match(filter->expression, filter->steps[VAMP_EVENT_SAMPLE],
-                                 vamp_event_lookup, &lookup));
+        return match_sample(filter, event, components);
     }
+    struct event_lookup lookup = {.event = event, .components = components};
     return vamp_steps_match(filter->expression, filter->steps[event->kind], vamp_event_lookup,
                             &lookup);
 }
