@@ -4,6 +4,7 @@
 
 #include "config/internal.h"
 #include "filters/extract.h"
+#include "filters/sample.h"
 #include "vampire/stats/bucket/declared.h"
 #include "vampire/stats/metrics/statistic.h"
 
@@ -151,6 +152,9 @@ int config_check_metrics(const struct config_loader *loader)
         char path[CONFIG_PATH_BYTES] = "/statistics/metrics";
         (void)config_path_push_index(path, i);
         set_metric(loader, path, words->items[i]);
+    }
+    if (loader->config->sampling.fraction < VAMP_SAMPLE_ALL) {
+        loader->config->statistics.metrics_on[VAMP_METRIC_VAMPIRE_SAMPLE_GROUP] = true;
     }
     check_weighted(loader);
     check_models(loader);

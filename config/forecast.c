@@ -30,6 +30,8 @@ static uint64_t series_of(uint32_t labels, unsigned components)
             series *= 5;
         } else if (label == VAMP_LABEL_PART) {
             series *= VAMP_WAIT_PART_COUNT - 1;
+        } else if (label == VAMP_LABEL_GROUP) {
+            series *= VAMP_GROUP_COUNT * (VAMP_WEIGHTED_METRIC_COUNT - 1);
         }
     }
     return series;

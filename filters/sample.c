@@ -13,8 +13,6 @@ bool vamp_sample_passes(uint64_t fraction, const struct vamp_event *event)
         event->kind == VAMP_EVENT_LEAVE) {
         return true;
     }
-    /* Ids may be counters, so their bits are mixed. */
-    const uint64_t high = vamp_hash_mix(event->cdo_id.high + UINT64_C(0x9e3779b97f4a7c15));
     const uint64_t limit = (uint64_t)(((unsigned __int128)fraction << 64) / VAMP_SAMPLE_ALL);
-    return vamp_hash_mix(high ^ event->cdo_id.low) < limit;
+    return vamp_hash_id(event->cdo_id.high, event->cdo_id.low) < limit;
 }

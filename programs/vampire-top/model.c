@@ -245,15 +245,15 @@ static const struct metric {
     unsigned kind;   /* enum top_kind, or GAUGE */
     unsigned number; /* enum top_number, or enum top_gauge */
 } metrics[] = {
-    {"pool_operations", TOP_COMPONENTS, TOP_OPERATIONS},
+    {"pool_operations", TOP_COMPONENTS, TOP_OPERATIONS}, /* TOP_SHARES */
     {"produced_bytes", TOP_COMPONENTS, TOP_PRODUCED},
+    {"transport_bytes", TOP_PAIRS, TOP_MOVED},
     {"consumed_bytes", TOP_COMPONENTS, TOP_CONSUMED},
     {"anomalies", TOP_COMPONENTS, TOP_ANOMALIES},
     {"demand_wait_ns", TOP_COMPONENTS, TOP_WAITS},
     {"demand_wait_part_ns", TOP_BLAME, TOP_WAITED},
     {"transport_ns", TOP_PAIRS, TOP_DURATIONS},
     {"transports", TOP_PAIRS, TOP_TRANSPORTS},
-    {"transport_bytes", TOP_PAIRS, TOP_MOVED},
     {"components_present", GAUGE, TOP_PRESENT},
     {"pool_cdos", GAUGE, TOP_POOL_CDOS},
     {"pool_bytes", GAUGE, TOP_POOL_BYTES},
@@ -392,6 +392,18 @@ static void take_declared(struct top_model *model, const json_t *description, js
     }
 }
 
+/* What a metric counted, or lacks. */
+static void take_share(struct top_model *model, const char *name, bool lacks, double delta)
+{
+    for (unsigned i = 0; i < TOP_SHARES; i++) {
+        struct top_share *share = &model->shown.shares[i];
+        if (strcmp(metrics[i].name, name) == 0) {
+            share->name = metrics[i].name;
+            *(lacks ? &share->lacks : &share->has) += delta;
+        }
+    }
+}
+
 static void take_series(struct top_model *model, const struct metric *metric, const json_t *series)
 {
     /* Of some metrics, the numbers of their parts, which follow their own. */
@@ -401,6 +413,7 @@ static void take_series(struct top_model *model, const struct metric *metric, co
     } parts[] = {{"operation", {"offer", "demand", "withdraw"}, TOP_OPERATIONS},
                  {"part", {"for_offer", "for_start", "moving"}, TOP_WAITED}};
     if (metric->kind == GAUGE) {
+        take_share(model, top_json_text(series, "metric"), true, top_json_number(series, "delta"));
         take_gauge(model, (enum top_gauge)metric->number, series);
         return;
     }
@@ -414,6 +427,7 @@ static void take_series(struct top_model *model, const struct metric *metric, co
         take_times(rows[i]->next.times, series);
     }
     if (!timed) {
+        take_share(model, metric->name, false, delta);
         add(model, rows, metric->number, delta);
     }
     for (unsigned i = 0; i < 6; i++) {

@@ -84,6 +84,13 @@ enum top_gauge {
     TOP_GAUGES,
 };
 
+/* Of a metric whose total the head shows: what the stream had of it, and what it lacks. */
+struct top_share {
+    const char *name;
+    double has, lacks;
+};
+#define TOP_SHARES 3
+
 struct top_snapshot {
     enum top_mode mode;
     bool any; /* a bucket was seen; without, only the texts of the header are set */
@@ -100,6 +107,7 @@ struct top_snapshot {
     enum top_level level;       /* what has rows */
     bool is_tail;               /* of a long file, only the end was read */
     double sums[TOP_SUM_COUNT]; /* of all rows */
+    struct top_share shares[TOP_SHARES];
     bool known[TOP_GAUGES];
     double gauges[TOP_GAUGES];
     struct top_loss losses[TOP_LOSSES_MAX]; /* those that are not 0 */

@@ -196,6 +196,13 @@ static unsigned share_lines(struct page_line *lines, const struct top_snapshot *
     bool whole = s->counted >= all;
     char share[VAMP_UNIT_TEXT_BYTES];
     list_add(&list, VAMP_WORDS_OF_EVENTS, vamp_share_people(s->counted, all, share));
+    for (unsigned i = 0; i < TOP_SHARES; i++) {
+        const struct top_share *part = &s->shares[i];
+        if (part->lacks > 0) {
+            list_add(&list, VAMP_WORDS_OF_TOTAL,
+                     vamp_share_people(part->has, part->has + part->lacks, share), part->name);
+        }
+    }
     for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++) {
         const struct top_figure count = top_text_count(parts[i].count);
         const char *what = parts[i].what;

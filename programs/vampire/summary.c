@@ -106,16 +106,18 @@ static void print_quantiles(const struct vamp_page *page, const char *what,
 {
     char note[SHARE_BYTES] = "", share[VAMP_UNIT_TEXT_BYTES];
     char p50[VAMP_UNIT_TEXT_BYTES], p99[VAMP_UNIT_TEXT_BYTES], max[VAMP_UNIT_TEXT_BYTES];
-    if (histogram != NULL && histogram->count > 0) {
+    const uint64_t count = histogram != NULL ? histogram->count : 0;
+    if (filtered > 0) {
+        (void)snprintf(note, sizeof note, "  (%s of them, without " VAMP_WORDS_FILTERED ")",
+                       vamp_share_people((double)count, (double)(count + filtered), share));
+    }
+    if (count == 0 && filtered > 0) {
+        vamp_page_line(page, what, "none%s", note);
+    } else if (count > 0) {
         (void)vamp_duration_measured(vamp_histogram_quantile(histogram, bins, 0.5), resolution_ns,
                                      p50);
         (void)vamp_duration_measured(vamp_histogram_quantile(histogram, bins, 0.99), resolution_ns,
                                      p99);
-        if (filtered > 0) {
-            (void)snprintf(note, sizeof note, "  (%s of them, without " VAMP_WORDS_FILTERED ")",
-                           vamp_share_people((double)histogram->count,
-                                             (double)(histogram->count + filtered), share));
-        }
         vamp_page_line(page, what, "p50 %s, p99 %s, max %s%s", p50, p99,
                        vamp_duration_measured(histogram->max, resolution_ns, max), note);
     }

@@ -28,7 +28,7 @@ _FROM = {
     "errors": ("DamageWarning", "Error", "TooLarge"),
     "history": ("History",),
     "look": ("amount", "duration", "style"),
-    "plots": ("blame_table", "plot_blame", "plot_gauge", "plot_heatmap", "plot_lines", "plot_stack", "plot_transports", "plot_waits",
+    "plots": ("blame_table", "plot_blame", "plot_estimate", "plot_gauge", "plot_heatmap", "plot_lines", "plot_stack", "plot_transports", "plot_waits",
               "wait_table"),
     "sampling": ("estimate",),
     "together": ("aligned", "moved_with"),

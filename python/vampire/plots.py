@@ -10,6 +10,7 @@ from .compute import Distribution, history_of, merge, quantile, rate, table, win
 from .errors import Error
 from .look import COLOURS, OTHER, OTHERS
 from .models import model_of
+from .sampling import FEWEST, estimate
 from .together import aligned
 
 COLUMNS_MAX = 300  # of a picture: more buckets are merged
@@ -166,17 +167,54 @@ def plot_gauge(history, metric="pool_bytes", ax=None, data=None):
     edges, whole, frame = data or gauge_data(history, metric)
     if not np.isfinite(frame["max"]).any():
         return look.nothing(ax, "not known")
-    look.time_axis(ax, edges)
-    low, high = (np.append(frame[end].to_numpy(), frame[end].to_numpy()[-1]) for end in ("min", "max"))
-    ax.fill_between(edges, low, high, step="post", facecolor=COLOURS[4], alpha=0.6, linewidth=0, label="least to greatest")
+    _draw_band(ax, edges, frame, "least to greatest")
     ax.plot(edges[1:], frame["last"].to_numpy(), ".-" if len(frame) < 60 else "-", linewidth=1,
             color=ax.yaxis.label.get_color(), label="at an interval's end")
-    _mark_incomplete(ax, edges, whole)
     units = attrs.get("units", "1")
-    ax.set(ylim=(min(0, np.nanmin(low)), None), ylabel={"byte": "bytes", "1": "number"}.get(units, units))
+    return _end_band(ax, edges, whole, units, {"byte": "bytes", "1": "number"}.get(units, units))
+
+
+def _draw_band(ax, edges, frame, label):
+    look.time_axis(ax, edges)
+    low, high = (np.append(frame[end].to_numpy(), frame[end].to_numpy()[-1]) for end in ("min", "max"))
+    ax.fill_between(edges, low, high, step="post", facecolor=COLOURS[4], alpha=0.6, linewidth=0, label=label)
+
+
+def _end_band(ax, edges, whole, units, what):
+    _mark_incomplete(ax, edges, whole)
+    ax.set(ylim=(min(0, ax.dataLim.y0), None), ylabel=what)
     look.amount_ticks(ax.yaxis, ax.get_ylim()[1], units)
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncol=2, handlelength=1.2)
     return ax
+
+
+def estimate_data(history, metric, where=None):
+    """What plot_estimate draws: intervals that are worth 60 CDOs of the sample on average, as far as there are so many."""
+    history = history_of(history)
+    lives = int(estimate(history, metric, where=where).lives.sum())
+    freq = freq_for(history, min(max(1, lives // (2 * FEWEST)), COLUMNS_MAX // 5))
+    edges, whole = _edges(history, freq)
+    frame = estimate(history, metric, freq=freq, where=where).reindex(pd.DatetimeIndex(edges[:-1]))
+    frame = frame[["estimate", "low", "high"]].div(np.diff(edges) / np.timedelta64(1, "s"), axis=0)
+    frame[~whole] = np.nan
+    return edges, whole, frame.rename(columns={"estimate": "last", "low": "min", "high": "max"})
+
+
+def plot_estimate(history, metric="transport_bytes", ax=None, where=None, data=None):
+    """What a counter of a sampled run would be per second without sampling, with error bars: the 95 % interval of each
+    interval of time. Without a bar it has too few CDOs for an estimate."""
+    history, ax = history_of(history), look.axes(ax)
+    attrs = history.metric(metric).attrs
+    ax.set_title(f"{attrs.get('help', metric)} per second, estimated")
+    edges, whole, frame = data or estimate_data(history, metric, where)
+    if not np.isfinite(frame["max"]).any():
+        return look.nothing(ax, f"no estimate: the sample is worth fewer than {FEWEST} CDOs")
+    _draw_band(ax, edges, frame, "95 % interval")
+    last = frame["last"].to_numpy()
+    ax.errorbar(edges[:-1] + np.diff(edges) / 2, last, np.abs(frame[["min", "max"]].to_numpy().T - last), fmt=".", linewidth=1, capsize=2,
+                color=ax.yaxis.label.get_color(), label="estimate of all")
+    units = attrs.get("units", "1")
+    return _end_band(ax, edges, whole, units, "bytes per second" if units == "byte" else "number per second")
 
 
 def lines_data(history, metric, where=None):

@@ -123,10 +123,10 @@ class Summary:
         if metric in self._found.not_observed:
             return self._unless_counted(metric, what)
         histogram = self._found.histograms.get(metric)
-        if histogram is None or not histogram.count:
-            return []
-        note = "  (without the buckets that are missing)" if self._buckets_lost + self._found.segments_missing else ""
         aside = {name: amounts.get(metric, 0) for name, amounts in self._found.aside.items()}
+        if histogram is None or not histogram.count:
+            return [_line(what, f"none  ({share(0, sum(aside.values()))} of them, {without(aside)})")] if any(aside.values()) else []
+        note = "  (without the buckets that are missing)" if self._buckets_lost + self._found.segments_missing else ""
         if any(aside.values()):
             note += f"  ({share(histogram.count, histogram.count + sum(aside.values()))} of them, {without(aside)})"
         p50, p99, most = (_duration(ns) if ns or not self._found.resolution_ns else f"< {_duration(self._found.resolution_ns)}"

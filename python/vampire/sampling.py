@@ -3,9 +3,9 @@
 
 vampire takes each CDO with all events of its life or not at all, with the same probability p, by a hash: independent draws.
 With y what a life adds to a counter, the sum over the sampled lives divided by p estimates the total without bias, with the
-variance (1 - p) / p^2 * (sum of y^2 over the sampled lives) (Horvitz and Thompson 1952, for Poisson sampling). The sum of
-squares follows from what the files have: sizes from counts and bytes in each size class, operations and transports of one
-CDO from their mean and from demands_per_cdo."""
+variance (1 - p) / p^2 * (sum of y^2 over the sampled lives) (Horvitz and Thompson 1952, for Poisson sampling). That sum is
+G / (G - 1) times the sum of squares of what the G groups of CDOs in vampire_sample_group differ from their mean: the groups
+are draws like the sample itself."""
 
 import numpy as np
 import pandas as pd
@@ -13,22 +13,22 @@ import pandas as pd
 from .compute import history_of, labels_of_by, merge
 from .errors import Error
 
-FEWEST = 30     # lives: the normal distribution, of which the interval is, fits no fewer
-NORMAL = 1.959964  # of which 95 % are within this many standard deviations
-SPREAD = 1.04   # the mean of the squares of sizes over the square of their mean, within a class that is a doubling
+FEWEST = 30       # lives: the normal distribution, of which the interval is, fits no fewer
+GROUPS = 16
+NORMAL, STUDENT = 1.959964, 2.131450  # of which 95 % are within: of a variance that is known, and of one from 16 groups
 NEVER_SAMPLED = ("join", "leave", "subscribe", "unsubscribe")  # operations of no CDO
-BYTES = {"cdos_created_bytes": "cdos_created", "produced_bytes": "cdos_created",
-         "transport_bytes": "transports", "consumed_bytes": "transports"}
+BYTES = ("cdos_created_bytes", "produced_bytes", "transport_bytes", "consumed_bytes")
 COUNTS = ("cdos_created", "transports", "pool_operations")
+# With these labels a life adds once, as it does to cdos_created, or its size, as to cdos_created_bytes.
 ONE_LIFE = {"transports": {"sink"}, "transport_bytes": {"sink"}, "consumed_bytes": {"component"},
-            "pool_operations": {"component", "operation"}}  # with these labels a life adds once
+            "pool_operations": {"component", "operation"}}
 
 
-def interval(total, squares, fraction):
+def interval(total, squares, fraction, within=NORMAL):
     """(lives, low, high) of a sampled total and the sum of squares in it: how many equal lives would be as certain, and the
     95 % interval of the total of all, by inverting the test (Wilson 1927), which is right for few lives, too."""
     lives = total ** 2 / squares
-    square = NORMAL ** 2 * (1 - fraction)
+    square = within ** 2 * (1 - fraction)
     half = np.sqrt(square * (lives + square / 4))
     return lives, *(total / fraction * (lives + square / 2 + sign * half) / lives for sign in (-1, 1))
 
@@ -44,18 +44,18 @@ def _fraction(history):
     return int(number) / 1e6 if word == "fraction" else 1.0
 
 
-def _per_life(history, count, chosen):
-    """The sum of squares over the sum of how often a life counts in `count`, such as its transports."""
-    lives = merge(history, "cdos_created")
-    total = chosen.sum() if count == "pool_operations" else merge(history, count)
-    if "demands_per_cdo" not in history.metrics:
-        raise Error("how much the demands for a CDO vary is not in the files: add \"+demands_per_cdo\" to \"statistics.metrics\"")
-    fan_out = merge(history, "demands_per_cdo")
-    low, high = (fan_out.index.get_level_values(f"bin_{edge}").to_numpy(float) for edge in ("lower", "upper"))
-    middle, number = low + np.floor(np.maximum(high - low - 1, 0) / 2), fan_out.to_numpy(float)
-    mean = (middle * number).sum() / max(number.sum(), 1)
-    vary = (middle ** 2 * number).sum() / number.sum() / mean ** 2 if mean > 0 else 1.0
-    return max(1.0, total / lives * vary) if lives else 1.0
+def _per_amount(history, metric, freq):
+    """The sum of squares over the sum of what the sampled lives added to the metric: a number, or a Series by time."""
+    if "vampire_sample_group" not in history.metrics:
+        raise Error("how much the sampled CDOs differ is not in the files: vampire_sample_group is of a later version of vampire, or "
+                    "was taken out")
+    found = merge(history, "vampire_sample_group", ["group"], freq, {"metric": metric}).astype(float)
+    if freq is None:
+        total, squares = found.sum(), (found ** 2).sum()
+    else:
+        times = found.groupby(level="time")
+        total, squares = times.sum(), (found ** 2).groupby(level="time").sum()
+    return GROUPS / (GROUPS - 1) * (squares - total ** 2 / GROUPS) / total
 
 
 def estimate(history, metric, by=(), freq=None, where=None, between=None, output=None):
@@ -75,21 +75,18 @@ def estimate(history, metric, by=(), freq=None, where=None, between=None, output
     operation = found.index.get_level_values("operation") if "operation" in inner else ()
     exact = found[operation.isin(NEVER_SAMPLED)] if "operation" in inner else found.iloc[:0]
     found = found.drop(exact.index).astype(float)
-    ratio, alone = 1.0, {*by, *(label for label, words in (where or {}).items() if isinstance(words, str))}
-    if fraction < 1 and metric != "cdos_created" and len(found):
-        if metric not in ("cdos_created_bytes", "produced_bytes") and not ONE_LIFE[metric] <= alone:
-            ratio = _per_life(history, BYTES.get(metric, metric), found)
-        if metric in BYTES:
-            count = BYTES[metric]
-            sizes = merge(history, {"cdos_created": "cdos_created_bytes", "transports": "transport_bytes"}[count], ["size_class"])
-            number = merge(history, count, ["size_class"]).reindex(sizes.index).astype(float)
-            sizes = sizes[number > 0].astype(float)
-            ratio *= SPREAD * (sizes ** 2 / number[number > 0]).sum() / max(sizes.sum(), 1)
     kept = [name for name in found.index.names if name is not None and (name in by or name != "operation")]
     total, fixed = (values.groupby(level=kept).sum() if kept else pd.Series([values.sum()]) for values in (found, exact))
     total, fixed = total.align(fixed, fill_value=0.0)
+    one = {*by, *(label for label, words in (where or {}).items() if isinstance(words, str))} >= ONE_LIFE.get(metric, {""})
+    alone = metric == "cdos_created" or (one and metric in COUNTS)
+    ratio = 1.0
+    if fraction < 1 and len(found) and not alone:
+        ratio = _per_amount(history, "cdos_created_bytes" if one else metric, freq)
+        if freq is not None:
+            ratio = ratio.reindex(total.index.get_level_values("time")).to_numpy()
     with np.errstate(divide="ignore", invalid="ignore"):
-        lives, low, high = interval(total, total * ratio, fraction)
+        lives, low, high = interval(total, total * ratio, fraction, NORMAL if alone else STUDENT)
     columns = {"estimate": total / fraction, "low": low, "high": high}
     lives = lives.fillna(0)
     few = (lives < FEWEST) & (fraction < 1) & ((total > 0) | (fixed == 0))

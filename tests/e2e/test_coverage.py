@@ -114,6 +114,11 @@ def assert_top(path, has, account, lacks, events):
     if account["counted"] < events or aside:
         counted = float(re.search(r"([\d.]+) % of the events", said[1])[1])
         assert abs(counted - 100 * account["counted"] / events) <= 0.1 and (counted < 100 or account["counted"] == events), said[1]
+    for name in ("pool_operations", "produced_bytes", "transport_bytes"):
+        amounts = sum(lacks.get(name, {}).values())
+        shown = re.search(rf"([\d.]+) % of\s+{name}", said[1] if said else "")
+        assert (shown is not None) == (amounts > 0), (name, lacks, done.stdout)
+        assert shown is None or abs(float(shown[1]) - 100 * has[name] / (has[name] + amounts)) <= 0.1, (name, done.stdout)
     assert ("statistics.filters" in (said[1] if said else "")) == ("vampire_metric_filtered" in aside), done.stdout
     assert ("records given up" in " ".join((said[1] if said else "").split())) == (has["vampire_evicted"] > 0), done.stdout
     assert ("this output leaves out" in (said[1] if said else "")) == ("vampire_not_in_output" in aside), done.stdout
@@ -210,3 +215,27 @@ def test_a_collected_view_says_what_its_runs_lack(space):
     assert run.lacking == found.lacking and {name for _, parts in run.lacking.values() for name in parts} == set(formats.ASIDE)
     assert any("1 messages of runs" in note for note in found.notes()) and not found.whole, found
     assert "REFUSED                1 messages of runs" in said and EVERY not in said
+
+
+@pytest.mark.plain
+def test_the_report_prints_no_total_without_its_share(space):
+    """Nor a component without numbers as one that did nothing."""
+    pytest.importorskip("pandas")
+    import vampire as package
+
+    vampire(space.path, {"source": {"type": "synthetic", "producers": 3, "steps": 20, "burst": 2},
+                         "statistics": {"filters": {"transport_bytes": "(.cdo.size >= 2MiB)"}},
+                         "outputs": [{"type": "hdf5", "queue": 4096, "series": ["component=*0"]}]})
+    path = str(next(space.path.glob("*.h5")))
+    lacking = package.summary(path).lacking
+    text = subprocess.run([harness.ROOT / "python" / "vampire-report", "--text", path], capture_output=True, text=True, check=True).stdout
+    for what, metric, words in (("pool operations", "pool_operations", "the series that this output leaves out"),
+                                ("CDO bytes given", "produced_bytes", "the series that this output leaves out"),
+                                ("bytes moved", "transport_bytes", "what statistics.filters exclude"), ("transports", "transports", None)):
+        line = re.search(rf"^  {what}  .*", text, re.M)[0]
+        assert (metric in lacking) == ("% of" in line) == bool(words), line
+        if words:
+            value, parts = lacking[metric]
+            assert f"without {words}" in line and abs(float(re.search(r"\(([\d.]+) %", line)[1]) -
+                                                      100 * value / (value + sum(parts.values()))) <= 0.1, line
+    assert re.search(r"^  Model -- 1 .* hidden +hidden", text, re.M) and re.search(r"^  Model -- 0 .* [1-9]\d* ", text, re.M), text

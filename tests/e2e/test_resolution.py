@@ -16,6 +16,8 @@ import h5py
 import numpy as np
 
 import jsonl
+import stream
+import streams
 from harness import ROOT, program, wait_until
 
 from vampire import summary as summary_of, table
@@ -187,6 +189,34 @@ def test_gauges_of_all_components(space):
                     assert labels == () and ("min_bound" in line) == (metric in sums), (metric, labels)
                     seen[metric] += line["value"] not in (0, None)
         assert {"demands_pending", "demand_oldest_ns", "component_silent_ns"} <= set(seen) and seen["demands_pending"], seen
+
+
+def test_labels_are_merged_and_bounded_before_time(space):
+    """The greatest sum of a bucket, not the sum of the greatest of several; and the same series, whatever the width."""
+    hand = streams.Hand().join(0, 1, "A").join(0, 2, "B")
+    for number, (component, ms) in enumerate([(1, 100), (1, 110), (2, 1100), (2, 1110), (2, 1120)]):
+        hand("demand", ms, component, f"d{number}")("transport_init", ms + 300, component, f"d{number}", peer=3 - component, number=number)
+        hand("transport_completed", ms + 400, component, f"d{number}", size=1 << (8 + 4 * number))
+    hand("offer", 2500, 1, "end")("offer", 4500, 2, "late")("offer", 3900, 2, "later", size=9)
+    stream.write(space.path / "made.rec", sorted(hand.items[:-1], key=lambda item: item.time_ns) + hand.items[-1:])
+    everything = {"complete_every": 1, "queue": 65536, "type": "jsonl"}
+    statistics = {"bucket": "1s", "lateness": "2s", "max_series": 8, "sets": ["basic", "transport", "in_flight"]}
+    source = {"type": "replay", "file": str(space.path / "made.rec")}
+    run(space, {"name": "fine", "path": "fine.jsonl", "without": [], **everything},
+        {"name": "coarse", "path": "coarse.jsonl", "without": [], "bucket": "10s", **everything},
+        {"name": "all", "path": "all.jsonl", "by": [], "bucket": "10s", **everything}, source=source, statistics=statistics)
+    run(space, {"name": "own", "path": "own.jsonl", "without": [], **everything}, source=source,
+        statistics={**statistics, "bucket": "10s"}, name="tens")
+    fine, coarse, all_, own = (Buckets(space.path / f"{name}.jsonl") for name in ("fine", "coarse", "all", "own"))
+    pending, = (line for lines in all_.values.values() for (name, _), line in lines.items() if name == "demands_pending")
+    assert (pending["min_bound"], pending["max_bound"]) == (0, 3)
+    by_component = [line["max"] for lines in coarse.values.values() for (name, labels), line in lines.items()
+                    if name == "demands_pending" and dict(labels)["component"] in "AB"]
+    assert sorted(by_component) == [2, 3]
+    totals = [{key: line.get("value") if found.kinds[key[0]] == "counter" else "" for lines in found.values.values()
+               for key, line in lines.items() if key[0].startswith("transport") and found.kinds[key[0]] != "gauge"}
+              for found in (fine, coarse, own)]
+    assert totals[0] == totals[1] == totals[2] and any("(other)" in dict(labels).values() for _, labels in totals[0])
 
 
 AGES = ("demand_oldest_ns", "withdraw_oldest_ns", "transport_oldest_ns", "component_silent_ns")

@@ -35,23 +35,20 @@ class Stream:
         demands = [np.full(count, 2), 1 + phase % 5, dice.poisson(1.5, count)][seed // 3 % 3]
         self.each = {"cdos_created": np.ones(count), "cdos_created_bytes": sizes, "transports": demands,
                      "transport_bytes": sizes * demands, "pool_operations": 5 + 4 * demands}
-        self.classes = np.clip(np.floor(np.log2(np.maximum(sizes, 1))).astype(int), 7, 30)
         chosen = Fraction(self.fraction)
         ids = dice.integers(0, 2**63, count) if seed % 5 else at + seed * 2**20  # random, or a counter
-        self.sampled = np.array([chosen.passes(types.SimpleNamespace(
-            HasField=lambda _: True, cdo_id=bytes(8) + int(number).to_bytes(8, "big"))) for number in ids])
+        events = [types.SimpleNamespace(HasField=lambda _: True, cdo_id=bytes(8) + int(number).to_bytes(8, "big")) for number in ids]
+        self.sampled = np.array([chosen.passes(event) for event in events])
+        self.groups = np.array([chosen.hash_of(event) % 16 for event in events])
         self.files = [types.SimpleNamespace(attrs={"sampling": f"fraction {self.fraction}"})]
-        self.metrics = {name: None for name in (*METRICS, "demands_per_cdo")}
+        self.metrics = {name: None for name in (*METRICS, "vampire_sample_group")}
 
     def merge(self, _, name, by=(), freq=None, where=None):
         """As vampire.merge answers, of the sampled lives."""
-        assert where is None and freq is None
-        if name == "demands_per_cdo":
-            values, counts = np.unique(self.each["transports"][self.sampled], return_counts=True)
-            return pd.Series(counts, pd.MultiIndex.from_arrays([values, values + 1], names=["bin_lower", "bin_upper"]))
+        assert freq is None
+        if name == "vampire_sample_group":
+            return pd.Series(self.each[where["metric"]][self.sampled]).groupby(self.groups[self.sampled]).sum()
         each = self.each[name][self.sampled]
-        if by == ["size_class"]:
-            return pd.Series(each).groupby(self.classes[self.sampled]).sum()
         if tuple(by) == ("operation",):
             return pd.Series([4, int(each.sum())], pd.Index(["join", "offer"], name="operation"))
         return int(each.sum())
@@ -83,7 +80,6 @@ def run(space, name, **sampling):
     directory = space.path / name
     directory.mkdir()
     made = space.vampire({"source": {"type": "synthetic", "steps": 200, "burst": 5, "fan_out": 2}, "sampling": sampling,
-                          "statistics": {"metrics": ["+demands_per_cdo"]},
                           "outputs": [{"type": "hdf5", "directory": name, "queue": 65536}]}, name=name, ready=False)
     made.expect_exit(0)
     return str(directory)
@@ -93,6 +89,11 @@ def test_estimates_of_runs(space):
     """Of the program's samples; without sampling an estimate is the counter. A few lives are none, and a label has its own."""
     whole, part, few = run(space, "whole"), run(space, "part", fraction=200000), run(space, "few", fraction=3000)
     truth = {name: int(vampire.merge(whole, name)) for name in (*METRICS, "produced_bytes", "consumed_bytes")}
+    groups = vampire.merge(part, "vampire_sample_group", by=["metric", "group"]).unstack()
+    assert groups.shape == (6, 16) and (groups > 0).all().all()
+    for name, total in groups.sum(axis=1).items():
+        whole_of = vampire.merge(part, name, by=["operation"]).drop(["join", "leave"]).sum() if name == "pool_operations" else vampire.merge(part, name)
+        assert total == whole_of, name
     for name, value in truth.items():
         known, = vampire.estimate(whole, name).itertuples()
         assert known.low == known.estimate == known.high == value > 0, name

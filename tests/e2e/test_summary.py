@@ -46,6 +46,7 @@ DIFFERENT = {
     "losses and faults": {"source": {**SOURCE, "lost": 20, "vanish": 300, "late": 20}},
     "filter and sampling": {"events": {"components": ["Model*"]}, "sampling": {"fraction": 500000}},
     "bounds": {"statistics": {"bucket": "1s", "max_series": 16, "max_components": 4, "max_cdos": 16}},
+    "nothing of a metric": {"statistics": {"bucket": "1s", "filters": {"transport_ns": "(.event.serial < 5)"}}},
     "few metrics": {"statistics": {"bucket": "1s", "sets": ["anomalies"]}},
     "workflow": {"statistics": {"bucket": "500ms", "level": "workflow", "sub_bins": 16}},
     "alarms": {"alarms": [{"name": "moves", "metric": "transports", "without": ["size_class", "tier", "cause"],

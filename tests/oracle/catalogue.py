@@ -41,6 +41,7 @@ LABELS = {
     "components_present": (), "pool_cdos": (), "pool_bytes": (), "transports_active": ("tier",),
     "vampire_received": (), "vampire_decoded": (), "vampire_rejected": (), "vampire_filtered": (),
     "vampire_sampled_out": (), "vampire_sampled_in": (), "vampire_weighted": (), "vampire_weight": (),
+    "vampire_sample_group": ("metric", "group"),
     "vampire_counted": (), "vampire_late": (), "vampire_lost": ("reason",), "vampire_evicted": (), "vampire_cdos_uncounted": (), "vampire_unidentified": (),
     "vampire_series_overflow": (), "vampire_labels_given_up": (), "vampire_tracked_cdos": (),
 }
@@ -49,8 +50,10 @@ WEIGHTED = {"weighted_" + name: name for name in
 LABELS.update({name: LABELS[plain] for name, plain in WEIGHTED.items()})
 COUNTERS = ("pool_operations cdos_created cdos_created_bytes produced_bytes consumed_bytes transports "
             "transport_bytes anomalies vampire_received vampire_decoded vampire_rejected "
-            "vampire_filtered vampire_sampled_out vampire_sampled_in vampire_weighted vampire_counted vampire_late vampire_lost "
+            "vampire_filtered vampire_sampled_out vampire_sampled_in vampire_sample_group vampire_weighted vampire_counted vampire_late vampire_lost "
             "vampire_evicted vampire_cdos_uncounted vampire_unidentified vampire_series_overflow vampire_labels_given_up").split() + list(WEIGHTED)
+GROUPED = "pool_operations cdos_created_bytes produced_bytes consumed_bytes transports transport_bytes".split()
+GROUPS = 16
 AGES = "demand_oldest_ns withdraw_oldest_ns transport_oldest_ns component_silent_ns".split()
 NO_AGE = (-(2**63),) * 3
 GAUGES = AGES + ("demands_pending withdraws_pending transports_pending in_flight_uncertain components_present pool_cdos pool_bytes transports_active vampire_tracked_cdos "

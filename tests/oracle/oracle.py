@@ -14,7 +14,7 @@ import in_flight
 import rules
 import stream
 from catalogue import (ATTRIBUTE_BYTES, ATTRIBUTES, BY_ATTRIBUTE, COMBINATIONS_ALWAYS_HELD, GAPS_OF_A_BUCKET, GIVEN_UP_FIRST,
-                       LABELS, EARLIEST, LATEST, LEAP_RUN, OTHER, UNKNOWN, component_label, labels_at)
+                       GROUPED, GROUPS, LABELS, EARLIEST, LATEST, LEAP_RUN, OTHER, UNKNOWN, component_label, labels_at)
 from event import Event
 from records import Bounded, Row
 
@@ -46,6 +46,7 @@ class Oracle:
         self.taken = collections.defaultdict(dict)  # (metric, labels) -> bucket -> what was in flight at its end
         self.ticked = None
         self.excluded = set()  # metrics for which the event at hand does not count
+        self.group = None  # of the CDO of the event at hand, in a sample
         self.sampled = collections.defaultdict(collections.Counter)  # bucket -> passed, rated out
         self.weights = []  # of closed buckets
         self.cdos = Bounded(options["max_cdos"], self.evicted_cdo)
@@ -180,7 +181,7 @@ class Oracle:
         count = 1
         for name in names:
             count *= {"component": self.options["max_components"] + 2, "operation": 16,
-                      "size_class": 25, "tier": 4, "cause": 3, "anomaly": 8, "reason": 3, "part": 4,
+                      "size_class": 25, "tier": 4, "cause": 3, "anomaly": 8, "reason": 3, "part": 4, "metric": 256, "group": GROUPS,
                       "producer": self.options["max_components"] + 2,
                       "source": self.options["max_components"] + 2,
                       "sink": self.options["max_components"] + 2}.get(name, 1)
@@ -204,6 +205,8 @@ class Oracle:
     def count(self, metric, labels, amount):
         if metric not in self.excluded:
             self.adds[metric, self.series_of(metric, labels)].append((self.position(), amount))
+            if self.group is not None and metric in GROUPED and amount:
+                self.count("vampire_sample_group", (metric, str(self.group + 1)), amount)
 
     def record(self, metric, labels, value):
         if metric not in self.excluded:
@@ -327,6 +330,7 @@ class Oracle:
     # ------------------------------------------------------------ one item
 
     def observe(self, item):
+        self.group = None
         if isinstance(item, stream.recording_pb2.Mark):
             self.observe_mark(item)
             return
@@ -346,6 +350,8 @@ class Oracle:
                 Event.released(self, self.replaced, time, 0)
             self.excluded = self.rules.excluded(item, self.find_row)
             self.read_attributes(item)
+            if self.rules.weight > 1 and self.rules.may_leave_out(item):
+                self.group = self.rules.sample.hash_of(item) % GROUPS
             Event(self, item).handle()
         elif verdict == rules.SAMPLED_OUT:
             self.lost = self.events

@@ -98,6 +98,8 @@ class Result:
                 sampled = dict(zip(names, labels)).get("operation") not in NEVER_SAMPLED
                 weights = oracle.weights if sampled else [MILLION] * count
                 self.metrics[weighted][labels] = self.weighted(entries, weights)
+        if oracle.rules.weight == 1:
+            self.computed.discard("vampire_sample_group")
         if oracle.arrivals:
             self.metrics.pop("transport_bytes_per_second", None)
             self.computed.discard("transport_bytes_per_second")

@@ -75,11 +75,13 @@ class Fraction:
     def __init__(self, per_million):
         self.per_million, self.weight = per_million, MILLION / per_million
 
-    def passes(self, event):
-        if not event.HasField("cdo_id"):
-            return True
+    @staticmethod
+    def hash_of(event):
         high, low = (int.from_bytes(event.cdo_id[at : at + 8], "big") for at in (0, 8))
-        return mix(mix((high + 0x9E3779B97F4A7C15) % 2**64) ^ low) < self.per_million * 2**64 // MILLION
+        return mix(mix((high + 0x9E3779B97F4A7C15) % 2**64) ^ low)
+
+    def passes(self, event):
+        return not event.HasField("cdo_id") or self.hash_of(event) < self.per_million * 2**64 // MILLION
 
 
 class Rules:

@@ -82,6 +82,7 @@ static inline const char *made_label(const struct made_run *made, enum vamp_labe
     case VAMP_LABEL_PART:
         return vamp_wait_part_name(series % VAMP_WAIT_PART_COUNT);
     case VAMP_LABEL_METRIC:
+    case VAMP_LABEL_GROUP:
         return vamp_metrics[series % VAMP_METRICS_BUILT_IN].name;
     case VAMP_LABEL_HOST:
     case VAMP_LABEL_JOB:

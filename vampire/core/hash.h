@@ -22,6 +22,12 @@ static inline uint64_t vamp_hash_mix(uint64_t bits)
     return bits ^ bits >> 33;
 }
 
+/* Of the id of a CDO, which may be a counter: who samples, and in which group, goes by it. */
+static inline uint64_t vamp_hash_id(uint64_t high, uint64_t low)
+{
+    return vamp_hash_mix(vamp_hash_mix(high + UINT64_C(0x9e3779b97f4a7c15)) ^ low);
+}
+
 /* `hash` with one more word of a key. One multiplication, for what is done for each event; the
  * lower 32 bits are the good ones. */
 static inline uint64_t vamp_hash_word(uint64_t hash, uint64_t word)

@@ -144,6 +144,7 @@ static void bound_family(struct output_route *route, const struct vamp_resolutio
 }
 
 #define METRIC_LABEL (UINT32_C(1) << VAMP_LABEL_METRIC)
+#define GROUP_LABEL (UINT32_C(1) << VAMP_LABEL_GROUP)
 
 /* What metrics do not show: every output says it, whatever it chooses. */
 static const bool is_statement[VAMP_METRICS_MAX] = {
@@ -152,6 +153,7 @@ static const bool is_statement[VAMP_METRICS_MAX] = {
     [VAMP_METRIC_VAMPIRE_EVICTED] = true,         [VAMP_METRIC_VAMPIRE_CDOS_UNCOUNTED] = true,
     [VAMP_METRIC_VAMPIRE_UNIDENTIFIED] = true,    [VAMP_METRIC_VAMPIRE_SERIES_OVERFLOW] = true,
     [VAMP_METRIC_VAMPIRE_LABELS_GIVEN_UP] = true, [VAMP_METRIC_COLLECT_REFUSED] = true,
+    [VAMP_METRIC_VAMPIRE_SAMPLE_GROUP] = true,
 };
 
 static void choose_metrics(struct vamp_resolution *resolution,
@@ -168,7 +170,7 @@ static void choose_metrics(struct vamp_resolution *resolution,
         const uint32_t labels = vamp_label_set_bits(&whole->label_sets[entry->label_set]);
         const uint32_t kept =
             vamp_resolution_labels(choice->by, choice->without, metric->name, labels) |
-            (labels & METRIC_LABEL);
+            (labels & (METRIC_LABEL | GROUP_LABEL));
         const unsigned place = (choice->budget > 0 ? vamp_merged_lone_metric : vamp_merged_metric)(
             &resolution->merged, entry->id, kept);
         struct vamp_schema_metric *own = &resolution->merged.metrics[place];

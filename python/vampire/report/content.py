@@ -13,7 +13,7 @@ from ..diagnosis import Diagnosis
 from ..dataset import dataset_of
 from ..look import OTHER, amount, duration, span
 from ..models import AS_MODEL, UNNAMED, model_of
-from ..account import number_of, share, summary
+from ..account import number_of, share, summary, without
 from ..sampling import FEWEST, estimate
 from ..together import declared
 from .chains import chain_tables
@@ -46,6 +46,8 @@ class Content:
         if component is not None:
             self._check_component(component)
         events = self.summary.received + sum(self.summary.lost.values())
+        self.outside = {what for what, metric in (("operations", "pool_operations"), ("gave", "produced_bytes"), ("received", "consumed_bytes"))
+                        if "vampire_not_in_output" in self.summary.lacking.get(metric, (0, {}))[1]}
         self.of = [] if self.summary.counted >= events else ["of " + words.OF_EVENTS % share(self.summary.counted, events)]
 
     def _check_component(self, component):
@@ -182,6 +184,13 @@ class Content:
             rest.append(f"Could not be looked for: {'; '.join(frame.attrs['not_looked'])}.")
         return Answers(frame, rows, rest)
 
+    def lacks(self, metric, write):
+        """The share that a total is of what the metric counted, in words; [] if it is all."""
+        value, aside = self.summary.lacking.get(metric, (0, {}))
+        every = value + sum(aside.values())
+        of = f"{words.OF_TOTAL % (share(value, every), write(every))}, " * (self.component is None)
+        return [f"{of}{without(aside)}"] if aside else []
+
     def estimated(self, metric, write):
         """Of a sampled run, what the total of all CDOs is estimated to be, in words."""
         if not self.summary.sampling.startswith("fraction"):
@@ -204,7 +213,7 @@ class Content:
         facts = [("observed", span(length), ""), ("components", f"{components:,}", "")]
         for what, metric, write in numbers:
             count = self.total(metric)
-            notes = self.of + self.estimated(metric, write) if count is not None else []
+            notes = self.of + self.lacks(metric, write) + self.estimated(metric, write) if count is not None else []
             facts.append((what, "not recorded" if count is None else write(count), "; ".join(notes)))
         return facts
 
@@ -361,10 +370,9 @@ class Content:
                 "of a rank's time")
         return Table("models", "Models", head, rows, frame.rename_axis("model").reset_index(), 1, list(self.of))
 
-    @staticmethod
-    def _shown(frame, what, name, value):
-        """A number of a component; 0 is hidden when it may be in (other)."""
-        if not value and name != OTHER and OTHER in frame.index and frame.at[OTHER, what]:
+    def _shown(self, frame, what, name, value):
+        """A number of a component; 0 is hidden when it may be in (other), or in a series that the output leaves out."""
+        if not value and name != OTHER and (what in self.outside or OTHER in frame.index and frame.at[OTHER, what]):
             return "hidden"
         return f"{value:,}" if what == "operations" else amount(value)
 
@@ -566,6 +574,12 @@ class Content:
                 by, where = self.stacked(metric, by), self.where(metric)
                 add(name, text, lambda m=metric, b=by, w=where: plots.stack_data(history, m, b, w),
                     lambda ax, data, m=metric, b=by: plots.plot_stack(history, m, b, ax, data=data), None, "stack", units_of(metric))
+        for metric, text in (("pool_operations", "Pool operations"), ("produced_bytes", "Bytes given to the pool"),
+                             ("transport_bytes", "Bytes moved")) if self.summary.sampling.startswith("fraction") else ():
+            if self.has(metric) and "vampire_sample_group" in history.metrics:
+                add(f"{metric}-estimated", f"{text} per second, estimated for all CDOs, with 95 % intervals",
+                    lambda m=metric: plots.estimate_data(history, m, self.where(m)),
+                    lambda ax, data, m=metric: plots.plot_estimate(history, m, ax, data=data), [], "estimate", units_of(metric) + "/s")
         matrices = []
         if self.has("demand_wait_part_ns", "producer", "component"):
             matrices.append(("blame", "Time that consumers waited for producers", self.blame()["total"], "the time", plots.plot_blame, "ns"))

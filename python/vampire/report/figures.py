@@ -92,7 +92,7 @@ class Figures:
 
     def picture(self, picture):
         """Its HTML; None: there is nothing of it to be drawn here."""
-        draw = {"stack": self._stack, "heatmap": self._heatmap, "gauge": self._gauge, "lines": self._lines,
+        draw = {"stack": self._stack, "heatmap": self._heatmap, "gauge": self._gauge, "estimate": self._gauge, "lines": self._lines,
                 "matrix": self._matrix}.get(picture.kind)
         return draw and draw(picture, *picture.data())
 
@@ -126,14 +126,16 @@ class Figures:
                             "rows": [[name, *map(_number, row)] for (name, _, _), row in zip(parts, values)]})
 
     def _gauge(self, picture, edges, whole, frame):
+        band, line, *names = ("95 % interval", "estimate of all", "at most", "estimate", "at least") if picture.kind == "estimate" else \
+            ("least to greatest", "at an interval's end", "greatest", "last", "least")
         x, high = _seconds(edges, self.begin), np.nanmax(frame["max"].to_numpy(), initial=0) * 1.05 or 1.0
         low, top, last = (HIGH * (1 - frame[name].to_numpy(float) / high) for name in ("min", "max", "last"))
         inside = _area(x, np.nan_to_num(top, nan=HIGH), COLOURS[4]) + _area(x, np.nan_to_num(low, nan=HIGH), "var(--paper)") \
             + _line(x, last, "currentColor")
         return self._frame(picture, _even(high, picture.units), inside + _missing(x, whole),
-                           [("least to greatest", COLOURS[4]), ("at an interval's end", "currentColor")],
+                           [(band, COLOURS[4]), (line, "currentColor")],
                            {"x": x.tolist(), "units": picture.units,
-                            "rows": [[name, *map(_number, frame[column])] for name, column in (("greatest", "max"), ("last", "last"), ("least", "min"))]})
+                            "rows": [[name, *map(_number, frame[column])] for name, column in zip(names, ("max", "last", "min"))]})
 
     def _lines(self, picture, edges, whole, frame):
         values = frame.to_numpy(float)

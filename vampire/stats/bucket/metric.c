@@ -84,6 +84,7 @@ const char *vamp_label_words[VAMP_LABEL_COUNT + 1] = {
     [VAMP_LABEL_REASON] = "reason",
     [VAMP_LABEL_PART] = "part",
     [VAMP_LABEL_METRIC] = "metric",
+    [VAMP_LABEL_GROUP] = "group",
     [VAMP_LABEL_HOST] = "host",
     [VAMP_LABEL_JOB] = "job",
     [VAMP_LABEL_NAME] = "name",
@@ -158,6 +159,13 @@ static const char *metric_name(unsigned id)
     return id < count ? table[id].name : "unknown";
 }
 
+static const char *group_name(unsigned group)
+{
+    static const char *const names[VAMP_GROUP_COUNT] = {
+        "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16"};
+    return group < VAMP_GROUP_COUNT ? names[group] : "unknown";
+}
+
 const struct vamp_label_values vamp_label_values[VAMP_LABEL_COUNT] = {
     [VAMP_LABEL_OPERATION] = {vamp_event_kind_name, VAMP_EVENT_KIND_COUNT},
     [VAMP_LABEL_SIZE_CLASS] = {vamp_size_class_name, VAMP_SIZE_CLASS_COUNT},
@@ -168,6 +176,7 @@ const struct vamp_label_values vamp_label_values[VAMP_LABEL_COUNT] = {
     [VAMP_LABEL_REASON] = {vamp_loss_name, VAMP_LOSS_COUNT},
     [VAMP_LABEL_PART] = {vamp_wait_part_name, VAMP_WAIT_PART_COUNT},
     [VAMP_LABEL_METRIC] = {metric_name, VAMP_METRICS_MAX},
+    [VAMP_LABEL_GROUP] = {group_name, VAMP_GROUP_COUNT},
     [VAMP_LABEL_HOST] = {NULL, VAMP_SAMPLE_TEXTS_MAX},
     [VAMP_LABEL_JOB] = {NULL, VAMP_SAMPLE_TEXTS_MAX},
     [VAMP_LABEL_NAME] = {NULL, VAMP_SAMPLE_TEXTS_MAX},

@@ -35,6 +35,7 @@ enum vamp_label {
     VAMP_LABEL_REASON, /* of a loss */
     VAMP_LABEL_PART,   /* of a wait */
     VAMP_LABEL_METRIC, /* the name of the one that is spoken of */
+    VAMP_LABEL_GROUP,  /* of sampled CDOs */
     VAMP_LABEL_HOST,   /* of samples, as are the next two */
     VAMP_LABEL_JOB,
     VAMP_LABEL_NAME,
@@ -155,6 +156,10 @@ struct vamp_weighted_metric {
 extern const struct vamp_weighted_metric vamp_weighted_metrics[VAMP_WEIGHTED_METRIC_COUNT];
 /* The counter that it weights; VAMP_METRIC_NONE for a metric that is no weighted one. */
 enum vamp_metric_id vamp_metric_plain(enum vamp_metric_id weighted);
+
+/* Sampled CDOs by other bits of the hash that chose them: how far the groups differ is how far off
+ * an estimate is (metric vampire_sample_group). */
+#define VAMP_GROUP_COUNT 16
 
 /* Never NULL. "component", "source", ... */
 const char *vamp_label_name(unsigned label);

@@ -32,7 +32,7 @@ struct vamp_statistic_ops {
 };
 
 /* All of them: the only list. */
-#define VAMP_STATISTIC_COUNT 8
+#define VAMP_STATISTIC_COUNT 9
 extern const struct vamp_statistic_ops vamp_statistics[VAMP_STATISTIC_COUNT];
 
 /* Takes the gauges of set `in_flight` for the bucket of the slot, which begins at `start_ns`, from

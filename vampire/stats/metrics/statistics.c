@@ -2,6 +2,7 @@
 #include "vampire/stats/metrics/statistic.h"
 
 #include "vampire/core/clock.h"
+#include "vampire/core/hash.h"
 #include "vampire/stats/pairing/track.h"
 
 /* ---- Group 1: how many operations of which kind. */
@@ -254,6 +255,38 @@ static void count_anomalies(struct vamp_cells *cells, const struct vamp_observat
     }
 }
 
+/* ---- how far sampled CDOs differ */
+
+static void count_group(struct vamp_cells *cells, const struct vamp_observation *seen)
+{
+    const struct vamp_event *event = seen->event;
+    const uint64_t size = seen->size_known ? seen->size_bytes : 0;
+    const struct {
+        enum vamp_metric_id id;
+        uint64_t amount;
+    } added[] = {
+        {VAMP_METRIC_POOL_OPERATIONS, 1},
+        {VAMP_METRIC_CDOS_CREATED_BYTES, seen->created ? size : 0},
+        {VAMP_METRIC_PRODUCED_BYTES, seen->offered ? size : 0},
+        {VAMP_METRIC_CONSUMED_BYTES, seen->transport_completed ? size : 0},
+        {VAMP_METRIC_TRANSPORTS, seen->transport_completed},
+        {VAMP_METRIC_TRANSPORT_BYTES, seen->transport_completed ? size : 0},
+    };
+    if (!vamp_event_has(event, VAMP_HAS_CDO_ID)) {
+        return;
+    }
+    struct vamp_labels labels = seen->labels;
+    labels.value[VAMP_LABEL_GROUP] =
+        (uint32_t)(vamp_hash_id(event->cdo_id.high, event->cdo_id.low) % VAMP_GROUP_COUNT);
+    for (unsigned i = 0; i < sizeof added / sizeof added[0]; i++) {
+        if (added[i].amount > 0 && !cells->excluded[added[i].id]) {
+            labels.value[VAMP_LABEL_METRIC] = added[i].id;
+            vamp_cells_count(cells, seen->slot, VAMP_METRIC_VAMPIRE_SAMPLE_GROUP, &labels,
+                             added[i].amount);
+        }
+    }
+}
+
 /* ---- all of them */
 
 const struct vamp_statistic_ops vamp_statistics[VAMP_STATISTIC_COUNT] = {
@@ -328,5 +361,12 @@ const struct vamp_statistic_ops vamp_statistics[VAMP_STATISTIC_COUNT] = {
         .found = VAMP_FOUND_ANOMALY,
         .on_event = count_anomalies,
         .on_gone = count_anomalies,
+    },
+    {
+        .name = "groups",
+        .metrics = {VAMP_METRIC_VAMPIRE_SAMPLE_GROUP, VAMP_METRIC_NONE},
+        .after = VAMP_KINDS_ALL & ~(VAMP_KIND_BIT(JOIN) | VAMP_KIND_BIT(LEAVE)),
+        .found = VAMP_FOUND_OPERATION,
+        .on_event = count_group,
     },
 };
