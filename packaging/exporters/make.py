@@ -28,14 +28,14 @@ ROWS = {
     "vampire": "vampire itself",
     "collect": "Collected runs",
 }
-# What one looks at first: they fill one screen. All others are in rows that are closed.
-FIRST = ("components_present", "pool_operations", "anomalies", "demand_oldest_ns", "demand_wait_ns", "demands_pending", "transport_bytes",
-         "pool_bytes", "vampire_lost")
 # By which label a panel splits: the first of these that the metric has.
 SPLIT = ("part", "component", "sink", "operation", "anomaly", "reason", "output", "tier", "source", "size_class")
 UNITS = {"ns": "s", "byte": "bytes", "byte s-1": "Bps", "1e-6": "none", "1": "short"}
 QUANTILES = (0.5, 0.99)
 WORKFLOW = '{workflow=~"$workflow"}'
+# A model, and what is of it: "IFS", "IFS -- 7", "(model IFS)".
+MODEL = '{workflow=~"$workflow",%s=~"(.model )?($model)( -- .*|[)])?"}'
+RATE = "[$__rate_interval]"
 COLUMNS, WIDTH, HEIGHT = 3, 8, 7
 
 
@@ -46,15 +46,16 @@ def split_of(metric):
 def queries(metric):
     """[(expression, legend)]."""
     name, split = metric["prometheus"], split_of(metric)
+    who = MODEL % "component" if "component" in metric["labels"] else WORKFLOW
     by = f" by ({split})" if split else ""
     legend = f"{{{{{split}}}}}" if split else metric["help"]
     if metric["kind"] == "counter":
-        return [(f"sum{by} (rate({name}{WORKFLOW}[$__rate_interval]))", legend)]
+        return [(f"sum{by} (rate({name}{who}{RATE}))", legend)]
     if metric["kind"] == "gauge":
-        rule = "sum" if metric["merge"].startswith("adds") else "max"
-        return [(f"{rule}{by} ({name}{WORKFLOW})", legend)]
+        rule = "sum" if "adds over labels" in metric["merge"] else "max"
+        return [(f"{rule}{by} ({name}{who})", legend)]
     le = f"le, {split}" if split else "le"
-    return [(f"histogram_quantile({quantile}, sum by ({le}) (rate({name}_bucket{WORKFLOW}[$__rate_interval])))",
+    return [(f"histogram_quantile({quantile}, sum by ({le}) (rate({name}_bucket{who}{RATE})))",
              f"{legend} p{round(100 * quantile)}" if split else f"p{round(100 * quantile)}")
             for quantile in QUANTILES]
 
@@ -65,18 +66,63 @@ def unit(metric):
     return UNITS[metric["unit"]]
 
 
-def panel(metric, number, x, y):
+def panel(number, at, y, about, title, unit_of, asked, kind="timeseries"):  # pylint: disable=too-many-arguments
+    """`about`: metric: what it is; `at`: the place from the left and below y; `asked`: [(expression, legend)]."""
+    form = {"heatmap": {"format": "heatmap"}, "bargauge": {"instant": True}, "stat": {"instant": True}}.get(kind, {})
+    looks = {"heatmap": {"calculate": False, "yAxis": {"unit": unit_of}},
+             "bargauge": {"orientation": "horizontal", "reduceOptions": {"calcs": ["lastNotNull"]}}}.get(kind, {})
     return {
         "id": number,
-        "type": "timeseries",
-        "title": metric["help"][:1].upper() + metric["help"][1:] + (", each second" if metric["kind"] == "counter" else ""),
-        "description": f"{metric['name']}: {metric['origin']}",
+        "type": kind,
+        "title": title,
+        "description": about,
         "datasource": {"type": "prometheus", "uid": "$datasource"},
-        "gridPos": {"x": x, "y": y, "w": WIDTH, "h": HEIGHT},
-        "fieldConfig": {"defaults": {"unit": unit(metric)}, "overrides": []},
-        "targets": [{"refId": chr(ord("A") + index), "expr": expression, "legendFormat": legend}
-                    for index, (expression, legend) in enumerate(queries(metric))],
+        "gridPos": {"x": at % COLUMNS * WIDTH, "y": y + at // COLUMNS * HEIGHT, "w": WIDTH, "h": HEIGHT},
+        "fieldConfig": {"defaults": {"unit": unit_of}, "overrides": []},
+        "options": looks,
+        "targets": [{"refId": chr(ord("A") + index), "expr": expression, "legendFormat": legend, **form}
+                    for index, (expression, legend) in enumerate(asked)],
     }
+
+
+def panel_of(metric, number, at, y):
+    return panel(number, at, y, f"{metric['name']}: {metric['origin']}",
+                 metric["help"][:1].upper() + metric["help"][1:] + (", each second" if metric["kind"] == "counter" else ""),
+                 unit(metric), queries(metric))
+
+
+def screen(name):
+    """What one looks at first: it answers who waits for whom, how long, what moves, and what the numbers stand for. `name`: of
+    the page, by vampire's."""
+    def heat(metric, who):
+        return [(f"sum by (le) (increase({name[metric]}_bucket{who}{RATE}))", "{{le}}")]
+
+    def total(metric):
+        return f"(sum({name[metric]}{WORKFLOW}) or vector(0))"
+
+    moved, anomalies = MODEL % "source", MODEL % "component"
+    component, events = MODEL % "component", " + ".join(map(total, ("vampire_received", "vampire_lost", "vampire_not_subscribed")))
+    return [
+        ("demand_wait_part_ns", "Who waits for whom: seconds waited in each second", "short",
+         [(f"topk(10, sum by (component, producer) (rate({name['demand_wait_part_ns']}_sum{component}{RATE})))",
+           "{{component}} waits for {{producer}}")], "bargauge"),
+        ("demand_wait_ns", "How long waits on demand were", "s", heat("demand_wait_ns", component), "heatmap"),
+        ("demand_oldest_ns", "Who waits now, and since when", "s",
+         [(f"topk(10, max by (component) ({name['demand_oldest_ns']}{component}))", "{{component}}")]),
+        ("transport_bytes", "Bytes moved, each second", "Bps",
+         [(f"topk(10, sum by (source, sink) (rate({name['transport_bytes']}{moved}{RATE})))", "{{source}} to {{sink}}")]),
+        ("transport_ns", "How long transports took", "s", heat("transport_ns", moved), "heatmap"),
+        ("pool_bytes", "Bytes in the pool", "bytes", [(f"sum by (workflow) ({name['pool_bytes']}{WORKFLOW})", "{{workflow}}")]),
+        ("pool_operations", "Pool operations, each second", "ops",
+         [(f"sum by (operation) (rate({name['pool_operations']}{component}{RATE}))", "{{operation}}")]),
+        ("anomalies", "Irregularities and losses", "short",
+         [(f"sum by (anomaly) (increase({name['anomalies']}{anomalies}{RATE})) > 0 or vector(0)", "{{anomaly}}"),
+          (f"sum by (reason) (increase({name['vampire_lost']}{WORKFLOW}{RATE}))", "events lost: {{reason}}"),
+          (f"sum by (output) (increase({name['vampire_lost_buckets']}{WORKFLOW}{RATE}))", "buckets lost: {{output}}")]),
+        ("vampire_counted", "What the numbers stand for", "percentunit",
+         [(f"{total('vampire_counted')} / ({events})", "of the events"),
+          (f"1 - (count(vampire_page_merged{WORKFLOW}) or vector(0)) / {len(name)}", "of the metrics with all labels")], "stat"),
+    ]
 
 
 def row_of(metric):
@@ -85,13 +131,13 @@ def row_of(metric):
 
 def panels(metrics):
     known = {metric["name"]: metric for metric in metrics}
-    made = [panel(known[name], 1 + at, at % COLUMNS * WIDTH, at // COLUMNS * HEIGHT) for at, name in enumerate(FIRST)]
-    y = len(FIRST) // COLUMNS * HEIGHT
+    first = screen({name: metric["prometheus"] for name, metric in known.items()})
+    made = [panel(1 + at, at, 0, f"{name}: {known[name]['origin']}", *rest) for at, (name, *rest) in enumerate(first)]
+    y = len(first) // COLUMNS * HEIGHT
     for row, (name, title) in enumerate(ROWS.items()):
         number = 100 * (row + 1)
         chosen = [metric for metric in metrics if row_of(metric) == name]
-        inside = [panel(metric, number + 1 + at, at % COLUMNS * WIDTH, y + row + 1 + at // COLUMNS * HEIGHT)
-                  for at, metric in enumerate(chosen)]
+        inside = [panel_of(metric, number + 1 + at, at, y + row + 1) for at, metric in enumerate(chosen)]
         made.append({"id": number, "type": "row", "title": title, "collapsed": True, "panels": inside,
                      "gridPos": {"x": 0, "y": y + row, "w": COLUMNS * WIDTH, "h": 1}})
     return made
@@ -115,6 +161,9 @@ def dashboard(metrics):
             variable("workflow", "Workflow", "query", "label_values(vampire_run_info, workflow)",
                      datasource={"type": "prometheus", "uid": "$datasource"}, refresh=2, includeAll=True, multi=True,
                      allValue=".*", current={"text": "All", "value": "$__all"}),
+            variable("model", "Model", "query", "label_values(vampire_pool_operations_total{workflow=~\"$workflow\"}, component)",
+                     datasource={"type": "prometheus", "uid": "$datasource"}, refresh=2, includeAll=True, multi=True,
+                     regex="/^(?:.model )?(.*?)(?: -- .*|[)])?$/", allValue=".*", current={"text": "All", "value": "$__all"}),
         ]},
         "panels": panels(metrics),
     }

@@ -119,9 +119,11 @@ def assert_dashboard(server, totals):
     inside = [panel for row in screen for panel in row.get("panels", [])]
     assert max(panel["gridPos"]["y"] + panel["gridPos"]["h"] for panel in screen if "targets" in panel) <= 21, "one screen"
     assert len({panel["id"] for panel in screen + inside}) == len(screen + inside)
+    kinds = [panel["type"] for panel in screen if "targets" in panel]
+    assert kinds.count("heatmap") == 2 and "bargauge" in kinds and "stat" in kinds, "who waits for whom, how long, of how much"
     for panel in screen + inside:
         for target in panel.get("targets", []):
-            expression = target["expr"].replace("$__rate_interval", "10m").replace("$workflow", ".*")
+            expression = target["expr"].replace("$__rate_interval", "10m").replace("$workflow", ".*").replace("$model", ".*")
             name = panel["description"].partition(":")[0]
             some = name in totals.histograms or any(
                 any(series.get(name, {}).values()) for series in (totals.counters, totals.gauges))

@@ -84,7 +84,7 @@ def show_dashboard(server):
     for panel in dashboard["panels"]:
         unit = PANEL_UNITS.get(panel.get("fieldConfig", {}).get("defaults", {}).get("unit"), "")
         for target in panel.get("targets", []):
-            expression = target["expr"].replace("$__rate_interval", "1m").replace("$workflow", ".*")
+            expression = target["expr"].replace("$__rate_interval", "1m").replace("$workflow", ".*").replace("$model", ".*")
             found = [(metric, value) for metric, value in server.query(expression) if value == value and value != 0]
             if found:
                 say(f"{panel['title']}: {expression}")
