@@ -147,6 +147,7 @@ static void check_weighted(const struct config_loader *loader)
 
 int config_check_metrics(const struct config_loader *loader)
 {
+    loader->config->statistics.metrics_on[VAMP_METRIC_VAMPIRE_NO_ROOM] = true;
     const struct vamp_strings *words = &loader->config->metrics;
     for (size_t i = 0; i < words->count; i++) {
         char path[CONFIG_PATH_BYTES] = "/statistics/metrics";

@@ -273,7 +273,7 @@ def hdf5_metrics(programs):
         group, _, name = path.rpartition("/")
         if group:
             rows[words["metric"]] = group
-        elif name == words["metric"] + suffix[words["kind"]]:
+        elif name == words["metric"] + suffix.get(words.get("kind"), " "):
             found[words["metric"]] = f"{words['kind']} [{', '.join(axes)}]"
     for name in rows:
         found[name] = f"{found[name]}; rows in `{rows[name]}`" if name in found else f"histogram, only rows in `{rows[name]}`"

@@ -187,7 +187,7 @@ static unsigned share_lines(struct page_line *lines, const struct top_snapshot *
         {s->lost, SHARE, "lost"},
         {s->late, COUNT, VAMP_WORDS_LATE},
         {gauges[TOP_EVICTED], COUNT, VAMP_WORDS_EVICTED},
-        {gauges[TOP_OVERFLOW], COUNT, "values in (other)"},
+        {gauges[TOP_OVERFLOW], COUNT, VAMP_WORDS_OVERFLOW},
         {gauges[TOP_LABELS_LOST], COUNT, "labels given up"},
         {s->folded, COUNT, "lines in (other): all 4,095 rows of ranks are in use"},
     };

@@ -101,17 +101,22 @@ static void print_operations(const struct vamp_page *page, const struct vamp_tot
 }
 
 static void print_quantiles(const struct vamp_page *page, const char *what,
-                            const struct vamp_histogram *histogram, const struct vamp_bins *bins,
-                            uint64_t resolution_ns, uint64_t filtered)
+                            const struct vamp_totals *totals, enum vamp_metric_id id,
+                            const struct vamp_histogram *histogram, const struct vamp_bins *bins)
 {
     char note[SHARE_BYTES] = "", share[VAMP_UNIT_TEXT_BYTES];
     char p50[VAMP_UNIT_TEXT_BYTES], p99[VAMP_UNIT_TEXT_BYTES], max[VAMP_UNIT_TEXT_BYTES];
     const uint64_t count = histogram != NULL ? histogram->count : 0;
-    if (filtered > 0) {
-        (void)snprintf(note, sizeof note, "  (%s of them, without " VAMP_WORDS_FILTERED ")",
-                       vamp_share_people((double)count, (double)(count + filtered), share));
+    const uint64_t filtered = totals->filtered[id], no_room = totals->no_room[id];
+    const uint64_t aside = filtered + no_room, resolution_ns = totals->accounting.resolution_ns;
+    if (aside > 0) {
+        (void)snprintf(note, sizeof note, "  (%s of them, without %s%s%s)",
+                       vamp_share_people((double)count, (double)(count + aside), share),
+                       filtered > 0 ? VAMP_WORDS_FILTERED : "",
+                       filtered > 0 && no_room > 0 ? " and " : "",
+                       no_room > 0 ? VAMP_WORDS_NO_ROOM : "");
     }
-    if (count == 0 && filtered > 0) {
+    if (count == 0 && aside > 0) {
         vamp_page_line(page, what, "none%s", note);
     } else if (count > 0) {
         (void)vamp_duration_measured(vamp_histogram_quantile(histogram, bins, 0.5), resolution_ns,
@@ -144,14 +149,12 @@ static void print_movement(const struct vamp_page *page, const struct vamp_total
                        share_text(totals, all, sized ? 2 : 1, share));
     }
     if (is_observable(page, coverage, VAMP_METRIC_TRANSPORT_NS, "transport time")) {
-        print_quantiles(page, "transport time", totals->transport_ns, &schema->bins,
-                        totals->accounting.resolution_ns,
-                        totals->filtered[VAMP_METRIC_TRANSPORT_NS]);
+        print_quantiles(page, "transport time", totals, VAMP_METRIC_TRANSPORT_NS,
+                        totals->transport_ns, &schema->bins);
     }
     if (is_observable(page, coverage, VAMP_METRIC_DEMAND_WAIT_NS, "wait on demand")) {
-        print_quantiles(page, "wait on demand", totals->demand_wait_ns, &schema->bins,
-                        totals->accounting.resolution_ns,
-                        totals->filtered[VAMP_METRIC_DEMAND_WAIT_NS]);
+        print_quantiles(page, "wait on demand", totals, VAMP_METRIC_DEMAND_WAIT_NS,
+                        totals->demand_wait_ns, &schema->bins);
     }
     (void)fputc('\n', page->stream);
 }
@@ -247,7 +250,7 @@ static bool is_all_counted(const struct vamp_totals *totals, const struct vamp_c
     bool all = totals->accounting.counted == vamp_totals_events(totals) &&
                coverage->not_subscribed == 0 && totals->evicted == 0 && totals->unidentified == 0;
     for (unsigned id = 0; id < vamp_metric_count(); id++) {
-        all = all && totals->filtered[id] == 0;
+        all = all && totals->filtered[id] == 0 && totals->no_room[id] == 0;
     }
     return all;
 }

@@ -47,7 +47,7 @@ class Summary:  # pylint: disable=too-many-instance-attributes
     lacking: dict         # metric -> (its total or number of values, what it lacks: {ASIDE: amount})
     lost: dict            # place -> events lost before they were received; only places where losses are seen
     sampling: str         # "none", or what of the events was counted
-    overflow: int         # values counted in "(other)", for want of memory for their labels
+    overflow: int         # values counted in "(other)", or of histograms in no series, for want of memory
     given_up: int         # labels that values gave up, for want of memory for their series
     unidentified: int     # events of components that could not be told apart
     cdos_uncounted: int   # CDOs left out of cdos_created, which were probably counted before they were evicted
@@ -100,7 +100,7 @@ class Summary:  # pylint: disable=too-many-instance-attributes
             if part:
                 found.append(f"{share(part, all_)} of {metric} have no {label} by name, but are in (other)")
         if self.overflow and not any(part for part, _ in self.hidden.values()):
-            found.append(f"{number_of(self.overflow, 'value')} in (other): there were more combinations of labels than max_series")
+            found.append(f"{self.overflow:,} {words.OVERFLOW}")
         if self.given_up:
             found.append(f"{number_of(self.given_up, 'label')} of values given up at a limit of memory: they are under (other) "
                          "in tables by these labels")

@@ -13,7 +13,7 @@ ACCOUNT = ("received", "decoded", "rejected", "filtered", "counted", "late")
 COUNTERS = ("produced_bytes", "transports", "transport_bytes", "vampire_evicted", "vampire_unidentified",
             "vampire_cdos_uncounted", "vampire_series_overflow", "vampire_labels_given_up", "vampire_sampled_out", "vampire_filter_cut",
             "vampire_not_subscribed", "collect_refused")  # and pool_operations
-ASIDE = ("vampire_metric_filtered", "vampire_not_in_output")  # what metrics lack, by their names
+ASIDE = ("vampire_metric_filtered", "vampire_not_in_output", "vampire_no_room")  # what metrics lack, by their names
 RESOLUTION = "vampire_clock_resolution_ns"  # a gauge, where events carry no time
 HISTOGRAMS = ("transport_ns", "demand_wait_ns")
 ALARMS_MAX = 64  # vampire has no more rules
@@ -29,7 +29,7 @@ def share(part, whole):
 
 def without(aside):
     """In words, which of ASIDE a number lacks. `aside`: their amounts."""
-    return "without " + " and ".join(said for name, said in zip(ASIDE, (words.FILTERED, words.OUTSIDE)) if aside.get(name))
+    return "without " + " and ".join(said for name, said in zip(ASIDE, (words.FILTERED, words.OUTSIDE, words.NO_ROOM)) if aside.get(name))
 
 
 @dataclasses.dataclass

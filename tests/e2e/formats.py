@@ -15,7 +15,7 @@ import harness
 import nats_reader
 import otlp_receiver
 
-ASIDE = ("vampire_metric_filtered", "vampire_not_in_output")
+ASIDE = ("vampire_metric_filtered", "vampire_not_in_output", "vampire_no_room")
 
 
 def parts_of(values):

@@ -212,7 +212,7 @@ def test_a_collected_view_says_what_its_runs_lack(space):
     path = view.stop()
     found, (said,) = package.summary(str(path)), summaries(space.path, [path])
     run = package.summary(str(next(space.path.glob("vampire-alpha-*.h5"))))
-    assert run.lacking == found.lacking and {name for _, parts in run.lacking.values() for name in parts} == set(formats.ASIDE)
+    assert run.lacking == found.lacking and {name for _, parts in run.lacking.values() for name in parts} == set(formats.ASIDE[:2])
     assert any("1 messages of runs" in note for note in found.notes()) and not found.whole, found
     assert "REFUSED                1 messages of runs" in said and EVERY not in said
 
@@ -239,3 +239,27 @@ def test_the_report_prints_no_total_without_its_share(space):
             assert f"without {words}" in line and abs(float(re.search(r"\(([\d.]+) %", line)[1]) -
                                                       100 * value / (value + sum(parts.values()))) <= 0.1, line
     assert re.search(r"^  Model -- 1 .* hidden +hidden", text, re.M) and re.search(r"^  Model -- 0 .* [1-9]\d* ", text, re.M), text
+
+
+@pytest.mark.plain
+def test_values_without_room_are_no_whole(space):
+    """Of histograms that find no memory, the share of the values that are there, in every reader."""
+    pytest.importorskip("pandas")
+    import vampire as package
+
+    (space.path / "config.json").write_text(harness.config_text({
+        "source": {"type": "synthetic", "producers": 60, "consumers": 60, "steps": 3, "burst": 5, "fan_out": 30},
+        "statistics": {"max_histogram_memory": "1MiB", "sub_bins": 16},
+        "outputs": [{"type": "hdf5", "queue": 4096}, {"type": "jsonl", "name": "o", "path": "o.jsonl", "queue": 4096}]}))
+    own = subprocess.run([harness.program("vampire"), "-c", "config.json"], cwd=space.path, check=True, capture_output=True, text=True).stderr
+    path = str(next(space.path.glob("*.h5")))
+    _, _, has, lacks = read_lines(space.path / "o.jsonl")
+    missing = lacks["transport_ns"]["vampire_no_room"]
+    assert 0 < missing == has["transports"] - has["transport_ns"]
+    found = package.summary(path)
+    assert found.lacking["transport_ns"] == (has["transport_ns"], {"vampire_no_room": missing}) and not found.whole
+    share = 100 * has["transport_ns"] / has["transports"]
+    for said in (own, *summaries(space.path, [path, "o.jsonl"])):
+        line = re.search(r"^  transport time  .*% of them, without values for which max_histogram_memory has no room.*", said, re.M)[0]
+        assert abs(float(re.search(r"([\d.]+) % of them", line)[1]) - share) <= 0.1 and EVERY not in said, said
+    assert "in (other)" not in str(found), found

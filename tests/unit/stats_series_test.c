@@ -31,7 +31,7 @@ static void label_sets_come_in_order_of_first_use(void **state)
     assert_int_equal(schema->metric_count,
                      VAMP_METRIC_COLLECT_RUNS_REPORTING - VAMP_WEIGHTED_METRIC_COUNT -
                          1 - /* vampire_clock_resolution_ns: events have times */
-                         3); /* what metrics lack, groups of a sample: no filters, no sampling */
+                         4); /* what metrics lack, groups of a sample: they are asked for */
     static const char *const names[] = {"component_operation",
                                         "component_size_class",
                                         "",

@@ -153,7 +153,7 @@ static const bool is_statement[VAMP_METRICS_MAX] = {
     [VAMP_METRIC_VAMPIRE_EVICTED] = true,         [VAMP_METRIC_VAMPIRE_CDOS_UNCOUNTED] = true,
     [VAMP_METRIC_VAMPIRE_UNIDENTIFIED] = true,    [VAMP_METRIC_VAMPIRE_SERIES_OVERFLOW] = true,
     [VAMP_METRIC_VAMPIRE_LABELS_GIVEN_UP] = true, [VAMP_METRIC_COLLECT_REFUSED] = true,
-    [VAMP_METRIC_VAMPIRE_SAMPLE_GROUP] = true,
+    [VAMP_METRIC_VAMPIRE_SAMPLE_GROUP] = true,    [VAMP_METRIC_VAMPIRE_NO_ROOM] = true,
 };
 
 static void choose_metrics(struct vamp_resolution *resolution,

@@ -351,6 +351,7 @@ struct vamp_totals {
     struct vamp_accounting accounting;
     uint64_t
         filtered[VAMP_METRICS_MAX]; /* what a metric's filter kept out: vampire_metric_filtered */
+    uint64_t no_room[VAMP_METRICS_MAX]; /* values that are in no histogram: vampire_no_room */
     /* Bit per metric (VAMP_TOTALS_BIT) that is counted; what is 0 without one is not known. */
     uint32_t counted;
 };

@@ -233,6 +233,7 @@ void vamp_cells_clear(struct vamp_cells *cells, struct vamp_slot *slot)
     }
     memset(&slot->account, 0, sizeof slot->account);
     memset(slot->filtered, 0, sizeof slot->filtered);
+    memset(slot->no_room, 0, sizeof slot->no_room);
     slot->gap_count = 0;
     slot->cdo_count = 0;
     slot->cdos_unlisted = 0;
@@ -243,13 +244,25 @@ void vamp_cells_clear(struct vamp_cells *cells, struct vamp_slot *slot)
     slot->oldest_count = 0;
 }
 
+static void count_no_room(struct vamp_cells *cells, const struct vamp_noted_value *noted)
+{
+    unsigned at = 0;
+    enum vamp_metric_id id = cells->metrics[at].id;
+    while (vamp_metrics[id].kind != VAMP_HISTOGRAM ||
+           noted->cell - cells->range[id].first >= cells->range[id].set->description->max_series) {
+        id = cells->metrics[++at].id;
+    }
+    noted->slot->no_room[id]++;
+    noted->slot->account.overflow++;
+}
+
 void vamp_cells_settle(struct vamp_cells *cells)
 {
     for (unsigned i = 0; i < cells->noted_count; i++) {
         const struct vamp_noted_value *noted = &cells->noted[i];
         if (!vamp_open_record(&cells->open_histograms, &noted->slot->histograms[noted->cell],
                               noted->value)) {
-            noted->slot->account.overflow++;
+            count_no_room(cells, noted);
         }
     }
     cells->noted_count = 0;

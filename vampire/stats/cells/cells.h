@@ -58,6 +58,7 @@ struct vamp_slot {
     /* What the filter of a metric kept out of it: of a counter the amount, of a histogram the
      * number of values. */
     uint64_t filtered[VAMP_METRICS_MAX];
+    uint64_t no_room[VAMP_METRICS_MAX]; /* values that are in no histogram */
     struct vamp_gap gaps[VAMP_SLOT_GAPS_MAX];
     unsigned gap_count;
     struct vamp_cdo_row *cdos; /* VAMP_CDO_ROWS_MAX; NULL: not at level `cdo` */

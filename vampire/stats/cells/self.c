@@ -231,6 +231,18 @@ static void add_account(struct vamp_accounting *accounting, const struct vamp_sl
     }
 }
 
+static void fold_by_metric(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_metric_id id,
+                           const uint64_t *amounts)
+{
+    struct vamp_labels labels = {{0}};
+    for (uint32_t of = 0; of < vamp_metric_count(); of++) {
+        if (amounts[of] > 0) {
+            labels.value[VAMP_LABEL_METRIC] = of;
+            vamp_cells_count(cells, slot, id, &labels, amounts[of]);
+        }
+    }
+}
+
 static void fold_account(struct vamp_cells *cells, struct vamp_slot *slot)
 {
     const struct vamp_slot_account *account = &slot->account;
@@ -246,13 +258,8 @@ static void fold_account(struct vamp_cells *cells, struct vamp_slot *slot)
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_EVICTED, &labels, account->evicted);
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_NOT_SUBSCRIBED, &labels,
                      account->not_subscribed);
-    for (uint32_t id = 0; id < vamp_metric_count(); id++) {
-        if (slot->filtered[id] > 0) {
-            labels.value[VAMP_LABEL_METRIC] = id;
-            vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_METRIC_FILTERED, &labels,
-                             slot->filtered[id]);
-        }
-    }
+    fold_by_metric(cells, slot, VAMP_METRIC_VAMPIRE_METRIC_FILTERED, slot->filtered);
+    fold_by_metric(cells, slot, VAMP_METRIC_VAMPIRE_NO_ROOM, slot->no_room);
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_CDOS_UNCOUNTED, &labels,
                      account->cdos_uncounted);
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_UNIDENTIFIED, &labels, account->unidentified);
@@ -406,16 +413,24 @@ static const struct vamp_histogram *sum_of_histogram(struct vamp_cells *cells,
     return closed->scratch;
 }
 
-static void sum_filtered(const struct vamp_cells *cells, uint64_t *filtered)
+/* What closed buckets have in the series of each metric. */
+static void sum_by_metric(const struct vamp_cells *cells, enum vamp_metric_id id, uint64_t *sums)
 {
-    const struct vamp_cell_range *range = &cells->range[VAMP_METRIC_VAMPIRE_METRIC_FILTERED];
-    for (uint32_t i = 1; i < series_in_use(cells, VAMP_METRIC_VAMPIRE_METRIC_FILTERED); i++) {
-        filtered[vamp_series_label(range->set, i, VAMP_LABEL_METRIC)] +=
+    const struct vamp_cell_range *range = &cells->range[id];
+    for (uint32_t i = 1; i < series_in_use(cells, id); i++) {
+        sums[vamp_series_label(range->set, i, VAMP_LABEL_METRIC)] +=
             cells->counter_totals[range->first + i];
     }
+}
+
+static void sum_aside(const struct vamp_cells *cells, struct vamp_totals *totals)
+{
+    sum_by_metric(cells, VAMP_METRIC_VAMPIRE_METRIC_FILTERED, totals->filtered);
+    sum_by_metric(cells, VAMP_METRIC_VAMPIRE_NO_ROOM, totals->no_room);
     for (unsigned i = 0; i < cells->slot_count; i++) {
         for (unsigned id = 0; id < vamp_metric_count(); id++) {
-            filtered[id] += cells->slots[i].filtered[id];
+            totals->filtered[id] += cells->slots[i].filtered[id];
+            totals->no_room[id] += cells->slots[i].no_room[id];
         }
     }
 }
@@ -429,7 +444,7 @@ void vamp_cells_totals(struct vamp_cells *cells, struct vamp_totals *ret_totals)
 {
     vamp_cells_settle(cells);
     sum_operations(cells, ret_totals->operations);
-    sum_filtered(cells, ret_totals->filtered);
+    sum_aside(cells, ret_totals);
     ret_totals->produced_bytes = sum_of_counter(cells, VAMP_METRIC_PRODUCED_BYTES);
     ret_totals->consumed_bytes = sum_of_counter(cells, VAMP_METRIC_CONSUMED_BYTES);
     ret_totals->transports = sum_of_counter(cells, VAMP_METRIC_TRANSPORTS);
