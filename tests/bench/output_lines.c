@@ -110,8 +110,6 @@ static struct made *made_create(enum vamp_metric_id metric)
     make_schema(made, metric);
     for (unsigned i = 0; i < SERIES; i++) {
         (void)snprintf(made->names[i], sizeof made->names[i], "IFS -- %u", i);
-        (void)snprintf(made->series[i].id, sizeof made->series[i].id,
-                       "00000000-0000-5000-8000-%012u", i);
         made->series[i].labels[0] = i == 0 ? VAMP_SERIES_OTHER : made->names[i];
         made->series_list[i] = &made->series[i];
         made->histograms[i] = (struct vamp_histogram_value){

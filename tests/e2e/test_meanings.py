@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import harness
+import jsonl
 import results
 from test_ladder import ROOT, build, gone_from, header_of, read
 
@@ -149,6 +150,6 @@ def test_no_demand_that_was_satisfied_looks_unsatisfied(space, share):
     (space.path / "v.json").write_text(harness.config_text({
         "statistics": {"bucket": "1s", "sets": "all"}, "outputs": [{"type": "jsonl", "path": "out.jsonl"}]}))
     subprocess.run([harness.program("vampire"), "-q", "-c", "v.json", "--replay", "in.rec"], cwd=space.path, check=True)
-    found = sum(line["delta"] for line in map(json.loads, (space.path / "out.jsonl").read_text().splitlines())
+    found = sum(line["delta"] for line in jsonl.records(space.path / "out.jsonl")
                 if line.get("metric") == "anomalies" and line["labels"]["anomaly"] == "demand_never_satisfied")
     assert unsatisfied / 3 <= found <= unsatisfied, (found, unsatisfied)

@@ -200,8 +200,11 @@ static inline uint64_t digest(const struct vamp_bucket *bucket)
         const enum vamp_metric_kind kind = vamp_metrics[bucket->schema->metrics[m].id].kind;
         for (unsigned i = 0; i < values->count; i++) {
             const unsigned series = kind == VAMP_HISTOGRAM ? values->histograms[i].series : i;
-            const char *id = bucket->series[set][series]->id;
-            uint64_t hash = vamp_hash_bytes(m, id, strlen(id));
+            uint64_t hash = m;
+            for (unsigned l = 0; l < bucket->schema->label_sets[set].label_count; l++) {
+                const char *text = bucket->series[set][series]->labels[l];
+                hash = vamp_hash_bytes(hash, text, strlen(text) + 1);
+            }
             if (kind == VAMP_COUNTER) {
                 hash = vamp_hash_bytes(hash, &values->counters[i], sizeof values->counters[i]);
             } else if (kind == VAMP_GAUGE) {

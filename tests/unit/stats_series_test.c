@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/stats_collect.h"
 
-#include <uuid/uuid.h>
-
 #include "vampire/stats/cells/series.h"
 
 static const struct vamp_label_set *set_named(const struct vamp_schema *schema, const char *name)
@@ -241,26 +239,6 @@ static void pairs_have_the_same_transports_in_every_metric(void **state)
     collect_end(&run);
 }
 
-static void ids_are_uuids_of_name_space_and_labels(void **state)
-{
-    (void)state;
-    struct vamp_stats_options options = collect_options();
-    struct collect run;
-    collect_start(&run, &options);
-    collect_feed(&run, event_join(1, 1, "a/b%"));
-    vamp_stats_finish(run.stats);
-    const unsigned set = set_of(&run, VAMP_METRIC_POOL_OPERATIONS);
-    static const char text[] = "component_operation/component=a%2Fb%25/operation=join";
-    uuid_t name_space, id;
-    char expected[37];
-    assert_int_equal(uuid_parse(COLLECT_RUN_ID, name_space), 0);
-    uuid_generate_sha1(id, name_space, text, sizeof text - 1);
-    uuid_unparse_lower(id, expected);
-    assert_string_equal(run.buckets[0]->series[set][1]->id, expected);
-    assert_string_not_equal(run.buckets[0]->series[set][0]->id, expected);
-    collect_end(&run);
-}
-
 static void many_series_keep_their_numbers(void **state)
 {
     (void)state;
@@ -269,7 +247,7 @@ static void many_series_keep_their_numbers(void **state)
     struct vamp_series_table table;
     struct vamp_stats_options options = collect_options();
     options.max_series = 100000;
-    assert_int_equal(vamp_series_init(&table, COLLECT_RUN_ID, &options, components, NULL), 0);
+    assert_int_equal(vamp_series_init(&table, &options, components, NULL), 0);
     unsigned set = 99;
     const uint32_t bits =
         (1U << VAMP_LABEL_SOURCE) | (1U << VAMP_LABEL_SINK) | (1U << VAMP_LABEL_TIER);
@@ -344,7 +322,6 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_other_and_counted),
         cmocka_unit_test(a_full_set_gives_up_labels_before_it_is_other),
         cmocka_unit_test(pairs_have_the_same_transports_in_every_metric),
-        cmocka_unit_test(ids_are_uuids_of_name_space_and_labels),
         cmocka_unit_test(many_series_keep_their_numbers),
         cmocka_unit_test(size_classes_are_doublings),
         cmocka_unit_test(bad_options_are_refused_with_words),

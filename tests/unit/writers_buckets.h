@@ -134,8 +134,6 @@ static inline void made_series(struct made_run *made, unsigned s)
         for (unsigned l = 0; l < set->label_count; l++) {
             series->labels[l] = made_label(made, set->labels[l], i);
         }
-        (void)snprintf(series->id, sizeof series->id, "00000000-0000-5000-8%03u-%012u", s % 1000,
-                       i);
         made->series_arrays[s][i] = series;
     }
 }

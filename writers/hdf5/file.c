@@ -204,7 +204,8 @@ static void write_absences(struct hdf5_file *file)
 static void write_attributes(struct hdf5_file *file)
 {
     const struct vamp_run *run = file->run;
-    char started[VAMP_TIME_TEXT_BYTES], reloaded[VAMP_TIME_TEXT_BYTES], space[VAMP_SERIES_ID_BYTES];
+    char started[VAMP_TIME_TEXT_BYTES], reloaded[VAMP_TIME_TEXT_BYTES],
+        space[VAMP_SERIES_SPACE_BYTES];
     vamp_time_text(run->started_ns, started);
     vamp_time_text(run->reloaded_ns, reloaded);
     const char *const root[][2] = {

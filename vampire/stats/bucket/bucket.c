@@ -150,40 +150,10 @@ void vamp_label_set_describe(struct vamp_label_set *set, uint32_t labels)
     }
 }
 
-/* Appends `text`, percent-encoding what separates the parts of an id's text. */
-static char *append_escaped(char *to, const char *end, const char *text)
-{
-    for (; *text != '\0' && end - to > 4; text++) {
-        if (*text == '/' || *text == '%') {
-            to += snprintf(to, 4, "%%%02X", (unsigned char)*text);
-        } else {
-            *to++ = *text;
-        }
-    }
-    return to;
-}
-
 void vamp_series_space_text(const uint8_t series_space[static 16],
-                            char text[static VAMP_SERIES_ID_BYTES])
+                            char text[static VAMP_SERIES_SPACE_BYTES])
 {
     uuid_unparse_lower(series_space, text);
-}
-
-void vamp_series_identify(const uint8_t series_space[static 16], const struct vamp_label_set *set,
-                          struct vamp_series *series,
-                          char scratch[static VAMP_SERIES_SCRATCH_BYTES])
-{
-    char *end = scratch + VAMP_SERIES_SCRATCH_BYTES;
-    char *to = append_escaped(scratch, end, set->name);
-    for (unsigned i = 0; i < set->label_count; i++) {
-        *to++ = '/';
-        to = append_escaped(to, end, vamp_label_name(set->labels[i]));
-        *to++ = '=';
-        to = append_escaped(to, end, series->labels[i]);
-    }
-    uuid_t id;
-    uuid_generate_sha1(id, series_space, scratch, (size_t)(to - scratch));
-    uuid_unparse_lower(id, series->id);
 }
 
 /* ---- run labels */

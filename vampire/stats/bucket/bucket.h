@@ -17,7 +17,6 @@
 #include "vampire/stats/bucket/metric.h"
 
 #define VAMP_SERIES_OTHER "(other)"
-#define VAMP_SERIES_ID_BYTES 37 /* of a UUID as text */
 
 /* The labels of one series, in the order of its label set. Terminated, owned by the statistics,
  * valid and unchanged as long as the run. */
@@ -25,8 +24,6 @@ struct vamp_series {
     const char *labels[VAMP_LABELS_MAX];
     const char *models[VAMP_NAME_LABELS_MAX]; /* to which components in labels belong, which come
                                                * first; NULL for other labels */
-    char id[VAMP_SERIES_ID_BYTES];            /* UUIDv5, in the workflow's name space, of
-                                                 "label-set/label=value/..." */
 };
 
 /* A dimension: all metrics with the same labels share it and its series numbers. */
@@ -61,23 +58,17 @@ struct vamp_schema {
     unsigned max_components;
     enum vamp_level level;
     int64_t bucket_ns;
-    uint8_t series_space[16];             /* name space of series' ids */
+    uint8_t series_space[16];             /* name space of the ids that readers can give series */
     const struct vamp_coverage *coverage; /* what is absent */
 };
 
-/* The name space as text. */
+#define VAMP_SERIES_SPACE_BYTES 37 /* of the name space as text */
 void vamp_series_space_text(const uint8_t series_space[static 16],
-                            char text[static VAMP_SERIES_ID_BYTES]);
+                            char text[static VAMP_SERIES_SPACE_BYTES]);
 /* Bit per enum vamp_label. */
 uint32_t vamp_label_set_bits(const struct vamp_label_set *set);
 /* Sets labels (at most VAMP_LABELS_MAX), their number and the name. */
 void vamp_label_set_describe(struct vamp_label_set *set, uint32_t labels);
-/* Sets the id of a series of the set from its labels. */
-#define VAMP_SERIES_SCRATCH_BYTES ((size_t)VAMP_NAME_BYTES_MAX * 3 * VAMP_LABELS_MAX + 1024)
-void vamp_series_identify(const uint8_t series_space[static 16], const struct vamp_label_set *set,
-                          struct vamp_series *series,
-                          char scratch[static VAMP_SERIES_SCRATCH_BYTES]);
-
 /* What identifies the run; for file names, attributes and the JSON header. All text terminated,
  * never NULL. */
 /* Bytes of a workflow's name in the subject of messages, at most. */

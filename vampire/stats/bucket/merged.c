@@ -116,8 +116,7 @@ static bool make_values(struct vamp_merged_values *values, enum vamp_metric_kind
 
 int vamp_merged_create(struct vamp_merged *merged)
 {
-    merged->scratch = malloc(VAMP_SERIES_SCRATCH_BYTES);
-    bool good = merged->scratch != NULL;
+    bool good = true;
     for (unsigned i = 0; good && i < merged->schema.label_set_count; i++) {
         good = make_set(&merged->sets[i], merged->label_sets[i].max_series);
         merged->series[i] = merged->sets[i].places;
@@ -149,7 +148,6 @@ void vamp_merged_done(struct vamp_merged *merged)
         free(merged->sets[i].places);
         free(merged->sets[i].index);
     }
-    free(merged->scratch);
     merged->schema.metric_count = merged->schema.label_set_count = 0;
 }
 
@@ -205,7 +203,6 @@ uint32_t vamp_merged_place(struct vamp_merged *merged, unsigned number,
     }
     struct vamp_series *series = &set->series[set->count];
     *series = *wanted;
-    vamp_series_identify(merged->schema.series_space, labels, series, merged->scratch);
     set->places[set->count] = series;
     set->index[at] = ++set->count;
     return set->count - 1;

@@ -56,7 +56,6 @@ struct vamp_merged {
     struct vamp_schema_metric metrics[VAMP_METRICS_MAX];
     struct vamp_merged_series sets[VAMP_METRICS_MAX]; /* by label set */
     struct vamp_merged_values values[VAMP_METRICS_MAX];
-    char *scratch; /* for series' ids */
     /* As a bucket has them. */
     unsigned series_count[VAMP_METRICS_MAX];
     const struct vamp_series *const *series[VAMP_METRICS_MAX];

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uuid/uuid.h>
 
 static uint32_t *cell_counter(struct vamp_cells *cells, enum vamp_metric_kind kind)
 {
@@ -66,7 +67,6 @@ static int lay_out(struct vamp_cells *cells, const struct vamp_stats_options *op
     };
     cells->coverage.unknown = options->unknown;
     cells->coverage.not_subscribed = options->not_subscribed;
-    memcpy(cells->schema.series_space, cells->series.name_space, sizeof cells->schema.series_space);
     vamp_bins_init(&cells->schema.bins, options->sub_bits);
     return 0;
 }
@@ -174,13 +174,15 @@ int vamp_cells_init(struct vamp_cells *cells, const struct vamp_stats_options *o
 {
     memset(cells, 0, sizeof *cells);
     cells->weight = 1;
-    int status = vamp_series_init(&cells->series, series_space, options, components, err);
+    int status = vamp_series_init(&cells->series, options, components, err);
+    if (status == 0) {
+        status = lay_out(cells, options, err);
+    }
     if (status != 0) {
         return status;
     }
-    status = lay_out(cells, options, err);
-    if (status != 0) {
-        return status;
+    if (uuid_parse(series_space, cells->schema.series_space) != 0) {
+        return vamp_err_set(err, -EINVAL, "name space \"%s\" of series is no UUID", series_space);
     }
     vamp_open_pool_init(&cells->open_histograms, &cells->schema.bins, options->max_histogram_bytes);
     reserve_all(cells, slot_count);

@@ -22,18 +22,15 @@ struct vamp_series_chunk {
     struct vamp_series series[CHUNK_SERIES];
 };
 
-int vamp_series_init(struct vamp_series_table *table, const char *series_space,
-                     const struct vamp_stats_options *options,
+int vamp_series_init(struct vamp_series_table *table, const struct vamp_stats_options *options,
                      const struct vamp_components *components, struct vamp_err *err)
 {
     memset(table, 0, sizeof *table);
     table->max_series = (uint32_t)options->max_series;
     table->components = components;
-    table->scratch = malloc(VAMP_SERIES_SCRATCH_BYTES);
-    return vamp_attributes_init(&table->attributes, options->attribute_values) != 0 ||
-                   table->scratch == NULL
-               ? vamp_err_set(err, -ENOMEM, "series: out of memory")
-               : vamp_series_identify_all(table, series_space, err);
+    return vamp_attributes_init(&table->attributes, options->attribute_values) == 0
+               ? 0
+               : vamp_err_set(err, -ENOMEM, "series: out of memory");
 }
 
 void vamp_series_done(struct vamp_series_table *table)
@@ -52,7 +49,6 @@ void vamp_series_done(struct vamp_series_table *table)
         free(table->texts[--table->text_count]);
     }
     vamp_attributes_done(&table->attributes);
-    free(table->scratch);
     memset(table, 0, sizeof *table);
 }
 
@@ -133,27 +129,6 @@ static struct vamp_series *take_series(struct vamp_series_table *table)
     return &chunk->series[chunk->used++];
 }
 
-int vamp_series_identify_all(struct vamp_series_table *table, const char *series_space,
-                             struct vamp_err *err)
-{
-    if (uuid_parse(series_space, table->name_space) != 0) {
-        return vamp_err_set(err, -EINVAL, "name space \"%s\" of series is no UUID", series_space);
-    }
-    for (unsigned s = 0; s < table->set_count; s++) {
-        const struct vamp_series_set *set = &table->sets[s];
-        for (uint32_t i = 0; i < set->count; i++) {
-            struct vamp_series *series = take_series(table);
-            if (series == NULL) {
-                return vamp_err_set(err, -ENOMEM, "series: out of memory");
-            }
-            *series = *set->series[i];
-            vamp_series_identify(table->name_space, set->description, series, table->scratch);
-            set->series[i] = series;
-        }
-    }
-    return 0;
-}
-
 /* The series that takes what does not fit; of a set without labels, the only one. */
 static int add_first_series(struct vamp_series_table *table, struct vamp_series_set *set)
 {
@@ -170,7 +145,6 @@ static int add_first_series(struct vamp_series_table *table, struct vamp_series_
             series->models[i] = VAMP_SERIES_OTHER;
         }
     }
-    vamp_series_identify(table->name_space, set->description, series, table->scratch);
     set->other_key = set->label_count > 0 ? vamp_series_key(set, &other) : NO_KEY;
     set->series[0] = series;
     set->keys[0] = NO_KEY;
@@ -345,7 +319,6 @@ static uint32_t add_series(struct vamp_series_table *table, struct vamp_series_s
                 table->components, vamp_components_model(table->components, value));
         }
     }
-    vamp_series_identify(table->name_space, set->description, series, table->scratch);
     const uint32_t number = set->count++;
     set->series[number] = series;
     set->keys[number] = key;

@@ -7,8 +7,6 @@
 #ifndef VAMP_STATS_CELLS_SERIES_H
 #define VAMP_STATS_CELLS_SERIES_H
 
-#include <uuid/uuid.h>
-
 #include "vampire/core/err.h"
 #include "vampire/core/event/components.h"
 #include "vampire/stats/bucket/bucket.h"
@@ -55,21 +53,14 @@ struct vamp_series_table {
     struct vamp_attributes attributes;
     uint64_t overflow;        /* values that went to (other) and were not yet reported */
     uint64_t labels_given_up; /* likewise, by values that found a coarser series */
-    uuid_t name_space;
     struct vamp_series_chunk *chunks;
-    char *scratch; /* text an id is made of */
 };
 
-/* `components` must outlive the table. 0, -EINVAL for a name space that is no UUID, or -ENOMEM;
- * vamp_series_done is right after either. */
-VAMP_MUST_CHECK int vamp_series_init(struct vamp_series_table *table, const char *series_space,
+/* `components` must outlive the table. 0 or -ENOMEM; vamp_series_done is right after either. */
+VAMP_MUST_CHECK int vamp_series_init(struct vamp_series_table *table,
                                      const struct vamp_stats_options *options,
                                      const struct vamp_components *components,
                                      struct vamp_err *err);
-/* Gives all series ids in another name space (UUID text); while there are few. 0, -EINVAL or
- * -ENOMEM. */
-VAMP_MUST_CHECK int vamp_series_identify_all(struct vamp_series_table *table,
-                                             const char *series_space, struct vamp_err *err);
 void vamp_series_done(struct vamp_series_table *table);
 /* The label set with these labels (bits), made if it is new. `max_components` bounds the name
  * numbers. 0, -EINVAL when the labels do not fit a key, or -ENOMEM. */
