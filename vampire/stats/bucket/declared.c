@@ -227,10 +227,10 @@ static bool is_in(const char *name, const char *const *words)
 static int check_name(const char *name, struct vamp_err *err)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    /* What else values have beside labels: in Prometheus, in tables. */
-    static const char *const taken[] = {"le",    "quantile", "time",  "start", "end",
-                                        "value", "delta",    "count", "sum",   "min",
-                                        "max",   "unit",     NULL};
+    /* What else values have beside labels: in Prometheus, in tables, in JSON lines. */
+    static const char *const taken[] = {
+        "le",  "quantile",  "time",      "start", "end", "value", "delta", "count", "sum",  "min",
+        "max", "min_bound", "max_bound", "p50",   "p90", "p99",   "p999",  "bins",  "unit", NULL};
     const size_t length = strlen(name);
     const size_t letter = strspn(name, letters);
     if (letter == 0 || length > VAMP_ATTRIBUTE_NAME_MAX ||
