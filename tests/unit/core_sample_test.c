@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -100,6 +101,54 @@ static struct vamp_sample sample_of(const char *text)
     return sample;
 }
 
+/* Read by hand where that is exact: the values are those of the C library, of every length. */
+static void numbers_are_exact(void **state)
+{
+    (void)state;
+    static const char *const wholes[] = {"9223372036854775807",
+                                         "-9223372036854775807",
+                                         "-9223372036854775808",
+                                         "0",
+                                         "-0",
+                                         "1000000000000000000",
+                                         "007"};
+    static const char *const wrong[] = {"9223372036854775808i",
+                                        "18446744073709551616u",
+                                        "-1u",
+                                        "1.5i",
+                                        "5.i",
+                                        ".i",
+                                        "-i",
+                                        "-",
+                                        ".",
+                                        "1.2.3",
+                                        "--1",
+                                        "i",
+                                        ""};
+    char text[64];
+    struct vamp_sample sample;
+    for (size_t i = 0; i < sizeof wholes / sizeof wholes[0]; i++) {
+        (void)snprintf(text, sizeof text, "m a=%si", wholes[i]);
+        assert_true(vamp_sample_read(text, strlen(text), &sample));
+        assert_true(sample.value == (long double)strtoll(wholes[i], NULL, 10));
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        (void)snprintf(text, sizeof text, "m a=%s", wrong[i]);
+        assert_false(vamp_sample_read(text, strlen(text), &sample));
+    }
+    assert_true(vamp_sample_read("m a=18446744073709551615u", 25, &sample) &&
+                sample.value == (long double)UINT64_MAX);
+    uint64_t seed = 7;
+    for (unsigned i = 0; i < 20000; i++) {
+        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        const int digits = 1 + (int)(seed >> 60) + (int)(seed >> 3 & 3);
+        (void)snprintf(text, sizeof text, "m a=%s%.*s.%.*s", (seed & 1) != 0 ? "-" : "",
+                       (int)(seed >> 56 & 7), "1234567890", digits, "98765432109876543210");
+        assert_true(vamp_sample_read(text, strlen(text), &sample));
+        assert_true(sample.value == (long double)strtod(text + 4, NULL));
+    }
+}
+
 static void a_sample_is_taken_apart(void **state)
 {
     (void)state;
@@ -130,6 +179,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_collectors_send_is_read),
         cmocka_unit_test(what_is_wrong_is_said_with_its_column),
+        cmocka_unit_test(numbers_are_exact),
         cmocka_unit_test(a_sample_is_taken_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

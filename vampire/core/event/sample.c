@@ -52,12 +52,48 @@ static bool has_form_of_number(const char *text, size_t length)
     return length > 0;
 }
 
+/* Most numbers: digits with a sign and a point, so few that the value is that of strtod or, `whole`
+ * (without a point), strtoll. False: not one of these. */
+static bool read_short(const char *text, size_t length, bool whole, long double *ret_value)
+{
+    static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                    1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    const bool negative = length > 0 && text[0] == '-';
+    uint64_t digits = 0;
+    unsigned count = 0, decimals = 0;
+    bool point = whole;
+    for (size_t i = negative; i < length; i++) {
+        const unsigned digit = (unsigned char)text[i] - (unsigned)'0';
+        if (digit <= 9) {
+            digits = digits * 10 + digit;
+            count++;
+            decimals += point;
+        } else if (text[i] == '.' && !point) {
+            point = true;
+        } else {
+            return false;
+        }
+    }
+    if (count == 0 || count > (whole ? 19 : 15) || digits > INT64_MAX) {
+        return false;
+    }
+    const long double value = whole ? (long double)digits : (double)digits / powers[decimals];
+    *ret_value = negative ? -value : value;
+    return true;
+}
+
 static bool read_value(const char *text, size_t length, long double *ret_value)
 {
     static const char *const truths[] = {"t", "T", "true", "True", "TRUE", NULL};
     static const char *const falsehoods[] = {"f", "F", "false", "False", "FALSE", NULL};
     char number[NUMBER_BYTES];
     char *end = NULL;
+    const char last = length > 0 ? text[length - 1] : '\0';
+    const bool whole = last == 'i' || last == 'u';
+    const size_t digits = length - whole;
+    if (read_short(text, digits, whole, ret_value)) {
+        return last != 'u' || text[0] != '-';
+    }
     *ret_value = is_word(text, length, truths) ? 1 : 0;
     if (*ret_value != 0 || is_word(text, length, falsehoods)) {
         return true;
@@ -65,8 +101,6 @@ static bool read_value(const char *text, size_t length, long double *ret_value)
     if (length == 0 || length >= sizeof number) {
         return false;
     }
-    const char last = text[length - 1];
-    const size_t digits = length - (last == 'i' || last == 'u');
     if (!has_form_of_number(text, digits)) {
         return false;
     }
@@ -162,7 +196,13 @@ static int read_time(const char *text, const char *at, const char *end,
         at++;
     }
     const size_t length = (size_t)(end - at);
+    long double value = 0;
     if (length == 0) {
+        return 0;
+    }
+    if (read_short(at, length, true, &value)) {
+        line->time = (int64_t)value;
+        line->has_time = true;
         return 0;
     }
     if (length < sizeof number && has_form_of_number(at, length)) {
