@@ -242,4 +242,6 @@ def explain(path, error):
     if not os.access(path, os.R_OK):
         return Error(f"{path}: you may not read it (vampire's files are private unless its output has the "
                      "option access)")
+    if "close degree" in str(error):
+        return Error(f"{path}: xarray, netCDF4 or h5py has it open in this process; close it there first")
     return Damaged(f"{path}: not a vampire file, or damaged: {error}")

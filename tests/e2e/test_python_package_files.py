@@ -20,6 +20,7 @@ from harness import PATIENCE, ROOT, wait_until
 
 pytest.importorskip("pandas")
 import rows
+import xarray as xr
 import vampire
 
 pytestmark = [pytest.mark.plain, pytest.mark.together]
@@ -119,6 +120,14 @@ def test_labels_are_read_once_for_the_files_of_a_run(written, reads):
             assert found == labels_of(file, "by_" + "_".join(labels))
         del reads[:]
         reads += [("", "/name_text", 0)] * len(written)
+
+
+@pytest.mark.parametrize("engine", ["h5netcdf", "netcdf4"])
+def test_a_file_that_plain_xarray_has_open(written, engine):
+    path = vampire.History(written).files[0].path
+    with xr.open_dataset(path, engine=engine), pytest.raises(vampire.Error, match="has it open in this process"):
+        vampire.History(path)
+    vampire.History(path)
 
 
 def test_a_dataset_can_be_copied_to_another_process(written):
