@@ -35,6 +35,9 @@ CHOICES = [
     {"metrics": ["transport*"], "series": ["size_class=*MiB*"]},
 ]
 SEEDS = 9  # times 8 outputs in lines and 5 in other formats: 117 pairs
+# What each of the streams meets, at least.
+EDGES = ["filtered late not_subscribed", "late", "filtered", "evicted labels_given_up series_overflow",
+         "labels_given_up late series_overflow", "late lost", "filtered", "late sampled_out", "filtered lost"]
 
 
 def configuration_of(seed):
@@ -165,6 +168,9 @@ def test_a_total_and_what_it_lacks_are_all(space, seed):
         assert whole or EVERY not in said, (seed, choice, said)
         assert_shares(said, checked, has, lacks, truth)
         assert_top(space.path / f"o{number}.jsonl", has, account, lacks, events + sum(account["lost"].values()))
+    met = {"late": account["late"], "lost": sum(account["lost"].values()), "filtered": account["filtered"] - has["vampire_sampled_out"],
+           **{name: has[f"vampire_{name}"] for name in ("evicted", "sampled_out", "not_subscribed", "series_overflow", "labels_given_up")}}
+    assert all(met[what] > 0 for what in EDGES[seed - 1].split()), (seed, met)
     assert lacking or seed % 3 == 0 or truth["vampire_filtered"] == truth["vampire_decoded"], truth
 
 
