@@ -248,6 +248,8 @@ def test_the_examples_of_the_documentation(tmp_path):
         assert len(examples) >= least, path
         scope = {}
         for example in examples:
+            if '"param"' in example:  # of runs with statistics.attributes; e2e/test_attributes.py has them
+                continue
             example = re.sub(r"/scratch/\w+", str(directory), example).replace("demo-TIME", str(directory))
             exec(example, scope)  # pylint: disable=exec-used
 
