@@ -18,7 +18,9 @@
 #define CHUNK_OF_NAMES 64       /* components */
 #define CHUNK_OF_NAME_WORDS 512 /* components and words */
 #define CHUNK_OF_PAIRS 1024     /* sources and sinks */
-#define CHUNK_OF_PARTS 2048     /* who waited for whom, for what */
+/* Who waited for whom, for what. A bucket of 60 components has some 1,130 rows: one chunk. With 500
+ * components, larger chunks more often have a row of several waits, and then maxima and bins. */
+#define CHUNK_OF_PARTS 1472
 #define ENTRY_CHUNK_LEAST 512U
 
 /* Only of a metric with open labels, or of a histogram with labels. */
