@@ -190,7 +190,7 @@ class Oracle:
     def read_attributes(self, event):
         """Of the event's CDO. Every event of a stream with attributes has a name."""
         self.attributes = []
-        for name, pattern in self.options["attributes"]:
+        for name, pattern in self.options.get("attributes", ()):
             found = re.search(pattern, event.name.decode()) if event.HasField("name") and stream.KINDS[event.kind] != "join" else None
             text = (found and found[1] or "").split("\0")[0].encode()[:ATTRIBUTE_BYTES].decode("utf-8", "ignore")
             label, known = component_label(text.encode()), self.attribute_values[name]

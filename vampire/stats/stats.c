@@ -26,6 +26,7 @@ struct vamp_stats {
     void *exclude_context;
     vamp_read_attributes_fn *read_attributes;
     void *read_context;
+    bool looks_closer;              /* attributes, times of arrival or filters of metrics */
     int64_t previous_ns;            /* time of the event before this one */
     int64_t gone_ns;                /* of a pool that is gone: until when, as far as is known */
     uint64_t unwatched_ns;          /* sum of these gaps */
@@ -179,6 +180,7 @@ int vamp_stats_create(const struct vamp_stats_options *options, const char *seri
     stats->takes = vamp_taken_any(&stats->cells);
     stats->window.end = end_bucket;
     stats->window.end_context = stats;
+    stats->looks_closer = stats->tracker.attributes != NULL || stats->arrivals != NULL;
     *ret_stats = stats;
     return 0;
 }
@@ -320,16 +322,11 @@ static void account_event(struct vamp_slot_account *account, const struct vamp_e
     account->sampled_out += verdict == VAMP_SAMPLED_OUT;
 }
 
-/* Shows the event to the tracker, and what it means to the statistics. */
-static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
-                        const struct vamp_event *event)
+/* What few configurations need of an event. Not inlined: others pay for one branch. */
+static __attribute__((noinline)) void look_closer(struct vamp_stats *stats,
+                                                  const struct vamp_event *event)
 {
     struct vamp_observation *seen = &stats->seen;
-    if (event->kind == VAMP_EVENT_JOIN) {
-        release_ended(stats, slot, event);
-    }
-    seen->slot = slot;
-    vamp_track(&stats->tracker, event, seen);
     if (stats->tracker.attributes != NULL) {
         struct vamp_series_table *series = &stats->cells.series;
         series->labels_given_up += vamp_attributes_given_up(
@@ -340,6 +337,18 @@ static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
     }
     if (stats->exclude != NULL) {
         stats->exclude(stats->exclude_context, event, stats->cells.excluded);
+    }
+}
+
+/* Shows the event to the tracker, and what it means to the statistics. */
+static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
+                        const struct vamp_event *event)
+{
+    struct vamp_observation *seen = &stats->seen;
+    seen->slot = slot;
+    vamp_track(&stats->tracker, event, seen);
+    if (__builtin_expect(stats->looks_closer, 0)) {
+        look_closer(stats, event);
     }
     unsigned left = stats->of_kind[event->phase][event->kind] & stats->of_found[seen->found];
     for (; left != 0; left &= left - 1) {
@@ -430,6 +439,9 @@ void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event
     stats->any_event = true;
     if (event->kind == VAMP_EVENT_JOIN) {
         book_unnamed(stats, slot);
+        if (verdict == VAMP_PASSED) {
+            release_ended(stats, slot, event);
+        }
     }
     if (verdict != VAMP_PASSED) {
         if (verdict != VAMP_FILTERED) {
@@ -480,6 +492,7 @@ void vamp_stats_sampling(struct vamp_stats *stats, double weight)
 void vamp_stats_exclude(struct vamp_stats *stats, vamp_exclude_fn *exclude, void *context)
 {
     stats->exclude = exclude;
+    stats->looks_closer |= exclude != NULL;
     stats->exclude_context = context;
     memset(stats->cells.excluded, 0, sizeof stats->cells.excluded);
 }
