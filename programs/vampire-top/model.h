@@ -77,7 +77,7 @@ enum top_gauge {
     TOP_OVERFLOW,        /* values without a series of their own */
     TOP_LABELS_LOST,     /* labels that values gave up */
     TOP_EVICTED,         /* records given up at a bound */
-    TOP_NOT_SUBSCRIBED,  /* events of kinds that were not asked for */
+    TOP_NOT_SUBSCRIBED,  /* events that were not asked for or recorded */
     TOP_REFUSED,         /* as what follows, above 0: a collector refused messages of runs */
     TOP_METRIC_FILTERED, /* above 0: statistics.filters keep something out of a metric */
     TOP_NOT_IN_STREAM,   /* above 0: a metric has series that are not in the stream */

@@ -42,7 +42,7 @@ class Summary:  # pylint: disable=too-many-instance-attributes
     counted: int
     late: int             # counted in a later bucket than their own
     evicted: int          # records of CDOs, demands and transports given up at a bound
-    not_subscribed: int   # events of kinds that were not asked for, as far as vampire saw them
+    not_subscribed: int   # events that were not asked for or are not in the recording, as far as vampire knows
     refused: int          # messages of runs, or parts of them, that vampire-collect refused
     lacking: dict         # metric -> (its total or number of values, what it lacks: {ASIDE: amount})
     lost: dict            # place -> events lost before they were received; only places where losses are seen

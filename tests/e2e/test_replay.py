@@ -119,6 +119,23 @@ def test_filtered_events_can_be_recorded_too(space):
     assert not differences(only(live, "h5"), only(again, "h5"))
 
 
+@pytest.mark.parametrize("faults", FAULTS)
+def test_a_filtered_recording_knows_what_it_left_out(space, faults):
+    """A replay of it never says that every event was counted, nor of a recording of the replay."""
+    live = space.path / "live"
+    configuration = config(live, source={"type": "synthetic", "steps": 20}, recording={"filter": "(.event.kind in (offer demand))"})
+    options = [word for fault in FAULTS[faults] for word in ("-o", "source." + fault)]
+    space.vampire(configuration, *options, ready=False).expect_exit(0)
+    with h5py.File(only(live, "h5")) as file:
+        received = File(file).entries("vampire_received")[0][-1][0]
+    again = replay(space, "again", only(live, "rec"))
+    said = space.processes[-1].stderr
+    with h5py.File(only(again, "h5")) as file:
+        run = File(file)
+        assert run.entries("vampire_received")[0][-1][0] + run.entries("vampire_not_subscribed")[0][-1][0] == received
+    assert "that the recording leaves out" in said and "every event was counted" not in said
+
+
 def test_speed_and_no_workflow_name(space):
     """At 20 times the speed four steps of one second last about 0.2 s; the environment is empty."""
     live = space.path / "live"

@@ -16,7 +16,7 @@
 #define VAMP_WORDS_UNOBSERVED "not observable: %s"
 #define VAMP_WORDS_REJECTED "could not be understood"
 #define VAMP_WORDS_REFUSED "messages of runs, or parts of them, were refused"
-#define VAMP_WORDS_OTHER_KINDS "of kinds that were not asked for"
+#define VAMP_WORDS_OTHER_KINDS "that were not asked for, or that the recording leaves out"
 #define VAMP_WORDS_LATE "counted in a later bucket than their own"
 #define VAMP_WORDS_UNWATCHED "the pool manager was gone"
 #define VAMP_WORDS_CUT "pattern matches; their conditions counted as false"

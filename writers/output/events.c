@@ -25,6 +25,8 @@
 #define COMPONENTS_MAX 16384
 /* Marks since the last flush, which the next segment repeats when this one fails. */
 #define MARKS_MAX 16
+/* A mark ends a batch of a recording: one in a second of the events' time. */
+#define LEFT_OUT_NS VAMP_NS_PER_SECOND
 /* The output's thread sees events after this many, or when no more come for now. */
 #define PUBLISH_EVENTS 64
 
@@ -116,6 +118,8 @@ struct event_queue {
 
     /* The submitting thread's. */
     struct vamp_losses losses;
+    struct vamp_event left_out; /* by the filters, since a mark said so at `told_ns` */
+    int64_t told_ns;
     unsigned unpublished;
     bool (*filter)(void *context, const struct vamp_event *event);
     void *filter_context;
@@ -268,12 +272,28 @@ static void publish_ring(struct event_queue *queue)
     queue->unpublished = 0;
 }
 
+/* A mark of what the filters left out, so that a replay knows that it has a part. */
+static void tell_left_out(struct event_queue *queue)
+{
+    if (queue->left_out.count > 0) {
+        vamp_losses_note(&queue->losses, &queue->left_out, VAMP_LOSS_RECORDING);
+        queue->told_ns = queue->left_out.time_ns;
+        queue->left_out.count = 0;
+    }
+}
+
 static void put_event(struct vamp_output *output, const struct vamp_event *event, bool passed)
 {
     struct event_queue *queue = output->queue;
     const bool is_mark = vamp_event_is_mark(event);
     if (!is_mark && !wants(output, event, passed)) {
+        queue->left_out.kind = VAMP_EVENT_UNWANTED;
+        queue->left_out.time_ns = event->time_ns;
+        queue->left_out.count++;
         return;
+    }
+    if (event->time_ns / LEFT_OUT_NS != queue->told_ns / LEFT_OUT_NS) {
+        tell_left_out(queue);
     }
     output_await_room(output);
     if (!is_mark) {
@@ -508,6 +528,7 @@ static uint64_t events_waiting(const struct vamp_output *output)
 static bool end_events(struct vamp_output *output, bool over)
 {
     struct event_queue *queue = output->queue;
+    tell_left_out(queue);
     if ((output->opens_later && !end_recording(output, over)) ||
         (!vamp_losses_finish(&queue->losses, queue->ring) && !over)) {
         return false;

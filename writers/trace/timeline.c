@@ -539,7 +539,8 @@ int vamp_timeline_event(struct vamp_timeline *timeline, const struct vamp_event 
     struct vamp_event mark;
     timeline->code = 0;
     timeline->err = err;
-    if (event->kind == VAMP_EVENT_TIME || event->kind == VAMP_EVENT_SAMPLE) {
+    if (event->kind == VAMP_EVENT_TIME || event->kind == VAMP_EVENT_SAMPLE ||
+        event->kind == VAMP_EVENT_UNWANTED) {
         return 0;
     }
     if (!vamp_time_is_valid(event->time_ns)) {

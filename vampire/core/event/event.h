@@ -30,8 +30,8 @@ enum vamp_event_kind {
      * UNWATCHED, always directly after it: between the event before it and `time_ns` no source was
      * connected. TIME: the time is `time_ns` although no event came; buckets close. LOST and
      * REJECTED: `count` events were lost, or could not be decoded, at this place, so that they
-     * count in the bucket they belong to. UNWANTED: `count` events were there of kinds that were
-     * not asked for; never in a recording. */
+     * count in the bucket they belong to. UNWANTED: `count` events were there that were not asked
+     * for, or that filters kept out of a recording. */
     VAMP_EVENT_UNWANTED = 26,
     VAMP_EVENT_GONE = 27,
     VAMP_EVENT_UNWATCHED = 28,

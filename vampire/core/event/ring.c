@@ -328,6 +328,9 @@ void vamp_losses_note(struct vamp_losses *losses, const struct vamp_event *event
     case VAMP_EVENT_REJECTED:
         losses->rejected += event->count;
         break;
+    case VAMP_EVENT_UNWANTED:
+        losses->unwanted += event->count;
+        break;
     default:
         losses->lost[reason]++;
         break;
@@ -359,10 +362,13 @@ bool vamp_losses_report(struct vamp_losses *losses, struct vamp_ring *ring, unsi
     }
     const struct vamp_event rejected = {
         .kind = VAMP_EVENT_REJECTED, .count = losses->rejected, .time_ns = losses->time_ns};
+    const struct vamp_event unwanted = {
+        .kind = VAMP_EVENT_UNWANTED, .count = losses->unwanted, .time_ns = losses->time_ns};
     const struct vamp_event gone = {.kind = VAMP_EVENT_GONE, .time_ns = losses->gone_ns};
     const struct vamp_event unwatched = {.kind = VAMP_EVENT_UNWATCHED,
                                          .time_ns = losses->unwatched_ns};
     losses->any = !(report_mark(ring, kind, &rejected, &losses->rejected) &&
+                    report_mark(ring, kind, &unwanted, &losses->unwanted) &&
                     report_mark(ring, kind, &gone, &losses->gone) &&
                     report_mark(ring, kind, &unwatched, &losses->unwatched));
     return !losses->any;

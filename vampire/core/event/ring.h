@@ -72,7 +72,7 @@ size_t vamp_ring_capacity_bytes(const struct vamp_ring *ring);
 struct vamp_losses {
     bool any; /* of all below */
     uint64_t lost[VAMP_LOSS_COUNT];
-    uint64_t rejected;
+    uint64_t rejected, unwanted;
     int64_t time_ns;          /* of the newest one */
     uint64_t gone, unwatched; /* 1: a mark that found no room; they are never dropped */
     int64_t gone_ns, unwatched_ns;

@@ -237,7 +237,7 @@ static bool give_mark(struct vamp_recording *recording, const uint8_t *bytes, si
 {
     const Vamp__Recording__Mark *mark =
         vamp__recording__mark__unpack(vamp_decode_arena_reset(&recording->arena), length, bytes);
-    if (mark == NULL || mark->kind < VAMP_EVENT_GONE || mark->kind > VAMP_EVENT_REJECTED ||
+    if (mark == NULL || mark->kind < VAMP_EVENT_UNWANTED || mark->kind > VAMP_EVENT_REJECTED ||
         mark->reason >= VAMP_LOSS_COUNT) {
         recording->damaged++;
         make_mark(recording, VAMP_EVENT_REJECTED, 1, ret_event);

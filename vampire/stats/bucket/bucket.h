@@ -133,10 +133,10 @@ struct vamp_output_account {
  * filtered + counted. The outputs' accounts are those of the bucket's close. */
 struct vamp_accounting {
     uint64_t received, decoded, rejected, filtered, counted;
-    uint64_t sampled_out;           /* of those filtered: what sampling left out */
-    uint64_t late;                  /* counted, but into a bucket after their own */
-    uint64_t not_subscribed;        /* of kinds that were not asked for, as far as they were seen:
-                                       not in received */
+    uint64_t sampled_out;    /* of those filtered: what sampling left out */
+    uint64_t late;           /* counted, but into a bucket after their own */
+    uint64_t not_subscribed; /* that were not asked for or are not in a recording, as far as is
+                                known: not in received */
     uint64_t lost[VAMP_LOSS_COUNT]; /* before they reached us: not in received */
     uint64_t resolution_ns;         /* of the clock, the worst; 0: events have times of their own */
     struct vamp_output_account outputs[VAMP_OUTPUTS_MAX];

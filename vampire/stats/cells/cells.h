@@ -30,7 +30,7 @@ struct vamp_slot_account {
     uint64_t never_sampled; /* counted; joins, leaves, events without a CDO */
     uint64_t sampled_out;
     uint64_t lost[VAMP_LOSS_COUNT];
-    uint64_t not_subscribed; /* events that were there, of kinds that were not asked for */
+    uint64_t not_subscribed; /* events that were there, and were not asked for or recorded */
     uint64_t resolution_ns;  /* as vampire_clock_resolution_ns */
 };
 
