@@ -289,7 +289,7 @@ static void put_event(struct vamp_output *output, const struct vamp_event *event
     if (!is_mark && !wants(output, event, passed)) {
         queue->left_out.kind = VAMP_EVENT_UNWANTED;
         queue->left_out.time_ns = event->time_ns;
-        queue->left_out.count++;
+        queue->left_out.count += !output->opens_later; /* with `when` it is a part anyhow */
         return;
     }
     if (event->time_ns / LEFT_OUT_NS != queue->told_ns / LEFT_OUT_NS) {
