@@ -137,18 +137,16 @@ static void choose_chunk(const struct hdf5_file *file, struct hdf5_dataset *data
 static void choose_creation(struct hdf5_file *file, struct hdf5_dataset *dataset,
                             const struct hdf5_spec *spec)
 {
-    struct hdf5_creation wanted;
-    memset(&wanted, 0, sizeof wanted); /* it is compared as bytes */
+    const bool grows = dataset->rank > 0 && file->dimensions[dataset->dimensions[0]].unlimited;
+    struct hdf5_creation wanted = {
+        .fill = spec->fill_value,
+        .traits = (uint64_t)dataset->type << 32 | dataset->rank << 3 |
+                  (unsigned)dataset->packed << 2 | (unsigned)spec->early << 1 | (unsigned)grows,
+    };
     if (dataset->rank > 0) {
         choose_chunk(file, dataset, spec);
     }
     memcpy(wanted.chunk, dataset->chunk, sizeof wanted.chunk);
-    wanted.fill = spec->fill_value;
-    wanted.type = dataset->type;
-    wanted.rank = dataset->rank;
-    wanted.packed = dataset->packed;
-    wanted.early = spec->early;
-    wanted.grows = dataset->rank > 0 && file->dimensions[dataset->dimensions[0]].unlimited;
     if (file->create >= 0 && memcmp(&wanted, &file->creation, sizeof wanted) == 0) {
         return;
     }
@@ -169,7 +167,7 @@ static void choose_creation(struct hdf5_file *file, struct hdf5_dataset *dataset
     good = good && (!spec->early || H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY) >= 0);
     good = good && (!dataset->packed ||
                     (H5Pset_shuffle(list) >= 0 && H5Pset_deflate(list, HDF5_DEFLATE_LEVEL) >= 0));
-    good = good && (dataset->rank == 0 || wanted.grows || H5Pset_fletcher32(list) >= 0);
+    good = good && (dataset->rank == 0 || grows || H5Pset_fletcher32(list) >= 0);
     if (!good) {
         hdf5_failed(file, "describe dataset \"%s\"", spec->name);
     }

@@ -130,9 +130,7 @@ struct hdf5_spec {
 struct hdf5_creation {
     hsize_t chunk[HDF5_RANK_MAX];
     uint64_t fill;
-    enum hdf5_type type;
-    unsigned rank;
-    bool packed, early, grows;
+    uint64_t traits; /* type, rank and the rest: compared as bytes, so without holes */
 };
 
 /* The words of a label whose values are a closed list; words.c. */

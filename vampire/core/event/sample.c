@@ -77,7 +77,9 @@ static bool read_short(const char *text, size_t length, bool whole, long double 
     if (count == 0 || count > (whole ? 19 : 15) || digits > INT64_MAX) {
         return false;
     }
-    const long double value = whole ? (long double)digits : (double)digits / powers[decimals];
+    /* Of so few digits the division of doubles is exact to the last bit, as strtod's. */
+    const double fraction = (double)digits / powers[decimals];
+    const long double value = whole ? (long double)digits : (long double)fraction;
     *ret_value = negative ? -value : value;
     return true;
 }
