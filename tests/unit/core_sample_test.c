@@ -45,6 +45,7 @@ static void what_collectors_send_is_read(void **state)
         {"ifs,component=IFS\\ --\\ 0 step=12i\r", "ifs,component=IFS\\ --\\ 0 step=12i\n"},
         {"a text=\"a, \\\"b\\\" c=5\",up=true,x=1e-3  17", "a up=true\na x=1e-3\n"},
         {"job,function=stop only=\"text\"", ""},
+        {"m a=9223372036854775807i 1795406414480000000", "m a=9223372036854775807i\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char samples[512];

@@ -61,14 +61,14 @@ static bool read_short(const char *text, size_t length, bool whole, long double 
     const bool negative = length > 0 && text[0] == '-';
     uint64_t digits = 0;
     unsigned count = 0, decimals = 0;
-    bool point = whole;
+    bool point = false;
     for (size_t i = negative; i < length; i++) {
         const unsigned digit = (unsigned char)text[i] - (unsigned)'0';
         if (digit <= 9) {
             digits = digits * 10 + digit;
             count++;
             decimals += point;
-        } else if (text[i] == '.' && !point) {
+        } else if (text[i] == '.' && !point && !whole) {
             point = true;
         } else {
             return false;
