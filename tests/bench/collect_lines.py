@@ -33,24 +33,26 @@ def run_messages(space, server):
 
 
 def published(messages, publishers):
-    """[[content of each message] of each publisher], as if the last bucket ended now."""
+    """[(subject, [content of each message]) of each publisher], as if the last bucket ended now."""
     newest = (time.time_ns() // WIDTH_NS - 1) * WIDTH_NS
     last = messages[-1].start_ns
     found = []
     for number in range(publishers):
         texts = []
+        workflow, run = f"workflow-{number}", str(uuid.uuid5(uuid.NAMESPACE_URL, f"run {number}"))
         for message in messages:
-            message.run.id, message.run.workflow = str(uuid.uuid5(uuid.NAMESPACE_URL, f"run {number}")), f"workflow-{number}"
+            message.run.id, message.run.workflow = run, workflow
             moved = nats_reader.decode(message.SerializeToString())
             moved.start_ns = newest - (last - message.start_ns)
             texts.append(moved.SerializeToString())
-        found.append(texts)
+        found.append((f"vampire.{workflow}.{run}", texts))
     return found
 
 
-def collect(space, server, texts, name):
+def collect(space, server, runs, name):
     """Account of a vampire-collect that gets all messages and writes them into one HDF5 file."""
-    made = {"collect": {"servers": [server.address], "answer": name, "delay": "90s"},
+    made = {"collect": {"servers": [server.address], "answer": name, "delay": "90s",
+                        "queue": "1GiB"},  # what runs publish over 40 s comes at once
             "outputs": [{"type": "hdf5", "directory": ".", "without": ["run", "size_class"]}]}
     path, ready = space.path / f"{name}.json", space.path / f"{name}.ready"
     path.write_text(json.dumps(made))
@@ -58,15 +60,15 @@ def collect(space, server, texts, name):
                               harness.clean_environment())
     began = time.monotonic()
     harness.wait_until(ready.exists, "it has subscribed")
-    clients = [nats_reader.Client(server.port) for _ in texts]
-    for message in range(len(texts[0]) if texts else 0):
-        for client, of_run in zip(clients, texts):
-            client.send(f"PUB vampire.bench.run {len(of_run[message])}".encode(), of_run[message])
+    clients = [nats_reader.Client(server.port) for _ in runs]
+    for message in range(len(runs[0][1]) if runs else 0):
+        for client, (subject, texts) in zip(clients, runs):
+            client.send(f"PUB {subject} {len(texts[message])}".encode(), texts[message])
     for client in clients:
         client.send(b"PING")
         client.next(until=b"PONG")
         client.close()
-    if texts:  # a request waits for what was published before it
+    if runs:  # a request waits for what was published before it
         with nats_reader.Client(server.port) as client:
             client.request(name, b"collect_refused")
     process.signal(15)

@@ -105,12 +105,11 @@ def cdo_line(directory, config):
 
 
 @contextlib.contextmanager
-def relayed(events, live, rate, config, directory, per_message=BATCH_EVENTS):
-    """A relay and a vampire that has joined it."""
+def relayed(events, live, rate, config, directory, per_message=BATCH_EVENTS, build=harness.BUILD):
+    """A relay and a vampire that has joined it, both of one build."""
     with harness.Workspace(directory=directory, provider="tcp") as space:
         space.environment["MSTRO_WORKFLOW_NAME"] = "bench"
-        relay = space.start([measure.bench_program("relay"), events, live, rate, per_message],
-                            "relay")
+        relay = space.start([build / "bench" / "relay", events, live, rate, per_message], "relay")
 
         def info():
             for text in relay.stdout.splitlines():
@@ -119,9 +118,10 @@ def relayed(events, live, rate, config, directory, per_message=BATCH_EVENTS):
             return None
 
         space.environment["MSTRO_POOL_MANAGER_INFO"] = harness.wait_until(info, "the relay", 60)
+        path = write_config(space.path, "vampire", config)
         began = time.monotonic()
-        vampire = space.vampire(config, "-o", "source.signal_before=off",
-                                "-o", "source.leave_grace=0s", ready=False)
+        vampire = space.start([build / "bin" / "vampire", "-c", path, "-o", "source.signal_before=off",
+                               "-o", "source.leave_grace=0s"], "vampire")
         yield relay, vampire, began
 
 
@@ -130,9 +130,9 @@ def relay_report(relay):
     return json.loads(relay.stdout.splitlines()[-1])
 
 
-def over_tcp(directory, events, live, rate, config, per_message=BATCH_EVENTS):
+def over_tcp(directory, events, live, rate, config, per_message=BATCH_EVENTS, build=harness.BUILD):
     """(vampire's account, the relay's report, what vampire said at its end)."""
-    with relayed(events, live, rate, config, directory, per_message) as (relay, vampire, began):
+    with relayed(events, live, rate, config, directory, per_message, build) as (relay, vampire, began):
         account = measure.reap(vampire, began)
         return account, relay_report(relay), vampire.stderr
 
@@ -140,14 +140,16 @@ def over_tcp(directory, events, live, rate, config, per_message=BATCH_EVENTS):
 LOST_EVENTS = re.compile(r"LOST +([\d,]+) events")
 
 
+# Room for all: a live source cannot wait, and what is looked for is the speed without loss.
+TCP_CONFIG = {**ALL, "ring": "1GiB"}
+
+
 def tcp_line(directory, name, what, baseline, base, events, per_message):
     """A line over tcp; `base` gives the baseline's ns for an event."""
-    # Room for all: a live source cannot wait, and what is looked for is the speed without loss.
-    config = {**ALL, "ring": "1GiB"}
     accounts, times, bases, reports, lost = [], [], [], [], 0
     for _ in range(measure.PAIRS):
         bases.append(base())
-        account, report, said = over_tcp(directory, events, LIVE, 0, config, per_message)
+        account, report, said = over_tcp(directory, events, LIVE, 0, TCP_CONFIG, per_message)
         accounts.append(account)
         reports.append(report)
         times.append(account.seconds * 1e9 / events)

@@ -292,10 +292,12 @@ def comparison_table(results):
 
 
 def release_text(row):
-    middle, low, high = row["ratio"]
-    each = " -> ".join(f"{seconds / row['events'] * 1e9:.0f}" for seconds in row["cpu_seconds"])
-    memory = " -> ".join(f"{size / 2**20:.0f}" for size in row["peak_bytes"])
-    return f"| {row['what']} | {middle:.2f} ({low:.2f} to {high:.2f}) | {each} ns | {memory} MiB |"
+    cells = [row["what"]]
+    for ratio, seconds in (("ratio", "cpu_seconds"), ("elapsed_ratio", "seconds")):
+        each = " -> ".join(f"{one / row['events'] * 1e9:,.0f}" for one in row[seconds])
+        cells += ["{:.2f} ({:.2f} to {:.2f})".format(*row[ratio]), f"{each} ns"]
+    cells.append(" -> ".join(f"{size / 2**20:.0f}" for size in row["peak_bytes"]) + " MiB")
+    return f"| {' | '.join(cells)} |"
 
 
 def release_table(results):
@@ -306,8 +308,8 @@ def release_table(results):
     yield (f"Commit {release['commit']} and {machine['commit']}, {release['rows'][0]['pairs']} pairs, {machine['time'][:10]}, "
            f"load {machine['load']:.1f} on {machine['cores']} cores at the end.")
     yield ""
-    yield "| recording | processor time, earlier = 1 | processor time of an event | peak memory |"
-    yield "|---|---|---|---|"
+    yield "| what | processor time, earlier = 1 | of an event | elapsed, earlier = 1 | an event | peak memory |"
+    yield "|---|---|---|---|---|---|"
     yield from map(release_text, release["rows"])
 
 
