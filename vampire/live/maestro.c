@@ -24,9 +24,10 @@
 #include "vampire/source/live.h"
 #include "version.h"
 
-/* Once something has come, more is on its way: reading after this time takes it all at once, at
- * half the processor time of reading each event by itself. */
+/* Where something comes soon after something else, more is on its way: reading after this time
+ * takes it all at once, at half the processor time of reading each event by itself. */
 #define GATHER_NS (200 * 1000)
+#define GATHER_WITHIN_NS (1000 * 1000)
 /* Where events have no time of their own the moment of reading is theirs, so the subscriptions that
  * cannot be waited on are looked at this often. */
 #define SLICE_NS (5 * 1000 * 1000)
@@ -51,17 +52,20 @@ struct maestro_source {
     struct vamp_session session;
     struct vamp_roster roster;
     int64_t all_left_ns; /* monotonic, when the last component left; INT64_MAX: not yet */
+    int64_t woken_ns;    /* monotonic, when a wait last ended with something */
     bool said_goodbye;   /* the pool manager; who was in the pool was thrown out */
     struct vamp_event_clock event_clock;
     /* The last operation that was announced, as long as nothing else has come of its component. */
     struct vamp_event announced; /* kind NONE: none */
     int64_t came_ns;             /* monotonic, the last event */
     struct vamp_examined examined;
-    atomic_uint learned; /* bit per enum vamp_unknown: what turned out to be unknown */
+    atomic_uint learned;           /* bit per enum vamp_unknown: what turned out to be unknown */
+    int64_t given_ns, given_at_ns; /* the newest event, INT64_MAX: none; monotonic, its list came */
     /* Where events carry no time of their own: the newest event, the last mark, and the event that
      * follows it. */
     int64_t newest_ns, empty_ns;
-    struct vamp_merge_event marked;
+    struct vamp_event marked;
+    struct vamp_merge_arrival marked_arrival;
     bool is_marked;
 
     pthread_mutex_t lock; /* of what follows, which others may ask for */
@@ -119,6 +123,7 @@ static int maestro_open(const void *options, const struct vamp_source_context *c
     source->session.options = options;
     source->session.context = *context;
     source->all_left_ns = INT64_MAX;
+    source->given_ns = INT64_MAX;
     vamp_examined_read(options, context, &source->examined);
     source->session.harmless = vamp_examined_says(&source->examined, VAMP_ASK_BEFORE, "harmless");
     if (vamp_examined_says(&source->examined, VAMP_ASK_SERIALS, "none") ||
@@ -153,20 +158,21 @@ static void order_arrival(struct maestro_source *source, struct vamp_event *even
 
 /* Says in a mark, before the event, since when it may have been there: an event that carries no
  * time happened between the two. False: there is nothing new to say. */
-static bool mark_empty(struct maestro_source *source, const struct vamp_merge_event *next,
-                       struct vamp_event *ret_event)
+static bool mark_empty(struct maestro_source *source, const struct vamp_merge_arrival *arrival,
+                       struct vamp_event *event)
 {
     if (VAMP_MSTRO_HAS_TIME) {
         return false;
     }
-    const int64_t empty_ns = next->arrival.utc_ns - next->arrival.waited_ns;
+    const int64_t empty_ns = arrival->utc_ns - arrival->waited_ns;
     if (empty_ns == source->empty_ns) {
         return false;
     }
     source->empty_ns = empty_ns;
-    source->marked = *next;
+    source->marked = *event;
+    source->marked_arrival = *arrival;
     source->is_marked = true;
-    *ret_event = (struct vamp_event){.kind = VAMP_EVENT_TIME, .time_ns = empty_ns};
+    *event = (struct vamp_event){.kind = VAMP_EVENT_TIME, .time_ns = empty_ns};
     return true;
 }
 
@@ -218,42 +224,51 @@ static void leave_before(struct maestro_source *source)
     vamp_merge_drop(&source->session.merge, VAMP_PHASE_BEFORE);
 }
 
+/* Who is there, as far as that changes. */
+static void note_component(struct maestro_source *source, const struct vamp_event *event)
+{
+    vamp_roster_observe(&source->roster, event);
+    if (!vamp_roster_all_left(&source->roster)) {
+        source->all_left_ns = INT64_MAX;
+    } else if (source->all_left_ns == INT64_MAX) {
+        source->all_left_ns = vamp_session_now(&source->session);
+    }
+}
+
 /* The next event that is wanted. */
 static bool give(struct maestro_source *source, struct vamp_event *ret_event)
 {
-    const struct vamp_merge_event *next = NULL;
-    while ((next = source->is_marked ? &source->marked : vamp_merge_next(&source->session.merge)) !=
-           NULL) {
-        if (!source->is_marked && mark_empty(source, next, ret_event)) {
+    struct vamp_merge *merge = &source->session.merge;
+    do {
+        const struct vamp_merge_arrival *arrival = &source->marked_arrival;
+        if (source->is_marked) {
+            *ret_event = source->marked;
+            source->is_marked = false;
+        } else if ((arrival = vamp_merge_next(merge, ret_event)) == NULL) {
+            return false;
+        } else if (mark_empty(source, arrival, ret_event)) {
             return true;
         }
-        source->is_marked = false;
-        *ret_event = next->event;
         if (!VAMP_MSTRO_HAS_TIME) {
             order_arrival(source, ret_event);
         }
-        if (source->session.merge.serials != VAMP_SERIALS_USED) {
+        if (merge->serials != VAMP_SERIALS_USED) {
             use_no_serials(source, ret_event);
         }
         if (!VAMP_MSTRO_HAS_HARMLESS_BEFORE) {
             note_announcement(source, ret_event);
         }
-        vamp_event_clock_observe(&source->event_clock, ret_event->time_ns, next->arrival.ns);
-        source->said_goodbye = source->said_goodbye || (ret_event->kind == VAMP_EVENT_LEAVE &&
-                                                        ret_event->reason == VAMP_LEAVE_POOL_ENDED);
-        if (source->session.options->leave_when_empty) {
-            vamp_roster_observe(&source->roster, ret_event);
-            if (!vamp_roster_all_left(&source->roster)) {
-                source->all_left_ns = INT64_MAX;
-            } else if (source->all_left_ns == INT64_MAX) {
-                source->all_left_ns = vamp_session_now(&source->session);
-            }
+        source->given_ns = ret_event->time_ns;
+        source->given_at_ns = arrival->ns;
+        if (ret_event->kind == VAMP_EVENT_LEAVE && ret_event->reason == VAMP_LEAVE_POOL_ENDED) {
+            source->said_goodbye = true;
         }
-        if (vamp_source_is_wanted(&source->session.context, ret_event)) {
-            return true;
+        if (source->session.options->leave_when_empty &&
+            !vamp_roster_knows(&source->roster, ret_event)) {
+            note_component(source, ret_event);
         }
-    }
-    return false;
+    } while (!vamp_source_is_wanted(&source->session.context, ret_event));
+    return true;
 }
 
 static uint32_t maestro_unknown(const void *self)
@@ -280,12 +295,11 @@ static int64_t grace_left_ns(const struct maestro_source *source)
            vamp_session_now(&source->session);
 }
 
+/* Everything that was read has been given out. */
 static enum vamp_source_status watch(struct maestro_source *source, struct vamp_event *ret_event,
                                      struct vamp_err *err)
 {
-    if (give(source, ret_event)) {
-        return VAMP_SOURCE_MORE;
-    }
+    vamp_event_clock_observe(&source->event_clock, source->given_ns, source->given_at_ns);
     const bool came = vamp_merge_read(&source->session.merge);
     if (give(source, ret_event)) {
         return VAMP_SOURCE_MORE;
@@ -379,10 +393,10 @@ static enum vamp_source_status give_up(const struct maestro_source *source, stru
     return VAMP_SOURCE_GONE;
 }
 
-static enum vamp_source_status maestro_next(void *self, struct vamp_event *ret_event,
-                                            struct vamp_err *err)
+/* Not inlined: nearly always there is an event. */
+static __attribute__((noinline)) enum vamp_source_status
+go_on(struct maestro_source *source, struct vamp_event *ret_event, struct vamp_err *err)
 {
-    struct maestro_source *source = self;
     switch (source->phase) {
     case PHASE_WATCHING: {
         enum vamp_source_status status = watch(source, ret_event, err);
@@ -403,6 +417,15 @@ static enum vamp_source_status maestro_next(void *self, struct vamp_event *ret_e
         return give_up(source, err);
     }
     return VAMP_SOURCE_ERROR;
+}
+
+static enum vamp_source_status maestro_next(void *self, struct vamp_event *ret_event,
+                                            struct vamp_err *err)
+{
+    struct maestro_source *source = self;
+    return source->phase == PHASE_WATCHING && give(source, ret_event)
+               ? VAMP_SOURCE_MORE
+               : go_on(source, ret_event, err);
 }
 
 static void maestro_describe(void *self, struct vamp_source_state *ret_state)
@@ -455,14 +478,17 @@ static void maestro_wait(void *self, int64_t timeout_ns)
     while (left_ns > 0) {
         const int64_t before_ns = vamp_session_now(&source->session);
         vamp_merge_wait(merge, least(left_ns, slice_ns));
+        const int64_t now_ns = vamp_session_now(&source->session);
         if (vamp_merge_holds(merge)) {
-            vamp_sleep_ns(GATHER_NS);
+            if (now_ns - source->woken_ns < GATHER_WITHIN_NS) {
+                vamp_sleep_ns(GATHER_NS);
+            }
+            source->woken_ns = now_ns;
             return;
         }
         if (vamp_merge_read(merge) || vamp_merge_ended(merge)) {
             return;
         }
-        const int64_t now_ns = vamp_session_now(&source->session);
         if (now_ns - before_ns < GATHER_NS) {
             vamp_sleep_ns(
                 GATHER_NS); /* the wait came back with nothing before its time: never spin */

@@ -52,6 +52,7 @@ void vamp_merge_drop(struct vamp_merge *merge, enum vamp_event_phase phase)
         }
     }
     merge->stream_count = kept;
+    merge->run = NULL;
 }
 
 void vamp_merge_done(struct vamp_merge *merge)
@@ -172,10 +173,10 @@ void vamp_merge_wait(struct vamp_merge *merge, int64_t timeout_ns)
 
 /* ------------------------------------------------------------------ giving out */
 
-/* Moves past the front list once all of it was given out. */
+/* Moves past the front list, of which no batch is left, once all of it was given out. */
 static void leave_list(struct vamp_merge *merge, struct vamp_merge_stream *stream)
 {
-    if (front(stream)->at == NULL && stream->packed.at == stream->packed.end) {
+    if (front(stream)->at == NULL) {
         merge->retired = front(stream)->head;
         stream->first++;
         stream->count--;
@@ -183,9 +184,9 @@ static void leave_list(struct vamp_merge *merge, struct vamp_merge_stream *strea
 }
 
 /* The next event of the batch that is being read. False: there are no more. */
-static bool unpack(struct vamp_merge_stream *stream, int64_t arrival_ns)
+static inline bool unpack(struct vamp_merge_stream *stream, int64_t arrival_ns,
+                          struct vamp_event *event)
 {
-    struct vamp_event *event = &stream->next.event;
     const uint8_t *bytes = NULL;
     size_t length = 0;
     if (stream->packed.at == stream->packed.end ||
@@ -200,7 +201,6 @@ static bool unpack(struct vamp_merge_stream *stream, int64_t arrival_ns)
         event->time_ns = arrival_ns;
     }
     event->phase = (uint8_t)stream->phase;
-    stream->serial = event->serial;
     return true;
 }
 
@@ -216,7 +216,7 @@ static bool convert(struct vamp_merge_stream *stream, struct vamp_merge_list *li
     if (vamp_maestro_packed(theirs, &stream->packed)) {
         return false;
     }
-    vamp_maestro_convert(theirs, stream->phase, list->arrival.utc_ns, &stream->next.event);
+    vamp_maestro_convert(theirs, stream->phase, list->arrival.utc_ns, &stream->next);
     stream->serial = vamp_maestro_serial(theirs);
     if (stream->serial == 0 && list->at != NULL) {
         stream->serial = vamp_maestro_serial(list->at); /* a loss belongs before what follows */
@@ -229,10 +229,11 @@ static bool has_next(struct vamp_merge *merge, struct vamp_merge_stream *stream)
 {
     while (!stream->is_ready && stream->count > 0) {
         struct vamp_merge_list *list = front(stream);
-        stream->is_ready =
-            unpack(stream, list->arrival.utc_ns) || (list->at != NULL && convert(stream, list));
-        if (stream->is_ready) {
-            stream->next.arrival = list->arrival;
+        if (unpack(stream, list->arrival.utc_ns, &stream->next)) {
+            stream->is_ready = true;
+            stream->serial = stream->next.serial;
+        } else if (list->at != NULL) {
+            stream->is_ready = convert(stream, list);
         } else {
             leave_list(merge, stream);
             retire(merge);
@@ -244,16 +245,15 @@ static bool has_next(struct vamp_merge *merge, struct vamp_merge_stream *stream)
 /* The place of the stream's next event in the common order; 0 when it has none. */
 static uint64_t key(const struct vamp_merge *merge, const struct vamp_merge_stream *stream)
 {
-    return merge->serials == VAMP_SERIALS_USED ? stream->serial
-                                               : (uint64_t)stream->next.event.time_ns;
+    return merge->serials == VAMP_SERIALS_USED ? stream->serial : (uint64_t)stream->next.time_ns;
 }
 
-static bool may_go(const struct vamp_merge *merge, const struct vamp_merge_stream *stream)
+static bool may_go(const struct vamp_merge *merge, struct vamp_merge_stream *stream)
 {
     if (key(merge, stream) == 0) {
         return true;
     }
-    const int64_t since_ns = stream->next.arrival.ns + VAMP_MERGE_HOLD_NS;
+    const int64_t since_ns = front(stream)->arrival.ns + VAMP_MERGE_HOLD_NS;
     for (unsigned i = 0; i < merge->stream_count; i++) {
         const struct vamp_merge_stream *other = &merge->streams[i];
         if (other != stream && other->count == 0 && !other->ended &&
@@ -264,28 +264,73 @@ static bool may_go(const struct vamp_merge *merge, const struct vamp_merge_strea
     return true;
 }
 
-static struct vamp_merge_stream *earliest(struct vamp_merge *merge)
+/* NULL: none has one. *ret_below: the least place of the others. */
+static struct vamp_merge_stream *earliest(struct vamp_merge *merge, uint64_t *ret_below)
 {
     struct vamp_merge_stream *best = NULL;
+    uint64_t least = UINT64_MAX;
+    *ret_below = UINT64_MAX;
     for (unsigned i = 0; i < merge->stream_count; i++) {
         struct vamp_merge_stream *stream = &merge->streams[i];
-        if (has_next(merge, stream) && (best == NULL || key(merge, stream) < key(merge, best))) {
+        if (!has_next(merge, stream)) {
+            continue;
+        }
+        const uint64_t place = key(merge, stream);
+        if (best == NULL || place < least) {
+            *ret_below = least;
+            least = place;
             best = stream;
+        } else if (place < *ret_below) {
+            *ret_below = place;
         }
     }
     return best;
 }
 
-const struct vamp_merge_event *vamp_merge_next(struct vamp_merge *merge)
+/* The list, whose next event was given out, or left if that was its last. */
+static inline const struct vamp_merge_arrival *given(struct vamp_merge *merge,
+                                                     struct vamp_merge_stream *stream)
 {
-    retire(merge);
-    struct vamp_merge_stream *stream = earliest(merge);
+    const struct vamp_merge_list *list = front(stream);
+    if (stream->packed.at == stream->packed.end) {
+        merge->run = NULL;
+        leave_list(merge, stream);
+    }
+    return &list->arrival;
+}
+
+/* Looks at all streams. Not inlined: most events are the next one of a run. */
+static __attribute__((noinline)) const struct vamp_merge_arrival *
+choose(struct vamp_merge *merge, struct vamp_event *ret_event)
+{
+    struct vamp_merge_stream *stream = earliest(merge, &merge->run_below);
     if (stream == NULL || !may_go(merge, stream)) {
         return NULL;
     }
+    if (merge->serials == VAMP_SERIALS_USED && stream->serial != 0) {
+        merge->run = stream;
+    }
+    *ret_event = stream->next;
     stream->is_ready = false;
-    leave_list(merge, stream);
-    return &stream->next;
+    return given(merge, stream);
+}
+
+const struct vamp_merge_arrival *vamp_merge_next(struct vamp_merge *merge,
+                                                 struct vamp_event *ret_event)
+{
+    retire(merge);
+    struct vamp_merge_stream *stream = merge->run;
+    if (stream != NULL && unpack(stream, front(stream)->arrival.utc_ns, ret_event)) {
+        /* Without a serial, 0, it is its own turn. */
+        if (ret_event->serial - 1 < merge->run_below - 1) {
+            return given(merge, stream);
+        }
+        stream->next = *ret_event;
+        stream->serial = ret_event->serial;
+        stream->is_ready = true;
+    }
+    merge->run = NULL;
+    return choose(merge, ret_event);
 }
 
 bool vamp_merge_holds(const struct vamp_merge *merge)

@@ -60,11 +60,6 @@ struct vamp_merge_list {
     struct vamp_merge_arrival arrival;
 };
 
-struct vamp_merge_event {
-    struct vamp_event event;
-    struct vamp_merge_arrival arrival;
-};
-
 struct vamp_merge_stream {
     mstro_subscription subscription;
     enum vamp_event_phase phase;
@@ -73,9 +68,9 @@ struct vamp_merge_stream {
     /* Its serials up to the first that is missing: no other stream has one of them. */
     uint64_t run_first, run_last;
     bool run_over;
-    bool is_ready; /* its next event, with this serial */
+    bool is_ready; /* its next event, of the first list, with this serial */
     uint64_t serial;
-    struct vamp_merge_event next;
+    struct vamp_event next;
     struct vamp_event_batch packed; /* the rest of a batch, in the first list */
     unsigned first, count;          /* of `lists`, a queue */
     struct vamp_merge_list lists[VAMP_MERGE_LISTS];
@@ -87,6 +82,10 @@ struct vamp_merge {
     mstro_pool_event retired; /* given out to its end; disposed of at the next call */
     mstro_status failure;     /* of the read that ended a stream, else MSTRO_OK */
     enum vamp_merge_serials serials;
+    /* The one whose batch is being read, NULL: none. What it has below this serial is given out
+     * without a look at the others: they stand until something is read. */
+    struct vamp_merge_stream *run;
+    uint64_t run_below;
     struct vamp_merge_stream streams[VAMP_MERGE_STREAMS];
 };
 
@@ -98,8 +97,10 @@ void vamp_merge_drop(struct vamp_merge *merge, enum vamp_event_phase phase);
 /* Disposes of lists and subscriptions. Zero-initialised is fine. */
 void vamp_merge_done(struct vamp_merge *merge);
 
-/* The next event, valid until the next call; NULL: nothing can be given out now. */
-const struct vamp_merge_event *vamp_merge_next(struct vamp_merge *merge);
+/* Puts the next event into `*ret_event`; its text, and how it came, are valid until the next call.
+ * NULL: nothing can be given out now. */
+const struct vamp_merge_arrival *vamp_merge_next(struct vamp_merge *merge,
+                                                 struct vamp_event *ret_event);
 /* Reads every subscription once, without waiting. True when anything came. */
 bool vamp_merge_read(struct vamp_merge *merge);
 /* Waits on the last subscription at most `timeout_ns`, and takes what comes. */

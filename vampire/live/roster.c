@@ -8,6 +8,7 @@
 static void add_component(struct vamp_roster *roster, uint64_t app_id, bool joined)
 {
     if (map_find_number(&roster->present, app_id) != NULL) {
+        roster->seen[app_id % 64] = app_id;
         return;
     }
     const bool has_room = roster->present.count < VAMP_ROSTER_MAX &&
@@ -23,6 +24,8 @@ static void add_component(struct vamp_roster *roster, uint64_t app_id, bool join
 static void remove_component(struct vamp_roster *roster, uint64_t app_id)
 {
     struct map_link *member = map_find_number(&roster->present, app_id);
+    uint64_t *seen = &roster->seen[app_id % 64];
+    *seen = *seen == app_id ? 0 : *seen;
     roster->left++;
     if (member != NULL) {
         map_remove(&roster->present, member);

@@ -347,8 +347,9 @@ int vamp_event_batch_open(const uint8_t *bytes, size_t length, struct vamp_event
     return 0;
 }
 
-bool vamp_event_batch_next(struct vamp_event_batch *batch, const uint8_t **ret_bytes,
-                           size_t *ret_length)
+/* Not inlined: nearly all that follows an event is one. */
+static __attribute__((noinline)) bool find_next(struct vamp_event_batch *batch,
+                                                const uint8_t **ret_bytes, size_t *ret_length)
 {
     struct vamp_wire wire = {.at = batch->at, .end = batch->end};
     struct vamp_event_batch known = *batch; /* what open found stays */
@@ -356,4 +357,18 @@ bool vamp_event_batch_next(struct vamp_event_batch *batch, const uint8_t **ret_b
     const bool there = next_event(&wire, &known, &has_subscription, ret_bytes, ret_length);
     batch->at = wire.at;
     return there;
+}
+
+bool vamp_event_batch_next(struct vamp_event_batch *batch, const uint8_t **ret_bytes,
+                           size_t *ret_length)
+{
+    const uint8_t *const at = batch->at;
+    const ptrdiff_t there = batch->end - at;
+    if (there >= 2 && at[0] == VAMP_EVENT_BATCH_EVENT && at[1] < 0x80 && at[1] <= there - 2) {
+        *ret_bytes = at + 2;
+        *ret_length = at[1];
+        batch->at = at + 2 + at[1];
+        return true;
+    }
+    return find_next(batch, ret_bytes, ret_length);
 }
