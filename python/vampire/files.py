@@ -13,7 +13,7 @@ import numpy as np
 
 from .errors import Damaged, DamageWarning, Error
 
-FORMATS = ("2", "3")  # MAJOR of the schema_version
+FORMATS = {"2": 2, "3": 1}  # of each MAJOR of the schema_version the newest MINOR that is read
 STATES = {0: "open", 1: "rotated", 2: "ended"}
 NAT = np.iinfo(np.int64).min
 TIMES = "nanoseconds since 1970-01-01T00:00:00Z"
@@ -69,6 +69,15 @@ def names_of(group, attributes=False):
     else:
         group.id.links.iterate(names.append, idx_type=h5.INDEX_NAME, order=h5.ITER_NATIVE)
     return sorted(name.decode("utf-8", "replace") for name in names)
+
+
+def check_format(version, where=""):
+    """Raises Error for a schema_version that this package does not know. A newer MINOR is refused, too: what is new in it may
+    belong to the numbers that are asked for."""
+    major, _, minor = version.partition(".")
+    if not minor.isdigit() or int(minor) > FORMATS.get(major, -1):
+        raise Error(f"{where}it has format {version:.20}; this package reads formats 2 and 3 up to 3.{FORMATS['3']}. A newer one comes "
+                    "with the vampire that wrote the file")
 
 
 def text_of(value):

@@ -23,10 +23,7 @@ def _open_file(path, output):
         with files.opened(path) as hdf5:
             if "schema_version" not in hdf5.attrs or "time" not in hdf5:
                 raise Error(f"{path}: an HDF5 file, but not one of vampire's")
-            version = files.text_of(hdf5.attrs["schema_version"])
-            if version.split(".")[0] not in files.FORMATS:
-                raise Error(f"{path}: format {version}; this package reads format {' and '.join(files.FORMATS)}. A newer one comes with "
-                            "the vampire that wrote it")
+            files.check_format(files.text_of(hdf5.attrs["schema_version"]), f"{path}: ")
             name, seconds = files.text_of(hdf5.attrs["output"]), int(hdf5.attrs["bucket_ns"]) / 1e9
             # HDF5 is slow in opening all objects of a file.
             return name, seconds, format2.File(path, hdf5) if output in (None, name) else None

@@ -4,7 +4,7 @@
 import numpy as np
 
 from .errors import Error
-from .files import FORMATS, NAT, STATES, absences_of, bytes_of, check_tables, damaged_rows, opened, read_rows, text_of
+from .files import NAT, STATES, absences_of, bytes_of, check_format, check_tables, damaged_rows, opened, read_rows, text_of
 from .run_files import ACCOUNT, ASIDE, COUNTERS, HISTOGRAMS, LOSSES, OTHER, RESOLUTION, Component, Histogram
 from .run_lines import time_of
 
@@ -26,9 +26,7 @@ def _texts(raw):
 class _Reader:
     def __init__(self, found, hdf5):
         self.found, self.hdf5 = found, hdf5
-        version = text_of(self._attribute("schema_version"))
-        if version.split(".")[0] not in FORMATS:
-            raise Error(f"it has format {version:.20}; this vampire reads format {' and '.join(FORMATS)}")
+        check_format(text_of(self._attribute("schema_version")))
         found.run, found.workflow, found.output = (text_of(self._attribute(key)) for key in ("run_id", "workflow", "output"))
         found.segment, started = int(self._attribute("segment")), text_of(self._attribute("run_started"))
         found.started = time_of(started)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import made_up
-from harness import PATIENCE, ROOT, wait_until
+from harness import PATIENCE, ROOT, program, wait_until
 
 pytest.importorskip("pandas")
 import rows
@@ -171,6 +171,19 @@ def test_a_foreign_hdf5_file(tmp_path):
         file["a"] = [1]
     with pytest.raises(vampire.Error, match="not one of vampire's|not a vampire file"):
         vampire.open(tmp_path / "x.h5")
+
+
+def test_a_newer_format_is_refused_in_words(tmp_path, written):
+    path = pathlib.Path(shutil.copy(written[0], tmp_path))
+    for version in ("3.2", "4.0", "3.x"):
+        with h5py.File(path, "r+") as file:
+            attribute = h5py.h5a.open(file.id, b"schema_version")
+            attribute.write(np.array(version.encode()), mtype=attribute.get_type())
+        message = f"it has format {version}; this package reads formats 2 and 3 up to 3.1"
+        with pytest.raises(vampire.Error, match=message):
+            vampire.open(path)
+        done = subprocess.run([program("vampire"), "--summary", path], capture_output=True, text=True, check=False)
+        assert done.returncode == 1 and message in done.stderr and done.stdout == ""
 
 
 def test_a_truncated_file(tmp_path, written):

@@ -5,9 +5,9 @@
  * alarms), own.c (vampire's own metrics) and group.c (a group of rows for each label set); file.c
  * opens and closes it. A bucket is written by writer.c, which is also the table, in this order:
  * tables.c, group.c (labels of new series), rows.c (the detail), overview.c, own.c, and their
- * totals where they are due. dataset.c has what is written with, check.c check values, space.c
- * reserves disk space, error.c turns HDF5's error stack into a vamp_err. The format is specified in
- * docs/output-hdf5.md.
+ * totals where they are due. dataset.c has what is written with, deflate.c compresses, check.c has
+ * check values, space.c reserves disk space, error.c turns HDF5's error stack into a vamp_err. The
+ * format is specified in docs/output-hdf5.md.
  *
  * Functions on a file without a result set `code` and `err` of the file when something fails, and
  * do nothing when something has failed already: the first failure is kept, and is looked at once.
@@ -28,7 +28,7 @@
 #include "writers/format/file.h"
 #include "writers/writer.h"
 
-#define HDF5_SCHEMA_VERSION "3.0"
+#define HDF5_SCHEMA_VERSION "3.1"
 
 #define HDF5_RANK_MAX (VAMP_LABELS_MAX + 1)
 #define HDF5_NAME_BYTES 192
@@ -227,10 +227,14 @@ enum hdf5_ending { HDF5_OPEN = 0, HDF5_ROTATED = 1, HDF5_ENDED = 2 };
 
 /* Compresses chunks; dataset.c. */
 struct hdf5_chunks {
-    struct libdeflate_compressor *compressor;
+    struct hdf5_deflate *deflate;
     unsigned char *shuffled, *packed;
-    size_t shuffled_bytes, packed_bytes;
+    size_t shuffled_bytes;
 };
+/* Of the chunks' zlib streams: as they are made, and in the end. A code has at most 15 bits, and
+ * each of few blocks the lengths of its code. */
+#define HDF5_DEFLATE_ROOM(bytes) (2 * (size_t)(bytes) + 16384)
+#define HDF5_DEFLATE_MOST(bytes) ((size_t)(bytes) + (size_t)(bytes) / 1024 + 32)
 
 /* Numbers to be written, which grows as needed. */
 struct hdf5_column {
@@ -380,6 +384,15 @@ uint64_t *hdf5_column_begin(struct hdf5_file *file, size_t count, uint64_t value
 /* For chunks of at most `most_bytes`. */
 void hdf5_chunks_init(struct hdf5_file *file, size_t most_bytes);
 void hdf5_chunks_done(struct hdf5_chunks *chunks);
+
+/* deflate.c. */
+/* For chunks of at most `most_bytes`; released with free(). NULL without memory. */
+struct hdf5_deflate *hdf5_deflate_new(size_t most_bytes);
+/* `count` bytes, shuffled into at most 8 planes of `plane` bytes, as a zlib stream. `out` has room
+ * for HDF5_DEFLATE_ROOM(count) bytes; returns how many it takes, at most HDF5_DEFLATE_MOST(count).
+ */
+size_t hdf5_deflate(struct hdf5_deflate *chunk, const unsigned char *bytes, size_t count,
+                    size_t plane, unsigned char *out);
 
 /* scale.c. */
 /* Names a dimension, its number, and makes its scale; of size 0: unlimited. */

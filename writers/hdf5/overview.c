@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#include "vampire/stats/bucket/rows.h"
-
 /* ---- cells */
 
 /* Series of one cell add, or the largest stays. */
@@ -84,9 +82,9 @@ static void write_histogram(struct hdf5_file *file, const struct vamp_bucket *bu
                          ? NULL
                          : hdf5_column_begin(file, file->schema->bins.count, 0);
     uint64_t least = UINT64_MAX, greatest = 0;
-    struct vamp_rows rows = vamp_rows_of(bucket, metric, 0);
-    while (bins != NULL && vamp_rows_next(&rows)) {
-        const struct vamp_bucket_histogram *histogram = rows.row.histogram;
+    for (unsigned i = 0; bins != NULL && i < bucket->values[metric].count; i++) {
+        const struct vamp_bucket_histogram *histogram =
+            bucket->values[metric].histograms[i].histogram;
         least = histogram->min < least ? histogram->min : least;
         greatest = histogram->max > greatest ? histogram->max : greatest;
         for (uint32_t b = 0; b < histogram->bin_count; b++) {

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vampire/stats/bucket/rows.h"
-
 /* ---- which series */
 
 bool hdf5_is_age(enum vamp_metric_id id)
@@ -92,10 +90,10 @@ static uint32_t entries_of(const struct vamp_bucket_histogram *histogram)
 
 uint64_t hdf5_rows_entries(const struct vamp_bucket *bucket, unsigned metric)
 {
+    const struct vamp_metric_values *values = &bucket->values[metric];
     uint64_t entries = 0;
-    struct vamp_rows rows = vamp_rows_of(bucket, metric, 0);
-    while (vamp_rows_next(&rows)) {
-        entries += entries_of(rows.row.histogram);
+    for (unsigned i = 0; i < values->count; i++) {
+        entries += entries_of(values->histograms[i].histogram);
     }
     return entries;
 }
@@ -173,9 +171,9 @@ static void write_entries(struct hdf5_file *file, const struct vamp_bucket *buck
     }
     memset(counts, 0, padded * sizeof *counts);
     size_t at = 0;
-    struct vamp_rows rows = vamp_rows_of(bucket, number, 0);
-    while (vamp_rows_next(&rows)) {
-        const struct vamp_bucket_histogram *histogram = rows.row.histogram;
+    for (unsigned i = 0; i < bucket->values[number].count; i++) {
+        const struct vamp_bucket_histogram *histogram =
+            bucket->values[number].histograms[i].histogram;
         for (uint32_t b = 0; b < entries_of(histogram); b++, at++) {
             bins[at] = histogram->bins[b].bin;
             counts[at] = histogram->bins[b].count;
