@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "vampire/core/clock.h"
 #include "vampire/core/err.h"
 #include "vampire/core/options/options.h"
 #include "vampire/stats/bucket/bucket.h"
@@ -48,7 +49,11 @@ struct vamp_delivery {
     unsigned gap_count;
     /* Buckets with the numbers just before this one that were lost since the last delivery. */
     uint64_t lost_before;
+    /* For a format with `ranks`, with the bucket at whose end VAMP_RANKS_NS are over: what each
+     * component counted in the time since the last of these, which is its start and width. */
+    const struct vamp_bucket *ranks;
 };
+#define VAMP_RANKS_NS (20 * VAMP_NS_PER_SECOND)
 
 /* Where a format writes; the conditions of `target` below are its values. */
 enum vamp_target_kind {
@@ -77,11 +82,12 @@ extern const char *const vamp_target_words[], *const vamp_output_condition_words
 struct vamp_writer_target {
     const struct vamp_run *run;
     const struct vamp_schema *schema;
-    const char *name;       /* the output's name in the configuration */
-    const atomic_int *stop; /* changes when the user asks vampire to end; NULL: never */
-    unsigned segment;       /* 1, 2, ...: the file of this run to open now */
-    uint64_t event_kinds;   /* bit per kind: no event of another kind will come */
-    uint64_t events_before; /* elements that the earlier segments hold, or lost */
+    const struct vamp_schema *ranks; /* of what deliveries have of ranks; NULL: nothing */
+    const char *name;                /* the output's name in the configuration */
+    const atomic_int *stop;          /* changes when the user asks vampire to end; NULL: never */
+    unsigned segment;                /* 1, 2, ...: the file of this run to open now */
+    uint64_t event_kinds;            /* bit per kind: no event of another kind will come */
+    uint64_t events_before;          /* elements that the earlier segments hold, or lost */
     /* What will be written first, so that the target can be made large enough; NULL when nothing
      * is known yet, and always for events. */
     const struct vamp_delivery *first;
@@ -100,6 +106,7 @@ struct vamp_ending {
     bool completed;     /* the run is over, and the output was asked to complete it */
     int stop;           /* the target's `stop` when the run was over; not 0: a signal ended it */
     int64_t until_ns;   /* monotonic; by then what waits is written or given up */
+    const struct vamp_bucket *ranks; /* as in a delivery, up to the last bucket; NULL: nothing */
     struct vamp_accounting accounting;
 };
 
@@ -139,6 +146,9 @@ struct vamp_writer_ops {
     const struct vamp_kept_labels *by_unset;
     /* Or: the option "without" of such an output, bit per enum vamp_label; 0: none. */
     uint32_t without_unset;
+    /* NULL, or: metrics, ended by NULL, that a delivery has by component where the output's labels
+     * do not tell components apart but the statistics do. */
+    const char *const *ranks;
     /* The option "budget" of an output that does not set it: lines, 0: any. */
     uint64_t budget_unset;
     /* 0, or: where in the options a struct vamp_sent_alarms is, which chooses between buckets and

@@ -5,6 +5,9 @@
  */
 #include "programs/vampire-top/model.h"
 
+#include "programs/vampire-top/log.h"
+#include "programs/vampire-top/losses.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +20,7 @@
 /* So many ranks are shown one by one, unless the user chooses. */
 #define RANKS_FEW 16
 
+#define TOP_RANKS_MAX 8
 #define TIERS_MAX 8
 struct tier {
     bool known;
@@ -34,16 +38,11 @@ struct member {
     struct top_counted *rows[TOP_LEVELS];
 };
 
-/* What a row had in a bucket; or, with the row LOGGED_BUCKET, that the bucket ends here, which had
- * this width. Memory that is not used is not taken from the system. */
-#define LOGGED_MAX ((uint64_t)1 << 21)
-#define LOGGED_BUCKET UINT32_MAX
-struct logged {
-    uint32_t row;    /* its table and its number there; LOGGED_TOTAL: of the run */
-    uint32_t number; /* of a sum, or TOP_SUM_COUNT: the largest time, or behind that of a bin */
-    double value;
-};
-#define LOGGED_TOTAL (UINT32_MAX - 1)
+#define LOGGED_TOTAL (TOP_LOG_ROWS - 1)
+
+/* What lines of ranks have of components: a further kind of rows, whose numbers are of a time of
+ * their own. */
+enum { OF_RANKS = TOP_KINDS, KINDS };
 
 struct top_model {
     char run[40];
@@ -55,22 +54,27 @@ struct top_model {
     double bucket_ns;             /* the usual width */
     struct tier tiers[TIERS_MAX]; /* of which the gauge of active transports is the sum */
     struct top_counted *total;    /* owned; without times */
-    struct top_rows rows[TOP_LEVELS][TOP_KINDS];
+    struct top_rows rows[TOP_LEVELS][KINDS];
+    unsigned ranks_have;           /* bits: numbers in lines of ranks; 0: there are none */
+    unsigned ranks[TOP_RANKS_MAX]; /* the number in each column, or TOP_NUMBER_COUNT */
+    unsigned ranks_count;
+    double next_ranks_ns;            /* what those that came are of; 0: none */
+    char next_ranks[TOP_TIME_BYTES]; /* and since when */
+    struct vamp_bins ranks_bins;
     bool from_middle;       /* the first bucket seen is not the run's */
     struct member *members; /* owned: of each component's number */
     json_t *declared;       /* owned: descriptions of declared metrics by name; NULL: none */
     struct vamp_bins bins;
-    struct logged *log; /* owned: LOGGED_MAX, the newest at log_end - 1, modulo LOGGED_MAX */
-    uint64_t log_end;
+    struct top_log *log; /* owned */
     /* Of the lines since the last one with a check value, as far as all of them were fed. */
     uint32_t sum;
     bool sum_known, has_checks;
 };
 
-#define TABLES (TOP_LEVELS * TOP_KINDS)
+#define TABLES (TOP_LEVELS * KINDS)
 static struct top_rows *table_of(struct top_model *model, unsigned number)
 {
-    return &model->rows[number / TOP_KINDS][number % TOP_KINDS];
+    return &model->rows[number / KINDS][number % KINDS];
 }
 
 struct top_model *top_model_create(void)
@@ -80,9 +84,10 @@ struct top_model *top_model_create(void)
         return NULL;
     }
     vamp_bins_init(&model->bins, VAMP_SUB_BITS_DEFAULT);
+    vamp_bins_init(&model->ranks_bins, VAMP_SUB_BITS_DEFAULT);
     model->members = calloc(MEMBERS_MAX, sizeof *model->members);
     model->total = top_counted_create("", "");
-    model->log = calloc(LOGGED_MAX, sizeof *model->log);
+    model->log = top_log_create();
     bool complete = model->members != NULL && model->total != NULL && model->log != NULL;
     for (unsigned i = 0; complete && i < TABLES; i++) {
         complete = top_rows_init(table_of(model, i)) == 0;
@@ -100,7 +105,7 @@ void top_model_free(struct top_model *model)
         for (unsigned i = 0; i < TABLES; i++) {
             top_rows_done(table_of(model, i));
         }
-        free(model->log);
+        top_log_free(model->log);
         free(model->total);
         free(model->members);
         json_decref(model->declared);
@@ -115,6 +120,8 @@ static void reset(struct top_model *model, const char *run)
         (struct top_snapshot){.bad_lines = model->shown.bad_lines, .damaged = model->shown.damaged};
     model->next_lines = 0;
     model->next_components = 0;
+    model->next_ranks_ns = 0;
+    model->ranks_have = model->ranks_count = 0;
     model->bucket_ns = 0;
     model->from_middle = false;
     memset(model->tiers, 0, sizeof model->tiers);
@@ -123,7 +130,7 @@ static void reset(struct top_model *model, const char *run)
     for (unsigned i = 0; i < TABLES; i++) {
         top_rows_clear(table_of(model, i));
     }
-    model->log_end = 0;
+    top_log_clear(model->log);
     json_decref(model->declared);
     model->declared = NULL;
     (void)snprintf(model->run, sizeof model->run, "%s", run);
@@ -142,89 +149,6 @@ bool top_model_is_foreign(const struct top_model *model)
 void top_model_skip(struct top_model *model)
 {
     model->shown.bad_lines++;
-}
-
-/* ---- losses */
-
-static struct top_loss *loss_of(struct top_snapshot *shown, const char *raw)
-{
-    char text[2 * TOP_WORD_BYTES];
-    top_text_clean(text, sizeof text, raw);
-    for (unsigned i = 0; i < shown->loss_count; i++) {
-        if (strcmp(shown->losses[i].text, text) == 0) {
-            return &shown->losses[i];
-        }
-    }
-    /* The last one takes losses that find no place. */
-    if (shown->loss_count < TOP_LOSSES_MAX) {
-        memcpy(shown->losses[shown->loss_count++].text, text, sizeof text);
-    }
-    return &shown->losses[shown->loss_count - 1];
-}
-
-/* A number that only grows, reported with each bucket: of `what` in or of `where`. Losses before
- * the first bucket of the stream are not new. */
-static void report_loss(struct top_snapshot *shown, const char *what, const char *where,
-                        double count)
-{
-    char text[2 * TOP_WORD_BYTES];
-    (void)snprintf(text, sizeof text, "%s %.40s", what, where);
-    struct top_loss *loss = loss_of(shown, text);
-    loss->fresh = shown->buckets > 0 && count > loss->count ? count - loss->count : 0;
-    loss->count = count;
-}
-
-/* A bucket without an account has that of the one before. */
-static void take_accounting(struct top_snapshot *shown, const json_t *accounting)
-{
-    const char *reason = NULL;
-    json_t *value = NULL;
-    size_t i = 0;
-    if (accounting == NULL) {
-        for (i = 0; i < shown->loss_count; i++) {
-            shown->losses[i].fresh = 0;
-        }
-        return;
-    }
-    shown->received = top_json_number(accounting, "received");
-    shown->counted = top_json_number(accounting, "counted");
-    shown->filtered = top_json_number(accounting, "filtered");
-    shown->late = top_json_number(accounting, "late");
-    shown->lost = 0;
-    json_object_foreach(json_object_get(accounting, "lost"), reason, value)
-    {
-        report_loss(shown, "events in", reason, (double)top_json_integer(value));
-        shown->lost += (double)top_json_integer(value);
-    }
-    report_loss(shown, "events", "rejected", top_json_number(accounting, "rejected"));
-    json_array_foreach(json_object_get(accounting, "outputs"), i, value)
-    {
-        report_loss(shown, "buckets of", top_json_text(value, "name"),
-                    top_json_number(value, "lost"));
-    }
-}
-
-/* Lines that were too long are reported nowhere else; the other losses come with the accounts. */
-static void take_lost(struct top_model *model, const json_t *line)
-{
-    if (strcmp(top_json_text(line, "what"), "lines") == 0) {
-        struct top_loss *loss = loss_of(&model->shown, "lines too long");
-        loss->fresh = top_json_number(line, "count");
-        loss->count += loss->fresh;
-    }
-}
-
-/* Of times as RFC 3339 has them, the times of day. */
-static void take_gap(struct top_model *model, const json_t *line)
-{
-    struct top_snapshot *shown = &model->shown;
-    const char *start = top_json_text(line, "start"), *end = top_json_text(line, "end");
-    char text[sizeof shown->gap];
-    shown->gaps++;
-    (void)snprintf(text, sizeof text, "%.12s to %.12s (%.31s)",
-                   strlen(start) > 11 ? start + 11 : "?", strlen(end) > 11 ? end + 11 : "?",
-                   top_json_text(line, "reason"));
-    top_text_clean(shown->gap, sizeof shown->gap, text);
 }
 
 /* ---- metrics */
@@ -316,6 +240,13 @@ static const char *model_name(const char *component, char model[static VAMP_MODE
     return model;
 }
 
+static void take_bin(struct vamp_histogram *times, uint64_t lower, uint64_t count)
+{
+    /* Bins of another precision are put where their smallest value belongs. */
+    times->bins[vamp_bin_index(VAMP_SUB_BITS_DEFAULT, lower)] += count;
+    times->count += count;
+}
+
 static void take_times(struct vamp_histogram *times, const json_t *series)
 {
     const json_t *bins = json_object_get(series, "bins");
@@ -323,11 +254,8 @@ static void take_times(struct vamp_histogram *times, const json_t *series)
     json_t *bin = NULL;
     json_array_foreach(bins, i, bin)
     {
-        /* Bins of another precision are put where their smallest value belongs. */
-        const uint64_t lower = top_json_integer(json_array_get(bin, 0));
-        const uint64_t count = top_json_integer(json_array_get(bin, 1));
-        times->bins[vamp_bin_index(VAMP_SUB_BITS_DEFAULT, lower)] += count;
-        times->count += count;
+        take_bin(times, top_json_integer(json_array_get(bin, 0)),
+                 top_json_integer(json_array_get(bin, 1)));
     }
     if (i > 0) {
         const uint64_t min = top_json_integer(json_object_get(series, "min"));
@@ -337,7 +265,7 @@ static void take_times(struct vamp_histogram *times, const json_t *series)
     }
 }
 
-/* The rows of a series; NULL where its labels name none. */
+/* The rows of a series; NULL, as they were, where its labels name none. */
 static void find_rows(struct top_model *model, unsigned kind, const json_t *series,
                       struct top_counted *rows[static TOP_LEVELS])
 {
@@ -348,10 +276,14 @@ static void find_rows(struct top_model *model, unsigned kind, const json_t *seri
         ranks[i] = *of_model != '\0' ? of_model : top_json_text(series, names_of[kind][i].label);
         in[i] = *of_model != '\0' ? of_model : model_name(ranks[i], models[i]);
     }
-    const bool any = *ranks[0] != '\0';
-    rows[TOP_RANKS] = any ? top_rows_get(&model->rows[TOP_RANKS][kind], ranks[0], ranks[1]) : NULL;
-    rows[TOP_MODELS] = any ? top_rows_get(&model->rows[TOP_MODELS][kind], in[0], in[1]) : NULL;
-    model->shown.folded += any && strcmp(rows[TOP_RANKS]->name, ranks[0]) != 0;
+    /* A model is no rank where ranks have lines of their own. */
+    if (*ranks[0] != '\0' && (kind != TOP_COMPONENTS || model->ranks_have == 0)) {
+        rows[TOP_RANKS] = top_rows_get(&model->rows[TOP_RANKS][kind], ranks[0], ranks[1]);
+        model->shown.folded += strcmp(rows[TOP_RANKS]->name, ranks[0]) != 0;
+    }
+    if (*ranks[0] != '\0') {
+        rows[TOP_MODELS] = top_rows_get(&model->rows[TOP_MODELS][kind], in[0], in[1]);
+    }
 }
 
 /* Of the rows (NULL: the stream does not distinguish components), and of all together. */
@@ -475,6 +407,28 @@ static void take_absence(struct top_model *model, const json_t *absence)
     }
 }
 
+/* The columns of lines of ranks. */
+static void take_ranks_header(struct top_model *model, const json_t *line)
+{
+    size_t i = 0;
+    json_t *name = NULL;
+    const double sub_bits = top_json_number(line, "sub_bits");
+    if (sub_bits == 2 || sub_bits == 3 || sub_bits == 4) {
+        vamp_bins_init(&model->ranks_bins, (unsigned)sub_bits);
+    }
+    model->ranks_have = model->ranks_count = 0;
+    json_array_foreach(json_object_get(line, "ranks"), i, name)
+    {
+        const struct metric *metric =
+            json_is_string(name) ? find_metric(json_string_value(name)) : NULL;
+        const bool is_known = metric != NULL && metric->kind == TOP_COMPONENTS;
+        if (i < TOP_RANKS_MAX) {
+            model->ranks[model->ranks_count++] = is_known ? metric->number : TOP_NUMBER_COUNT;
+            model->ranks_have |= is_known ? TOP_BIT(metric->number) : 0;
+        }
+    }
+}
+
 /* Also which numbers the stream has; a header that does not describe its metrics leaves that. */
 static void take_header(struct top_model *model, const json_t *line)
 {
@@ -497,6 +451,7 @@ static void take_header(struct top_model *model, const json_t *line)
         shown->by_model = false;
         json_decref(model->declared);
         model->declared = json_object();
+        take_ranks_header(model, line);
     }
     json_array_foreach(descriptions, i, description)
     {
@@ -599,66 +554,60 @@ static void take_operations(struct top_model *model, const json_t *line)
     }
 }
 
-/* ---- the window */
+/* ---- ranks */
 
-static void log_value(struct top_model *model, uint32_t row, uint32_t number, double value)
+static void add_rank(struct top_model *model, struct top_counted *row, const json_t *rank)
 {
-    if (value > 0) {
-        model->log[model->log_end++ % LOGGED_MAX] = (struct logged){row, number, value};
-    }
-}
-
-static void log_part(struct top_model *model, uint32_t row, const struct top_part *part)
-{
-    const struct vamp_histogram *times = part->times;
-    for (uint32_t i = 0; i < TOP_SUM_COUNT; i++) {
-        log_value(model, row, i, part->sums[i]);
-    }
-    if (times->count > 0) {
-        log_value(model, row, TOP_SUM_COUNT, (double)times->max);
-        for (uint32_t i = 0; i < TOP_BINS; i++) {
-            log_value(model, row, TOP_SUM_COUNT + 1 + i, (double)times->bins[i]);
-        }
-    }
-}
-
-static void add_logged(struct top_part *part, const struct logged *logged)
-{
-    struct vamp_histogram *times = part->times;
-    const uint64_t value = (uint64_t)logged->value;
-    if (logged->number < TOP_SUM_COUNT) {
-        part->sums[logged->number] += logged->value;
-    } else if (logged->number == TOP_SUM_COUNT) {
-        times->max = value > times->max ? value : times->max;
-        times->min = 0; /* is not shown */
-    } else {
-        times->bins[logged->number - TOP_SUM_COUNT - 1] += value;
-        times->count += value;
-    }
-}
-
-/* Where the buckets of the window begin in the log, and how long they are. */
-static uint64_t window_begin(const struct top_model *model, double window_ns, double *ret_ns)
-{
-    const uint64_t oldest = model->log_end > LOGGED_MAX ? model->log_end - LOGGED_MAX : 0;
-    uint64_t at = model->log_end, begin = at;
-    double width_ns = 0;
-    *ret_ns = 0;
-    /* A bucket is whole when the end of the one before it is there, or it is the first. */
-    while (at > oldest) {
-        const struct logged *logged = &model->log[--at % LOGGED_MAX];
-        if (logged->row == LOGGED_BUCKET) {
-            *ret_ns += width_ns;
-            width_ns = logged->value;
-            begin = at + 1;
-            if (*ret_ns > 0 && *ret_ns >= window_ns) {
-                return begin;
+    for (unsigned i = 0; i < model->ranks_count; i++) {
+        const json_t *value = json_array_get(rank, i + 1);
+        struct vamp_histogram *times = row->next.times;
+        if (model->ranks[i] < TOP_SUM_COUNT) {
+            row->next.sums[model->ranks[i]] += (double)top_json_integer(value);
+        } else if (model->ranks[i] == TOP_WAITS && json_array_size(value) >= 4) {
+            const uint64_t max = top_json_integer(json_array_get(value, 1));
+            for (size_t at = 2; at + 1 < json_array_size(value); at += 2) {
+                const uint64_t bin = top_json_integer(json_array_get(value, at));
+                if (bin < model->ranks_bins.count) {
+                    take_bin(times, model->ranks_bins.lower[bin],
+                             top_json_integer(json_array_get(value, at + 1)));
+                }
             }
+            times->max = max > times->max ? max : times->max;
+            times->min = 0; /* is not told */
         }
     }
-    *ret_ns += oldest == 0 ? width_ns : 0;
-    return oldest == 0 ? 0 : begin;
 }
+
+/* What components counted, of which the labels of values do not tell. It ends with this bucket;
+ * that which began before the first bucket seen is none of it. */
+static void take_ranks(struct top_model *model, const json_t *line)
+{
+    const struct top_snapshot *shown = &model->shown;
+    char scratch[VAMP_MODEL_NAME_MAX + 1];
+    size_t i = 0;
+    json_t *rank = NULL;
+    top_json_copy(model->next_ranks, sizeof model->next_ranks, line, "time");
+    if (shown->buckets > 0 && strcmp(model->next_ranks, shown->since) < 0) {
+        return;
+    }
+    model->next_ranks_ns = top_json_number(line, "width_ns");
+    json_array_foreach(json_object_get(line, "ranks"), i, rank)
+    {
+        const json_t *text = json_array_get(rank, 0);
+        const char *name = json_is_string(text) ? json_string_value(text) : "";
+        const char *names[TOP_LEVELS] = {
+            [TOP_RANKS] = name, [TOP_MODELS] = model_name(name, scratch)};
+        for (unsigned level = shown->by_model ? TOP_RANKS : TOP_MODELS; level < TOP_LEVELS;
+             level++) {
+            struct top_counted *row =
+                top_rows_get(&model->rows[level][TOP_COMPONENTS], names[level], "");
+            row->of_ranks = top_rows_get(&model->rows[level][OF_RANKS], names[level], "");
+            add_rank(model, row->of_ranks, rank);
+        }
+    }
+}
+
+/* ---- the window */
 
 /* Of all rows, what the newest bucket or the window had, or else what the incoming one has. */
 static void clear_parts(struct top_model *model, bool now)
@@ -672,44 +621,76 @@ static void clear_parts(struct top_model *model, bool now)
     }
 }
 
+static struct top_part *logged_part(void *context, uint32_t row)
+{
+    struct top_model *model = context;
+    row &= ~TOP_LOG_OF_RANKS;
+    return row == LOGGED_TOTAL
+               ? &model->total->now
+               : &table_of(model, row / TOP_ROWS_MAX)->rows[row % TOP_ROWS_MAX]->now;
+}
+
 void top_model_window(struct top_model *model, double window_ns)
 {
-    uint64_t at = window_begin(model, window_ns, &model->shown.window_ns);
+    struct top_snapshot *shown = &model->shown;
     clear_parts(model, true);
-    for (; at < model->log_end; at++) {
-        const struct logged *logged = &model->log[at % LOGGED_MAX];
-        const uint32_t table = logged->row / TOP_ROWS_MAX;
-        if (logged->row == LOGGED_TOTAL) {
-            add_logged(&model->total->now, logged);
-        } else if (logged->row != LOGGED_BUCKET) {
-            add_logged(&table_of(model, table)->rows[logged->row % TOP_ROWS_MAX]->now, logged);
-        }
-    }
+    top_log_window(model->log, window_ns, logged_part, model, &shown->window_ns, &shown->ranks_ns);
 }
 
 /* ---- the end of a bucket */
+
+/* What lines of ranks have, if some came. */
+static void commit_ranks(struct top_model *model)
+{
+    if (model->next_ranks_ns > 0) {
+        top_log_ranks(model->log, model->next_ranks_ns);
+        for (uint32_t level = 0; level < TOP_LEVELS; level++) {
+            struct top_rows *table = &model->rows[level][OF_RANKS];
+            for (uint32_t row = 0; row < table->count; row++) {
+                const uint32_t number = (level * KINDS + OF_RANKS) * TOP_ROWS_MAX + row;
+                top_log_part(model->log, TOP_LOG_OF_RANKS | number, &table->rows[row]->next);
+                top_counted_commit(table->rows[row]);
+            }
+        }
+        model->shown.ranks_ns = model->next_ranks_ns;
+    }
+    model->next_ranks_ns = 0;
+}
 
 /* What was counted becomes the newest bucket; without `components`, what they have is of a later
  * one. */
 static void commit(struct top_model *model, bool components)
 {
     struct top_snapshot *shown = &model->shown;
-    log_part(model, LOGGED_TOTAL, &model->total->next);
+    top_log_part(model->log, LOGGED_TOTAL, &model->total->next);
     top_counted_commit(model->total);
+    commit_ranks(model);
     for (unsigned i = 0; i < TABLES; i++) {
         struct top_rows *table = table_of(model, i);
         for (uint32_t row = 0; row < table->count; row++) {
-            if (components || i % TOP_KINDS != TOP_COMPONENTS) {
-                log_part(model, i * TOP_ROWS_MAX + row, &table->rows[row]->next);
+            if (i % KINDS != OF_RANKS && (components || i % KINDS != TOP_COMPONENTS)) {
+                top_log_part(model->log, i * TOP_ROWS_MAX + row, &table->rows[row]->next);
                 top_counted_commit(table->rows[row]);
             }
         }
     }
-    model->log[model->log_end++ % LOGGED_MAX] = (struct logged){LOGGED_BUCKET, 0, shown->width_ns};
+    top_log_bucket(model->log, shown->width_ns);
     shown->window_ns = shown->width_ns;
     shown->any = true;
     shown->buckets++;
     shown->seen_ns += shown->width_ns;
+}
+
+/* Of lines of ranks that began before the first bucket seen. */
+static void clear_ranks(struct top_model *model)
+{
+    model->next_ranks_ns = 0;
+    for (unsigned level = 0; level < TOP_LEVELS; level++) {
+        struct top_rows *table = &model->rows[level][OF_RANKS];
+        for (size_t i = 0; i < table->count; i++) {
+            top_part_clear(&table->rows[i]->next);
+        }
+    }
 }
 
 /* The check of a bucket, a header or an end does not hold. */
@@ -718,6 +699,7 @@ static void leave_out(struct top_model *model, const json_t *line)
     clear_parts(model, false);
     model->next_lines = 0;
     model->next_components = 0;
+    model->next_ranks_ns = 0;
     model->shown.damaged++;
     top_json_copy(model->shown.damage, sizeof model->shown.damage, line, "time");
 }
@@ -727,12 +709,15 @@ static void take_bucket(struct top_model *model, const json_t *line)
 {
     struct top_snapshot *shown = &model->shown;
     const bool by_lines = counts_by_lines(shown) && !shown->by_model;
-    take_accounting(shown, json_object_get(line, "accounting"));
+    top_losses_account(shown, json_object_get(line, "accounting"));
     top_json_copy(shown->time, sizeof shown->time, line, "time");
     shown->bucket = top_json_number(line, "bucket");
     if (shown->buckets == 0) {
         memcpy(shown->since, shown->time, sizeof shown->since);
         model->from_middle = shown->bucket > 0;
+        if (strcmp(model->next_ranks, shown->since) < 0) {
+            clear_ranks(model);
+        }
         /* The totals of a stream that begins in the middle are not its first bucket's. */
         for (unsigned level = 0; model->from_middle && level < TOP_LEVELS; level++) {
             struct top_rows *components = &model->rows[level][TOP_COMPONENTS];
@@ -755,13 +740,15 @@ static void take_bucket(struct top_model *model, const json_t *line)
     top_attention_commit(&shown->attention, shown->gauges[TOP_FIRING], shown->seen_ns);
 }
 
-static enum top_fed take_end(struct top_snapshot *shown, const json_t *line)
+static enum top_fed take_end(struct top_model *model, const json_t *line)
 {
+    struct top_snapshot *shown = &model->shown;
     const char *reason = top_json_text(line, "reason");
     if (strcmp(reason, "rotated") == 0 || strcmp(reason, "configuration reloaded") == 0) {
         return TOP_FED_ROTATED;
     }
-    take_accounting(shown, json_object_get(line, "accounting"));
+    top_losses_account(shown, json_object_get(line, "accounting"));
+    commit_ranks(model);
     shown->ended = true;
     top_json_copy(shown->end_reason, sizeof shown->end_reason, line, "reason");
     return TOP_FED_END;
@@ -773,9 +760,9 @@ static enum top_fed take_line(struct top_model *model, const json_t *line, bool 
         const char *name;
         void (*take)(struct top_model *model, const json_t *line);
     } types[] = {
-        {"header", take_header},         {"values", take_values}, {"component", take_component},
-        {"operations", take_operations}, {"lost", take_lost},     {"gap", take_gap},
-        {"not_observed", take_absence},
+        {"header", take_header},        {"values", take_values},
+        {"component", take_component},  {"operations", take_operations},
+        {"not_observed", take_absence}, {"ranks", take_ranks},
     };
     const char *type = top_json_text(line, "type");
     const char *run = top_json_text(line, "run");
@@ -806,12 +793,16 @@ static enum top_fed take_line(struct top_model *model, const json_t *line, bool 
         return TOP_FED_BUCKET;
     }
     if (strcmp(type, "end") == 0) {
-        return take_end(shown, line);
+        return take_end(model, line);
     }
     if (strcmp(type, "alarm") == 0) {
         top_attention_alarm(&shown->attention, line, shown->seen_ns);
     } else if (strcmp(type, "pending") == 0) {
         top_attention_pending(&shown->attention, line);
+    } else if (strcmp(type, "lost") == 0) {
+        top_losses_lost(shown, line);
+    } else if (strcmp(type, "gap") == 0) {
+        top_losses_gap(shown, line);
     }
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (strcmp(type, types[i].name) == 0) {
@@ -870,18 +861,22 @@ static const struct top_part *part_of(const struct top_counted *row, enum top_mo
 
 static void take_sums(double *sums, const struct top_counted *row, const struct top_snapshot *s)
 {
-    const bool rates = s->mode != TOP_MODE_SUMS && s->window_ns > 0;
     for (unsigned i = 0; i < TOP_SUM_COUNT; i++) {
-        const double sum = part_of(row, s->mode)->sums[i];
-        sums[i] = rates ? sum * 1e9 / s->window_ns : sum;
+        const bool in_ranks = row->of_ranks != NULL && i != TOP_OPERATIONS;
+        const struct top_counted *of = in_ranks ? row->of_ranks : row;
+        const double window_ns = in_ranks ? s->ranks_ns : s->window_ns;
+        const double sum = i == TOP_ANOMALIES ? of->all.sums[i] : part_of(of, s->mode)->sums[i];
+        const bool rates = s->mode != TOP_MODE_SUMS && i != TOP_ANOMALIES && window_ns > 0;
+        sums[i] = rates ? sum * 1e9 / window_ns : sum;
     }
-    sums[TOP_ANOMALIES] = row->all.sums[TOP_ANOMALIES];
 }
 
 static void take_row(struct top_row *out, const struct top_snapshot *s,
                      const struct top_counted *row, const struct vamp_bins *bins)
 {
-    const struct vamp_histogram *times = part_of(row, s->mode)->times;
+    const bool in_ranks = s->level == TOP_RANKS && s->ranks_ns > 0;
+    const struct top_counted *of = row->of_ranks != NULL ? row->of_ranks : row;
+    const struct vamp_histogram *times = part_of(of, s->mode)->times;
     *out = (struct top_row){
         .members = row->members,
         .left = row->left,
@@ -891,7 +886,7 @@ static void take_row(struct top_row *out, const struct top_snapshot *s,
         .times = {[TOP_P50] = (double)vamp_histogram_quantile(times, bins, 0.5),
                   [TOP_P99] = (double)vamp_histogram_quantile(times, bins, 0.99),
                   [TOP_MAX] = (double)(times->count > 0 ? times->max : 0)},
-        .hidden = s->by_model && (row->by_lines || top_part_is_empty(&row->all)),
+        .hidden = s->by_model && (row->by_lines || top_part_is_empty(&row->all)) && !in_ranks,
         .by_lines = row->by_lines,
         .level = row->level,
     };
@@ -921,7 +916,7 @@ static void take_rows(struct top_snapshot *s, const struct top_model *model, enu
         if (kind == TOP_DECLARED ? row->level.known || !top_part_is_empty(&row->all)
             : kind != TOP_COMPONENTS
                 ? !top_part_is_empty(part_of(row, s->mode))
-                : !top_part_is_empty(&row->all) ||
+                : !top_part_is_empty(&row->all) || row->of_ranks != NULL ||
                       (!is_other && (!s->by_model || top_counted_has_vanished(row)))) {
             take_row(&table->rows[table->count++], s, row, &model->bins);
         }
@@ -962,6 +957,9 @@ int top_snapshot_take(struct top_snapshot *snapshot, const struct top_model *mod
     }
     snapshot->mode = mode;
     snapshot->level = level;
+    if (snapshot->ranks_ns > 0 && (level == TOP_RANKS || !snapshot->by_model)) {
+        snapshot->hidden_in_rows &= ~model->ranks_have;
+    }
     snapshot->loss_count = 0;
     for (unsigned i = 0; i < model->shown.loss_count; i++) {
         if (model->shown.losses[i].count > 0) {

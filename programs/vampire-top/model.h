@@ -104,6 +104,7 @@ struct top_snapshot {
     double seen_ns;             /* their widths */
     bool partial;               /* it has fewer values than it should */
     double window_ns;           /* what the newest numbers are of: width_ns, or longer */
+    double ranks_ns;            /* and those of components in lines of ranks; 0: none came yet */
     enum top_level level;       /* what has rows */
     bool is_tail;               /* of a long file, only the end was read */
     double sums[TOP_SUM_COUNT]; /* of all rows */

@@ -458,7 +458,8 @@ bool page_table(struct page_line *line, const struct top_snapshot *s, enum top_k
     const size_t rows = table->chosen - first < room ? table->chosen - first : room;
     static const char *const titles[] = {"COMPONENT", "SOURCE -> SINK", "WAITED FOR <- WHO WAITED",
                                          "DECLARED METRIC"};
-    const bool models = kind == TOP_COMPONENTS && (s->by_model || s->level == TOP_MODELS);
+    const bool models =
+        kind == TOP_COMPONENTS && (s->level == TOP_MODELS || (s->by_model && s->ranks_ns == 0));
     const bool none = (kind == TOP_PAIRS && is_hidden_in_rows(s, TOP_TRANSPORTS) &&
                        is_hidden_in_rows(s, TOP_MOVED) && is_hidden_in_rows(s, TOP_DURATIONS)) ||
                       (kind == TOP_BLAME && is_hidden_in_rows(s, TOP_WAITED));
@@ -469,7 +470,13 @@ bool page_table(struct page_line *line, const struct top_snapshot *s, enum top_k
         print_line(line, PAGE_TITLE, columns, "%s: not in this stream, whose output drops them",
                    titles[kind]);
     } else if (at == 0) {
-        table_line(line, PAGE_TITLE, s, kind, NULL, models ? "MODEL" : titles[kind], columns);
+        char title[64] = "MODEL";
+        if (kind == TOP_COMPONENTS && !models && s->mode == TOP_MODE_RATES && s->ranks_ns > 0) {
+            (void)snprintf(title, sizeof title, "%s (of %.0f s)", titles[kind], s->ranks_ns / 1e9);
+        } else if (!models) {
+            (void)snprintf(title, sizeof title, "%s", titles[kind]);
+        }
+        table_line(line, PAGE_TITLE, s, kind, NULL, title, columns);
     } else if (at <= rows) {
         page_row(line, s, kind, &table->rows[first + at - 1], columns);
     } else if (at == rows + 1 && rows < table->chosen) {

@@ -64,6 +64,7 @@ void top_counted_clear(struct top_counted *row)
     row->level.known = false;
     row->idle_buckets = 0;
     row->by_lines = false;
+    row->of_ranks = NULL;
 }
 
 bool top_counted_has_vanished(const struct top_counted *row)

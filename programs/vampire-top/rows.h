@@ -84,6 +84,7 @@ struct top_counted {
     bool by_lines;                  /* its operations come from lines of components */
     double idle_buckets;            /* since its last operation */
     struct top_part next, now, all; /* `now`: of the newest bucket, or of the window */
+    struct top_counted *of_ranks;   /* of a component: where its numbers are; NULL: here */
 };
 
 struct top_rows {

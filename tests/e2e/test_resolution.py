@@ -287,6 +287,48 @@ def test_lines_in_a_file_have_few_labels_by_default(space):
     assert dump(space.path / "dump.json") == first
 
 
+def test_lines_of_ranks(space):
+    """Where rows do not tell components apart, lines of ranks do, now and then: their sums are those of the finest output, in
+    each of the times that they say, also where buckets are merged and files end in between."""
+    outputs = {"few": {}, "rotated": {"rotate": {"interval": "7s"}}, "merged": {"bucket": "15s"}, "all": {"without": []},
+               "none": {"by": {"pool_operations": ["model"], "*": []}, "metrics": ["pool_operations", "transports"]}}
+    config = space.path / "config.json"
+    config.write_text(json.dumps({"source": SOURCE, "statistics": {"bucket": "1s"}, "outputs": [
+        {"type": "jsonl", "name": name, "path": f"{name}.jsonl", "queue": 65536, **more} for name, more in outputs.items()]}))
+    space.vampire(config, ready=False).expect_exit(0)
+    whole, check = Buckets(space.path / "all.jsonl"), jsonl.validator()
+    assert "ranks" not in whole.header and not any(line["type"] == "ranks" for line in whole.lines)
+    assert "ranks" not in jsonl.records(space.path / "none.jsonl")[0]
+    for name in ("few", "rotated", "merged"):
+        lines = [line for path in sorted(space.path.glob(f"{name}.jsonl*")) for line in jsonl.records(path)]
+        for line in jsonl.strict((space.path / f"{name}.jsonl").read_bytes()):
+            check.validate(line)
+        columns, widths, at = lines[0]["ranks"], [], None
+        assert columns == ["produced_bytes", "consumed_bytes", "demand_wait_ns", "anomalies"]
+        for line in (line for line in lines if line["type"] == "ranks"):
+            begin, end = nanoseconds(line["time"]), nanoseconds(line["time"]) + line["width_ns"]
+            assert at in (None, begin), "one begins where the one before it ended"
+            at = end
+            widths.append(line["width_ns"] // SECOND)
+            assert line["buckets"] == widths[-1]
+            found = {row[0]: dict(zip(columns, row[1:])) for row in line["ranks"]}
+            assert all(row[-1] for row in line["ranks"]), "no zeros at the end"
+            expected = collections.defaultdict(collections.Counter)
+            bins = collections.defaultdict(collections.Counter)
+            for value in whole.lines:
+                if value["type"] == "metric" and value["metric"] in columns and begin <= nanoseconds(value["time"]) < end:
+                    who = value["labels"]["component"]
+                    expected[who][value["metric"]] += value.get("delta", value.get("sum"))
+                    bins[who].update(dict(value.get("bins", ())))
+            for who, values in found.items():
+                times = values.get("demand_wait_ns") or [0, 0]
+                lower = {n if n < 8 else (8 + n % 8) << n // 8 - 1: count for n, count in zip(times[2::2], times[3::2])}
+                assert lower == bins[who]
+                assert {**values, "demand_wait_ns": times[0]}.items() <= {**dict.fromkeys(columns, 0), **expected[who]}.items()
+            assert {who for who, values in expected.items() if sum(values.values())} == set(found)
+        assert widths == {"merged": [30, 15, 15, 1]}.get(name, [20, 20, 20, 1]), widths
+
+
 def test_outputs_share_a_directory(space):
     run(space, {"type": "hdf5", "name": "seconds", "queue": 65536},
         {"type": "hdf5", "name": "tens", "bucket": "10s", "without": ["size_class"], "queue": 65536},

@@ -232,6 +232,83 @@ static void lines_of_components_are_ahead_of_the_buckets(void **state)
     top_model_free(model);
 }
 
+#define RANKS_HEADER                                                                               \
+    "{\"type\":\"header\",\"run\":\"r\",\"segment\":1,\"bucket_ns\":1000000000,\"sub_bits\":2,"    \
+    "\"metrics\":[{\"name\":\"produced_bytes\",\"labels\":[\"model\"]},"                           \
+    "{\"name\":\"demand_wait_ns\",\"labels\":[\"model\"]}],"                                       \
+    "\"ranks\":[\"of_another_version\",\"produced_bytes\",\"demand_wait_ns\"]}"
+
+/* Lines of ranks are of several buckets, which the rates of ranks are of. Bin 12 of four in a
+ * doubling begins at 16. */
+static void ranks_have_lines_of_their_own(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        RANKS_HEADER,
+        "{\"type\":\"component\",\"index\":1,\"name\":\"a 0\"}",
+        "{\"type\":\"values\",\"values\":{\"produced_bytes\":[{\"model\":\"a\",\"delta\":6}]}}",
+        "{\"type\":\"bucket\",\"time\":\"t1\",\"bucket\":0,\"values\":1}",
+        "{\"type\":\"ranks\",\"time\":\"t1\",\"width_ns\":2000000000,\"buckets\":2,\"ranks\":"
+        "[[\"a 0\",7,4,[17,17,12,1]]]}",
+        "{\"type\":\"ranks\",\"time\":\"t1\",\"width_ns\":2000000000,\"buckets\":2,\"ranks\":"
+        "[[\"(other)\",0,2],[\"a 1\"],5,[6,7]]}",
+        "{\"type\":\"bucket\",\"time\":\"t2\",\"bucket\":1,\"values\":0}",
+        "{\"type\":\"bucket\",\"time\":\"t3\",\"bucket\":2,\"values\":0}",
+        "{\"type\":\"ranks\",\"time\":\"t3\",\"width_ns\":1000000000,\"buckets\":1,\"ranks\":"
+        "[[\"a 0\",0,3]]}",
+    };
+    static const double rates[] = {0, 0, 0, 0, 0, 0, 2, 2, 2};
+    struct top_model *model = top_model_create();
+    assert_non_null(model);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        assert_int_not_equal(feed(model, lines[i]), TOP_FED_BAD);
+        struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_RATES);
+        const struct top_row *row = i >= 4 ? row_of(&snapshot, "a 0") : NULL;
+        assert_true(row == NULL || row->sums[TOP_PRODUCED] == rates[i]);
+        assert_true(row == NULL || i < 6 || (row->timed == 1 && row->times[TOP_MAX] == 17));
+        top_snapshot_done(&snapshot);
+    }
+    assert_int_equal(feed(model, "{\"type\":\"end\",\"reason\":\"finished\"}"), TOP_FED_END);
+    static const double windows[] = {1e9, 3e9}, of[] = {3, 7.0 / 3};
+    for (size_t i = 0; i < 2; i++) {
+        top_model_window(model, windows[i]);
+        struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_RATES);
+        assert_true(snapshot.ranks_ns == windows[i]);
+        assert_float_equal(row_of(&snapshot, "a 0")->sums[TOP_PRODUCED], of[i], 1e-9);
+        top_snapshot_done(&snapshot);
+    }
+    struct top_snapshot all = snapshot_of(model, TOP_MODE_SUMS);
+    assert_float_equal(row_of(&all, "a 0")->sums[TOP_PRODUCED], 7, 0);
+    assert_float_equal(row_of(&all, "(other)")->sums[TOP_PRODUCED], 2, 0);
+    top_snapshot_done(&all);
+    top_model_free(model);
+}
+
+/* What began before the first bucket seen is none of what was seen. */
+static void ranks_of_a_stream_that_begins_in_the_middle(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        RANKS_HEADER,
+        "{\"type\":\"component\",\"index\":1,\"name\":\"a 0\"}",
+        "{\"type\":\"ranks\",\"time\":\"t2\",\"width_ns\":2000000000,\"buckets\":2,\"ranks\":"
+        "[[\"a 0\",0,4]]}",
+        "{\"type\":\"bucket\",\"time\":\"t4\",\"bucket\":4,\"values\":0}",
+        "{\"type\":\"ranks\",\"time\":\"t3\",\"width_ns\":2000000000,\"buckets\":2,\"ranks\":"
+        "[[\"a 0\",0,4]]}",
+        "{\"type\":\"bucket\",\"time\":\"t5\",\"bucket\":5,\"values\":0}",
+    };
+    struct top_model *model = top_model_create();
+    assert_non_null(model);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        assert_int_not_equal(feed(model, lines[i]), TOP_FED_BAD);
+    }
+    struct top_snapshot all = snapshot_of(model, TOP_MODE_SUMS);
+    assert_true(all.ranks_ns == 0 && row_of(&all, "a 0")->sums[TOP_PRODUCED] == 0);
+    top_snapshot_done(&all);
+    top_model_free(model);
+}
+
 static void components_of_one_name_are_counted(void **state)
 {
     (void)state;
@@ -436,19 +513,23 @@ static void odd_lines_are_bad_or_harmless(void **state)
 static void changed_bytes_do_no_harm(void **state)
 {
     (void)state;
-    static const char line[] =
+    static const char *const lines[] = {
         "{\"type\":\"values\",\"values\":{\"demand_wait_ns\":[{\"component\":\"IFS\","
-        "\"size_class\":\"1 MiB\",\"min\":1,\"max\":9,\"bins\":[[1,2],[9,1]]}]}}";
+        "\"size_class\":\"1 MiB\",\"min\":1,\"max\":9,\"bins\":[[1,2],[9,1]]}]}}",
+        "{\"type\":\"ranks\",\"time\":\"t\",\"width_ns\":9,\"ranks\":[[\"a\",0,4,[9,9,8,1]]]}"};
     static const char with[] = {'"', '{', '}', '[', ']', '9', '-', '\\', ',', '\x80', 'e', ' '};
     struct top_model *model = model_of();
-    for (size_t i = 0; i < sizeof line - 1; i++) {
-        for (size_t k = 0; k < sizeof with; k++) {
-            char changed[sizeof line];
-            memcpy(changed, line, sizeof line);
+    (void)feed(model, RANKS_HEADER);
+    for (size_t at = 0; at < 2 * 200; at++) {
+        const char *line = lines[at % 2];
+        const size_t i = at / 2;
+        for (size_t k = 0; i < strlen(line) && k < sizeof with; k++) {
+            char changed[200];
+            (void)snprintf(changed, sizeof changed, "%s", line);
             changed[i] = with[k];
             (void)feed(model, changed);
         }
-        (void)top_model_feed(model, line, i); /* cut */
+        (void)top_model_feed(model, line, i < strlen(line) ? i : 0); /* cut */
     }
     feed_bucket(model, 0);
     struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_SUMS);
@@ -498,6 +579,8 @@ int main(void)
         cmocka_unit_test(models_have_the_sums_of_their_ranks),
         cmocka_unit_test(a_component_without_operations_is_idle),
         cmocka_unit_test(lines_of_components_are_ahead_of_the_buckets),
+        cmocka_unit_test(ranks_have_lines_of_their_own),
+        cmocka_unit_test(ranks_of_a_stream_that_begins_in_the_middle),
         cmocka_unit_test(components_of_one_name_are_counted),
         cmocka_unit_test(a_worse_reason_replaces_a_good_one),
         cmocka_unit_test(losses_before_the_first_bucket_are_no_news),

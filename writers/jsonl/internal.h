@@ -38,6 +38,7 @@ struct jsonl {
     const struct jsonl_options *options;
     const struct vamp_run *run;
     const struct vamp_schema *schema;
+    const struct vamp_schema *ranks; /* NULL: there are none */
     const char *name;
     unsigned segment;
 

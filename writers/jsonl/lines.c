@@ -64,6 +64,13 @@ static void absence(struct vamp_json *json, const char *what, const char *reason
     vamp_json_text(json, "reason", reason);
 }
 
+/* Whether the metric is a column of the lines of ranks: the others are statements. */
+static bool is_of_ranks(const struct vamp_schema *schema, unsigned metric)
+{
+    const struct vamp_label_set *set = &schema->label_sets[schema->metrics[metric].label_set];
+    return set->label_count == 1 && set->labels[0] == VAMP_LABEL_COMPONENT;
+}
+
 void jsonl_header(struct jsonl *self)
 {
     struct vamp_json *json = &self->json;
@@ -92,6 +99,15 @@ void jsonl_header(struct jsonl *self)
         metric_description(self, &schema->metrics[i]);
     }
     vamp_json_close(json, ']');
+    if (self->ranks != NULL) {
+        vamp_json_open(json, "ranks", '[');
+        for (unsigned i = 0; i < self->ranks->metric_count; i++) {
+            if (is_of_ranks(self->ranks, i)) {
+                vamp_json_text(json, NULL, vamp_metrics[self->ranks->metrics[i].id].name);
+            }
+        }
+        vamp_json_close(json, ']');
+    }
     self->in_header = vamp_coverage_unknown(schema->coverage);
     unsigned position = 0;
     char reason[VAMP_ABSENCE_BYTES];
@@ -432,6 +448,79 @@ static unsigned value_lines(struct jsonl *self, const struct vamp_bucket *bucket
     return lines;
 }
 
+/* ---- ranks */
+
+static void times_column(struct vamp_json *json, const struct vamp_bucket_histogram *times)
+{
+    vamp_json_open(json, NULL, '[');
+    vamp_json_unsigned(json, NULL, times->sum);
+    vamp_json_unsigned(json, NULL, times->max);
+    for (uint32_t i = 0; i < times->bin_count; i++) {
+        vamp_json_unsigned(json, NULL, times->bins[i].bin);
+        vamp_json_unsigned(json, NULL, times->bins[i].count);
+    }
+    vamp_json_close(json, ']');
+}
+
+/* A component's name and its columns, unless all of them are 0; those behind the last one that is
+ * not are left out. `next`: by metric, which histograms were written. */
+static void rank_row(struct vamp_json *json, const struct vamp_bucket *ranks, unsigned series,
+                     unsigned *next)
+{
+    unsigned column = 0, written = 0;
+    for (unsigned m = 0; m < ranks->schema->metric_count; m++) {
+        if (!is_of_ranks(ranks->schema, m)) {
+            continue;
+        }
+        const struct vamp_metric_values *values = &ranks->values[m];
+        const bool timed = vamp_metrics[ranks->schema->metrics[m].id].kind == VAMP_HISTOGRAM;
+        const struct vamp_histogram_value *times = timed ? &values->histograms[next[m]] : NULL;
+        const bool counts = timed ? next[m] < values->count && times->series == series
+                                  : series < values->count && values->counters[series].delta > 0;
+        if (counts && written == 0) {
+            const unsigned set = ranks->schema->metrics[m].label_set;
+            vamp_json_open(json, NULL, '[');
+            vamp_json_text(json, NULL, ranks->series[set][series]->labels[0]);
+        }
+        for (; counts && written < column; written++) {
+            vamp_json_unsigned(json, NULL, 0);
+        }
+        if (counts && timed) {
+            times_column(json, times->histogram);
+            next[m]++;
+        } else if (counts) {
+            vamp_json_unsigned(json, NULL, values->counters[series].delta);
+        }
+        column++;
+        written = counts ? column : written;
+    }
+    if (written > 0) {
+        vamp_json_close(json, ']');
+    }
+}
+
+/* What each component counted; metrics of ranks share one label set. */
+static void ranks_lines(struct jsonl *self, const struct vamp_bucket *ranks)
+{
+    struct vamp_json *json = &self->json;
+    unsigned next[VAMP_METRICS_MAX] = {0}, series = 0, count = 0;
+    for (unsigned m = 0; m < ranks->schema->metric_count; m++) {
+        const unsigned set = ranks->schema->metrics[m].label_set;
+        count = is_of_ranks(ranks->schema, m) ? ranks->series_count[set] : count;
+    }
+    do {
+        begin(self, "ranks", ranks->start_ns);
+        vamp_json_signed(json, "width_ns", ranks->width_ns);
+        vamp_json_unsigned(json, "buckets", ranks->buckets);
+        vamp_json_open(json, "ranks", '[');
+        for (; series < count && !is_long(json); series++) {
+            rank_row(json, ranks, series, next);
+        }
+        vamp_json_close(json, ']');
+        vamp_json_line_end(json);
+    } while (series < count);
+}
+
 /* ---- the bucket */
 
 static uint64_t lost_by_outputs(const struct vamp_accounting *account)
@@ -500,6 +589,9 @@ void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
     if (dropped > 0) {
         lost_line(self, bucket->start_ns, "lines", "longer than 64 KiB", dropped);
     }
+    if (delivery->ranks != NULL) {
+        ranks_lines(self, delivery->ranks);
+    }
     bucket_line(self, bucket, lines - (unsigned)dropped);
     self->end_ns = bucket->start_ns + bucket->width_ns;
     self->buckets++;
@@ -508,6 +600,9 @@ void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
 void jsonl_end(struct jsonl *self, const struct vamp_ending *ending)
 {
     static const char rotated[] = "rotated";
+    if (ending != NULL && ending->ranks != NULL) {
+        ranks_lines(self, ending->ranks);
+    }
     begin(self, "end", ending != NULL ? ending->time_ns : self->end_ns);
     vamp_json_text(&self->json, "reason", ending != NULL ? ending->reason : rotated);
     if (ending != NULL) {

@@ -70,8 +70,8 @@ static uint32_t holding_target(const void *options)
 }
 
 /* With the names of components, the lines of a workflow of 60 components are larger than a
- * recording of its events; with these labels they are a thirtieth of it. What vampire-top shows is
- * by model. */
+ * recording of its events; with these labels they are a thirtieth of it. What vampire-top shows of
+ * a model's ranks comes in lines of their own. */
 #define KEPT(label) (UINT32_C(1) << VAMP_LABEL_##label)
 static const struct vamp_kept_labels by_unset[] = {
     {"transports", KEPT(SOURCE_MODEL) | KEPT(SINK_MODEL) | KEPT(TIER)},
@@ -83,6 +83,9 @@ static const struct vamp_kept_labels by_unset[] = {
     {"*", KEPT(OPERATION) | KEPT(REASON) | KEPT(OUTPUT)},
     {NULL, 0},
 };
+
+static const char *const ranks[] = {"produced_bytes", "consumed_bytes", "anomalies",
+                                    "demand_wait_ns", NULL};
 
 static int check_address(const void *context, const char **ret_key, struct vamp_err *err)
 {
@@ -139,6 +142,7 @@ static int open_target(const void *options, const struct vamp_writer_target *tar
     self->options = options;
     self->run = target->run;
     self->schema = target->schema;
+    self->ranks = target->ranks;
     self->name = target->name;
     self->segment = target->segment;
     self->fd = -1;
@@ -267,6 +271,7 @@ const struct vamp_writer_ops vamp_writer_jsonl = {
     .options_bytes = sizeof(struct jsonl_options),
     .target = holding_target,
     .by_unset = by_unset,
+    .ranks = ranks,
     .check = check_address,
     .open = open_target,
     .element = VAMP_ELEMENT_BUCKET,

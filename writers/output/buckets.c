@@ -99,6 +99,8 @@ struct pending_rows {
  * just before it. */
 struct bucket_queue {
     struct vamp_resolution *resolution; /* NULL: the output gets everything as it is */
+    struct vamp_resolution *ranks;      /* NULL: there are none */
+    struct vamp_bucket of_ranks;        /* what was added to it; `buckets` 0: nothing */
 
     /* With the worker's lock. */
     uint64_t refused;               /* since the last accepted bucket */
@@ -111,6 +113,9 @@ struct bucket_queue {
     struct vamp_delivery delivery;
     struct vamp_component_row *components; /* of the delivery */
 };
+
+#define COMPONENT (UINT32_C(1) << VAMP_LABEL_COMPONENT)
+#define RANKS_METRICS_MAX 8
 
 /* Of a source that can wait: more buckets would only take memory, half a megabyte each in a
  * workflow of 60 components. */
@@ -176,6 +181,48 @@ static uint64_t elements_of(const struct vamp_output *output, const struct vamp_
     return count;
 }
 
+/* Of a metric: 0, it is not there; 1, its components are not told apart; 2, they are. */
+static int tells_components(const struct vamp_schema *schema, enum vamp_metric_id id)
+{
+    for (unsigned m = 0; m < schema->metric_count; m++) {
+        if (schema->metrics[m].id == id) {
+            const uint32_t labels =
+                vamp_label_set_bits(&schema->label_sets[schema->metrics[m].label_set]);
+            return (labels & COMPONENT) != 0 ? 2 : 1;
+        }
+    }
+    return 0;
+}
+
+/* `own`: what the output has of the schema of the statistics. */
+static int make_ranks(struct vamp_output *output, const struct vamp_schema *own,
+                      struct vamp_err *err)
+{
+    char every[] = "*", *names[RANKS_METRICS_MAX];
+    struct vamp_strings metrics = {names, 0};
+    const struct vamp_resolution_choice choice = {
+        .metrics = &metrics,
+        .series = &output->settings->series,
+        .by = &(struct vamp_sets){&(struct vamp_named_set){every, COMPONENT}, 1},
+        .without = &(struct vamp_sets){NULL, 0},
+        .bucket_ns = INT64_MAX, /* all, until it is cleared */
+    };
+    for (const char *const *name = output->format->ranks; name != NULL && *name != NULL; name++) {
+        const enum vamp_metric_id id = vamp_metric_find(*name);
+        if (tells_components(own, id) == 1 && tells_components(output->schema, id) == 2) {
+            assert(metrics.count < RANKS_METRICS_MAX);
+            names[metrics.count++] = (char *)(uintptr_t)*name;
+        }
+    }
+    struct bucket_queue *queue = output->queue;
+    int code = 0;
+    if (metrics.count > 0) {
+        code = vamp_resolution_create(&choice, output->schema, &queue->ranks, err);
+        output->ranks = code == 0 ? vamp_resolution_schema(queue->ranks) : NULL;
+    }
+    return code;
+}
+
 static int make_resolution(struct vamp_output *output, struct vamp_err *err)
 {
     struct bucket_queue *queue = output->queue;
@@ -197,8 +244,9 @@ static int make_resolution(struct vamp_output *output, struct vamp_err *err)
     const int64_t width_ns = output->schema->bucket_ns; /* 0 in tests without time */
     output->usually_waiting +=
         choice.bucket_ns > 0 && width_ns > 0 ? (uint64_t)(choice.bucket_ns / width_ns) : 0;
-    const int code = vamp_resolution_create(&choice, output->schema, &queue->resolution, err);
+    int code = vamp_resolution_create(&choice, output->schema, &queue->resolution, err);
     if (code == 0) {
+        code = make_ranks(output, vamp_resolution_schema(queue->resolution), err);
         output->schema = vamp_resolution_schema(queue->resolution);
     }
     return code;
@@ -246,6 +294,7 @@ static void bucket_queue_done(struct vamp_output *output)
     free(queue->of_refused.rows);
     free(queue->components);
     vamp_resolution_free(queue->resolution);
+    vamp_resolution_free(queue->ranks);
     free(queue);
 }
 
@@ -318,6 +367,29 @@ static enum output_next next_waiting(struct vamp_output *output,
     return next;
 }
 
+/* Without memory, what components counted in it is not told. */
+static void add_to_ranks(struct vamp_output *output, const struct vamp_bucket *bucket)
+{
+    struct bucket_queue *queue = output->queue;
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (vamp_resolution_add(queue->ranks, bucket, &err) != 0) {
+        vamp_worker_say(&output->worker, &err);
+        return;
+    }
+    const int64_t start_ns =
+        queue->of_ranks.buckets == 0 ? bucket->start_ns : queue->of_ranks.start_ns;
+    queue->of_ranks = *vamp_resolution_bucket(queue->ranks);
+    queue->of_ranks.start_ns = start_ns;
+    queue->of_ranks.width_ns = bucket->start_ns + bucket->width_ns - start_ns;
+}
+
+/* Whether their time is over: there is a multiple of it up to their end. */
+static bool ranks_are_whole(const struct vamp_bucket *ranks)
+{
+    return ranks->buckets > 0 &&
+           (ranks->start_ns + ranks->width_ns) / VAMP_RANKS_NS > ranks->start_ns / VAMP_RANKS_NS;
+}
+
 /* Adds the bucket to the one that is being made and lets go of it. Without memory it is lost. */
 static void merge_bucket(struct vamp_output *output, const struct vamp_bucket *bucket)
 {
@@ -327,6 +399,8 @@ static void merge_bucket(struct vamp_output *output, const struct vamp_bucket *b
         vamp_worker_say(&output->worker, &err);
         vamp_worker_count(&output->worker.lost, 1);
         queue->lost_before++;
+    } else if (queue->ranks != NULL) {
+        add_to_ranks(output, bucket);
     }
     vamp_worker_lock(&output->worker);
     if (output->remark[0] == '\0') {
@@ -358,6 +432,7 @@ static enum output_next take_bucket(struct vamp_output *output)
         queue->current = vamp_resolution_bucket(queue->resolution); /* as far as it was made */
     }
     if (queue->current == NULL) {
+        output->ending.ranks = queue->of_ranks.buckets > 0 ? &queue->of_ranks : NULL;
         return next;
     }
     output->current = (struct output_element){
@@ -378,6 +453,7 @@ static const struct vamp_delivery *deliver_current(struct bucket_queue *queue, b
         .gaps = pending->gaps,
         .gap_count = pending->gap_count,
         .lost_before = queue->lost_before,
+        .ranks = ranks_are_whole(&queue->of_ranks) ? &queue->of_ranks : NULL,
     };
     for (unsigned i = 0; i < pending->count; i++) {
         if (whole ? pending->rows[i].known : pending->rows[i].fresh) {
@@ -407,6 +483,10 @@ static int write_bucket(struct vamp_output *output, struct vamp_err *err)
         }
         queue->pending.gap_count = 0;
         queue->lost_before = 0;
+        if (delivery->ranks != NULL) {
+            vamp_resolution_clear(queue->ranks);
+            queue->of_ranks.buckets = 0;
+        }
     }
     return code;
 }

@@ -97,6 +97,7 @@ struct vamp_output {
     const struct vamp_sent_alarms *alarms; /* NULL: buckets or events are written */
     const struct vamp_run *run;
     const struct vamp_schema *schema;
+    const struct vamp_schema *ranks; /* NULL: the format gets none */
     const struct vamp_clock *clock;
     const atomic_int *signal;
     uint64_t event_kinds;

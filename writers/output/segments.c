@@ -119,6 +119,7 @@ static int open_next(struct vamp_output *output, struct output_segment *ret_segm
     struct vamp_writer_target target = {
         .run = output->run,
         .schema = output->schema,
+        .ranks = output->ranks,
         .name = output->name,
         .stop = output->signal,
         .event_kinds = output->event_kinds,
