@@ -324,23 +324,22 @@ check-tsan: deps ## the threaded parts and one workflow with the thread sanitize
 check-long: deps ## the tests that take minutes to hours: kills, soak
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)$(PYTHON) tests/run.py --mode $(MODE) --long --jobs 1
-# The benchmark: `stages` measures within one process, `wire` is bare libfabric, `relay` a pool
-# manager that serves a recording, `workload` records one of tests/bench/workloads. BENCH="pairing
-# tcp" selects lines by a part of their name.
+# The benchmark: `stages` measures within one process, `relay` is a pool manager that serves a
+# recording, `workload` records one of tests/bench/workloads. BENCH="pairing tcp" selects lines by a
+# part of their name.
 BENCH ?=
 BENCH_JSON ?= $(B)/bench/results.json
-BENCH_PROGRAMS := $(addprefix $(B)/bench/,stages wire workload $(if $(MAESTRO_ROOMS),relay))
+BENCH_PROGRAMS := $(addprefix $(B)/bench/,stages workload $(if $(MAESTRO_ROOMS),relay))
 BENCH_OBJECTS := $(call objects,$(wildcard tests/bench/*.c))
-$(BENCH_OBJECTS): CFLAGS += $(call pkg,$(call packages,programs/cli maestro/server) libfabric)
+$(BENCH_OBJECTS): CFLAGS += $(call pkg,$(call packages,programs/cli maestro/server))
 $(B)/obj/tests/bench/main.o: CFLAGS += $(if $(MAESTRO_ROOMS),-DBENCH_POOL)
 $(BENCH_OBJECTS): | $(MESSAGE_HEADERS)
-BENCH_ALONE := $(addprefix tests/bench/,wire.c workload.c relay.c)
+BENCH_ALONE := $(addprefix tests/bench/,workload.c relay.c)
 $(B)/bench/stages: $(call objects,$(filter-out $(BENCH_ALONE) $(if $(MAESTRO_ROOMS),,tests/bench/pool_lines.c),$(wildcard tests/bench/*.c)))
-$(B)/bench/wire: $(call objects,tests/bench/wire.c)
 $(B)/bench/workload: $(call objects,tests/bench/workload.c)
 $(B)/bench/relay: $(call objects,tests/bench/relay.c tests/bench/stream.c)
 $(BENCH_PROGRAMS): $(call archives,programs/cli maestro/server)
-	$(call link,$(filter %.o,$^) $(call libraries,programs/cli maestro/server) $(call lib,libfabric))
+	$(call link,$(filter %.o,$^) $(call libraries,programs/cli maestro/server))
 .PHONY: bench bench-programs bench-others bench-release bench-instructions
 bench-programs: all $(BENCH_PROGRAMS)
 bench: bench-programs  ## every cost next to a bare baseline of the same run, as a table and in BENCH_JSON; BENCH=NAME...

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The benchmark's lines that need processes: whole pipelines, the wire, waiting. Every function
+"""The benchmark's lines that need processes: whole pipelines, waiting. Every function
 returns lines of results."""
 
 import contextlib
@@ -15,11 +15,9 @@ import h5py
 import measure
 from measure import harness
 
-PROVIDER = "tcp;ofi_rxm"
 # So many that the start and the first touch of memory weigh little.
 EVENTS, LIVE, COMPONENTS = 4000000, 100000, 40
 ALL = {"statistics": {"max_cdos": 262144, "max_pending": 262144}, "outputs": [{"type": "null"}]}
-SINGLE_BYTES = 100     # of a message with one event
 SINGLE_MESSAGES = 500000
 BATCH_EVENTS = 64      # of the pool manager's messages
 IDLE_SECONDS = 10
@@ -144,11 +142,12 @@ LOST_EVENTS = re.compile(r"LOST +([\d,]+) events")
 TCP_CONFIG = {**ALL, "ring": "1GiB"}
 
 
-def tcp_line(directory, name, what, baseline, base, events, per_message):
-    """A line over tcp; `base` gives the baseline's ns for an event."""
+def tcp_line(directory, name, what, events, per_message):
+    recording = record(directory, "stream")
+    replay_config = write_config(directory, "replay", ALL)
     accounts, times, bases, reports, lost = [], [], [], [], 0
     for _ in range(measure.PAIRS):
-        bases.append(base())
+        bases.append(replay(directory, recording, replay_config, False).seconds * 1e9 / EVENTS)
         account, report, said = over_tcp(directory, events, LIVE, 0, TCP_CONFIG, per_message)
         accounts.append(account)
         reports.append(report)
@@ -156,7 +155,7 @@ def tcp_line(directory, name, what, baseline, base, events, per_message):
         lost += sum(int(count.replace(",", "")) for count in LOST_EVENTS.findall(said))
     sent = statistics.median(r["cpu_seconds"] / r["events_sent"] for r in reports)
     return measure.line(
-        name, what, "ns/event", times, baseline, bases, accounts,
+        name, what, "ns/event", times, "whole pipeline from a recording", bases, accounts,
         events_per_second=1e9 / statistics.median(times), lost=lost,
         events_per_message=reports[0]["events_sent"] / reports[0]["messages"],
         pool_manager_cpu_ns_per_event=sent * 1e9,
@@ -164,47 +163,9 @@ def tcp_line(directory, name, what, baseline, base, events, per_message):
 
 
 def tcp_lines(directory):
-    recording = record(directory, "stream")
-    replay_config = write_config(directory, "replay", ALL)
     what = "whole pipeline over TLS from a pool manager, until the last event is counted"
-    return [
-        tcp_line(directory, "tcp", what, "whole pipeline from a recording",
-                 lambda: replay(directory, recording, replay_config, False).seconds * 1e9 / EVENTS,
-                 EVENTS, BATCH_EVENTS),
-        tcp_line(directory, "tcp.single", f"{what}, one event a message",
-                 "bare libfabric receives the same bytes",
-                 lambda: message_ns(wire_receive(directory, SINGLE_MESSAGES, SINGLE_BYTES)),
-                 SINGLE_MESSAGES, 1),
-    ]
-
-
-def message_ns(received):
-    return received["seconds"] * 1e9 / received["messages"]
-
-
-def wire_receive(directory, messages, size):
-    argv = [measure.bench_program("wire"), "receive", PROVIDER, str(messages), str(size)]
-    return json.loads(measure.run(argv, directory)[1])
-
-
-def wire_lines(directory):
-    """What the provider alone can do with the same bytes."""
-    lines = []
-    for name, what, messages, events in (
-            ("wire.batched", "bare libfabric receives the same bytes, 64 events a message",
-             50000, BATCH_EVENTS),
-            ("wire.single", "bare libfabric receives the same bytes, one event a message",
-             SINGLE_MESSAGES, 1)):
-        runs = [wire_receive(directory, messages, events * SINGLE_BYTES)
-                for _ in range(measure.PAIRS)]
-        times = [r["seconds"] * 1e9 / (r["messages"] * events) for r in runs]
-        lines.append(measure.line(
-            name, what, "ns/event", times, messages_per_second=statistics.median(
-                r["messages"] / r["seconds"] for r in runs),
-            events_per_second=1e9 / statistics.median(times),
-            cpu_ns_per_message=statistics.median(
-                r["cpu_seconds"] * 1e9 / r["messages"] for r in runs)))
-    return lines
+    return [tcp_line(directory, "tcp", what, EVENTS, BATCH_EVENTS),
+            tcp_line(directory, "tcp.single", f"{what}, one event a message", SINGLE_MESSAGES, 1)]
 
 
 def burst_lines(directory):
@@ -288,18 +249,6 @@ def watch(pid, seconds):
     return (thread_switches(pid) - switches) / length, (thread_times(pid)[0] - used) / length
 
 
-def bare_endpoint_bytes(space):
-    """Resident memory of a process that only has a libfabric endpoint."""
-    process = space.start(["sh", "-c", f'sleep {IDLE_SECONDS} | "$0" idle "$1"',
-                           measure.bench_program("wire"), PROVIDER], "wire")
-    harness.wait_until(lambda: "ready" in process.stdout, "a bare endpoint", 30)
-    children = pathlib.Path(f"/proc/{process.child.pid}/task/{process.child.pid}/children")
-    for pid in children.read_text().split():
-        if "wire" in pathlib.Path(f"/proc/{pid}/comm").read_text():
-            return resident_bytes(pid)
-    raise harness.Failure("the bare endpoint is not there")
-
-
 def anonymous_bytes(pid):
     """Resident memory that is no file's: without the pages of programs and libraries."""
     text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
@@ -321,7 +270,6 @@ def idle_lines(_directory):
     alone, anonymous = alone_bytes("hdf5")
     plain, _ = alone_bytes("jsonl")
     with harness.Workspace() as space:
-        bare = bare_endpoint_bytes(space)
         space.pool_manager()
         vampire = space.vampire({"outputs": [{"type": "hdf5"}]})
         await_settled(vampire.child.pid)
@@ -331,8 +279,7 @@ def idle_lines(_directory):
         measure.line("idle.wakeups", "wake-ups of all threads, joined and idle", "1/s", [wakeups]),
         measure.line("idle.cpu", "share of a core, joined and idle", "%", [100 * share]),
         measure.line("idle.memory", "resident memory of vampire, joined and idle", "MiB",
-                     [resident / 2**20], "a bare libfabric endpoint", [bare / 2**20],
-                     alone_mib=alone / 2**20, alone_anonymous_mib=anonymous / 2**20,
+                     [resident / 2**20], alone_mib=alone / 2**20, alone_anonymous_mib=anonymous / 2**20,
                      alone_without_hdf5_mib=plain / 2**20),
     ]
 
@@ -426,7 +373,6 @@ def scale_lines(directory):
 
 # In the order of a full run. A line's name begins with its key.
 ALL_LINES = {
-    "wire": wire_lines,
     "replay": replay_lines,
     "tcp": tcp_lines,
     "burst": burst_lines,

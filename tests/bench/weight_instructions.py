@@ -4,7 +4,7 @@ nobody else, with a member, with a vampire. callgrind counts all threads of both
 does not matter, nor whether it has hardware counters. Load does: threads that wait for a processor go to
 sleep and gather less, so the numbers hold for a machine with nothing else to do. At a load of 7 a vampire
 added 25 % and a bare member 14 %, with 3.7 messages a field instead of 0.64. The results say what the load
-was. Next to it, what sending the same messages costs without a pool manager."""
+was."""
 
 import pathlib
 import re
@@ -16,8 +16,6 @@ from measure import harness
 REPETITIONS, QUICK_REPETITIONS = 3, 1
 FIELDS, QUICK_FIELDS = 1000, 200
 OPERATIONS = 11  # of a field: tests/workflow/workflow_solo.c
-EVENT_BYTES = 79  # on the wire, of such a field: the line pool.subscribed
-MESSAGES = 1000    # of the bare sender
 NOBODY, MEMBER, FEW, VAMPIRE = "nobody", "member", "few", "vampire"
 WHO = {NOBODY: "nobody", MEMBER: "a member that joined and subscribed to nothing",
        FEW: "vampire with joins and leaves only", VAMPIRE: "vampire with its defaults"}
@@ -79,23 +77,10 @@ def of_a_field(who, fields, start):
     return [(now - then) / (fields - 1) for now, then in zip(run(who, fields), start)]
 
 
-def floor(directory, size):
-    """Instructions of a bare libfabric sender for a message of this size, sent at a pace."""
-    def sender(messages):
-        valgrind, counts = counted(directory, "floor")
-        measure.run([*valgrind, measure.bench_program("wire"), "send", "tcp;ofi_rxm", str(messages), str(size)],
-                    directory)
-        return total(counts)
-    return (sender(MESSAGES) - sender(1)) / (MESSAGES - 1)
-
-
-def instruction_lines(directory, quick=False):
+def instruction_lines(quick=False):
     fields, repetitions = (QUICK_FIELDS, QUICK_REPETITIONS) if quick else (FIELDS, REPETITIONS)
     starts = {who: run(who, 1) for who in WHO}
     made = [{who: of_a_field(who, fields, starts[who]) for who in WHO} for _ in range(repetitions)]
-    messages = statistics.median(one[VAMPIRE][3] for one in made)
-    events = statistics.median(one[VAMPIRE][2] for one in made)
-    message_floor = floor(directory, round(EVENT_BYTES * events / messages))
     for who, what in WHO.items():
         managers = [one[who][0] for one in made]
         more = [one[who][0] - one[NOBODY][0] for one in made]
@@ -107,5 +92,4 @@ def instruction_lines(directory, quick=False):
                     "component": measure.robust_ratio([one[who][1] / one[NOBODY][1] for one in made])},
             component=statistics.median(one[who][1] for one in made),
             events=statistics.median(one[who][2] for one in made),
-            messages=statistics.median(one[who][3] for one in made),
-            floor=message_floor * messages if who == VAMPIRE else 0)
+            messages=statistics.median(one[who][3] for one in made))

@@ -148,7 +148,8 @@ def time_line(scene, what, pace, when, made):
 
 
 def weight_lines(directory, quick=False):
+    del directory
     for scene, what in SCENES:
         for pace, when, rate in PACES:
             yield time_line(scene, what, pace, when, rounds(scene, rate, QUICK_ROUNDS if quick else ROUNDS))
-    yield from instruction_lines(directory, quick)
+    yield from instruction_lines(quick)
