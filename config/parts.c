@@ -21,42 +21,23 @@
 
 /* Of both programs. */
 #define FINISH_OPTION                                                                              \
-    {                                                                                              \
-        .key = "finish", .type = VAMP_OPT_DURATION, .preset = "20s", .max = SECONDS(3600),         \
-        .offset = AT(finish_ns),                                                                   \
+    VAMP_OPT_ROW(                                                                                  \
+        "finish", VAMP_OPT_DURATION, AT(finish_ns), "20s", .max = SECONDS(3600),                   \
         .help = "Time for the end of a run: within it all outputs together write what still "      \
                 "waits, side by side; what remains is lost and counted as lost. The program ends " \
-                "at most 1 s later, whatever a server or a disk does"                              \
-    }
+                "at most 1 s later, whatever a server or a disk does")
 
 const struct vamp_opt config_root_options[] = {
-    {.key = "workflow",
-     .type = VAMP_OPT_STRING,
-     .preset = "",
-     .max = 1024,
-     .offset = AT(workflow),
+    {"workflow", VAMP_OPT_STRING, AT(workflow), "", .max = 1024,
      .help = "The workflow to join; required for a run, usually set by MSTRO_WORKFLOW_NAME; it "
              "does not rename a generated workflow (source.workflow) or that of a recording"},
-    {.key = "component",
-     .type = VAMP_OPT_STRING,
-     .preset = "vampire",
-     .max = 1024,
-     .offset = AT(component),
+    {"component", VAMP_OPT_STRING, AT(component), "vampire", .max = 1024,
      .help = "The name under which to join; no other component of the workflow may have it"},
-    {.key = "ring",
-     .type = VAMP_OPT_SIZE,
-     .preset = "16MiB",
-     .min = KIB(64),
-     .max = GIB(4),
-     .offset = AT(ring_bytes),
+    {"ring", VAMP_OPT_SIZE, AT(ring_bytes), "16MiB", .min = KIB(64), .max = GIB(4),
      .help = "Buffer for events between receiving and counting, rounded up to a power of two; when "
              "it is full, events are lost and counted as lost; a replay waits instead and uses at "
              "most 1 MiB"},
-    {.key = "silences",
-     .type = VAMP_OPT_STRING,
-     .preset = "",
-     .max = 4096,
-     .offset = AT(silences),
+    {"silences", VAMP_OPT_STRING, AT(silences), "", .max = 4096,
      .help =
          "A file of alarms that are silenced for a time, a line NAME DURATION for each, counted "
          "from the file's last change; read at the start and on SIGUSR2; it need not exist"},
@@ -73,129 +54,60 @@ static const char *const set_words[] = {"basic",     "waits",     "transport", "
 static const char *const sub_bin_words[] = {"4", "8", "16", NULL};
 
 const struct vamp_opt config_statistics_options[] = {
-    {.key = "bucket",
-     .type = VAMP_OPT_DURATION,
-     .preset = "1s",
-     .min = MILLISECONDS(1),
-     .max = DAYS(1),
-     .offset = AT(statistics.bucket_ns),
-     .help = "Width of a time bucket, which is one row in the files"},
-    {.key = "lateness",
-     .type = VAMP_OPT_DURATION,
-     .max = DAYS(1),
-     .offset = AT(statistics.lateness_ns),
+    {"bucket", VAMP_OPT_DURATION, AT(statistics.bucket_ns), "1s", .min = MILLISECONDS(1),
+     .max = DAYS(1), .help = "Width of a time bucket, which is one row in the files"},
+    {"lateness", VAMP_OPT_DURATION, AT(statistics.lateness_ns), NULL, .max = DAYS(1),
      .help = "How long a bucket stays open for late events; unless set, the width of a bucket"},
-    {.key = "level",
-     .type = VAMP_OPT_ENUM,
-     .preset = "component",
-     .choices = level_words,
-     .offset = AT(statistics.level),
+    {"level", VAMP_OPT_ENUM, AT(statistics.level), "component", .choices = level_words,
      .help = "Granularity: one count for the whole workflow, one per model (see models), one per "
              "component, or in addition a record of the life of each CDO"},
-    {.key = "models",
-     .type = VAMP_OPT_STRINGS,
-     .max = 256,
-     .offset = AT(models),
+    {"models", VAMP_OPT_STRINGS, AT(models), NULL, .max = 256,
      .help = "Which components are ranks of one model: \"ocean=NEMO*\" names a model and the glob "
              "pattern of its components; in \"(*) -- *\" the text in the place of (*) is the "
              "model. The first that fits decides, and a component that none fits is a model of "
              "its own. None: \"(*) -- *\" and \"(*) [0-9]*\""},
-    {.key = "attributes",
-     .type = VAMP_OPT_STRINGS,
-     .max = 1024,
-     .offset = AT(attributes),
+    {"attributes", VAMP_OPT_STRINGS, AT(attributes), NULL, .max = 1024,
      .help = "At most four labels from the names of CDOs, for metrics of transports, waits and "
              "lives: \"param\" is what stands after param: or param= in a list with commas, "
              "\"step=_s([0-9]+)_\" what the group of a regular expression matches"},
-    {.key = "attribute_values",
-     .type = VAMP_OPT_UINT,
-     .preset = "64",
-     .min = 1,
+    {"attribute_values", VAMP_OPT_UINT, AT(statistics.attribute_values), "64", .min = 1,
      .max = 4096,
-     .offset = AT(statistics.attribute_values),
      .help = "Values of each of these labels, the first that come; a further one reads (other), "
              "counted in vampire_labels_given_up for each event of its CDO"},
-    {.key = "selected",
-     .type = VAMP_OPT_STRING,
-     .preset = "",
-     .max = 60000,
-     .offset = AT(selected),
+    {"selected", VAMP_OPT_STRING, AT(selected), "", .max = 60000,
      .help = "At level cdo: an expression of the filter language; a CDO has a record only if the "
              "expression holds for one of its events. Empty: all CDOs"},
-    {.key = "sets",
-     .type = VAMP_OPT_SET,
-     .preset = "all",
-     .choices = set_words,
-     .offset = AT(statistics.sets),
+    {"sets", VAMP_OPT_SET, AT(statistics.sets), "all", .choices = set_words,
      .help = "Sets of metrics to compute; vampire --list-metrics shows the sets of each metric"},
-    {.key = "metrics",
-     .type = VAMP_OPT_STRINGS,
-     .max = 64,
-     .offset = AT(metrics),
+    {"metrics", VAMP_OPT_STRINGS, AT(metrics), NULL, .max = 64,
      .help = "Single metrics to add to the sets, \"+transport_ns\", or to remove, "
              "\"-handling_ns\"; of two entries for one metric the last one counts"},
-    {.key = "sub_bins",
-     .type = VAMP_OPT_ENUM,
-     .preset = "8",
-     .choices = sub_bin_words,
-     .offset = AT(sub_bins),
+    {"sub_bins", VAMP_OPT_ENUM, AT(sub_bins), "8", .choices = sub_bin_words,
      .help = "Histogram bins per doubling of the value: with 8, a value is accurate to 6.25%"},
-    {.key = "max_series",
-     .type = VAMP_OPT_UINT,
-     .preset = "262144",
-     .min = 2,
-     .max = 1048576,
-     .offset = AT(statistics.max_series),
+    {"max_series", VAMP_OPT_UINT, AT(statistics.max_series), "262144", .min = 2, .max = 1048576,
      .help =
          "Series per label set; memory is taken for those that exist. Labels of values beyond it "
          "collapse to (other), counted in vampire_labels_given_up"},
-    {.key = "series_key_file",
-     .type = VAMP_OPT_STRING,
-     .preset = "",
-     .max = 4096,
-     .offset = AT(series_key_file),
+    {"series_key_file", VAMP_OPT_STRING, AT(series_key_file), "", .max = 4096,
      .help =
          "A file that contains a key of the site, of 16 to 4096 bytes. The ids of series are the "
          "same in all runs of a workflow; with a key, in those with this key only, so that "
          "published files cannot be joined with others by the ids"},
-    {.key = "max_histogram_memory",
-     .type = VAMP_OPT_SIZE,
-     .preset = "256MiB",
-     .min = 1048576,
-     .max = TIB(16),
-     .offset = AT(statistics.max_histogram_bytes),
+    {"max_histogram_memory", VAMP_OPT_SIZE, AT(statistics.max_histogram_bytes), "256MiB",
+     .min = 1048576, .max = TIB(16),
      .help = "Memory for the histograms of all open buckets together; values for which there is "
              "none are counted in vampire_series_overflow"},
-    {.key = "max_components",
-     .type = VAMP_OPT_UINT,
-     .preset = "4096",
-     .min = 2,
+    {"max_components", VAMP_OPT_UINT, AT(statistics.max_components), "4096", .min = 2,
      .max = 1048576,
-     .offset = AT(statistics.max_components),
      .help =
          "Names of components; those with further ones are counted under (other). Also the rows of "
          "the component table"},
-    {.key = "max_cdos",
-     .type = VAMP_OPT_UINT,
-     .preset = "65536",
-     .min = 16,
-     .max = 16777216,
-     .offset = AT(statistics.max_cdos),
+    {"max_cdos", VAMP_OPT_UINT, AT(statistics.max_cdos), "65536", .min = 16, .max = 16777216,
      .help = "CDOs tracked at the same time; beyond this number the oldest is evicted and counted"},
-    {.key = "max_pending",
-     .type = VAMP_OPT_UINT,
-     .preset = "65536",
-     .min = 16,
-     .max = 16777216,
-     .offset = AT(statistics.max_pending),
+    {"max_pending", VAMP_OPT_UINT, AT(statistics.max_pending), "65536", .min = 16, .max = 16777216,
      .help = "Received operations, demands and transports tracked at the same time, each; beyond "
              "this number the oldest is evicted and counted"},
-    {.key = "max_empty",
-     .type = VAMP_OPT_UINT,
-     .preset = "600",
-     .min = 1,
-     .max = 1000000,
-     .offset = AT(statistics.max_empty),
+    {"max_empty", VAMP_OPT_UINT, AT(statistics.max_empty), "600", .min = 1, .max = 1000000,
      .help = "Consecutive empty buckets that are written; a longer silence is written as a gap"},
     {.key = NULL},
 };
@@ -208,48 +120,25 @@ static const char *const kind_words[] = {
 };
 
 static const struct vamp_opt events_options[] = {
-    {.key = "kinds",
-     .type = VAMP_OPT_SET,
-     .preset = "all",
-     .choices = kind_words,
-     .offset = AT(events.kinds),
+    {"kinds", VAMP_OPT_SET, AT(events.kinds), "all", .choices = kind_words,
      .help = "Kinds of events that count; join and leave are always received, because they provide "
              "names"},
-    {.key = "components",
-     .type = VAMP_OPT_STRINGS,
-     .max = 1024,
-     .offset = AT(events.components),
+    {"components", VAMP_OPT_STRINGS, AT(events.components), NULL, .max = 1024,
      .help = "Glob patterns, such as \"IFS*\": only events of components whose name matches one of "
              "them count; none: all"},
-    {.key = "cdo_names",
-     .type = VAMP_OPT_STRINGS,
-     .max = 1024,
-     .offset = AT(events.cdo_names),
+    {"cdo_names", VAMP_OPT_STRINGS, AT(events.cdo_names), NULL, .max = 1024,
      .help = "Glob patterns: only events of CDOs whose name matches one of them count; none: all"},
-    {.key = "min_size",
-     .type = VAMP_OPT_SIZE,
-     .preset = "0B",
-     .max = TIB(1024),
-     .offset = AT(events.min_size_bytes),
+    {"min_size", VAMP_OPT_SIZE, AT(events.min_size_bytes), "0B", .max = TIB(1024),
      .help = "Only events that report a CDO size of at least this count; 0B: all events, including "
              "those without a size"},
-    {.key = "filter",
-     .type = VAMP_OPT_STRING,
-     .preset = "",
-     .max = 60000,
-     .offset = AT(events.filter),
+    {"filter", VAMP_OPT_STRING, AT(events.filter), "", .max = 60000,
      .help = "An expression of the filter language; only events for which it holds count. An event "
              "must satisfy all options of this section"},
     {.key = NULL},
 };
 
 static const struct vamp_opt sampling_options[] = {
-    {.key = "fraction",
-     .type = VAMP_OPT_UINT,
-     .preset = "1000000",
-     .min = 1,
-     .max = 1000000,
-     .offset = AT(sampling.fraction),
+    {"fraction", VAMP_OPT_UINT, AT(sampling.fraction), "1000000", .min = 1, .max = 1000000,
      .help = "CDOs per million that count, with all their events, chosen by the CDO's "
              "identifier; 1000000: all"},
     {.key = NULL},

@@ -11,29 +11,16 @@
 static const char *const precision_words[] = {"auto", "ns", "us", "ms", "s", NULL};
 
 const struct vamp_opt config_samples_options[] = {
-    {.key = "listen",
-     .type = VAMP_OPT_STRINGS,
-     .max = 256,
-     .offset = AT(samples.listen),
+    {"listen", VAMP_OPT_STRINGS, AT(samples.listen), NULL, .max = 256,
      .help = "Where to receive lines of InfluxDB's protocol as datagrams: unix:PATH, udp:PORT on "
              "the loopback address, udp:ADDRESS:PORT; only with a live source"},
-    {.key = "files",
-     .type = VAMP_OPT_STRINGS,
-     .max = 4096,
-     .offset = AT(samples.files),
+    {"files", VAMP_OPT_STRINGS, AT(samples.files), NULL, .max = 4096,
      .help = "Files of such lines: with a live source what is appended to them from the start on, "
              "else all of them, in the order of their times"},
-    {.key = "precision",
-     .type = VAMP_OPT_ENUM,
-     .preset = "auto",
-     .choices = precision_words,
-     .offset = AT(samples.precision),
+    {"precision", VAMP_OPT_ENUM, AT(samples.precision), "auto", .choices = precision_words,
      .help = "The unit of the times in the lines; auto tells it by their size. A line without a "
              "time is of when it arrives"},
-    {.key = "metrics",
-     .type = VAMP_OPT_STRINGS,
-     .max = 512,
-     .offset = AT(declared),
+    {"metrics", VAMP_OPT_STRINGS, AT(declared), NULL, .max = 512,
      .help = "Metrics made of samples, each a text NAME KIND MEASUREMENT.FIELD, then as needed "
              "unit=U, scale=N, only=TAG:VALUE, value=TAG and the labels component=TAG, host=TAG, "
              "job=TAG, "

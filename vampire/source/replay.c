@@ -44,18 +44,10 @@ struct replay {
 };
 
 static const struct vamp_opt replay_options[] = {
-    {.key = "file",
-     .type = VAMP_OPT_STRING,
-     .preset = "",
-     .max = 16384,
-     .offset = offsetof(struct replay_options, file),
+    {"file", VAMP_OPT_STRING, offsetof(struct replay_options, file), "", .max = 16384,
      .help = "The recording to read or, for all segments of a run, a pattern such as \"run/*.rec\" "
              "or \"{a.rec,b.rec}\""},
-    {.key = "speed",
-     .type = VAMP_OPT_UINT,
-     .preset = "0",
-     .max = 1000000,
-     .offset = offsetof(struct replay_options, speed),
+    {"speed", VAMP_OPT_UINT, offsetof(struct replay_options, speed), "0", .max = 1000000,
      .help = "Speed as a multiple of the speed at which it was recorded; 0: as fast as possible"},
     {.key = NULL},
 };

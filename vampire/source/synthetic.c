@@ -484,8 +484,8 @@ struct synthetic {
 #define OPTION(member) offsetof(struct synthetic_options, member)
 #define COUNT(name, preset_text, least, most, member, text)                                        \
     {                                                                                              \
-        .key = (name), .type = VAMP_OPT_UINT, .preset = (preset_text), .min = (least),             \
-        .max = (most), .offset = OPTION(member), .help = (text)                                    \
+        (name), VAMP_OPT_UINT, OPTION(member), (preset_text), .min = (least), .max = (most),       \
+                                                              .help = (text)                       \
     }
 
 /* In the order of enum start. */
@@ -498,34 +498,13 @@ static const struct vamp_opt synthetic_options[] = {
     COUNT("steps", "10", 0, 1000000000, plan.steps, "Steps of each producer"),
     COUNT("burst", "10", 1, 10000, plan.burst, "CDOs a producer offers in a step"),
     COUNT("fan_out", "1", 0, 10000, plan.fan_out, "Consumers of each CDO"),
-    {.key = "size_min",
-     .type = VAMP_OPT_SIZE,
-     .preset = "256KiB",
-     .offset = OPTION(plan.size_min),
-     .help = "Smallest CDO"},
-    {.key = "size_max",
-     .type = VAMP_OPT_SIZE,
-     .preset = "4MiB",
-     .offset = OPTION(plan.size_max),
-     .help = "Largest CDO"},
-    {.key = "step",
-     .type = VAMP_OPT_DURATION,
-     .preset = "1s",
-     .min = 1000,
-     .max = (uint64_t)3600 * VAMP_NS_PER_SECOND,
-     .offset = OPTION(plan.step_ns),
-     .help = "Time from one step to the next"},
-    {.key = "workflow",
-     .type = VAMP_OPT_STRING,
-     .preset = "synthetic",
-     .max = 1024,
-     .offset = OPTION(workflow),
+    {"size_min", VAMP_OPT_SIZE, OPTION(plan.size_min), "256KiB", .help = "Smallest CDO"},
+    {"size_max", VAMP_OPT_SIZE, OPTION(plan.size_max), "4MiB", .help = "Largest CDO"},
+    {"step", VAMP_OPT_DURATION, OPTION(plan.step_ns), "1s", .min = 1000,
+     .max = (uint64_t)3600 * VAMP_NS_PER_SECOND, .help = "Time from one step to the next"},
+    {"workflow", VAMP_OPT_STRING, OPTION(workflow), "synthetic", .max = 1024,
      .help = "The name of the workflow; the top-level \"workflow\" has no effect on it"},
-    {.key = "start",
-     .type = VAMP_OPT_ENUM,
-     .preset = "fixed",
-     .choices = start_words,
-     .offset = OPTION(start),
+    {"start", VAMP_OPT_ENUM, OPTION(start), "fixed", .choices = start_words,
      .help = "When the first step is: fixed, in 2026, so that a run can be repeated, or now"},
     COUNT("unseen", "0", 0, 20000, plan.unseen, "Components that joined before the stream begins"),
     COUNT("vanish", "0", 0, 1000, plan.vanish_permille,

@@ -10,12 +10,9 @@
 /* The option "bounds", an unsigned at OFFSET. */
 extern const char *const vamp_bounds_words[]; /* ended by NULL */
 #define VAMP_BOUNDS_OPTION(OFFSET)                                                                 \
-    {                                                                                              \
-        .key = "bounds", .type = VAMP_OPT_ENUM, .preset = "1", .choices = vamp_bounds_words,       \
-        .offset = (OFFSET),                                                                        \
-        .help = "buckets of a histogram for each doubling, at most as many as "                    \
-                "\"statistics.sub_bins\" gives"                                                    \
-    }
+    VAMP_OPT_ROW("bounds", VAMP_OPT_ENUM, (OFFSET), "1", .choices = vamp_bounds_words,             \
+                 .help = "buckets of a histogram for each doubling, at most as many as "           \
+                         "\"statistics.sub_bins\" gives")
 
 #define VAMP_BOUND_TEXT_BYTES 32
 struct vamp_bounds {

@@ -9,22 +9,15 @@
  * member of that name, a char *, VARIABLE the name of the environment variable with the secret
  * where no file has it, TRUST says with what the certificates are used. */
 #define VAMP_CREDENTIAL_OPTIONS(AT, VARIABLE, TRUST)                                               \
-    {.key = "user",                                                                                \
-     .type = VAMP_OPT_STRING,                                                                      \
-     .max = 256,                                                                                   \
-     .offset = AT(user),                                                                           \
-     .help = "the user, for a server that asks for a user and a password; unset: a token, if "     \
-             "there is a secret"},                                                                 \
-        {.key = "secret_file",                                                                     \
-         .type = VAMP_OPT_STRING,                                                                  \
-         .max = 4096,                                                                              \
-         .offset = AT(secret_file),                                                                \
-         .help =                                                                                   \
-             "a file with the password of \"user\", or else a token, on its first line; unset: "   \
-             "the environment variable " VARIABLE ", if there is one"},                            \
-    {                                                                                              \
-        .key = "ca_file", .type = VAMP_OPT_STRING, .max = 4096, .offset = AT(ca_file),             \
-        .help = "certificates of authorities to trust " TRUST                                      \
-    }
+    VAMP_OPT_ROW(                                                                                  \
+        "user", VAMP_OPT_STRING, AT(user), NULL, .max = 256,                                       \
+        .help = "the user, for a server that asks for a user and a password; unset: a token, if "  \
+                "there is a secret"),                                                              \
+        VAMP_OPT_ROW("secret_file", VAMP_OPT_STRING, AT(secret_file), NULL, .max = 4096,           \
+                     .help = "a file with the password of \"user\", or else a token, on its "      \
+                             "first line; unset: "                                                 \
+                             "the environment variable " VARIABLE ", if there is one"),            \
+        VAMP_OPT_ROW("ca_file", VAMP_OPT_STRING, AT(ca_file), NULL, .max = 4096,                   \
+                     .help = "certificates of authorities to trust " TRUST)
 
 #endif

@@ -16,17 +16,13 @@ extern const char *const vamp_target_access_words[]; /* "private", "group", "all
 /* Rows of a format's table of options: where its files are, of which `files` are the names, and who
  * may read them. */
 #define VAMP_TARGET_DIRECTORY_OPTION(files, place, conditions)                                     \
-    {                                                                                              \
-        .key = "directory", .type = VAMP_OPT_STRING, .preset = ".", .max = 3840, .offset = place,  \
-        .help = "existing directory for the " files, .role = VAMP_OPT_DIRECTORY,                   \
-        .only_with = conditions                                                                    \
-    }
+    VAMP_OPT_ROW("directory", VAMP_OPT_STRING, place, ".", .max = 3840,                            \
+                 .role = VAMP_OPT_DIRECTORY, .only_with = conditions,                              \
+                 .help = "existing directory for the " files)
 #define VAMP_TARGET_ACCESS_OPTION(whom, place, conditions)                                         \
-    {                                                                                              \
-        .key = "access", .type = VAMP_OPT_ENUM, .preset = "private",                               \
-        .choices = vamp_target_access_words, .offset = place,                                      \
-        .help = "who may " whom ": the owner, the owner's group, or all", .only_with = conditions  \
-    }
+    VAMP_OPT_ROW("access", VAMP_OPT_ENUM, place, "private", .choices = vamp_target_access_words,   \
+                 .only_with = conditions,                                                          \
+                 .help = "who may " whom ": the owner, the owner's group, or all")
 
 /* DIRECTORY/vampire-WORKFLOW-START-RUN-NAME-SEGMENT.EXTENSION, for example
  * runs/vampire-forecast-20261121T034400Z-6f9619ff-minutes-0001.h5. RUN is the first part of the

@@ -17,11 +17,9 @@ struct vamp_push_options {
  * VARIABLE the name of the environment variable with the secret where no file has it. */
 #define VAMP_PUSH_OPTIONS(AT, VARIABLE)                                                            \
     VAMP_CREDENTIAL_OPTIONS(AT, VARIABLE, "instead of the system's, for https"),                   \
-    {                                                                                              \
-        .key = "timeout", .type = VAMP_OPT_DURATION, .preset = "10s", .min = 100000000,            \
-        .max = (uint64_t)600 * VAMP_NS_PER_SECOND, .offset = AT(timeout_ns),                       \
-        .help = "how long a request may take; then it is sent again"                               \
-    }
+        VAMP_OPT_ROW("timeout", VAMP_OPT_DURATION, AT(timeout_ns), "10s", .min = 100000000,        \
+                     .max = (uint64_t)600 * VAMP_NS_PER_SECOND,                                    \
+                     .help = "how long a request may take; then it is sent again")
 
 /* Whether the text is an address that begins with http:// or https://, or in the `other` way that
  * the caller knows, and has no user, query or fragment. 0, or -EINVAL with what is wrong and, in

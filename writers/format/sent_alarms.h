@@ -22,26 +22,18 @@ struct vamp_sent_alarms {
 extern const char *const vamp_send_words[]; /* ended by NULL */
 /* Entries of a format's table. AT(member) is the offset of a member of struct vamp_sent_alarms. */
 #define VAMP_SENT_ALARMS_OPTIONS(AT)                                                               \
-    {.key = "send",                                                                                \
-     .type = VAMP_OPT_ENUM,                                                                        \
-     .preset = "buckets",                                                                          \
-     .choices = vamp_send_words,                                                                   \
-     .offset = AT(send),                                                                           \
-     .help =                                                                                       \
-         "what is sent: buckets; or one message for each change of an alarm, none in a replay "    \
-         "or of a silenced alarm"},                                                                \
-        {.key = "when",                                                                            \
-         .type = VAMP_OPT_STRINGS,                                                                 \
-         .max = VAMP_ALARM_NAME_BYTES - 1,                                                         \
-         .offset = AT(when),                                                                       \
-         .help = "names of the alarms whose changes are sent; none: all",                          \
-         .only_with = VAMP_TARGET_BIT(VAMP_WITH_ALARMS)},                                          \
-    {                                                                                              \
-        .key = "states", .type = VAMP_OPT_SET, .preset = "firing resolved",                        \
-        .choices = vamp_alarm_state_words, .offset = AT(states),                                   \
-        .help = "the states of which a message is sent when an alarm enters them",                 \
-        .only_with = VAMP_TARGET_BIT(VAMP_WITH_ALARMS)                                             \
-    }
+    VAMP_OPT_ROW(                                                                                  \
+        "send", VAMP_OPT_ENUM, AT(send), "buckets", .choices = vamp_send_words,                    \
+        .help =                                                                                    \
+            "what is sent: buckets; or one message for each change of an alarm, none in a replay " \
+            "or of a silenced alarm"),                                                             \
+        VAMP_OPT_ROW("when", VAMP_OPT_STRINGS, AT(when), NULL, .max = VAMP_ALARM_NAME_BYTES - 1,   \
+                     .only_with = VAMP_TARGET_BIT(VAMP_WITH_ALARMS),                               \
+                     .help = "names of the alarms whose changes are sent; none: all"),             \
+        VAMP_OPT_ROW("states", VAMP_OPT_SET, AT(states), "firing resolved",                        \
+                     .choices = vamp_alarm_state_words,                                            \
+                     .only_with = VAMP_TARGET_BIT(VAMP_WITH_ALARMS),                               \
+                     .help = "the states of which a message is sent when an alarm enters them")
 
 /* What is sent instead of buckets; NULL: buckets are. */
 static inline const struct vamp_sent_alarms *vamp_sent_alarms(const struct vamp_writer_ops *format,

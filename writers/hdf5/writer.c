@@ -196,13 +196,8 @@ static const struct vamp_opt hdf5_options_table[] = {
     VAMP_TARGET_DIRECTORY_OPTION("files vampire-WORKFLOW-START-RUN-NAME-SEGMENT.h5",
                                  offsetof(struct hdf5_options, directory), 0),
     VAMP_TARGET_ACCESS_OPTION("read the files", offsetof(struct hdf5_options, access), 0),
-    {
-        .key = "sync",
-        .type = VAMP_OPT_BOOL,
-        .preset = "false",
-        .offset = offsetof(struct hdf5_options, sync),
-        .help = "whether each bucket is forced to disk, to survive power loss",
-    },
+    {"sync", VAMP_OPT_BOOL, offsetof(struct hdf5_options, sync), "false",
+     .help = "whether each bucket is forced to disk, to survive power loss"},
     {.key = NULL},
 };
 

@@ -11,24 +11,12 @@
 #define PUSH(member) offsetof(struct influx_options, push.member)
 
 static const struct vamp_opt influx_options[] = {
-    {.key = "url",
-     .type = VAMP_OPT_STRING,
-     .preset = "http://127.0.0.1:8086",
-     .max = 1024,
-     .offset = OPTION(url),
+    {"url", VAMP_OPT_STRING, OPTION(url), "http://127.0.0.1:8086", .max = 1024,
      .help = "the server: http://HOST:PORT or https://HOST:PORT, without a user or a password; or "
              "udp://HOST:PORT, where nothing confirms what arrives"},
-    {.key = "database",
-     .type = VAMP_OPT_STRING,
-     .preset = "vampire",
-     .max = 256,
-     .offset = OPTION(database),
+    {"database", VAMP_OPT_STRING, OPTION(database), "vampire", .max = 256,
      .help = "the database, which has to exist; with udp:// the server's listener has its own"},
-    {.key = "labels",
-     .type = VAMP_OPT_SET,
-     .preset = "workflow",
-     .choices = vamp_run_label_words,
-     .offset = OPTION(labels),
+    {"labels", VAMP_OPT_SET, OPTION(labels), "workflow", .choices = vamp_run_label_words,
      .help = "facts about the run that every point has as tags"},
     VAMP_PUSH_OPTIONS(PUSH, INFLUX_SECRET_VARIABLE),
     {.key = NULL},

@@ -11,56 +11,30 @@
 #include "writers/format/listener.h"
 
 static const struct vamp_opt jsonl_options_table[] = {
-    {
-        .key = "path",
-        .type = VAMP_OPT_STRING,
-        .preset = "",
-        .max = 4000,
-        .offset = offsetof(struct jsonl_options, path),
-        .help = "a file, a FIFO, \"-\" for standard output, or a socket to which readers connect: "
-                "unix:PATH, tcp:PORT (this machine only), tcp:ADDRESS:PORT; an existing file is "
-                "kept, and the next free name of NAME.0002, NAME.0003, ... is used; empty: a name "
-                "with the start time in \"directory\"",
-        .role = VAMP_OPT_NEW_FILE,
-    },
+    {"path", VAMP_OPT_STRING, offsetof(struct jsonl_options, path), "", .max = 4000,
+     .role = VAMP_OPT_NEW_FILE,
+     .help = "a file, a FIFO, \"-\" for standard output, or a socket to which readers connect: "
+             "unix:PATH, tcp:PORT (this machine only), tcp:ADDRESS:PORT; an existing file is "
+             "kept, and the next free name of NAME.0002, NAME.0003, ... is used; empty: a name "
+             "with the start time in \"directory\""},
     VAMP_TARGET_DIRECTORY_OPTION("files vampire-WORKFLOW-START-RUN-NAME-SEGMENT.jsonl",
                                  offsetof(struct jsonl_options, directory),
                                  VAMP_TARGET_BIT(VAMP_TARGET_NEW_FILES)),
     VAMP_TARGET_ACCESS_OPTION("read new files, or connect to a Unix socket",
                               offsetof(struct jsonl_options, access),
                               VAMP_TARGET_FILES | VAMP_TARGET_BIT(VAMP_TARGET_UNIX)),
-    {
-        .key = "complete_every",
-        .type = VAMP_OPT_UINT,
-        .preset = "60",
-        .min = 1,
-        .max = 1000000,
-        .offset = offsetof(struct jsonl_options, complete_every),
-        .help = "one bucket in this many contains all values, not only changed ones, so that a "
-                "reader can start in the middle",
-    },
-    {
-        .key = "readers",
-        .type = VAMP_OPT_UINT,
-        .preset = "8",
-        .min = 1,
-        .max = JSONL_READERS_MAX,
-        .offset = offsetof(struct jsonl_options, readers),
-        .help = "readers at a time; a further reader replaces one that does not keep up, or is "
-                "refused",
-        .only_with = VAMP_TARGET_SOCKETS,
-    },
-    {
-        .key = "reader_buffer",
-        .type = VAMP_OPT_SIZE,
-        .preset = "8MiB",
-        .min = (uint64_t)64 << 10,
-        .max = (uint64_t)1 << 30,
-        .offset = offsetof(struct jsonl_options, reader_buffer_bytes),
-        .help = "buffer for each reader; when it is full, that reader loses whole buckets and "
-                "gets their number",
-        .only_with = VAMP_TARGET_SOCKETS,
-    },
+    {"complete_every", VAMP_OPT_UINT, offsetof(struct jsonl_options, complete_every), "60",
+     .min = 1, .max = 1000000,
+     .help = "one bucket in this many contains all values, not only changed ones, so that a "
+             "reader can start in the middle"},
+    {"readers", VAMP_OPT_UINT, offsetof(struct jsonl_options, readers), "8", .min = 1,
+     .max = JSONL_READERS_MAX, .only_with = VAMP_TARGET_SOCKETS,
+     .help = "readers at a time; a further reader replaces one that does not keep up, or is "
+             "refused"},
+    {"reader_buffer", VAMP_OPT_SIZE, offsetof(struct jsonl_options, reader_buffer_bytes), "8MiB",
+     .min = (uint64_t)64 << 10, .max = (uint64_t)1 << 30, .only_with = VAMP_TARGET_SOCKETS,
+     .help = "buffer for each reader; when it is full, that reader loses whole buckets and "
+             "gets their number"},
     {.key = NULL},
 };
 

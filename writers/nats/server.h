@@ -40,29 +40,23 @@ struct nats_options {
 /* Rows of an option table; AT(member) is the offset of that member of struct vamp_nats_server in
  * the struct that the table fills. */
 #define VAMP_NATS_SERVER_OPTIONS(AT)                                                               \
-    {.key = "servers",                                                                             \
-     .type = VAMP_OPT_STRINGS,                                                                     \
-     .preset = "nats://127.0.0.1:4222",                                                            \
-     .max = 1024,                                                                                  \
-     .offset = AT(servers),                                                                        \
-     .help = "servers of one cluster, nats://HOST:PORT or tls://HOST:PORT, without a user or a "   \
-             "password: the first one that answers is used"},                                      \
+    VAMP_OPT_ROW(                                                                                  \
+        "servers", VAMP_OPT_STRINGS, AT(servers), "nats://127.0.0.1:4222", .max = 1024,            \
+        .help =                                                                                    \
+            "servers of one cluster, nats://HOST:PORT or tls://HOST:PORT, without a user or a "    \
+            "password: the first one that answers is used"),                                       \
         VAMP_CREDENTIAL_OPTIONS(AT, VAMP_NATS_SECRET_VARIABLE,                                     \
                                 "in addition to the system's, for tls"),                           \
-        {.key = "credentials_file",                                                                \
-         .type = VAMP_OPT_STRING,                                                                  \
-         .max = 4096,                                                                              \
-         .offset = AT(credentials_file),                                                           \
-         .help = "a file of credentials (.creds) with a JWT and its seed, instead of a secret"},   \
-        {.key = "certificate_file",                                                                \
-         .type = VAMP_OPT_STRING,                                                                  \
-         .max = 4096,                                                                              \
-         .offset = AT(certificate_file),                                                           \
-         .help = "vampire's own certificate, for a server that asks for one; needs \"key_file\""}, \
-    {                                                                                              \
-        .key = "key_file", .type = VAMP_OPT_STRING, .max = 4096, .offset = AT(key_file),           \
-        .help = "the key of \"certificate_file\""                                                  \
-    }
+        VAMP_OPT_ROW(                                                                              \
+            "credentials_file", VAMP_OPT_STRING, AT(credentials_file), NULL, .max = 4096,          \
+            .help =                                                                                \
+                "a file of credentials (.creds) with a JWT and its seed, instead of a secret"),    \
+        VAMP_OPT_ROW(                                                                              \
+            "certificate_file", VAMP_OPT_STRING, AT(certificate_file), NULL, .max = 4096,          \
+            .help =                                                                                \
+                "vampire's own certificate, for a server that asks for one; needs \"key_file\""),  \
+        VAMP_OPT_ROW("key_file", VAMP_OPT_STRING, AT(key_file), NULL, .max = 4096,                 \
+                     .help = "the key of \"certificate_file\"")
 
 /* Looks at the texts only. 0, or -EINVAL with the key of the option that is wrong, and what is
  * wrong and allowed. */

@@ -14,27 +14,15 @@
 static const char *const histograms_words[] = {"explicit", "exponential", NULL};
 
 static const struct vamp_opt otlp_options[] = {
-    {.key = "endpoint",
-     .type = VAMP_OPT_STRING,
-     .preset = "http://127.0.0.1:4318/v1/metrics",
-     .max = 1024,
-     .offset = OPTION(endpoint),
+    {"endpoint", VAMP_OPT_STRING, OPTION(endpoint), "http://127.0.0.1:4318/v1/metrics", .max = 1024,
      .help = "where the server takes metrics, with its path: http://HOST:4318/v1/metrics of a "
              "collector, http://HOST:9090/api/v1/otlp/v1/metrics of Prometheus, "
              "http://HOST:8428/opentelemetry/v1/metrics of VictoriaMetrics; or https://"},
     VAMP_PUSH_OPTIONS(PUSH, OTLP_SECRET_VARIABLE),
-    {.key = "labels",
-     .type = VAMP_OPT_SET,
-     .preset = "workflow",
-     .choices = vamp_run_label_words,
-     .offset = OPTION(labels),
+    {"labels", VAMP_OPT_SET, OPTION(labels), "workflow", .choices = vamp_run_label_words,
      .help = "facts about the run that every point has as attributes; its resource has all of "
              "them"},
-    {.key = "histograms",
-     .type = VAMP_OPT_ENUM,
-     .preset = "explicit",
-     .choices = histograms_words,
-     .offset = OPTION(histograms),
+    {"histograms", VAMP_OPT_ENUM, OPTION(histograms), "explicit", .choices = histograms_words,
      .help = "how histograms are sent: with explicit bounds, which every server knows, or as "
              "exponential ones, which are shorter and finer"},
     VAMP_BOUNDS_OPTION(OPTION(bounds)),

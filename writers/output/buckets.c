@@ -12,65 +12,39 @@
 
 static const struct vamp_opt bucket_options[] = {
     OUTPUT_NAME_OPTION,
-    {.key = "metrics",
-     .type = VAMP_OPT_STRINGS,
-     .max = 256,
-     .offset = offsetof(struct vamp_output_settings, metrics),
+    {"metrics", VAMP_OPT_STRINGS, offsetof(struct vamp_output_settings, metrics), NULL, .max = 256,
+     .only_with = VAMP_TARGET_BIT(VAMP_WITH_BUCKETS),
      .help = "Names of metrics, or glob patterns such as \"transport*\": this output receives only "
-             "these, and what says how much they lack; none: all that are computed",
-     .only_with = VAMP_TARGET_BIT(VAMP_WITH_BUCKETS)},
-    {.key = "series",
-     .type = VAMP_OPT_STRINGS,
-     .max = 256,
-     .offset = offsetof(struct vamp_output_settings, series),
+             "these, and what says how much they lack; none: all that are computed"},
+    {"series", VAMP_OPT_STRINGS, offsetof(struct vamp_output_settings, series), NULL, .max = 256,
+     .only_with = VAMP_TARGET_BIT(VAMP_WITH_BUCKETS),
      .help = "LABEL=PATTERN, such as \"component=IFS*\": of metrics with this label, this output "
              "receives only series that match one pattern for each label named, and (other); none: "
-             "all",
-     .only_with = VAMP_TARGET_BIT(VAMP_WITH_BUCKETS)},
-    {.key = "by",
-     .type = VAMP_OPT_SETS,
-     .max = 256,
-     .choices = vamp_label_words,
-     .grows = true,
-     .offset = offsetof(struct vamp_output_settings, by),
+             "all"},
+    {"by", VAMP_OPT_SETS, offsetof(struct vamp_output_settings, by), NULL, .max = 256,
+     .choices = vamp_label_words, .grows = true, .only_with = VAMP_TARGET_BIT(VAMP_WITH_BUCKETS),
      .help =
          "Labels that metrics keep in this output; series that differ only in others are "
          "merged. For single metrics: an object of lists by name or glob pattern, of which the "
          "name itself counts, else the first that matches; unset, and without \"without\": what "
-         "suits the type",
-     .only_with = VAMP_TARGET_BIT(VAMP_WITH_BUCKETS)},
-    {.key = "without",
-     .type = VAMP_OPT_SETS,
-     .max = 256,
-     .choices = vamp_label_words,
-     .grows = true,
-     .offset = offsetof(struct vamp_output_settings, without),
-     .help = "Labels that metrics lose in this output, as in \"by\"",
-     .only_with = VAMP_TARGET_BIT(VAMP_WITH_BUCKETS)},
-    {.key = "bucket",
-     .type = VAMP_OPT_DURATION,
-     .min = 1000000,
-     .max = (uint64_t)366 * 86400 * VAMP_NS_PER_SECOND,
-     .offset = offsetof(struct vamp_output_settings, bucket_ns),
+         "suits the type"},
+    {"without", VAMP_OPT_SETS, offsetof(struct vamp_output_settings, without), NULL, .max = 256,
+     .choices = vamp_label_words, .grows = true, .only_with = VAMP_TARGET_BIT(VAMP_WITH_BUCKETS),
+     .help = "Labels that metrics lose in this output, as in \"by\""},
+    {"bucket", VAMP_OPT_DURATION, offsetof(struct vamp_output_settings, bucket_ns), NULL,
+     .min = 1000000, .max = (uint64_t)366 * 86400 * VAMP_NS_PER_SECOND,
+     .only_with = VAMP_TARGET_BIT(VAMP_WITH_BUCKETS),
      .help = "Width of this output's buckets, a multiple of \"statistics.bucket\": those of the "
-             "statistics are merged before they are written; unset: as they are",
-     .only_with = VAMP_TARGET_BIT(VAMP_WITH_BUCKETS)},
-    {.key = "budget",
-     .type = VAMP_OPT_UINT,
-     .max = UINT64_C(100000000),
-     .offset = offsetof(struct vamp_output_settings, budget),
+             "statistics are merged before they are written; unset: as they are"},
+    {"budget", VAMP_OPT_UINT, offsetof(struct vamp_output_settings, budget), NULL,
+     .max = UINT64_C(100000000), .only_with = VAMP_TARGET_BIT(VAMP_WITH_BUCKETS),
      .help =
          "Lines of this output at most: of a page, each bucket of a histogram is one; of points, "
          "each value; of messages, each series. Labels of the largest metrics are merged to "
          "stay within it, so that nothing is left out; unset: what suits the type, 0 (any) for "
-         "files",
-     .only_with = VAMP_TARGET_BIT(VAMP_WITH_BUCKETS)},
-    {.key = "queue",
-     .type = VAMP_OPT_UINT,
-     .preset = "64",
-     .min = 1,
+         "files"},
+    {"queue", VAMP_OPT_UINT, offsetof(struct vamp_output_settings, queue), "64", .min = 1,
      .max = 65536,
-     .offset = offsetof(struct vamp_output_settings, queue),
      .help = "Number of the statistics' buckets that can wait for this output; further ones are "
              "lost and counted "
              "as lost"},

@@ -67,11 +67,9 @@ extern const struct output_kind output_of_buckets, output_of_events;
 
 /* The option that both have. */
 #define OUTPUT_NAME_OPTION                                                                         \
-    {                                                                                              \
-        .key = "name", .type = VAMP_OPT_STRING, .preset = "", .max = VAMP_OUTPUT_NAME_BYTES - 1,   \
-        .offset = offsetof(struct vamp_output_settings, name),                                     \
-        .help = "Name of the output in messages and metrics; unless set, its type"                 \
-    }
+    VAMP_OPT_ROW("name", VAMP_OPT_STRING, offsetof(struct vamp_output_settings, name), "",         \
+                 .max = VAMP_OUTPUT_NAME_BYTES - 1,                                                \
+                 .help = "Name of the output in messages and metrics; unless set, its type")
 
 /* The element that was taken. */
 struct output_element {

@@ -25,40 +25,25 @@ static const struct output_kind *kind_of(const struct vamp_writer_ops *format)
 }
 
 static const struct vamp_opt rotate_options[] = {
-    {.key = "size",
-     .type = VAMP_OPT_SIZE,
-     .preset = "0B",
-     .max = (uint64_t)64 << 40,
-     .offset = offsetof(struct vamp_output_settings, rotate_bytes),
-     .help = "Size at which a new file begins; 0B: never",
-     .only_with = VAMP_TARGET_FILES},
-    {.key = "interval",
-     .type = VAMP_OPT_DURATION,
-     .preset = "0s",
-     .max = (uint64_t)366 * 86400 * VAMP_NS_PER_SECOND,
-     .offset = offsetof(struct vamp_output_settings, rotate_ns),
-     .help = "Time after which a new file begins; 0s: never",
-     .only_with = VAMP_TARGET_FILES},
+    {"size", VAMP_OPT_SIZE, offsetof(struct vamp_output_settings, rotate_bytes), "0B",
+     .max = (uint64_t)64 << 40, .only_with = VAMP_TARGET_FILES,
+     .help = "Size at which a new file begins; 0B: never"},
+    {"interval", VAMP_OPT_DURATION, offsetof(struct vamp_output_settings, rotate_ns), "0s",
+     .max = (uint64_t)366 * 86400 * VAMP_NS_PER_SECOND, .only_with = VAMP_TARGET_FILES,
+     .help = "Time after which a new file begins; 0s: never"},
     {.key = NULL},
 };
 
 static const struct vamp_opt keep_options[] = {
-    {.key = "age",
-     .type = VAMP_OPT_DURATION,
-     .preset = "0s",
+    {"age", VAMP_OPT_DURATION, offsetof(struct vamp_output_settings, keep_ns), "0s",
      .max = (uint64_t)100 * 366 * 86400 * VAMP_NS_PER_SECOND,
-     .offset = offsetof(struct vamp_output_settings, keep_ns),
+     .only_with = VAMP_TARGET_BIT(VAMP_TARGET_NEW_FILES),
      .help = "Files last written longer ago than this, by the clock and not by times of "
-             "events, are deleted; 0s: none",
-     .only_with = VAMP_TARGET_BIT(VAMP_TARGET_NEW_FILES)},
-    {.key = "size",
-     .type = VAMP_OPT_SIZE,
-     .preset = "0B",
-     .max = (uint64_t)64 << 50,
-     .offset = offsetof(struct vamp_output_settings, keep_bytes),
+             "events, are deleted; 0s: none"},
+    {"size", VAMP_OPT_SIZE, offsetof(struct vamp_output_settings, keep_bytes), "0B",
+     .max = (uint64_t)64 << 50, .only_with = VAMP_TARGET_BIT(VAMP_TARGET_NEW_FILES),
      .help = "The oldest files are deleted while all files of this output together are larger than "
-             "this; 0B: none",
-     .only_with = VAMP_TARGET_BIT(VAMP_TARGET_NEW_FILES)},
+             "this; 0B: none"},
     {.key = NULL},
 };
 

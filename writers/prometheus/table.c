@@ -13,28 +13,16 @@
 #define OPTION(member) offsetof(struct prometheus_options, member)
 
 static const struct vamp_opt prometheus_options[] = {
-    {.key = "listen",
-     .type = VAMP_OPT_STRING,
-     .preset = "tcp:9955",
-     .max = 128,
-     .offset = OPTION(listen),
+    {"listen", VAMP_OPT_STRING, OPTION(listen), "tcp:9955", .max = 128, .role = VAMP_OPT_LISTEN,
      .help = "where the page is: tcp:PORT (this machine only), or tcp:ADDRESS:PORT, such as "
              "tcp:0.0.0.0:9955 for every machine; port 0: one that is free, which a message and "
-             "the summary name",
-     .role = VAMP_OPT_LISTEN},
-    {.key = "labels",
-     .type = VAMP_OPT_SET,
-     .preset = "workflow",
-     .choices = vamp_run_label_words,
-     .offset = OPTION(labels),
+             "the summary name"},
+    {"labels", VAMP_OPT_SET, OPTION(labels), "workflow", .choices = vamp_run_label_words,
      .help = "facts about the run that every series has as labels; vampire_run_info has all of "
              "them. Those that differ from run to run make new series for each run"},
     VAMP_BOUNDS_OPTION(OPTION(bounds)),
-    {.key = "linger",
-     .type = VAMP_OPT_DURATION,
-     .preset = "0s",
+    {"linger", VAMP_OPT_DURATION, OPTION(linger_ns), "0s",
      .max = (uint64_t)3600 * VAMP_NS_PER_SECOND,
-     .offset = OPTION(linger_ns),
      .help = "how long the page stays after the end of the run, so that its last values are "
              "scraped, too: two scrape intervals. Other outputs are completed meanwhile, and a "
              "signal ends it; after a run that a signal has ended, at most \"finish\""},

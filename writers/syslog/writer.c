@@ -55,25 +55,15 @@ static const unsigned facilities[] = {LOG_USER,   LOG_DAEMON, LOG_LOCAL0, LOG_LO
                                       LOG_LOCAL3, LOG_LOCAL4, LOG_LOCAL5, LOG_LOCAL6, LOG_LOCAL7};
 
 static const struct vamp_opt syslog_options_table[] = {
-    {.key = "format",
-     .type = VAMP_OPT_ENUM,
-     .preset = "local",
-     .choices = format_words,
-     .offset = OPTION(format),
+    {"format", VAMP_OPT_ENUM, OPTION(format), "local", .choices = format_words,
      .help = "what the reader of the socket expects: \"local\", as from syslog(3); \"rfc5424\", "
              "which rsyslog reads from a socket with UseSpecialParser=\"off\"; \"journal\", fields "
              "for systemd-journald"},
-    {.key = "socket",
-     .type = VAMP_OPT_STRING,
+    {"socket", VAMP_OPT_STRING, OPTION(socket), NULL,
      .max = sizeof((struct sockaddr_un *)0)->sun_path - 1,
-     .offset = OPTION(socket),
      .help = "path of the socket; unset: /dev/log, or that of systemd-journald with the format "
              "\"journal\""},
-    {.key = "facility",
-     .type = VAMP_OPT_ENUM,
-     .preset = "user",
-     .choices = facility_words,
-     .offset = OPTION(facility),
+    {"facility", VAMP_OPT_ENUM, OPTION(facility), "user", .choices = facility_words,
      .help = "the facility of all messages; their severity is that of an alarm, else \"warning\" "
              "for an anomaly and \"info\" for values"},
     VAMP_SENT_ALARMS_OPTIONS(OF_ALARMS),

@@ -43,65 +43,29 @@ struct trace_writer {
 static const char *const format_words[] = {"chrome", "otf2", NULL};
 
 static const struct vamp_opt trace_options[] = {
-    {
-        .key = "format",
-        .type = VAMP_OPT_ENUM,
-        .preset = "chrome",
-        .choices = format_words,
-        .offset = OPTION(format),
-        .help = "chrome: a file of trace event JSON for Perfetto and chrome://tracing; otf2: an "
-                "archive for Vampir and the tools of OTF2, which is written when it is completed",
-    },
+    {"format", VAMP_OPT_ENUM, OPTION(format), "chrome", .choices = format_words,
+     .help = "chrome: a file of trace event JSON for Perfetto and chrome://tracing; otf2: an "
+             "archive for Vampir and the tools of OTF2, which is written when it is completed"},
     VAMP_TARGET_DIRECTORY_OPTION(
         "files vampire-WORKFLOW-START-RUN-NAME-SEGMENT.trace.json or the archives "
         "vampire-WORKFLOW-START-RUN-NAME-SEGMENT.otf2/trace.otf2",
         OPTION(directory), 0),
     VAMP_TARGET_ACCESS_OPTION("read the file", OPTION(access), 0),
-    {
-        .key = "from",
-        .type = VAMP_OPT_DURATION,
-        .preset = "0s",
-        .max = SPAN_OF_TIME_MAX,
-        .offset = OPTION(timeline.from_ns),
-        .help = "the trace starts this long after the first event; what was before is cut off",
-    },
-    {
-        .key = "length",
-        .type = VAMP_OPT_DURATION,
-        .preset = "0s",
-        .max = SPAN_OF_TIME_MAX,
-        .offset = OPTION(timeline.length_ns),
-        .help = "how much time from there on; what comes later is cut off; 0s: to the end",
-    },
-    {
-        .key = "components",
-        .type = VAMP_OPT_STRINGS,
-        .preset = NULL,
-        .max = 4096,
-        .offset = OPTION(timeline.components),
-        .help = "patterns of component names such as \"Products*\": the tracks of these, and the "
-                "transports from and to them; none: all",
-    },
-    {
-        .key = "max_events",
-        .type = VAMP_OPT_UINT,
-        .preset = "1000000",
-        .min = 1000,
-        .max = 1000000000,
-        .offset = OPTION(timeline.max_events),
-        .help = "spans, marks and ends of arrows in the file, at most; further ones are left out "
-                "and counted. Viewers in a browser show a million",
-    },
-    {
-        .key = "max_tracks",
-        .type = VAMP_OPT_UINT,
-        .preset = "4096",
-        .min = 16,
-        .max = VAMP_TRACE_TRACKS_MAX,
-        .offset = OPTION(timeline.max_tracks),
-        .help = "tracks in the file, at most; spans for which there is none are left out and "
-                "counted. In format \"otf2\" each takes 256 KiB of memory at the end",
-    },
+    {"from", VAMP_OPT_DURATION, OPTION(timeline.from_ns), "0s", .max = SPAN_OF_TIME_MAX,
+     .help = "the trace starts this long after the first event; what was before is cut off"},
+    {"length", VAMP_OPT_DURATION, OPTION(timeline.length_ns), "0s", .max = SPAN_OF_TIME_MAX,
+     .help = "how much time from there on; what comes later is cut off; 0s: to the end"},
+    {"components", VAMP_OPT_STRINGS, OPTION(timeline.components), NULL, .max = 4096,
+     .help = "patterns of component names such as \"Products*\": the tracks of these, and the "
+             "transports from and to them; none: all"},
+    {"max_events", VAMP_OPT_UINT, OPTION(timeline.max_events), "1000000", .min = 1000,
+     .max = 1000000000,
+     .help = "spans, marks and ends of arrows in the file, at most; further ones are left out "
+             "and counted. Viewers in a browser show a million"},
+    {"max_tracks", VAMP_OPT_UINT, OPTION(timeline.max_tracks), "4096", .min = 16,
+     .max = VAMP_TRACE_TRACKS_MAX,
+     .help = "tracks in the file, at most; spans for which there is none are left out and "
+             "counted. In format \"otf2\" each takes 256 KiB of memory at the end"},
     {.key = NULL},
 };
 

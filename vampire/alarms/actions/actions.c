@@ -62,11 +62,7 @@ struct level_options {
 };
 
 static const struct vamp_opt level_options[] = {
-    {.key = "to",
-     .type = VAMP_OPT_ENUM,
-     .preset = "cdo",
-     .choices = level_words,
-     .offset = offsetof(struct level_options, to),
+    {"to", VAMP_OPT_ENUM, offsetof(struct level_options, to), "cdo", .choices = level_words,
      .help = "What is kept while an alarm of the rule fires: a record of each CDO with an event of "
              "the alarm's components, and of the CDO it names"},
     {.key = NULL},

@@ -17,24 +17,13 @@ struct command_options {
 };
 
 static const struct vamp_opt command_options[] = {
-    {.key = "argv",
-     .type = VAMP_OPT_STRINGS,
-     .max = 4096,
-     .offset = offsetof(struct command_options, argv),
+    {"argv", VAMP_OPT_STRINGS, offsetof(struct command_options, argv), NULL, .max = 4096,
      .help = "The program, as an absolute path, and its arguments; there is no shell, and the "
              "change is on its standard input as one line of JSON"},
-    {.key = "states",
-     .type = VAMP_OPT_SET,
-     .preset = "firing resolved",
-     .choices = vamp_alarm_state_words,
-     .offset = offsetof(struct command_options, states),
-     .help = "The states that run it when an alarm enters them"},
-    {.key = "timeout",
-     .type = VAMP_OPT_DURATION,
-     .preset = "10s",
-     .min = (uint64_t)VAMP_NS_PER_SECOND / 10,
-     .max = (uint64_t)VAMP_NS_PER_SECOND * 3600,
-     .offset = offsetof(struct command_options, timeout_ns),
+    {"states", VAMP_OPT_SET, offsetof(struct command_options, states), "firing resolved",
+     .choices = vamp_alarm_state_words, .help = "The states that run it when an alarm enters them"},
+    {"timeout", VAMP_OPT_DURATION, offsetof(struct command_options, timeout_ns), "10s",
+     .min = (uint64_t)VAMP_NS_PER_SECOND / 10, .max = (uint64_t)VAMP_NS_PER_SECOND * 3600,
      .help = "Time after which it is ended with SIGTERM and, 2 s later, SIGKILL"},
     {.key = NULL},
 };

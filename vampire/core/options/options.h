@@ -4,8 +4,9 @@
  * help. Parsing a configuration, `--help`, `--dump-config`, the JSON Schema and the manual all
  * read them. A table fills a plain struct, each option at its offset.
  *
- * A table ends with an entry whose key is NULL. Strings that a table stores are owned by the
- * struct it filled: vamp_opt_done frees them.
+ * A row has key, type, offset and default in this order; the rest is named. A table ends with an
+ * entry whose key is NULL. Strings that a table stores are owned by the struct it filled:
+ * vamp_opt_done frees them.
  */
 #ifndef VAMP_CORE_OPTIONS_OPTIONS_H
 #define VAMP_CORE_OPTIONS_OPTIONS_H
@@ -65,6 +66,7 @@ struct vamp_sets {
 struct vamp_opt {
     const char *key;
     enum vamp_opt_type type;
+    size_t offset; /* in the struct that the table fills */
     /* Default as text; a SET's and STRINGS' words separated by blanks. NULL: empty, 0, false; a
      * DURATION and FRACTION -1: "not set", their help says what holds then. */
     const char *preset;
@@ -72,13 +74,18 @@ struct vamp_opt {
                                    STRING(S): longest text in bytes; SETS: longest name */
     const char *const *choices; /* ENUM, SET(S): NULL-terminated words; of a SET at most 64 */
     bool grows;                 /* words may be declared beside the choices, in the same file */
-    size_t offset;
-    const char *help; /* one sentence, no full stop */
+    const char *help;           /* one sentence, no full stop */
     enum vamp_opt_role role;
     /* Bits of the conditions below: without one of them the option has no effect. 0: it always has
      * one. */
     uint32_t only_with;
 };
+
+/* A row, for macros that stand for rows of several tables. */
+#define VAMP_OPT_ROW(...)                                                                          \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
 
 /* What the effect of some options depends on, as the other options of the struct say. */
 struct vamp_opt_conditions {
