@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The metrics of the section "statistics": single ones, their filters, and the selected CDOs. */
-#include <string.h>
 
 #include "config/internal.h"
 #include "filters/extract.h"

@@ -11,8 +11,7 @@
  *
  * Not thread-safe; a loaded configuration may be read from every thread.
  */
-#ifndef VAMP_CONFIG_CONFIG_H
-#define VAMP_CONFIG_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -224,5 +223,3 @@ char *vamp_config_dump(const struct vamp_config *config, unsigned indent);
 char *vamp_config_schema(enum vamp_config_program program);
 /* The list of all options with type, default and help, for --help and the manual. */
 void vamp_config_help(enum vamp_config_program program, FILE *stream);
-
-#endif

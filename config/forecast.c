@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How many lines outputs with a budget would have, before there is a run. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "config/internal.h"
 #include "vampire/stats/bucket/bucket.h"

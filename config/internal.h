@@ -13,8 +13,7 @@
  * mistakes are reported at once; only JSON that cannot be read, and a lack of memory (`-ENOMEM`),
  * end it. print.c prints from the same tables.
  */
-#ifndef VAMP_CONFIG_INTERNAL_H
-#define VAMP_CONFIG_INTERNAL_H
+#pragma once
 
 #include "config/config.h"
 #include "filters/event_filter.h"
@@ -335,5 +334,3 @@ void config_report_no_metric(const struct config_loader *loader, const char *pat
 /* ---- check.c, check_outputs.c: across options */
 VAMP_MUST_CHECK int config_check(struct config_loader *loader);
 VAMP_MUST_CHECK int config_check_outputs(struct config_loader *loader);
-
-#endif

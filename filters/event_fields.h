@@ -3,8 +3,7 @@
  * The fields of an event that a filter can use: names, types and where the value comes from. Inside
  * filters/; the table is vampire/core/event/fields.def.
  */
-#ifndef VAMP_FILTERS_EVENT_FIELDS_H
-#define VAMP_FILTERS_EVENT_FIELDS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -38,5 +37,3 @@ struct vamp_vocabulary vamp_event_vocabulary(struct vamp_named_filters *named);
 void vamp_event_lookup(void *context, int field, const char *name, struct vamp_value *ret);
 /* Whether an event of this kind can have the field at all; if not, the look-up yields ABSENT. */
 bool vamp_event_field_possible(enum event_field field, enum vamp_event_kind kind);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Marks always pass: a loss is never filtered away. One thread at a time.
  */
-#ifndef VAMP_FILTERS_EVENT_FILTER_H
-#define VAMP_FILTERS_EVENT_FILTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ const char *vamp_event_filter_selector(const struct vamp_event_filter *filter);
 char *vamp_event_filter_print(const struct vamp_event_filter *filter);
 /* Pattern matches cut short by a bound so far. */
 uint64_t vamp_event_filter_cut(const struct vamp_event_filter *filter);
-
-#endif

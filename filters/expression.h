@@ -14,8 +14,7 @@
  * Threads: an expression with a regular expression owns the memory the match works in, so one
  * expression is used by one thread at a time. Different expressions share nothing.
  */
-#ifndef VAMP_FILTERS_EXPRESSION_H
-#define VAMP_FILTERS_EXPRESSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -138,5 +137,3 @@ uint64_t vamp_expression_cut(const struct vamp_expression *expression);
 /* Normal form, one line, references expanded, malloc'ed and terminated; NULL without memory.
  * Compiling it gives an expression of the same meaning that prints the same. */
 char *vamp_expression_print(const struct vamp_expression *expression);
-
-#endif

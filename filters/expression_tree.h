@@ -4,8 +4,7 @@
  * of filters/ include this. All nodes, names and texts of one expression live in its arena and
  * are freed with it.
  */
-#ifndef VAMP_FILTERS_EXPRESSION_TREE_H
-#define VAMP_FILTERS_EXPRESSION_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -191,5 +190,3 @@ char *vamp_node_print(const struct node *node);
 /* Whether a term holds for a value; used by evaluation and by specialising a filter. */
 bool vamp_term_match(const struct vamp_expression *expression, const struct node *term,
                      const struct vamp_value *value);
-
-#endif

@@ -3,8 +3,7 @@
  * Attributes that the names of CDOs contain: each has a name and a regular expression with one
  * group, the value. Bounded as the matches of filters are (expression.h). One thread at a time.
  */
-#ifndef VAMP_FILTERS_EXTRACT_H
-#define VAMP_FILTERS_EXTRACT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ bool vamp_extract_find(const struct vamp_extract *extract, unsigned number, cons
                        size_t length, const char **ret_value, size_t *ret_length);
 /* Searches that a bound cut short so far, without a value. */
 uint64_t vamp_extract_cut(const struct vamp_extract *extract);
-
-#endif

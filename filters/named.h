@@ -4,10 +4,7 @@
  * text and compiled where they are used, so a name costs nothing at evaluation. They are added
  * while the configuration is read; after that, any thread may compile with them.
  */
-#ifndef VAMP_FILTERS_NAMED_H
-#define VAMP_FILTERS_NAMED_H
-
-#include <stddef.h>
+#pragma once
 
 #include "vampire/core/err.h"
 
@@ -28,5 +25,3 @@ VAMP_MUST_CHECK int vamp_named_filters_add(struct vamp_named_filters *named, con
 const char *vamp_named_filters_text(const struct vamp_named_filters *named, const char *name);
 /* All names in the order of addition, ended by NULL. */
 const char *const *vamp_named_filters_names(const struct vamp_named_filters *named);
-
-#endif

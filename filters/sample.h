@@ -5,8 +5,7 @@
  * order, so that neither a burst nor a period can hide from it. Marks, JOIN and LEAVE always pass,
  * as does every event without a CDO: they stand for themselves. Any thread; nothing is allocated.
  */
-#ifndef VAMP_FILTERS_SAMPLE_H
-#define VAMP_FILTERS_SAMPLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@
 /* Whether the event passes if `fraction` (1 to VAMP_SAMPLE_ALL) of all CDOs do. The same on every
  * machine and in every version, and a smaller fraction chooses some of what a larger one does. */
 bool vamp_sample_passes(uint64_t fraction, const struct vamp_event *event);
-
-#endif

@@ -16,8 +16,7 @@
  * between open and close, from the last element that `write` passed to it; it neither calls back
  * nor delays `write`.
  */
-#ifndef VAMP_WRITERS_WRITER_H
-#define VAMP_WRITERS_WRITER_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -271,5 +270,3 @@ VAMP_MUST_CHECK int vamp_plug_in_of(const struct vamp_writer_ops *format, const 
  * file of vampire, or is damaged; another -errno. */
 VAMP_MUST_CHECK int vamp_recover_file(const char *path, bool dry_run,
                                       struct vamp_recovery *ret_recovery, struct vamp_err *err);
-
-#endif

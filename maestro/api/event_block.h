@@ -3,8 +3,7 @@
  * The events of one received batch as users see them: a list whose nodes and texts are in one
  * block. Blocks are chained, so that one list may span several batches.
  */
-#ifndef MAESTRO_API_EVENT_BLOCK_H
-#define MAESTRO_API_EVENT_BLOCK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ void event_block_add_lost(struct event_block *block, uint64_t count);
 struct event_block *event_block_of(mstro_pool_event head);
 /* Frees the block and those chained after it. NULL is fine. */
 void event_block_free(struct event_block *block);
-
-#endif

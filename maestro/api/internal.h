@@ -5,8 +5,7 @@
  * thread at a time by contract; the port's thread accesses it under the lock too. No port function
  * but those of the fabric's memory is called with the lock held.
  */
-#ifndef MAESTRO_API_INTERNAL_H
-#define MAESTRO_API_INTERNAL_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,7 +16,6 @@
 #include "maestro/client/port.h"
 #include "maestro/maestro.h"
 #include "vampire/core/err.h"
-#include "vampire/core/event/event.h"
 #include "vampire/core/list.h"
 #include "vampire/core/map.h"
 
@@ -160,5 +158,3 @@ bool api_is_inside(uint64_t generation);
 void api_leave(void);
 /* Sends a request and waits; notes a failure for mstro_last_error. */
 mstro_status api_call(Mstro__Wire__Request *request, struct port_answer *ret_answer);
-
-#endif

@@ -5,8 +5,7 @@
  * MSTRO_LOG_MODULES and MSTRO_LOG_DST choose (docs/operations.md). At most 100 lines a minute; the
  * number of those left out is said. Any thread, any time.
  */
-#ifndef MAESTRO_API_LOG_H
-#define MAESTRO_API_LOG_H
+#pragma once
 
 #include "vampire/core/err.h"
 
@@ -20,5 +19,3 @@ void log_open(const char *component);
 void log_end(void);
 /* A text begins with the function it is about, or "schema": that is its module. */
 void log_say(enum log_level level, const char *format, ...) VAMP_PRINTF(2, 3);
-
-#endif

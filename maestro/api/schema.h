@@ -5,8 +5,7 @@
  * replace them. What cannot be understood in a file is left out with a warning, as it may be
  * another Maestro's. Immutable once loaded, but for `told`, so any thread may look up.
  */
-#ifndef MAESTRO_API_SCHEMA_H
-#define MAESTRO_API_SCHEMA_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -42,5 +41,3 @@ void schema_free(struct schema_set *set);
 struct schema_attribute *schema_required(const struct schema_set *set);
 /* NULL: no schema has this key. Valid as long as the set. */
 const struct schema_attribute *schema_find(const struct schema_set *set, const char *key);
-
-#endif

@@ -8,7 +8,6 @@
 
 #include "filters/expression.h"
 #include "maestro/api/internal.h"
-#include "maestro/wire/frame.h"
 #include "vampire/core/clock.h"
 
 enum { ACKS_PER_MESSAGE = 512 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls of a port that wait for their responses. Everything here is under the port's lock. */
-#ifndef MAESTRO_CLIENT_CALL_H
-#define MAESTRO_CLIENT_CALL_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -26,5 +25,3 @@ struct call {
 void calls_answer(const struct list *calls, const Mstro__Wire__Response *response);
 /* Wakes every call, so that it sees that no response will come. */
 void calls_wake(const struct list *calls);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "maestro/client/join.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* An attempt without an answer ends after this time; a pool manager that is stopped answers later.

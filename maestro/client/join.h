@@ -3,8 +3,7 @@
  * How a component comes to be a member of a pool in another process: from the text of
  * MSTRO_POOL_MANAGER_INFO to the pool manager's welcome. One thread.
  */
-#ifndef MAESTRO_CLIENT_JOIN_H
-#define MAESTRO_CLIENT_JOIN_H
+#pragma once
 
 #include "maestro/client/port.h"
 #include "maestro/wire/credential.h"
@@ -41,5 +40,3 @@ mstro_status pool_manager_join(struct pool_manager *pm, const struct port_member
 void pool_manager_hear(struct pool_manager *pm, const uint8_t *bytes, size_t length);
 /* The connection is over; later sends fail. */
 void pool_manager_closed(struct pool_manager *pm, int status);
-
-#endif

@@ -8,8 +8,7 @@
  * thread (or on the calling thread of a local port) without any lock of the port held; they must
  * not block on the network and may call port functions except close.
  */
-#ifndef MAESTRO_CLIENT_PORT_H
-#define MAESTRO_CLIENT_PORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -98,5 +97,3 @@ mstro_status port_open_remote(const char *info, const struct port_member *member
 mstro_status port_open_local(const struct port_member *member, const struct pool_bounds *bounds,
                              const struct port_events *events, struct port **ret_port,
                              struct vamp_err *err);
-
-#endif

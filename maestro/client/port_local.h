@@ -6,8 +6,7 @@
  * port describes offered memory by its plain address and key 0; the server makes it readable for
  * the time of each transport, so the local port does not depend on the fabric.
  */
-#ifndef MAESTRO_CLIENT_PORT_LOCAL_H
-#define MAESTRO_CLIENT_PORT_LOCAL_H
+#pragma once
 
 #include "maestro/client/port.h"
 #include "maestro/pool/pool.h"
@@ -32,5 +31,3 @@ struct pool *port_local_lock(struct port *local_port);
 void port_local_unlock(struct port *local_port);
 /* Attaches the server, which stays valid until detached with NULL. Takes the lock itself. */
 void port_local_serve(struct port *local_port, const struct port_service *service);
-
-#endif

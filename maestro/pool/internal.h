@@ -5,8 +5,7 @@
  * Ownership: the pool owns components and CDOs; a component owns its handles and subscriptions;
  * a transport belongs to its sink's handle. A CDO lives as long as its last handle.
  */
-#ifndef MAESTRO_POOL_INTERNAL_H
-#define MAESTRO_POOL_INTERNAL_H
+#pragma once
 
 #include <assert.h>
 
@@ -345,5 +344,3 @@ struct subscription *subscription_find(const struct component *component, uint64
 void subscription_release(struct pool *pool, struct subscription *subscription);
 
 /* pool.c: what pool.h declares. */
-
-#endif

@@ -35,8 +35,7 @@
  * attributes and a subscription are refused; at the second, events are dropped and counted. A
  * request that releases something is never refused.
  */
-#ifndef MAESTRO_POOL_POOL_H
-#define MAESTRO_POOL_POOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -133,5 +132,3 @@ void pool_memory_state(const struct pool *pool, struct pool_memory_state *ret_st
 
 size_t pool_component_count(const struct pool *pool);
 const char *pool_component_name(const struct pool *pool, uint64_t app_id); /* NULL: unknown */
-
-#endif

@@ -4,8 +4,7 @@
  * proves (maestro/wire/secure.h), and, where the site wants it, a credential of MUNGE. Under the
  * lock of the server.
  */
-#ifndef MAESTRO_SERVER_GATE_H
-#define MAESTRO_SERVER_GATE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -29,5 +28,3 @@ void gate_done(struct gate *gate);
 /* Whether the join has the credential that it needs. 0 or -errno, with a text for its sender. */
 VAMP_MUST_CHECK int gate_check_credential(const struct gate *gate, struct stream *stream,
                                           const Mstro__Wire__Join *join, struct vamp_err *err);
-
-#endif

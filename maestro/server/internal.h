@@ -3,8 +3,7 @@
  * What the files of this room share: the service of a pool manager. One lock guards everything
  * here, the pool included: the local port's. The server's thread holds it except while it waits.
  */
-#ifndef MAESTRO_SERVER_INTERNAL_H
-#define MAESTRO_SERVER_INTERNAL_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -157,5 +156,3 @@ int64_t server_work(struct server *server, int64_t now_ns);
 VAMP_PRINTF(3, 4)
 void server_give_up(struct server *server, struct server_peer *peer, const char *why, ...);
 int64_t server_look_after(struct server *server, int64_t now_ns);
-
-#endif

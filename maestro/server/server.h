@@ -3,8 +3,7 @@
  * The pool manager's service: serves the pool of a local port to other processes over streams, from
  * a thread of its own.
  */
-#ifndef MAESTRO_SERVER_SERVER_H
-#define MAESTRO_SERVER_SERVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ const char *server_info(const struct server *server);
 /* Sends what is queued and a good-bye to all components and ends the thread; takes about two
  * seconds when a component does not receive. NULL-safe. `ret_counts` may be NULL. */
 void server_stop(struct server *server, struct server_counts *ret_counts);
-
-#endif

@@ -8,8 +8,7 @@
  * Threads: the caller serialises all calls with one lock. Nothing blocks. Carriers do not survive
  * fork().
  */
-#ifndef MAESTRO_WIRE_CARRIER_H
-#define MAESTRO_WIRE_CARRIER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ struct carrier_ops {
 struct carrier {
     const struct carrier_ops *ops;
 };
-
-#endif

@@ -12,8 +12,7 @@
  *
  * No thread rule: every object belongs to its caller.
  */
-#ifndef MAESTRO_WIRE_CREDENTIAL_H
-#define MAESTRO_WIRE_CREDENTIAL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ VAMP_MUST_CHECK int credential_make(struct credentials *credentials,
 VAMP_MUST_CHECK int credential_check(struct credentials *credentials,
                                      const struct secure_binding *binding, const uint8_t *bytes,
                                      size_t length, struct vamp_err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * listens with a random key, which is part of its place, and sends what is asked for. So only who
  * has a ticket gets in.
  */
-#ifndef MAESTRO_WIRE_DOOR_H
-#define MAESTRO_WIRE_DOOR_H
+#pragma once
 
 #include "maestro/wire/carrier.h"
 
@@ -15,5 +14,3 @@
 /* `bind` is the address of this host to listen on, once memory is exposed; it stays. 0 or -errno
  * with text. */
 VAMP_MUST_CHECK int door_open(const char *bind, struct carrier **ret_carrier, struct vamp_err *err);
-
-#endif

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>

@@ -3,8 +3,7 @@
  * The carrier (carrier.h) over one reliable-datagram endpoint of libfabric: registered memory and
  * remote reads. For high-speed networks, and for processes of one host (shm).
  */
-#ifndef MAESTRO_WIRE_FABRIC_H
-#define MAESTRO_WIRE_FABRIC_H
+#pragma once
 
 #include "maestro/wire/carrier.h"
 
@@ -28,5 +27,3 @@ VAMP_MUST_CHECK int fabric_open(const struct carrier_place *like, const char *bi
 /* Call when the process at this place is believed to be dead: removes what it could not remove
  * itself (a file of the shm provider; only if no process of its number exists). */
 void fabric_bury(const struct carrier_place *place);
-
-#endif

@@ -11,10 +11,8 @@
  * Under one lock of the owner. Functions marked "owner" are for the one thread that makes progress
  * and waits.
  */
-#ifndef MAESTRO_WIRE_FETCH_H
-#define MAESTRO_WIRE_FETCH_H
+#pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "maestro/wire/carrier.h"
@@ -72,5 +70,3 @@ int64_t fetch_advance(struct fetcher *fetcher, int64_t now_ns);
 void fetch_wait(struct fetcher *fetcher, int ret_waits[FETCH_WAITS], int64_t *timeout_ns);
 /* Owner: ends all jobs with -ECANCELED and closes the carriers. */
 void fetch_end(struct fetcher *fetcher);
-
-#endif

@@ -2,7 +2,6 @@
 #include "maestro/wire/frame.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "vampire/core/protobuf/wire.h"
 

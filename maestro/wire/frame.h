@@ -4,8 +4,7 @@
  * and written field by field in place, its body by protobuf-c in bounded memory: a hostile message
  * costs at most its arena and is then refused. No thread rule.
  */
-#ifndef MAESTRO_WIRE_FRAME_H
-#define MAESTRO_WIRE_FRAME_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -70,5 +69,3 @@ VAMP_MUST_CHECK int frame_parse(const uint8_t *bytes, size_t length, struct fram
  * Valid until the arena's next reset. The type is the one of the frame's kind. */
 const void *frame_unpack(const struct frame *frame, struct vamp_decode_arena *arena,
                          struct vamp_err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * component joins. A secret: any process that has it can join. One printable line without ';',
  * opaque to users: a prefix with the version and a PoolInfo message (pool.proto) in base64.
  */
-#ifndef MAESTRO_WIRE_INFO_H
-#define MAESTRO_WIRE_INFO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ uint64_t info_host(void);
 #define INFO_ADDRESS_BYTES 80
 bool info_is_elsewhere(const struct info *info, uint64_t here,
                        char ret_address[static INFO_ADDRESS_BYTES]);
-
-#endif

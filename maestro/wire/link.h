@@ -4,8 +4,7 @@
  * with what every message says. Both the pool manager (one link a component) and a component (one
  * link) use it. Under the lock of the stream's hub.
  */
-#ifndef MAESTRO_WIRE_LINK_H
-#define MAESTRO_WIRE_LINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ VAMP_MUST_CHECK int link_send_events(struct link *link, int64_t now_ns, link_fil
                                      void *context);
 /* There is room for events. */
 bool link_clear(const struct link *link);
-
-#endif

@@ -3,8 +3,7 @@
  * Which of libfabric's providers serves an endpoint, and why none does. libfabric itself is loaded
  * here, by processes whose payloads it carries, and stays. Any thread.
  */
-#ifndef MAESTRO_WIRE_PROVIDER_H
-#define MAESTRO_WIRE_PROVIDER_H
+#pragma once
 
 #include <rdma/fabric.h>
 
@@ -28,5 +27,3 @@ provider_function *provider_find_function(const char *name);
  */
 VAMP_MUST_CHECK int provider_find(const struct carrier_place *kind, const char *bind,
                                   struct fi_info **ret_info, struct vamp_err *err);
-
-#endif

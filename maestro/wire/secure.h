@@ -7,8 +7,7 @@
  * The socket belongs to the caller, who reads it and hands over what came (secure_feed); writing
  * goes to the socket directly. No thread rule: every object belongs to its caller.
  */
-#ifndef MAESTRO_WIRE_SECURE_H
-#define MAESTRO_WIRE_SECURE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ struct secure_binding {
     uint8_t bytes[32];
 };
 VAMP_MUST_CHECK int secure_bind(struct secure *secure, struct secure_binding *ret_binding);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "maestro/wire/stream.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>

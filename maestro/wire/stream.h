@@ -10,8 +10,7 @@
  * (called by one thread, without that lock) and stream_wake (any thread, any time). Only
  * stream_wait and stream_gather block.
  */
-#ifndef MAESTRO_WIRE_STREAM_H
-#define MAESTRO_WIRE_STREAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -114,5 +113,3 @@ void stream_wait(struct stream_hub *hub, const int others[STREAM_OTHERS], int64_
  * at once; they do not wake the thread, stream_wake does. */
 void stream_gather(struct stream_hub *hub);
 void stream_wake(struct stream_hub *hub);
-
-#endif

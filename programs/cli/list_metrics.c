@@ -2,7 +2,6 @@
 /* --list-metrics: the catalogue as a table for people or as JSON for tools. */
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "programs/cli/options.h"
 #include "vampire/stats/bucket/coverage.h"

@@ -3,8 +3,7 @@
  * The command line of a program, from one table: parsing, --help and the manual read it. What the
  * options say about the configuration becomes overrides for vamp_config_load.
  */
-#ifndef VAMP_CLI_OPTIONS_H
-#define VAMP_CLI_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -107,5 +106,3 @@ void vamp_options_help_all(const struct vamp_program *program, FILE *stream);
 /* --list-metrics: the catalogue as a table, or as one JSON object. `unknown`: what the Maestro of
  * this machine does not tell, bit per enum vamp_unknown. */
 void vamp_list_metrics(FILE *stream, bool json, uint32_t unknown);
-
-#endif

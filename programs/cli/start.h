@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From the arguments of main to a run: what every program with a configuration does first. */
-#ifndef VAMP_CLI_START_H
-#define VAMP_CLI_START_H
+#pragma once
 
 #include "programs/cli/options.h"
 #include "programs/run/notify.h"
@@ -28,5 +27,3 @@ int vamp_perform(const struct vamp_options *options, FILE *out, FILE *error);
 /* The configuration once more, for a run that goes on; the messages on stderr say so. NULL: it has
  * mistakes, which have been printed. */
 struct vamp_config *vamp_start_reload(const struct vamp_start *start);
-
-#endif

@@ -6,11 +6,9 @@
  * visibly or blocks: without a service manager, or with one that does not listen, every call does
  * nothing. Worker thread.
  */
-#ifndef VAMP_RUN_NOTIFY_H
-#define VAMP_RUN_NOTIFY_H
+#pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -39,5 +37,3 @@ void vamp_notify_stopping(struct vamp_notify *notify, const char *status);
 void vamp_notify_alive(struct vamp_notify *notify, int64_t now_ns, const char *status);
 /* Whether vamp_notify_alive would send a status now. */
 bool vamp_notify_wants_status(const struct vamp_notify *notify, int64_t now_ns);
-
-#endif

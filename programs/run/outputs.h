@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* All configured outputs together, and what they did before a reload. Worker thread. */
-#ifndef VAMP_RUN_OUTPUTS_H
-#define VAMP_RUN_OUTPUTS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -89,5 +88,3 @@ void vamp_outputs_finish(struct vamp_outputs *outputs, const struct vamp_ending 
                          struct vamp_status *status);
 /* Frees the outputs; after vamp_outputs_finish their paths and accounts can be read until here. */
 void vamp_outputs_done(struct vamp_outputs *outputs);
-
-#endif

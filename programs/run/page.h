@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a person reads of a run, line by line: the summary at the end, the state on SIGUSR1. */
-#ifndef VAMP_RUN_PAGE_H
-#define VAMP_RUN_PAGE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -24,5 +23,3 @@ void vamp_page_outputs(const struct vamp_page *page, const struct vamp_outputs *
 /* Those rules that have fired or are pending, and those at a bound; `all`: every rule. `alarms`
  * NULL: none. */
 void vamp_page_alarms(const struct vamp_page *page, const struct vamp_alarms *alarms, bool all);
-
-#endif

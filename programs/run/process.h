@@ -3,8 +3,7 @@
  * The process among others: what its exit code says, who runs it and where, what it uses, the file
  * that says that it is ready, and the name space of its series.
  */
-#ifndef VAMP_RUN_PROCESS_H
-#define VAMP_RUN_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <uuid/uuid.h>
@@ -67,5 +66,3 @@ VAMP_MUST_CHECK int vamp_ready_file_prepare(struct vamp_ready_file *file, const 
 VAMP_MUST_CHECK int vamp_ready_file_show(struct vamp_ready_file *file, struct vamp_err *err);
 /* Removes the file. */
 void vamp_ready_file_done(struct vamp_ready_file *file);
-
-#endif

@@ -4,8 +4,7 @@
  * it, the filters of single metrics and of outputs, and the selection of CDOs. Worker thread;
  * judging an event allocates nothing.
  */
-#ifndef VAMP_RUN_RULES_H
-#define VAMP_RUN_RULES_H
+#pragma once
 
 #include "config/config.h"
 #include "filters/event_filter.h"
@@ -71,5 +70,3 @@ bool vamp_filter_use_match(struct vamp_filter_use *use, const struct vamp_event 
 /* The statistics follow these rules from now on; the rules and `services` must outlive that. */
 void vamp_rules_apply(struct vamp_rules *rules, struct vamp_stats *stats,
                       const struct vamp_action_services *services);
-
-#endif

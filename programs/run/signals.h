@@ -8,8 +8,7 @@
  * closed reader or a limit on file size is a write error. To be started first in main, before any
  * other thread exists.
  */
-#ifndef VAMP_RUN_SIGNALS_H
-#define VAMP_RUN_SIGNALS_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -39,5 +38,3 @@ int64_t vamp_signals_deadline(const struct vamp_signals *signals);
 bool vamp_signals_asked(const atomic_uint *count, unsigned *seen);
 /* Ends the thread. */
 void vamp_signals_stop(struct vamp_signals *signals);
-
-#endif

@@ -6,12 +6,10 @@
  * request. vamp_status_say and vamp_status_error are for any thread, the rest for the worker and
  * start-up.
  */
-#ifndef VAMP_RUN_STATUS_H
-#define VAMP_RUN_STATUS_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -120,5 +118,3 @@ void vamp_status_say(struct vamp_status *status, const char *format, ...) VAMP_P
 void vamp_status_say_line(void *context, const char *line);
 /* "PROGRAM: error: text", always. */
 void vamp_status_error(struct vamp_status *status, const char *format, ...) VAMP_PRINTF(2, 3);
-
-#endif

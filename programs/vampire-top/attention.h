@@ -3,8 +3,7 @@
  * What an operator should see first: alarms, and demands that have waited for more than a bucket.
  * Bounded; what does not fit is counted. All text is clean.
  */
-#ifndef TOP_ATTENTION_H
-#define TOP_ATTENTION_H
+#pragma once
 
 #include "programs/vampire-top/text.h"
 
@@ -56,5 +55,3 @@ void top_attention_pending(struct top_attention *attention, const json_t *line);
 void top_attention_commit(struct top_attention *attention, double firing, double seen_ns);
 /* What fires is first and what is silenced last of it, then by severity, then what changed last. */
 void top_attention_sort(struct top_attention *attention);
-
-#endif

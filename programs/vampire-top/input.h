@@ -3,8 +3,7 @@
  * Where the lines come from: a file that is followed like `tail -F` and from segment to segment, a
  * FIFO, a Unix or TCP socket, standard input. Never blocks but in top_input_wait. One thread.
  */
-#ifndef TOP_INPUT_H
-#define TOP_INPUT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -50,5 +49,3 @@ unsigned top_input_progress(const struct top_input *input);
 
 /* The name of the present source, for display. Valid until the next read. */
 const char *top_input_name(const struct top_input *input);
-
-#endif

@@ -3,8 +3,7 @@
  * The state of a run from vampire's JSON lines: fed line by line, read as a snapshot. Does not
  * depend on files or terminals. Memory is bounded. One model belongs to one thread.
  */
-#ifndef TOP_MODEL_H
-#define TOP_MODEL_H
+#pragma once
 
 #include "programs/vampire-top/attention.h"
 #include "programs/vampire-top/rows.h"
@@ -143,5 +142,3 @@ VAMP_MUST_CHECK int top_snapshot_take(struct top_snapshot *snapshot, const struc
 /* Models where there are many ranks of few of them. */
 enum top_level top_level_usual(const struct top_model *model);
 void top_snapshot_done(struct top_snapshot *snapshot);
-
-#endif

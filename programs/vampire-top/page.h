@@ -3,8 +3,7 @@
  * The texts of a snapshot, as lines of a wanted width: the view and the plain output show the same.
  * Everything returned is clean. No state; any thread.
  */
-#ifndef TOP_PAGE_H
-#define TOP_PAGE_H
+#pragma once
 
 #include "programs/vampire-top/model.h"
 
@@ -52,5 +51,3 @@ void page_row(struct page_line *line, const struct top_snapshot *snapshot, enum 
  * many there are: 0 when there is nothing to show. */
 unsigned page_attention(struct page_line lines[static PAGE_ATTENTION_LINES], unsigned room,
                         const struct top_snapshot *snapshot, unsigned columns);
-
-#endif

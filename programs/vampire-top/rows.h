@@ -6,8 +6,7 @@
  * about 12 KiB each; row 0 is "(other)" and takes names that do not fit. Numbers are doubles: exact
  * up to 2^53. Belongs to one thread.
  */
-#ifndef TOP_ROWS_H
-#define TOP_ROWS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -162,5 +161,3 @@ void top_choose(struct top_table *table, enum top_kind kind, const struct top_ch
 /* The chosen rows that are not among the `count` rows from `first` on, as one: sums, and the
  * largest of the longest times. Its quantiles are not known. */
 struct top_row top_rest(const struct top_table *table, size_t first, size_t count);
-
-#endif

@@ -3,8 +3,7 @@
  * The two ways to show a stream: as plain text, for logs, pipes and simple terminals, and on a
  * terminal with keys. Both show the lines of page.h.
  */
-#ifndef TOP_SHOW_H
-#define TOP_SHOW_H
+#pragma once
 
 #include "programs/vampire-top/input.h"
 
@@ -26,5 +25,3 @@ VAMP_MUST_CHECK int top_plain_run(struct top_input *input, struct top_model *mod
  * with text: no usable terminal, or reading failed. The only part that knows curses. */
 VAMP_MUST_CHECK int top_view_run(struct top_input *input, struct top_model *model,
                                  const struct top_show *show, struct vamp_err *err);
-
-#endif

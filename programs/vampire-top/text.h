@@ -5,8 +5,7 @@
  * within the format's bounds. Follows the locale that the program has set (LC_CTYPE). No state; any
  * thread. Texts are returned by value: the `.text` of a result may be an argument of printf.
  */
-#ifndef TOP_TEXT_H
-#define TOP_TEXT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -52,5 +51,3 @@ uint64_t top_json_integer(const json_t *number);
 unsigned top_json_word(const json_t *object, const char *key, const char *const *words,
                        unsigned count);
 bool top_json_lists(const json_t *list, const char *word);
-
-#endif

@@ -4,8 +4,7 @@
  * parts.c creates what a run and a reload need, state.c and summary.c print, reload.c replaces the
  * configuration on SIGHUP, pipeline.c starts, runs and ends it, and uses the others. Worker thread.
  */
-#ifndef VAMP_PROGRAM_PIPELINE_H
-#define VAMP_PROGRAM_PIPELINE_H
+#pragma once
 
 #include "programs/cli/start.h"
 #include "programs/run/outputs.h"
@@ -179,5 +178,3 @@ void pipeline_print_summary(const struct pipeline *pipeline, const struct vamp_t
 
 /* Reads the configuration again if SIGHUP came since the last call. */
 void pipeline_reload_if_asked(struct pipeline *pipeline);
-
-#endif

@@ -5,8 +5,7 @@
  * dropped and counted, and a mark with the exact number goes into the ring, in order, as soon
  * as there is room.
  */
-#ifndef VAMP_RUN_SOURCE_THREAD_H
-#define VAMP_RUN_SOURCE_THREAD_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -45,5 +44,3 @@ VAMP_MUST_CHECK int vamp_source_thread_start(struct vamp_source_thread *thread,
                                              struct vamp_err *err);
 /* Waits for the thread; call it when the ring is finished. */
 void vamp_source_thread_join(struct vamp_source_thread *thread);
-
-#endif

@@ -5,8 +5,7 @@
  * other; the ratio is of each pair. Lines of one thread are measured in its processor time, which
  * other processes' load does not stretch; lines that wait for a disk in elapsed time.
  */
-#ifndef TESTS_BENCH_BENCH_H
-#define TESTS_BENCH_BENCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,5 +66,3 @@ extern const struct bench_line bench_histogram_lines[];
 extern const struct bench_line bench_output_lines[];
 extern const struct bench_line bench_alarm_lines[];
 extern const struct bench_line bench_pool_lines[]; /* with the embedded pool only */
-
-#endif

@@ -4,8 +4,7 @@
  * chosen number of CDOs alive at the same time, each at a random place of its life, so that nothing
  * about the next event is known from the last one. The same plan always gives the same events.
  */
-#ifndef TESTS_BENCH_STREAM_H
-#define TESTS_BENCH_STREAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ int bench_stream_init(struct bench_stream *stream, const struct bench_plan *plan
 void bench_stream_done(struct bench_stream *stream);
 /* Writes the stream to a new recording. 0, or 1 after saying why on stderr. */
 int bench_stream_record(const struct bench_plan *plan, const char *path);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The component above a port, for fuzz targets: takes every payload and looks at what it hears. */
-#ifndef TESTS_FUZZ_HEARER_H
-#define TESTS_FUZZ_HEARER_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -89,5 +88,3 @@ static inline void hearer_free_places(struct hearer *hearer)
         free(hearer->places[i]);
     }
 }
-
-#endif

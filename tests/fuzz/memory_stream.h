@@ -5,8 +5,7 @@
  * members and puts frames in; what the code under test sends is checked and thrown away; remote
  * reads succeed, or fail when the key is odd. One thread.
  */
-#ifndef TESTS_FUZZ_MEMORY_STREAM_H
-#define TESTS_FUZZ_MEMORY_STREAM_H
+#pragma once
 
 #include <errno.h>
 #include <stdbool.h>
@@ -385,5 +384,3 @@ void fabric_bury(const struct carrier_place *place)
 {
     (void)place;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * changed, set, dropped or repeated, and it is packed again. What comes out is well-formed on the
  * outside, so it reaches the code behind the parser; libFuzzer's own mutation does the rest.
  */
-#ifndef TESTS_FUZZ_MUTATE_H
-#define TESTS_FUZZ_MUTATE_H
+#pragma once
 
 #include <protobuf-c/protobuf-c.h>
 #include <stdbool.h>
@@ -241,5 +240,3 @@ static inline size_t mutate_packed(const ProtobufCMessageDescriptor *descriptor,
     protobuf_c_message_free_unpacked(message, NULL);
     return length;
 }
-
-#endif

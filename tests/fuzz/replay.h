@@ -3,8 +3,7 @@
  * A fuzz target's seeds as a plain test, and of each a few mutants by the target's own mutator:
  * what the fuzzers found stays found, also with the compiler and the options of the product.
  */
-#ifndef TESTS_FUZZ_REPLAY_H
-#define TESTS_FUZZ_REPLAY_H
+#pragma once
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -85,5 +84,3 @@ static void replay_seeds(const char *target, unsigned expected, unsigned mutants
     (void)closedir(folder);
     assert_true(count >= expected);
 }
-
-#endif

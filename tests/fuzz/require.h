@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What has to hold, whatever the input: ends the fuzz target and says where. */
-#ifndef TESTS_FUZZ_REQUIRE_H
-#define TESTS_FUZZ_REQUIRE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,5 +14,3 @@ static inline void require_at(bool holds, const char *what, const char *file, in
     }
 }
 #define require(condition) require_at((condition), #condition, __FILE__, __LINE__)
-
-#endif

@@ -4,8 +4,7 @@
  * The head says who speaks and what the bytes are: the body of a message of one kind, around which
  * the target puts a right envelope, or a whole message as it is.
  */
-#ifndef TESTS_FUZZ_SCRIPT_H
-#define TESTS_FUZZ_SCRIPT_H
+#pragma once
 
 #include "maestro/wire/frame.h"
 #include "tests/fuzz/mutate.h"
@@ -133,5 +132,3 @@ static inline size_t script_mutate(uint8_t *data, size_t size, size_t max, unsig
     }
     return size;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Runs tests that mostly wait at the same time, each in a process of its own, so that their
  * deadlines pass together and can be long enough for a busy machine.
  */
-#ifndef TESTS_LIB_AT_ONCE_H
-#define TESTS_LIB_AT_ONCE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ int at_once(int (*run)(const void *context, size_t number), const void *context,
  * and returns 0: libfabric is not built for it, and fails in other ways. */
 int at_once_without_tsan(int (*run)(const void *context, size_t number), const void *context,
                          size_t count);
-
-#endif

@@ -3,8 +3,7 @@
  * The judge of the event codec: what protobuf-c makes of a message, field by field, checked as
  * vamp_event_read promises, and the message that it packs of an event. For tests and fuzz targets.
  */
-#ifndef TESTS_LIB_EVENT_JUDGE_H
-#define TESTS_LIB_EVENT_JUDGE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -114,5 +113,3 @@ static inline size_t judge_pack(const struct vamp_event *event, uint8_t *buffer)
     message.name = (ProtobufCBinaryData){.len = event->name_length, .data = name.out};
     return vamp__wire__event__pack(&message, buffer);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Events for tests, as one line each: which component did what to which CDO at what time. An event
  * is a value; its text points to the caller's.
  */
-#ifndef TESTS_LIB_EVENTS_H
-#define TESTS_LIB_EVENTS_H
+#pragma once
 
 #include "vampire/core/event/event.h"
 
@@ -27,5 +26,3 @@ struct vamp_event event_with_size(struct vamp_event event, uint64_t size_bytes);
 struct vamp_event event_with_name(struct vamp_event event, const char *name);
 struct vamp_event event_with_tier(struct vamp_event event, enum vamp_tier tier);
 struct vamp_event event_with_cause(struct vamp_event event, enum vamp_cause cause);
-
-#endif

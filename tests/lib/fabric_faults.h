@@ -7,8 +7,7 @@
  * Included once by a program, or by a library that is preloaded: it defines fi_fabric and
  * fi_getinfo. Any thread.
  */
-#ifndef TESTS_LIB_FABRIC_FAULTS_H
-#define TESTS_LIB_FABRIC_FAULTS_H
+#pragma once
 
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -366,5 +365,3 @@ int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t
     }
     return real.call(version, node, service, flags, hints, info);
 }
-
-#endif

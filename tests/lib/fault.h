@@ -14,8 +14,7 @@
  *         assert_int_equal(code, -ENOMEM);
  *     }
  */
-#ifndef TESTS_LIB_FAULT_H
-#define TESTS_LIB_FAULT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -31,5 +30,3 @@ bool fault_alloc_end(void);
 /* Allocations since fault_alloc_fail_at or fault_alloc_fail_from, of this thread; since
  * fault_alloc_fail_anywhere, of all. */
 unsigned fault_alloc_count(void);
-
-#endif

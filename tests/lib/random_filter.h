@@ -3,8 +3,7 @@
  * Random filters with a meaning that was not computed by the code under test: a tree that prints
  * itself as text and evaluates itself in the simplest way. One thread.
  */
-#ifndef TESTS_LIB_RANDOM_FILTER_H
-#define TESTS_LIB_RANDOM_FILTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ void random_filter_print(struct random_filter *filter, const struct random_node 
 /* The meaning: `values[i]` is what field i has. */
 bool random_filter_holds(const struct random_filter *filter, const struct random_node *node,
                          const struct random_value *values);
-
-#endif

@@ -3,8 +3,7 @@
  * Buckets made by hand for the rules of alarms: a counter, a gauge, a histogram and an age.
  * components_present has one series, the others have one for each component.
  */
-#ifndef TESTS_UNIT_ALARMS_WORLD_H
-#define TESTS_UNIT_ALARMS_WORLD_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -189,5 +188,3 @@ static inline int world_step(struct world *world)
     assert_true(world->change_count <= 1);
     return world->change_count == 0 ? NO_CHANGE : (int)world->changes[0].state;
 }
-
-#endif

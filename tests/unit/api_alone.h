@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A component that runs alone, with a schema of its own, for tests of the public interface. */
-#ifndef TESTS_UNIT_API_ALONE_H
-#define TESTS_UNIT_API_ALONE_H
+#pragma once
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -85,5 +84,3 @@ static inline void give_data(mstro_cdo cdo, void *data, uint64_t bytes, bool cop
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
-
-#endif

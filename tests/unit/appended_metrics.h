@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Three metrics that the program appends to the catalogue when it starts. */
-#ifndef TESTS_UNIT_APPENDED_METRICS_H
-#define TESTS_UNIT_APPENDED_METRICS_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,5 +34,3 @@ static inline enum vamp_metric_id append_metrics(void)
     }
     return VAMP_METRICS_BUILT_IN;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A component for tests of the pool manager: a port and what it has heard. */
-#ifndef TESTS_UNIT_CLIENT_COMPONENT_H
-#define TESTS_UNIT_CLIENT_COMPONENT_H
+#pragma once
 
 #include <pthread.h>
 #include <stdio.h>
@@ -227,5 +226,3 @@ static inline void component_close(struct component *component)
         }                                                                                          \
         assert_true(condition);                                                                    \
     } while (0)
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A collector, and messages for it as the format `nats` makes them. */
-#ifndef VAMP_TESTS_COLLECT_SCENE_H
-#define VAMP_TESTS_COLLECT_SCENE_H
+#pragma once
 
 #include "tests/unit/writers_buckets.h"
 #include "vampire/collect/collect.h"
@@ -222,5 +221,3 @@ static inline uint64_t digest(const struct vamp_bucket *bucket)
     }
     return sum;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Configurations in files of their own, loaded, with what was printed about them. */
-#ifndef TESTS_UNIT_CONFIG_SCRATCH_H
-#define TESTS_UNIT_CONFIG_SCRATCH_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -120,5 +119,3 @@ static inline void assert_round_trip(const struct vamp_config *config)
     vamp_config_free(again);
     scratch_remove(&scratch);
 }
-
-#endif

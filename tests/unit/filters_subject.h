@@ -3,8 +3,7 @@
  * What the golden cases of filters are tried on: events and CDOs, read from the lines of
  * tests/golden/filter/ that begin with `e` and `o`. For filters_golden_test.c.
  */
-#ifndef TESTS_UNIT_FILTERS_SUBJECT_H
-#define TESTS_UNIT_FILTERS_SUBJECT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -176,5 +175,3 @@ static inline void look_up_attribute(void *context, int field, const char *name,
         }
     }
 }
-
-#endif

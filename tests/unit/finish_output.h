@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The end of one output alone; programs end all of theirs side by side. */
-#ifndef VAMP_TESTS_FINISH_OUTPUT_H
-#define VAMP_TESTS_FINISH_OUTPUT_H
+#pragma once
 
 #include "vampire/core/clock.h"
 #include "vampire/core/worker.h"
@@ -17,5 +16,3 @@ static inline int finish_output(struct vamp_output *output, const struct vamp_en
     }
     return vamp_output_finish(output, until_ns + 2 * VAMP_NS_PER_SECOND, err);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * A scripted maestro.h for the tests of the live source, and a source made ready to open: what a
  * real pool manager shows only by chance can be arranged. Included once in a program.
  */
-#ifndef TESTS_UNIT_LIVE_SCRIPTED_H
-#define TESTS_UNIT_LIVE_SCRIPTED_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -323,5 +322,3 @@ static inline size_t drain(struct fixture *fixture, uint64_t *serials)
     }
     return count;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An output with a format that does what a script says (write, refuse, fail, block) and notes what
  * it was given. */
-#ifndef TESTS_UNIT_OUTPUT_SCRIPT_H
-#define TESTS_UNIT_OUTPUT_SCRIPT_H
+#pragma once
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -266,5 +265,3 @@ static inline void await_inside(struct bench *bench)
 
 static char name[] = "out";
 static const struct vamp_output_settings plain = {.name = name, .queue = 64};
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Records in a histogram that has an element for each bin: what others are compared with. */
-#ifndef TESTS_UNIT_PLAIN_HISTOGRAM_H
-#define TESTS_UNIT_PLAIN_HISTOGRAM_H
+#pragma once
 
 #include "vampire/stats/bucket/histogram.h"
 
@@ -14,5 +13,3 @@ static inline void plain_histogram_record(struct vamp_histogram *histogram, unsi
     histogram->min = value < histogram->min ? value : histogram->min;
     histogram->max = value > histogram->max ? value : histogram->max;
 }
-
-#endif

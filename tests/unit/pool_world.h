@@ -3,8 +3,7 @@
  * A pool under a clock that stands still, with an outlet that records, and the requests that
  * tests send to it.
  */
-#ifndef TESTS_UNIT_POOL_WORLD_H
-#define TESTS_UNIT_POOL_WORLD_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -404,5 +403,3 @@ static inline void assert_kinds(const struct ear *ear, const uint32_t *kinds, si
 #define ASSERT_KINDS(ear, ...)                                                                     \
     assert_kinds((ear), (const uint32_t[]){__VA_ARGS__},                                           \
                  sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
-
-#endif

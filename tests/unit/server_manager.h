@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A pool manager for tests, served in this process. */
-#ifndef TESTS_UNIT_SERVER_MANAGER_H
-#define TESTS_UNIT_SERVER_MANAGER_H
+#pragma once
 
 #include "maestro/client/port_local.h"
 #include "maestro/server/server.h"
@@ -33,5 +32,3 @@ static inline void serve_no_more(struct served *served, struct server_counts *co
     server_stop(served->server, counts);
     component_close(&served->local);
 }
-
-#endif

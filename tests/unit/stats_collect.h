@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A run of the statistics for tests: feeds events, keeps all buckets, finds values by label text.
  */
-#ifndef TESTS_UNIT_STATS_COLLECT_H
-#define TESTS_UNIT_STATS_COLLECT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -173,5 +172,3 @@ static inline uint64_t collect_recorded(const struct collect *collect, enum vamp
     }
     return count;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A run of the statistics with a producer and a consumer, which have joined. */
-#ifndef TESTS_UNIT_STATS_PAIR_H
-#define TESTS_UNIT_STATS_PAIR_H
+#pragma once
 
 #include "tests/unit/stats_collect.h"
 
@@ -26,5 +25,3 @@ static inline int pair_end(void **state)
     collect_end(&run);
     return 0;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A process that talks to a pool manager without the client library: a connection that sends any
  * bytes. All of one process share a hub; one thread. */
-#ifndef TESTS_UNIT_WIRE_RAW_PEER_H
-#define TESTS_UNIT_WIRE_RAW_PEER_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -160,5 +159,3 @@ static inline bool raw_peer_join(struct raw_peer *peer, const char *workflow, co
     join.pool_session = peer->info.session;
     return raw_peer_say(peer, FRAME_JOIN, &join.base);
 }
-
-#endif

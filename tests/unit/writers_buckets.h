@@ -4,8 +4,7 @@
  * series and bucket number by the formulas below, so that a reader in another language
  * (tests/e2e/made_up.py) computes them again. The metrics are the real catalogue.
  */
-#ifndef VAMP_TESTS_WRITERS_BUCKETS_H
-#define VAMP_TESTS_WRITERS_BUCKETS_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -376,5 +375,3 @@ static inline const struct vamp_bucket *made_bucket(const struct made_run *made,
     };
     return &bucket->bucket;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The command lines of the demo workflow's programs: options with long names, from one table. */
-#ifndef TESTS_WORKFLOW_OPTIONS_H
-#define TESTS_WORKFLOW_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ struct option_row {
 void parse_options(const struct option_row *rows, const char *usage, int argc, char **argv);
 /* Ends the program: WORKFLOW_USAGE, with `wrong` and the usage on stderr. */
 _Noreturn void refuse_options(const char *wrong, const char *usage);
-
-#endif

@@ -4,8 +4,7 @@
  * A receiver can check whether it is complete and belongs to the CDO it came with, and two runs
  * with the same seed produce the same bytes.
  */
-#ifndef TESTS_WORKFLOW_PAYLOAD_H
-#define TESTS_WORKFLOW_PAYLOAD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ const char *payload_check(const void *data, size_t bytes, const char *cdo_name,
 
 /* FNV-1a, for names. */
 uint64_t payload_hash(const char *text);
-
-#endif

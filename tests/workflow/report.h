@@ -4,8 +4,7 @@
  * end. The tests compare it with what vampire counted. Also the small things both programs
  * share: messages, the clock, files as marks between processes.
  */
-#ifndef TESTS_WORKFLOW_REPORT_H
-#define TESTS_WORKFLOW_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ uint64_t parse_number(const char *name, const char *text, uint64_t min, uint64_t
 void mark_file(const char *path);
 /* Returns when the file exists; ends the program after `seconds`. */
 void await_file(const char *path, uint64_t seconds);
-
-#endif

@@ -8,8 +8,7 @@
  * An action that takes time has a thread of its own and a bounded queue; what does not fit is
  * counted and said.
  */
-#ifndef VAMP_ALARMS_ACTION_H
-#define VAMP_ALARMS_ACTION_H
+#pragma once
 
 #include "vampire/alarms/change.h"
 #include "vampire/core/err.h"
@@ -41,5 +40,3 @@ struct vamp_alarm_action_ops {
 
 /* Every kind of action, ended by NULL: the only list of them. */
 extern const struct vamp_alarm_action_ops *const vamp_alarm_actions[];
-
-#endif

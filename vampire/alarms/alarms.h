@@ -6,8 +6,7 @@
  * each, VAMP_ALARM_CHANGES_MAX changes in a bucket. At a bound: further series are not followed,
  * which is counted and said; further changes wait for the next bucket. The worker thread.
  */
-#ifndef VAMP_ALARMS_ALARMS_H
-#define VAMP_ALARMS_ALARMS_H
+#pragma once
 
 #include "vampire/alarms/rule.h"
 #include "vampire/alarms/silence.h"
@@ -56,5 +55,3 @@ uint64_t vamp_alarms_fired(const struct vamp_alarms *alarms);
 unsigned vamp_alarms_count(const struct vamp_alarms *alarms); /* of NULL: 0 */
 void vamp_alarms_state(const struct vamp_alarms *alarms, unsigned rule,
                        struct vamp_alarm_state_count *ret_state);
-
-#endif

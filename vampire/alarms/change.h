@@ -4,8 +4,7 @@
  * copied, queued and read by any thread for as long as is wanted. It comes with the bucket at whose
  * close the rule was evaluated (struct vamp_bucket, `alarms`).
  */
-#ifndef VAMP_ALARMS_CHANGE_H
-#define VAMP_ALARMS_CHANGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -91,5 +90,3 @@ unsigned vamp_alarm_change_log_severity(const struct vamp_alarm_change *change);
 #define VAMP_ALARM_LINE_BYTES 2048
 void vamp_alarm_change_text(const struct vamp_alarm_change *change,
                             char text[static VAMP_ALARM_LINE_BYTES]);
-
-#endif

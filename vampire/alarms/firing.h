@@ -5,8 +5,7 @@
  * VAMP_FIRING_MAX alarms, further ones do not count; of the first VAMP_FIRING_NAMED_MAX the
  * components and CDOs are known, and while more fire every event concerns them. Worker thread.
  */
-#ifndef VAMP_ALARMS_FIRING_H
-#define VAMP_ALARMS_FIRING_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -45,5 +44,3 @@ void vamp_firing_note(struct vamp_firing *firing, const struct vamp_alarm_change
  * is about the whole workflow. False when none fires. */
 bool vamp_firing_concerns(const struct vamp_firing *firing,
                           const struct vamp_components *components, const struct vamp_event *event);
-
-#endif

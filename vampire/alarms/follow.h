@@ -6,8 +6,7 @@
  * labels has one instance, of all series, however many there are. Private to vampire/alarms; the
  * worker thread.
  */
-#ifndef VAMP_ALARMS_FOLLOW_H
-#define VAMP_ALARMS_FOLLOW_H
+#pragma once
 
 #include "vampire/alarms/rule.h"
 #include "vampire/core/map.h"
@@ -99,5 +98,3 @@ struct vamp_alarm_measured {
 struct vamp_alarm_measured vamp_alarm_measure(const struct vamp_alarm_following *following,
                                               const struct vamp_alarm_instance *instance,
                                               const struct vamp_bucket *bucket, unsigned metric);
-
-#endif

@@ -3,8 +3,7 @@
  * One rule: its options as the configuration writes them, what they mean, and every mistake in
  * them. A compiled rule is plain data that points into its options; any thread may read it.
  */
-#ifndef VAMP_ALARMS_RULE_H
-#define VAMP_ALARMS_RULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -122,5 +121,3 @@ typedef void vamp_alarm_report_fn(void *context, const struct vamp_alarm_mistake
 bool vamp_alarm_compile(const struct vamp_alarm_options *options,
                         const struct vamp_alarm_scope *scope, vamp_alarm_report_fn *report,
                         void *context, struct vamp_alarm_rule *ret_rule);
-
-#endif

@@ -4,8 +4,7 @@
  * or a glob pattern of names (blanks are part of it) and the time counts from the file's last
  * change. Empty lines and those that begin with # are skipped. The worker thread.
  */
-#ifndef VAMP_ALARMS_SILENCE_H
-#define VAMP_ALARMS_SILENCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ VAMP_MUST_CHECK int vamp_silences_read(struct vamp_silences *silences, const cha
 void vamp_silences_done(struct vamp_silences *silences);
 /* Whether the rule of this name is silenced at this time. */
 bool vamp_silences_hold(const struct vamp_silences *silences, const char *name, int64_t utc_ns);
-
-#endif

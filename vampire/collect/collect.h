@@ -12,8 +12,7 @@
  * Memory is bounded by the options. One thread at a time; only vamp_bucket_release may be called
  * elsewhere.
  */
-#ifndef VAMP_COLLECT_COLLECT_H
-#define VAMP_COLLECT_COLLECT_H
+#pragma once
 
 #include "vampire/core/err.h"
 #include "vampire/stats/bucket/bucket.h"
@@ -75,5 +74,3 @@ const struct vamp_collect_counts *vamp_collect_counts(const struct vamp_collect 
  * without words of one of these kinds all are meant. The answer is shorter than a mebibyte, and
  * says how many series did not fit. malloc'ed and terminated; NULL: no memory. */
 char *vamp_collect_present(const struct vamp_collect *collect, const char *request, size_t bytes);
-
-#endif

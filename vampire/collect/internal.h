@@ -4,8 +4,7 @@
  * messages until a bucket closes; values.c has the schema and adds what the messages of one bucket
  * contain to the bucket that is being made; collect.c closes it; present.c answers requests.
  */
-#ifndef VAMP_COLLECT_INTERNAL_H
-#define VAMP_COLLECT_INTERNAL_H
+#pragma once
 
 #include "telemetry.pb-c.h"
 #include "vampire/collect/collect.h"
@@ -145,5 +144,3 @@ void collect_values_count(struct vamp_collect *collect, enum vamp_metric_id id, 
                           uint64_t delta);
 void collect_values_gauge(struct vamp_collect *collect, enum vamp_metric_id id, uint32_t series,
                           int64_t value);
-
-#endif

@@ -3,8 +3,7 @@
  * The text of a socket's address: unix:PATH, tcp:PORT or udp:PORT (this machine), with an ADDRESS
  * in numbers or "localhost" tcp:ADDRESS:PORT, of IPv6 tcp:[ADDRESS]:PORT. No state; any thread.
  */
-#ifndef VAMP_CORE_ADDRESS_H
-#define VAMP_CORE_ADDRESS_H
+#pragma once
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -28,5 +27,3 @@ VAMP_MUST_CHECK int vamp_address_parse(const char *text, const char *scheme,
                                        struct vamp_address *ret, struct vamp_err *err);
 /* 0, where the system chooses; of a Unix socket, too. */
 unsigned vamp_address_port(const struct vamp_address *address);
-
-#endif

@@ -3,11 +3,9 @@
  * The only way to read time. Code that needs time is passed a `const struct vamp_clock *`, so that
  * tests step it. All values are nanoseconds.
  */
-#ifndef VAMP_CORE_CLOCK_H
-#define VAMP_CORE_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -71,5 +69,3 @@ void vamp_event_clock_observe(struct vamp_event_clock *clock, int64_t event_ns,
 /* The estimate; false while no event was seen yet. */
 bool vamp_event_clock_now(const struct vamp_event_clock *clock, int64_t monotonic_ns,
                           int64_t *ret_event_ns);
-
-#endif

@@ -9,8 +9,7 @@
  * below it does. No thread rule: an error object belongs to the function that declared it, usually
  * on its stack.
  */
-#ifndef VAMP_CORE_ERR_H
-#define VAMP_CORE_ERR_H
+#pragma once
 
 #include <errno.h>
 
@@ -41,5 +40,3 @@ int vamp_err_set_errno(struct vamp_err *err, int errno_value, const char *format
 /* Puts "context: " before the text that is there. Returns err->code, or -EIO when `err` is
  * NULL or holds no error: use it only where an error is known to have been set. */
 int vamp_err_wrap(struct vamp_err *err, const char *format, ...) VAMP_PRINTF(2, 3);
-
-#endif

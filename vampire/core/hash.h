@@ -4,8 +4,7 @@
  * begins with a seed of vamp_hash_seed, so that keys cannot be chosen to collide. No state; any
  * thread.
  */
-#ifndef VAMP_CORE_HASH_H
-#define VAMP_CORE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ uint64_t vamp_hash_bytes(uint64_t seed, const void *bytes, size_t length);
 
 /* A random number; early at boot, before there is randomness, one made of the time. */
 uint64_t vamp_hash_seed(void);
-
-#endif

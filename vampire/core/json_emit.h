@@ -5,8 +5,7 @@
  * limit and the line then contains "cut": true; a line longer than VAMP_JSON_LINE_BYTES is dropped
  * and counted. Running out of memory sets `failed`, and every later call does nothing.
  */
-#ifndef VAMP_CORE_JSON_EMIT_H
-#define VAMP_CORE_JSON_EMIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ void vamp_json_micros(struct vamp_json *json, const char *key, int64_t ns);
 void vamp_json_bool(struct vamp_json *json, const char *key, bool value);
 void vamp_json_time(struct vamp_json *json, const char *key, int64_t utc_ns); /* INT64_MIN: null */
 void vamp_json_null(struct vamp_json *json, const char *key);
-
-#endif

@@ -3,8 +3,7 @@
  * Doubly linked list of objects that contain their own link. A list is a ring through its head; a
  * link that is in no list points at itself, so that removing it twice does no harm.
  */
-#ifndef VAMP_CORE_LIST_H
-#define VAMP_CORE_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,5 +86,3 @@ static inline struct list_link *list_next(const struct list *list, const struct 
     for (type *object = CONTAINER_OF((list)->head.next, type, member);                             \
          &object->member != &(list)->head;                                                         \
          object = CONTAINER_OF(object->member.next, type, member))
-
-#endif

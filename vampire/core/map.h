@@ -4,8 +4,7 @@
  * computes hashes and compares keys. Grows by doubling; when there is no memory to grow it only
  * gets slower. One thread.
  */
-#ifndef VAMP_CORE_MAP_H
-#define VAMP_CORE_MAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -67,5 +66,3 @@ static inline void map_insert_number(struct map *map, struct map_link *link, uin
 {
     map_insert(map, link, map_hash_number(map, key));
 }
-
-#endif

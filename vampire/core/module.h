@@ -4,8 +4,7 @@
  * or memory, or are not wanted at every site. They are in lib/vampire/ next to the folder of the
  * executable: the same in the build tree and where vampire is installed.
  */
-#ifndef VAMP_CORE_MODULE_H
-#define VAMP_CORE_MODULE_H
+#pragma once
 
 #include "vampire/core/err.h"
 
@@ -23,5 +22,3 @@ struct vamp_module {
  * version; another -errno. */
 VAMP_MUST_CHECK int vamp_module_load(const struct vamp_module *module, const void **ret_symbol,
                                      struct vamp_err *err);
-
-#endif

@@ -3,8 +3,7 @@
  * Threads that do not handle the program's signals: each starts with all of them blocked, as it may
  * run inside another program's process. A write to a broken pipe is therefore EPIPE there.
  */
-#ifndef VAMP_CORE_THREAD_H
-#define VAMP_CORE_THREAD_H
+#pragma once
 
 #include <pthread.h>
 
@@ -17,5 +16,3 @@
  */
 VAMP_MUST_CHECK int vamp_thread_start(pthread_t *ret_thread, const char *name, void *(*run)(void *),
                                       void *argument, struct vamp_err *err);
-
-#endif

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 const char *vamp_count_people(uint64_t count, char text[static VAMP_UNIT_TEXT_BYTES])
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Numbers with separators and units, for people: the status line, the summary, an alarm. */
-#ifndef VAMP_CORE_UNITS_H
-#define VAMP_CORE_UNITS_H
+#pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #define VAMP_UNIT_TEXT_BYTES 32
@@ -19,5 +17,3 @@ const char *vamp_duration_people(uint64_t ns, char text[static VAMP_UNIT_TEXT_BY
 /* The same, of a clock with a resolution (0: it is exact), below which times are 0: "< 12 ms". */
 const char *vamp_duration_measured(uint64_t ns, uint64_t resolution_ns,
                                    char text[static VAMP_UNIT_TEXT_BYTES]);
-
-#endif

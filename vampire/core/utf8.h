@@ -4,8 +4,7 @@
  * promises UTF-8. A character is well-formed when it is complete, as short as it can be, no
  * surrogate and not beyond U+10FFFF. No state; any thread.
  */
-#ifndef VAMP_CORE_UTF8_H
-#define VAMP_CORE_UTF8_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ size_t vamp_utf8_cut(const char *text, size_t length, size_t most);
  * becomes U+FFFD. What does not fit is cut at the border of a character. `out` is filled up with
  * NULs, but has no terminator when it is full. Returns the bytes used. */
 size_t vamp_utf8_copy(char *out, size_t out_bytes, const char *text);
-
-#endif

@@ -3,8 +3,7 @@
  * What a number stands for, in the words of the summary, of vampire-top and, by `make generated`
  * (python/vampire/words.py), of the Python package and the report.
  */
-#ifndef VAMP_CORE_WORDS_H
-#define VAMP_CORE_WORDS_H
+#pragma once
 
 #define VAMP_WORDS_EVERY "every event was counted"
 #define VAMP_WORDS_OF_EVENTS "%s of the events"
@@ -30,5 +29,3 @@
 #define VAMP_WORDS_UNIDENTIFIED "events of components that cannot be told apart: too many at a time"
 #define VAMP_WORDS_UNCOUNTED                                                                       \
     "CDOs not in cdos_created: probably counted before their record was given up"
-
-#endif

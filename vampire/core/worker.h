@@ -15,8 +15,7 @@
  * thread (the elements are then taken by whoever calls vamp_worker_remove). Each function says
  * whether it is called with the lock held.
  */
-#ifndef VAMP_CORE_WORKER_H
-#define VAMP_CORE_WORKER_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -144,5 +143,3 @@ bool vamp_worker_await_end(struct vamp_worker *worker, int64_t until_ns);
 bool vamp_worker_join(struct vamp_worker *worker, int64_t until_ns);
 /* Any thread: the deadline is over. */
 bool vamp_worker_must_give_up(const struct vamp_worker *worker);
-
-#endif

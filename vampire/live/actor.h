@@ -4,8 +4,7 @@
  * or the pool manager, of a small workflow. It follows one order after the other, so that what has
  * happened is known, and one that is held up holds up nobody else. One thread.
  */
-#ifndef VAMP_LIVE_ACTOR_H
-#define VAMP_LIVE_ACTOR_H
+#pragma once
 
 #include "vampire/core/err.h"
 
@@ -29,5 +28,3 @@
  * examination's CDOs: `stream` ("all", "offers", "before"), `kind`, `cdo`, `serial`, and `time_ns`,
  * `bytes`, `app_id` of those that have them. */
 void vamp_actor_follow(int orders);
-
-#endif

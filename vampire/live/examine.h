@@ -4,8 +4,7 @@
  * known. Its processes are started here; what they do, and the verdict, is
  * python/vampire/examine.py's. The verdict is a file, which a run reads.
  */
-#ifndef VAMP_LIVE_EXAMINE_H
-#define VAMP_LIVE_EXAMINE_H
+#pragma once
 
 #include "vampire/source/live.h"
 
@@ -40,5 +39,3 @@ void vamp_examined_read(const struct vamp_maestro_options *options,
 /* Whether it says this of that. */
 bool vamp_examined_says(const struct vamp_examined *examined, enum vamp_question question,
                         const char *word);
-
-#endif

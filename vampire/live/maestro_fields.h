@@ -3,8 +3,7 @@
  * What the maestro.h of this build has: the one place that knows. Maestro's events become
  * vampire's; a field that a maestro.h lacks has no presence bit. Source thread only.
  */
-#ifndef VAMP_LIVE_MAESTRO_FIELDS_H
-#define VAMP_LIVE_MAESTRO_FIELDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,6 +53,4 @@ bool vamp_maestro_status_no_manager(mstro_status status);
 #endif
 #if !VAMP_MSTRO_HAS_ENV_POOL_INFO
 #define MSTRO_ENV_POOL_INFO "MSTRO_POOL_MANAGER_INFO"
-#endif
-
 #endif

@@ -24,8 +24,7 @@
  * Bounded: VAMP_MERGE_LISTS lists a subscription; while that many wait, no more are read. Source
  * thread only.
  */
-#ifndef VAMP_LIVE_MAESTRO_MERGE_H
-#define VAMP_LIVE_MAESTRO_MERGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -109,5 +108,3 @@ void vamp_merge_wait(struct vamp_merge *merge, int64_t timeout_ns);
 bool vamp_merge_holds(const struct vamp_merge *merge);
 /* Every subscription has ended; events may still be there. */
 bool vamp_merge_ended(const struct vamp_merge *merge);
-
-#endif

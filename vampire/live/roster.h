@@ -3,8 +3,7 @@
  * Who is in the workflow, as far as its events show: to know when it has ended. Bounded: at
  * VAMP_ROSTER_MAX components present at once the rest is only counted. Source thread only.
  */
-#ifndef VAMP_LIVE_ROSTER_H
-#define VAMP_LIVE_ROSTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ static inline bool vamp_roster_knows(const struct vamp_roster *roster,
 }
 /* At least one component has left and none that was seen is still there. */
 bool vamp_roster_all_left(const struct vamp_roster *roster);
-
-#endif

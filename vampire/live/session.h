@@ -4,8 +4,7 @@
  * wanted, leaving, and joining again when the pool manager is restarted. maestro.h knows only one
  * membership a process. Not at the same time on two threads.
  */
-#ifndef VAMP_LIVE_SESSION_H
-#define VAMP_LIVE_SESSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ enum vamp_rejoin_status { VAMP_REJOIN_WAIT, VAMP_REJOIN_BACK, VAMP_REJOIN_OVER }
 /* Waits at most `timeout_ns`, and tries if it is time for that (one attempt may take some seconds).
  * BACK: joined and subscribed. OVER: the time is over. */
 enum vamp_rejoin_status vamp_session_try(struct vamp_session *session, int64_t timeout_ns);
-
-#endif

@@ -3,8 +3,7 @@
  * What vampire/live/ offers to the live source (source/maestro.c), which loads it: the functions of
  * struct vamp_source_ops, with the same contracts.
  */
-#ifndef VAMP_SOURCE_LIVE_H
-#define VAMP_SOURCE_LIVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ extern const struct vamp_live vamp_live;
 /* The one that a run would load, loaded now. NULL: it is not there, or of another build; `err`,
  * which is not NULL, says which. */
 const struct vamp_live *vamp_live_load(struct vamp_err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Recorded or generated time against the machine's: when the next event is due. */
-#ifndef VAMP_SOURCE_PACE_H
-#define VAMP_SOURCE_PACE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ static inline int64_t vamp_pace_left_ns(struct vamp_pace *pace, int64_t event_ns
 }
 /* Sleeps until an event of this time is due, at most `timeout_ns`. */
 void vamp_pace_wait(struct vamp_pace *pace, int64_t event_ns, int64_t timeout_ns);
-
-#endif

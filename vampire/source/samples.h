@@ -4,8 +4,7 @@
  * and files. A source as others, which runs beside the one of the pool's events and has a thread
  * and a ring of its own, so that no flood of samples takes room from these.
  */
-#ifndef VAMP_SOURCE_SAMPLES_H
-#define VAMP_SOURCE_SAMPLES_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -41,5 +40,3 @@ VAMP_MUST_CHECK int vamp_samples_check_address(const char *text, struct vamp_err
  * set, in a copy. When `stop` of the context is set it
  * ends once nothing waits to be read. */
 extern const struct vamp_source_ops vamp_source_samples;
-
-#endif

@@ -4,8 +4,7 @@
  * generator (`synthetic`) are the same to the rest of vampire. All functions are called on the
  * source thread, except open, which runs before that thread exists, and close, after it ended.
  */
-#ifndef VAMP_SOURCE_SOURCE_H
-#define VAMP_SOURCE_SOURCE_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -137,5 +136,3 @@ extern const struct vamp_source_ops vamp_source_synthetic;
 extern const struct vamp_source_ops *const vamp_sources[];
 /* The one of this name, NULL when there is none. */
 const struct vamp_source_ops *vamp_source_find(const char *name);
-
-#endif

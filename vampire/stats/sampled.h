@@ -6,8 +6,7 @@
  * (it began again), and nothing at the first; of a histogram each value. What is older than the
  * sample before of its series says nothing new and is only accounted. Bounded; worker thread.
  */
-#ifndef VAMP_STATS_SAMPLED_H
-#define VAMP_STATS_SAMPLED_H
+#pragma once
 
 #include "vampire/core/event/components.h"
 #include "vampire/stats/cells/cells.h"
@@ -43,5 +42,3 @@ void vamp_sampled_free(struct vamp_sampled *sampled);
 void vamp_sampled_observe(struct vamp_sampled *sampled, struct vamp_slot *slot,
                           const struct vamp_event *event, bool late);
 const struct vamp_sampled_account *vamp_sampled_account(const struct vamp_sampled *sampled);
-
-#endif

@@ -11,8 +11,7 @@
  * clock, buckets continue at the new time, and a gap of reason VAMP_GAP_LEAP with 0 events reports
  * it. A clock that was set back is recognised by VAMP_LATE_RUN_MAX late events in a row.
  */
-#ifndef VAMP_STATS_STATS_H
-#define VAMP_STATS_STATS_H
+#pragma once
 
 #include "vampire/core/err.h"
 #include "vampire/core/event/components.h"
@@ -122,5 +121,3 @@ struct vamp_stats_state {
     bool gone;                                 /* the pool is */
 };
 void vamp_stats_state(const struct vamp_stats *stats, struct vamp_stats_state *ret_state);
-
-#endif

@@ -3,8 +3,7 @@
  * Attempts to send to a server. After a failure the next attempt waits, longer each time, so that a
  * server that is down is not asked ten times a second. One thread at a time.
  */
-#ifndef VAMP_WRITERS_FORMAT_ATTEMPTS_H
-#define VAMP_WRITERS_FORMAT_ATTEMPTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ int vamp_attempts_failed(struct vamp_attempts *attempts, struct vamp_err *err, c
 void vamp_attempts_postpone(struct vamp_attempts *attempts, int64_t seconds);
 /* The attempt succeeded. */
 void vamp_attempts_succeeded(struct vamp_attempts *attempts);
-
-#endif

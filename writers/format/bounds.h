@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Bounds of a histogram for formats that have the same few in all series of a metric: each is the
  * exact upper edge of a bin, so that a count up to it is exact. */
-#ifndef VAMP_WRITERS_FORMAT_BOUNDS_H
-#define VAMP_WRITERS_FORMAT_BOUNDS_H
+#pragma once
 
 #include "vampire/core/options/options.h"
 #include "vampire/stats/bucket/bucket.h"
@@ -34,5 +33,3 @@ unsigned vamp_bounds_count(const struct vamp_metric *metric, const struct vamp_b
  * no memory. */
 struct vamp_bounds *vamp_bounds(const struct vamp_metric *metric, const struct vamp_bins *bins,
                                 unsigned resolution);
-
-#endif

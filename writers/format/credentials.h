@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Options of outputs that say who they are to a server. */
-#ifndef VAMP_WRITERS_FORMAT_CREDENTIALS_H
-#define VAMP_WRITERS_FORMAT_CREDENTIALS_H
+#pragma once
 
 #include "vampire/core/options/options.h"
 
@@ -19,5 +18,3 @@
                              "the environment variable " VARIABLE ", if there is one"),            \
         VAMP_OPT_ROW("ca_file", VAMP_OPT_STRING, AT(ca_file), NULL, .max = 4096,                   \
                      .help = "certificates of authorities to trust " TRUST)
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Cuts an incomplete record off the end of a file, for the formats' recovery. */
-#ifndef VAMP_WRITERS_FORMAT_CUT_H
-#define VAMP_WRITERS_FORMAT_CUT_H
+#pragma once
 
 #include "writers/writer.h"
 
@@ -20,5 +19,3 @@ VAMP_MUST_CHECK int vamp_recover_cut(int fd, const char *path, const struct vamp
 VAMP_MUST_CHECK int vamp_recover_lines(int fd, const char *path, uint64_t line_bytes_max,
                                        bool dry_run, struct vamp_recovery *ret_recovery,
                                        struct vamp_err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * says what happens without memory). A message within a message is written like any other bytes;
  * then vamp_field_end makes it a field. One thread at a time.
  */
-#ifndef VAMP_WRITERS_FORMAT_FIELDS_H
-#define VAMP_WRITERS_FORMAT_FIELDS_H
+#pragma once
 
 #include "writers/format/text.h"
 
@@ -28,5 +27,3 @@ void vamp_field_delimit(struct vamp_text *text, size_t begin);
 /* A string; what is not UTF-8 in it is replaced. Present, absent where it is empty. */
 void vamp_field_element(struct vamp_text *text, unsigned field, const char *word);
 void vamp_field_text(struct vamp_text *text, unsigned field, const char *word);
-
-#endif

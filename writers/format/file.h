@@ -2,10 +2,7 @@
 /*
  * Names of output files and their safe creation, the same for every writer of files.
  */
-#ifndef VAMP_WRITERS_FORMAT_FILE_H
-#define VAMP_WRITERS_FORMAT_FILE_H
-
-#include <stddef.h>
+#pragma once
 
 #include "writers/writer.h"
 
@@ -59,5 +56,3 @@ VAMP_MUST_CHECK int vamp_target_create_directory(const char *path, enum vamp_tar
  * lock goes with `fd`, and only with it. False: another process has it. Where files cannot be
  * locked: true. */
 bool vamp_target_lock(int fd, bool shared);
-
-#endif

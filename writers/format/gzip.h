@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Texts packed by gzip, for what goes over HTTP. One thread at a time. */
-#ifndef VAMP_WRITERS_FORMAT_GZIP_H
-#define VAMP_WRITERS_FORMAT_GZIP_H
+#pragma once
 
 #include <libdeflate.h>
 
@@ -14,5 +13,3 @@
  * empty. */
 bool vamp_gzip(struct libdeflate_compressor *compressor, const struct vamp_text *text,
                struct vamp_text *packed);
-
-#endif

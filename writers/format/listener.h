@@ -7,8 +7,7 @@
  * tcp:PORT listens on loopback. A socket file that a dead process left is replaced; a file is
  * refused when a process listens on it, another user owns it, or it is no socket.
  */
-#ifndef VAMP_WRITERS_FORMAT_LISTENER_H
-#define VAMP_WRITERS_FORMAT_LISTENER_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -36,5 +35,3 @@ VAMP_MUST_CHECK int vamp_listener_open(const char *address, enum vamp_target_acc
                                        struct vamp_listener *ret_listener, struct vamp_err *err);
 /* Closes and removes the socket's file. An fd of -1 is fine. */
 void vamp_listener_close(struct vamp_listener *listener);
-
-#endif

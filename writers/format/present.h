@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The components that are there, kept from delivery to delivery, for vampire_component_info: where
  * each of them runs, as labels of a value that is 1. */
-#ifndef VAMP_WRITERS_FORMAT_PRESENT_H
-#define VAMP_WRITERS_FORMAT_PRESENT_H
+#pragma once
 
 #include "writers/writer.h"
 
@@ -28,5 +27,3 @@ struct vamp_where_labels {
 /* The next one, from `*at` 0 on, of which it is known where it is. False: there is no other. */
 bool vamp_present_next(const struct vamp_present *present, unsigned *at,
                        struct vamp_where_labels *ret_labels);
-
-#endif

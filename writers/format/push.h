@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Options of outputs that post to a server by HTTP (writers/http/http.h), and the check of its
  * address. */
-#ifndef VAMP_WRITERS_FORMAT_PUSH_H
-#define VAMP_WRITERS_FORMAT_PUSH_H
+#pragma once
 
 #include "vampire/core/clock.h"
 #include "vampire/core/options/options.h"
@@ -26,5 +25,3 @@ struct vamp_push_options {
  * `expected`'s words, what is allowed. */
 VAMP_MUST_CHECK int vamp_push_check(const char *url, bool other, const char *expected,
                                     struct vamp_err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A password or token that a format sends to a server. It is in a file or in the environment, never
  * in an option, so that nothing shows it. */
-#ifndef VAMP_WRITERS_FORMAT_SECRET_H
-#define VAMP_WRITERS_FORMAT_SECRET_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ bool vamp_secret_is_shown(const char *url);
  * there is none; -EPERM as above; -errno of a file that cannot be read. */
 VAMP_MUST_CHECK int vamp_secret_read(const char *path, const char *variable,
                                      char secret[static VAMP_SECRET_BYTES], struct vamp_err *err);
-
-#endif

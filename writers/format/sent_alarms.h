@@ -4,8 +4,7 @@
  * that means. Such a change is one message; an output that sends them gets only buckets with such
  * changes, and counts changes in its account.
  */
-#ifndef VAMP_WRITERS_FORMAT_SENT_ALARMS_H
-#define VAMP_WRITERS_FORMAT_SENT_ALARMS_H
+#pragma once
 
 #include "vampire/alarms/change.h"
 #include "vampire/core/options/options.h"
@@ -54,5 +53,3 @@ static inline bool vamp_sent_alarms_have(const struct vamp_sent_alarms *sent,
            (sent->when.count == 0 || vamp_alarm_change_is_of(change, &sent->when)) &&
            (sent->states & UINT64_C(1) << change->state) != 0;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * A growing text for formats made of lines. Running out of memory sets `failed`, and every later
  * call does nothing. Not terminated. One thread at a time.
  */
-#ifndef VAMP_WRITERS_FORMAT_TEXT_H
-#define VAMP_WRITERS_FORMAT_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ void vamp_text_signed(struct vamp_text *text, int64_t value, unsigned decimals);
 /* With a backslash before each of the characters in `escaped`, newlines as \n; what is not
  * well-formed UTF-8 becomes U+FFFD. */
 void vamp_text_escaped(struct vamp_text *text, const char *word, const char *escaped);
-
-#endif

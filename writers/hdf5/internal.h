@@ -16,8 +16,7 @@
  * HDF5 1.10 has one lock for the whole library and blocks for milliseconds: only outputs' threads
  * (and the first open) call it.
  */
-#ifndef VAMP_WRITERS_HDF5_INTERNAL_H
-#define VAMP_WRITERS_HDF5_INTERNAL_H
+#pragma once
 
 #include <hdf5.h>
 #include <libdeflate.h>
@@ -498,5 +497,3 @@ int hdf5_file_close(void *self, const struct vamp_ending *ending, struct vamp_er
 
 /* recover.c */
 extern const struct vamp_file_ops hdf5_files;
-
-#endif

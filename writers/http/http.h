@@ -4,8 +4,7 @@
  * share. A request that fails is sent again, with pauses (writers/format/attempts.h), or when the
  * server says so in Retry-After. One thread at a time.
  */
-#ifndef VAMP_WRITERS_HTTP_HTTP_H
-#define VAMP_WRITERS_HTTP_HTTP_H
+#pragma once
 
 #include "writers/format/push.h"
 
@@ -40,5 +39,3 @@ VAMP_MUST_CHECK int http_post(struct http *http, const void *bytes, size_t count
 const unsigned char *http_answer(const struct http *http, size_t *ret_bytes);
 #define HTTP_SHOWN_BYTES 160
 void http_show(const unsigned char *bytes, size_t count, char text[static HTTP_SHOWN_BYTES]);
-
-#endif

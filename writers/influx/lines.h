@@ -4,8 +4,7 @@
  * writer.c is the format and sends them by HTTP or UDP. table.c is in the program; all others are
  * in the shared object influx.so. What is written is described in docs/exporters.md.
  */
-#ifndef VAMP_WRITERS_INFLUX_LINES_H
-#define VAMP_WRITERS_INFLUX_LINES_H
+#pragma once
 
 #include "writers/format/present.h"
 #include "writers/format/push.h"
@@ -26,5 +25,3 @@ struct influx_options {
  * 2^63 - 1, the largest integer that the protocol knows. */
 uint64_t influx_lines(struct vamp_text *text, const struct vamp_run *run, uint64_t run_labels,
                       const struct vamp_bucket *bucket, const struct vamp_present *present);
-
-#endif

@@ -5,11 +5,9 @@
  * writer.c is the table and the recovery. The format is specified
  * in docs/output-jsonl.md and docs/vampire-jsonl.schema.json.
  */
-#ifndef VAMP_WRITERS_JSONL_INTERNAL_H
-#define VAMP_WRITERS_JSONL_INTERNAL_H
+#pragma once
 
 #include "vampire/core/json_emit.h"
-#include "writers/format/file.h"
 #include "writers/writer.h"
 
 #define JSONL_VERSION 2
@@ -95,5 +93,3 @@ void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery);
 void jsonl_lost(struct jsonl *self, const char *what, const char *reason, uint64_t count);
 /* `ending` NULL: the run goes on in the next segment. */
 void jsonl_end(struct jsonl *self, const struct vamp_ending *ending);
-
-#endif

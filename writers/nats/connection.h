@@ -4,8 +4,7 @@
  * again by itself: what it had sent would be unknown, and what a subscription misses would be, too.
  * One thread at a time.
  */
-#ifndef VAMP_WRITERS_NATS_CONNECTION_H
-#define VAMP_WRITERS_NATS_CONNECTION_H
+#pragma once
 
 #include <nats/nats.h>
 
@@ -54,5 +53,3 @@ int nats_connection_fail_with(struct nats_connection *connection, natsStatus sta
 /* Waits until the server has taken, or refused, all that was sent before: it answers only then. */
 natsStatus nats_connection_confirm(const struct nats_connection *connection);
 const char *nats_connection_address(const struct nats_connection *connection);
-
-#endif

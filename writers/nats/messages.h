@@ -5,8 +5,7 @@
  * table.c is in the programs; all others are in the shared object nats.so. What is published is
  * described in docs/exporters.md.
  */
-#ifndef VAMP_WRITERS_NATS_MESSAGES_H
-#define VAMP_WRITERS_NATS_MESSAGES_H
+#pragma once
 
 #include "writers/format/text.h"
 #include "writers/nats/server.h"
@@ -42,5 +41,3 @@ void nats_encode_alarms(const struct vamp_sent_alarms *sent, const struct vamp_r
 /* Replaces `messages` by the one that ends the run. */
 void nats_encode_ending(struct nats_encoder *encoder, const struct vamp_ending *ending,
                         struct nats_messages *messages);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * The servers of a NATS cluster, as configurations name them. Without the library of NATS.
  */
-#ifndef VAMP_WRITERS_NATS_SERVER_H
-#define VAMP_WRITERS_NATS_SERVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ VAMP_MUST_CHECK int vamp_nats_server_check(const struct vamp_nats_server *server
 /* Whether the text is words with points between them, none of them empty. `wildcards`: a word may
  * be "*", the last one ">". */
 bool vamp_nats_is_subject(const char *text, bool wildcards);
-
-#endif

@@ -7,8 +7,7 @@
  * Messages wait in a queue with a bound of bytes. At the bound a plain subscription loses the
  * newest, which is counted; a consumer leaves them in the stream.
  */
-#ifndef VAMP_WRITERS_NATS_SUBSCRIBER_H
-#define VAMP_WRITERS_NATS_SUBSCRIBER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,5 +66,3 @@ struct vamp_nats_subscriber_plug_in {
     const char *version; /* VAMP_VERSION of the build */
     const struct vamp_nats_subscriber_ops *functions;
 };
-
-#endif

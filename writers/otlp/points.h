@@ -5,8 +5,7 @@
  * table.c is in the program; the others are in the shared object otlp.so. What is written is
  * described in docs/exporters.md, its bytes in otlp.proto.
  */
-#ifndef VAMP_WRITERS_OTLP_POINTS_H
-#define VAMP_WRITERS_OTLP_POINTS_H
+#pragma once
 
 #include "writers/format/push.h"
 #include "writers/format/text.h"
@@ -41,5 +40,3 @@ bool otlp_points_next(struct otlp_points *points, struct vamp_text *text);
 /* The server has taken all requests of the bucket, or refuses the newest one: then a later bucket
  * begins the series that this one was to begin. */
 void otlp_points_end(struct otlp_points *points, bool taken);
-
-#endif

@@ -5,8 +5,7 @@
  * numbers from 0 in the order of the stream; a reader keeps the number it wants next and learns how
  * many it has missed. Nothing is allocated after creation. Worker thread.
  */
-#ifndef VAMP_WRITERS_OUTPUT_HISTORY_H
-#define VAMP_WRITERS_OUTPUT_HISTORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ const struct vamp_event *vamp_history_next(const struct vamp_history *history,
 bool vamp_history_has_dropped(const struct vamp_history *history);
 /* The time of the oldest event that is kept; INT64_MAX: there is none. */
 int64_t vamp_history_oldest_ns(const struct vamp_history *history);
-
-#endif

@@ -4,8 +4,7 @@
  * kinds of elements; segments.c writes one element to a segment; keep.c deletes older files. Each
  * calls only those named after it. Private to these.
  */
-#ifndef VAMP_WRITERS_OUTPUT_INTERNAL_H
-#define VAMP_WRITERS_OUTPUT_INTERNAL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -154,5 +153,3 @@ void output_await_room(struct vamp_output *output);
 
 /* A new segment was opened: deletes older files of this output as its settings ask for. */
 void output_keep(struct vamp_output *output);
-
-#endif

@@ -17,8 +17,7 @@
  *   when the run is over and 5 attempts to open a segment have failed for another reason than
  *   space.
  */
-#ifndef VAMP_WRITERS_OUTPUT_OUTPUT_H
-#define VAMP_WRITERS_OUTPUT_OUTPUT_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -191,5 +190,3 @@ void vamp_paths_add(struct vamp_paths *paths, const char *path);
 size_t vamp_paths_each(const struct vamp_paths *paths,
                        void (*each)(void *context, const char *path), void *context);
 void vamp_paths_done(struct vamp_paths *paths);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "writers/output/resolution.h"
 
-#include <assert.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>

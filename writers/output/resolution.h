@@ -11,8 +11,7 @@
  *
  * One thread at a time: the creator, then the output's thread.
  */
-#ifndef VAMP_WRITERS_OUTPUT_RESOLUTION_H
-#define VAMP_WRITERS_OUTPUT_RESOLUTION_H
+#pragma once
 
 #include "vampire/core/err.h"
 #include "vampire/core/options/options.h"
@@ -72,5 +71,3 @@ bool vamp_resolution_remark(struct vamp_resolution *resolution,
                             char text[static VAMP_ERR_TEXT_BYTES]);
 /* Empties it for the next bucket. */
 void vamp_resolution_clear(struct vamp_resolution *resolution);
-
-#endif

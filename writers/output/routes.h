@@ -15,8 +15,7 @@
  * coarser depends on their sizes, never on which series came first. Part of resolution.c; one
  * thread at a time.
  */
-#ifndef VAMP_WRITERS_OUTPUT_ROUTES_H
-#define VAMP_WRITERS_OUTPUT_ROUTES_H
+#pragma once
 
 #include "vampire/core/options/options.h"
 #include "vampire/stats/bucket/merged.h"
@@ -70,5 +69,3 @@ void output_routes_done(struct output_routes *routes);
 bool output_routes_learn(struct output_routes *routes, const struct vamp_bucket *bucket);
 /* Lines of the output now, at most the budget. */
 uint64_t output_routes_lines(const struct output_routes *routes);
-
-#endif

@@ -4,7 +4,6 @@
 #include "writers/prometheus/page.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,8 +4,7 @@
  * writes the page, writer.c is the format and answers requests. table.c is in the program;
  * the others are in the shared object prometheus.so. The page is described in docs/exporters.md.
  */
-#ifndef VAMP_WRITERS_PROMETHEUS_PAGE_H
-#define VAMP_WRITERS_PROMETHEUS_PAGE_H
+#pragma once
 
 #include "writers/format/text.h"
 #include "writers/writer.h"
@@ -37,5 +36,3 @@ void page_end(struct page *page);
 uint64_t page_version(struct page *page);
 /* Appends the page; `failed` of the text: no memory. Any thread. */
 void page_render(struct page *page, enum page_kind kind, struct vamp_text *text);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a page has of each series: page.c adds to it, render.c writes it. */
-#ifndef VAMP_WRITERS_PROMETHEUS_VALUES_H
-#define VAMP_WRITERS_PROMETHEUS_VALUES_H
+#pragma once
 
 #include <pthread.h>
 
@@ -56,5 +55,3 @@ struct page {
 
 /* Appends a label: to a text, after a comma where it has some; or to a message, as its field 1. */
 void page_label(struct vamp_text *text, bool message, const char *name, const char *value);
-
-#endif

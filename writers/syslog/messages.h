@@ -4,8 +4,7 @@
  * each with one JSON object. messages.c makes the objects; writer.c is the format, and adds what
  * the reader of the socket expects before them. docs/exporters.md describes the messages.
  */
-#ifndef VAMP_WRITERS_SYSLOG_MESSAGES_H
-#define VAMP_WRITERS_SYSLOG_MESSAGES_H
+#pragma once
 
 #include "vampire/core/json_emit.h"
 #include "writers/format/sent_alarms.h"
@@ -42,5 +41,3 @@ void syslog_messages_bucket(struct syslog_messages *messages, const struct vamp_
                             const struct vamp_delivery *delivery);
 void syslog_messages_end(struct syslog_messages *messages, const struct vamp_run *run,
                          const struct vamp_coverage *coverage, const struct vamp_ending *ending);
-
-#endif

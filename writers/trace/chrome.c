@@ -3,7 +3,6 @@
  * Chrome's trace event format, as an array with one record a line: the format allows the end of the
  * array to be missing, so the file can be opened while it is written and after a kill.
  */
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

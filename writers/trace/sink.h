@@ -7,8 +7,7 @@
  * A trace has processes, one for each component name and one for the run; a process has tracks, on
  * which spans never overlap unless one lies in the other. All times are ns of event time, UTC.
  */
-#ifndef VAMP_WRITERS_TRACE_SINK_H
-#define VAMP_WRITERS_TRACE_SINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -136,5 +135,3 @@ struct vamp_trace_sink_ops {
 };
 
 extern const struct vamp_trace_sink_ops vamp_trace_chrome;
-
-#endif

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "vampire/stats/pairing/track.h"
 

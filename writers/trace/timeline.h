@@ -4,8 +4,7 @@
  * (vampire/stats/pairing/track.h), so a span is what a metric counts: as many spans `demand` as
  * values of demand_wait_ns, as many arrows as values of transport_ns. One thread.
  */
-#ifndef VAMP_WRITERS_TRACE_TIMELINE_H
-#define VAMP_WRITERS_TRACE_TIMELINE_H
+#pragma once
 
 #include "vampire/core/options/options.h"
 #include "writers/trace/sink.h"
@@ -33,5 +32,3 @@ VAMP_MUST_CHECK int vamp_timeline_event(struct vamp_timeline *timeline,
 VAMP_MUST_CHECK int vamp_timeline_finish(struct vamp_timeline *timeline, struct vamp_err *err);
 /* All but `ending`. */
 void vamp_timeline_describe(const struct vamp_timeline *timeline, struct vamp_trace_end *ret_end);
-
-#endif

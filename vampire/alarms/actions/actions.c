@@ -4,9 +4,7 @@
  * command.c is the third kind.
  */
 #include <assert.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "vampire/alarms/action.h"
 #include "vampire/alarms/actions/services.h"

@@ -2,7 +2,6 @@
 /* The action "command": runs a program, which reads the change as JSON from its standard input. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "vampire/alarms/action.h"

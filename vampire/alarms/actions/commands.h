@@ -9,8 +9,7 @@
  *
  * All functions are for one thread, the worker, unless stated otherwise.
  */
-#ifndef VAMP_ALARMS_ACTIONS_COMMANDS_H
-#define VAMP_ALARMS_ACTIONS_COMMANDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ bool vamp_commands_message(struct vamp_commands *commands, char text[static VAMP
 void vamp_commands_finish(struct vamp_commands *commands, int64_t deadline_ns);
 /* NULL-safe; finishes without waiting for commands if that was not done. */
 void vamp_commands_free(struct vamp_commands *commands);
-
-#endif

@@ -7,8 +7,7 @@
  * session of its own, and the environment that vamp_process_environment makes. Its input is a file
  * in memory, so that a program which does not read delays no write.
  */
-#ifndef VAMP_ALARMS_ACTIONS_PROCESS_H
-#define VAMP_ALARMS_ACTIONS_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ void vamp_process_expire(struct vamp_process *process, int64_t now_ns, int64_t g
 /* True when it has ended: then the rest of its process group is killed if its time was over, it is
  * reaped, its descriptors are closed, and `*ret_end` is set. */
 bool vamp_process_ended(struct vamp_process *process, struct vamp_process_end *ret_end);
-
-#endif

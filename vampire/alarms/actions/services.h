@@ -4,8 +4,7 @@
  * while CDOs have records. It lives as long as the run, over reloads: a command that an action
  * submitted is completed after the action is gone. Worker thread; nothing blocks but `finish`.
  */
-#ifndef VAMP_ALARMS_ACTIONS_SERVICES_H
-#define VAMP_ALARMS_ACTIONS_SERVICES_H
+#pragma once
 
 #include "vampire/alarms/actions/commands.h"
 #include "vampire/alarms/firing.h"
@@ -41,5 +40,3 @@ bool vamp_action_services_select(const struct vamp_action_services *services,
 void vamp_action_services_finish(struct vamp_action_services *services);
 /* Finishes without waiting if that was not done. All actions are closed. */
 void vamp_action_services_done(struct vamp_action_services *services);
-
-#endif

@@ -4,8 +4,7 @@
  * in recordings, byte for byte as protobuf-c packs them. Neither direction uses the heap. Any
  * thread.
  */
-#ifndef VAMP_CORE_EVENT_CODEC_H
-#define VAMP_CORE_EVENT_CODEC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ VAMP_MUST_CHECK int vamp_event_batch_open(const uint8_t *bytes, size_t length,
 /* The next event's message; false: there are no more. */
 bool vamp_event_batch_next(struct vamp_event_batch *batch, const uint8_t **ret_bytes,
                            size_t *ret_length);
-
-#endif

@@ -9,8 +9,7 @@
  * Further components have rows that are used again; their operations show in row 0. A component for
  * which there is no row at all is row 0, where it cannot be told from others.
  */
-#ifndef VAMP_CORE_EVENT_COMPONENTS_H
-#define VAMP_CORE_EVENT_COMPONENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -238,5 +237,3 @@ static inline void vamp_components_changed_clear(struct vamp_components *compone
 }
 /* Marks every row as changed, for a reader that has seen none. */
 void vamp_components_changed_all(struct vamp_components *components);
-
-#endif

@@ -8,13 +8,11 @@
  * meaning. Text is borrowed: it lives in the batch, the ring slot or the recording buffer that
  * holds the event, never longer than that, and is not terminated.
  */
-#ifndef VAMP_CORE_EVENT_EVENT_H
-#define VAMP_CORE_EVENT_EVENT_H
+#pragma once
 
 #include <assert.h>
 #include <endian.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -189,5 +187,3 @@ void vamp_cdo_id_text(struct vamp_cdo_id id, char text[static VAMP_CDO_ID_TEXT_B
 
 /* The kind with this name, VAMP_EVENT_NONE when there is none. */
 enum vamp_event_kind vamp_event_kind_from_name(const char *name);
-
-#endif

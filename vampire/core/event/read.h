@@ -5,8 +5,7 @@
  * accepts exactly what protobuf-c accepts, in a quarter of its time and without memory; tests and
  * fuzz targets compare the two.
  */
-#ifndef VAMP_CORE_EVENT_READ_H
-#define VAMP_CORE_EVENT_READ_H
+#pragma once
 
 #include "vampire/core/event/event.h"
 #include "vampire/core/protobuf/wire.h"
@@ -213,5 +212,3 @@ static inline bool vamp_event_is_read(const struct vamp_wire *wire,
 {
     return !wire->bad && parts->has_kind;
 }
-
-#endif

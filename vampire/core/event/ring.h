@@ -8,8 +8,7 @@
  * event, it would take the processor from the producer for each. Nothing is allocated after
  * creation.
  */
-#ifndef VAMP_CORE_EVENT_RING_H
-#define VAMP_CORE_EVENT_RING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -97,5 +96,3 @@ void vamp_losses_note(struct vamp_losses *losses, const struct vamp_event *event
 /* At the end of the stream: puts marks for everything noted into the ring; false when it is still
  * full. */
 bool vamp_losses_finish(struct vamp_losses *losses, struct vamp_ring *ring);
-
-#endif

@@ -5,8 +5,7 @@
  * field alone and without the time: "cpu,host=n1 user=3.5". So recordings and replay hold what was
  * sent. Stateless, without the heap; texts are not terminated. Any thread.
  */
-#ifndef VAMP_CORE_EVENT_SAMPLE_H
-#define VAMP_CORE_EVENT_SAMPLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ bool vamp_sample_label(const struct vamp_sample *sample, const char *tag,
                        char label[static VAMP_SAMPLE_LABEL_BYTES]);
 /* The short name of a host: "n1" and "n1.site.org" are one; an address stays as it is. */
 void vamp_sample_shorten_host(char *host);
-
-#endif

@@ -2,7 +2,6 @@
 #include "vampire/core/options/command_line.h"
 
 #include <getopt.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "vampire/core/options/options.h"

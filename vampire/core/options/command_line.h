@@ -6,8 +6,7 @@
  * A table ends with an entry whose name is NULL. Tables are constant; nothing here is kept between
  * calls but getopt's own state, so one thread reads one command line at a time.
  */
-#ifndef VAMP_CORE_OPTIONS_COMMAND_LINE_H
-#define VAMP_CORE_OPTIONS_COMMAND_LINE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -53,5 +52,3 @@ int vamp_command_line_rest(void);
 /* The lines of --help, at most 100 characters wide: the options before the one whose key is
  * `before`, -1: all of them. */
 void vamp_command_options_help(const struct vamp_command_option *options, int before, FILE *stream);
-
-#endif

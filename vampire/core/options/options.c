@@ -3,7 +3,6 @@
 #include "vampire/core/options/options.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,8 +8,7 @@
  * entry whose key is NULL. Strings that a table stores are owned by the struct it filled:
  * vamp_opt_done frees them.
  */
-#ifndef VAMP_CORE_OPTIONS_OPTIONS_H
-#define VAMP_CORE_OPTIONS_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -147,5 +146,3 @@ VAMP_MUST_CHECK int vamp_size_parse(const char *text, uint64_t *ret_bytes, struc
 #define VAMP_QUANTITY_TEXT_BYTES 32
 void vamp_duration_text(int64_t ns, char *text, size_t bytes);
 void vamp_size_text(uint64_t size_bytes, char *text, size_t bytes);
-
-#endif

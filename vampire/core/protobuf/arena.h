@@ -4,8 +4,7 @@
  * costs at most the arena and is then refused. An arena belongs to its caller; one thread at a
  * time.
  */
-#ifndef VAMP_CORE_PROTOBUF_ARENA_H
-#define VAMP_CORE_PROTOBUF_ARENA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ void vamp_decode_arena_done(struct vamp_decode_arena *arena);
 /* Empties the arena: everything unpacked into it is gone. The result is for one call of an
  * unpack function; what that returns needs no free_unpacked. Valid as long as the arena. */
 ProtobufCAllocator *vamp_decode_arena_reset(struct vamp_decode_arena *arena);
-
-#endif

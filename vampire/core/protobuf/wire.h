@@ -3,8 +3,7 @@
  * Protocol Buffers messages, field by field and in place. What is read here is accepted and refused
  * exactly as protobuf-c does it. Any thread.
  */
-#ifndef VAMP_CORE_PROTOBUF_WIRE_H
-#define VAMP_CORE_PROTOBUF_WIRE_H
+#pragma once
 
 #include <endian.h>
 #include <limits.h>
@@ -229,5 +228,3 @@ static inline uint8_t *vamp_wire_wrap(uint8_t *at, size_t gap, uint8_t key, size
     (void)vamp_varint_write(at + 1, length);
     return at + lead + length;
 }
-
-#endif

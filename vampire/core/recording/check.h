@@ -4,8 +4,7 @@
  * it, so that the reader recognises a message that is not the one written. Computed by libdeflate,
  * in a tenth of the instructions that zlib takes. Private to the recorder and the reader.
  */
-#ifndef VAMP_CORE_RECORDING_CHECK_H
-#define VAMP_CORE_RECORDING_CHECK_H
+#pragma once
 
 #include <libdeflate.h>
 #include <stdbool.h>
@@ -44,5 +43,3 @@ static inline bool vamp_check_holds(const uint8_t *message, size_t length, uint8
     vamp_check_field(message, length - VAMP_CHECK_BYTES, key, expected);
     return memcmp(message + length - VAMP_CHECK_BYTES, expected, VAMP_CHECK_BYTES) == 0;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * recorder serves an output, the reader the replay source; both work without allocation once
  * they are open. One thread each.
  */
-#ifndef VAMP_CORE_RECORDING_RECORDING_H
-#define VAMP_CORE_RECORDING_RECORDING_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -121,5 +120,3 @@ bool vamp_recording_goes_on(const struct vamp_recording *recording);
 bool vamp_recording_is_damaged(const struct vamp_recording *recording);
 /* After the end: what is wrong with the recording, in words; NULL when it is complete. */
 const char *vamp_recording_remark(const struct vamp_recording *recording);
-
-#endif

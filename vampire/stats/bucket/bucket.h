@@ -4,8 +4,7 @@
  * other. Writers see nothing else. A bucket is immutable once it is handed over; it is shared
  * by all writers' queues and freed when the last one lets go.
  */
-#ifndef VAMP_STATS_BUCKET_BUCKET_H
-#define VAMP_STATS_BUCKET_BUCKET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -397,5 +396,3 @@ bool vamp_series_pattern(const char *text, enum vamp_label *ret_label, const cha
  */
 bool vamp_series_is_wanted(const struct vamp_strings *patterns, const struct vamp_label_set *set,
                            const struct vamp_series *series);
-
-#endif

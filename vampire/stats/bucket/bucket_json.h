@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Parts of a bucket as members of the JSON object that is open: the same in every format that
  * writes JSON, as docs/output-jsonl.md specifies them. */
-#ifndef VAMP_STATS_BUCKET_BUCKET_JSON_H
-#define VAMP_STATS_BUCKET_BUCKET_JSON_H
+#pragma once
 
 #include "vampire/core/json_emit.h"
 #include "vampire/stats/bucket/rows.h"
@@ -30,5 +29,3 @@ void vamp_bucket_json_values(struct vamp_json *json, const struct vamp_bins *bin
  * cut.
  */
 void vamp_run_labels_json(struct vamp_json *json, const struct vamp_run *run);
-
-#endif

@@ -5,8 +5,7 @@
  * every format writes from here. Constant while a run's statistics last, but for what turns out to
  * be unknown; any thread. A coverage of NULL: nothing is absent.
  */
-#ifndef VAMP_STATS_BUCKET_COVERAGE_H
-#define VAMP_STATS_BUCKET_COVERAGE_H
+#pragma once
 
 #include "vampire/stats/bucket/metric.h"
 
@@ -63,5 +62,3 @@ static inline bool vamp_coverage_sees_losses(const struct vamp_coverage *coverag
     return place != VAMP_LOSS_POOL_MANAGER ||
            (vamp_coverage_unknown(coverage) & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_LOSSES)) == 0;
 }
-
-#endif

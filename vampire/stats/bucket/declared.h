@@ -4,8 +4,7 @@
  * catalogue, and ordinary from then on. Like the catalogue they are of the program: declared while
  * it has one thread, constant from then on.
  */
-#ifndef VAMP_STATS_BUCKET_DECLARED_H
-#define VAMP_STATS_BUCKET_DECLARED_H
+#pragma once
 
 #include "vampire/core/err.h"
 #include "vampire/stats/bucket/metric.h"
@@ -48,5 +47,3 @@ VAMP_MUST_CHECK int vamp_attributes_declare(const char *const *names, unsigned n
                                             unsigned *ret_wrong, struct vamp_err *err);
 unsigned vamp_declared_count(void);
 const struct vamp_declared *vamp_declared_at(unsigned index);
-
-#endif

@@ -6,8 +6,7 @@
  * is off by at most half a bin: 1/2^(k+1) of it.
  * One thread owns a histogram.
  */
-#ifndef VAMP_STATS_BUCKET_HISTOGRAM_H
-#define VAMP_STATS_BUCKET_HISTOGRAM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -69,5 +68,3 @@ static inline size_t vamp_bucket_histogram_bytes(size_t bin_count)
 /* As vamp_histogram_quantile. */
 uint64_t vamp_bucket_histogram_quantile(const struct vamp_bucket_histogram *histogram,
                                         const struct vamp_bins *bins, double q);
-
-#endif

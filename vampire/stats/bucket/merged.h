@@ -11,8 +11,7 @@
  * nothing; that of histograms grows with the bins that hold values and is kept. One thread at a
  * time.
  */
-#ifndef VAMP_STATS_BUCKET_MERGED_H
-#define VAMP_STATS_BUCKET_MERGED_H
+#pragma once
 
 #include "vampire/core/err.h"
 #include "vampire/stats/bucket/rows.h"
@@ -119,5 +118,3 @@ const struct vamp_bucket *vamp_merged_copy(const struct vamp_bucket *bucket);
 /* Empties the values for the next bucket. Counters keep their totals and, with `keep_counts`, what
  * they added. */
 void vamp_merged_clear(struct vamp_merged *merged, bool keep_counts);
-
-#endif

@@ -6,8 +6,7 @@
  * it knows by name only. Constant from then on; any thread. The catalogue and its rules are
  * described in docs/metrics.md.
  */
-#ifndef VAMP_STATS_BUCKET_METRIC_H
-#define VAMP_STATS_BUCKET_METRIC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -265,5 +264,3 @@ struct vamp_base_metric {
 
 /* Any thread. */
 void vamp_base_metric(const struct vamp_metric *metric, struct vamp_base_metric *ret_base);
-
-#endif

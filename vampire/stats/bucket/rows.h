@@ -12,8 +12,7 @@
  * A walk allocates nothing, needs no end, and belongs to one thread. A row is valid as long as the
  * bucket.
  */
-#ifndef VAMP_STATS_BUCKET_ROWS_H
-#define VAMP_STATS_BUCKET_ROWS_H
+#pragma once
 
 #include "vampire/stats/bucket/bucket.h"
 
@@ -54,5 +53,3 @@ bool vamp_rows_next(struct vamp_rows *rows);
 /* The row of a metric that a walk without leaving anything out comes to after `at` others; there is
  * one. */
 struct vamp_row vamp_row_at(const struct vamp_bucket *bucket, unsigned metric, unsigned at);
-
-#endif

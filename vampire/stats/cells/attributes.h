@@ -4,8 +4,7 @@
  * that a record of a CDO needs room for one, and a series' key, too. Private to the statistics;
  * worker thread. What is here never changes and never moves.
  */
-#ifndef VAMP_STATS_CELLS_ATTRIBUTES_H
-#define VAMP_STATS_CELLS_ATTRIBUTES_H
+#pragma once
 
 #include "vampire/core/err.h"
 #include "vampire/core/map.h"
@@ -34,5 +33,3 @@ const char *vamp_attributes_text(const struct vamp_attributes *attributes, uint3
                                  unsigned attribute);
 /* How many of its attributes found no room. */
 unsigned vamp_attributes_given_up(const struct vamp_attributes *attributes, uint32_t number);
-
-#endif

@@ -7,8 +7,7 @@
  * Cells are numbered: the counters of all enabled metrics lie in one array, a metric's series
  * one after the other; gauges and histograms likewise.
  */
-#ifndef VAMP_STATS_CELLS_CELLS_H
-#define VAMP_STATS_CELLS_CELLS_H
+#pragma once
 
 #include "vampire/stats/bucket/bucket.h"
 #include "vampire/stats/cells/open_histogram.h"
@@ -257,5 +256,3 @@ static inline void vamp_cells_record(struct vamp_cells *cells, struct vamp_slot 
         vamp_cells_settle(cells);
     }
 }
-
-#endif

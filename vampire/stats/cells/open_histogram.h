@@ -6,8 +6,7 @@
  * value lies outside the window. All come from one pool, which has a bound and keeps for the next
  * bucket what the last one used. Private to the statistics; worker thread.
  */
-#ifndef VAMP_STATS_CELLS_OPEN_HISTOGRAM_H
-#define VAMP_STATS_CELLS_OPEN_HISTOGRAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -109,5 +108,3 @@ unsigned vamp_open_bins_at_most(const struct vamp_open_pool *pool,
 /* The histogram as a bucket has it. `to` has room for vamp_open_bins_at_most bins. */
 void vamp_open_copy(const struct vamp_open_pool *pool, const struct vamp_open_histogram *open,
                     struct vamp_bucket_histogram *to);
-
-#endif

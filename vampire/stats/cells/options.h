@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the statistics are asked to compute, and the bounds of their memory. */
-#ifndef VAMP_STATS_CELLS_OPTIONS_H
-#define VAMP_STATS_CELLS_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ static inline bool vamp_stats_wants(const struct vamp_stats_options *options,
 {
     return vamp_stats_asks(options, id) && (vamp_metrics[id].basis & options->unknown) == 0;
 }
-
-#endif

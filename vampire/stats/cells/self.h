@@ -4,8 +4,7 @@
  * end (what is in flight), vampire's own metrics (its account, and what the program reports about
  * itself), and sums for a person. Private to the statistics; worker thread.
  */
-#ifndef VAMP_STATS_CELLS_SELF_H
-#define VAMP_STATS_CELLS_SELF_H
+#pragma once
 
 #include "vampire/stats/bucket/bucket.h"
 #include "vampire/stats/cells/cells.h"
@@ -30,5 +29,3 @@ void vamp_self_fold(struct vamp_cells *cells, struct vamp_slot *slot);
 
 /* Sums what cells know: metrics and accounts, of closed and of open buckets. */
 void vamp_cells_totals(struct vamp_cells *cells, struct vamp_totals *ret_totals);
-
-#endif

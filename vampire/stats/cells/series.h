@@ -4,8 +4,7 @@
  * Private to the statistics; worker thread. What a bucket points to (struct vamp_series, the
  * arrays of them) never moves and never changes once it is there.
  */
-#ifndef VAMP_STATS_CELLS_SERIES_H
-#define VAMP_STATS_CELLS_SERIES_H
+#pragma once
 
 #include "vampire/core/err.h"
 #include "vampire/core/event/components.h"
@@ -132,5 +131,3 @@ uint32_t vamp_series_text(struct vamp_series_table *table, const char *text);
  * series, when there is no room for any of these, which is counted in `overflow`. */
 uint32_t vamp_series_number(struct vamp_series_table *table, struct vamp_series_set *set,
                             const struct vamp_labels *labels);
-
-#endif

@@ -3,8 +3,7 @@
  * Which bucket an event belongs to, and when buckets close: the rules of stats.h. Private to the
  * statistics; worker thread.
  */
-#ifndef VAMP_STATS_CELLS_WINDOW_H
-#define VAMP_STATS_CELLS_WINDOW_H
+#pragma once
 
 #include "vampire/stats/cells/cells.h"
 
@@ -65,5 +64,3 @@ struct vamp_slot *vamp_window_at(const struct vamp_window *window, int64_t time_
 /* Emits all that is open; one bucket more when the last could not be built, to say so. The stream
  * went on until `last_ns`. */
 void vamp_window_finish(struct vamp_window *window, int64_t last_ns);
-
-#endif

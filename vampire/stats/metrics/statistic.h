@@ -5,8 +5,7 @@
  * counted is in the cells. All functions run on the worker thread, cannot fail, do not block,
  * allocate nothing and do not keep `seen`.
  */
-#ifndef VAMP_STATS_METRICS_STATISTIC_H
-#define VAMP_STATS_METRICS_STATISTIC_H
+#pragma once
 
 #include "vampire/stats/pairing/observation.h"
 #include "vampire/stats/pairing/track.h"
@@ -40,5 +39,3 @@ extern const struct vamp_statistic_ops vamp_statistics[VAMP_STATISTIC_COUNT];
  * stream ended before. */
 void vamp_in_flight_take(struct vamp_cells *cells, struct vamp_slot *slot,
                          struct vamp_tracker *tracker, int64_t start_ns, int64_t now_ns);
-
-#endif

@@ -5,8 +5,7 @@
  * off by what both may have waited; one that is shorter is below the clock's resolution and counts
  * as 0. Private to the statistics; worker thread.
  */
-#ifndef VAMP_STATS_PAIRING_ARRIVALS_H
-#define VAMP_STATS_PAIRING_ARRIVALS_H
+#pragma once
 
 #include "vampire/stats/pairing/observation.h"
 
@@ -26,5 +25,3 @@ struct vamp_arrivals {
 /* Replaces times of `seen` that are below the resolution by 0, and notes the resolution in its
  * slot. */
 void vamp_arrivals_blur(struct vamp_arrivals *arrivals, struct vamp_observation *seen);
-
-#endif

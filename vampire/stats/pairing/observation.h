@@ -3,8 +3,7 @@
  * What one event means: filled by the tracker, which alone knows the earlier events, and read by
  * the statistics, each of which only counts. Private to the statistics; worker thread.
  */
-#ifndef VAMP_STATS_PAIRING_OBSERVATION_H
-#define VAMP_STATS_PAIRING_OBSERVATION_H
+#pragma once
 
 #include <string.h>
 
@@ -112,5 +111,3 @@ static inline bool vamp_observe_interval(struct vamp_observation *seen, enum vam
     seen->interval_ns[interval] = (uint64_t)seen->event->time_ns - (uint64_t)from_ns;
     return true;
 }
-
-#endif

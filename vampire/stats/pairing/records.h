@@ -3,8 +3,7 @@
  * The tracker's records, and what its files do for each other. Private to the pairing; worker
  * thread.
  */
-#ifndef VAMP_STATS_PAIRING_RECORDS_H
-#define VAMP_STATS_PAIRING_RECORDS_H
+#pragma once
 
 #include "vampire/stats/pairing/track.h"
 
@@ -463,5 +462,3 @@ void vamp_cdo_history_end(struct vamp_track_context *at, const struct vamp_cdo *
                           enum vamp_cdo_end end);
 /* The component leaves and all its CDOs end: to be called before their records are marked dead. */
 void vamp_cdo_history_end_owned(struct vamp_track_context *at);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * Not a map of core/map.h, which costs a record 24 bytes and a look-up one more access to memory.
  */
-#ifndef VAMP_STATS_PAIRING_TABLE_H
-#define VAMP_STATS_PAIRING_TABLE_H
+#pragma once
 
 #include <assert.h>
 #include <stdbool.h>
@@ -222,5 +221,3 @@ void *vamp_table_guess(const struct vamp_table *table, const struct vamp_key *ke
 /* As vamp_table_find, whatever has changed since the guess. */
 void *vamp_table_find_guessed(const struct vamp_table *table, const struct vamp_key *key,
                               void *guess);
-
-#endif

@@ -4,8 +4,7 @@
  * in bounded tables and says in an observation what each event means. Private to the statistics;
  * worker thread. The rules are written down in docs/metrics.md; they follow stream order.
  */
-#ifndef VAMP_STATS_PAIRING_TRACK_H
-#define VAMP_STATS_PAIRING_TRACK_H
+#pragma once
 
 #include "vampire/stats/pairing/observation.h"
 #include "vampire/stats/pairing/table.h"
@@ -220,5 +219,3 @@ void vamp_track_finish(struct vamp_tracker *tracker, struct vamp_slot *slot);
 const char *vamp_track_cdo_name(struct vamp_tracker *tracker, const struct vamp_event *event);
 /* The name of the event's CDO, cut to what a row holds. */
 void vamp_track_copy_name(const struct vamp_event *event, char name[static VAMP_CDO_NAME_BYTES]);
-
-#endif
