@@ -42,10 +42,9 @@ static int add_setting(struct vamp_options *options, const char *text, struct va
     return add_override(options, path, equals + 1, "-o", err);
 }
 
-static int choose_command(struct vamp_options *options, enum vamp_command command,
-                          struct vamp_err *err)
+static int choose_command(struct vamp_options *options, int command, struct vamp_err *err)
 {
-    if (options->command != VAMP_COMMAND_RUN && options->command != command) {
+    if (options->command != VAMP_KEY_RUN && options->command != command) {
         return vamp_err_set(err, -EINVAL, "only one of %s at a time", options->program->commands);
     }
     options->command = command;
@@ -77,39 +76,25 @@ static int choose_help(struct vamp_options *options, const struct vamp_command_g
                        struct vamp_err *err)
 {
     const int code = check_word(options, given, "all", err);
-    const bool all = given->argument != NULL || options->command == VAMP_COMMAND_HELP_ALL;
-    if (all && options->command == VAMP_COMMAND_HELP) {
-        options->command = VAMP_COMMAND_HELP_ALL;
+    const bool all = given->argument != NULL || options->command == VAMP_KEY_HELP_ALL;
+    if (all && options->command == VAMP_KEY_HELP) {
+        options->command = VAMP_KEY_HELP_ALL;
     }
-    return code != 0
-               ? code
-               : choose_command(options, all ? VAMP_COMMAND_HELP_ALL : VAMP_COMMAND_HELP, err);
+    return code != 0 ? code : choose_command(options, all ? VAMP_KEY_HELP_ALL : VAMP_KEY_HELP, err);
 }
 
 static int set_option(struct vamp_options *options, const struct vamp_command_given *given,
                       struct vamp_err *err)
 {
-    static const char *const paths[VAMP_KEY_PRINT_SCHEMA + 1] = {
+    static const char *const paths[VAMP_KEY_COUNT] = {
         [VAMP_KEY_WORKFLOW] = "workflow", [VAMP_KEY_COMPONENT] = "component",
         [VAMP_KEY_INFO] = "source.info",  [VAMP_KEY_INFO_FILE] = "source.info_file",
         [VAMP_KEY_WAIT] = "source.wait",  [VAMP_KEY_REPLAY] = "source.file",
     };
-    /* RUN: the option is no command. */
-    static const enum vamp_command commands[VAMP_KEY_PRINT_SCHEMA + 1] = {
-        [VAMP_KEY_CHECK_CONFIG] = VAMP_COMMAND_CHECK_CONFIG,
-        [VAMP_KEY_DUMP_CONFIG] = VAMP_COMMAND_DUMP_CONFIG,
-        [VAMP_KEY_PRINT_SCHEMA] = VAMP_COMMAND_PRINT_SCHEMA,
-        [VAMP_KEY_LIST_METRICS] = VAMP_COMMAND_LIST_METRICS,
-        [VAMP_KEY_SAMPLES_SHOW] = VAMP_COMMAND_SAMPLES_SHOW,
-        [VAMP_KEY_EXAMINE] = VAMP_COMMAND_EXAMINE,
-        [VAMP_KEY_SUMMARY] = VAMP_COMMAND_SUMMARY,
-        [VAMP_KEY_EXPORT] = VAMP_COMMAND_EXPORT,
-        [VAMP_KEY_RECOVER] = VAMP_COMMAND_RECOVER,
-        [VAMP_KEY_VERSION] = VAMP_COMMAND_VERSION,
-    };
-    bool *const flags[VAMP_KEY_PRINT_SCHEMA + 1] = {
-        [VAMP_KEY_QUIET] = &options->quiet,         [VAMP_KEY_VERBOSE] = &options->verbose,
-        [VAMP_KEY_JSON] = &options->json,           [VAMP_KEY_DRY_RUN] = &options->dry_run,
+    bool *const flags[VAMP_KEY_COUNT] = {
+        [VAMP_KEY_QUIET] = &options->quiet,
+        [VAMP_KEY_JSON] = &options->json,
+        [VAMP_KEY_DRY_RUN] = &options->dry_run,
         [VAMP_KEY_INTRUSIVE] = &options->intrusive,
     };
     const char *argument = given->argument;
@@ -143,7 +128,7 @@ static int set_option(struct vamp_options *options, const struct vamp_command_gi
         return code != 0 ? code
                          : add_override(options, paths[given->key], argument, given->name, err);
     }
-    code = choose_command(options, commands[given->key], err);
+    code = choose_command(options, given->key, err);
     return code == 0 && argument != NULL ? choose_file(options, argument, err) : code;
 }
 
@@ -155,10 +140,10 @@ static int take_rest(struct vamp_options *options, int argc, char **argv, struct
     static const struct {
         int least;
         const char *missing;
-    } files[VAMP_COMMAND_VERSION + 1] = {
-        [VAMP_COMMAND_SUMMARY] = {1, "--summary: which files?"},
-        [VAMP_COMMAND_EXPORT] = {2, "--export: into what, and which files?"},
-        [VAMP_COMMAND_RECOVER] = {1, "--recover: which files?"},
+    } files[VAMP_KEY_COUNT] = {
+        [VAMP_KEY_SUMMARY] = {1, "--summary: which files?"},
+        [VAMP_KEY_EXPORT] = {2, "--export: into what, and which files?"},
+        [VAMP_KEY_RECOVER] = {1, "--recover: which files?"},
     };
     if (files[options->command].least > 0) {
         options->files = argv + rest;
@@ -168,8 +153,8 @@ static int take_rest(struct vamp_options *options, int argc, char **argv, struct
                    : vamp_err_set(err, -EINVAL, "%s; see %s --help",
                                   files[options->command].missing, options->program->name);
     }
-    const bool takes_file = options->command == VAMP_COMMAND_CHECK_CONFIG ||
-                            options->command == VAMP_COMMAND_DUMP_CONFIG;
+    const bool takes_file =
+        options->command == VAMP_KEY_CHECK_CONFIG || options->command == VAMP_KEY_DUMP_CONFIG;
     int code = 0;
     for (int i = rest; i < argc && code == 0; i++) {
         code = takes_file
@@ -185,7 +170,7 @@ static int take_rest(struct vamp_options *options, int argc, char **argv, struct
 /* A user of --dry-run without --recover expects that nothing happens: a run would be a surprise. */
 static int check_together(const struct vamp_options *options, struct vamp_err *err)
 {
-    if (options->command != VAMP_COMMAND_RUN || (!options->dry_run && !options->json)) {
+    if (options->command != VAMP_KEY_RUN || (!options->dry_run && !options->json)) {
         return 0;
     }
     return vamp_err_set(
@@ -239,7 +224,7 @@ static int hide_secrets(struct vamp_options *options, int argc, char **argv, str
 int vamp_options_parse(const struct vamp_program *program, int argc, char **argv,
                        struct vamp_options *ret_options, struct vamp_err *err)
 {
-    struct vamp_options options = {.program = program, .command = VAMP_COMMAND_RUN};
+    struct vamp_options options = {.program = program, .command = VAMP_KEY_RUN};
     int code = parse_arguments(&options, argc, argv, err);
     if (code == 0) {
         code = check_together(&options, err);

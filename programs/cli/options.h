@@ -14,8 +14,9 @@
 #include "vampire/source/live.h"
 
 /* What an option means; the tables of the programs have some of them each. Those from
- * VAMP_KEY_RARE on are in --help=all only. */
+ * VAMP_KEY_RARE on are in --help=all only. RUN and HELP_ALL stand for no option of their own. */
 enum vamp_option_key {
+    VAMP_KEY_RUN,
     VAMP_KEY_CONFIG,
     VAMP_KEY_INFO_FILE,
     VAMP_KEY_INFO,
@@ -40,8 +41,9 @@ enum vamp_option_key {
     VAMP_KEY_DRY_RUN = VAMP_KEY_RARE,
     VAMP_KEY_INTRUSIVE,
     VAMP_KEY_JSON,
-    VAMP_KEY_VERBOSE,
     VAMP_KEY_PRINT_SCHEMA,
+    VAMP_KEY_HELP_ALL,
+    VAMP_KEY_COUNT,
 };
 
 /* A program with a configuration. */
@@ -56,31 +58,14 @@ struct vamp_program {
     const struct vamp_live *(*live)(struct vamp_err *err); /* what joins a pool; NULL: none does */
 };
 
-/* The command of one call of a program. */
-enum vamp_command {
-    VAMP_COMMAND_RUN,
-    VAMP_COMMAND_CHECK_CONFIG,
-    VAMP_COMMAND_DUMP_CONFIG,
-    VAMP_COMMAND_PRINT_SCHEMA,
-    VAMP_COMMAND_LIST_METRICS,
-    VAMP_COMMAND_SAMPLES_SHOW,
-    VAMP_COMMAND_EXAMINE,
-    VAMP_COMMAND_SUMMARY,
-    VAMP_COMMAND_EXPORT,
-    VAMP_COMMAND_RECOVER,
-    VAMP_COMMAND_HELP,
-    VAMP_COMMAND_HELP_ALL,
-    VAMP_COMMAND_VERSION,
-};
-
 #define VAMP_OVERRIDES_MAX 128
 
 struct vamp_options {
     const struct vamp_program *program;
-    enum vamp_command command;
+    int command; /* the key of the option that says what to do; VAMP_KEY_RUN: there was none */
     const char *config_file; /* NULL: defaults only; borrowed from argv */
     bool json;               /* --check-config and --list-metrics: for tools */
-    bool quiet, verbose;
+    bool quiet;
     const char *ready_file; /* NULL: none; borrowed from argv */
     bool dry_run;           /* --recover: change nothing */
     bool intrusive;         /* --examine: also what could disturb others */

@@ -354,34 +354,34 @@ static int run_command(const struct vamp_options *options, FILE *out, FILE *erro
     const struct vamp_live *live = NULL;
     struct vamp_err err = VAMP_ERR_NONE;
     switch (options->command) {
-    case VAMP_COMMAND_CHECK_CONFIG:
+    case VAMP_KEY_CHECK_CONFIG:
         return check_config(options, out, error);
-    case VAMP_COMMAND_DUMP_CONFIG:
+    case VAMP_KEY_DUMP_CONFIG:
         return dump_config(options, out, error);
-    case VAMP_COMMAND_PRINT_SCHEMA:
+    case VAMP_KEY_PRINT_SCHEMA:
         return print_text(options, vamp_config_schema(options->program->config), out, error);
-    case VAMP_COMMAND_LIST_METRICS:
+    case VAMP_KEY_LIST_METRICS:
         return list_metrics(options, out, error);
-    case VAMP_COMMAND_SAMPLES_SHOW:
+    case VAMP_KEY_SAMPLES_SHOW:
         return show_samples(options, error);
-    case VAMP_COMMAND_EXAMINE:
+    case VAMP_KEY_EXAMINE:
         return examine(options, error);
-    case VAMP_COMMAND_SUMMARY:
+    case VAMP_KEY_SUMMARY:
         return run_package(options, "run_summary", (const char *const *)options->files,
                            (size_t)options->file_count, "--summary", ", h5py and numpy", error);
-    case VAMP_COMMAND_EXPORT:
+    case VAMP_KEY_EXPORT:
         return run_package(options, "export", (const char *const *)options->files,
                            (size_t)options->file_count, "--export",
                            ", h5py, xarray, pandas and numpy", error);
-    case VAMP_COMMAND_RECOVER:
+    case VAMP_KEY_RECOVER:
         return recover_recordings(options, out, error);
-    case VAMP_COMMAND_HELP:
+    case VAMP_KEY_HELP:
         vamp_options_help(options->program, out);
         return VAMP_EXIT_OK;
-    case VAMP_COMMAND_HELP_ALL:
+    case VAMP_KEY_HELP_ALL:
         vamp_options_help_all(options->program, out);
         return VAMP_EXIT_OK;
-    case VAMP_COMMAND_VERSION:
+    case VAMP_KEY_VERSION:
         (void)fprintf(out, "%s %s\n", options->program->name, VAMP_VERSION);
         live = options->program->live != NULL ? options->program->live(&err) : NULL;
         if (live != NULL) {
@@ -391,7 +391,7 @@ static int run_command(const struct vamp_options *options, FILE *out, FILE *erro
         }
         list_plug_ins(out);
         return VAMP_EXIT_OK;
-    case VAMP_COMMAND_RUN:
+    default: /* a run */
         break;
     }
     return VAMP_EXIT_FAILED;
@@ -447,8 +447,8 @@ int vamp_start(const struct vamp_program *program, int argc, char **argv,
         (void)fprintf(stderr, "%s: %s\n", program->name, err.text);
         return VAMP_EXIT_USAGE;
     }
-    const int code = options.command == VAMP_COMMAND_RUN ? load_and_run(&options, run)
-                                                         : vamp_perform(&options, stdout, stderr);
+    const int code = options.command == VAMP_KEY_RUN ? load_and_run(&options, run)
+                                                     : vamp_perform(&options, stdout, stderr);
     vamp_options_done(&options);
     return code;
 }

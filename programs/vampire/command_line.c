@@ -61,7 +61,6 @@ static const struct vamp_command_option options[] = {
      "with --examine and --info-file: also what could hold up others"},
     {"--json", 0, VAMP_KEY_JSON, NULL,
      "with --check-config or --list-metrics: print JSON, for tools"},
-    {"--verbose", 'v', VAMP_KEY_VERBOSE, NULL, "report more about what vampire is doing"},
     {"--print-schema", 0, VAMP_KEY_PRINT_SCHEMA, NULL,
      "print the JSON Schema of the configuration, and end"},
     {NULL, 0, 0, NULL, NULL},

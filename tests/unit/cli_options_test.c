@@ -39,16 +39,16 @@ static void what_is_understood(void **state)
     struct vamp_err err = VAMP_ERR_NONE;
     char none[] = "";
     assert_int_equal(parse(none, &options, &err), 0);
-    assert_int_equal(options.command, VAMP_COMMAND_RUN);
+    assert_int_equal(options.command, VAMP_KEY_RUN);
     assert_null(options.config_file);
     assert_int_equal(options.override_count, 0);
     vamp_options_done(&options);
 
-    char all[] = "-c a.json --workflow w -n me -p info --info-file=f --wait 5s -q -v "
+    char all[] = "-c a.json --workflow w -n me -p info --info-file=f --wait 5s -q "
                  "-o statistics.bucket=1s --set events.filter=(.a=1)";
     assert_int_equal(parse(all, &options, &err), 0);
     assert_string_equal(options.config_file, "a.json");
-    assert_true(options.quiet && options.verbose && !options.json);
+    assert_true(options.quiet && !options.json);
     static const char *const expected[][3] = {
         {"workflow", "w", "--workflow"},
         {"component", "me", "--component"},
@@ -72,23 +72,23 @@ static void commands(void **state)
     (void)state;
     static const struct {
         const char *text, *file;
-        enum vamp_command command;
+        int command;
         bool json;
     } cases[] = {
-        {"--check-config", NULL, VAMP_COMMAND_CHECK_CONFIG, false},
-        {"--check-config a.json --json", "a.json", VAMP_COMMAND_CHECK_CONFIG, true},
-        {"--check-config=a.json", "a.json", VAMP_COMMAND_CHECK_CONFIG, false},
-        {"-c a.json --check-config", "a.json", VAMP_COMMAND_CHECK_CONFIG, false},
-        {"--dump-config -c -", "-", VAMP_COMMAND_DUMP_CONFIG, false},
-        {"--print-schema", NULL, VAMP_COMMAND_PRINT_SCHEMA, false},
-        {"--list-metrics", NULL, VAMP_COMMAND_LIST_METRICS, false},
-        {"--list-metrics=json", NULL, VAMP_COMMAND_LIST_METRICS, true},
-        {"-h", NULL, VAMP_COMMAND_HELP, false},
-        {"--help --help", NULL, VAMP_COMMAND_HELP, false},
-        {"--help=all", NULL, VAMP_COMMAND_HELP_ALL, false},
-        {"--help --help=all", NULL, VAMP_COMMAND_HELP_ALL, false},
-        {"--help=all --help", NULL, VAMP_COMMAND_HELP_ALL, false},
-        {"-V", NULL, VAMP_COMMAND_VERSION, false},
+        {"--check-config", NULL, VAMP_KEY_CHECK_CONFIG, false},
+        {"--check-config a.json --json", "a.json", VAMP_KEY_CHECK_CONFIG, true},
+        {"--check-config=a.json", "a.json", VAMP_KEY_CHECK_CONFIG, false},
+        {"-c a.json --check-config", "a.json", VAMP_KEY_CHECK_CONFIG, false},
+        {"--dump-config -c -", "-", VAMP_KEY_DUMP_CONFIG, false},
+        {"--print-schema", NULL, VAMP_KEY_PRINT_SCHEMA, false},
+        {"--list-metrics", NULL, VAMP_KEY_LIST_METRICS, false},
+        {"--list-metrics=json", NULL, VAMP_KEY_LIST_METRICS, true},
+        {"-h", NULL, VAMP_KEY_HELP, false},
+        {"--help --help", NULL, VAMP_KEY_HELP, false},
+        {"--help=all", NULL, VAMP_KEY_HELP_ALL, false},
+        {"--help --help=all", NULL, VAMP_KEY_HELP_ALL, false},
+        {"--help=all --help", NULL, VAMP_KEY_HELP_ALL, false},
+        {"-V", NULL, VAMP_KEY_VERSION, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char *text = strdup(cases[i].text);
@@ -300,7 +300,7 @@ static void a_full_disk_is_reported(void **state)
     FILE *error = open_memstream(&mistakes, &bytes);
     assert_non_null(error);
     const struct vamp_options options = {.program = &vamp_program_vampire,
-                                         .command = VAMP_COMMAND_VERSION};
+                                         .command = VAMP_KEY_VERSION};
     assert_int_equal(vamp_perform(&options, full, error), VAMP_EXIT_FAILED);
     (void)fclose(full);
     assert_int_equal(fclose(error), 0);
