@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/bench/stream.h"
+#include "tests/lib/recorder.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -217,7 +218,7 @@ int bench_stream_record(const struct bench_plan *plan, const char *path)
         .workflow = "bench", .component = "vampire", .started_ns = START_NS, .event_kinds = 0xfffe};
     struct bench_maker *maker = bench_maker_create(plan);
     int result = maker == NULL ? vamp_err_set(&err, -ENOMEM, "no memory")
-                               : vamp_recorder_open(path, &header, &recorder, &err);
+                               : recorder_open(path, &header, &recorder, &err);
     struct vamp_event event;
     while (result == 0 && bench_maker_next(maker, &event)) {
         result = vamp_recorder_add(recorder, &event, &err);

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/lib/recorder.h"
 #include "vampire/core/recording/recording.h"
 #include "vampire/source/source.h"
 
@@ -72,7 +73,7 @@ static int record(const char *path, const char *workflow, const void *options, s
     struct vamp_event event;
     if (source->next(self, &event, err) == VAMP_SOURCE_MORE) {
         header.started_ns = event.time_ns;
-        status = vamp_recorder_open(path, &header, &recorder, err);
+        status = recorder_open(path, &header, &recorder, err);
         status = status == 0 ? record_all(self, &event, recorder, err) : status;
     } else {
         status = vamp_err_set(err, -EINVAL, "with these options the source has no events");

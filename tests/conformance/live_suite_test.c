@@ -16,6 +16,7 @@
 #include <cmocka.h>
 #include <maestro.h>
 
+#include "tests/lib/recorder.h"
 #include "vampire/core/recording/recording.h"
 #include "vampire/source/live.h"
 #include "vampire/source/source.h"
@@ -113,7 +114,7 @@ static void prepare_replay(struct bench *bench)
     assert_int_equal(ops->open(from.options, &from.context, &from.source, &err), 0);
     struct vamp_recorder *recorder = NULL;
     const struct vamp_recording_header header = {.event_kinds = ALL_KINDS};
-    assert_int_equal(vamp_recorder_open(bench->path, &header, &recorder, &err), 0);
+    assert_int_equal(recorder_open(bench->path, &header, &recorder, &err), 0);
     struct vamp_event event;
     while (ops->next(from.source, &event, &err) == VAMP_SOURCE_MORE) {
         assert_int_equal(vamp_recorder_add(recorder, &event, &err), 0);

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/event_kinds.h"
+#include "tests/lib/fake_clock.h"
 #include "vampire/core/clock.h"
 #include "vampire/core/err.h"
 #include "vampire/core/event/event.h"
@@ -61,10 +63,10 @@ static void every_kind_has_a_name_that_leads_back(void **state)
 {
     (void)state;
     for (unsigned kind = 1; kind < VAMP_EVENT_KIND_COUNT; kind++) {
-        assert_int_equal(vamp_event_kind_from_name(vamp_event_kind_name(kind)), kind);
+        assert_int_equal(event_kind_from_name(vamp_event_kind_name(kind)), kind);
         assert_string_not_equal(vamp_event_kind_help(kind), "unknown");
     }
-    assert_int_equal(vamp_event_kind_from_name("offers"), VAMP_EVENT_NONE);
+    assert_int_equal(event_kind_from_name("offers"), VAMP_EVENT_NONE);
     assert_string_equal(vamp_event_kind_name(99), "unknown");
     assert_string_equal(vamp_tier_name(99), "unknown");
 }

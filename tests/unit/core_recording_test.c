@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "recording.pb-c.h"
+#include "tests/lib/recorder.h"
 #include "vampire/core/protobuf/wire.h"
 #include "vampire/core/recording/recording.h"
 
@@ -87,7 +88,7 @@ static void write_events(const char *path, uint64_t count, bool end)
 {
     struct vamp_recorder *recorder = NULL;
     struct vamp_err err = VAMP_ERR_NONE;
-    assert_int_equal(vamp_recorder_open(path, &header, &recorder, &err), 0);
+    assert_int_equal(recorder_open(path, &header, &recorder, &err), 0);
     for (uint64_t i = 0; i < count; i++) {
         char name[300];
         const struct vamp_event event = make_event(i, name);
@@ -242,7 +243,7 @@ static void an_empty_recording_is_one(void **state)
     assert_true(tally.events == 0 && !tally.remarked);
     struct vamp_recorder *recorder = NULL;
     struct vamp_err err = VAMP_ERR_NONE;
-    assert_int_equal(vamp_recorder_open(fixture->path, &header, &recorder, &err), -EEXIST);
+    assert_int_equal(recorder_open(fixture->path, &header, &recorder, &err), -EEXIST);
     assert_int_equal(vamp_recorder_close(NULL, &err), 0);
 }
 
@@ -384,7 +385,7 @@ static void a_full_disk(void **state)
     (void)signal(SIGXFSZ, SIG_IGN);
     struct vamp_recorder *recorder = NULL;
     struct vamp_err err = VAMP_ERR_NONE;
-    assert_int_equal(vamp_recorder_open(fixture->path, &header, &recorder, &err), 0);
+    assert_int_equal(recorder_open(fixture->path, &header, &recorder, &err), 0);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
     uint64_t failures = 0;
     for (uint64_t i = 0; i < 2000; i++) {

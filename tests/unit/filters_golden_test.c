@@ -20,6 +20,7 @@
 #include "filters/event_filter.h"
 #include "filters/expression.h"
 #include "filters/named.h"
+#include "tests/lib/event_kinds.h"
 #include "tests/unit/filters_subject.h"
 
 #define SUBJECTS_MAX 64
@@ -211,7 +212,7 @@ static void expect_kinds(struct runner *runner, char *names)
                     : strcmp(name, "cdo") == 0
                         ? VAMP_EVENT_KINDS_ALL & ~VAMP_EVENT_KINDS_WITHOUT_CDO
                     : strcmp(name, "none") == 0 ? 0
-                                                : VAMP_EVENT_BIT(vamp_event_kind_from_name(name));
+                                                : VAMP_EVENT_BIT(event_kind_from_name(name));
     }
     uint64_t kinds = runner->filter != NULL ? vamp_event_filter_kinds(runner->filter) : UINT64_MAX;
     if (kinds != expected) {

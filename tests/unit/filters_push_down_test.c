@@ -18,6 +18,7 @@
 
 #include "filters/event_filter.h"
 #include "filters/expression.h"
+#include "tests/lib/event_kinds.h"
 #include "tests/lib/random_filter.h"
 
 enum { KIND, SIZE, APP, TIER, DURATION, ATTRIBUTE_A, ATTRIBUTE_B, FIELD_COUNT };
@@ -84,7 +85,7 @@ static struct world random_world(uint64_t *seed)
     struct world world = {.values = {{RANDOM_ABSENT, 0, NULL, NULL}}};
     struct random_value *values = world.values;
     values[KIND] = fields[KIND].values[random_below(seed, fields[KIND].value_count)];
-    world.event.kind = (uint8_t)vamp_event_kind_from_name(values[KIND].text);
+    world.event.kind = (uint8_t)event_kind_from_name(values[KIND].text);
     bool has_cdo = (VAMP_EVENT_KINDS_WITHOUT_CDO & VAMP_EVENT_BIT(world.event.kind)) == 0;
     choose(seed, APP, &values[APP]);
     if (has_cdo) {

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "filters/expression.h"
+#include "tests/lib/event_kinds.h"
 #include "vampire/core/event/event.h"
 
 #define VALUES_MAX 16
@@ -98,7 +99,7 @@ static inline bool set_field(struct subject *subject, const char *key, const cha
     unsigned bit = 0;
     bool known = true;
     if (strcmp(key, "kind") == 0) {
-        event->kind = (uint8_t)vamp_event_kind_from_name(value);
+        event->kind = (uint8_t)event_kind_from_name(value);
         event->kind = strcmp(value, "lost") == 0 ? VAMP_EVENT_LOST : event->kind;
         known = event->kind != VAMP_EVENT_NONE;
     } else if (strcmp(key, "phase") == 0) {

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 #include <maestro.h>
 
+#include "tests/lib/fake_clock.h"
 #include "vampire/core/event/codec.h"
 #include "vampire/source/live.h"
 #include "vampire/source/source.h"

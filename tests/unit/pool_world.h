@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "maestro/pool/pool.h"
+#include "tests/lib/fake_clock.h"
 
 #define SEAL MSTRO__WIRE__OPERATION__SEAL
 #define OFFER MSTRO__WIRE__OPERATION__OFFER

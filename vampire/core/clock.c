@@ -28,30 +28,6 @@ const struct vamp_clock vamp_clock_system = {
     .monotonic_ns = system_monotonic_ns,
 };
 
-static int64_t fake_utc_ns(void *self)
-{
-    return ((struct vamp_fake_clock *)self)->utc_ns;
-}
-
-static int64_t fake_monotonic_ns(void *self)
-{
-    return ((struct vamp_fake_clock *)self)->monotonic_ns;
-}
-
-void vamp_fake_clock_init(struct vamp_fake_clock *fake, int64_t utc_ns)
-{
-    *fake = (struct vamp_fake_clock){
-        .utc_ns = utc_ns,
-        .clock = {.utc_ns = fake_utc_ns, .monotonic_ns = fake_monotonic_ns, .self = fake},
-    };
-}
-
-void vamp_fake_clock_advance(struct vamp_fake_clock *fake, int64_t by_ns)
-{
-    fake->utc_ns += by_ns;
-    fake->monotonic_ns += by_ns;
-}
-
 int64_t vamp_clock_utc_ns(const struct vamp_clock *clock)
 {
     return clock->utc_ns(clock->self);

@@ -20,15 +20,6 @@ struct vamp_clock {
 /* The machine's clocks. A constant: never freed, usable from every thread. */
 extern const struct vamp_clock vamp_clock_system;
 
-/* A clock that stands still until a test moves it; one thread. */
-struct vamp_fake_clock {
-    int64_t utc_ns;
-    int64_t monotonic_ns;
-    struct vamp_clock clock;
-};
-void vamp_fake_clock_init(struct vamp_fake_clock *fake, int64_t utc_ns);
-void vamp_fake_clock_advance(struct vamp_fake_clock *fake, int64_t by_ns);
-
 /* Shorthand. */
 int64_t vamp_clock_utc_ns(const struct vamp_clock *clock);
 int64_t vamp_clock_monotonic_ns(const struct vamp_clock *clock);

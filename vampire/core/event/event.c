@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 struct kind_text {
     const char *name, *help;
@@ -59,16 +58,6 @@ const char *vamp_leave_reason_name(unsigned reason)
 const char *vamp_loss_name(unsigned loss)
 {
     return name_or_unknown(loss_names, VAMP_LOSS_COUNT, loss);
-}
-
-enum vamp_event_kind vamp_event_kind_from_name(const char *name)
-{
-    for (unsigned kind = 1; kind < VAMP_EVENT_KIND_COUNT; kind++) {
-        if (strcmp(kind_texts[kind].name, name) == 0) {
-            return (enum vamp_event_kind)kind;
-        }
-    }
-    return VAMP_EVENT_NONE;
 }
 
 void vamp_cdo_id_text(struct vamp_cdo_id id, char text[static VAMP_CDO_ID_TEXT_BYTES])

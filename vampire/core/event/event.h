@@ -184,6 +184,3 @@ vamp_cdo_id_from_bytes(const uint8_t bytes[static VAMP_CDO_ID_BYTES])
 /* 32 hexadecimal digits, terminated. */
 #define VAMP_CDO_ID_TEXT_BYTES 33
 void vamp_cdo_id_text(struct vamp_cdo_id id, char text[static VAMP_CDO_ID_TEXT_BYTES]);
-
-/* The kind with this name, VAMP_EVENT_NONE when there is none. */
-enum vamp_event_kind vamp_event_kind_from_name(const char *name);
