@@ -147,85 +147,45 @@ static int VAMP_PRINTF(1, 2) usage(const char *format, ...)
 
 /* ---- options */
 
-/* What follows an option, and where it is stored. */
-enum kind { FLAG, TEXT, MOVE, TIME, SIZE, COUNT };
+static const char *const move_words[] = {"demand", "require", NULL};
 
-static const struct target {
-    enum kind kind;
-    size_t offset;
-    uint64_t least; /* bytes of a SIZE */
-} targets[] = {
-#define INTO(member) .offset = offsetof(struct settings, member)
-    [KEY_WORKFLOW] = {.kind = TEXT, INTO(workflow)},
-    [KEY_COMPONENT] = {.kind = TEXT, INTO(component)},
-    [KEY_PROVIDER] = {.kind = TEXT, INTO(server.provider)},
-    [KEY_BIND] = {.kind = TEXT, INTO(server.bind)},
-    [KEY_INFO_FILE] = {.kind = TEXT, INTO(info_file)},
-    [KEY_OPEN] = {.kind = FLAG, INTO(server.open)},
-    [KEY_MUNGE] = {.kind = FLAG, INTO(server.munge)},
-    [KEY_MOVE_AT] = {.kind = MOVE, INTO(bounds.move_at_require)},
-    [KEY_HEARTBEAT] = {.kind = TIME, INTO(server.heartbeat_ms)},
-    [KEY_SILENCE] = {.kind = TIME, INTO(server.silence_ms)},
-    [KEY_TELL_USE] = {.kind = TIME, INTO(server.tell_use_ms)},
-    [KEY_ACKNOWLEDGE] = {.kind = TIME, INTO(server.acknowledge_ms)},
-    [KEY_QUEUE_BYTES] = {.kind = SIZE, INTO(bounds.queue_bytes_per_subscription), .least = 16384},
-    [KEY_MEMORY] = {.kind = SIZE, INTO(bounds.memory_bytes), .least = 65536},
-    [KEY_MAX_COMPONENTS] = {.kind = COUNT, INTO(bounds.components)},
-    [KEY_MAX_CDOS] = {.kind = COUNT, INTO(bounds.cdos)},
-    [KEY_MAX_HANDLES] = {.kind = COUNT, INTO(bounds.handles_per_component)},
-    [KEY_MAX_SUBSCRIPTIONS] = {.kind = COUNT, INTO(bounds.subscriptions_per_component)},
-#undef INTO
+/* What follows an option, and where it is stored: by its key. */
+#define INTO(kind, member) "", kind, .offset = offsetof(struct settings, member)
+#define A_TIME .min = 100000000, .max = UINT64_C(7) * 86400 * 1000000000
+#define A_COUNT .min = 1, .max = 1000000000
+static const struct vamp_opt targets[] = {
+    [KEY_WORKFLOW] = {INTO(VAMP_OPT_STRING, workflow)},
+    [KEY_COMPONENT] = {INTO(VAMP_OPT_STRING, component)},
+    [KEY_PROVIDER] = {INTO(VAMP_OPT_STRING, server.provider)},
+    [KEY_BIND] = {INTO(VAMP_OPT_STRING, server.bind)},
+    [KEY_INFO_FILE] = {INTO(VAMP_OPT_STRING, info_file)},
+    [KEY_OPEN] = {INTO(VAMP_OPT_BOOL, server.open)},
+    [KEY_MUNGE] = {INTO(VAMP_OPT_BOOL, server.munge)},
+    [KEY_MOVE_AT] = {INTO(VAMP_OPT_ENUM, bounds.move_at_require), .choices = move_words},
+    [KEY_HEARTBEAT] = {INTO(VAMP_OPT_DURATION, server.heartbeat_ns), A_TIME},
+    [KEY_SILENCE] = {INTO(VAMP_OPT_DURATION, server.silence_ns), A_TIME},
+    [KEY_TELL_USE] = {INTO(VAMP_OPT_DURATION, server.tell_use_ns), A_TIME},
+    [KEY_ACKNOWLEDGE] = {INTO(VAMP_OPT_DURATION, server.acknowledge_ns), A_TIME},
+    [KEY_QUEUE_BYTES] = {INTO(VAMP_OPT_SIZE, bounds.queue_bytes_per_subscription), .min = 16384,
+                         .max = UINT64_C(1) << 40},
+    [KEY_MEMORY] = {INTO(VAMP_OPT_SIZE, bounds.memory_bytes), .min = 65536,
+                    .max = UINT64_C(1) << 40},
+    [KEY_MAX_COMPONENTS] = {INTO(VAMP_OPT_UINT, bounds.components), A_COUNT},
+    [KEY_MAX_CDOS] = {INTO(VAMP_OPT_UINT, bounds.cdos), A_COUNT},
+    [KEY_MAX_HANDLES] = {INTO(VAMP_OPT_UINT, bounds.handles_per_component), A_COUNT},
+    [KEY_MAX_SUBSCRIPTIONS] = {INTO(VAMP_OPT_UINT, bounds.subscriptions_per_component), A_COUNT},
 };
+static_assert(sizeof(size_t) == sizeof(uint64_t), "what the table calls UINT and SIZE");
 
-static int take_option(struct settings *settings, const struct target *target, const char *text,
+/* Texts stay where they are: in the arguments. */
+static int take_option(struct settings *settings, const struct vamp_opt *target, const char *text,
                        struct vamp_err *err)
 {
-    void *at = (char *)settings + target->offset;
-    char *end = NULL;
-    int64_t ns = 0;
-    uint64_t number = 0;
-    int result = 0;
-    switch (target->kind) {
-    case FLAG:
-        *(bool *)at = true;
+    if (target->type == VAMP_OPT_STRING) {
+        *(const char **)((char *)settings + target->offset) = text;
         return 0;
-    case TEXT:
-        *(const char **)at = text;
-        return 0;
-    case MOVE:
-        *(bool *)at = strcmp(text, "require") == 0;
-        return *(bool *)at || strcmp(text, "demand") == 0
-                   ? 0
-                   : vamp_err_set(err, -EINVAL, "allowed are demand and require");
-    case TIME:
-        result = vamp_duration_parse(text, &ns, err);
-        if (result == 0 && (ns < 100000000 || ns > INT64_C(3600) * 24 * 1000000000 * 7)) {
-            return vamp_err_set(err, -ERANGE, "allowed are 100ms to 7d");
-        }
-        if (result == 0) {
-            *(uint32_t *)at = (uint32_t)(ns / 1000000);
-        }
-        return result;
-    case SIZE:
-        result = vamp_size_parse(text, &number, err);
-        if (result == 0 && (number < target->least || number > UINT64_C(1) << 40)) {
-            return vamp_err_set(err, -ERANGE, "allowed are %" PRIu64 "KiB to 1TiB",
-                                target->least / 1024);
-        }
-        break;
-    case COUNT:
-        errno = 0;
-        number = strtoull(text, &end, 10);
-        if (errno != 0 || end == text || *end != '\0' || *text == '-' || number < 1 ||
-            number > 1000000000) {
-            return vamp_err_set(err, -EINVAL, "allowed are whole numbers from 1 to 1000000000");
-        }
-        break;
     }
-    if (result == 0) {
-        *(size_t *)at = (size_t)number;
-    }
-    return result;
+    return vamp_opt_set(target, settings, text != NULL ? text : "true", err);
 }
 
 static const char *environment(const char *name, const char *preset)
@@ -252,7 +212,9 @@ static int read_arguments(struct settings *settings, int count, char **arguments
             return fflush(stdout) != 0 || ferror(stdout) ? EXIT_FAILED : EXIT_FINE;
         }
         if (take_option(settings, &targets[given.key], given.argument, &err) != 0) {
-            return usage("%s: \"%s\": %s", given.name, given.argument, err.text);
+            char allowed[VAMP_OPT_ALLOWED_BYTES];
+            vamp_opt_allowed(&targets[given.key], allowed);
+            return usage("%s: %s; allowed: %s", given.name, err.text, allowed);
         }
     }
     if (found != 0) {

@@ -52,8 +52,8 @@ struct pool;
 struct pool_bounds {
     size_t components, cdos, handles_per_component, subscriptions_per_component;
     size_t attribute_bytes_per_cdo, queue_bytes_per_subscription;
-    size_t memory_bytes;  /* of the pool in all; 0: only the other bounds */
-    bool move_at_require; /* no bound: data move before they are demanded */
+    size_t memory_bytes;      /* of the pool in all; 0: only the other bounds */
+    unsigned move_at_require; /* no bound; 1: data move before they are demanded */
 };
 extern const struct pool_bounds pool_bounds_default;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +9,10 @@
 #include "maestro/wire/fabric.h"
 #include "vampire/core/thread.h"
 
-#define SILENCE_PRESET_MS 60000U
+#define SILENCE_PRESET_NS INT64_C(60000000000)
 /* Heartbeats in one silence time, unless the options set the heartbeat. */
-#define HEARTBEATS_PER_SILENCE 12U
-#define HEARTBEAT_LEAST_MS 100U
+#define HEARTBEATS_PER_SILENCE 12
+#define HEARTBEAT_LEAST_NS INT64_C(100000000)
 /* Check liveness at the latest after this many rounds in a row that received something. */
 #define BUSY_ROUNDS_MAX 100U
 
@@ -269,23 +270,22 @@ static int describe(struct server *server, const char *workflow,
 static int take_options(struct server *server, const struct server_options *options,
                         struct vamp_err *err)
 {
-    uint32_t silence_ms = options->silence_ms != 0 ? options->silence_ms : SILENCE_PRESET_MS;
-    uint32_t heartbeat_ms = options->heartbeat_ms;
-    if (heartbeat_ms == 0) {
-        heartbeat_ms = silence_ms / HEARTBEATS_PER_SILENCE;
-        heartbeat_ms = heartbeat_ms > HEARTBEAT_LEAST_MS ? heartbeat_ms : HEARTBEAT_LEAST_MS;
-    }
-    if (heartbeat_ms < HEARTBEAT_LEAST_MS || silence_ms / 3 < heartbeat_ms) {
+    server->silence_ns = options->silence_ns != 0 ? options->silence_ns : SILENCE_PRESET_NS;
+    const int64_t twelfth_ns = server->silence_ns / HEARTBEATS_PER_SILENCE;
+    server->heartbeat_ns = options->heartbeat_ns != 0        ? options->heartbeat_ns
+                           : twelfth_ns > HEARTBEAT_LEAST_NS ? twelfth_ns
+                                                             : HEARTBEAT_LEAST_NS;
+    if (server->heartbeat_ns < HEARTBEAT_LEAST_NS ||
+        server->silence_ns / 3 < server->heartbeat_ns) {
         return vamp_err_set(err, -EINVAL,
-                            "a heartbeat of %u ms and a silence of %u ms do not go together; the "
+                            "a heartbeat of %" PRId64 " ms and a silence of %" PRId64
+                            " ms do not go together; the "
                             "heartbeat is at least 100 ms, the silence at least three heartbeats",
-                            heartbeat_ms, silence_ms);
+                            server->heartbeat_ns / 1000000, server->silence_ns / 1000000);
     }
-    server->heartbeat_ns = (int64_t)heartbeat_ms * 1000000;
-    server->silence_ns = (int64_t)silence_ms * 1000000;
-    server->tell_use_ns = (int64_t)options->tell_use_ms * 1000000;
+    server->tell_use_ns = options->tell_use_ns;
     server->acknowledge_ns =
-        (int64_t)(options->acknowledge_ms != 0 ? options->acknowledge_ms : silence_ms) * 1000000;
+        options->acknowledge_ns != 0 ? options->acknowledge_ns : server->silence_ns;
     server->events_per_message =
         options->events_per_message != 0 ? options->events_per_message : SERVER_BATCH_EVENTS;
     server->say = options->say;

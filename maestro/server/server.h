@@ -20,10 +20,10 @@ struct server;
 struct server_options {
     const char *provider;      /* of libfabric for payloads; "": each component's choice */
     const char *bind;          /* address to listen on; 127.0.0.1 */
-    uint32_t heartbeat_ms;     /* a twelfth of silence_ms; at least 100 */
-    uint32_t silence_ms;       /* 60,000; at least three heartbeats */
-    uint32_t tell_use_ms;      /* 0: never */
-    uint32_t acknowledge_ms;   /* for REQUIRE_ACK: silence_ms; then the subscriber is given up */
+    int64_t heartbeat_ns;      /* a twelfth of silence_ns; at least 100 ms */
+    int64_t silence_ns;        /* 60 s; at least three heartbeats */
+    int64_t tell_use_ns;       /* 0: never */
+    int64_t acknowledge_ns;    /* for REQUIRE_ACK: silence_ns; then the subscriber is given up */
     size_t events_per_message; /* at most; 256 */
     bool open;                 /* any component may join; else only components that know the key */
     bool munge;                /* and, as MUNGE confirms, run as the same user; not with `open` */

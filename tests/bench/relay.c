@@ -168,8 +168,8 @@ int main(int count, char **arguments)
     const char *workflow = getenv("MSTRO_WORKFLOW_NAME");
     const struct port_member member = {.workflow = workflow, .component = "Relay"};
     const struct server_options options = {.provider = getenv("MSTRO_OFI_PROVIDER"),
-                                           .heartbeat_ms = 500,
-                                           .silence_ms = 30000,
+                                           .heartbeat_ns = INT64_C(1000000) * 500,
+                                           .silence_ns = INT64_C(1000000) * 30000,
                                            .events_per_message =
                                                count == 5 ? strtoull(arguments[4], NULL, 10) : 0};
     if (workflow == NULL || bench_stream_init(&stream, &plan) != 0 ||

@@ -244,8 +244,9 @@ static void work(struct world *world)
 
 static bool start_server(struct world *world, struct vamp_err *err)
 {
-    static const struct server_options options = {
-        .provider = "tcp;ofi_rxm", .heartbeat_ms = HEARTBEAT_MS, .silence_ms = SILENCE_MS};
+    static const struct server_options options = {.provider = "tcp;ofi_rxm",
+                                                  .heartbeat_ns = INT64_C(1000000) * HEARTBEAT_MS,
+                                                  .silence_ns = INT64_C(1000000) * SILENCE_MS};
     const struct port_member member = {.workflow = COMPONENT_WORKFLOW, .component = "pool manager"};
     const struct port_events events = component_callbacks(&world->local);
     return good(world, "port_open_local",

@@ -121,8 +121,9 @@ static void run_workflow(struct outcome *outcome)
     (void)pthread_mutex_init(&local.lock, NULL);
     struct port_events events = component_callbacks(&local);
     const struct port_member member = {.workflow = COMPONENT_WORKFLOW, .component = "pool manager"};
-    struct server_options options = {
-        .provider = "tcp;ofi_rxm", .heartbeat_ms = HEARTBEAT_MS, .silence_ms = SILENCE_MS};
+    struct server_options options = {.provider = "tcp;ofi_rxm",
+                                     .heartbeat_ns = INT64_C(1000000) * HEARTBEAT_MS,
+                                     .silence_ns = INT64_C(1000000) * SILENCE_MS};
     assert_int_equal(MSTRO_OK, port_open_local(&member, NULL, &events, &local.port, &outcome->err));
     mstro_status status =
         server_start(local.port, COMPONENT_WORKFLOW, &options, &server, &outcome->err);

@@ -257,7 +257,7 @@ struct manager {
 static void start_manager(struct manager *manager)
 {
     struct vamp_err err = VAMP_ERR_NONE;
-    const struct server_options options = {.heartbeat_ms = 1000};
+    const struct server_options options = {.heartbeat_ns = INT64_C(1000000) * 1000};
     *manager = (struct manager){0};
     serve(&manager->served, &options);
     assert_int_equal(MSTRO_OK,

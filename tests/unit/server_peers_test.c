@@ -34,8 +34,9 @@ struct manager {
 
 static void start_manager(struct manager *manager, uint32_t silence_ms)
 {
-    const struct server_options options = {
-        .provider = provider, .heartbeat_ms = 100, .silence_ms = silence_ms};
+    const struct server_options options = {.provider = provider,
+                                           .heartbeat_ns = INT64_C(1000000) * 100,
+                                           .silence_ns = INT64_C(1000000) * silence_ms};
     *manager = (struct manager){0};
     serve(&manager->served, &options);
 }
