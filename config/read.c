@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "config/internal.h"
+#include "vampire/core/io.h"
 #include "vampire/core/utf8.h"
 
 /* Longest token that is quoted in a message. */
@@ -38,23 +39,6 @@ void config_file_done(struct config_file *file)
     *file = (struct config_file){0};
 }
 
-/* Reads to the end, or to one byte more than is allowed. 0 or -errno without text. */
-static int read_bytes(int fd, char *bytes, size_t *ret_length)
-{
-    size_t length = 0;
-    ssize_t count = 1;
-    while (count != 0 && length <= CONFIG_FILE_BYTES_MAX) {
-        count = read(fd, bytes + length, CONFIG_FILE_BYTES_MAX + 1 - length);
-        if (count < 0 && errno != EINTR) {
-            return -errno;
-        }
-        length += count > 0 ? (size_t)count : 0;
-    }
-    bytes[length] = '\0';
-    *ret_length = length;
-    return 0;
-}
-
 int config_file_read(struct config_file *file, const char *name, struct vamp_err *err)
 {
     const bool standard = strcmp(name, "-") == 0;
@@ -67,8 +51,11 @@ int config_file_read(struct config_file *file, const char *name, struct vamp_err
         return vamp_err_set_errno(err, errno, "open the configuration %s", name);
     }
     *file = (struct config_file){.bytes = malloc(CONFIG_FILE_BYTES_MAX + 2)};
-    int code = file->bytes != NULL ? read_bytes(fd, file->bytes, &file->length) : -ENOMEM;
+    int code = file->bytes != NULL
+                   ? -vamp_read_all(fd, file->bytes, CONFIG_FILE_BYTES_MAX + 1, &file->length)
+                   : -ENOMEM;
     if (code == 0 && file->length <= CONFIG_FILE_BYTES_MAX) {
+        file->bytes[file->length] = '\0';
         file->shown = malloc(file->length + 1); /* the bytes may contain zeros */
         code = file->shown != NULL ? 0 : -ENOMEM;
     }

@@ -274,7 +274,7 @@ struct pool {
     uint64_t last_app, last_handle, last_transport, last_subscription, last_serial;
     uint64_t random[2];
     struct subscription **subscriptions; /* in order of age */
-    size_t subscription_count, subscription_capacity;
+    unsigned subscription_count, subscription_capacity;
     uint64_t kinds[2];      /* of all subscriptions, by enum vamp_event_phase */
     uint64_t kinds_awaited; /* of those that get events afterwards and hold the answer back */
     /* For 64 subscriptions selector results are kept with each CDO; others evaluate every time. */

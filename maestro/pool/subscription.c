@@ -4,12 +4,10 @@
 #include <string.h>
 
 #include "maestro/pool/internal.h"
+#include "vampire/core/array.h"
 
-enum {
-    SUBSCRIPTIONS_MIN = 16,
-    /* Estimated bytes of a compiled selector for each byte of its text. */
-    SELECTOR_FACTOR = 64,
-};
+/* Estimated bytes of a compiled selector for each byte of its text. */
+#define SELECTOR_FACTOR ((size_t)64)
 
 #define OPTIONS_KNOWN                                                                              \
     ((uint32_t)(MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK | MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE |      \
@@ -73,23 +71,6 @@ static void gather_kinds(struct pool *pool)
     }
 }
 
-static int reserve_row(struct pool *pool)
-{
-    if (pool->subscription_count < pool->subscription_capacity) {
-        return 0;
-    }
-    size_t capacity =
-        pool->subscription_capacity == 0 ? SUBSCRIPTIONS_MIN : 2 * pool->subscription_capacity;
-    struct subscription **rows =
-        realloc(pool->subscriptions, capacity * sizeof(struct subscription *));
-    if (rows == NULL) {
-        return -ENOMEM;
-    }
-    pool->subscriptions = rows;
-    pool->subscription_capacity = capacity;
-    return 0;
-}
-
 /* A bit of its own in every CDO; the results that CDOs keep for its last user become void. */
 static int take_match_bit(struct pool *pool)
 {
@@ -115,7 +96,9 @@ static mstro_status apply_subscribe(struct pool *pool, struct component *compone
     const Mstro__Wire__Subscribe *subscribe = request->subscribe;
     struct subscription *subscription =
         pool_memory_take(&pool->memory, POOL_MEMORY_OBJECTS, sizeof *subscription);
-    if (subscription == NULL || reserve_row(pool) < 0) {
+    if (subscription == NULL ||
+        !vamp_array_reserve(&pool->subscriptions, &pool->subscription_capacity,
+                            pool->subscription_count, sizeof(struct subscription *))) {
         pool_memory_give(&pool->memory, POOL_MEMORY_OBJECTS, subscription);
         return pool_memory_refuse(&pool->memory, "subscribe", err);
     }

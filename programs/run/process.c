@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "vampire/core/io.h"
 #include "vampire/core/utf8.h"
 #include "version.h"
 
@@ -115,12 +116,7 @@ static int read_key(const char *path, char key[static KEY_BYTES_MOST + 1], size_
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     size_t length = 0;
-    ssize_t got = fd < 0 ? -1 : 1;
-    while (got > 0 && length <= KEY_BYTES_MOST) {
-        got = read(fd, key + length, KEY_BYTES_MOST + 1 - length);
-        length += got > 0 ? (size_t)got : 0;
-    }
-    const int code = got < 0 ? errno : 0;
+    const int code = fd < 0 ? errno : vamp_read_all(fd, key, KEY_BYTES_MOST + 1, &length);
     if (fd >= 0) {
         (void)close(fd);
     }

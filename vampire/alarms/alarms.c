@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "vampire/alarms/follow.h"
+#include "vampire/core/array.h"
 #include "vampire/core/utf8.h"
 
 _Static_assert(VAMP_ALARM_LABELS_MAX == VAMP_LABELS_MAX, "a change has room for a series' labels");
@@ -159,18 +160,10 @@ struct compared {
 /* A new change at the end of the list; NULL: the list is full, or there is no memory. */
 static struct vamp_alarm_change *add_change(struct vamp_alarms *alarms)
 {
-    if (alarms->change_count == VAMP_ALARM_CHANGES_MAX) {
+    if (alarms->change_count == VAMP_ALARM_CHANGES_MAX ||
+        !vamp_array_reserve(&alarms->changes, &alarms->change_room, alarms->change_count,
+                            sizeof *alarms->changes)) {
         return NULL;
-    }
-    if (alarms->change_count == alarms->change_room) {
-        const unsigned room = alarms->change_room == 0 ? 4 : alarms->change_room * 2;
-        struct vamp_alarm_change *changes =
-            reallocarray(alarms->changes, room, sizeof *alarms->changes);
-        if (changes == NULL) {
-            return NULL;
-        }
-        alarms->changes = changes;
-        alarms->change_room = room;
     }
     struct vamp_alarm_change *change = &alarms->changes[alarms->change_count++];
     memset(change, 0, sizeof *change);

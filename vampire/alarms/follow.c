@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/core/array.h"
 #include "vampire/core/hash.h"
 #include "vampire/core/list.h"
 #include "vampire/stats/bucket/rows.h"
@@ -14,21 +15,6 @@ struct place {
     struct map_link by_labels;
     uint32_t instance; /* from 1 */
 };
-
-/* Makes room for one more element of an array that doubles; false without memory. */
-static bool reserve(void **array, uint32_t *room, uint32_t count, size_t bytes)
-{
-    if (count < *room) {
-        return true;
-    }
-    const uint32_t wanted = *room == 0 ? 16 : *room * 2;
-    void *larger = reallocarray(*array, wanted, bytes);
-    if (larger != NULL) {
-        *array = larger;
-        *room = wanted;
-    }
-    return larger != NULL;
-}
 
 int vamp_alarm_following_init(struct vamp_alarm_following *following,
                               const struct vamp_alarm_rule *rule, const struct vamp_bins *bins,
@@ -130,13 +116,11 @@ static uint32_t add_instance(struct vamp_alarm_following *following,
     const bool remembers = rule->baseline_buckets > 0 ||
                            rule->when.comparison == VAMP_ALARM_CHANGED ||
                            vamp_metrics[rule->metric].kind == VAMP_GAUGE;
-    void *instances = following->instances;
     if (following->instance_count == VAMP_ALARM_INSTANCES_MAX ||
-        !reserve(&instances, &following->instance_room, following->instance_count,
-                 sizeof *following->instances)) {
+        !vamp_array_reserve(&following->instances, &following->instance_room,
+                            following->instance_count, sizeof *following->instances)) {
         return 0;
     }
-    following->instances = instances;
     struct vamp_alarm_instance *instance = &following->instances[following->instance_count];
     *instance = (struct vamp_alarm_instance){.series = series};
     if (remembers && (instance->memory = calloc(1, sizeof *instance->memory)) == NULL) {
@@ -179,10 +163,8 @@ static void link_rows(struct vamp_alarm_following *following, const struct vamp_
         following->instances[i].first_row = 0;
     }
     struct vamp_rows rows = vamp_rows_of(bucket, metric, 0);
-    void *next_row = following->next_row;
-    while (vamp_rows_next(&rows) &&
-           reserve(&next_row, &following->row_room, rows.next, sizeof *following->next_row)) {
-        following->next_row = next_row;
+    while (vamp_rows_next(&rows) && vamp_array_reserve(&following->next_row, &following->row_room,
+                                                       rows.next, sizeof *following->next_row)) {
         const uint32_t number =
             rows.row.number < following->seen ? following->instance_of[rows.row.number] : 0;
         if (number > 0) {
@@ -206,12 +188,10 @@ void vamp_alarm_follow(struct vamp_alarm_following *following, const struct vamp
         }
         return;
     }
-    void *instance_of = following->instance_of;
     for (; following->seen < bucket->series_count[number] &&
-           reserve(&instance_of, &following->seen_room, following->seen,
-                   sizeof *following->instance_of);
+           vamp_array_reserve(&following->instance_of, &following->seen_room, following->seen,
+                              sizeof *following->instance_of);
          following->seen++) {
-        following->instance_of = instance_of;
         const uint32_t i = following->seen;
         const struct vamp_series *series = bucket->series[number][i];
         /* Series 0 is "(other)": values of no component for lack of room. */

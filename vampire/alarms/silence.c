@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/core/io.h"
 #include "vampire/core/options/options.h"
 
 void vamp_silences_done(struct vamp_silences *silences)
@@ -71,13 +72,9 @@ static int read_lines(struct vamp_silences *silences, int64_t changed_ns, struct
 static int read_text(int fd, char text[static VAMP_SILENCES_FILE_BYTES + 1], struct vamp_err *err)
 {
     size_t used = 0;
-    ssize_t got = 0;
-    while (used <= VAMP_SILENCES_FILE_BYTES &&
-           (got = read(fd, text + used, VAMP_SILENCES_FILE_BYTES + 1 - used)) > 0) {
-        used += (size_t)got;
-    }
-    if (got < 0) {
-        return vamp_err_set_errno(err, errno, "read it");
+    const int code = vamp_read_all(fd, text, VAMP_SILENCES_FILE_BYTES + 1, &used);
+    if (code != 0) {
+        return vamp_err_set_errno(err, code, "read it");
     }
     if (used > VAMP_SILENCES_FILE_BYTES) {
         return vamp_err_set(err, -EFBIG, "longer than %u bytes", VAMP_SILENCES_FILE_BYTES);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/core/io.h"
 #include "writers/format/listener.h"
 
 /* After poll reports it writable, a pipe takes this much without blocking. */
@@ -174,15 +175,9 @@ static int undo_file(struct jsonl *self, int code, struct vamp_err *err)
 static int send_file(struct jsonl *self, struct vamp_err *err)
 {
     size_t sent = 0;
-    while (sent < self->json.used) {
-        ssize_t count = write(self->fd, self->json.bytes + sent, self->json.used - sent);
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count <= 0) {
-            return undo_file(self, count < 0 ? errno : EIO, err);
-        }
-        sent += (size_t)count;
+    const int code = vamp_write_all(self->fd, self->json.bytes, self->json.used, &sent);
+    if (code != 0) {
+        return undo_file(self, code, err);
     }
     self->file_bytes += sent;
     return 0;

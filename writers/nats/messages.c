@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/core/array.h"
 #include "vampire/core/protobuf/wire.h"
 #include "vampire/stats/bucket/rows.h"
 #include "writers/format/fields.h"
@@ -173,15 +174,10 @@ static void add_all(struct vamp_text *text, const struct vamp_text *from)
 
 static void end_message(struct nats_messages *messages)
 {
-    if (messages->count == messages->capacity) {
-        const unsigned capacity = messages->capacity > 0 ? messages->capacity * 2 : 8;
-        size_t *ends = reallocarray(messages->ends, capacity, sizeof *ends);
-        if (ends == NULL) {
-            messages->text.failed = true;
-            return;
-        }
-        messages->ends = ends;
-        messages->capacity = capacity;
+    if (!vamp_array_reserve(&messages->ends, &messages->capacity, messages->count,
+                            sizeof *messages->ends)) {
+        messages->text.failed = true;
+        return;
     }
     messages->ends[messages->count++] = messages->text.used;
 }

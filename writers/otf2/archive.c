@@ -15,6 +15,7 @@
 
 #include <otf2/otf2.h>
 
+#include "vampire/core/array.h"
 #include "vampire/core/clock.h"
 #include "vampire/core/event/event.h"
 #include "vampire/core/map.h"
@@ -24,7 +25,6 @@
 #include "writers/trace/sink.h"
 
 #define NAME "trace"
-#define FIRST_CAPACITY 64
 
 /* Of the tree of systems: the workflow. */
 #define ROOT 0
@@ -73,9 +73,9 @@ struct archive {
     struct map texts;
     uint32_t text_count;
     struct location *locations; /* by number of the track */
-    size_t count, capacity;
+    unsigned count, capacity;
     struct process *processes; /* by number of the process */
-    size_t process_count;
+    unsigned process_count;
     const char *marker_words[MARKERS_MAX];
     unsigned marker_count;
     uint64_t least_ns, most_ns;
@@ -273,41 +273,6 @@ static int otf2_spans(void *self, const struct vamp_trace_track *track,
 
 /* ---- tracks */
 
-static int grow_locations(struct archive *archive)
-{
-    if (archive->count < archive->capacity) {
-        return 0;
-    }
-    const size_t capacity = archive->capacity > 0 ? archive->capacity * 2 : FIRST_CAPACITY;
-    struct location *locations = reallocarray(archive->locations, capacity, sizeof *locations);
-    if (locations == NULL) {
-        return -ENOMEM;
-    }
-    archive->locations = locations;
-    archive->capacity = capacity;
-    return 0;
-}
-
-static int grow_processes(struct archive *archive, uint32_t process)
-{
-    size_t count = archive->process_count > 0 ? archive->process_count : FIRST_CAPACITY;
-    while (count <= process) {
-        count *= 2;
-    }
-    if (count == archive->process_count) {
-        return 0;
-    }
-    struct process *processes = reallocarray(archive->processes, count, sizeof *processes);
-    if (processes == NULL) {
-        return -ENOMEM;
-    }
-    archive->processes = processes;
-    while (archive->process_count < count) {
-        processes[archive->process_count++] = (struct process){.name = 0};
-    }
-    return 0;
-}
-
 static int otf2_track(void *self, const struct vamp_trace_track *track, struct vamp_err *err)
 {
     struct archive *archive = self;
@@ -318,8 +283,11 @@ static int otf2_track(void *self, const struct vamp_trace_track *track, struct v
     }
     assert(track->number == archive->count);
     OTF2_EvtWriter *writer = OTF2_Archive_GetEvtWriter(archive->archive, archive->count);
-    if (writer == NULL || grow_locations(archive) != 0 ||
-        grow_processes(archive, track->process) != 0) {
+    if (writer == NULL ||
+        !vamp_array_reserve(&archive->locations, &archive->capacity, archive->count,
+                            sizeof *archive->locations) ||
+        !vamp_array_reserve(&archive->processes, &archive->process_count, track->process,
+                            sizeof *archive->processes)) {
         must(archive, OTF2_ERROR_ENOMEM);
         return outcome(archive, err);
     }

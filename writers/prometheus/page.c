@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/core/array.h"
 #include "vampire/stats/bucket/rows.h"
 #include "writers/format/fields.h"
 #include "writers/prometheus/values.h"
@@ -127,27 +128,12 @@ void page_free(struct page *page)
 
 /* ---- room for a bucket: all that can fail */
 
-static bool make_room(struct page_metric *metric, unsigned count)
-{
-    if (count <= metric->room) {
-        return true;
-    }
-    const unsigned doubled = metric->room < 16 ? 16 : metric->room * 2;
-    const unsigned room = doubled > count ? doubled : count;
-    struct page_value *longer = reallocarray(metric->values, room, sizeof *longer);
-    if (longer != NULL) {
-        memset(longer + metric->room, 0, (room - metric->room) * sizeof *longer);
-        metric->values = longer;
-        metric->room = room;
-    }
-    return longer != NULL;
-}
-
 /* `known`: series of the metric's label set. False: no memory. */
 static bool admit(struct page_metric *metric, unsigned known, unsigned bins,
                   const struct vamp_metric_values *values)
 {
-    bool good = make_room(metric, known);
+    bool good = known == 0 || vamp_array_reserve(&metric->values, &metric->room, known - 1,
+                                                 sizeof *metric->values);
     for (unsigned i = 0; metric->bounds != NULL && i < values->count && good; i++) {
         struct page_histogram **histogram = &metric->values[values->histograms[i].series].histogram;
         if (*histogram == NULL) {

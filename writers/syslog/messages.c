@@ -7,6 +7,7 @@
 #include <syslog.h>
 
 #include "vampire/alarms/change.h"
+#include "vampire/core/array.h"
 #include "vampire/stats/bucket/bucket.h"
 #include "vampire/stats/bucket/bucket_json.h"
 #include "writers/syslog/messages.h"
@@ -49,16 +50,10 @@ static void begin(struct vamp_json *json, const struct vamp_run *run, const char
 static struct syslog_message *add_message(struct syslog_messages *messages, const char *type,
                                           unsigned severity)
 {
-    if (messages->count == messages->capacity) {
-        const unsigned capacity = messages->capacity > 0 ? messages->capacity * 2 : 16;
-        struct syslog_message *larger =
-            reallocarray(messages->items, capacity, sizeof *messages->items);
-        if (larger == NULL) {
-            messages->failed = true;
-            return NULL;
-        }
-        messages->items = larger;
-        messages->capacity = capacity;
+    if (!vamp_array_reserve(&messages->items, &messages->capacity, messages->count,
+                            sizeof *messages->items)) {
+        messages->failed = true;
+        return NULL;
     }
     struct syslog_message *message = &messages->items[messages->count++];
     *message =

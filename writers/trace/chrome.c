@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "vampire/core/event/event.h"
+#include "vampire/core/io.h"
 #include "vampire/core/json_emit.h"
 #include "vampire/stats/bucket/bucket_json.h"
 #include "version.h"
@@ -44,17 +45,12 @@ static int chrome_flush(void *self, struct vamp_err *err)
     if (json->failed) {
         return write_failed(chrome, ENOMEM, err);
     }
-    for (size_t done = 0; done < json->used;) {
-        const ssize_t now = write(chrome->fd, json->bytes + done, json->used - done);
-        if (now < 0 && errno == EINTR) {
-            continue;
-        }
-        if (now < 0) {
-            return write_failed(chrome, errno, err);
-        }
-        done += (size_t)now;
+    size_t done = 0;
+    const int code = vamp_write_all(chrome->fd, json->bytes, json->used, &done);
+    if (code != 0) {
+        return write_failed(chrome, code, err);
     }
-    chrome->file_bytes += json->used;
+    chrome->file_bytes += done;
     vamp_json_clear(json);
     return 0;
 }

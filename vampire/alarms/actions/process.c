@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "vampire/core/io.h"
+
 /* ---- the environment */
 
 void vamp_process_environment(char *kept[static VAMP_PROCESS_VARIABLES_MAX + 1])
@@ -40,14 +42,10 @@ static int make_input(const char *input, size_t bytes, struct vamp_err *err)
         return vamp_err_set_errno(err, errno, "make its standard input");
     }
     size_t done = 0;
-    while (done < bytes) {
-        const ssize_t wrote = write(file, input + done, bytes - done);
-        if (wrote < 0 && errno != EINTR) {
-            const int code = vamp_err_set_errno(err, errno, "write its standard input");
-            (void)close(file);
-            return code;
-        }
-        done += wrote > 0 ? (size_t)wrote : 0;
+    const int code = vamp_write_all(file, input, bytes, &done);
+    if (code != 0) {
+        (void)close(file);
+        return vamp_err_set_errno(err, code, "write its standard input");
     }
     (void)lseek(file, 0, SEEK_SET); /* a file in memory: cannot fail */
     return file;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <assert.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 
 #include "recording.pb-c.h"
 #include "vampire/core/event/codec.h"
+#include "vampire/core/io.h"
 #include "vampire/core/protobuf/wire.h"
 #include "vampire/core/recording/check.h"
 #include "vampire/core/recording/recording.h"
@@ -35,24 +35,12 @@ static int write_all(struct vamp_recorder *recorder, const uint8_t *bytes, size_
                      struct vamp_err *err)
 {
     size_t done = 0;
-    while (done < length) {
-        ssize_t now = write(recorder->file, bytes + done, length - done);
-        if (now < 0 && errno == EINTR) {
-            continue;
-        }
-        if (now <= 0) {
-            recorder->failure = now < 0 ? -errno : -EIO;
-            if (ftruncate(recorder->file, (off_t)recorder->bytes) != 0) {
-                /* A reader treats the half message as a torn end. */
-                recorder->bytes += done;
-            }
-            return vamp_err_set_errno(err, -recorder->failure, "write recording %s",
-                                      recorder->path);
-        }
-        done += (size_t)now;
+    const int code = vamp_write_all(recorder->file, bytes, length, &done);
+    if (code == 0 || ftruncate(recorder->file, (off_t)recorder->bytes) != 0) {
+        recorder->bytes += done; /* a reader treats the half of a message as a torn end */
     }
-    recorder->bytes += length;
-    return 0;
+    recorder->failure = -code;
+    return code == 0 ? 0 : vamp_err_set_errno(err, code, "write recording %s", recorder->path);
 }
 
 static int already_failed(const struct vamp_recorder *recorder, struct vamp_err *err)
@@ -234,20 +222,6 @@ int vamp_recorder_begin(int file, const char *path, const struct vamp_recording_
     }
     *ret_recorder = recorder;
     return 0;
-}
-
-int vamp_recorder_open(const char *path, const struct vamp_recording_header *header,
-                       struct vamp_recorder **ret_recorder, struct vamp_err *err)
-{
-    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (file < 0) {
-        return vamp_err_set_errno(err, errno, "create recording %s", path);
-    }
-    int result = vamp_recorder_begin(file, path, header, ret_recorder, err);
-    if (result != 0) {
-        (void)unlink(path);
-    }
-    return result;
 }
 
 static int write_end(struct vamp_recorder *recorder, struct vamp_err *err)

@@ -15,6 +15,7 @@
 
 #include "recording.pb-c.h"
 #include "vampire/core/event/codec.h"
+#include "vampire/core/io.h"
 #include "vampire/core/protobuf/arena.h"
 #include "vampire/core/protobuf/wire.h"
 #include "vampire/core/recording/check.h"
@@ -62,19 +63,15 @@ static int fill(struct vamp_recording *recording, struct vamp_err *err)
         recording->to -= recording->from;
         recording->from = 0;
     }
-    while (!recording->at_end && recording->to < BUFFER_BYTES) {
-        ssize_t got =
-            read(recording->file, recording->buffer + recording->to, BUFFER_BYTES - recording->to);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0) {
-            return vamp_err_set_errno(err, errno, "read the recording");
-        }
-        recording->at_end = got == 0;
-        recording->to += (size_t)got;
+    if (recording->at_end) {
+        return 0;
     }
-    return 0;
+    size_t got = 0;
+    const int code = vamp_read_all(recording->file, recording->buffer + recording->to,
+                                   BUFFER_BYTES - recording->to, &got);
+    recording->to += got;
+    recording->at_end = code == 0 && recording->to < BUFFER_BYTES;
+    return code == 0 ? 0 : vamp_err_set_errno(err, code, "read the recording");
 }
 
 /* The result of reading a message from the file. */

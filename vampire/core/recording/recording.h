@@ -56,12 +56,8 @@ struct vamp_recorder {
     uint8_t buffer[];
 };
 
-/* Creates the file, which must not exist, and writes the header. 0, -ENOMEM or another -errno; on
- * failure no file is left. */
-VAMP_MUST_CHECK int vamp_recorder_open(const char *path, const struct vamp_recording_header *header,
-                                       struct vamp_recorder **ret_recorder, struct vamp_err *err);
-/* The same into an empty file that is open for writing and becomes the recorder's, also on failure;
- * `path` is for messages. */
+/* Writes the header into an empty file that is open for writing and becomes the recorder's, also on
+ * failure; `path` is for messages. 0, -ENOMEM or another -errno. */
 VAMP_MUST_CHECK int vamp_recorder_begin(int file, const char *path,
                                         const struct vamp_recording_header *header,
                                         struct vamp_recorder **ret_recorder, struct vamp_err *err);
