@@ -71,11 +71,7 @@ static void insert(struct mstro_cdo_ *cdo, struct attribute *attribute)
  * const, only reads. */
 static void *disown(const void *memory)
 {
-    union {
-        const void *lent;
-        void *taken;
-    } pointer = {.lent = memory};
-    return pointer.taken;
+    return (void *)(uintptr_t)memory;
 }
 
 mstro_status attribute_put(struct mstro_cdo_ *cdo, const char *key,
@@ -137,13 +133,10 @@ static size_t read_memory(uint64_t address, char *buffer, size_t size)
 {
     const size_t of_page = PAGE_LEAST - (size_t)(address % PAGE_LEAST);
     const size_t first = of_page < size ? of_page : size;
-    union {
-        uint64_t number;
-        void *pointer;
-    } at = {.number = address}, next = {.number = address + first};
     const struct iovec ours = {.iov_base = buffer, .iov_len = size};
-    const struct iovec theirs[] = {{.iov_base = at.pointer, .iov_len = first},
-                                   {.iov_base = next.pointer, .iov_len = size - first}};
+    const struct iovec theirs[] = {
+        {.iov_base = (void *)(uintptr_t)address, .iov_len = first},
+        {.iov_base = (void *)(uintptr_t)(address + first), .iov_len = size - first}};
     const ssize_t count = process_vm_readv(getpid(), &ours, 1, theirs, first < size ? 2 : 1, 0);
     return count < 0 ? 0 : (size_t)count;
 }

@@ -169,9 +169,7 @@ mstro_status mstro_cdo_declare(const char *name, mstro_cdo_attributes attributes
     (void)pthread_cond_init(&cdo->changed, NULL);
     Mstro__Wire__Declare declare = MSTRO__WIRE__DECLARE__INIT;
     declare.name = cdo->name;
-    Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
-    request.what_case = MSTRO__WIRE__REQUEST__WHAT_DECLARE;
-    request.declare = &declare;
+    Mstro__Wire__Request request = PORT_REQUEST(DECLARE, declare, &declare);
     struct port_answer answer;
     const char *text = own_name;
     status = attribute_put(cdo, MSTRO_ATTR_CORE_CDO_NAME, MSTRO_CDO_ATTR_VALUE_cstring, &text,
@@ -201,9 +199,8 @@ static mstro_status operate(const struct mstro_cdo_ *cdo, Mstro__Wire__Operation
                             Mstro__Wire__CdoOperation *operation)
 {
     Mstro__Wire__CdoOperation plain = MSTRO__WIRE__CDO_OPERATION__INIT;
-    Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
-    request.what_case = MSTRO__WIRE__REQUEST__WHAT_OPERATION;
-    request.operation = operation == NULL ? &plain : operation;
+    Mstro__Wire__Request request =
+        PORT_REQUEST(OPERATION, operation, operation == NULL ? &plain : operation);
     request.operation->operation = kind;
     request.operation->handle = cdo->handle;
     return api_call(&request, NULL);

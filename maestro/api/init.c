@@ -181,9 +181,7 @@ mstro_status mstro_finalize(void)
     }
     server_stop(library.server, NULL);
     Mstro__Wire__Leave leave = MSTRO__WIRE__LEAVE__INIT;
-    Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
-    request.what_case = MSTRO__WIRE__REQUEST__WHAT_LEAVE;
-    request.leave = &leave;
+    Mstro__Wire__Request request = PORT_REQUEST(LEAVE, leave, &leave);
     struct port_answer answer;
     struct vamp_err err = VAMP_ERR_NONE;
     /* If this fails, the pool manager removes the component after its silence time. */

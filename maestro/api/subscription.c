@@ -324,9 +324,7 @@ static mstro_status subscribe(mstro_cdo_selector selector, struct mstro_subscrip
     subscribe.selector = selector == NULL ? NULL : selector->text;
     subscribe.event_kinds = subscription->kinds;
     subscribe.options = subscription->options;
-    Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
-    request.what_case = MSTRO__WIRE__REQUEST__WHAT_SUBSCRIBE;
-    request.subscribe = &subscribe;
+    Mstro__Wire__Request request = PORT_REQUEST(SUBSCRIBE, subscribe, &subscribe);
     struct port_answer answer;
     struct flow flow = {.port = NULL};
 
@@ -393,9 +391,7 @@ mstro_status mstro_subscription_dispose(mstro_subscription subscription)
     if (inside) {
         Mstro__Wire__Unsubscribe unsubscribe = MSTRO__WIRE__UNSUBSCRIBE__INIT;
         unsubscribe.subscription = subscription->id;
-        Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
-        request.what_case = MSTRO__WIRE__REQUEST__WHAT_UNSUBSCRIBE;
-        request.unsubscribe = &unsubscribe;
+        Mstro__Wire__Request request = PORT_REQUEST(UNSUBSCRIBE, unsubscribe, &unsubscribe);
         /* Only a pool that is gone refuses it, and then there is nothing to end. */
         (void)api_call(&request, NULL);
     }
@@ -507,9 +503,7 @@ static mstro_status send_acks(uint64_t subscription, uint64_t *serials, size_t c
     ack.subscription = subscription;
     ack.serials = serials;
     ack.n_serials = count;
-    Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
-    request.what_case = MSTRO__WIRE__REQUEST__WHAT_EVENT_ACK;
-    request.event_ack = &ack;
+    Mstro__Wire__Request request = PORT_REQUEST(EVENT_ACK, event_ack, &ack);
     return api_call(&request, NULL);
 }
 

@@ -49,6 +49,13 @@ struct port_answer {
     unsigned char cdo_id[16];
 };
 
+/* The request that asks for `what`, a word of the message Request, whose member is `member`. */
+#define PORT_REQUEST(what, member, body)                                                           \
+    {                                                                                              \
+        .base = PROTOBUF_C_MESSAGE_INIT(&mstro__wire__request__descriptor),                        \
+        .what_case = MSTRO__WIRE__REQUEST__WHAT_##what, .member = (body)                           \
+    }
+
 struct port_ops {
     /* Sends a request and waits for its response. `request->id` is set by the port. `deadline_ms`
      * 0: as long as the pool lives (withdraw, subscribers' acknowledgements). `ret_response` is

@@ -125,9 +125,7 @@ static void end_transport(struct local *local, uint64_t transport_id, mstro_stat
     Mstro__Wire__TransportEnd end = MSTRO__WIRE__TRANSPORT_END__INIT;
     end.transport_id = transport_id;
     end.status = (uint32_t)status;
-    Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
-    request.what_case = MSTRO__WIRE__REQUEST__WHAT_TRANSPORT_END;
-    request.transport_end = &end;
+    Mstro__Wire__Request request = PORT_REQUEST(TRANSPORT_END, transport_end, &end);
     (void)pthread_mutex_lock(&local->lock);
     request.id = ++local->last_request; /* no caller waits for the answer */
     pool_request(local->pool, local->port.app_id, &request);
@@ -195,11 +193,7 @@ static void run_job(struct job *job)
         return;
     }
     /* The pool keeps every source of this component while this runs. */
-    union {
-        uint64_t number;
-        const void *pointer;
-    } source = {.number = ticket->memory->address};
-    memcpy(destination, source.pointer, ticket->memory->bytes);
+    memcpy(destination, (const void *)(uintptr_t)ticket->memory->address, ticket->memory->bytes);
     finish_job(job, MSTRO_OK);
 }
 

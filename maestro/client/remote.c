@@ -115,9 +115,7 @@ static void send_end(struct remote *remote, const struct transport *transport)
         end.has_bytes = 1;
         end.bytes = transport->ticket->memory->bytes;
     }
-    Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
-    request.what_case = MSTRO__WIRE__REQUEST__WHAT_TRANSPORT_END;
-    request.transport_end = &end;
+    Mstro__Wire__Request request = PORT_REQUEST(TRANSPORT_END, transport_end, &end);
     request.id = ++remote->last_request; /* no caller waits for the answer */
     (void)post(remote, FRAME_REQUEST, &request.base);
 }

@@ -67,11 +67,7 @@ struct door {
 
 static struct door *as_door(const struct carrier *carrier)
 {
-    union {
-        const struct carrier *in;
-        struct door *out;
-    } of = {carrier};
-    return of.out;
+    return (struct door *)(uintptr_t)carrier;
 }
 
 static struct door_peer *peer_of(struct door *door, const struct stream *stream)

@@ -56,11 +56,7 @@ struct fabric {
 
 static struct fabric *as_fabric(const struct carrier *carrier)
 {
-    union {
-        const struct carrier *in;
-        struct fabric *out;
-    } of = {carrier};
-    return of.out;
+    return (struct fabric *)(uintptr_t)carrier;
 }
 
 /* ---- operations */

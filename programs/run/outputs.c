@@ -65,27 +65,16 @@ static unsigned newest_segment(const struct vamp_outputs *outputs)
 }
 
 int vamp_outputs_open(struct vamp_outputs *outputs, const struct vamp_config *config,
-                      const struct vamp_outputs_context *context, const struct vamp_outputs *before,
-                      struct vamp_err *err)
+                      const struct vamp_output_context *context, struct vamp_rules *rules,
+                      const struct vamp_outputs *before, struct vamp_err *err)
 {
     *outputs = (struct vamp_outputs){.count = 0};
-    const struct vamp_output_context each = {
-        .run = context->run,
-        .schema = context->schema,
-        .clock = context->clock,
-        .segments_before = newest_segment(before),
-        .event_kinds = config->event_kinds,
-        .present = context->present,
-        .history = context->history,
-        .components = context->components,
-        .say = context->say,
-        .say_context = context->say_context,
-        .stop = context->stop,
-        .signal = context->signal,
-    };
+    struct vamp_output_context each = *context;
+    each.segments_before = newest_segment(before);
+    each.event_kinds = config->event_kinds;
     for (unsigned i = 0; i < config->output_count; i++) {
         struct vamp_run_output *output = &outputs->items[i];
-        const int status = open_one(output, &config->outputs[i], context->rules, &each, err);
+        const int status = open_one(output, &config->outputs[i], rules, &each, err);
         if (status != 0) {
             output_done(output);
             vamp_outputs_done(outputs);

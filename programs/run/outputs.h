@@ -23,22 +23,6 @@ struct vamp_run_output {
     struct vamp_paths paths_before;
 };
 
-/* What every output is opened with. All of it outlives the outputs. */
-struct vamp_outputs_context {
-    const struct vamp_run *run;
-    const struct vamp_schema *schema;
-    const struct vamp_clock *clock;
-    struct vamp_rules *rules;              /* take the filters of the outputs; NULL: none has one */
-    const struct vamp_components *present; /* components present before; NULL: the run begins */
-    /* Of outputs with "when", as in struct vamp_output_context. */
-    struct vamp_history *history;
-    const struct vamp_components *components;
-    void (*say)(void *say_context, bool error, const char *line);
-    void *say_context;
-    const atomic_int *stop; /* of a source that can wait (vamp_output_context), else NULL */
-    const atomic_int *signal;
-};
-
 struct vamp_outputs {
     struct vamp_run_output items[VAMP_OUTPUTS_MAX];
     unsigned count;
@@ -53,11 +37,13 @@ struct vamp_outputs {
 /* Opens every output, so that a wrong path is known before anything starts. 0 or -errno with all
  * closed again. `config` must outlive the outputs. `before`: the outputs whose place these will
  * take, still open; they continue to write their files, and the new ones begin with later segments.
- * NULL: none. */
+ * NULL: none. What the context names outlives the outputs; its filter, segments and kinds of events
+ * are those of each output. `rules` take the filters of the outputs; NULL: none has one. */
 VAMP_MUST_CHECK int vamp_outputs_open(struct vamp_outputs *outputs,
                                       const struct vamp_config *config,
-                                      const struct vamp_outputs_context *context,
-                                      const struct vamp_outputs *before, struct vamp_err *err);
+                                      const struct vamp_output_context *context,
+                                      struct vamp_rules *rules, const struct vamp_outputs *before,
+                                      struct vamp_err *err);
 /* Adds the accounts and the paths of the previous outputs, which have finished. `same_alarms`: what
  * alarms that fire had begun goes on, too. */
 void vamp_outputs_continue(struct vamp_outputs *outputs, const struct vamp_outputs *before,

@@ -318,13 +318,13 @@ static int create_subscriber(struct collector *self, struct vamp_err *err)
 
 static int open_outputs(struct collector *self, struct vamp_err *err)
 {
-    const struct vamp_outputs_context context = {
+    const struct vamp_output_context context = {
         .run = &self->run,
         .schema = vamp_collect_schema(self->core),
         .clock = self->clock,
         .signal = &self->start->signals->stop,
     };
-    return vamp_outputs_open(&self->outputs, self->config, &context, NULL, err);
+    return vamp_outputs_open(&self->outputs, self->config, &context, NULL, NULL, err);
 }
 
 static enum vamp_exit_code finish(struct collector *self)

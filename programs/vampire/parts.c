@@ -115,16 +115,14 @@ int pipeline_create_stats(struct pipeline *pipeline, const struct vamp_config *c
     return vamp_stats_create(&options, space, pipeline->components, emit, pipeline, ret_stats, err);
 }
 
-struct vamp_outputs_context pipeline_outputs_context(const struct pipeline *pipeline,
-                                                     const struct vamp_run *run,
-                                                     struct vamp_rules *rules,
-                                                     const struct vamp_stats *stats)
+struct vamp_output_context pipeline_output_context(const struct pipeline *pipeline,
+                                                   const struct vamp_run *run,
+                                                   const struct vamp_stats *stats)
 {
-    return (struct vamp_outputs_context){
+    return (struct vamp_output_context){
         .run = run,
         .schema = vamp_stats_schema(stats),
         .clock = pipeline->clock,
-        .rules = rules,
         .history = pipeline->history,
         .components = pipeline->components,
         .say = pipeline_say,

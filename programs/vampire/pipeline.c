@@ -267,9 +267,10 @@ static int create_statistics(struct pipeline *pipeline, struct vamp_err *err)
 
 static int open_outputs(struct pipeline *pipeline, struct vamp_err *err)
 {
-    const struct vamp_outputs_context context =
-        pipeline_outputs_context(pipeline, pipeline->run, pipeline->rules, pipeline->stats);
-    return vamp_outputs_open(&pipeline->outputs, pipeline->config, &context, NULL, err);
+    const struct vamp_output_context context =
+        pipeline_output_context(pipeline, pipeline->run, pipeline->stats);
+    return vamp_outputs_open(&pipeline->outputs, pipeline->config, &context, pipeline->rules, NULL,
+                             err);
 }
 
 /* What the source knows of its events, and of the run: it may have a workflow of its own, such as

@@ -123,11 +123,10 @@ VAMP_MUST_CHECK int pipeline_create_alarms(struct pipeline *pipeline,
                                            struct vamp_alarms **ret_alarms, struct vamp_err *err);
 /* One line of the log; `context` is the pipeline. */
 void pipeline_say(void *context, bool error, const char *line);
-/* What outputs of this run with these rules and statistics are opened with. */
-struct vamp_outputs_context pipeline_outputs_context(const struct pipeline *pipeline,
-                                                     const struct vamp_run *run,
-                                                     struct vamp_rules *rules,
-                                                     const struct vamp_stats *stats);
+/* What outputs of this run with these statistics are opened with. */
+struct vamp_output_context pipeline_output_context(const struct pipeline *pipeline,
+                                                   const struct vamp_run *run,
+                                                   const struct vamp_stats *stats);
 /* Reads the file of silences if SIGUSR2 came since the last call. */
 void pipeline_silence_if_asked(struct pipeline *pipeline);
 /* Pattern matches that a bound of steps cut short so far. */

@@ -128,10 +128,11 @@ static int prepare_replacement(struct pipeline *pipeline, struct replacement *ne
         return status;
     }
     describe_next_run(pipeline, next);
-    struct vamp_outputs_context context = pipeline_outputs_context(
-        pipeline, next->run, next->rules, next->stats != NULL ? next->stats : pipeline->stats);
+    struct vamp_output_context context = pipeline_output_context(
+        pipeline, next->run, next->stats != NULL ? next->stats : pipeline->stats);
     context.present = pipeline->components;
-    return vamp_outputs_open(&next->outputs, next->config, &context, &pipeline->outputs, err);
+    return vamp_outputs_open(&next->outputs, next->config, &context, next->rules,
+                             &pipeline->outputs, err);
 }
 
 /* Completes the old files. A failure is reported and counted, but does not stop the reload. */
