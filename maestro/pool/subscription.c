@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "maestro/pool/internal.h"
-#include "vampire/core/array.h"
+#include "vampire/core/list.h"
 
 /* Estimated bytes of a compiled selector for each byte of its text. */
 #define SELECTOR_FACTOR ((size_t)64)

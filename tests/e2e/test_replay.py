@@ -255,7 +255,7 @@ def test_hostile_names_stay_off_the_terminal(space, level):
     assert len(bad) == len(b"Model -- 0") and b"Model -- 0" in record
     hostile.write_bytes(record.replace(b"Model -- 0", bad).replace(b"param", b"\x1b]0;\x07"))
     where = space.path / "again"
-    process = space.vampire(config(where, statistics={"level": level}), "-v", "--replay", hostile,
+    process = space.vampire(config(where, statistics={"level": level}), "--replay", hostile,
                             name="again", ready=False)
     process.expect_exit(0)
     said = process.stderr.replace("\n", "")

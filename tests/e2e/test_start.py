@@ -86,7 +86,7 @@ def test_the_info_is_shown_nowhere(space, way):
     config = harness.vampire_config(source={"info": info} if way == "configuration" else {})
     options = {"argument": ["-p", info], "setting": ["-o", f"source.info={info}"]}.get(way, [])
     extra = {"MSTRO_POOL_MANAGER_INFO": info} if way == "environment" else {}
-    process = space.vampire(config, "--verbose", *options, extra=extra)
+    process = space.vampire(config, *options, extra=extra)
     arguments = (pathlib.Path("/proc") / str(process.child.pid) / "cmdline").read_bytes()
     assert info.encode() not in arguments
     process.signal(signal.SIGUSR1)

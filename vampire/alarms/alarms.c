@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "vampire/alarms/follow.h"
-#include "vampire/core/array.h"
+#include "vampire/core/list.h"
 #include "vampire/core/utf8.h"
 
 _Static_assert(VAMP_ALARM_LABELS_MAX == VAMP_LABELS_MAX, "a change has room for a series' labels");

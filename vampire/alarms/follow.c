@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vampire/core/array.h"
 #include "vampire/core/hash.h"
 #include "vampire/core/list.h"
 #include "vampire/stats/bucket/rows.h"

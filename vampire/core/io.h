@@ -2,10 +2,34 @@
 /* All of it, where read and write may do a part and a signal may end them. Any thread. */
 #pragma once
 
+#include <errno.h>
 #include <stddef.h>
+#include <unistd.h>
 
 /* Reads up to the end, or as much as there is room for, which may block. 0 or a positive errno; in
  * both cases `*ret_length` bytes were read. */
-int vamp_read_all(int fd, void *bytes, size_t room, size_t *ret_length);
+static inline int vamp_read_all(int fd, void *bytes, size_t room, size_t *ret_length)
+{
+    ssize_t got = 1;
+    for (*ret_length = 0; got != 0 && *ret_length<room; *ret_length += got> 0 ? (size_t)got : 0) {
+        got = read(fd, (char *)bytes + *ret_length, room - *ret_length);
+        if (got < 0 && errno != EINTR) {
+            return errno;
+        }
+    }
+    return 0;
+}
+
 /* 0; a positive errno after `*ret_written` bytes. */
-int vamp_write_all(int fd, const void *bytes, size_t length, size_t *ret_written);
+static inline int vamp_write_all(int fd, const void *bytes, size_t length, size_t *ret_written)
+{
+    *ret_written = 0;
+    while (*ret_written < length) {
+        const ssize_t now = write(fd, (const char *)bytes + *ret_written, length - *ret_written);
+        if (now == 0 || (now < 0 && errno != EINTR)) {
+            return now == 0 ? EIO : errno;
+        }
+        *ret_written += now > 0 ? (size_t)now : 0;
+    }
+    return 0;
+}

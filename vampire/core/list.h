@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Doubly linked list of objects that contain their own link. A list is a ring through its head; a
- * link that is in no list points at itself, so that removing it twice does no harm.
+ * link that is in no list points at itself, so that removing it twice does no harm. Below it,
+ * arrays that grow.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* The object of type `type` whose member `member` is at `pointer`. */
 #define CONTAINER_OF(pointer, type, member)                                                        \
@@ -86,3 +89,26 @@ static inline struct list_link *list_next(const struct list *list, const struct 
     for (type *object = CONTAINER_OF((list)->head.next, type, member);                             \
          &object->member != &(list)->head;                                                         \
          object = CONTAINER_OF(object->member.next, type, member))
+
+/* Makes room for the element with the index `count` in an array that doubles; what is new is
+ * zeroed. `array` is the address of the pointer to it, malloc'ed or NULL, which has room for
+ * `*room` elements of `bytes`. False without memory: nothing has changed. */
+static inline bool vamp_array_reserve(void *array, unsigned *room, unsigned count, size_t bytes)
+{
+    void *present;
+    unsigned wanted = *room > 0 ? *room : 8;
+    if (count < *room) {
+        return true;
+    }
+    while (wanted <= count) {
+        wanted *= 2;
+    }
+    memcpy(&present, array, sizeof present); /* whatever it points to */
+    char *larger = reallocarray(present, wanted, bytes);
+    if (larger != NULL) {
+        memset(larger + *room * bytes, 0, (wanted - *room) * bytes);
+        memcpy(array, &larger, sizeof larger);
+        *room = wanted;
+    }
+    return larger != NULL;
+}

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vampire/core/array.h"
+#include "vampire/core/list.h"
 #include "vampire/core/protobuf/wire.h"
 #include "vampire/stats/bucket/rows.h"
 #include "writers/format/fields.h"

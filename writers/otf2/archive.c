@@ -15,9 +15,9 @@
 
 #include <otf2/otf2.h>
 
-#include "vampire/core/array.h"
 #include "vampire/core/clock.h"
 #include "vampire/core/event/event.h"
+#include "vampire/core/list.h"
 #include "vampire/core/map.h"
 #include "vampire/stats/bucket/bucket.h"
 #include "version.h"

@@ -5,9 +5,8 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "vampire/core/array.h"
+#include "vampire/core/list.h"
 #include "vampire/stats/bucket/rows.h"
 #include "writers/format/fields.h"
 #include "writers/prometheus/values.h"

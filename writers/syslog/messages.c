@@ -7,7 +7,7 @@
 #include <syslog.h>
 
 #include "vampire/alarms/change.h"
-#include "vampire/core/array.h"
+#include "vampire/core/list.h"
 #include "vampire/stats/bucket/bucket.h"
 #include "vampire/stats/bucket/bucket_json.h"
 #include "writers/syslog/messages.h"
