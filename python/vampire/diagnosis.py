@@ -15,10 +15,11 @@ from . import changes
 from .account import number_of
 from .compute import history_of, merge, table
 from .dataset import dataset_of
+from .history import History
 from .look import amount, duration, natural
 from .models import UNNAMED, model_of
 from .plots import PARTS
-from .waits import EVERYBODY, METRIC, Waits
+from .waits import EVERYBODY, METRIC, UNDIVIDED, Waits, source_of
 
 LEAST = 1e-3      # of the observed time: what costs less is no finding
 MOST = 0.6        # of the time, for one rank to be the cause
@@ -155,8 +156,8 @@ class Diagnosis:
         return f"{self.moment(begin)} to {self.moment(end)}"
 
     def between(self, begin, end):
-        """As an argument of a call; nothing for all the time."""
-        if begin <= self.begin and end >= self.finish:
+        """As an argument of a call; nothing for all the time that the files hold."""
+        if self.history.between == (None, None) and begin <= self.begin and end >= self.finish:
             return ""
         first, last = (str(np.datetime64(int(when), "ns")).removesuffix(".000000000") for when in (begin, end))
         return f', between=("{first}", "{last}")'
@@ -203,20 +204,40 @@ class Diagnosis:
     # ---- waits
 
     def _waits(self):
-        if METRIC not in self.history.metrics:
-            self.not_looked.append(f"waits: the files have no {METRIC}")
+        if source_of(self.history) is None:
+            self.not_looked.append(f"waits: the files have neither {METRIC} nor {UNDIVIDED}")
             return None
-        if not self.has(METRIC, "part"):
-            self.not_looked.append(f"what waits were for: {METRIC} has no label part in these files")
-            return None
-        waits = Waits(self.history)
-        if not waits.labels:
+        waits = Waits(self._whole())
+        if len(waits.parts) == 1:
+            self.not_looked.append(f"what waits were for: {METRIC} has no label part in these files" if METRIC in self.history.metrics
+                                   else f"what waits were for: the files have no {METRIC}")
+        if None in waits.labels:
             self.not_looked.append("who waited for whom: demand_wait_part_ns is not by producer and component, nor by their models")
-        elif waits.labels[1] != "component":
+        if waits.labels[1] == "model":
             self.not_looked.append("single ranks: the files have models only")
         found = self._grown(waits) + self._deviating(waits)
         found = [one for one in found if one.more >= self.least and one.name not in UNNAMED and self._is_of_pairs(waits, one)]
-        return [self._wait_finding(waits, one) for one in self._causes(waits, found)]
+        causes = (self._looked_at(waits, one) for one in self._causes(waits, found))
+        return [self._wait_finding(waits, one) for one in causes if one is not None and one.more >= self.least]
+
+    def _whole(self):
+        """All that the files hold: what is usual does not depend on the time that is looked at."""
+        if self.history.between == (None, None):
+            return self.history
+        return History([file.path for file in self.history.files], self.history.output, None, self.history.models)
+
+    def _looked_at(self, waits, one):
+        """The part of a candidate that is in the time that is looked at; None: there is none."""
+        if self.history.between == (None, None):
+            return one
+        inside = np.flatnonzero((waits.ends > self.begin) & (waits.starts < self.finish))
+        first, end = max(one.first, int(inside[0])), min(one.end, int(inside[-1]) + 1)
+        if first >= end:
+            return None
+        places, number = self._places(waits, one.side, one.name, one.is_model), PARTS.index(one.part)
+        seconds, count = (cells[places, number, first:end].sum() for cells in waits.series[one.side])
+        behind = [item for item in (self._looked_at(waits, item) for item in one.behind) if item is not None]
+        return dataclasses.replace(one, first=first, end=end, seconds=float(seconds), count=int(count), behind=behind)
 
     def _grown(self, waits):
         """Candidates of components and models whose waits were longer for a time."""
@@ -227,7 +248,8 @@ class Diagnosis:
             own = [(name, False, [place]) for place, name in enumerate(waits.names[side])]
             of_models = [(model, True, places) for model, places in models.items() if len(places) > 1]
             for name, is_model, places in own + of_models:
-                for number, part in enumerate(PARTS[:3]):
+                for part in waits.parts:
+                    number = PARTS.index(part)
                     if part == "for_offer" and side == 1:
                         continue  # who waits for an offer is not at fault
                     sums, values = seconds[places, number].sum(axis=0), counts[places, number].sum(axis=0)
@@ -245,7 +267,8 @@ class Diagnosis:
             for places in waits.models(side).values():
                 if len(places) < SIBLINGS:
                     continue
-                for number, part in enumerate(PARTS[:3]):
+                for part in waits.parts:
+                    number = PARTS.index(part)
                     sums, counts = (one[places, number].sum(axis=1) for one in waits.series[side])
                     if part == "for_offer" and side == 1 or (counts > 0).sum() < SIBLINGS:
                         continue
@@ -322,8 +345,8 @@ class Diagnosis:
         return seconds - counts * usual
 
     def _places(self, waits, side, name, is_model):
-        """The components that a candidate is of; all for the pool manager and the network."""
-        if name in (MANAGER, NETWORK):
+        """The components that a candidate is of; all for the pool manager, the network and everybody."""
+        if name in (MANAGER, NETWORK, EVERYBODY):
             return list(range(len(waits.names[side])))
         return waits.models(side).get(name, []) if is_model else [waits.names[side].index(name)]
 
@@ -377,7 +400,7 @@ class Diagnosis:
             return one
         if one.part == "for_offer":
             return one
-        everybody = MANAGER if one.part == "for_start" else NETWORK
+        everybody = {"for_start": MANAGER, "moving": NETWORK}.get(one.part, EVERYBODY)
         number = PARTS.index(one.part)
         inside = slice(one.first, one.end)
         sums, values = (cells[:, number, inside].sum() for cells in waits.series[1])
@@ -418,28 +441,31 @@ class Diagnosis:
         begin, end = int(waits.starts[one.first]), int(waits.ends[one.end - 1])
         number = PARTS.index(one.part)
         if one.name in (MANAGER, NETWORK):
-            where, waiting = {"part": one.part}, EVERYBODY
+            where, waiting = {}, EVERYBODY
         else:
-            is_model = one.is_model or waits.labels[1] == "model" if waits.labels else False
-            label = ("producer", "component")[one.side]
-            label = {"producer": "producer_model", "component": "model"}[label] if is_model else label
-            where = {"part": one.part} if one.name == EVERYBODY else {label: one.name, "part": one.part}
+            is_model = one.is_model or waits.labels[1] == "model"
+            label = (("producer", "component"), ("producer_model", "model"))[is_model][one.side]
+            where = {} if one.name == EVERYBODY else {label: one.name}
             waiting = one.name if one.side == 1 else self._waiting(waits, one, number)
+        where |= {"part": one.part} if len(waits.parts) > 1 else {}
         confidence, at_least = self.coverage(begin, end)
         cause = one.name if one.side == 0 or one.name in (MANAGER, NETWORK) else None
         whom = {"for_offer": f"for offers of {one.name}", "for_start": "for transports to start",
-                "moving": "for transports to end"}[one.part]
-        if one.part != "for_offer" and cause not in (None, MANAGER, NETWORK):
+                "moving": "for transports to end", "unknown": "for data"}[one.part]
+        if one.part != "for_offer" and cause not in (None, MANAGER, NETWORK, EVERYBODY):
             whom += f" from {one.name}"
         mean, against = one.seconds / max(one.count, 1), one.against
         if against == CHANGE:
-            against = ("after" if begin <= self.begin else "before" if end >= self.finish else CHANGE) + ","
-        each = f"for each of {one.count:,} demands" if one.count > 1 else "for one demand"
-        sentence = (f"{self.interval(begin, end)}: {waiting} waited {one.seconds:,.1f} s {whom}{at_least}, "
-                    f"{duration(1e9 * mean)} {each}; {against} {duration(1e9 * max(one.usual, 0))}{one.spread}.")
+            against = ("after" if one.first == 0 else "before" if one.end == len(waits.starts) else CHANGE) + ","
+        each = f"{duration(1e9 * mean)} for each of {one.count:,} demands" if one.count > 1 else f"{duration(1e9 * mean)} for one demand"
+        each += f"; {against} {duration(1e9 * max(one.usual, 0))}{one.spread}"
+        if waits.metric == METRIC and len(waits.parts) == 1:  # has a value for each part of each demand, and does not say which
+            each = f"{mean / max(one.usual, 1e-9):,.3g} times as long as {against.rstrip(',').removesuffix(' is')}"
+        when = f"{self.moment(begin)} to {self.moment(end)}" if one.against == CHANGE else self.interval(begin, end)
+        sentence = f"{when}: {waiting} waited {one.seconds:,.1f} s {whom}{at_least}, {each}."
         if one.behind:
             sentence += " " + self._effects(waits, one, number)
-        evidence = f'vampire.table(run, "{METRIC}", [], None, where={where!r}{self.between(begin, end)})["sum"].sum() / 1e9'
+        evidence = f'vampire.table(run, "{waits.metric}", [], None, where={where!r}{self.between(begin, end)})["sum"].sum() / 1e9'
         kind = "late" if one.part == "for_offer" else "slow"
         kind = "rank" if one.against != CHANGE else kind
         return Finding(kind, one.name, waiting, one.part, np.datetime64(begin, "ns"), np.datetime64(end, "ns"), sentence, evidence,
@@ -454,7 +480,7 @@ class Diagnosis:
         for pair in np.argsort(-seconds, axis=None, kind="stable")[:TRACED]:
             producer, consumer = np.unravel_index(pair, seconds.shape)
             names += [waits.names[0][producer], waits.names[1][consumer]] if seconds[producer, consumer] else []
-        by_name = waits.labels and waits.labels[1] == "component" and not set(names) & {*UNNAMED}
+        by_name = waits.labels[1] == "component" and not set(names) & {*UNNAMED}
         return self.trace(int(waits.starts[window]), int(waits.ends[window]), set(names) if by_name else ())
 
     def _effects(self, waits, one, number):

@@ -5,22 +5,35 @@ import numpy as np
 
 from .look import natural
 from .models import model_of
-from .plots import PARTS, blame_labels
+from .plots import PARTS
 from .sums import Keys, Sums
 
-METRIC = "demand_wait_part_ns"
+METRIC, UNDIVIDED = "demand_wait_part_ns", "demand_wait_ns"
+UNKNOWN = PARTS.index("unknown")
 WINDOWS = 3600  # at most: of more buckets several are one
 EVERYBODY = "all components"
 
 
+def source_of(history):
+    """(metric, whether it tells the parts of waits, its labels of producer and consumer, each None where there is none): what
+    says most of the waits in these files; None: nothing does."""
+    has = {name: set(history.metric(name).labels) for name in (METRIC, UNDIVIDED) if name in history.metrics}
+    if not has:
+        return None
+    metric = METRIC if UNDIVIDED not in has or has.get(METRIC, set()) & {"part", "producer", "producer_model"} else UNDIVIDED
+    pairs = [("producer", "component"), ("producer_model", "model"), *((None, one) for one in ("component", "model", None))]
+    return metric, "part" in has[metric], next(pair for pair in pairs if {*pair} - {None} <= has[metric])
+
+
 class Waits:
-    """Sums and counts of the parts of all waits, by producer or consumer and window, from one pass over the rows."""
+    """Sums and counts of the parts of all waits, by producer or consumer and window, from one pass over the rows. Where the
+    files do not tell the parts, the whole waits are of the part `unknown`, which is the only one in `parts`."""
 
     def __init__(self, history):
         self.history = history
-        self.labels = blame_labels(history) or ()
-        by = (*self.labels, "part")
-        self.groups = history.groups(METRIC, by)
+        self.metric, has_parts, self.labels = source_of(history)
+        self.parts = PARTS[:UNKNOWN] if has_parts else PARTS[UNKNOWN:]
+        self.groups = history.groups(self.metric, (*filter(None, self.labels), *(["part"] if has_parts else [])))
         step = max(1, -(-len(history.times) // WINDOWS))
         self.starts, self.window = np.unique(history.times, return_inverse=True)
         self.starts, self.window = self.starts[::step], self.window // step
@@ -29,19 +42,21 @@ class Waits:
         self.ends = ends
         self.whole = np.ones(len(self.starts), bool)
         self.whole[self.window[~history.complete()]] = False
-        self._sums = [Sums(METRIC, ("count", "sum")) for _ in (0, 1, 2)]
+        self._sums = [Sums(self.metric, ("count", "sum")) for _ in (0, 1, 2)]
         self._read()
 
     def _read(self):
         rows = self.groups.rows
-        names = [np.array([row[side] if self.labels else EVERYBODY for row in rows], object) for side in (0, 1)]
+        at = (0, 0 if self.labels[0] is None else 1)
+        names = [np.array([row[at[side]] if self.labels[side] else EVERYBODY for row in rows], object) for side in (0, 1)]
         self.names = [sorted(set(column), key=natural) for column in names]
         places = [np.array([{name: n for n, name in enumerate(known)}[name] for name in column], np.int64)
                   for known, column in zip(self.names, names)]
-        part = np.array([PARTS.index(row[-1]) if row[-1] in PARTS else 3 for row in rows], np.int64)  # (other): unknown
+        part = np.array([PARTS.index(row[-1]) if len(self.parts) > 1 and row[-1] in PARTS else UNKNOWN for row in rows],
+                        np.int64)  # (other): unknown
         self.pairs = list(zip(*(column.tolist() for column in places), part.tolist()))  # of each group
         keys = [Keys(4 * len(known)) for known in self.names]
-        for bucket, group, block in self.history.blocks(METRIC, self.groups, ("count", "sum")):
+        for bucket, group, block in self.history.blocks(self.metric, self.groups, ("count", "sum")):
             counted = (bucket >= 0) & (group >= 0)
             bucket, group = bucket[counted], group[counted]
             values = {field: column[counted] for field, column in block.fields.items()}
@@ -73,8 +88,8 @@ class Waits:
         inside = np.flatnonzero((self.window >= first) & (self.window < end))
         if len(inside) == len(self.window):
             return self.all
-        sums = Sums(METRIC, ("count", "sum"))
-        for bucket, group, block in self.history.blocks(METRIC, self.groups, ("count", "sum"), span=(inside[0], inside[-1] + 1)):
+        sums = Sums(self.metric, ("count", "sum"))
+        for bucket, group, block in self.history.blocks(self.metric, self.groups, ("count", "sum"), span=(inside[0], inside[-1] + 1)):
             counted = (bucket >= inside[0]) & (bucket <= inside[-1]) & (group >= 0)
             sums.add(group[counted].astype(np.int64), {field: column[counted] for field, column in block.fields.items()})
         return self._matrix(*sums.result())

@@ -179,6 +179,42 @@ def test_files_without_components_say_what_they_cannot(slow, tmp_path, level):
             vampire.blame_table(str(tmp_path))
 
 
+def test_a_time_within_that_of_the_cause(slow):
+    """What is usual is what is usual in all that the files hold; seconds are those of the time that is looked at."""
+    hour, where = slow
+    begin, end = (pd.Timestamp(planted.BEGIN) + pd.Timedelta(f"{seconds}s") for seconds in
+                  (hour.cause.begin // 10 * 10 + 60, hour.cause.end // 10 * 10 - 60))
+    whole, = vampire.diagnose(str(where)).to_dict("records")
+    one, = vampire.diagnose(str(where), between=(begin.isoformat(), end.isoformat())).to_dict("records")
+    assert (one["component"], one["part"], one["begin"], one["end"]) == (hour.cause.component, hour.cause.part, begin, end)
+    assert 0 < one["seconds"] < whole["seconds"] and one["sentence"].rsplit(";", 1)[1] == whole["sentence"].rsplit(";", 1)[1]
+    assert eval(one["evidence"], {"vampire": vampire, "run": str(where)}) == pytest.approx(one["seconds"])  # pylint: disable=eval-used
+    text = report(where, "--text", "--from", begin.isoformat(), "--to", end.isoformat())
+    assert one["sentence"] in " ".join(text.split())
+    assert not len(vampire.diagnose(str(where), between=(None, "2027-01-15T08:05:00")))
+
+
+@pytest.mark.parametrize("option, who", [
+    ('by=["component","producer"]', "PGEN -- 8"), ('by=["component"]', "PGEN -- 8"), ('metrics=["demand_wait_ns"]', "PGEN -- 8"),
+    ('by=["model","producer_model"]', "PGEN"), ("without=all", None)])
+def test_waits_without_their_parts(slow, tmp_path, option, who):
+    """Whole waits are looked at, by what labels there are; what they were for is said to be unknown."""
+    hour, where = slow
+    (tmp_path / "hour.rec").symlink_to(where / "hour.rec")
+    count_again(tmp_path, "-o", "outputs.0.type=hdf5", "-o", f"outputs.0.{option}", "-o", "statistics.bucket=10s")
+    frame = vampire.diagnose(str(tmp_path))
+    assert any(text.startswith("what waits were for: ") for text in frame.attrs["not_looked"])
+    if who is None:
+        assert not len(frame), "one rank of sixty is not seen in the sums of all"
+        return
+    one, = frame.to_dict("records")
+    assert one["component"] == who and " for data, " in one["sentence"] and one["part"] == "unknown"
+    for edge, limit in ((one["begin"], hour.cause.first), (one["end"], hour.cause.last)):
+        assert abs((edge - pd.Timestamp(planted.BEGIN)).total_seconds() - limit) <= (30 if who == "PGEN" else 10)
+    assert hour.cause.seconds <= one["seconds"] < 1.05 * hour.cause.seconds or who == "PGEN"
+    assert eval(one["evidence"], {"vampire": vampire, "run": str(tmp_path)}) == pytest.approx(one["seconds"])  # pylint: disable=eval-used
+
+
 @pytest.mark.parametrize("option, tables, cannot", [
     ('by=["component"]', ["Components", "Transports", "Waits"], "demand_wait_part_ns has no label part"),
     ('by=["model","operation"]', ["Models, what they did", "Operations", "Transports", "Waits"], "transports by source and sink"),
