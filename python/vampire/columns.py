@@ -1,16 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads ranges of rows of columns. Compressed chunks are decoded here: HDF5 takes twice the time, and equal
-chunks, such as those of a column of ones, are decoded once."""
+"""Reads ranges of rows of columns."""
 
-import zlib
-
-import h5py
 import numpy as np
 
-from .files import read_rows
-
-FILTERS = [h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_DEFLATE]
-UNSHUFFLED, UNDEFLATED = 1, 2  # bits of a chunk to which HDF5 did not apply the first or the second filter
+from .chunks import can_decode, decoded
 
 
 class Ranges:
@@ -46,49 +39,7 @@ class Columns:
         """The values of a column in the ranges."""
         if name not in self._items:
             item = self.group[name]
-            self._items[name] = item, _can_decode(item)
-        item, can_decode = self._items[name]
+            self._items[name] = item, can_decode(item)
+        item, can = self._items[name]
         numbers, mask = ranges.chunks(item.chunks[0])
-        return _decoded(item, numbers, can_decode)[mask]
-
-
-def _can_decode(item):
-    plist = item.id.get_create_plist()
-    filters = [plist.get_filter(number)[0] for number in range(plist.get_nfilters())]
-    return filters == FILTERS and item.id.get_storage_size() > 0
-
-
-def _decoded(item, numbers, can_decode):
-    """All rows of these chunks."""
-    size, width = item.chunks[0], item.dtype.itemsize
-    out = np.empty((len(numbers), size), item.dtype)
-    missing = np.arange(len(numbers))
-    if can_decode:
-        planes, missing = _planes(item, numbers)
-        in_values = out.view(np.uint8).reshape(len(numbers), size, width)
-        for plane in range(width):
-            in_values[:, :, plane] = planes[:, plane]
-    for run in np.split(missing, np.flatnonzero(np.diff(numbers[missing]) != 1) + 1) if len(missing) else ():
-        first, end = int(numbers[run[0]]) * size, (int(numbers[run[-1]]) + 1) * size
-        out[run] = read_rows(item, first, end).reshape(len(run), size)
-    return out.ravel()
-
-
-def _planes(item, numbers):
-    """([chunk, byte of a value, value] of these chunks, which of them HDF5 must read, because nothing is stored there)."""
-    size, width = item.chunks[0], item.dtype.itemsize
-    raws, missing, before, read, raw = [], [], None, item.id.read_direct_chunk, bytes(size * width)
-    for place, number in enumerate(numbers.tolist()):
-        try:
-            packed = read((number * size,))
-        except (OSError, RuntimeError, ValueError):
-            missing.append(place)
-            raws.append(bytes(size * width))
-            continue
-        if packed != before:
-            mask, raw = before = packed
-            raw = raw if mask & UNDEFLATED else zlib.decompress(raw, bufsize=size * width)
-            if mask & UNSHUFFLED:
-                raw = np.frombuffer(raw, np.uint8).reshape(size, width).T.tobytes()
-        raws.append(raw)
-    return np.frombuffer(b"".join(raws), np.uint8).reshape(len(numbers), width, size), np.array(missing, np.int64)
+        return decoded(item, numbers, can)[mask]

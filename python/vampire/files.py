@@ -11,6 +11,7 @@ import zlib
 import h5py
 import numpy as np
 
+from .chunks import read_rows
 from .errors import Damaged, DamageWarning, Error
 
 FORMATS = {"2": 2, "3": 1}  # of each MAJOR of the schema_version the newest MINOR that is read
@@ -102,16 +103,6 @@ def bytes_of(raw):
     """The rows of a character array [n, length] (or one text [length]) as an array of n byte strings."""
     raw = np.atleast_2d(raw)
     return np.ascontiguousarray(raw).view(f"S{raw.shape[1]}").ravel() if raw.size else np.empty(0, "S1")
-
-
-def read_rows(item, first, end):
-    """item[first:end] of a [time, ...] variable. In a file that is being written it may end before `time`;
-    what is not there yet is the fill value."""
-    data = item[first:end]
-    if len(data) < end - first:
-        missing = np.full((end - first - len(data), *item.shape[1:]), item.fillvalue, item.dtype)
-        data = np.concatenate([data, missing])
-    return data
 
 
 def damaged_rows(group, name, is_open, first=0, end=None, known=None):

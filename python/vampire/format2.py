@@ -11,8 +11,8 @@ import numpy as np
 
 from . import files
 from .bins import Bins
+from .chunks import read_rows
 from .columns import Columns, Ranges
-from .files import read_rows
 from .rows import FIELDS, Block, Entries, Metric, Source, steps
 
 PADDING = 0xFFFFFFFF  # series_index of the rows that fill a chunk

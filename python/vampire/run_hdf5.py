@@ -3,8 +3,9 @@
 
 import numpy as np
 
+from .chunks import read_rows
 from .errors import Error
-from .files import NAT, STATES, absences_of, bytes_of, check_format, check_tables, damaged_rows, opened, read_rows, text_of
+from .files import NAT, STATES, absences_of, bytes_of, check_format, check_tables, damaged_rows, opened, text_of
 from .run_files import ACCOUNT, ASIDE, COUNTERS, HISTOGRAMS, LOSSES, OTHER, RESOLUTION, Component, Histogram
 from .run_lines import time_of
 

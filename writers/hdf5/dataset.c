@@ -355,7 +355,18 @@ static void failed_to_write(struct hdf5_file *file, const struct hdf5_dataset *d
     hdf5_failed(file, "write \"%s\" in %s", dataset->name, file->path);
 }
 
-/* Writes the chunk that begins at `start`, whole. */
+/* Says which chunk of which variable it is: after two pages of a file were exchanged, the check
+ * values of both streams hold. */
+static unsigned char place_of(const struct hdf5_dataset *dataset, hsize_t chunk)
+{
+    unsigned char number[sizeof(uint64_t)];
+    hdf5_row_store(number, chunk, sizeof number);
+    const uint32_t name = libdeflate_crc32(0, dataset->name, strlen(dataset->name));
+    return (unsigned char)libdeflate_crc32(name, number, sizeof number);
+}
+
+/* Writes the chunk that begins at `start`, whole. Behind its stream, where HDF5 does not look, is
+ * its place. */
 static void put_chunk(struct hdf5_file *file, const struct hdf5_dataset *dataset,
                       const hsize_t *start, const uint64_t *numbers, size_t count)
 {
@@ -363,8 +374,9 @@ static void put_chunk(struct hdf5_file *file, const struct hdf5_dataset *dataset
     const size_t bytes = hdf5_type_bytes(dataset->type);
     assert(count * bytes <= chunks->shuffled_bytes);
     shuffle(numbers, count, bytes, chunks->shuffled);
-    const size_t packed =
+    size_t packed =
         hdf5_deflate(chunks->deflate, chunks->shuffled, count * bytes, count, chunks->packed);
+    chunks->packed[packed++] = place_of(dataset, start[0] / dataset->chunk[0]);
     if (H5Dwrite_chunk(dataset->id, H5P_DEFAULT, 0, start, packed, chunks->packed) < 0) {
         failed_to_write(file, dataset);
     }
