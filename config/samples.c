@@ -20,6 +20,9 @@ const struct vamp_opt config_samples_options[] = {
     {"precision", VAMP_OPT_ENUM, AT(samples.precision), "auto", .choices = precision_words,
      .help = "The unit of the times in the lines; auto tells it by their size. A line without a "
              "time is of when it arrives"},
+    {"max_rate", VAMP_OPT_UINT, AT(samples.max_rate), "50000", .min = 1, .max = 1000000000,
+     .help = "Lines a second that are read of each input; what a socket gets beyond is counted and "
+             "dropped, what a file has beyond waits in it"},
     {"metrics", VAMP_OPT_STRINGS, AT(declared), NULL, .max = 512,
      .help = "Metrics made of samples, each a text NAME KIND MEASUREMENT.FIELD, then as needed "
              "unit=U, scale=N, only=TAG:VALUE, value=TAG and the labels component=TAG, host=TAG, "

@@ -26,10 +26,10 @@ static void process_event(struct pipeline *pipeline, const struct vamp_event *ev
         pipeline_process_sample(pipeline, event);
         return;
     }
-    if (pipeline->samples.source != NULL) {
-        pipeline_take_samples(pipeline, event->time_ns);
-    }
     if (vamp_time_is_valid(event->time_ns)) { /* else it will be rejected */
+        if (pipeline->samples.source != NULL) {
+            pipeline_take_samples(pipeline, event->time_ns);
+        }
         pipeline->newest_event_ns = event->time_ns;
         if (!vamp_event_is_mark(event)) {
             vamp_components_observe(pipeline->components, event);
@@ -78,7 +78,8 @@ static int64_t idle_tick_ns(const struct pipeline *pipeline, int64_t now_ns)
     int64_t event_now_ns = 0;
     int64_t close_ns = 0;
     const int64_t watchdog_ns = pipeline->start->notify->watchdog_ns;
-    if (pipeline->status.live || (watchdog_ns > 0 && watchdog_ns < IDLE_TICK_NS)) {
+    if (pipeline->status.live || (watchdog_ns > 0 && watchdog_ns < IDLE_TICK_NS) ||
+        pipeline->samples.source != NULL) { /* samples wait for the next tick */
         return TICK_NS;
     }
     if (!vamp_event_clock_now(&pipeline->event_clock, now_ns, &event_now_ns) ||
@@ -108,6 +109,10 @@ static void follow_clock_steps(struct pipeline *pipeline, int64_t now_ns)
 static void report_silence(struct pipeline *pipeline)
 {
     int64_t event_ns = 0;
+    if (pipeline->first->source->is_live && pipeline->samples.source != NULL &&
+        pipeline->newest_event_ns == 0) {
+        pipeline_take_samples(pipeline, 0);
+    }
     if (!pipeline->first->source->is_live || pipeline->quiet_until_ns == 0 ||
         !vamp_event_clock_now(&pipeline->event_clock, pipeline->quiet_until_ns, &event_ns) ||
         event_ns <= pipeline->newest_event_ns) {

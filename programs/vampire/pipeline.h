@@ -33,20 +33,20 @@ struct roundtrips {
 };
 
 /* The second source, of samples, with what runs it. A sample waits until the pool's events, or a
- * silence of the pool, have reached its time, so that it never moves time itself. */
+ * silence of the pool, have reached its time, so that it never moves time itself; when the pool's
+ * clock is another, or many wait, it counts at the pool's time. */
 struct samples_intake {
     struct vamp_source_ops ops;
     void *source; /* NULL: there is none */
     struct vamp_ring *ring;
     struct vamp_source_thread thread;
-    bool runs;              /* the thread */
-    atomic_int stop, never; /* stops the source; the thread ends when that does */
-    struct vamp_event held; /* waits for its time; of kind NONE: none does */
-    char text[VAMP_NAME_BYTES_MAX];
-    int64_t until_ns;  /* the time that was reached */
-    uint64_t refused;  /* lines */
-    uint64_t outside;  /* samples from before the first event or after the last */
-    uint64_t filtered; /* left out by the first filter */
+    bool runs;                     /* the thread */
+    atomic_int stop, never;        /* stops the source; the thread ends when that does */
+    const struct vamp_event *held; /* the first in the ring; NULL: not looked at */
+    int64_t until_ns;              /* the time that was reached; 0: none */
+    uint64_t early;                /* did not wait */
+    uint64_t outside;              /* from before the first event or after the last */
+    uint64_t filtered;             /* left out by the first filter */
 };
 
 struct pipeline {
@@ -141,7 +141,8 @@ VAMP_MUST_CHECK int pipeline_open_samples(struct pipeline *pipeline, struct vamp
 VAMP_MUST_CHECK int pipeline_start_samples(struct pipeline *pipeline, struct vamp_err *err);
 /* A sample whose time was reached: to the statistics and those outputs that take events. */
 void pipeline_process_sample(struct pipeline *pipeline, const struct vamp_event *sample);
-/* Processes those up to `until_ns`. In a replay it waits until it has them all. */
+/* Processes those up to `until_ns`, a valid time; 0: there was no event yet, and they are dropped.
+ * In a replay it waits until it has them all. */
 void pipeline_take_samples(struct pipeline *pipeline, int64_t until_ns);
 /* Reads what is left and closes the inputs; without any nothing. */
 void pipeline_finish_samples(struct pipeline *pipeline);

@@ -12,7 +12,9 @@
 /* A share of its own: what finds no room is lost, and costs the pool's events nothing. Samples wait
  * here until the pool's time has come to theirs, as many as come in 4 s at 20,000 a second. */
 #define RING_BYTES ((size_t)16 << 20)
-/* Of a replay: how long to wait for the samples' thread at a time. */
+/* So far behind a sample's time is no pool whose events are on their way, but another clock. */
+#define PATIENCE_NS (60 * VAMP_NS_PER_SECOND)
+/* How long to wait for the samples' thread at a time. */
 #define WAIT_NS (VAMP_NS_PER_SECOND / 100)
 #define SHOWN_NAMES_MAX 8
 
@@ -72,48 +74,53 @@ void pipeline_process_sample(struct pipeline *pipeline, const struct vamp_event 
     }
 }
 
-/* The next sample into `held`, after accounting what is none. False: the ring is empty. */
-static bool hold_next(struct samples_intake *samples)
+/* The first sample in the ring; NULL: it is empty. */
+static const struct vamp_event *first_sample(struct samples_intake *samples)
 {
-    const struct vamp_event *event = NULL;
-    while ((event = vamp_ring_next(samples->ring)) != NULL) {
-        if (event->kind == VAMP_EVENT_SAMPLE) {
-            break;
-        }
-        samples->refused += event->kind == VAMP_EVENT_REJECTED ? event->count : 0;
+    if (samples->held == NULL) {
+        vamp_ring_release(samples->ring);
+        samples->held = vamp_ring_next(samples->ring);
     }
-    if (event != NULL) {
-        assert(event->name_length <= sizeof samples->text);
-        samples->held = *event;
-        memcpy(samples->text, event->name, event->name_length);
-        samples->held.name = samples->text;
-    }
-    vamp_ring_release(samples->ring);
-    return event != NULL;
+    assert(samples->held == NULL || samples->held->kind == VAMP_EVENT_SAMPLE);
+    return samples->held;
+}
+
+/* Whether the sample has to wait for the pool's time. */
+static bool waits(const struct samples_intake *samples, const struct vamp_event *sample)
+{
+    return samples->until_ns != 0 && sample->time_ns > samples->until_ns &&
+           (samples->ops.may_block || (sample->time_ns < samples->until_ns + PATIENCE_NS &&
+                                       vamp_ring_used_bytes(samples->ring) < RING_BYTES / 2));
 }
 
 void pipeline_take_samples(struct pipeline *pipeline, int64_t until_ns)
 {
     struct samples_intake *samples = &pipeline->samples;
+    const struct vamp_event *sample = NULL;
     const bool before_all = samples->until_ns == 0;
-    samples->until_ns = until_ns > samples->until_ns ? until_ns : samples->until_ns;
+    samples->until_ns = until_ns;
     for (;;) {
-        if (samples->held.kind == VAMP_EVENT_NONE && !hold_next(samples)) {
+        if ((sample = first_sample(samples)) == NULL) {
             if (!samples->ops.may_block || vamp_ring_finished(samples->ring)) {
                 return;
             }
             vamp_ring_wait(samples->ring, WAIT_NS);
             continue;
         }
-        if (samples->held.time_ns > samples->until_ns) {
+        if (waits(samples, sample)) {
             return;
         }
-        if (before_all) {
+        if (before_all && (until_ns == 0 || sample->time_ns < until_ns)) {
             samples->outside++;
+        } else if (sample->time_ns <= until_ns) {
+            pipeline_process_sample(pipeline, sample);
         } else {
-            pipeline_process_sample(pipeline, &samples->held);
+            struct vamp_event now = *sample;
+            now.time_ns = until_ns;
+            samples->early++;
+            pipeline_process_sample(pipeline, &now);
         }
-        samples->held.kind = VAMP_EVENT_NONE;
+        samples->held = NULL;
     }
 }
 
@@ -126,15 +133,14 @@ void pipeline_finish_samples(struct pipeline *pipeline)
         return;
     }
     atomic_store(&samples->stop, 1);
-    pipeline_take_samples(pipeline, samples->until_ns);
-    while (samples->held.kind != VAMP_EVENT_NONE || !vamp_ring_finished(samples->ring)) {
-        if (samples->held.kind == VAMP_EVENT_NONE && !hold_next(samples)) {
-            vamp_ring_wait(samples->ring, WAIT_NS);
-        } else if (samples->held.time_ns <= samples->until_ns) {
-            pipeline_take_samples(pipeline, samples->until_ns);
-        } else {
+    for (bool finished = false; !finished;) {
+        finished = vamp_ring_finished(samples->ring);
+        pipeline_take_samples(pipeline, samples->until_ns);
+        if (samples->held != NULL) {
             samples->outside++;
-            samples->held.kind = VAMP_EVENT_NONE;
+            samples->held = NULL;
+        } else if (!finished) {
+            vamp_ring_wait(samples->ring, WAIT_NS);
         }
     }
     vamp_source_thread_join(&samples->thread);
@@ -176,12 +182,17 @@ void pipeline_print_samples(const struct pipeline *pipeline, const struct vamp_p
 {
     const struct samples_intake *samples = &pipeline->samples;
     const struct vamp_sampled_account *account = vamp_stats_samples(pipeline->stats);
+    const struct vamp_samples_account lines = samples->source != NULL
+                                                  ? vamp_samples_account(samples->source)
+                                                  : (struct vamp_samples_account){0};
     const struct {
         uint64_t count;
         const char *what;
     } rest[] = {
         {account->late, "of these late: their bucket was closed, a later one has them"},
-        {samples->refused, "lines refused: no line protocol, or the time is wrong"},
+        {samples->early, "at the pool's time, not their own: its clock is behind, or many waited"},
+        {lines.refused, "lines refused: no line protocol, or the time is wrong"},
+        {lines.beyond, "lines beyond samples.max_rate of their input"},
         {samples->thread.lost_samples + pipeline->source_thread.lost_samples,
          "lost: more came than there is room for until they are counted"},
         {samples->filtered + account->filtered, "left out by a filter"},

@@ -7,7 +7,8 @@
  *
  *   relay EVENTS LIVE RATE [EVENTS_PER_MESSAGE]
  *
- * RATE in events a second, 0: as fast as they are taken.
+ * RATE in events a second, which are then of the time at which they are sent, LEAD_NS after the
+ * start or later; 0: as fast as they are taken.
  *
  * Prints the pool manager's info as maestro-pool-manager does, and at the end one JSON object.
  */
@@ -30,6 +31,8 @@
 #define PAUSE_NS 100000
 #define EMPTY_PAUSES 10000
 #define EVENT_BYTES_MAX 192
+#define LEAD_NS 3000000000 /* of pace: as long as a subscriber needs to join */
+#define STEP_NS 10000      /* of event time, without a pace */
 
 static double now_ns(clockid_t clock)
 {
@@ -157,10 +160,13 @@ int main(int count, char **arguments)
         (void)fputs("usage: relay EVENTS LIVE RATE [EVENTS_PER_MESSAGE]\n", stderr);
         return 2;
     }
+    const uint64_t rate = strtoull(arguments[3], NULL, 10);
+    const double start_ns = rate > 0 ? now_ns(CLOCK_REALTIME) + LEAD_NS : 0;
     const struct bench_plan plan = {.events = strtoull(arguments[1], NULL, 10),
                                     .live = strtoull(arguments[2], NULL, 10),
                                     .components = COMPONENTS,
-                                    .step_ns = 10000};
+                                    .start_ns = (int64_t)start_ns,
+                                    .step_ns = rate > 0 ? 1000000000 / (int64_t)rate : STEP_NS};
     struct bench_stream stream;
     struct vamp_err err = VAMP_ERR_NONE;
     struct port *port = NULL;
@@ -181,9 +187,10 @@ int main(int count, char **arguments)
     (void)printf("MSTRO_POOL_MANAGER_INFO;%s;\n", server_info(server));
     (void)fflush(stdout);
     wait_for_subscription(port);
-    struct pushing pushing = {.stream = &stream,
-                              .rate = strtoull(arguments[3], NULL, 10),
-                              .began = now_ns(CLOCK_MONOTONIC)};
+    while (now_ns(CLOCK_REALTIME) < start_ns) {
+        rest();
+    }
+    struct pushing pushing = {.stream = &stream, .rate = rate, .began = now_ns(CLOCK_MONOTONIC)};
     const double processor = now_ns(CLOCK_PROCESS_CPUTIME_ID);
     push_all(port, &pushing);
     const double seconds = (pushing.pushed_ns - pushing.began) / 1e9;

@@ -84,6 +84,7 @@ struct bench_maker *bench_maker_create(const struct bench_plan *plan)
         return NULL;
     }
     maker->plan = *plan;
+    maker->plan.start_ns = plan->start_ns != 0 ? plan->start_ns : START_NS;
     maker->life = plan->brief ? brief_life : life;
     maker->stages = plan->brief ? STAGES(brief_life) : STAGES(life);
     maker->slots = calloc(plan->live, sizeof *maker->slots);
@@ -105,7 +106,7 @@ void bench_maker_free(struct bench_maker *maker)
 static void stamp(struct bench_maker *maker, struct vamp_event *event)
 {
     event->serial = ++maker->serial;
-    event->time_ns = START_NS + (int64_t)maker->serial * maker->plan.step_ns;
+    event->time_ns = maker->plan.start_ns + (int64_t)maker->serial * maker->plan.step_ns;
     event->present |= VAMP_HAS_SERIAL | VAMP_HAS_TIME | VAMP_HAS_APP;
 }
 

@@ -18,8 +18,9 @@ struct bench_plan {
     uint64_t events; /* in all, without joins and leaves */
     uint64_t live;   /* CDOs alive at the same time; they are declared first */
     unsigned components;
-    int64_t step_ns; /* of event time, from one event to the next */
-    bool brief;      /* a CDO has 6 events instead of 13 */
+    int64_t start_ns; /* event time before the first event; 0: that of all recordings */
+    int64_t step_ns;  /* of event time, from one event to the next */
+    bool brief;       /* a CDO has 6 events instead of 13 */
 };
 
 struct bench_maker;

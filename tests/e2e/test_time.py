@@ -3,12 +3,14 @@
 suspended. No bucket comes twice, none has a width below 0, and the step is in the data."""
 
 import signal
+import socket
 import time
 
 import h5py
 import pytest
 
 import harness
+import jsonl
 import results
 from test_workflow import model_options
 
@@ -96,6 +98,27 @@ def test_vampires_own_clock_is_stepped(space, clock, offset):
     starts, gaps = bucket_rows(space)
     assert starts == sorted(set(starts))
     assert not gaps
+    runs = {"hdf5": results.Hdf5Run(space.hdf5_files()), "json": results.JsonRun(space.json_lines())}
+    assert not results.compare(reports, runs)
+
+
+@pytest.mark.plain
+def test_samples_do_not_wait_for_a_clock_that_is_behind(space, clock):
+    """The pool manager's is, by an hour: samples count at its time, and are no loss."""
+    clock(-HOUR)
+    space.pool_manager(extra=clock.environment)
+    settings = harness.vampire_config(source={"leave_grace": f"{int(4 * harness.PATIENCE)}s"})
+    address = space.path / "samples"
+    settings["samples"] = {"listen": [f"unix:{address}"], "metrics": ["steps counter own.step"]}
+    vampire = space.vampire(settings)
+    reports = [busy_model(space, "Before")]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
+        for step in range(1000):
+            to.sendto(b"own step=%di" % step, str(address))
+    reports.append(busy_model(space, "After"))
+    vampire.expect_exit(0)
+    steps = [line["delta"] for line in jsonl.records(space.json_lines()) if line.get("metric") == "steps"]
+    assert sum(steps) == 999 and "1,000 counted" in vampire.stderr and "of these late" not in vampire.stderr, vampire.stderr
     runs = {"hdf5": results.Hdf5Run(space.hdf5_files()), "json": results.JsonRun(space.json_lines())}
     assert not results.compare(reports, runs)
 

@@ -26,8 +26,11 @@
 #define AFTER_STOP_MAX 65536
 /* A sender's clock may be ahead by this much. */
 #define AHEAD_NS (10 * VAMP_NS_PER_SECOND)
-/* How often ages of inputs are told. */
+/* How often ages of inputs are told, and for how long `max_rate` lines are. */
 #define TELL_NS VAMP_NS_PER_SECOND
+#define RATE_NS VAMP_NS_PER_SECOND
+/* Looks at all inputs that gave no sample, before whoever called is asked whether to go on. */
+#define LOOKS_MAX 64
 #define SAID_LINES_MAX 5
 #define SHOWN_BYTES 120
 
@@ -43,13 +46,19 @@ struct input {
     struct vamp_sample_line current;
     int64_t time_ns;
     int64_t came_ns; /* when its last line came; 0: none has */
+    int64_t rate_ns; /* when the time began in which there were `of_rate` lines */
+    uint64_t of_rate;
+    bool said_rate;
     char *buffer;
 };
 
 struct samples {
     struct vamp_source_context context;
     const struct vamp_samples_options *options;
+    struct vamp_samples_account account;
+    int64_t now_ns; /* UTC, of this call */
     unsigned count, turn, said, after_stop;
+    bool busy;       /* there may be more, without waiting */
     unsigned told;   /* inputs whose age was told this time */
     int64_t told_ns; /* when this time began */
     struct input inputs[VAMP_SAMPLE_INPUTS_MAX];
@@ -179,9 +188,10 @@ static int samples_open(const void *options, const struct vamp_source_context *c
 
 /* ---- lines */
 
-static void say_bad(struct samples *self, const struct input *input, const char *text,
-                    size_t length, const char *why)
+static void refuse(struct samples *self, const struct input *input, const char *text, size_t length,
+                   const char *why)
 {
+    self->account.refused++;
     if (self->said < SAID_LINES_MAX) {
         const size_t shown = vamp_utf8_cut(text, length, SHOWN_BYTES);
         vamp_source_say(&self->context, "samples: %s: line %" PRIu64 ": %s: %.*s%s", input->name,
@@ -214,38 +224,63 @@ static bool scale_time(int64_t time, unsigned precision, int64_t *ret_ns)
     return !__builtin_mul_overflow(time, unit_ns[precision], ret_ns) && vamp_time_is_valid(*ret_ns);
 }
 
-/* The time of the line; NULL, or why it has none. */
+/* The time of the line; NULL, or why it has none. Nothing is of later than now: a sender whose
+ * clock is ahead would hold up the samples of all others, which wait in the order of arrival. */
 static const char *settle_time(const struct samples *self, struct input *input)
 {
-    const int64_t now_ns = vamp_clock_utc_ns(self->context.clock);
+    const bool replayed = self->options->replayed;
+    input->time_ns = self->now_ns;
     if (!input->current.has_time) {
-        input->time_ns = now_ns;
-        return self->options->replayed ? "a line of a file that is replayed needs a time" : NULL;
+        return replayed ? "a line of a file that is replayed needs a time" : NULL;
     }
     if (!scale_time(input->current.time, self->options->precision, &input->time_ns)) {
         return "the time is out of range: is \"precision\" right?";
     }
-    return !self->options->replayed && input->time_ns > now_ns + AHEAD_NS
-               ? "the time is more than 10 s ahead of this machine's clock"
-               : NULL;
+    if (!replayed && input->time_ns > self->now_ns) {
+        const bool far = input->time_ns > self->now_ns + AHEAD_NS;
+        input->time_ns = self->now_ns;
+        return far ? "the time is more than 10 s ahead of this machine's clock" : NULL;
+    }
+    return NULL;
 }
 
-/* Checks a line; false: it is refused. */
-static bool take_line(struct samples *self, struct input *input, const char *text, size_t length)
+/* Whether the input may have one more line now: a flood of one takes no room from the others. */
+static bool is_in_bound(const struct samples *self, struct input *input)
+{
+    if (self->now_ns < input->rate_ns || self->now_ns >= input->rate_ns + RATE_NS) {
+        input->rate_ns = self->now_ns;
+        input->of_rate = 0;
+    }
+    return self->options->replayed || self->after_stop > 0 ||
+           input->of_rate++ < self->options->max_rate;
+}
+
+static void drop_line(struct samples *self, struct input *input)
+{
+    self->account.beyond++;
+    if (!input->said_rate) {
+        input->said_rate = true;
+        vamp_source_say(&self->context,
+                        "samples: %s: more than %" PRIu64 " lines a second (max_rate); what is "
+                        "beyond is not read, and counted",
+                        input->name, self->options->max_rate);
+    }
+}
+
+static void take_line(struct samples *self, struct input *input, const char *text, size_t length)
 {
     struct vamp_err err = VAMP_ERR_NONE;
     input->line++;
     const int status = vamp_sample_line_read(text, length, &input->current, &err);
     if (status == -ENODATA) {
-        return true;
+        return;
     }
     const char *why = status != 0 ? err.text : settle_time(self, input);
     input->has_line = why == NULL;
-    input->came_ns = vamp_clock_utc_ns(self->context.clock);
+    input->came_ns = self->now_ns;
     if (why != NULL) {
-        say_bad(self, input, text, length, why);
+        refuse(self, input, text, length, why);
     }
-    return why == NULL;
 }
 
 /* More bytes into the buffer, the rest of a line first. False: there are none now. */
@@ -294,37 +329,40 @@ static void follow(struct input *input)
     input->line = 0;
 }
 
-/* The next line of an input, if it has a whole one. False: a line was refused. */
+/* The next line of an input. False: it has no whole one. */
 static bool next_line(struct samples *self, struct input *input)
 {
-    while (!input->has_line) {
+    for (;;) {
         char *text = input->buffer + input->begin;
         const size_t rest = input->used - input->begin;
         char *newline = rest > 0 ? memchr(text, '\n', rest) : NULL;
         const bool is_last = !input->is_file || input->ended;
-        if (newline == NULL && (rest == 0 || !is_last)) {
-            if (rest == BUFFER_BYTES) {
-                input->skips = true; /* refused once its newline comes */
-                input->begin = input->used;
+        if (newline != NULL || (rest > 0 && is_last)) {
+            const bool in_bound = is_in_bound(self, input);
+            if (!in_bound && input->is_file) {
+                return false; /* it waits in the file */
             }
-            if (!fill(self, input)) {
-                return true;
+            const size_t length = newline != NULL ? (size_t)(newline - text) : rest;
+            input->begin += length + (newline != NULL);
+            if (input->skips) {
+                input->line++;
+                refuse(self, input, text, 0, "the line is longer than 65,536 bytes");
+            } else if (in_bound) {
+                take_line(self, input, text, length);
+            } else {
+                drop_line(self, input);
             }
-            continue;
-        }
-        const size_t length = newline != NULL ? (size_t)(newline - text) : rest;
-        input->begin += length + (newline != NULL);
-        if (input->skips) {
             input->skips = false;
-            input->line++;
-            say_bad(self, input, text, 0, "the line is longer than 65,536 bytes");
-            return false;
+            return true;
         }
-        if (!take_line(self, input, text, length)) {
+        if (rest == BUFFER_BYTES) {
+            input->skips = true; /* refused once its newline comes */
+            input->begin = input->used;
+        }
+        if (!fill(self, input)) {
             return false;
         }
     }
-    return true;
 }
 
 /* The input whose line comes next: by its time where files are replayed, else in turn. */
@@ -345,12 +383,17 @@ static struct input *choose(struct samples *self)
 
 /* ---- events */
 
-static enum vamp_source_status give_refusal(const struct samples *self,
-                                            struct vamp_event *ret_event)
+/* The first bytes of `text` as an event. */
+static void give(const struct samples *self, size_t length, int64_t time_ns,
+                 struct vamp_event *ret_event)
 {
     *ret_event = (struct vamp_event){
-        .kind = VAMP_EVENT_REJECTED, .count = 1, .time_ns = vamp_clock_utc_ns(self->context.clock)};
-    return VAMP_SOURCE_MORE;
+        .kind = VAMP_EVENT_SAMPLE,
+        .time_ns = time_ns,
+        .name = self->text,
+        .name_length = (uint32_t)length,
+        .present = VAMP_HAS_TIME | VAMP_HAS_CDO_NAME,
+    };
 }
 
 /* The next field of the line as an event; false: the line has no more. */
@@ -358,40 +401,31 @@ static bool give_field(struct samples *self, struct input *input, struct vamp_ev
 {
     const char *field = NULL;
     size_t length = 0;
-    if (!vamp_sample_line_next(&input->current, &field, &length)) {
-        input->has_line = false;
-        return false;
-    }
     const size_t series = input->current.series_length;
-    if (series + 1 + length > sizeof self->text) {
-        say_bad(self, input, input->current.text, series, "a sample is longer than 4,096 bytes");
-        (void)give_refusal(self, ret_event);
-        return true;
+    while (vamp_sample_line_next(&input->current, &field, &length)) {
+        if (series + 1 + length <= sizeof self->text) {
+            memcpy(self->text, input->current.text, series);
+            self->text[series] = ' ';
+            memcpy(self->text + series + 1, field, length);
+            give(self, series + 1 + length, input->time_ns, ret_event);
+            return true;
+        }
+        refuse(self, input, input->current.text, series, "a sample is longer than 4,096 bytes");
     }
-    memcpy(self->text, input->current.text, series);
-    self->text[series] = ' ';
-    memcpy(self->text + series + 1, field, length);
-    *ret_event = (struct vamp_event){
-        .kind = VAMP_EVENT_SAMPLE,
-        .time_ns = input->time_ns,
-        .name = self->text,
-        .name_length = (uint32_t)(series + 1 + length),
-        .present = VAMP_HAS_TIME | VAMP_HAS_CDO_NAME,
-    };
-    return true;
+    input->has_line = false;
+    return false;
 }
 
 /* The age of the next input's last line, "vampire_input,input=NAME age=1.500"; false: all that have
  * one were told lately. */
 static bool give_age(struct samples *self, struct vamp_event *ret_event)
 {
-    const int64_t now_ns = vamp_clock_utc_ns(self->context.clock);
     if (self->options->replayed ||
-        (self->told == self->count && now_ns < self->told_ns + TELL_NS)) {
+        (self->told == self->count && self->now_ns < self->told_ns + TELL_NS)) {
         return false;
     }
     self->told = self->told < self->count ? self->told : 0;
-    self->told_ns = self->told == 0 ? now_ns : self->told_ns;
+    self->told_ns = self->told == 0 ? self->now_ns : self->told_ns;
     while (self->told < self->count && self->inputs[self->told].came_ns == 0) {
         self->told++;
     }
@@ -406,12 +440,8 @@ static bool give_age(struct samples *self, struct vamp_event *ret_event)
             *at++ = '\\';
         }
     }
-    at += sprintf(at, " age=%.3f", (double)(now_ns - input->came_ns) / VAMP_NS_PER_SECOND);
-    *ret_event = (struct vamp_event){.kind = VAMP_EVENT_SAMPLE,
-                                     .time_ns = now_ns,
-                                     .name = self->text,
-                                     .name_length = (uint32_t)(at - self->text),
-                                     .present = VAMP_HAS_TIME | VAMP_HAS_CDO_NAME};
+    at += sprintf(at, " age=%.3f", (double)(self->now_ns - input->came_ns) / VAMP_NS_PER_SECOND);
+    give(self, (size_t)(at - self->text), self->now_ns, ret_event);
     return true;
 }
 
@@ -421,29 +451,33 @@ static enum vamp_source_status samples_next(void *object, struct vamp_event *ret
     struct samples *self = object;
     const bool stops = atomic_load_explicit(self->context.stop, memory_order_relaxed) != 0;
     (void)err;
+    self->now_ns = vamp_clock_utc_ns(self->context.clock);
     if (stops && self->after_stop++ == AFTER_STOP_MAX) {
         return VAMP_SOURCE_END;
     }
     if (!stops && give_age(self, ret_event)) {
         return VAMP_SOURCE_MORE;
     }
-    for (;;) {
-        bool all_ended = self->options->replayed;
+    for (unsigned looks = 0; looks < LOOKS_MAX; looks++) {
+        bool any = false, refused = false, all_ended = self->options->replayed;
         for (unsigned i = 0; i < self->count; i++) {
             struct input *input = &self->inputs[i];
-            if (!next_line(self, input)) {
-                return give_refusal(self, ret_event);
-            }
-            all_ended = all_ended && input->ended && !input->has_line;
+            const bool read = input->has_line || next_line(self, input);
+            any = any || read;
+            refused = refused || (read && !input->has_line);
+            all_ended = all_ended && input->ended;
         }
-        struct input *input = choose(self);
-        if (input == NULL) {
+        self->busy = any;
+        if (!any) {
             return all_ended || stops ? VAMP_SOURCE_END : VAMP_SOURCE_EMPTY;
         }
-        if (give_field(self, input, ret_event)) {
+        /* In the order of time only once each has a line. */
+        struct input *input = refused && self->options->replayed ? NULL : choose(self);
+        if (input != NULL && give_field(self, input, ret_event)) {
             return VAMP_SOURCE_MORE;
         }
     }
+    return VAMP_SOURCE_EMPTY;
 }
 
 static void samples_wait(void *object, int64_t timeout_ns)
@@ -451,7 +485,7 @@ static void samples_wait(void *object, int64_t timeout_ns)
     struct samples *self = object;
     struct pollfd sockets[VAMP_SAMPLE_INPUTS_MAX];
     nfds_t count = 0;
-    const int timeout_ms = timeout_ns / 1000000 < POLL_MS ? (int)(timeout_ns / 1000000) : POLL_MS;
+    const int most_ms = timeout_ns / 1000000 < POLL_MS ? (int)(timeout_ns / 1000000) : POLL_MS;
     for (unsigned i = 0; i < self->count; i++) {
         struct input *input = &self->inputs[i];
         if (input->is_file) {
@@ -460,7 +494,13 @@ static void samples_wait(void *object, int64_t timeout_ns)
             sockets[count++] = (struct pollfd){.fd = input->file, .events = POLLIN};
         }
     }
-    (void)poll(sockets, count, timeout_ms);
+    (void)poll(sockets, count, self->busy ? 0 : most_ms);
+}
+
+struct vamp_samples_account vamp_samples_account(const void *object)
+{
+    const struct samples *self = object;
+    return self->account;
 }
 
 const struct vamp_source_ops vamp_source_samples = {

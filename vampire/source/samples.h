@@ -27,6 +27,7 @@ struct vamp_samples_options {
     struct vamp_strings listen; /* "unix:PATH", "udp:ADDRESS:PORT", "udp:PORT": loopback */
     struct vamp_strings files;
     unsigned precision; /* enum vamp_sample_precision */
+    uint64_t max_rate;  /* lines a second of each input; not of files that are replayed */
     /* The files are read from their begin to their end, in the order of the lines' times, which
      * they must have. False: from their end on, as they grow. */
     bool replayed;
@@ -35,8 +36,15 @@ struct vamp_samples_options {
 /* 0; -EINVAL with a text: the address of `listen` cannot be read. */
 VAMP_MUST_CHECK int vamp_samples_check_address(const char *text, struct vamp_err *err);
 
-/* Of struct vamp_samples_options. A line that cannot be read, or is from the future, comes as a
- * mark VAMP_EVENT_REJECTED of one event; the first few are said. `may_block` is for the caller to
- * set, in a copy. When `stop` of the context is set it
- * ends once nothing waits to be read. */
+/* Of struct vamp_samples_options. What is ahead of this machine's clock counts now. `may_block` is
+ * for the caller to set, in a copy. When `stop` of the context is set it ends once nothing waits to
+ * be read. */
 extern const struct vamp_source_ops vamp_source_samples;
+
+/* Lines that came and gave no sample. */
+struct vamp_samples_account {
+    uint64_t refused; /* cannot be read, or with an impossible time: the first few were said */
+    uint64_t beyond;  /* max_rate */
+};
+/* Of an open source whose thread has ended. */
+struct vamp_samples_account vamp_samples_account(const void *object);
