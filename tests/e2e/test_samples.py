@@ -316,11 +316,13 @@ def test_a_component_needs_no_library(space):
 def test_a_flood_of_garbage_takes_nothing_from_the_pool(space):
     followed = space.path / "followed"
     followed.write_text("ifs,component=F step=100i\n")
-    vampire, workflow, address, _ = live(space, files=[str(followed)])
+    vampire, workflow, address, port = live(space, files=[str(followed)])
     choice = random.Random(4)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to, open(followed, "a") as file:
+    with (socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp,
+          open(followed, "a") as file):
         for number in range(3000):
             to.sendto(choice.randbytes(choice.randrange(1, 3000)), str(address))
+            udp.sendto(choice.randbytes(choice.randrange(1, 3000)), ("127.0.0.1", port))
             if number % 1000 == 0:
                 file.write(f"ifs,component=F step={number}i\n" + "x" * 100000 + "\n")
                 file.flush()

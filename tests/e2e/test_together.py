@@ -5,13 +5,12 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 
 import exporters
-from harness import ROOT
-from test_samples import SECOND, START, config
+from harness import ROOT, wait_until
+from test_samples import SECOND, START, config, values
 
 pd = pytest.importorskip("pandas")
 import vampire
@@ -81,14 +80,15 @@ def test_what_slows_a_model_is_seen_on_the_same_axis(space):
     space.product("--select", "(has .maestro.ecmwf.step)", name="Products", producers=["IFS -- 0"])
     model = space.model("--steps", 100000, "--size-min", 1 << 20, "--size-max", 1 << 20, name="IFS -- 0")
     shutil.copy("/bin/bash", space.path / "hog")
-    time.sleep(2)  # what is usual
+    wait_until(lambda: len([key for key, line in values(space, "pool_operations").items() if line["delta"]]) > 4, "what is usual")
     pinned(model, processor)
     hogs = [urgent(pinned(space.start([space.path / "hog", "-c", "while :; do :; done"], f"hog-{n}"), processor))
             for n in range(HOGS)]
-    time.sleep(3)
+    model.signal(signal.SIGSTOP)  # they take its processor as a whole, also where this test is not alone on the machine
+    wait_until(lambda: len([key for key, line in values(space, "hog_cpu_ns").items() if line["delta"]]) > 8, "collectd saw them")
+    model.signal(signal.SIGCONT)
     for hog in hogs:
         hog.signal(signal.SIGKILL)
-    time.sleep(0.5)
     watcher.signal(signal.SIGTERM)
     watcher.wait()
     assert "not declared" in watcher.stderr
@@ -96,10 +96,10 @@ def test_what_slows_a_model_is_seen_on_the_same_axis(space):
     run = space.hdf5()
     frame = vampire.aligned(run, ["pool_operations", "hog_cpu_ns", "memory_used_bytes"], by=["component"], freq="1s")
     (hog,) = [name for name in frame if name.startswith("hog_cpu_ns")]
-    busy = frame[hog].fillna(0) > 0.5 * SECOND
+    busy = frame[hog].fillna(0) > 0
     rate = frame["pool_operations component=IFS -- 0"]
     assert busy.sum() >= 2 and not busy[:2].any()
-    assert rate[busy].median() < 0.6 * rate[~busy].max(), rate
+    assert rate[busy].median() < 0.6 * rate[~busy].max(), frame
     (used,) = [name for name in frame if name.startswith("memory_used_bytes")]
     assert frame[used].max() > 1 << 20
     page = space.path / "page.html"

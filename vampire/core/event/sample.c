@@ -30,95 +30,44 @@ static const char at_equals_comma_blank[] = "=, ";
 
 /* ---- values */
 
-static bool is_word(const char *text, size_t length, const char *const *words)
+/* Digits, sign, point and exponent only, no "inf" and no "0x10"; of the type 'i' or 'u' a whole
+ * number of 64 bits, with or without a sign. */
+static bool read_number(const char *text, size_t length, char type, long double *ret_value)
 {
-    for (; *words != NULL; words++) {
-        if (strlen(*words) == length && memcmp(*words, text, length) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Digits, sign, point and exponent only: no "inf", no "0x10". */
-static bool has_form_of_number(const char *text, size_t length)
-{
-    static const char allowed[] = "0123456789+-.eE";
-    for (size_t i = 0; i < length; i++) {
-        if (memchr(allowed, text[i], sizeof allowed - 1) == NULL) {
-            return false;
-        }
-    }
-    return length > 0;
-}
-
-/* Most numbers: digits with a sign and a point, so few that the value is that of strtod or, `whole`
- * (without a point), strtoll. False: not one of these. */
-static bool read_short(const char *text, size_t length, bool whole, long double *ret_value)
-{
-    static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                    1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-    const bool negative = length > 0 && text[0] == '-';
-    uint64_t digits = 0;
-    unsigned count = 0, decimals = 0;
-    bool point = false;
-    for (size_t i = negative; i < length; i++) {
-        const unsigned digit = (unsigned char)text[i] - (unsigned)'0';
-        if (digit <= 9) {
-            digits = digits * 10 + digit;
-            count++;
-            decimals += point;
-        } else if (text[i] == '.' && !point && !whole) {
-            point = true;
-        } else {
-            return false;
-        }
-    }
-    if (count == 0 || count > (whole ? 19 : 15) || digits > INT64_MAX) {
+    const bool whole = type == 'i' || type == 'u';
+    char number[NUMBER_BYTES], *end = NULL;
+    if (length == 0 || length >= sizeof number) {
         return false;
     }
-    /* Of so few digits the division of doubles is exact to the last bit, as strtod's. */
-    const double fraction = (double)digits / powers[decimals];
-    const long double value = whole ? (long double)digits : (long double)fraction;
-    *ret_value = negative ? -value : value;
-    return true;
+    memcpy(number, text, length);
+    number[length] = '\0';
+    if (strspn(number, whole ? "0123456789+-" : "0123456789+-.eE") != length) {
+        return false;
+    }
+    errno = 0;
+    *ret_value = type == 'i'   ? (long double)strtoll(number, &end, 10)
+                 : type == 'u' ? (long double)strtoull(number, &end, 10)
+                               : (long double)strtod(number, &end);
+    return end == number + length &&
+           (whole ? errno == 0 && (type == 'i' || number[0] != '-') : isfinite(*ret_value));
 }
 
 static bool read_value(const char *text, size_t length, long double *ret_value)
 {
-    static const char *const truths[] = {"t", "T", "true", "True", "TRUE", NULL};
-    static const char *const falsehoods[] = {"f", "F", "false", "False", "FALSE", NULL};
-    char number[NUMBER_BYTES];
-    char *end = NULL;
+    static const char *const truths[] = {"f", "F", "false", "False", "FALSE",
+                                         "t", "T", "true",  "True",  "TRUE"};
+    const size_t count = sizeof truths / sizeof truths[0];
     const char last = length > 0 ? text[length - 1] : '\0';
-    const bool whole = last == 'i' || last == 'u';
-    const size_t digits = length - whole;
-    if (read_short(text, digits, whole, ret_value)) {
-        return last != 'u' || text[0] != '-';
-    }
-    *ret_value = is_word(text, length, truths) ? 1 : 0;
-    if (*ret_value != 0 || is_word(text, length, falsehoods)) {
+    if (read_number(text, length - (last == 'i' || last == 'u'), last, ret_value)) {
         return true;
     }
-    if (length == 0 || length >= sizeof number) {
-        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (strlen(truths[i]) == length && memcmp(truths[i], text, length) == 0) {
+            *ret_value = i >= count / 2;
+            return true;
+        }
     }
-    if (!has_form_of_number(text, digits)) {
-        return false;
-    }
-    memcpy(number, text, digits);
-    number[digits] = '\0';
-    errno = 0;
-    if (last == 'u') {
-        *ret_value = number[0] == '-' ? -1 : (long double)strtoull(number, &end, 10);
-        return end == number + digits && errno == 0 && *ret_value >= 0;
-    }
-    if (last == 'i') {
-        *ret_value = (long double)strtoll(number, &end, 10);
-        return end == number + digits && errno == 0;
-    }
-    *ret_value = (long double)strtod(number, &end);
-    return end == number + digits && isfinite(*ret_value);
+    return false;
 }
 
 /* The end of the value at `at`: of a text in quotes its closing one, which is not given. */
@@ -140,6 +89,13 @@ static int refuse(const char *text, const char *at, const char *what, struct vam
     return vamp_err_set(err, -EINVAL, "column %td: %s", at - text + 1, what);
 }
 
+/* The '=' of the KEY=VALUE that is expected here; NULL: there is none. */
+static const char *find_equals(const char *at, const char *end)
+{
+    const char *equals = find(at, end, at_equals_comma_blank);
+    return equals > at && equals < end && *equals == '=' ? equals : NULL;
+}
+
 /* Measurement and tags; `*at` is then the blank after them. */
 static int read_series(const char *text, const char *end, const char **at, struct vamp_err *err)
 {
@@ -148,10 +104,9 @@ static int read_series(const char *text, const char *end, const char **at, struc
         return refuse(text, text, "a measurement is missing", err);
     }
     while (*at < end && **at == ',') {
-        const char *key = *at + 1;
-        const char *equals = find(key, end, at_equals_comma_blank);
-        if (equals == key || equals == end || *equals != '=') {
-            return refuse(text, key, "expected a tag, NAME=VALUE", err);
+        const char *equals = find_equals(*at + 1, end);
+        if (equals == NULL) {
+            return refuse(text, *at + 1, "expected a tag, NAME=VALUE", err);
         }
         *at = find(equals + 1, end, at_comma_blank);
         if (*at == equals + 1) {
@@ -161,60 +116,31 @@ static int read_series(const char *text, const char *end, const char **at, struc
     return *at == end ? refuse(text, end, "fields are missing after a blank", err) : 0;
 }
 
+/* Checks all fields; `*at` is then what follows the last one. */
 static int read_fields(const char *text, const char *end, const char **at, struct vamp_err *err)
 {
-    for (;;) {
-        const char *key = *at;
-        const char *equals = find(key, end, at_equals_comma_blank);
-        if (equals == key || equals == end || *equals != '=') {
-            return refuse(text, key, "expected a field, NAME=VALUE", err);
+    for (;; ++*at) {
+        const char *equals = find_equals(*at, end);
+        if (equals == NULL) {
+            return refuse(text, *at, "expected a field, NAME=VALUE", err);
         }
-        long double value = 0;
-        const char *after = value_end(equals + 1, end);
-        if (after == NULL) {
-            return refuse(text, equals + 1, "the quotation mark is never closed", err);
+        const char *value = equals + 1;
+        long double number = 0;
+        *at = value_end(value, end);
+        if (*at == NULL) {
+            return refuse(text, value, "the quotation mark is never closed", err);
         }
-        const bool is_text = after > equals + 1 && equals[1] == '"';
-        if (!is_text && !read_value(equals + 1, (size_t)(after - equals - 1), &value)) {
-            return refuse(text, equals + 1,
+        const bool is_text = value < end && *value == '"';
+        if (!is_text && !read_value(value, (size_t)(*at - value), &number)) {
+            return refuse(text, value,
                           "expected a number (1.5, 12i, 12u), true, false or a text in quotation "
                           "marks",
                           err);
         }
-        *at = after;
-        if (after == end || *after != ',') {
+        if (*at == end || **at != ',') {
             return 0;
         }
-        ++*at;
     }
-}
-
-static int read_time(const char *text, const char *at, const char *end,
-                     struct vamp_sample_line *line, struct vamp_err *err)
-{
-    char number[NUMBER_BYTES];
-    char *after = NULL;
-    while (at < end && *at == ' ') {
-        at++;
-    }
-    const size_t length = (size_t)(end - at);
-    long double value = 0;
-    if (length == 0) {
-        return 0;
-    }
-    if (read_short(at, length, true, &value)) {
-        line->time = (int64_t)value;
-        line->has_time = true;
-        return 0;
-    }
-    if (length < sizeof number && has_form_of_number(at, length)) {
-        memcpy(number, at, length);
-        number[length] = '\0';
-        errno = 0;
-        line->time = strtoll(number, &after, 10);
-        line->has_time = after == number + length && errno == 0;
-    }
-    return line->has_time ? 0 : refuse(text, at, "expected a time, a whole number", err);
 }
 
 int vamp_sample_line_read(const char *text, size_t length, struct vamp_sample_line *ret_line,
@@ -249,7 +175,15 @@ int vamp_sample_line_read(const char *text, size_t length, struct vamp_sample_li
     if (at < end && *at != ' ') {
         return refuse(text, at, "expected a comma or a blank after the value", err);
     }
-    return read_time(text, at, end, ret_line, err);
+    while (at < end && *at == ' ') {
+        at++;
+    }
+    long double time = 0;
+    ret_line->has_time = read_number(at, (size_t)(end - at), 'i', &time);
+    ret_line->time = (int64_t)time;
+    return at == end || ret_line->has_time
+               ? 0
+               : refuse(text, at, "expected a time, a whole number", err);
 }
 
 bool vamp_sample_line_next(struct vamp_sample_line *line, const char **ret_field,

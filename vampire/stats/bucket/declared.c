@@ -53,42 +53,38 @@ static int read_scale(const char *word, long double *ret_scale, struct vamp_err 
                : vamp_err_set(err, -EINVAL, "\"%s\" is no scale: expected a number above 0", word);
 }
 
-/* One "key=value". */
+/* One "key=value", which is then two texts. */
 static int read_property(char *word, struct vamp_declared *into, struct vamp_metric *metric,
                          struct vamp_err *err)
 {
-    char *equals = strchr(word, '=');
-    const char *value = equals != NULL ? equals + 1 : "";
-    const size_t length = equals != NULL ? (size_t)(equals - word) : strlen(word);
-    if (value[0] == '\0') {
+    char *value = strchr(word, '=');
+    if (value == NULL || value[1] == '\0') {
         return vamp_err_set(err, -EINVAL, "\"%s\" has no value: expected KEY=VALUE", word);
     }
-    if (length == 4 && memcmp(word, "unit", 4) == 0) {
+    *value++ = '\0';
+    if (strcmp(word, "unit") == 0) {
         metric->unit = value;
         return 0;
     }
-    if (length == 5 && memcmp(word, "scale", 5) == 0) {
+    if (strcmp(word, "scale") == 0) {
         return read_scale(value, &into->scale, err);
     }
-    if (length == 4 && memcmp(word, "only", 4) == 0) {
-        char *colon = strchr(equals, ':');
-        if (colon == NULL) {
-            return vamp_err_set(err, -EINVAL, "\"%s\" is no tag: expected only=TAG:VALUE", word);
-        }
-        *colon = '\0';
-        into->only = value;
-        into->only_value = colon + 1;
-        return 0;
+    if (strcmp(word, "only") == 0) {
+        into->only = strsep(&value, ":");
+        into->only_value = value;
+        return value != NULL
+                   ? 0
+                   : vamp_err_set(err, -EINVAL, "\"only=%s\" is no tag: expected only=TAG:VALUE",
+                                  into->only);
     }
-    if (length == 5 && memcmp(word, "value", 5) == 0) {
+    if (strcmp(word, "value") == 0) {
         into->value = value;
         return metric->kind == VAMP_HISTOGRAM
                    ? 0
-                   : vamp_err_set(err, -EINVAL, "\"%s\" is for histograms only", word);
+                   : vamp_err_set(err, -EINVAL, "\"value=%s\" is for histograms only", value);
     }
     for (unsigned i = 0; i < VAMP_DECLARED_LABEL_COUNT; i++) {
-        const char *name = vamp_label_name(vamp_declared_labels[i]);
-        if (strlen(name) == length && memcmp(name, word, length) == 0) {
+        if (strcmp(vamp_label_name(vamp_declared_labels[i]), word) == 0) {
             into->tags[i] = value;
             metric->labels |= UINT32_C(1) << vamp_declared_labels[i];
             return 0;
@@ -96,8 +92,8 @@ static int read_property(char *word, struct vamp_declared *into, struct vamp_met
     }
     return vamp_err_set(
         err, -EINVAL,
-        "\"%.*s\" is not known: expected unit, scale, only, value, component, host, job or name",
-        (int)length, word);
+        "\"%s\" is not known: expected unit, scale, only, value, component, host, job or name",
+        word);
 }
 
 /* Takes the words, which `words` then holds with terminators between them. */
