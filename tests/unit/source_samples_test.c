@@ -129,6 +129,48 @@ static void a_flood_of_one_takes_nothing_from_the_other(void **state)
     close_intake(&intake);
 }
 
+static void write_file(const char *path, const char *lines)
+{
+    FILE *file = fopen(path, "a");
+    assert_non_null(file);
+    assert_true(fputs(lines, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* What a file has beyond the bound waits in it, also when another takes its name. */
+static void a_file_that_is_replaced_is_read_to_its_end(void **state)
+{
+    (void)state;
+    struct intake intake = {.directory = "/tmp/samples-XXXXXX"};
+    struct vamp_err err = VAMP_ERR_NONE;
+    struct vamp_event last;
+    char path[64], old[64];
+    assert_non_null(mkdtemp(intake.directory));
+    (void)snprintf(path, sizeof path, "%s/lines", intake.directory);
+    (void)snprintf(old, sizeof old, "%s/lines.1", intake.directory);
+    char *names[] = {path};
+    const struct vamp_samples_options options = {.files = {.items = names, .count = 1},
+                                                 .max_rate = 2};
+    vamp_fake_clock_init(&intake.clock, NOW_NS);
+    const struct vamp_source_context context = {.clock = &intake.clock.clock, .stop = &intake.stop};
+    write_file(path, "m a=0\n");
+    assert_int_equal(vamp_source_samples.open(&options, &context, &intake.source, &err), 0);
+    write_file(path, "m a=1\nm a=2\nm a=3\n");
+    assert_int_equal(read_all(&intake, &last), 2);
+    assert_int_equal(rename(path, old), 0);
+    write_file(path, "m a=4\n");
+    unsigned read = 0;
+    for (unsigned second = 0; second < 3; second++) {
+        vamp_source_samples.wait(intake.source, 0);
+        vamp_fake_clock_advance(&intake.clock, VAMP_NS_PER_SECOND);
+        read += read_all(&intake, &last);
+    }
+    assert_int_equal(read, 2);
+    assert_int_equal(vamp_samples_account(intake.source).beyond, 0);
+    assert_int_equal(vamp_source_samples.close(intake.source, NULL), 0);
+    assert_int_equal(unlink(path) | unlink(old) | rmdir(intake.directory), 0);
+}
+
 static void garbage_never_keeps_the_caller(void **state)
 {
     (void)state;
@@ -157,6 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_clock_that_is_ahead_holds_nothing_up),
         cmocka_unit_test(a_flood_of_one_takes_nothing_from_the_other),
+        cmocka_unit_test(a_file_that_is_replaced_is_read_to_its_end),
         cmocka_unit_test(garbage_never_keeps_the_caller),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,10 +123,7 @@ static int open_file(struct input *input, bool replayed, struct vamp_err *err)
 
 static int add_input(struct samples *self, const char *name, bool is_file, struct vamp_err *err)
 {
-    if (self->count == VAMP_SAMPLE_INPUTS_MAX) {
-        return vamp_err_set(err, -EINVAL, "samples: more than %d sockets and files",
-                            VAMP_SAMPLE_INPUTS_MAX);
-    }
+    assert(self->count < VAMP_SAMPLE_INPUTS_MAX); /* the configuration was checked */
     struct input *input = &self->inputs[self->count++];
     *input = (struct input){.name = name, .is_file = is_file, .file = -1};
     input->buffer = malloc(BUFFER_BYTES);
@@ -199,10 +196,8 @@ static void refuse(struct samples *self, const struct input *input, const char *
     } else if (self->said == SAID_LINES_MAX) {
         vamp_source_say(&self->context,
                         "samples: more lines are wrong; from here on they are only counted");
-    } else {
-        return;
     }
-    self->said++;
+    self->said += self->said <= SAID_LINES_MAX;
 }
 
 /* In ns; false: beyond the times that events may have. */
@@ -307,7 +302,15 @@ static bool fill(struct samples *self, struct input *input)
     return input->ended && input->used > 0; /* the last line needs no newline */
 }
 
-/* Follows a file that was replaced or cut off. Called when its end was reached. */
+/* Whether the file that is open has whole lines, or bytes, that are not read yet. */
+static bool has_more(const struct input *input)
+{
+    struct stat now;
+    return memchr(input->buffer + input->begin, '\n', input->used - input->begin) != NULL ||
+           (fstat(input->file, &now) == 0 && lseek(input->file, 0, SEEK_CUR) < now.st_size);
+}
+
+/* Follows a file that was replaced or cut off. */
 static void follow(struct input *input)
 {
     struct stat now;
@@ -322,6 +325,9 @@ static void follow(struct input *input)
         return;
     }
     if (input->file >= 0) {
+        if (has_more(input)) {
+            return; /* of the old one first */
+        }
         (void)close(input->file);
     }
     (void)open_file(input, false, NULL);
