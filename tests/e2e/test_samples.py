@@ -355,17 +355,21 @@ def test_the_pool_manager_tells_what_it_uses(space):
     assert 0 < max(known["object_bytes"]) < known["object_limit"][-1] == 2**30
 
 
-def test_the_age_of_an_input_is_a_metric(space):
+def test_how_an_input_is_can_be_a_metric(space):
     space.pool_manager()
     spoke, silent = space.path / "spoke", space.path / "silent"
     made = {**config(space, source={"type": "maestro", "leave_when_empty": False}), "statistics": {"bucket": "200ms"}, "samples": {
-        "listen": [f"unix:{spoke}", f"unix:{silent}"], "metrics": ["age_ms gauge vampire_input.age unit=ms scale=1000 name=input"]}}
+        "listen": [f"unix:{spoke}", f"unix:{silent}"], "metrics": [
+            "age_ms gauge vampire_input.age unit=ms scale=1000 name=input", "lines gauge vampire_input.lines name=input",
+            "refused gauge vampire_input.refused name=input", "beyond gauge vampire_input.beyond name=input"]}}
     vampire = space.vampire(made)
     Workflow(space, model_options=["--steps", 2, "--levels", 2, "--params", 2, "--rate", 40]).finish()
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
-        to.sendto(b"not,declared=yes value=1i", str(spoke))
+        to.sendto(b"not,declared=yes value=1i\nno line\n", str(spoke))
     wait_until(lambda: any(line["value"] is not None and line["value"] >= 2000 for line in values(space, "age_ms").values()), "the age is known")
     vampire.signal(signal.SIGTERM)
     vampire.expect_exit(0)
     assert {key[1] for key, line in values(space, "age_ms").items() if line["value"] is not None} == {f"unix:{spoke}"}
+    last = {name: list(values(space, name).values())[-1]["value"] for name in ("lines", "refused", "beyond")}
+    assert last == {"lines": 2, "refused": 1, "beyond": 0}
     assert "vampire_input" not in vampire.stderr

@@ -26,7 +26,7 @@
 #define AFTER_STOP_MAX 65536
 /* A sender's clock may be ahead by this much. */
 #define AHEAD_NS (10 * VAMP_NS_PER_SECOND)
-/* How often ages of inputs are told, and for how long `max_rate` lines are. */
+/* How often it is told how inputs are, and for how long `max_rate` lines are. */
 #define TELL_NS VAMP_NS_PER_SECOND
 #define RATE_NS VAMP_NS_PER_SECOND
 /* Looks at all inputs that gave no sample, before whoever called is asked whether to go on. */
@@ -48,18 +48,17 @@ struct input {
     int64_t came_ns; /* when its last line came; 0: none has */
     int64_t rate_ns; /* when the time began in which there were `of_rate` lines */
     uint64_t of_rate;
-    bool said_rate;
+    uint64_t refused, beyond;
     char *buffer;
 };
 
 struct samples {
     struct vamp_source_context context;
     const struct vamp_samples_options *options;
-    struct vamp_samples_account account;
     int64_t now_ns; /* UTC, of this call */
     unsigned count, turn, said, after_stop;
     bool busy;       /* there may be more, without waiting */
-    unsigned told;   /* inputs whose age was told this time */
+    unsigned told;   /* fields of inputs that were told this time */
     int64_t told_ns; /* when this time began */
     struct input inputs[VAMP_SAMPLE_INPUTS_MAX];
     char text[VAMP_NAME_BYTES_MAX]; /* of the event given last */
@@ -185,10 +184,10 @@ static int samples_open(const void *options, const struct vamp_source_context *c
 
 /* ---- lines */
 
-static void refuse(struct samples *self, const struct input *input, const char *text, size_t length,
+static void refuse(struct samples *self, struct input *input, const char *text, size_t length,
                    const char *why)
 {
-    self->account.refused++;
+    input->refused++;
     if (self->said < SAID_LINES_MAX) {
         const size_t shown = vamp_utf8_cut(text, length, SHOWN_BYTES);
         vamp_source_say(&self->context, "samples: %s: line %" PRIu64 ": %s: %.*s%s", input->name,
@@ -250,11 +249,9 @@ static bool is_in_bound(const struct samples *self, struct input *input)
            input->of_rate++ < self->options->max_rate;
 }
 
-static void drop_line(struct samples *self, struct input *input)
+static void drop_line(const struct samples *self, struct input *input)
 {
-    self->account.beyond++;
-    if (!input->said_rate) {
-        input->said_rate = true;
+    if (input->beyond++ == 0) {
         vamp_source_say(&self->context,
                         "samples: %s: more than %" PRIu64 " lines a second (max_rate); what is "
                         "beyond is not read, and counted",
@@ -422,23 +419,28 @@ static bool give_field(struct samples *self, struct input *input, struct vamp_ev
     return false;
 }
 
-/* The age of the next input's last line, "vampire_input,input=NAME age=1.500"; false: all that have
- * one were told lately. */
-static bool give_age(struct samples *self, struct vamp_event *ret_event)
+/* How the next input is, "vampire_input,input=NAME age=1.500" and other fields, each an event;
+ * false: all from which a line came were told lately. */
+static bool give_state(struct samples *self, struct vamp_event *ret_event)
 {
-    if (self->options->replayed ||
-        (self->told == self->count && self->now_ns < self->told_ns + TELL_NS)) {
+    static const char *const names[] = {"age", "lines", "refused", "beyond"};
+    const unsigned fields = sizeof names / sizeof names[0];
+    const unsigned all = self->count * fields;
+    if (self->options->replayed || (self->told == all && self->now_ns < self->told_ns + TELL_NS)) {
         return false;
     }
-    self->told = self->told < self->count ? self->told : 0;
+    self->told = self->told < all ? self->told : 0;
     self->told_ns = self->told == 0 ? self->now_ns : self->told_ns;
-    while (self->told < self->count && self->inputs[self->told].came_ns == 0) {
-        self->told++;
+    while (self->told < all && self->inputs[self->told / fields].came_ns == 0) {
+        self->told += fields;
     }
-    if (self->told == self->count) {
+    if (self->told == all) {
         return false;
     }
-    const struct input *input = &self->inputs[self->told++];
+    const struct input *input = &self->inputs[self->told / fields];
+    const double values[] = {(double)(self->now_ns - input->came_ns) / VAMP_NS_PER_SECOND,
+                             (double)input->line, (double)input->refused, (double)input->beyond};
+    const unsigned field = self->told++ % fields;
     char *at = stpcpy(self->text, "vampire_input,input=");
     const char *const end = self->text + sizeof self->text - 64;
     for (const char *from = input->name; *from != '\0' && at < end; *at++ = *from++) {
@@ -446,7 +448,7 @@ static bool give_age(struct samples *self, struct vamp_event *ret_event)
             *at++ = '\\';
         }
     }
-    at += sprintf(at, " age=%.3f", (double)(self->now_ns - input->came_ns) / VAMP_NS_PER_SECOND);
+    at += sprintf(at, " %s=%.3f", names[field], values[field]);
     give(self, (size_t)(at - self->text), self->now_ns, ret_event);
     return true;
 }
@@ -461,7 +463,7 @@ static enum vamp_source_status samples_next(void *object, struct vamp_event *ret
     if (stops && self->after_stop++ == AFTER_STOP_MAX) {
         return VAMP_SOURCE_END;
     }
-    if (!stops && give_age(self, ret_event)) {
+    if (!stops && give_state(self, ret_event)) {
         return VAMP_SOURCE_MORE;
     }
     for (unsigned looks = 0; looks < LOOKS_MAX; looks++) {
@@ -506,7 +508,12 @@ static void samples_wait(void *object, int64_t timeout_ns)
 struct vamp_samples_account vamp_samples_account(const void *object)
 {
     const struct samples *self = object;
-    return self->account;
+    struct vamp_samples_account all = {0};
+    for (unsigned i = 0; i < self->count; i++) {
+        all.refused += self->inputs[i].refused;
+        all.beyond += self->inputs[i].beyond;
+    }
+    return all;
 }
 
 const struct vamp_source_ops vamp_source_samples = {

@@ -163,7 +163,7 @@ static struct series *add_series(struct vamp_sampled *sampled, const struct vamp
     char name[VAMP_SAMPLE_NAME_BYTES];
     const bool fits = vamp_sample_name(sample, name, sizeof name);
     const struct vamp_declared *metric = fits ? find_declared(sampled->cells, name, sample) : NULL;
-    const bool is_own = metric == NULL && strcmp(name, "vampire_input.age") == 0;
+    const bool is_own = metric == NULL && strncmp(name, "vampire_input.", 14) == 0;
     struct vamp_undeclared *undeclared =
         metric == NULL && !is_own ? note_undeclared(&sampled->account, name) : NULL;
     if (sampled->series.count == SERIES_MAX ||
