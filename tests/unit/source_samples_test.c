@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/fake_clock.h"
 #include "vampire/source/samples.h"
 
 #define NOW_NS (INT64_C(1767225600) * VAMP_NS_PER_SECOND)
