@@ -45,8 +45,8 @@ def main():
     events, samples, seconds = (int(word) for word in (sys.argv[1:] + ["100000", "20000", "10"][len(sys.argv) - 1:]))
     with tempfile.TemporaryDirectory() as folder:
         address, stop, sent = pathlib.Path(folder) / "samples", threading.Event(), []
-        config = processes.write_config(pathlib.Path(folder), "beside", {**processes.ALL, "samples": {
-            "listen": [f"unix:{address}"] if samples else [], "metrics": ["used_bytes gauge memory.used unit=byte host=host"]}})
+        config = {**processes.ALL, "samples": {
+            "listen": [f"unix:{address}"] if samples else [], "metrics": ["used_bytes gauge memory.used unit=byte host=host"]}}
         sender = threading.Thread(target=send, args=(address, samples, stop, sent))
         if samples:
             sender.start()
