@@ -13,23 +13,12 @@ static bool is_unsized(const struct vamp_cdo *cdo)
 
 void vamp_track_weigh(struct vamp_track_context *at, const struct vamp_cdo *cdo, int sign)
 {
-    struct vamp_tally *tally = &at->tracker->tallies[cdo->record.item.row];
-    const uint32_t one = (uint32_t)sign; /* modulo 2^32 */
     if (vamp_cdo_in_pool(cdo)) {
         const vamp_bytes bytes = (cdo->flags & VAMP_CDO_SIZED) != 0 ? cdo->size_bytes : 0;
-        const vamp_bytes change = sign > 0 ? bytes : -bytes;
-        tally->pool_bytes += change;
-        at->tracker->pool_bytes += change;
+        at->tracker->pool_bytes += sign > 0 ? bytes : -bytes;
         at->seen->pool_cdos += sign;
         at->seen->pool_changed = true;
-        tally->offered += (cdo->flags & VAMP_CDO_OFFERED) != 0 ? one : 0;
-        tally->shared += cdo->offers != 0 ? one : 0;
     }
-    if (is_unsized(cdo)) {
-        tally->unsized += one;
-    }
-    const uint64_t handles = cdo->owner_handles - (unsigned)((cdo->flags & VAMP_CDO_UNSEEN) != 0);
-    tally->handles += sign > 0 ? handles : -handles;
 }
 
 /* What components hold of CDOs whose record belongs to another: handles and offers. */
@@ -255,7 +244,6 @@ static void add_cdo(struct vamp_track_context *at)
     at->seen->tracked++;
     at->cdo->owner_handles = 1;
     at->cdo->flags = at->event->kind == VAMP_EVENT_DECLARE ? 0 : VAMP_CDO_UNSEEN;
-    at->changing = true; /* it has no weight yet */
     take_kept_handles(at);
     if (vamp_track_keeps_histories(tracker)) {
         vamp_cdo_history_begin(at);
@@ -276,7 +264,6 @@ static void keep_owners_part(struct vamp_track_context *at)
     hold->handles = handles;
     hold->declared = (cdo->flags & VAMP_CDO_DECLARED) != 0;
     hold->since.time_ns = cdo->declared_ns;
-    at->tracker->tallies[row].handles += handles;
     cdo->other_handles += handles;
     cdo->owner_handles = 1;
     cdo->flags |= VAMP_CDO_UNSEEN;
@@ -325,20 +312,6 @@ void vamp_track_forget_cdos(struct vamp_track_context *at)
     }
 }
 
-/* The CDOs of the component that others offer go on as those of others. */
-static void hand_over_shared(struct vamp_track_context *at)
-{
-    struct vamp_tracker *tracker = at->tracker;
-    struct vamp_tally *tally = &tracker->tallies[at->row];
-    for (uint32_t number = tally->first_cdo; tally->shared > 0;) {
-        struct vamp_cdo *cdo = vamp_slab_item(&tracker->cdos.slab, number);
-        number = cdo->record.item.after;
-        if (cdo->offers > 0) {
-            hand_over(at, cdo);
-        }
-    }
-}
-
 /* A CDO that will go soon: its line of the index is asked for. Returns the next one of the
  * component. Inlined as what track.c expects. */
 static inline __attribute__((always_inline)) uint32_t expect_removal(const struct vamp_table *cdos,
@@ -353,8 +326,32 @@ static inline __attribute__((always_inline)) uint32_t expect_removal(const struc
     return record->item.after;
 }
 
-/* One may own a million, whose lines are in no cache. */
-static void untrack_owned(struct vamp_track_context *at)
+/* What a component had that leaves. */
+struct leaving {
+    uint32_t offers;
+    uint32_t handles;
+};
+
+/* A CDO of the component that leaves: one that others offer goes on as that of another. */
+static void leave_cdo(struct vamp_track_context *at, struct vamp_cdo *cdo, struct leaving *had)
+{
+    had->offers += (cdo->flags & VAMP_CDO_OFFERED) != 0;
+    had->handles += declared_handles(cdo);
+    if (cdo->offers > 0) {
+        hand_over(at, cdo);
+        return;
+    }
+    if (vamp_track_keeps_histories(at->tracker)) {
+        vamp_cdo_history_end(at, cdo, VAMP_CDO_END_LEFT);
+    }
+    at->seen->forgotten += vamp_cdo_is_forgotten(at->tracker, cdo, at->seen->slot);
+    vamp_track_weigh(at, cdo, -1);
+    vamp_cdo_untrack(at, cdo);
+    at->seen->tracked--;
+}
+
+/* All of them. One may own a million, whose lines are in no cache. */
+static void leave_owned(struct vamp_track_context *at, struct leaving *had)
 {
     struct vamp_tracker *tracker = at->tracker;
     struct vamp_tally *tally = &tracker->tallies[at->row];
@@ -362,37 +359,29 @@ static void untrack_owned(struct vamp_track_context *at)
     for (unsigned i = 0; i < VAMP_LOOK_AHEAD; i++) {
         ahead = expect_removal(&tracker->cdos, ahead);
     }
-    for (; tally->first_cdo != 0; at->seen->tracked--) {
+    while (tally->first_cdo != 0) {
         ahead = expect_removal(&tracker->cdos, ahead);
-        struct vamp_cdo *cdo = vamp_slab_item(&tracker->cdos.slab, tally->first_cdo);
-        at->seen->forgotten += vamp_cdo_is_forgotten(tracker, cdo, at->seen->slot);
-        vamp_cdo_untrack(at, cdo);
+        leave_cdo(at, vamp_slab_item(&tracker->cdos.slab, tally->first_cdo), had);
     }
 }
 
 void vamp_track_leave_cdos(struct vamp_track_context *at)
 {
     struct vamp_tracker *tracker = at->tracker;
-    struct vamp_tally *tally = &tracker->tallies[at->row];
+    const struct vamp_tally *tally = &tracker->tallies[at->row];
     struct vamp_observation *seen = at->seen;
-    vamp_observe_anomaly(seen, VAMP_ANOMALY_NOT_WITHDRAWN_AT_LEAVE,
-                         tally->offered + leave_offers(at));
-    vamp_observe_anomaly(seen, VAMP_ANOMALY_NOT_DISPOSED_AT_LEAVE, (uint32_t)tally->handles);
-    hand_over_shared(at);
-    seen->pool_cdos -= tally->offered;
-    tracker->pool_bytes -= tally->pool_bytes;
+    struct leaving had = {.offers = leave_offers(at)};
     seen->pool_changed = true;
     seen->forgotten_of = seen->labels.value[VAMP_LABEL_COMPONENT];
-    vamp_cdo_history_end_owned(at);
-    untrack_owned(at);
+    leave_owned(at, &had);
     seen->found |= seen->forgotten > 0 ? VAMP_FOUND_SIZE : 0U;
     while (tally->first_part != 0) {
-        vamp_part_remove(at, vamp_part_of(tracker, tally->first_part));
+        struct vamp_part *part = vamp_part_of(tracker, tally->first_part);
+        had.handles += part->kind == VAMP_PART_HOLD ? part->handles : 0;
+        vamp_part_remove(at, part);
     }
-    tally->offered = 0;
-    tally->pool_bytes = 0;
-    tally->unsized = 0;
-    tally->handles = 0;
+    vamp_observe_anomaly(seen, VAMP_ANOMALY_NOT_WITHDRAWN_AT_LEAVE, had.offers);
+    vamp_observe_anomaly(seen, VAMP_ANOMALY_NOT_DISPOSED_AT_LEAVE, had.handles);
 }
 
 void vamp_track_learn_new_size(struct vamp_track_context *at)
@@ -421,7 +410,6 @@ static void add_own_handle(struct vamp_track_context *at)
 {
     struct vamp_cdo *cdo = at->cdo;
     if (cdo->owner_handles < VAMP_OWNER_HANDLES_MAX) {
-        vamp_cdo_change(at, cdo);
         cdo->owner_handles++;
     }
 }
@@ -435,7 +423,6 @@ static void add_hold_handle(struct vamp_track_context *at)
     }
     hold->handles++;
     at->cdo->other_handles++;
-    at->tracker->tallies[at->row].handles++;
 }
 
 static void track_declare(struct vamp_track_context *at)
@@ -612,7 +599,6 @@ static bool dispose_by_owner(struct vamp_track_context *at)
 {
     struct vamp_cdo *cdo = at->cdo;
     if (cdo->owner_handles > 0) {
-        vamp_cdo_change(at, cdo);
         cdo->owner_handles--;
         if (cdo->owner_handles == 0) {
             cdo->flags &= (uint8_t)~VAMP_CDO_UNSEEN;
@@ -629,7 +615,6 @@ static void dispose_of_hold(struct vamp_track_context *at)
     }
     if (hold->handles > 0) {
         hold->handles--;
-        at->tracker->tallies[at->row].handles--;
         if (at->cdo != NULL && at->cdo->other_handles > 0) {
             at->cdo->other_handles--;
         }

@@ -168,17 +168,6 @@ void vamp_cdo_history_end(struct vamp_track_context *at, const struct vamp_cdo *
     add_row(at->tracker, at->seen->slot, cdo, end);
 }
 
-void vamp_cdo_history_end_owned(struct vamp_track_context *at)
-{
-    struct vamp_tracker *tracker = at->tracker;
-    for (uint32_t number = tracker->tallies[at->row].first_cdo;
-         tracker->histories != NULL && number != 0;) {
-        const struct vamp_cdo *cdo = vamp_slab_item(&tracker->cdos.slab, number);
-        add_row(tracker, at->seen->slot, cdo, VAMP_CDO_END_LEFT);
-        number = cdo->record.item.after;
-    }
-}
-
 const char *vamp_track_cdo_name(struct vamp_tracker *tracker, const struct vamp_event *event)
 {
     struct vamp_key key = {.hash = 0};

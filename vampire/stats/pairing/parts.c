@@ -145,7 +145,6 @@ static inline void release_part(struct vamp_tracker *tracker, const struct vamp_
 {
     if (part->kind == VAMP_PART_HOLD) {
         assert(!part->offers);
-        tracker->tallies[part->item.row].handles -= part->handles;
         return;
     }
     if (part->kind == VAMP_PART_TRANSPORT) {

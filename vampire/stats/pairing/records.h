@@ -96,12 +96,7 @@ struct vamp_transport {
 /* What a component holds; by row of the component table, row 0 for those without one. */
 struct vamp_tally {
     uint32_t first_cdo, first_part; /* the newest that belong to it */
-    vamp_bytes pool_bytes;          /* of the CDOs it owns that are in the pool */
-    uint32_t offered;               /* of those it owns: offered by itself */
-    uint32_t shared;                /* of those it owns: offered by others */
-    uint32_t offering;              /* of those it does not own: offered by it */
-    uint32_t unsized;               /* it created them, and no size is known */
-    uint64_t handles;               /* declared and not disposed of */
+    uint32_t offering;              /* CDOs that it does not own, and offers */
     uint32_t present;
     uint32_t life;       /* of the component that has the row; 0: nobody was seen in it */
     uint32_t deliveries; /* CDOs of which data came before the DEMAND for them */
@@ -152,11 +147,11 @@ static inline void vamp_track_learn_size(struct vamp_track_context *at)
     }
 }
 
-/* The weight of a CDO, which is everything that the tallies count of its flags, size, offers,
- * handles and owner: taken away (sign -1) or added (sign 1). */
+/* The weight of a CDO that is in the pool: itself and its bytes, taken away (sign -1) or added (sign
+ * 1). */
 void vamp_track_weigh(struct vamp_track_context *at, const struct vamp_cdo *cdo, int sign);
-/* To be called before any of these changes: takes the weight away. That of the event's own CDO is
- * taken away once, whatever changes, and added when the event is handled. */
+/* To be called before its size, or who offers it, changes: takes the weight away. That of the
+ * event's own CDO is taken away once, whatever changes, and added when the event is handled. */
 static inline void vamp_cdo_change(struct vamp_track_context *at, const struct vamp_cdo *cdo)
 {
     if (cdo == at->cdo) {
@@ -213,8 +208,7 @@ static inline void vamp_cdo_set_flags(struct vamp_track_context *at, unsigned se
 {
     struct vamp_cdo *cdo = at->cdo;
     const uint8_t flags = (uint8_t)((cdo->flags | set) & ~clear);
-    const uint32_t not_weighed = VAMP_CDO_DECLARED | VAMP_CDO_ONCE | VAMP_CDO_DEMANDED;
-    if (((flags ^ cdo->flags) & ~not_weighed) != 0) {
+    if (((flags ^ cdo->flags) & VAMP_CDO_OFFERED) != 0) {
         vamp_cdo_change(at, cdo);
     }
     cdo->flags = flags;
@@ -443,7 +437,7 @@ struct vamp_cdo_history {
 const struct vamp_cdo_history *vamp_track_history(const struct vamp_tracker *tracker,
                                                   const struct vamp_cdo *cdo);
 
-/* Whether histories are kept: to be asked before any of the functions below, except the last. */
+/* Whether histories are kept: to be asked before any of the functions below. */
 static inline bool vamp_track_keeps_histories(const struct vamp_tracker *tracker)
 {
     return tracker->histories != NULL;
@@ -460,5 +454,3 @@ void vamp_cdo_history_add_transport(struct vamp_track_context *at);
 /* The record ends, by the event of `at`: the row goes to the event's bucket. */
 void vamp_cdo_history_end(struct vamp_track_context *at, const struct vamp_cdo *cdo,
                           enum vamp_cdo_end end);
-/* The component leaves and all its CDOs end: to be called before their records are marked dead. */
-void vamp_cdo_history_end_owned(struct vamp_track_context *at);
