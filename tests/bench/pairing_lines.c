@@ -100,14 +100,15 @@ static uint64_t run_pairing(void *state)
     struct pairing *pairing = state;
     for (uint64_t i = 0; i < LOOKUPS; i += ROUND_BATCH) {
         struct vamp_key keys[ROUND_BATCH];
+        const struct vamp_table_line *lines[ROUND_BATCH];
         for (unsigned k = 0; k < ROUND_BATCH; k++) {
             keys[k] = cdo_key(next_random(&pairing->random) % pairing->live);
         }
         for (unsigned k = 0; k < ROUND_BATCH; k++) {
-            vamp_table_expect(&pairing->tracker.cdos, &keys[k]);
+            lines[k] = vamp_table_expect(&pairing->tracker.cdos, &keys[k]);
         }
         for (unsigned k = 0; k < ROUND_BATCH; k++) {
-            (void)vamp_table_guess(&pairing->tracker.cdos, &keys[k]);
+            (void)vamp_table_guess(&pairing->tracker.cdos, lines[k], &keys[k]);
         }
         for (unsigned k = 0; k < ROUND_BATCH; k++) {
             const struct vamp_cdo *cdo = vamp_table_find(&pairing->tracker.cdos, &keys[k]);

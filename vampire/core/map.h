@@ -39,6 +39,11 @@ void map_remove(struct map *map, struct map_link *link);
 /* Forgets all entries. */
 void map_clear(struct map *map);
 
+/* The entries of this hash and of others, linked by `next`; of a map that is not zeroed. */
+static inline struct map_link **map_slot(const struct map *map, uint64_t hash)
+{
+    return &map->slots[hash & (map->slot_count - 1)];
+}
 /* `link` or the first one after it in its slot that has this hash; NULL: there is none. */
 static inline struct map_link *map_same(struct map_link *link, uint64_t hash)
 {
@@ -50,7 +55,7 @@ static inline struct map_link *map_same(struct map_link *link, uint64_t hash)
 /* The entries of one hash, one after the other; NULL at the end. */
 static inline struct map_link *map_first(const struct map *map, uint64_t hash)
 {
-    return map->count > 0 ? map_same(map->slots[hash & (map->slot_count - 1)], hash) : NULL;
+    return map->count > 0 ? map_same(*map_slot(map, hash), hash) : NULL;
 }
 static inline struct map_link *map_next(const struct map_link *link)
 {

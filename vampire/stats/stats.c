@@ -21,6 +21,7 @@ struct vamp_stats {
      * kind, and those that count something of what was found. */
     unsigned of_kind[2][VAMP_EVENT_KIND_COUNT];
     unsigned of_found[VAMP_FOUND_ALL + 1];
+    vamp_observe_fn *on_event[VAMP_STATISTIC_COUNT]; /* as in the list */
     struct vamp_observation seen;
     vamp_exclude_fn *exclude; /* NULL: none */
     void *exclude_context;
@@ -98,6 +99,7 @@ static void enable_statistic(struct vamp_stats *stats, unsigned number)
     const struct vamp_statistic_ops *ops = &vamp_statistics[number];
     const unsigned bit = 1U << number;
     stats->enabled[number] = true;
+    stats->on_event[number] = ops->on_event;
     for (unsigned kind = 0; kind < VAMP_EVENT_KIND_COUNT; kind++) {
         stats->of_kind[VAMP_PHASE_AFTER][kind] |= (ops->after >> kind & 1U) != 0 ? bit : 0;
         stats->of_kind[VAMP_PHASE_BEFORE][kind] |= (ops->before >> kind & 1U) != 0 ? bit : 0;
@@ -314,8 +316,10 @@ static void account_event(struct vamp_slot_account *account, const struct vamp_e
         if (late) {
             account->late++;
         }
-        account->never_sampled += !vamp_event_has(event, VAMP_HAS_CDO_ID) ||
-                                  event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE;
+        if (!vamp_event_has(event, VAMP_HAS_CDO_ID) || event->kind == VAMP_EVENT_JOIN ||
+            event->kind == VAMP_EVENT_LEAVE) {
+            account->never_sampled++;
+        }
         return;
     }
     account->filtered++;
@@ -352,7 +356,7 @@ static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
     }
     unsigned left = stats->of_kind[event->phase][event->kind] & stats->of_found[seen->found];
     for (; left != 0; left &= left - 1) {
-        vamp_statistics[__builtin_ctz(left)].on_event(&stats->cells, seen);
+        stats->on_event[__builtin_ctz(left)](&stats->cells, seen);
     }
     slot->account.evicted += seen->evicted;
     vamp_cells_change(&stats->cells, slot, VAMP_METRIC_VAMPIRE_TRACKED_CDOS, &seen->labels,
@@ -429,7 +433,10 @@ static __attribute__((noinline)) void observe_uncounted(struct vamp_stats *stats
 void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event,
                         enum vamp_verdict verdict)
 {
-    if (__builtin_expect(vamp_event_is_mark(event) || !vamp_time_is_valid(event->time_ns), 0)) {
+    if (__builtin_expect(vamp_event_is_mark(event) ||
+                             !(vamp_window_is_easy(&stats->window, event->time_ns) ||
+                               vamp_time_is_valid(event->time_ns)),
+                         0)) {
         observe_uncounted(stats, event);
         return;
     }

@@ -390,9 +390,9 @@ static struct vamp_component *add_row(struct vamp_components *components, uint64
 
 static struct vamp_component *find_row(const struct vamp_components *components, uint64_t app_id)
 {
-    const uint64_t hash = vamp_hash_word(0, app_id);
-    struct map_link *link = map_first(&components->by_id, hash);
-    for (; link != NULL; link = map_next(link)) {
+    /* By ids instead of hashes: every event does it. */
+    struct map_link *link = *map_slot(&components->by_id, vamp_hash_word(0, app_id));
+    for (; link != NULL; link = link->next) {
         struct vamp_component *row = &CONTAINER_OF(link, struct vamp_component_place, link)->shown;
         if (row->app_id == app_id) {
             return row;
@@ -504,8 +504,9 @@ observe_other(struct vamp_components *components, const struct vamp_event *event
 static inline struct vamp_component *known_actor(const struct vamp_components *components,
                                                  const struct vamp_event *event)
 {
-    return vamp_event_has(event, VAMP_HAS_APP) && event->kind != VAMP_EVENT_JOIN &&
-                   event->kind != VAMP_EVENT_LEAVE
+    const uint32_t others = UINT32_C(1) << VAMP_EVENT_JOIN | UINT32_C(1) << VAMP_EVENT_LEAVE;
+    return vamp_event_has(event, VAMP_HAS_APP) && event->kind < VAMP_EVENT_KIND_COUNT &&
+                   (others >> event->kind & 1) == 0
                ? find_row(components, event->app_id)
                : NULL;
 }
@@ -513,12 +514,12 @@ static inline struct vamp_component *known_actor(const struct vamp_components *c
 const struct vamp_component *vamp_components_observe(struct vamp_components *components,
                                                      const struct vamp_event *event)
 {
-    if (vamp_event_is_mark(event) || event->kind == VAMP_EVENT_SAMPLE) {
-        (void)(event->kind == VAMP_EVENT_SAMPLE && vamp_components_locate(components, event));
-        return &components->rows[0].shown;
-    }
     struct vamp_component *row = known_actor(components, event);
     if (row == NULL) {
+        if (vamp_event_is_mark(event) || event->kind == VAMP_EVENT_SAMPLE) {
+            (void)(event->kind == VAMP_EVENT_SAMPLE && vamp_components_locate(components, event));
+            return &components->rows[0].shown;
+        }
         row = observe_other(components, event);
         components->newest = row->index != 0 ? row : NULL;
         return row;

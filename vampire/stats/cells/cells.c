@@ -248,22 +248,27 @@ void vamp_cells_clear(struct vamp_cells *cells, struct vamp_slot *slot)
 
 static void count_no_room(struct vamp_cells *cells, const struct vamp_noted_value *noted)
 {
+    struct vamp_slot *slot = cells->slots;
+    while (noted->histogram < slot->histograms ||
+           noted->histogram >= slot->histograms + cells->histogram_cells) {
+        slot++;
+    }
+    const uint32_t cell = (uint32_t)(noted->histogram - slot->histograms);
     unsigned at = 0;
     enum vamp_metric_id id = cells->metrics[at].id;
     while (vamp_metrics[id].kind != VAMP_HISTOGRAM ||
-           noted->cell - cells->range[id].first >= cells->range[id].set->description->max_series) {
+           cell - cells->range[id].first >= cells->range[id].set->description->max_series) {
         id = cells->metrics[++at].id;
     }
-    noted->slot->no_room[id]++;
-    noted->slot->account.overflow++;
+    slot->no_room[id]++;
+    slot->account.overflow++;
 }
 
 void vamp_cells_settle(struct vamp_cells *cells)
 {
     for (unsigned i = 0; i < cells->noted_count; i++) {
         const struct vamp_noted_value *noted = &cells->noted[i];
-        if (!vamp_open_record(&cells->open_histograms, &noted->slot->histograms[noted->cell],
-                              noted->value)) {
+        if (!vamp_open_record(&cells->open_histograms, noted->histogram, noted->value)) {
             count_no_room(cells, noted);
         }
     }

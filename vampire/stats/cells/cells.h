@@ -93,8 +93,7 @@ struct vamp_cell_range {
 
 /* A value on its way to its histogram. */
 struct vamp_noted_value {
-    struct vamp_slot *slot;
-    uint32_t cell;
+    struct vamp_open_histogram **histogram; /* one of a slot */
     uint64_t value;
 };
 #define VAMP_NOTED_VALUES 16
@@ -249,9 +248,10 @@ static inline void vamp_cells_record(struct vamp_cells *cells, struct vamp_slot 
         slot->filtered[id]++;
         return;
     }
-    const uint32_t cell = vamp_cells_cell(cells, range, labels);
-    __builtin_prefetch(slot->histograms[cell], 1);
-    cells->noted[cells->noted_count++] = (struct vamp_noted_value){slot, cell, value};
+    struct vamp_open_histogram **histogram =
+        &slot->histograms[vamp_cells_cell(cells, range, labels)];
+    __builtin_prefetch(*histogram, 1);
+    cells->noted[cells->noted_count++] = (struct vamp_noted_value){histogram, value};
     if (cells->noted_count == VAMP_NOTED_VALUES) {
         vamp_cells_settle(cells);
     }

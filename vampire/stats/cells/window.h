@@ -41,13 +41,18 @@ void vamp_window_init(struct vamp_window *window, const struct vamp_stats_option
                       struct vamp_cells *cells, struct vamp_components *components,
                       vamp_bucket_fn *emit, void *emit_context);
 
+/* Times that are easy are valid. */
+static inline bool vamp_window_is_easy(const struct vamp_window *window, int64_t time_ns)
+{
+    return time_ns >= window->easy_from && time_ns < window->easy_to;
+}
 /* For vamp_window_place, of a time that is not easy. */
 struct vamp_slot *vamp_window_find_place(struct vamp_window *window, int64_t time_ns);
 /* Moves time to `time_ns`, emitting what closes. The slot of that time's bucket; a later one, and
  * `late_run` is not 0, when that bucket is closed. */
 static inline struct vamp_slot *vamp_window_place(struct vamp_window *window, int64_t time_ns)
 {
-    if (time_ns >= window->easy_from && time_ns < window->easy_to) {
+    if (vamp_window_is_easy(window, time_ns)) {
         window->late_run = 0;
         return window->easy;
     }

@@ -191,15 +191,29 @@ static void count_completed(struct vamp_cells *cells, const struct vamp_observat
     }
 }
 
+/* Not inlined: few transports are of another tier than the event says, and the usual needs no room
+ * on the stack. */
+static __attribute__((noinline)) void
+count_active_of(struct vamp_cells *cells, const struct vamp_observation *seen, uint32_t tier)
+{
+    struct vamp_labels labels = seen->labels;
+    labels.value[VAMP_LABEL_TIER] = tier;
+    vamp_cells_change(cells, seen->slot, VAMP_METRIC_TRANSPORTS_ACTIVE, &labels,
+                      seen->active[tier]);
+}
+
 static void count_active(struct vamp_cells *cells, const struct vamp_observation *seen)
 {
     for (uint32_t tier = 0; tier < VAMP_TIER_COUNT; tier++) {
-        if (seen->active[tier] != 0) {
-            struct vamp_labels labels = seen->labels;
-            labels.value[VAMP_LABEL_TIER] = tier;
-            vamp_cells_change(cells, seen->slot, VAMP_METRIC_TRANSPORTS_ACTIVE, &labels,
-                              seen->active[tier]);
+        if (seen->active[tier] == 0) {
+            continue;
         }
+        if (tier != seen->labels.value[VAMP_LABEL_TIER]) {
+            count_active_of(cells, seen, tier);
+            continue;
+        }
+        vamp_cells_change(cells, seen->slot, VAMP_METRIC_TRANSPORTS_ACTIVE, &seen->labels,
+                          seen->active[tier]);
     }
 }
 

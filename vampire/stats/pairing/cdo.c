@@ -322,7 +322,7 @@ static inline __attribute__((always_inline)) uint32_t expect_removal(const struc
     }
     const struct vamp_record *record = vamp_slab_item(&cdos->slab, number);
     const struct vamp_key key = vamp_key_of_two(record->key[0], record->key[1]);
-    vamp_table_expect(cdos, &key);
+    (void)vamp_table_expect(cdos, &key);
     return record->item.after;
 }
 

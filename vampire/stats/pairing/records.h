@@ -147,8 +147,8 @@ static inline void vamp_track_learn_size(struct vamp_track_context *at)
     }
 }
 
-/* The weight of a CDO that is in the pool: itself and its bytes, taken away (sign -1) or added (sign
- * 1). */
+/* The weight of a CDO that is in the pool, itself and its bytes: taken away (sign -1) or added (1).
+ */
 void vamp_track_weigh(struct vamp_track_context *at, const struct vamp_cdo *cdo, int sign);
 /* To be called before its size, or who offers it, changes: takes the weight away. That of the
  * event's own CDO is taken away once, whatever changes, and added when the event is handled. */

@@ -226,14 +226,15 @@ void *vamp_table_find(const struct vamp_table *table, const struct vamp_key *key
     return find_further(table, line, found & (found - 1), key);
 }
 
-void *vamp_table_guess(const struct vamp_table *table, const struct vamp_key *key)
+void *vamp_table_guess(const struct vamp_table *table, const struct vamp_table_line *line,
+                       const struct vamp_key *key)
 {
     const uint32_t hash = (uint32_t)key->hash;
-    const struct vamp_table_line *line = vamp_table_line_of(table, hash);
     const unsigned found = matching_hashes(line, hash);
-    const uint32_t chained = (line->chained & chain_bit(hash)) != 0 ? line->more : 0;
-    const uint32_t number = found != 0 ? line->numbers[__builtin_ctz(found)] : chained;
-    if (number == 0) {
+    uint32_t number = 0;
+    if (found != 0) {
+        number = line->numbers[__builtin_ctz(found)];
+    } else if ((line->chained & chain_bit(hash)) == 0 || (number = line->more) == 0) {
         return NULL;
     }
     char *record = (char *)record_at(table, number);

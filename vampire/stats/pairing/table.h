@@ -212,12 +212,17 @@ static inline struct vamp_table_line *vamp_table_line_of(const struct vamp_table
     }
     return &table->lines[line];
 }
-static inline void vamp_table_expect(const struct vamp_table *table, const struct vamp_key *key)
+static inline const struct vamp_table_line *vamp_table_expect(const struct vamp_table *table,
+                                                              const struct vamp_key *key)
 {
-    __builtin_prefetch(vamp_table_line_of(table, (uint32_t)key->hash), 1);
+    const struct vamp_table_line *line = vamp_table_line_of(table, (uint32_t)key->hash);
+    __builtin_prefetch(line, 1);
+    return line;
 }
-/* The record that is probably the key's; NULL: there seems to be none. */
-void *vamp_table_guess(const struct vamp_table *table, const struct vamp_key *key);
+/* The record that is probably the key's, from the line that was expected; NULL: there seems to be
+ * none. */
+void *vamp_table_guess(const struct vamp_table *table, const struct vamp_table_line *line,
+                       const struct vamp_key *key);
 /* As vamp_table_find, whatever has changed since the guess. */
 void *vamp_table_find_guessed(const struct vamp_table *table, const struct vamp_key *key,
                               void *guess);

@@ -21,7 +21,7 @@ static inline void foresee(struct vamp_tracker *tracker, const struct vamp_event
     struct vamp_foreseen *foreseen = &tracker->ahead.items[tracker->ahead.count++];
     foreseen->event = event;
     foreseen->key = *key;
-    vamp_table_expect(&tracker->cdos, key);
+    foreseen->line = vamp_table_expect(&tracker->cdos, key);
 }
 
 /* Nothing of a mark, or of an event of no CDO; of these there are few. */
@@ -84,7 +84,7 @@ void vamp_track_look_ahead(struct vamp_tracker *tracker, const struct vamp_event
     }
     for (unsigned i = 0; i < ahead->count; i++) {
         struct vamp_foreseen *foreseen = &ahead->items[i];
-        foreseen->guess = vamp_table_guess(&tracker->cdos, &foreseen->key);
+        foreseen->guess = vamp_table_guess(&tracker->cdos, foreseen->line, &foreseen->key);
     }
     for (unsigned i = 0; i < ahead->count; i++) {
         const struct vamp_cdo *cdo = ahead->items[i].guess;

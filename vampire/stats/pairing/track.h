@@ -72,7 +72,8 @@ struct vamp_pending_demand {
 struct vamp_foreseen {
     const struct vamp_event *event; /* NULL: a number */
     struct vamp_key key;
-    struct vamp_cdo *guess; /* its record */
+    const struct vamp_table_line *line; /* of the key */
+    struct vamp_cdo *guess;             /* its record */
 };
 /* Those of a group that were not tracked yet begin at `next`. */
 struct vamp_track_ahead {
