@@ -292,8 +292,8 @@ static void note_easy(struct vamp_window *window)
     const int64_t end_ns = (window->newest + 1) * window->bucket_ns;
     const int64_t close_ns = (window->oldest + 1) * window->bucket_ns + window->lateness_ns;
     window->easy = vamp_window_newest(window);
-    window->easy_from = window->newest * window->bucket_ns;
-    window->easy_to = end_ns < close_ns ? end_ns : close_ns;
+    window->easy_from = bounded_time(window->newest * window->bucket_ns);
+    window->easy_to = bounded_time(end_ns < close_ns ? end_ns : close_ns);
 }
 
 static void close_oldest(struct vamp_window *window)
