@@ -73,7 +73,7 @@ OWN = re.compile(r"(vampire|config|filters|writers|maestro|programs|tests)/|maes
 # Third-party header: the files that may include it.
 CONFINED = {
     r"openssl/": r"maestro/wire/(secure|info)|tests/fuzz/info",
-    r"rdma/": r"maestro/wire/(fabric|provider)|tests/bench/wire|tests/lib/fabric_faults|tests/unit/server_peers",
+    r"rdma/": r"maestro/wire/(fabric|provider)|tests/lib/fabric_faults|tests/unit/server_peers",
     r"protobuf-c/|.*\.pb-c\.h": r"maestro/|vampire/core/(protobuf/arena|event/codec|recording)|vampire/collect/|writers/nats/messages|writers/otlp/writer|tests/(unit|fuzz|lib|conformance|bench)/",
     r"hdf5(_hl)?\.h": r"writers/hdf5/|tests/unit/writers_hdf5|tests/bench/output_lines",
     r"jansson\.h": r"programs/vampire-top/|vampire/live/examine|tests/(unit|fuzz)/config",
