@@ -18,6 +18,7 @@ sys.path.insert(0, str(harness.ROOT / "tests" / "oracle"))
 import compare
 
 PRODUCERS, BURST = 2, 2
+LOOKS_LEAST = 300  # of memory: half a minute
 # What an allocator may keep; anything that grows with the events would be far above.
 MAY_GROW_KIB = 8 * 1024  # what waits for outputs grows when the machine has other work
 
@@ -135,7 +136,8 @@ def assert_flat(sizes):
     print(f"{len(sizes)} looks; descriptors at most {max(s[0] for s in early)}, then {max(s[0] for s in late)}; "
           f"resident KiB at most {max(s[1] for s in early)}, then {max(s[1] for s in late)}")
     assert max(size[0] for size in late) <= max(size[0] for size in early) + 4
-    if harness.MODE == "release":
+    # A short run ends before its queues are as full as they get: it has looks enough for descriptors only.
+    if harness.MODE == "release" and len(sizes) >= LOOKS_LEAST:
         assert max(size[1] for size in late) <= max(size[1] for size in early) + MAY_GROW_KIB
 
 
