@@ -136,6 +136,24 @@ def test_tables_are_sorted_and_searched(browser):
     assert len(names) == 20 and all(name.startswith(model + " -- ") for name in names)
 
 
+def test_rows_that_are_not_on_the_page_are_said(tmp_path):
+    options = {"source.type": "synthetic", "source.producers": 400, "source.consumers": 100, "source.fan_out": 3, "source.burst": 5,
+               "source.steps": 3, "statistics.level": "component", "outputs.0.type": "hdf5"}
+    subprocess.run([harness.program("vampire"), "-q", *(word for one in options.items() for word in ("-o", "{}={}".format(*one)))],
+                   cwd=tmp_path, check=True, timeout=60 * harness.PATIENCE)
+    report(tmp_path, "-o", tmp_path / "r.html")
+    browser = Browser(tmp_path, tmp_path / "r.html")
+    try:
+        others = int(column(browser, "transports")[-1].split()[0].replace(",", ""))
+        button = TABLE.format("transports") + ".parentNode.nextSibling"
+        assert others > 1000 and browser.value(button + ".textContent") == "the first 1,020 rows"
+        assert browser.value(button + ".nextSibling.textContent") == f" {others - 1000:,} rows are not on this page"
+        browser.click(button)
+        assert len(column(browser, "transports")) == 1020
+    finally:
+        browser.close()
+
+
 def test_one_axis_of_time(browser):
     boxes = "[...document.querySelectorAll('.time svg')].map(one => one.getAttribute('viewBox'))"
     before = browser.value(boxes)

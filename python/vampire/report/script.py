@@ -19,22 +19,24 @@ const compare = (a, b) => {
   return x === x && y === y ? x - y : (x === x) - (y === y) || a.localeCompare(b, undefined, {numeric: true});
 };
 
-/* ---- tables: sorted by a click on a heading, searched, the rest of their rows on demand */
+/* ---- tables: sorted by a click on a heading, searched, the rest of their rows on demand; how many are not on the page */
+const OTHERS = /^([\d,]+) others?$/, whole_number = number => number.toLocaleString('en');
 const search = make('input', {type: 'search', placeholder: 'search all tables'});
 search.setAttribute('aria-label', 'search all tables');
 const tables = all('table').map(table => {
   const body = table.tBodies[0], more = table.tBodies[1], own = [...body.rows], state = {table, column: -1, down: true, open: false};
   const rest = more && own.pop(), rows = [...own, ...(more ? more.rows : [])];
   if (more) more.remove();
+  const absent = more ? parseInt(OTHERS.exec(rest.cells[0].textContent)[1].replaceAll(',', '')) + own.length - rows.length : 0;
   const button = more && make('button', {type: 'button', className: 'more', onclick: () => { state.open = !state.open; state.show(); }});
-  if (button) table.parentNode.after(button);
+  if (button) table.parentNode.after(button, ...(absent ? [` ${whole_number(absent)} rows are not on this page`] : []));
   state.show = () => {
     const words = search.value.trim().toLowerCase(), sorted = [...rows];
     const cell = row => row.cells[state.column].textContent;
     if (state.column >= 0) sorted.sort((a, b) => compare(cell(a), cell(b)) * (state.down ? -1 : 1));
     const fits = sorted.filter(row => !words || row.textContent.toLowerCase().includes(words));
     body.replaceChildren(...(words || state.open || !more ? fits : fits.slice(0, own.length)), ...(rest && !words && !state.open ? [rest] : []));
-    if (button) { button.textContent = state.open ? 'fewer rows' : `all ${rows.length} rows`; button.hidden = !!words; }
+    if (button) { button.textContent = state.open ? 'fewer rows' : `${absent ? 'the first' : 'all'} ${whole_number(rows.length)} rows`; button.hidden = !!words; }
   };
   all('th', table).forEach((head, column) => {
     const sort = make('button', {type: 'button', textContent: head.textContent, onclick: () => {
@@ -54,7 +56,7 @@ search.oninput = () => tables.forEach(one => one.show());
 /* From a model to its ranks. */
 all('table[data-of=models] tbody td:first-child').forEach(cell => {
   const model = cell.textContent;
-  if (/^\d+ others$/.test(model)) return;
+  if (OTHERS.test(model)) return;
   cell.replaceChildren(make('button', {type: 'button', textContent: model, title: 'its ranks', onclick: () => {
     find(model);
     document.getElementById('components')?.scrollIntoView({behavior: 'smooth'});
