@@ -468,7 +468,8 @@ static void a_folder_that_is_gone_is_an_error_and_a_loss(void **state)
     assert_int_equal(account_of(world->output).lost, 10);
 }
 
-/* The application ids of the events in the first file, as a text. */
+/* The application ids of the events in the first file, and how many are left out before them, as a
+ * text. */
 static void expect_ids(const struct world *world, const char *expected)
 {
     struct vamp_recording *recording = open_file(world, "0001");
@@ -476,8 +477,12 @@ static void expect_ids(const struct world *world, const char *expected)
     char ids[256];
     size_t used = 0;
     while (next_of(recording, &event) != NULL) {
+        const bool left_out = event.kind == VAMP_EVENT_UNWANTED;
         used += (size_t)snprintf(ids + used, sizeof ids - used, "%c%d ",
-                                 event.kind == VAMP_EVENT_JOIN ? 'j' : 'd', (int)event.app_id);
+                                 left_out                        ? '-'
+                                 : event.kind == VAMP_EVENT_JOIN ? 'j'
+                                                                 : 'd',
+                                 left_out ? (int)event.count : (int)event.app_id);
     }
     vamp_recording_close(recording);
     assert_string_equal(ids, expected);
@@ -513,7 +518,25 @@ static void or_only_those_concerned(void **state)
     struct world *world = *state;
     world->settings.concerned = true;
     record_demands(world);
-    expect_ids(world, "j7 d7 d7 d7 ");
+    expect_ids(world, "j7 d7 -4 d7 -4 d7 ");
+}
+
+/* What is left out at the end is told in the file that ends, not in the next one. */
+static void what_was_left_out_last_is_told(void **state)
+{
+    struct world *world = *state;
+    world->settings.concerned = true;
+    start(world);
+    const struct vamp_event join = event_join(1, 7, "Products");
+    add(world, &join);
+    enter(world, "stuck", VAMP_ALARM_FIRING, 50 * SECOND);
+    for (int64_t i = 50; i < 53; i++) {
+        const struct vamp_event event = event_cdo(VAMP_EVENT_DEMAND, i * SECOND, i < 51 ? 7 : 8, 1);
+        add(world, &event);
+    }
+    resolve(world);
+    assert_int_equal(end_output(world->output), 0);
+    expect_ids(world, "j7 d7 -2 ");
 }
 
 static void events_that_filters_turn_away_are_written_if_asked_for(void **state)
@@ -589,6 +612,7 @@ int main(void)
         TEST(a_folder_that_is_gone_is_an_error_and_a_loss),
         TEST(all_events_are_written),
         TEST(or_only_those_concerned),
+        TEST(what_was_left_out_last_is_told),
         TEST(events_that_filters_turn_away_are_written_if_asked_for),
         TEST(after_a_reload_it_goes_on_in_a_new_file),
         TEST(a_silenced_alarm_is_not_recorded),

@@ -235,6 +235,8 @@ static bool wants(const struct vamp_output *output, const struct vamp_event *eve
     const struct event_queue *queue = output->queue;
     return event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE ||
            ((passed || output->settings->filtered) &&
+            (!output->settings->concerned ||
+             vamp_firing_concerns(&queue->trigger.recorded, queue->trigger.components, event)) &&
             (queue->filter == NULL || queue->filter(queue->filter_context, event)));
 }
 
@@ -261,7 +263,7 @@ static void put_event(struct vamp_output *output, const struct vamp_event *event
     if (!is_mark && !wants(output, event, passed)) {
         queue->left_out.kind = VAMP_EVENT_UNWANTED;
         queue->left_out.time_ns = event->time_ns;
-        queue->left_out.count += !output->opens_later; /* with `when` it is a part anyhow */
+        queue->left_out.count += event->kind != VAMP_EVENT_SAMPLE;
         return;
     }
     if (event->time_ns / LEFT_OUT_NS != queue->told_ns / LEFT_OUT_NS) {
@@ -342,6 +344,10 @@ static bool follow_event(struct vamp_output *output)
                 "the recording ends at its \"limit\" although the alarm still fires");
         }
         trigger->writing = false;
+        tell_left_out(queue);
+        const bool told = vamp_losses_finish(&queue->losses, queue->ring);
+        assert(told); /* as there is room for the border */
+        (void)told;
         put_border(queue, false, 0);
         return true;
     }
@@ -352,11 +358,7 @@ static bool follow_event(struct vamp_output *output)
             missed);
         count_missed(output, missed, event->time_ns);
     }
-    if (!output->settings->concerned || vamp_event_is_mark(event) ||
-        event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE ||
-        vamp_firing_concerns(&trigger->recorded, trigger->components, event)) {
-        put_event(output, event, trigger->place.passed);
-    }
+    put_event(output, event, trigger->place.passed);
     return true;
 }
 
