@@ -862,9 +862,14 @@ static const struct top_part *part_of(const struct top_counted *row, enum top_mo
 static void take_sums(double *sums, const struct top_counted *row, const struct top_snapshot *s)
 {
     for (unsigned i = 0; i < TOP_SUM_COUNT; i++) {
-        const bool in_ranks = row->of_ranks != NULL && i != TOP_OPERATIONS;
+        const bool in_ranks =
+            (row->of_ranks != NULL || row->by_lines) && (s->in_ranks & TOP_BIT(i)) != 0;
         const struct top_counted *of = in_ranks ? row->of_ranks : row;
         const double window_ns = in_ranks ? s->ranks_ns : s->window_ns;
+        if (of == NULL) { /* its first line is to come */
+            sums[i] = 0;
+            continue;
+        }
         const double sum = i == TOP_ANOMALIES ? of->all.sums[i] : part_of(of, s->mode)->sums[i];
         const bool rates = s->mode != TOP_MODE_SUMS && i != TOP_ANOMALIES && window_ns > 0;
         sums[i] = rates ? sum * 1e9 / window_ns : sum;
@@ -958,6 +963,7 @@ int top_snapshot_take(struct top_snapshot *snapshot, const struct top_model *mod
     snapshot->mode = mode;
     snapshot->level = level;
     if (snapshot->ranks_ns > 0 && (level == TOP_RANKS || !snapshot->by_model)) {
+        snapshot->in_ranks = model->ranks_have;
         snapshot->hidden_in_rows &= ~model->ranks_have;
     }
     snapshot->loss_count = 0;

@@ -104,8 +104,10 @@ struct top_snapshot {
     bool partial;               /* it has fewer values than it should */
     double window_ns;           /* what the newest numbers are of: width_ns, or longer */
     double ranks_ns;            /* and those of components in lines of ranks; 0: none came yet */
-    enum top_level level;       /* what has rows */
-    bool is_tail;               /* of a long file, only the end was read */
+    unsigned in_ranks;    /* bits: numbers that rows have of these; older streams have operations
+                             in lines of their own only */
+    enum top_level level; /* what has rows */
+    bool is_tail;         /* of a long file, only the end was read */
     double sums[TOP_SUM_COUNT]; /* of all rows */
     struct top_share shares[TOP_SHARES];
     bool known[TOP_GAUGES];

@@ -67,7 +67,7 @@ static const char *const help_lines[] = {
     "WAIT: from demand to data. p50, p99, MAX: duration of transports.",
     "(x3): three of this name. @n17: on this host. idle: since the last operation.",
     "lag: how old events are when vampire counts them. ..: not in this stream.",
-    "(of 20 s): all but the operations of a rank are those of so long, ended lately.",
+    "(of 20 s): the numbers of a rank are those of so long, ended lately.",
     "WAITS: demands from before the newest bucket, oldest first. AGE?: events were lost.",
     "N more; N before, M after: the rows that are not on the screen, as one.",
     "Red: data is missing or old, a critical alarm. Yellow: alarms, anomalies, vanished",

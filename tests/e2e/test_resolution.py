@@ -291,7 +291,7 @@ def test_lines_of_ranks(space):
     """Where rows do not tell components apart, lines of ranks do, now and then: their sums are those of the finest output, in
     each of the times that they say, also where buckets are merged and files end in between."""
     outputs = {"few": {}, "rotated": {"rotate": {"interval": "7s"}}, "merged": {"bucket": "15s"}, "all": {"without": []},
-               "none": {"by": {"pool_operations": ["model"], "*": []}, "metrics": ["pool_operations", "transports"]}}
+               "none": {"by": {"*": []}, "metrics": ["transports"]}}
     config = space.path / "config.json"
     config.write_text(json.dumps({"source": SOURCE, "statistics": {"bucket": "1s"}, "outputs": [
         {"type": "jsonl", "name": name, "path": f"{name}.jsonl", "queue": 65536, **more} for name, more in outputs.items()]}))
@@ -304,7 +304,7 @@ def test_lines_of_ranks(space):
         for line in jsonl.strict((space.path / f"{name}.jsonl").read_bytes()):
             check.validate(line)
         columns, widths, at = lines[0]["ranks"], [], None
-        assert columns == ["produced_bytes", "consumed_bytes", "demand_wait_ns", "anomalies"]
+        assert columns == ["pool_operations", "produced_bytes", "consumed_bytes", "demand_wait_ns", "anomalies"]
         for line in (line for line in lines if line["type"] == "ranks"):
             begin, end = nanoseconds(line["time"]), nanoseconds(line["time"]) + line["width_ns"]
             assert at in (None, begin), "one begins where the one before it ended"

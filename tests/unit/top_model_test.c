@@ -309,6 +309,55 @@ static void ranks_of_a_stream_that_begins_in_the_middle(void **state)
     top_model_free(model);
 }
 
+#define OPERATIONS_HEADER(ranks)                                                                   \
+    "{\"type\":\"header\",\"run\":\"r\",\"segment\":1,\"bucket_ns\":1000000000,\"sub_bits\":2,"    \
+    "\"metrics\":[{\"name\":\"pool_operations\",\"labels\":[\"model\",\"operation\"]},"            \
+    "{\"name\":\"produced_bytes\",\"labels\":[\"model\"]}],\"ranks\":[" ranks "]}"
+
+/* They are counted for the same time as its bytes, and not ahead of it, unless the stream has them
+ * only in lines of their own. */
+static void operations_of_a_rank_are_those_of_its_lines(void **state)
+{
+    (void)state;
+    static const char *const lines[][10] = {
+        {OPERATIONS_HEADER("\"pool_operations\",\"produced_bytes\""),
+         "{\"type\":\"component\",\"index\":1,\"name\":\"a 0\"}",
+         "{\"type\":\"component\",\"index\":2,\"name\":\"a 1\"}",
+         "{\"type\":\"operations\",\"operations\":[[1,30],[2,5]]}",
+         "{\"type\":\"bucket\",\"time\":\"t1\",\"bucket\":0,\"values\":0}",
+         "{\"type\":\"bucket\",\"time\":\"t2\",\"bucket\":1,\"values\":0}",
+         "{\"type\":\"ranks\",\"time\":\"t1\",\"width_ns\":2000000000,\"buckets\":2,\"ranks\":"
+         "[[\"a 0\",24,7]]}",
+         "{\"type\":\"operations\",\"operations\":[[2,6]]}",
+         "{\"type\":\"bucket\",\"time\":\"t3\",\"bucket\":2,\"values\":0}"},
+        {OPERATIONS_HEADER("\"produced_bytes\""),
+         [6] =
+             "{\"type\":\"ranks\",\"time\":\"t1\",\"width_ns\":2000000000,\"buckets\":2,\"ranks\":"
+             "[[\"a 0\",7]]}"},
+    };
+    static const double of_a_0[][2] = {{12, 24}, {0, 30}}, of_a_1[][2] = {{0, 0}, {1, 6}};
+    for (size_t i = 0; i < 2; i++) {
+        struct top_model *model = top_model_create();
+        assert_non_null(model);
+        for (size_t k = 0; k < 9; k++) {
+            const char *line = lines[i][k] != NULL ? lines[i][k] : lines[0][k];
+            assert_int_not_equal(feed(model, line), TOP_FED_BAD);
+            struct top_snapshot begin = snapshot_of(model, TOP_MODE_RATES);
+            assert_true(k != 4 || row_of(&begin, "a 0")->sums[TOP_OPERATIONS] == 30);
+            top_snapshot_done(&begin);
+        }
+        for (enum top_mode mode = TOP_MODE_RATES; mode <= TOP_MODE_SUMS; mode++) {
+            struct top_snapshot snapshot = snapshot_of(model, mode);
+            assert_true(row_of(&snapshot, "a 0")->sums[TOP_OPERATIONS] == of_a_0[i][mode]);
+            assert_true(row_of(&snapshot, "a 1")->sums[TOP_OPERATIONS] == of_a_1[i][mode]);
+            assert_true(row_of(&snapshot, "a 0")->sums[TOP_PRODUCED] == (mode == 0 ? 3.5 : 7));
+            assert_true(row_of(&snapshot, "a 0")->idle_ns == 2e9); /* in whole buckets */
+            top_snapshot_done(&snapshot);
+        }
+        top_model_free(model);
+    }
+}
+
 static void components_of_one_name_are_counted(void **state)
 {
     (void)state;
@@ -581,6 +630,7 @@ int main(void)
         cmocka_unit_test(lines_of_components_are_ahead_of_the_buckets),
         cmocka_unit_test(ranks_have_lines_of_their_own),
         cmocka_unit_test(ranks_of_a_stream_that_begins_in_the_middle),
+        cmocka_unit_test(operations_of_a_rank_are_those_of_its_lines),
         cmocka_unit_test(components_of_one_name_are_counted),
         cmocka_unit_test(a_worse_reason_replaces_a_good_one),
         cmocka_unit_test(losses_before_the_first_bucket_are_no_news),

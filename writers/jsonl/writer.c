@@ -58,8 +58,8 @@ static const struct vamp_kept_labels by_unset[] = {
     {NULL, 0},
 };
 
-static const char *const ranks[] = {"produced_bytes", "consumed_bytes", "anomalies",
-                                    "demand_wait_ns", NULL};
+static const char *const ranks[] = {"pool_operations", "produced_bytes", "consumed_bytes",
+                                    "anomalies",       "demand_wait_ns", NULL};
 
 static int check_address(const void *context, const char **ret_key, struct vamp_err *err)
 {
