@@ -262,11 +262,6 @@ static mstro_status seal(struct mstro_cdo_ *cdo)
     return status;
 }
 
-mstro_status mstro_cdo_seal(mstro_cdo cdo)
-{
-    return run("mstro_cdo_seal", cdo, seal);
-}
-
 static void forget_memory(struct mstro_cdo_ *cdo)
 {
     if (cdo->registered) {
@@ -302,11 +297,6 @@ static mstro_status offer(struct mstro_cdo_ *cdo)
     return status;
 }
 
-mstro_status mstro_cdo_offer(mstro_cdo cdo)
-{
-    return run("mstro_cdo_offer", cdo, offer);
-}
-
 /* What arrives from now on, or has arrived, is for the demand. */
 static void wait_for_data(struct mstro_cdo_ *cdo)
 {
@@ -320,11 +310,6 @@ static mstro_status require(struct mstro_cdo_ *cdo)
     mstro_status status = cdo->sealed ? MSTRO_OK : seal(cdo);
     wait_for_data(cdo); /* the pool manager may move them at once */
     return status == MSTRO_OK ? operate(cdo, MSTRO__WIRE__OPERATION__REQUIRE, NULL) : status;
-}
-
-mstro_status mstro_cdo_require(mstro_cdo cdo)
-{
-    return run("mstro_cdo_require", cdo, require);
 }
 
 static mstro_status demand(struct mstro_cdo_ *cdo)
@@ -350,19 +335,9 @@ static mstro_status demand(struct mstro_cdo_ *cdo)
                     ended ? cdo->demand_text : "the pool manager is gone");
 }
 
-mstro_status mstro_cdo_demand(mstro_cdo cdo)
-{
-    return run("mstro_cdo_demand", cdo, demand);
-}
-
 static mstro_status retract(struct mstro_cdo_ *cdo)
 {
     return operate(cdo, MSTRO__WIRE__OPERATION__RETRACT, NULL);
-}
-
-mstro_status mstro_cdo_retract(mstro_cdo cdo)
-{
-    return run("mstro_cdo_retract", cdo, retract);
 }
 
 static mstro_status withdraw(struct mstro_cdo_ *cdo)
@@ -374,10 +349,17 @@ static mstro_status withdraw(struct mstro_cdo_ *cdo)
     return status;
 }
 
-mstro_status mstro_cdo_withdraw(mstro_cdo cdo)
-{
-    return run("mstro_cdo_withdraw", cdo, withdraw);
-}
+#define PUBLIC(name)                                                                               \
+    mstro_status mstro_cdo_##name(mstro_cdo cdo)                                                   \
+    {                                                                                              \
+        return run("mstro_cdo_" #name, cdo, name);                                                 \
+    }
+PUBLIC(seal)
+PUBLIC(offer)
+PUBLIC(require)
+PUBLIC(demand)
+PUBLIC(retract)
+PUBLIC(withdraw)
 
 mstro_status mstro_cdo_dispose(mstro_cdo cdo)
 {

@@ -122,15 +122,13 @@ static int open_target(const void *options, const struct vamp_writer_target *tar
  * time zone of the machine. */
 static void add_local(struct vamp_text *text, const struct vamp_run *run, unsigned priority)
 {
-    char prefix[SYSLOG_PREFIX_BYTES];
-    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    char prefix[SYSLOG_PREFIX_BYTES], when[32];
     const time_t now = time(NULL);
     struct tm parts = {0};
     (void)localtime_r(&now, &parts);
-    (void)snprintf(
-        prefix, sizeof prefix, "<%u>%s %2d %02d:%02d:%02d " PROGRAM "[%" PRIu64 "]: ", priority,
-        months[parts.tm_mon], parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, run->pid);
+    (void)strftime(when, sizeof when, "%b %e %T", &parts); /* no locale is set */
+    (void)snprintf(prefix, sizeof prefix, "<%u>%s " PROGRAM "[%" PRIu64 "]: ", priority, when,
+                   run->pid);
     vamp_text_word(text, prefix);
 }
 
@@ -150,16 +148,11 @@ static void header_host(const char *host, char text[static HOST_BYTES])
 static void add_rfc5424(struct vamp_text *text, const struct vamp_run *run, unsigned priority,
                         const char *type)
 {
-    char host[HOST_BYTES], prefix[SYSLOG_PREFIX_BYTES];
-    struct timespec now = {0};
-    struct tm parts = {0};
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    (void)gmtime_r(&now.tv_sec, &parts);
+    char host[HOST_BYTES], prefix[SYSLOG_PREFIX_BYTES], when[VAMP_TIME_TEXT_BYTES];
+    vamp_time_text(vamp_clock_utc_ns(&vamp_clock_system), when);
     header_host(run->host, host);
-    (void)snprintf(prefix, sizeof prefix,
-                   "<%u>1 %04d-%02d-%02dT%02d:%02d:%02d.%06ldZ %s " PROGRAM " %" PRIu64 " %s - ",
-                   priority, parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
-                   parts.tm_min, parts.tm_sec, now.tv_nsec / 1000, host, run->pid, type);
+    (void)snprintf(prefix, sizeof prefix, "<%u>1 %.26sZ %s " PROGRAM " %" PRIu64 " %s - ", priority,
+                   when, host, run->pid, type);
     vamp_text_word(text, prefix);
 }
 

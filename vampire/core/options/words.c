@@ -10,11 +10,6 @@
 /* Longer words are never near anything. */
 #define WORD_BYTES_MAX 64
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 static unsigned min3(unsigned a, unsigned b, unsigned c)
 {
     unsigned least = a < b ? a : b;
@@ -35,11 +30,10 @@ static unsigned distance(const char *left, size_t left_length, const char *right
         const unsigned *above2 = rows[(i + 1) % 3];
         row[0] = (unsigned)i;
         for (size_t j = 1; j <= right_length; j++) {
-            char a = lower(left[i - 1]);
-            char b = lower(right[j - 1]);
-            row[j] = min3(above[j] + 1, row[j - 1] + 1, above[j - 1] + (a != b));
-            if (i > 1 && j > 1 && a == lower(right[j - 2]) && lower(left[i - 2]) == b &&
-                above2[j - 2] + 1 < row[j]) {
+            const bool same = strncasecmp(&left[i - 1], &right[j - 1], 1) == 0;
+            row[j] = min3(above[j] + 1, row[j - 1] + 1, above[j - 1] + !same);
+            if (i > 1 && j > 1 && strncasecmp(&left[i - 1], &right[j - 2], 1) == 0 &&
+                strncasecmp(&left[i - 2], &right[j - 1], 1) == 0 && above2[j - 2] + 1 < row[j]) {
                 row[j] = above2[j - 2] + 1;
             }
         }
@@ -70,14 +64,17 @@ static unsigned nearness(const char *word, const char *candidate)
     return NOT_NEAR;
 }
 
+static const char *nearer(const char *word, const char *candidate, const char *nearest)
+{
+    const unsigned most = nearest != NULL ? nearness(word, nearest) : NOT_NEAR;
+    return nearness(word, candidate) < most ? candidate : nearest;
+}
+
 const char *vamp_opt_near_choice(const char *const *choices, const char *word)
 {
     const char *nearest = NULL;
-    unsigned best = NOT_NEAR;
     for (; choices != NULL && *choices != NULL; choices++) {
-        const unsigned edits = nearness(word, *choices);
-        nearest = edits < best ? *choices : nearest;
-        best = edits < best ? edits : best;
+        nearest = nearer(word, *choices, nearest);
     }
     return nearest;
 }
@@ -85,11 +82,8 @@ const char *vamp_opt_near_choice(const char *const *choices, const char *word)
 const char *vamp_opt_near_key(const struct vamp_opt *table, const char *word)
 {
     const char *nearest = NULL;
-    unsigned best = NOT_NEAR;
     for (; table != NULL && table->key != NULL; table++) {
-        const unsigned edits = nearness(word, table->key);
-        nearest = edits < best ? table->key : nearest;
-        best = edits < best ? edits : best;
+        nearest = nearer(word, table->key, nearest);
     }
     return nearest;
 }
