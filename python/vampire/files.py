@@ -14,7 +14,7 @@ import numpy as np
 from .chunks import read_rows
 from .errors import Damaged, DamageWarning, Error
 
-FORMATS = {"2": 2, "3": 1}  # of each MAJOR of the schema_version the newest MINOR that is read
+FORMATS = {"2": 2, "3": 2}  # of each MAJOR of the schema_version the newest MINOR that is read
 STATES = {0: "open", 1: "rotated", 2: "ended"}
 NAT = np.iinfo(np.int64).min
 TIMES = "nanoseconds since 1970-01-01T00:00:00Z"

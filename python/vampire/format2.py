@@ -227,6 +227,8 @@ class _Overview(Source):
         if kind == "gauge" and self.labels:
             suffix = {**suffix, **{end: f"_{end}_bound" for end in ("min", "max") if f"{name}_{end}_bound" in hdf5}}
         values = {field: self._flat(hdf5[name + suffix[field]], first, end)[time, series] for field in fields}
+        if kind == "gauge":  # an extreme that is the value is not written
+            values = {field: np.where(part == files.NAT, data[time, series], part) for field, part in values.items()}
         return Block(time + first, series, values, None)
 
     def _histogram(self, hdf5, first, end, fields, bins):

@@ -189,7 +189,7 @@ def test_rules_of_the_format(closed):
         entries = {name + "_entry" for name, kind, _, labels in METRICS if kind == "HISTOGRAM" and labels}
         assert unlimited == {"time", "restart", "name_slot", "gap", "component_slot", "series", "row", "before"} | entries
         assert text_of(file, "Conventions") == "CF-1.10"
-        assert text_of(file, "schema_version") == "3.1"
+        assert text_of(file, "schema_version") == "3.2"
         for key in "vampire_version workflow host run_id segment bucket_ns clock configuration how_to_open_live".split():
             assert key in file.attrs
 

@@ -175,11 +175,11 @@ def test_a_foreign_hdf5_file(tmp_path):
 
 def test_a_newer_format_is_refused_in_words(tmp_path, written):
     path = pathlib.Path(shutil.copy(written[0], tmp_path))
-    for version in ("3.2", "4.0", "3.x"):
+    for version in ("3.3", "4.0", "3.x"):
         with h5py.File(path, "r+") as file:
             attribute = h5py.h5a.open(file.id, b"schema_version")
             attribute.write(np.array(version.encode()), mtype=attribute.get_type())
-        message = f"it has format {version}; this package reads formats 2 and 3 up to 3.1"
+        message = f"it has format {version}; this package reads formats 2 and 3 up to 3.2"
         with pytest.raises(vampire.Error, match=message):
             vampire.open(path)
         done = subprocess.run([program("vampire"), "--summary", path], capture_output=True, text=True, check=False)

@@ -17,6 +17,7 @@ from catalogue import AGES
 
 PADDING = 2**32 - 1
 NO_GAUGE = -(2**63)
+EXTREMES = ("_min", "_max", "_min_bound", "_max_bound")
 OTHER = "(other)"
 OWN = "vampire"  # the group of vampire's own metrics
 
@@ -141,17 +142,18 @@ class File:
 
     def cells(self, name):
         """[bucket][cell] of a variable of the overview, or the same of one of vampire's own metrics."""
-        part = next((part for part in ("_delta", "_min", "_max") if name.endswith(part)), "")
-        if name.removesuffix(part) in self.own:
-            kind, _, columns = self.own[name.removesuffix(part)]
+        part = next((part for part in ("_delta", *EXTREMES) if name.endswith(part)), "")
+        metric = name.removesuffix(part)
+        if metric in self.own:
+            kind, _, columns = self.own[metric]
             assert (part == "_delta") == (kind == "counter")
-            found = column(self.file[OWN][part[1:] or "last"], self.rows)[:, columns]
-            if part in ("_min", "_max"):
-                last = column(self.file[OWN]["last"], self.rows)[:, columns]
-                assert not ((found == last) & (last != NO_GAUGE)).any(), f"{name}: an extreme that is the value"
-                found = numpy.where(found == NO_GAUGE, last, found)
+            found, last = (column(self.file[OWN][one], self.rows)[:, columns]
+                           for one in (part[1:] or "last", "last" if part in EXTREMES else part[1:] or "last"))
         else:
-            found = column(self.file[name], self.rows)
+            found, last = (column(self.file[one], self.rows) for one in (name, metric if part in EXTREMES else name))
+        if part in EXTREMES:
+            assert not ((found == last) & (last != NO_GAUGE)).any(), f"{name}: an extreme that is the value"
+            found = numpy.where(found == NO_GAUGE, last, found)
         return [numpy.ravel(row).tolist() for row in found]
 
     def labels(self, name):

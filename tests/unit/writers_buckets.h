@@ -305,7 +305,7 @@ static inline void made_fill_metric(const struct made_run *made, struct made_buc
         struct vamp_gauge_value *gauges = made_block(bucket, count, sizeof *gauges);
         for (unsigned s = 0; s < count; s++) {
             int64_t value = made_gauge(id, s, n);
-            gauges[s] = (struct vamp_gauge_value){value, value - 1, value + 2};
+            gauges[s] = (struct vamp_gauge_value){value, value - (int64_t)(n % 2), value + 2};
         }
         bucket->values[m].gauges = gauges;
         return;

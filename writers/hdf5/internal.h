@@ -27,7 +27,7 @@
 #include "writers/format/file.h"
 #include "writers/writer.h"
 
-#define HDF5_SCHEMA_VERSION "3.1"
+#define HDF5_SCHEMA_VERSION "3.2"
 
 #define HDF5_RANK_MAX (VAMP_LABELS_MAX + 1)
 #define HDF5_NAME_BYTES 192
@@ -468,6 +468,8 @@ void hdf5_rows_restart(struct hdf5_file *file, const struct vamp_bucket *bucket)
  * HDF5_OVERVIEW_SUM. */
 void hdf5_cells_add(const struct hdf5_file *file, const struct vamp_bucket *bucket, unsigned metric,
                     unsigned part, uint64_t *cells);
+/* The cells of a gauge's value are kept; then an extreme that is the value itself is left out. */
+void hdf5_extremes_leave(struct hdf5_file *file, unsigned part, uint64_t *cells, size_t count);
 void hdf5_overview_write(struct hdf5_file *file, const struct vamp_bucket *bucket);
 void hdf5_overview_restart(struct hdf5_file *file, const struct vamp_bucket *bucket);
 

@@ -36,16 +36,18 @@ static const struct part {
      HDF5_U64, ALONG_RESTART_WORDS, 0},
     {VAMP_GAUGE, OVERVIEW, "", "at the end of the bucket", "time: point", true, HDF5_I64,
      ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
-    {VAMP_GAUGE, OVERVIEW, "_min", "smallest in the bucket", "time: minimum", true, HDF5_I64,
-     ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
-    {VAMP_GAUGE, OVERVIEW, "_max", "largest in the bucket", "time: maximum", true, HDF5_I64,
-     ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
+    {VAMP_GAUGE, OVERVIEW, "_min", "smallest in the bucket, where it is not the value",
+     "time: minimum", true, HDF5_I64, ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
+    {VAMP_GAUGE, OVERVIEW, "_max", "largest in the bucket, where it is not the value",
+     "time: maximum", true, HDF5_I64, ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
     {VAMP_GAUGE, OVERVIEW_BOUNDS, "", "at the end of the bucket", "time: point", true, HDF5_I64,
      ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
-    {VAMP_GAUGE, OVERVIEW_BOUNDS, "_min_bound", "not smaller in the bucket", "", true, HDF5_I64,
-     ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
-    {VAMP_GAUGE, OVERVIEW_BOUNDS, "_max_bound", "not larger in the bucket", "", true, HDF5_I64,
-     ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
+    {VAMP_GAUGE, OVERVIEW_BOUNDS, "_min_bound",
+     "not smaller in the bucket, where it is not the value", "", true, HDF5_I64, ALONG_TIME_WORDS,
+     HDF5_GAUGE_MISSING},
+    {VAMP_GAUGE, OVERVIEW_BOUNDS, "_max_bound",
+     "not larger in the bucket, where it is not the value", "", true, HDF5_I64, ALONG_TIME_WORDS,
+     HDF5_GAUGE_MISSING},
     {VAMP_HISTOGRAM, OVERVIEW, "", "values in each bin in the bucket", "time: sum", false, HDF5_U64,
      ALONG_TIME_BIN, 0},
     {VAMP_HISTOGRAM, OVERVIEW, "_count", "values in the bucket", "time: sum", false, HDF5_U64,
@@ -183,7 +185,7 @@ static uint64_t fill_of(const struct hdf5_file *file, unsigned number, const str
 {
     const struct vamp_schema_metric *entry = &file->schema->metrics[number];
     const struct vamp_metric *metric = &vamp_metrics[entry->id];
-    if (metric->kind != VAMP_GAUGE) {
+    if (metric->kind != VAMP_GAUGE || part->suffix[0] != '\0') {
         return part->fill;
     }
     if (entry->id == VAMP_METRIC_VAMPIRE_WEIGHT && part->axes == ALONG_TIME_WORDS) {
@@ -192,7 +194,7 @@ static uint64_t fill_of(const struct hdf5_file *file, unsigned number, const str
     if (vamp_metric_may_be_none(metric) || (part->axes != ALONG_ROW && spec->rank > 1)) {
         return HDF5_GAUGE_MISSING;
     }
-    return part->axes == ALONG_ROW ? part->fill : 0;
+    return 0;
 }
 
 static unsigned create_part(struct hdf5_file *file, unsigned number, const struct part *part,
@@ -213,9 +215,9 @@ static unsigned create_part(struct hdf5_file *file, unsigned number, const struc
     };
     choose_axes(file, number, part->axes, &spec);
     spec.fill_value = fill_of(file, number, part, &spec);
-    /* A gauge without labels has a value in each bucket, unless it is an age. */
+    /* In rows, where it means the value, an extreme that is not written stays a whole number. */
     spec.has_fill = vamp_metric_may_be_none(metric) ||
-                    (part->fill != 0 && (metric->kind != VAMP_GAUGE || spec.rank > 1));
+                    (!rows && part->fill != 0 && spec.fill_value == part->fill);
     const unsigned index = hdf5_dataset_create(file, &spec);
     describe_metric(file, file->datasets[index].id, entry, part, rows);
     return index;

@@ -57,16 +57,31 @@ void hdf5_cells_add(const struct hdf5_file *file, const struct vamp_bucket *buck
     }
 }
 
+void hdf5_extremes_leave(struct hdf5_file *file, unsigned part, uint64_t *cells, size_t count)
+{
+    uint64_t *values = hdf5_column_reserve(file, &file->counts, count);
+    for (size_t i = 0; values != NULL && i < count; i++) {
+        if (part == HDF5_GAUGE_VALUE) {
+            values[i] = cells[i];
+        } else if (cells[i] == values[i]) {
+            cells[i] = HDF5_GAUGE_MISSING;
+        }
+    }
+}
+
 /* One part of a metric into a row of its variable. */
 static void write_part(struct hdf5_file *file, const struct vamp_bucket *bucket, unsigned metric,
                        unsigned part, hsize_t row)
 {
     const struct vamp_schema_metric *entry = &file->schema->metrics[metric];
     const bool is_gauge = vamp_metrics[entry->id].kind == VAMP_GAUGE;
-    uint64_t *cells = hdf5_column_begin(file, file->sets[entry->label_set].cells,
-                                        is_gauge ? HDF5_GAUGE_MISSING : 0);
+    const unsigned count = file->sets[entry->label_set].cells;
+    uint64_t *cells = hdf5_column_begin(file, count, is_gauge ? HDF5_GAUGE_MISSING : 0);
     if (cells != NULL) {
         hdf5_cells_add(file, bucket, metric, part, cells);
+        if (is_gauge) {
+            hdf5_extremes_leave(file, part, cells, count);
+        }
         hdf5_dataset_put_row(file, file->metrics[metric].overview + part, row, cells);
     }
 }

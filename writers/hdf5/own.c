@@ -211,17 +211,10 @@ static void write_part(struct hdf5_file *file, const struct hdf5_table *table, u
             hdf5_cells_add(file, bucket, m, part, cells + file->metrics[m].overview);
         }
     }
-    uint64_t *last =
-        cells == NULL || counters ? NULL : hdf5_column_reserve(file, &file->counts, table->columns);
-    /* An extreme that is the value itself is not written. */
-    for (unsigned i = 0; last != NULL && i < table->columns; i++) {
-        if (part == HDF5_GAUGE_VALUE) {
-            last[i] = cells[i];
-        } else if (cells[i] == last[i]) {
-            cells[i] = HDF5_GAUGE_MISSING;
-        }
-    }
     if (cells != NULL) {
+        if (!counters) {
+            hdf5_extremes_leave(file, part, cells, table->columns);
+        }
         hdf5_dataset_put_row(file, table->first + part, row, cells);
     }
 }
