@@ -94,7 +94,8 @@ static void reserve_slot(struct vamp_cells *cells, struct vamp_slot *slot)
     const bool demands = cells->range[VAMP_METRIC_DEMAND_OLDEST_NS].enabled;
     slot->counters = reserve(cells, cells->counter_cells, sizeof *slot->counters);
     slot->gauges = reserve(cells, cells->gauge_cells, sizeof *slot->gauges);
-    slot->histograms = reserve(cells, cells->histogram_cells, sizeof(struct vamp_open_histogram *));
+    slot->histograms = reserve(cells, cells->histogram_cells + VAMP_HISTOGRAMS_AHEAD,
+                               sizeof(struct vamp_open_histogram *));
     slot->anomalies = reserve(cells, VAMP_ANOMALIES_MAX, sizeof *slot->anomalies);
     if (cells->schema.level == VAMP_LEVEL_CDO) {
         slot->cdos = reserve(cells, VAMP_CDO_ROWS_MAX, sizeof *slot->cdos);
@@ -223,8 +224,10 @@ static void clear_metric(struct vamp_cells *cells, struct vamp_slot *slot, enum 
         break;
     }
     for (uint32_t i = first; i < first + count; i++) {
-        vamp_open_release(&cells->open_histograms, slot->histograms[i]);
-        slot->histograms[i] = NULL;
+        if (slot->histograms[i] != NULL) {
+            vamp_open_release(&cells->open_histograms, slot->histograms[i]);
+            slot->histograms[i] = NULL;
+        }
     }
 }
 

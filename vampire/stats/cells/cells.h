@@ -49,10 +49,15 @@ static inline uint64_t vamp_slot_sampled_in(const struct vamp_slot_account *acco
     return account->counted - account->never_sampled;
 }
 
+/* When a bucket closes, the first lines of its histograms, most of which are in no cache, are asked
+ * for so many ahead. */
+#define VAMP_HISTOGRAMS_AHEAD 8
+
 struct vamp_slot {
     uint64_t *counters;
     struct vamp_gauge_change *gauges;
-    struct vamp_open_histogram **histograms; /* NULL: nothing recorded */
+    /* NULL: nothing recorded, as VAMP_HISTOGRAMS_AHEAD of them after the last one. */
+    struct vamp_open_histogram **histograms;
     struct vamp_slot_account account;
     /* What the filter of a metric kept out of it: of a counter the amount, of a histogram the
      * number of values. */

@@ -7,7 +7,6 @@
 
 #define LINE_BYTES ((size_t)64)
 #define SLAB_BYTES ((size_t)64 * 1024)
-#define WORD_BITS 64
 
 struct vamp_open_slab {
     struct vamp_open_slab *next;
@@ -81,8 +80,9 @@ void vamp_open_release(struct vamp_open_pool *pool, struct vamp_open_histogram *
     if (histogram == NULL) {
         return;
     }
-    unsigned end;
-    const unsigned first = first_entry(pool, histogram, &end);
+    unsigned end = 0;
+    const unsigned first =
+        histogram->form != VAMP_OPEN_LOG ? first_entry(pool, histogram, &end) : 0;
     if (histogram->form == VAMP_OPEN_WINDOW) {
         memset(&histogram->bins.window[first], 0, (end - first) * sizeof(uint32_t));
     } else if (histogram->form == VAMP_OPEN_ARRAY) {
@@ -222,12 +222,9 @@ void vamp_open_add_to(const struct vamp_open_pool *pool, const struct vamp_open_
     into->max = open->max > into->max ? open->max : into->max;
 }
 
-unsigned vamp_open_bins_at_most(const struct vamp_open_pool *pool,
-                                const struct vamp_open_histogram *open)
+unsigned vamp_open_count_bins(const struct vamp_open_pool *pool,
+                              const struct vamp_open_histogram *open)
 {
-    if (open->form == VAMP_OPEN_LOG) {
-        return open->used;
-    }
     unsigned end, count = 0;
     unsigned i = first_entry(pool, open, &end);
     if (open->form == VAMP_OPEN_WINDOW) {
@@ -241,30 +238,52 @@ unsigned vamp_open_bins_at_most(const struct vamp_open_pool *pool,
     return count;
 }
 
-/* The bins in order by a bit for each, not by sorting: of few values in no order each branch of a
- * sort would be guessed wrong. */
-static void copy_log(const struct vamp_open_histogram *log, struct vamp_bucket_histogram *to)
+/* Eight bins that are compared at once; where a comparison holds, all bits are set, which is -1. */
+typedef int16_t eight_bins __attribute__((vector_size(16)));
+#define EIGHT 8
+static_assert(VAMP_OPEN_LOG_VALUES == 2 * EIGHT && VAMP_BINS_MAX <= INT16_MAX, "two of them");
+
+/* The place of each of a log's values in their order, and how many are equal to it, by comparing
+ * all with each: of few values in no order the branches of a sort would be guessed wrong. */
+static void rank_log(const struct vamp_open_histogram *log,
+                     int16_t ret_places[static VAMP_OPEN_LOG_VALUES],
+                     int16_t ret_equal[static VAMP_OPEN_LOG_VALUES])
 {
-    uint64_t words[VAMP_BINS_MAX / WORD_BITS + 1] = {0};
-    uint64_t used = 0;             /* a bit for each word that is not 0 */
-    uint8_t counts[VAMP_BINS_MAX]; /* of the log's bins only */
-    for (unsigned i = 0; i < log->used; i++) {
-        const unsigned bin = log->bins.log[i];
-        used |= UINT64_C(1) << bin / WORD_BITS;
-        words[bin / WORD_BITS] |= UINT64_C(1) << bin % WORD_BITS;
-        counts[bin] = 0;
-    }
-    for (unsigned i = 0; i < log->used; i++) {
-        counts[log->bins.log[i]]++;
-    }
-    for (; used != 0; used &= used - 1) {
-        const unsigned word = (unsigned)__builtin_ctzll(used);
-        for (uint64_t left = words[word]; left != 0; left &= left - 1) {
-            const unsigned bin = word * WORD_BITS + (unsigned)__builtin_ctzll(left);
-            to->bins[to->bin_count++] = (struct vamp_bin_count){counts[bin], bin};
+    unsigned at = 0;
+    do {
+        eight_bins bins;
+        eight_bins places = {0};
+        eight_bins equal = {0};
+        memcpy(&bins, log->bins.log + at, sizeof bins);
+        for (unsigned i = 0; i < log->used; i++) {
+            const int16_t bin = (int16_t)log->bins.log[i];
+            const eight_bins other = {bin, bin, bin, bin, bin, bin, bin, bin};
+            places -= other < bins;
+            equal -= other == bins;
         }
+        memcpy(ret_places + at, &places, sizeof places);
+        memcpy(ret_equal + at, &equal, sizeof equal);
+        at += EIGHT;
+    } while (at < log->used);
+}
+
+/* Not inlined: what it needs of the stack a log of one value does not. */
+static __attribute__((noinline)) void copy_log(const struct vamp_open_histogram *log,
+                                               struct vamp_bucket_histogram *to)
+{
+    int16_t places[VAMP_OPEN_LOG_VALUES], equal[VAMP_OPEN_LOG_VALUES];
+    struct vamp_bin_count
+        sorted[VAMP_OPEN_LOG_VALUES]; /* of equal ones the first place is filled */
+    const unsigned count = log->used;
+    struct vamp_bin_count *next = to->bins;
+    rank_log(log, places, equal);
+    for (unsigned i = 0; i < count; i++) {
+        sorted[places[i]] = (struct vamp_bin_count){(uint64_t)equal[i], log->bins.log[i]};
     }
-    to->count = log->used;
+    for (unsigned i = 0; i < count; i += (unsigned)sorted[i].count) {
+        *next++ = sorted[i];
+    }
+    to->bin_count = (uint32_t)(next - to->bins);
 }
 
 void vamp_open_copy(const struct vamp_open_pool *pool, const struct vamp_open_histogram *open,
@@ -272,7 +291,12 @@ void vamp_open_copy(const struct vamp_open_pool *pool, const struct vamp_open_hi
 {
     *to = (struct vamp_bucket_histogram){.sum = open->sum, .min = open->min, .max = open->max};
     if (open->form == VAMP_OPEN_LOG) {
-        copy_log(open, to);
+        to->count = open->used;
+        to->bin_count = 1;
+        to->bins[0] = (struct vamp_bin_count){1, open->bins.log[0]};
+        if (open->used > 1) {
+            copy_log(open, to);
+        }
         return;
     }
     unsigned end;

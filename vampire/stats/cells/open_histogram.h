@@ -102,9 +102,15 @@ bool vamp_open_record_often(struct vamp_open_pool *pool, struct vamp_open_histog
 /* Adds what it holds to `into`, which has the pool's bins. */
 void vamp_open_add_to(const struct vamp_open_pool *pool, const struct vamp_open_histogram *open,
                       struct vamp_histogram *into);
+/* For vamp_open_bins_at_most, of what is no log. */
+unsigned vamp_open_count_bins(const struct vamp_open_pool *pool,
+                              const struct vamp_open_histogram *open);
 /* Bins that hold values, at most: equal values of a log count each. */
-unsigned vamp_open_bins_at_most(const struct vamp_open_pool *pool,
-                                const struct vamp_open_histogram *open);
+static inline unsigned vamp_open_bins_at_most(const struct vamp_open_pool *pool,
+                                              const struct vamp_open_histogram *open)
+{
+    return open->form == VAMP_OPEN_LOG ? open->used : vamp_open_count_bins(pool, open);
+}
 /* The histogram as a bucket has it. `to` has room for vamp_open_bins_at_most bins. */
 void vamp_open_copy(const struct vamp_open_pool *pool, const struct vamp_open_histogram *open,
                     struct vamp_bucket_histogram *to);

@@ -19,10 +19,14 @@ static const struct vamp_counter_value *copy_counters(const struct vamp_cells *c
 {
     const uint32_t first = cells->range[id].first;
     const uint32_t count = series_count(cells, id);
-    struct vamp_counter_value *values = vamp_bucket_cut(block, count * sizeof *values);
-    for (uint32_t i = 0; values != NULL && i < count; i++) {
-        values[i].delta = slot->counters[first + i];
-        values[i].value = cells->counter_totals[first + i];
+    struct vamp_counter_value *restrict values = vamp_bucket_cut(block, count * sizeof *values);
+    const uint64_t *restrict deltas = slot->counters + first;
+    const uint64_t *restrict totals = cells->counter_totals + first;
+    if (values != NULL) { /* not in the loop's condition, so that it takes two at a time */
+        for (uint32_t i = 0; i < count; i++) {
+            values[i].delta = deltas[i];
+            values[i].value = totals[i];
+        }
     }
     return values;
 }
@@ -46,8 +50,14 @@ static const struct vamp_gauge_value *copy_gauges(const struct vamp_cells *cells
     return values;
 }
 
-/* Their first lines, most of which are in no cache, are asked for so many ahead. */
-#define HISTOGRAMS_AHEAD 8
+static unsigned count_histograms(const struct vamp_slot *slot, uint32_t first, uint32_t end)
+{
+    unsigned count = 0;
+    for (uint32_t i = first; i < end; i++) {
+        count += slot->histograms[i] != NULL;
+    }
+    return count;
+}
 
 static const struct vamp_histogram_value *copy_histograms(const struct vamp_cells *cells,
                                                           const struct vamp_slot *slot,
@@ -56,15 +66,12 @@ static const struct vamp_histogram_value *copy_histograms(const struct vamp_cell
 {
     const uint32_t first = cells->range[id].first;
     const uint32_t end = first + series_count(cells, id);
-    *count = 0;
-    for (uint32_t i = first; i < end; i++) {
-        *count += slot->histograms[i] != NULL;
-    }
+    *count = count_histograms(slot, first, end);
     struct vamp_histogram_value *values = vamp_bucket_cut(block, *count * sizeof *values);
     struct vamp_histogram_value *next = values;
     for (uint32_t i = first; i < end; i++) {
         const struct vamp_open_histogram *open = slot->histograms[i];
-        __builtin_prefetch(slot->histograms[i + HISTOGRAMS_AHEAD < end ? i + HISTOGRAMS_AHEAD : i]);
+        __builtin_prefetch(slot->histograms[i + VAMP_HISTOGRAMS_AHEAD]);
         if (open != NULL) {
             struct vamp_bucket_histogram *histogram = vamp_bucket_cut(
                 block,
