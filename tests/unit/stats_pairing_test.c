@@ -124,7 +124,7 @@ static unsigned model_oldest(const struct model *model)
 static void take_out(struct listed *listed, struct item *item)
 {
     struct vamp_item *head = &item->record.item;
-    vamp_age_leave(&listed->table.slab, &listed->ages, head);
+    vamp_age_leave(&listed->table.slab, &listed->ages, &item->record);
     vamp_row_leave(&listed->table.slab, &listed->firsts[head->row], head);
     vamp_table_remove(&listed->table, item);
 }
@@ -148,7 +148,7 @@ static void put(struct listed *listed, struct model *model, unsigned k, uint64_t
     const uint32_t owner = (uint32_t)(random % OWNERS);
     item = vamp_table_insert(&listed->table, &key);
     const uint32_t number = vamp_slab_number(slab, item);
-    vamp_age_join(slab, &listed->ages, &item->record.item, number);
+    vamp_age_join(slab, &listed->ages, &item->record, number);
     vamp_row_join(slab, &listed->firsts[owner], &item->record.item, number, owner);
     assert_int_equal(item->value, 0);
     item->value = random;

@@ -89,7 +89,7 @@ static void take_cdo(struct vamp_slot *slot, enum vamp_metric_id id, const char 
 }
 
 /* Of which CDOs the ages are: those of the components whose oldest are the oldest. */
-static void take_cdos(const struct taking *to, const struct vamp_tracker *tracker, uint32_t rows,
+static void take_cdos(const struct taking *to, struct vamp_tracker *tracker, uint32_t rows,
                       enum vamp_age age)
 {
     struct vamp_oldest oldest[VAMP_OLDEST_CDOS_MAX];

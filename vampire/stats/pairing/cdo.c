@@ -198,7 +198,7 @@ static void change_owner(struct vamp_track_context *at, struct vamp_cdo *cdo, ui
     cdo->flags &= (uint8_t) ~(VAMP_CDO_DECLARED | VAMP_CDO_OFFERED | VAMP_CDO_UNSEEN);
     cdo->flags |= handles == 0 ? VAMP_CDO_UNSEEN : held->declared ? VAMP_CDO_DECLARED : 0;
     cdo->flags |= held->offers ? VAMP_CDO_OFFERED : 0;
-    cdo->declared_ns = held->since.time_ns;
+    cdo->declared_ns = held->since_ns;
 }
 
 /* What the component holds, which is not counted any more. */
@@ -263,7 +263,7 @@ static void keep_owners_part(struct vamp_track_context *at)
     assert(hold->handles == 0 && !hold->offers); /* the owner of a record has no hold on it */
     hold->handles = handles;
     hold->declared = (cdo->flags & VAMP_CDO_DECLARED) != 0;
-    hold->since.time_ns = cdo->declared_ns;
+    hold->since_ns = cdo->declared_ns;
     cdo->other_handles += handles;
     cdo->owner_handles = 1;
     cdo->flags |= VAMP_CDO_UNSEEN;
@@ -419,7 +419,7 @@ static void add_hold_handle(struct vamp_track_context *at)
     struct vamp_part *hold = need_hold(at, at->row);
     if (hold->handles == 0) {
         hold->declared = true;
-        hold->since.time_ns = at->event->time_ns;
+        hold->since_ns = at->event->time_ns;
     }
     hold->handles++;
     at->cdo->other_handles++;

@@ -10,8 +10,8 @@
 
 static inline bool is_it(const struct vamp_part *part, const struct vamp_who *who)
 {
-    return part->item.row == who->row && part->kind == who->kind && part->by_id == who->by_id &&
-           part->app_id == who->app_id;
+    return part->item.row == who->row && part->kind == who->kind &&
+           (who->row != 0 || (part->by_id == who->by_id && part->app_id == who->app_id));
 }
 
 /* A CDO that everybody waits for has many parts, and so has a component that waits for many CDOs:
@@ -133,10 +133,10 @@ static inline void remove_record(struct vamp_track_context *at, struct vamp_cdo 
     vamp_table_remove(&at->tracker->cdos, cdo);
 }
 
-static inline void give_extra(struct vamp_tracker *tracker, uint32_t number)
+static inline void give_name(struct vamp_tracker *tracker, uint32_t name)
 {
-    if (number != 0) {
-        vamp_slab_give(&tracker->extras, number);
+    if (name != 0) {
+        vamp_slab_give(vamp_pending_names(tracker, name), vamp_pending_name_number(name));
     }
 }
 
@@ -150,11 +150,13 @@ static inline void release_part(struct vamp_tracker *tracker, const struct vamp_
     if (part->kind == VAMP_PART_TRANSPORT) {
         const struct vamp_transport *transport = vamp_part_transport(tracker, part);
         vamp_track_pending(tracker, transport->row, VAMP_IN_FLIGHT_TRANSPORT + transport->tier, -1);
-        give_extra(tracker, transport->named);
+        give_name(tracker, transport->named);
+        vamp_slab_give(&tracker->transports, part->more);
+        return;
     }
     count_part(tracker, part, -1);
     if (part->kind != VAMP_PART_DELIVERY) {
-        give_extra(tracker, part->more);
+        give_name(tracker, part->more);
     }
 }
 
@@ -164,11 +166,93 @@ void vamp_part_remove(struct vamp_track_context *at, struct vamp_part *part)
     struct vamp_cdo *cdo = vamp_part_cdo(tracker, part);
     release_part(tracker, part);
     unlink_part(tracker, cdo, part);
-    vamp_age_leave(&tracker->parts, &tracker->sorts[vamp_part_sort_of(part->kind)], &part->item);
+    tracker->sorts[vamp_part_sort_of(part->kind)].count--;
     vamp_row_leave(&tracker->parts, &tracker->tallies[part->item.row].first_part, &part->item);
     vamp_slab_give(&tracker->parts, vamp_slab_number(&tracker->parts, part));
     if (cdo->first_part == 0 && !cdo->tracked) {
         remove_record(at, cdo);
+    }
+}
+
+/*
+ * The oldest is asked for at a bound only: a list by age would cost each part two more neighbours,
+ * most of which are in no cache.
+ */
+
+static bool is_older(const struct vamp_part_age *one, const struct vamp_part_age *other)
+{
+    return one->place < other->place ||
+           (one->place == other->place && one->since_ns < other->since_ns);
+}
+
+static struct vamp_part_age age_of(const struct vamp_part *part, uint32_t number)
+{
+    return (struct vamp_part_age){part->place - part->again, part->since_ns, number};
+}
+
+/* Puts `item` at the root of the heap, whose root is the youngest of it. */
+static void sink(struct vamp_part_age *heap, unsigned count, struct vamp_part_age item)
+{
+    unsigned at = 0;
+    for (unsigned child = 1; child < count; child = 2 * at + 1) {
+        child += child + 1 < count && is_older(&heap[child], &heap[child + 1]);
+        if (!is_older(&item, &heap[child])) {
+            break;
+        }
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = item;
+}
+
+static void rise(struct vamp_part_age *heap, unsigned at, struct vamp_part_age item)
+{
+    for (; at > 0 && is_older(&heap[(at - 1) / 2], &item); at = (at - 1) / 2) {
+        heap[at] = heap[(at - 1) / 2];
+    }
+    heap[at] = item;
+}
+
+static void find_oldest(const struct vamp_tracker *tracker, enum vamp_part_sort sort)
+{
+    struct vamp_sort_parts *parts = &tracker->sorts[sort];
+    struct vamp_part_age *heap = parts->oldest;
+    unsigned count = 0;
+    uint32_t number = 0;
+    const struct vamp_part *part = NULL;
+    while ((part = vamp_slab_next(&tracker->parts, &number)) != NULL) {
+        const struct vamp_part_age item = age_of(part, number);
+        if (vamp_part_sort_of(part->kind) != sort) {
+            continue;
+        }
+        if (count < VAMP_OLDEST_PARTS) {
+            rise(heap, count++, item);
+        } else if (is_older(&item, &heap[0])) {
+            sink(heap, count, item);
+        }
+    }
+    parts->next = 0;
+    parts->filled = count;
+    while (count-- > 1) {
+        const struct vamp_part_age youngest = heap[0];
+        sink(heap, count, heap[count]);
+        heap[count] = youngest;
+    }
+}
+
+struct vamp_part *vamp_part_oldest(struct vamp_tracker *tracker, enum vamp_part_sort sort)
+{
+    struct vamp_sort_parts *parts = &tracker->sorts[sort];
+    for (;; parts->next++) {
+        if (parts->next == parts->filled) {
+            find_oldest(tracker, sort);
+        }
+        const struct vamp_part_age *oldest = &parts->oldest[parts->next];
+        struct vamp_part *part = vamp_part_of(tracker, oldest->part);
+        if (part->item.row != VAMP_ITEM_FREE && vamp_part_sort_of(part->kind) == sort &&
+            part->place - part->again == oldest->place) {
+            return part;
+        }
     }
 }
 
@@ -200,15 +284,19 @@ struct vamp_part *vamp_part_add(struct vamp_track_context *at, const struct vamp
     }
     uint32_t number = 0;
     struct vamp_part *part = vamp_slab_take(&tracker->parts, &number);
+    struct vamp_sort_parts *parts = &tracker->sorts[vamp_part_sort_of(who->kind)];
+    parts->count++;
     *part = (struct vamp_part){.cdo = vamp_slab_number(&tracker->cdos.slab, cdo),
+                               .since_ns = parts->begun++,
+                               .place = tracker->events & VAMP_PLACE_MAX,
                                .kind = who->kind,
-                               .by_id = who->by_id,
-                               .app_id = who->app_id};
+                               .by_id = who->by_id};
     link_first(tracker, cdo, part, number);
-    vamp_age_join(&tracker->parts, &tracker->sorts[vamp_part_sort_of(who->kind)], &part->item,
-                  number);
     vamp_row_join(&tracker->parts, &tracker->tallies[who->row].first_part, &part->item, number,
                   who->row);
+    if (who->by_id) {
+        part->app_id = who->app_id;
+    }
     count_part(tracker, part, 1);
     return part;
 }
@@ -222,9 +310,9 @@ void vamp_cdo_track(struct vamp_track_context *at)
     struct vamp_cdo *cdo = at->record;
     cdo->tracked = true;
     const uint32_t number = vamp_slab_number(&tracker->cdos.slab, cdo);
-    struct vamp_item *item = &cdo->record.item;
-    vamp_age_join(&tracker->cdos.slab, &tracker->tracked, item, number);
-    vamp_row_join(&tracker->cdos.slab, &tracker->tallies[at->row].first_cdo, item, number, at->row);
+    vamp_age_join(&tracker->cdos.slab, &tracker->tracked, &cdo->record, number);
+    vamp_row_join(&tracker->cdos.slab, &tracker->tallies[at->row].first_cdo, &cdo->record.item,
+                  number, at->row);
     at->cdo = cdo;
 }
 
@@ -232,7 +320,7 @@ void vamp_cdo_untrack(struct vamp_track_context *at, struct vamp_cdo *cdo)
 {
     struct vamp_tracker *tracker = at->tracker;
     struct vamp_item *item = &cdo->record.item;
-    vamp_age_leave(&tracker->cdos.slab, &tracker->tracked, item);
+    vamp_age_leave(&tracker->cdos.slab, &tracker->tracked, &cdo->record);
     vamp_row_leave(&tracker->cdos.slab, &tracker->tallies[item->row].first_cdo, item);
     if (cdo == at->cdo) {
         at->cdo = NULL;

@@ -52,34 +52,40 @@ enum vamp_part_kind {
     VAMP_PART_HOLD, /* what a component other than its owner holds of a CDO */
 };
 
-/* What one component has of one CDO, or waits for: one line of the processor's cache. The row of
- * its item is that of the component, but of a transport 0: its sink may leave before it ends. */
+#define VAMP_PLACE_BITS 48 /* of an event in the stream, which is that of years */
+#define VAMP_PLACE_MAX ((UINT64_C(1) << VAMP_PLACE_BITS) - 1)
+
+/* What one component has of one CDO, or waits for. The row of its item is that of the component,
+ * but of a transport 0: its sink may leave before it ends. */
 struct vamp_part {
-    struct vamp_item item;    /* `next`: of the same CDO */
-    uint32_t previous;        /* of the same CDO */
-    uint32_t cdo;             /* number of its record */
-    struct vamp_moment since; /* of a hold: when the CDO was declared, if `declared` */
-    uint64_t app_id;          /* of a component without a row, or of a transport's sink */
     union {
-        uint32_t more;    /* in the slab `extras`: its CDO, or the rest of a transport; 0: none */
-        uint32_t handles; /* of a hold */
-        struct {          /* of deliveries, those that no DEMAND has met yet, */
+        struct vamp_item item; /* `next`: of the same CDO */
+        struct {
+            uint64_t next_and_row;
+            uint64_t app_id; /* without a row, thus in no list: of the component, or of a
+                                transport's sink, if `by_id`; else 0 */
+        };
+    };
+    uint32_t previous;                /* of the same CDO */
+    uint32_t cdo;                     /* number of its record */
+    int64_t since_ns;                 /* of a hold: when the CDO was declared, if `declared` */
+    uint64_t place : VAMP_PLACE_BITS; /* of the event with which it began */
+    bool by_id : 1;                   /* the component has no row, but `app_id` */
+    bool id_known : 1;                /* the key of its record is the CDO's id */
+    bool acknowledged : 1;            /* of a demand: the pool manager has taken it */
+    bool failed : 1;                  /* of a demand: a transport for it failed */
+    bool declared : 1, offers : 1;    /* of a hold */
+    uint8_t kind;                     /* enum vamp_part_kind */
+    union {
+        uint32_t more;               /* the name of its CDO, or the rest of a transport; 0: none */
+        uint32_t handles;            /* of a hold */
+        struct {                     /* of deliveries, those that no DEMAND has met yet, */
             uint16_t early, awaited; /* and that met one of which only the *before* was seen */
         };
     };
-    uint8_t kind; /* enum vamp_part_kind */
-    bool by_id;   /* the component has no row, but `app_id` */
-    union {
-        bool acknowledged; /* of a demand: the pool manager has taken it */
-        bool declared;     /* of a hold */
-    };
-    union {
-        bool failed; /* of a demand: a transport for it failed */
-        bool offers; /* of a hold */
-    };
+    uint32_t again; /* it was there so many events before it began again; saturates */
 };
 
-#define VAMP_EXTRA_BYTES 64
 /* The rest of a part that is a transport. */
 struct vamp_transport {
     uint64_t cdo_key[2], app_id; /* which CDO is transported to whom, if `has_cdo`, `has_sink` */
@@ -87,10 +93,11 @@ struct vamp_transport {
     int64_t offered_ns; /* when the CDO came into the pool, in which it is at the start */
     uint32_t source, sink, producer; /* name numbers */
     uint32_t row;                    /* of the sink */
-    uint32_t named;                  /* in the slab `extras`: the CDO; 0: not kept */
+    uint32_t named;                  /* the name of the CDO; 0: none */
     uint8_t tier, cause;
     bool sized : 1, has_source : 1, in_pool : 1, has_cdo : 1, has_sink : 1;
     bool demanded : 1; /* it was begun for a demand */
+    bool id_known : 1; /* `cdo_key` is the CDO's id */
 };
 
 /* What a component holds; by row of the component table, row 0 for those without one. */
@@ -285,9 +292,19 @@ static inline void vamp_track_pending(struct vamp_tracker *tracker, uint32_t row
 }
 /* What the component waited for is dropped: demands and withdraws, whose records it owns. */
 void vamp_track_drop_pending(struct vamp_tracker *tracker, uint32_t row);
-/* Notes the CDO of a part that begins with the event at hand, if the metric of its age is computed.
- * 0: it is not. */
-uint32_t vamp_pending_cdo_note(struct vamp_track_context *at, enum vamp_age age);
+/* Notes the name of the CDO of a part that begins with the event at hand, if the metric of its age
+ * is computed. 0: it is not, or there is no name. */
+uint32_t vamp_pending_name_note(struct vamp_track_context *at, enum vamp_age age);
+/* Sizes, and which of them a name has that is noted, and its number there. */
+extern const size_t vamp_name_bytes[VAMP_NAME_SIZES];
+static inline struct vamp_slab *vamp_pending_names(struct vamp_tracker *tracker, uint32_t name)
+{
+    return &tracker->names[name & 3];
+}
+static inline uint32_t vamp_pending_name_number(uint32_t name)
+{
+    return name >> 2;
+}
 
 /* The attributes of the event's CDO: read once in the life of its record, where an event names it.
  * Before the event changes the record, and after that. */
@@ -308,7 +325,7 @@ static inline struct vamp_cdo *vamp_part_cdo(const struct vamp_tracker *tracker,
 static inline struct vamp_transport *vamp_part_transport(const struct vamp_tracker *tracker,
                                                          const struct vamp_part *part)
 {
-    return vamp_slab_item(&tracker->extras, part->more);
+    return vamp_slab_item(&tracker->transports, part->more);
 }
 /* The hold of the component that began last to offer the CDO, which others than its owner offer. */
 static inline struct vamp_part *vamp_track_last_offer(const struct vamp_tracker *tracker,
@@ -374,12 +391,26 @@ static inline enum vamp_part_sort vamp_part_sort_of(unsigned kind)
     return kind <= VAMP_PART_DELIVERY ? VAMP_SORT_RECEIVED
                                       : (enum vamp_part_sort)(kind - VAMP_PART_DELIVERY);
 }
+/* The oldest part of a sort that has some. */
+struct vamp_part *vamp_part_oldest(struct vamp_tracker *tracker, enum vamp_part_sort sort);
 /* The part that must go before another of this kind can come: NULL while there is room. */
-static inline struct vamp_part *vamp_part_crowded(const struct vamp_tracker *tracker, unsigned kind)
+static inline struct vamp_part *vamp_part_crowded(struct vamp_tracker *tracker, unsigned kind)
 {
-    const struct vamp_ages_list *list = &tracker->sorts[vamp_part_sort_of(kind)];
+    const enum vamp_part_sort sort = vamp_part_sort_of(kind);
     const uint32_t most = kind == VAMP_PART_HOLD ? tracker->max_cdos : tracker->max_pending;
-    return list->count < most ? NULL : vamp_part_of(tracker, list->oldest);
+    return tracker->sorts[sort].count < most ? NULL : vamp_part_oldest(tracker, sort);
+}
+/* It begins again, with the event at hand. */
+static inline void vamp_part_renew(const struct vamp_track_context *at, struct vamp_part *part)
+{
+    const uint64_t again = part->again + (at->tracker->events - part->place);
+    part->again = again < UINT32_MAX ? (uint32_t)again : UINT32_MAX;
+    part->place = at->tracker->events & VAMP_PLACE_MAX;
+    part->since_ns = at->event->time_ns;
+}
+static inline struct vamp_moment vamp_part_since(const struct vamp_part *part)
+{
+    return (struct vamp_moment){part->since_ns, part->place};
 }
 /* The part of a place that has none. At the bound the oldest, which must not offer, is evicted. */
 struct vamp_part *vamp_part_add(struct vamp_track_context *at, const struct vamp_place *place);

@@ -43,7 +43,6 @@ static inline struct vamp_key vamp_key_of_two(uint64_t first, uint64_t second)
 /* Head of every item. Numbers are positions in the slab plus one; 0: none. */
 struct vamp_item {
     uint32_t next;          /* in a chain of the item's user; of a free item: the next free one */
-    uint32_t older, newer;  /* neighbours in a list by age */
     uint32_t row;           /* of the component it belongs to; 0: none */
     uint32_t before, after; /* neighbours of the same component */
 };
@@ -105,35 +104,6 @@ static inline void *vamp_slab_next(const struct vamp_slab *slab, uint32_t *posit
     return NULL;
 }
 
-/* Items in the order in which they joined. `item` is that of the number. */
-struct vamp_ages_list {
-    uint32_t oldest, newest, count;
-};
-static inline void vamp_age_join(const struct vamp_slab *slab, struct vamp_ages_list *list,
-                                 struct vamp_item *item, uint32_t number)
-{
-    uint32_t *link = list->newest == 0
-                         ? &list->oldest
-                         : &((struct vamp_item *)vamp_slab_item(slab, list->newest))->newer;
-    item->older = list->newest;
-    item->newer = 0;
-    *link = number;
-    list->newest = number;
-    list->count++;
-}
-static inline void vamp_age_leave(const struct vamp_slab *slab, struct vamp_ages_list *list,
-                                  const struct vamp_item *item)
-{
-    uint32_t *newer = item->older == 0
-                          ? &list->oldest
-                          : &((struct vamp_item *)vamp_slab_item(slab, item->older))->newer;
-    uint32_t *older = item->newer == 0
-                          ? &list->newest
-                          : &((struct vamp_item *)vamp_slab_item(slab, item->newer))->older;
-    *newer = item->newer;
-    *older = item->older;
-    list->count--;
-}
 /* Items of one component, the newest first; those of row 0 are in no list. */
 static inline void vamp_row_join(const struct vamp_slab *slab, uint32_t *first,
                                  struct vamp_item *item, uint32_t number, uint32_t row)
@@ -168,8 +138,39 @@ static inline void vamp_row_leave(const struct vamp_slab *slab, uint32_t *first,
 /* Head of every record. */
 struct vamp_record {
     struct vamp_item item; /* `next`: outside its full line */
+    uint32_t older, newer; /* neighbours in a list by age */
     uint64_t key[2];
 };
+
+/* Records in the order in which they joined. `record` is that of the number. */
+struct vamp_ages_list {
+    uint32_t oldest, newest, count;
+};
+static inline void vamp_age_join(const struct vamp_slab *slab, struct vamp_ages_list *list,
+                                 struct vamp_record *record, uint32_t number)
+{
+    uint32_t *link = list->newest == 0
+                         ? &list->oldest
+                         : &((struct vamp_record *)vamp_slab_item(slab, list->newest))->newer;
+    record->older = list->newest;
+    record->newer = 0;
+    *link = number;
+    list->newest = number;
+    list->count++;
+}
+static inline void vamp_age_leave(const struct vamp_slab *slab, struct vamp_ages_list *list,
+                                  const struct vamp_record *record)
+{
+    uint32_t *newer = record->older == 0
+                          ? &list->oldest
+                          : &((struct vamp_record *)vamp_slab_item(slab, record->older))->newer;
+    uint32_t *older = record->newer == 0
+                          ? &list->newest
+                          : &((struct vamp_record *)vamp_slab_item(slab, record->newer))->older;
+    *newer = record->newer;
+    *older = record->older;
+    list->count--;
+}
 
 /* Records of one hash value in its low bits. One line of the processor's cache. */
 #define VAMP_TABLE_LINE_RECORDS 7

@@ -37,13 +37,11 @@ static inline void foresee_event(struct vamp_tracker *tracker, const struct vamp
     }
 }
 
-/* In its lists. Inlined, since the compiler takes what only asks for memory for a function without
- * an effect. */
+/* Of the same component. Inlined, since the compiler takes what only asks for memory for a function
+ * without an effect. */
 static inline __attribute__((always_inline)) void expect_neighbours_of(const struct vamp_slab *slab,
                                                                        const struct vamp_item *item)
 {
-    __builtin_prefetch(vamp_slab_item(slab, item->older), 1);
-    __builtin_prefetch(vamp_slab_item(slab, item->newer), 1);
     __builtin_prefetch(vamp_slab_item(slab, item->before), 1);
     __builtin_prefetch(vamp_slab_item(slab, item->after), 1);
 }
@@ -63,10 +61,15 @@ expect_neighbours(const struct vamp_tracker *tracker, const struct vamp_foreseen
     }
     if (cdo->first_part != 0) {
         const struct vamp_part *part = vamp_part_of(tracker, cdo->first_part);
-        expect_neighbours_of(&tracker->parts, &part->item);
-        __builtin_prefetch(vamp_slab_item(&tracker->extras, part->more), 1);
+        if (part->kind == VAMP_PART_TRANSPORT) {
+            __builtin_prefetch(vamp_part_transport(tracker, part), 1);
+        } else {
+            expect_neighbours_of(&tracker->parts, &part->item);
+        }
     } else {
         expect_neighbours_of(&tracker->cdos.slab, &cdo->record.item);
+        __builtin_prefetch(vamp_slab_item(&tracker->cdos.slab, cdo->record.older), 1);
+        __builtin_prefetch(vamp_slab_item(&tracker->cdos.slab, cdo->record.newer), 1);
     }
 }
 
@@ -116,7 +119,8 @@ static void begin_transport(struct vamp_track_context *at, struct vamp_transport
         .cause = (uint8_t)cause,
         .row = at->row,
         .demanded = cause == VAMP_CAUSE_DEMAND || (at->has_cdo && vamp_track_is_demanded(at)),
-        .named = vamp_pending_cdo_note(at, VAMP_AGE_TRANSPORT),
+        .named = vamp_pending_name_note(at, VAMP_AGE_TRANSPORT),
+        .id_known = vamp_event_has(at->event, VAMP_HAS_CDO_ID),
     };
     if (at->cdo != NULL && vamp_cdo_in_pool(at->cdo)) {
         transport->in_pool = true;
@@ -138,8 +142,8 @@ static void track_transport_start(struct vamp_track_context *at)
         return;
     }
     struct vamp_part *part = vamp_part_add(at, &place);
-    struct vamp_transport *transport = vamp_slab_take(&tracker->extras, &part->more);
-    part->since = vamp_track_moment(at);
+    struct vamp_transport *transport = vamp_slab_take(&tracker->transports, &part->more);
+    part->since_ns = at->event->time_ns;
     begin_transport(at, transport);
     at->seen->active[transport->tier]++;
     vamp_track_pending(tracker, at->row, VAMP_IN_FLIGHT_TRANSPORT + transport->tier, 1);
@@ -173,7 +177,7 @@ static void complete_labels(struct vamp_track_context *at, const struct vamp_tra
  * were not seen all, or not in this order. A demand that comes while its data move waits for that
  * alone. */
 static bool find_parts(const struct vamp_track_context *at, const struct vamp_part *part,
-                       const struct vamp_moment *demanded, uint64_t part_ns[static 3])
+                       const struct vamp_part *demand, uint64_t part_ns[static 3])
 {
     const struct vamp_transport *transport = vamp_part_transport(at->tracker, part);
     if (!transport->in_pool || !transport->has_cdo ||
@@ -184,18 +188,18 @@ static bool find_parts(const struct vamp_track_context *at, const struct vamp_pa
         return false;
     }
     const int64_t ready_ns =
-        transport->offered_ns > demanded->time_ns ? transport->offered_ns : demanded->time_ns;
-    int64_t started_ns = part->since.time_ns;
-    if (part->since.place < demanded->place) {
-        if (transport->offered_ns > started_ns || started_ns > demanded->time_ns) {
+        transport->offered_ns > demand->since_ns ? transport->offered_ns : demand->since_ns;
+    int64_t started_ns = part->since_ns;
+    if (part->place < demand->place) {
+        if (transport->offered_ns > started_ns || started_ns > demand->since_ns) {
             return false;
         }
-        started_ns = demanded->time_ns;
+        started_ns = demand->since_ns;
     }
     if (started_ns < ready_ns || at->event->time_ns < started_ns) {
         return false;
     }
-    part_ns[VAMP_WAIT_FOR_OFFER] = (uint64_t)ready_ns - (uint64_t)demanded->time_ns;
+    part_ns[VAMP_WAIT_FOR_OFFER] = (uint64_t)ready_ns - (uint64_t)demand->since_ns;
     part_ns[VAMP_WAIT_FOR_START] = (uint64_t)started_ns - (uint64_t)ready_ns;
     part_ns[VAMP_WAIT_MOVING] = (uint64_t)at->event->time_ns - (uint64_t)started_ns;
     return true;
@@ -226,10 +230,10 @@ static void satisfy_demand(struct vamp_track_context *at, const struct vamp_part
     if (!demand.acknowledged && !by_demand) {
         vamp_track_deliver(at, true);
     }
-    if (!vamp_observe_interval(seen, VAMP_INTERVAL_DEMAND_WAIT, demand.since.time_ns)) {
+    if (!vamp_observe_interval(seen, VAMP_INTERVAL_DEMAND_WAIT, demand.since_ns)) {
         return;
     }
-    seen->parts_known = part != NULL && find_parts(at, part, &demand.since, seen->part_ns);
+    seen->parts_known = part != NULL && find_parts(at, part, &demand, seen->part_ns);
     if (seen->parts_known) {
         seen->producer = transport->producer;
     } else {
@@ -249,7 +253,7 @@ static void track_transport_end(struct vamp_track_context *at)
         complete_labels(at, transport);
         seen->active[transport->tier]--;
         if (completed) {
-            (void)vamp_observe_interval(seen, VAMP_INTERVAL_TRANSPORT, part->since.time_ns);
+            (void)vamp_observe_interval(seen, VAMP_INTERVAL_TRANSPORT, part->since_ns);
         }
     }
     if (!seen->size_known && at->cdo != NULL && (at->cdo->flags & VAMP_CDO_SIZED) != 0) {
@@ -409,8 +413,8 @@ bool vamp_track_next_ended(struct vamp_tracker *tracker, const struct vamp_event
 }
 
 _Static_assert(sizeof(struct vamp_cdo) == 88, "the pairing record of a CDO is kept small");
-_Static_assert(sizeof(struct vamp_part) == 64, "one cache line");
-_Static_assert(sizeof(struct vamp_transport) <= VAMP_EXTRA_BYTES, "one cache line");
+_Static_assert(sizeof(struct vamp_part) == 48, "and so are its parts");
+_Static_assert(sizeof(struct vamp_transport) == 64, "one cache line");
 
 /* Parts: as many holds as CDOs, and of each sort of what is pending `max_pending`. A record is that
  * of a tracked CDO or has parts. */
@@ -422,10 +426,10 @@ static int reserve(struct vamp_tracker *tracker, const struct vamp_stats_options
         [VAMP_AGE_TRANSPORT] = VAMP_METRIC_TRANSPORT_OLDEST_NS,
     };
     const size_t parts = options->max_cdos + (size_t)(VAMP_PART_SORTS - 1) * options->max_pending;
-    size_t extras = options->max_pending;
+    size_t names = 1;
     for (unsigned age = 0; age < VAMP_AGE_COUNT; age++) {
         tracker->keeps_cdos[age] = vamp_stats_wants(options, metrics[age]);
-        extras += tracker->keeps_cdos[age] ? options->max_pending : 0;
+        names += tracker->keeps_cdos[age] ? options->max_pending : 0;
     }
     tracker->max_cdos = (uint32_t)options->max_cdos;
     tracker->max_pending = (uint32_t)options->max_pending;
@@ -433,9 +437,13 @@ static int reserve(struct vamp_tracker *tracker, const struct vamp_stats_options
     int status =
         vamp_table_init(&tracker->cdos, options->max_cdos + parts, sizeof(struct vamp_cdo));
     status |= vamp_slab_init(&tracker->parts, parts, sizeof(struct vamp_part));
-    status |= vamp_slab_init(&tracker->extras, extras, VAMP_EXTRA_BYTES);
-    tracker->long_names = calloc(extras, sizeof *tracker->long_names);
-    return tracker->long_names != NULL ? status : -ENOMEM;
+    status |=
+        vamp_slab_init(&tracker->transports, options->max_pending, sizeof(struct vamp_transport));
+    for (unsigned size = 0; size < VAMP_NAME_SIZES; size++) {
+        status |= vamp_slab_init(&tracker->names[size], names, vamp_name_bytes[size]);
+    }
+    tracker->sorts = calloc(VAMP_PART_SORTS, sizeof *tracker->sorts);
+    return tracker->sorts != NULL ? status : -ENOMEM;
 }
 
 int vamp_tracker_init(struct vamp_tracker *tracker, const struct vamp_stats_options *options,
@@ -472,8 +480,11 @@ void vamp_tracker_done(struct vamp_tracker *tracker)
 {
     vamp_table_done(&tracker->cdos);
     vamp_slab_done(&tracker->parts);
-    vamp_slab_done(&tracker->extras);
-    free(tracker->long_names);
+    vamp_slab_done(&tracker->transports);
+    for (unsigned size = 0; size < VAMP_NAME_SIZES; size++) {
+        vamp_slab_done(&tracker->names[size]);
+    }
+    free(tracker->sorts);
     free(tracker->tallies);
     free(tracker->at);
     free(tracker->histories);

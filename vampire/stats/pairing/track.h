@@ -90,16 +90,33 @@ enum vamp_part_sort {
 };
 #define VAMP_PART_SORTS 4
 
+/* The oldest parts of a sort, found together when one of them has to go, oldest first. One that is
+ * gone meanwhile is passed over; no part that comes later is older. */
+#define VAMP_OLDEST_PARTS 1024
+struct vamp_part_age {
+    uint64_t place;   /* of the event with which it began */
+    int64_t since_ns; /* of several that began with one, which are deliveries: their number */
+    uint32_t part;
+};
+struct vamp_sort_parts {
+    uint32_t count;        /* of all parts of the sort */
+    int64_t begun;         /* so far */
+    unsigned next, filled; /* of the oldest */
+    struct vamp_part_age oldest[VAMP_OLDEST_PARTS];
+};
+
+/* Sizes of the names of CDOs that are pending. */
+#define VAMP_NAME_SIZES 3
+
 struct vamp_tracker {
     const struct vamp_components *components;
     struct vamp_table cdos;        /* all records */
     struct vamp_ages_list tracked; /* those whose CDO is tracked: `max_cdos` at most */
     uint32_t max_cdos, max_pending;
-    struct vamp_slab parts; /* of all records */
-    struct vamp_ages_list sorts[VAMP_PART_SORTS];
-    struct vamp_slab
-        extras; /* what few parts have: the CDO of what is pending, a transport's rest */
-    char (*long_names)[VAMP_CDO_NAME_BYTES]; /* by extra */
+    struct vamp_slab parts;                  /* of all records */
+    struct vamp_sort_parts *sorts;           /* by enum vamp_part_sort */
+    struct vamp_slab transports;             /* the rest of parts that are transports */
+    struct vamp_slab names[VAMP_NAME_SIZES]; /* of the CDOs of what is pending */
     bool keeps_cdos[VAMP_AGE_COUNT]; /* of what is pending: the metric of the oldest is computed */
     uint64_t number_word;            /* of vamp_track_number_key */
     struct vamp_track_ahead ahead;
@@ -194,7 +211,7 @@ static inline bool vamp_track_is_uncertain(const struct vamp_tracker *tracker,
 /* Puts the item where it belongs; in a full list one that is not as old gives way. */
 void vamp_oldest_add(struct vamp_oldest_list *list, const struct vamp_oldest *item);
 /* The CDO of something pending of an age whose CDOs are kept; its name lasts as long. */
-struct vamp_pending_cdo vamp_track_pending_cdo(const struct vamp_tracker *tracker,
+struct vamp_pending_cdo vamp_track_pending_cdo(struct vamp_tracker *tracker,
                                                const struct vamp_oldest *item);
 /* Everything about one of `oldest_demands`, which is kept. */
 void vamp_track_describe_demand(struct vamp_tracker *tracker, const struct vamp_oldest *item,

@@ -60,7 +60,7 @@ static void add_ages(struct vamp_tracker *tracker)
     uint32_t position = 0;
     const struct vamp_part *part = NULL;
     while ((part = vamp_slab_next(&tracker->parts, &position)) != NULL) {
-        struct vamp_oldest item = {part->since, position, part->item.row};
+        struct vamp_oldest item = {vamp_part_since(part), position, part->item.row};
         if (part->kind == VAMP_PART_DEMAND) {
             add_age(tracker, VAMP_AGE_DEMAND, &item);
             vamp_oldest_add(&list, &item);
@@ -150,72 +150,59 @@ void vamp_track_drop_pending(struct vamp_tracker *tracker, uint32_t row)
 /*
  * Of which CDO something pending is. An event has the name of its CDO at every level, but the
  * records of CDOs have it at level `cdo` only: so that of a pending demand, withdraw or transport
- * is copied when it begins, next to its record. Nothing is allocated after creation.
+ * is copied when it begins, in a piece of one of three sizes. Nothing is allocated after creation.
  */
 
-enum { SHORT_NAME_BYTES = 46 };
-struct vamp_pending_cdo_line {
-    struct vamp_cdo_id id;
-    bool id_known;
-    bool name_is_long;
-    char name[SHORT_NAME_BYTES];
-};
-_Static_assert(sizeof(struct vamp_pending_cdo_line) <= VAMP_EXTRA_BYTES, "one cache line");
+const size_t vamp_name_bytes[VAMP_NAME_SIZES] = {32, 64, VAMP_CDO_NAME_BYTES};
 
-/* `name` of `length` bytes, which is shorter than a line's. */
-static void note_short_name(struct vamp_pending_cdo_line *line, const char *name, size_t length)
-{
-    line->name_is_long = false;
-    memcpy(line->name, name, length);
-    line->name[length] = '\0';
-}
-
-static void note_name(struct vamp_track_context *at, struct vamp_pending_cdo_line *line,
-                      char long_name[static VAMP_CDO_NAME_BYTES])
-{
-    const struct vamp_event *event = at->event;
-    if (vamp_event_has(event, VAMP_HAS_CDO_NAME)) {
-        if (event->name_length < SHORT_NAME_BYTES) {
-            note_short_name(line, event->name, event->name_length);
-            return;
-        }
-        vamp_track_copy_name(event, long_name);
-    } else {
-        const char *name = vamp_track_cdo_name(at->tracker, event);
-        const size_t length = strlen(name);
-        if (length < SHORT_NAME_BYTES) {
-            note_short_name(line, name, length);
-            return;
-        }
-        memcpy(long_name, name, length + 1);
-    }
-    line->name_is_long = true;
-}
-
-uint32_t vamp_pending_cdo_note(struct vamp_track_context *at, enum vamp_age age)
+uint32_t vamp_pending_name_note(struct vamp_track_context *at, enum vamp_age age)
 {
     struct vamp_tracker *tracker = at->tracker;
-    uint32_t number = 0;
-    if (tracker->keeps_cdos[age]) {
-        struct vamp_pending_cdo_line *line = vamp_slab_take(&tracker->extras, &number);
-        line->id_known = vamp_event_has(at->event, VAMP_HAS_CDO_ID);
-        line->id = at->event->cdo_id;
-        note_name(at, line, tracker->long_names[number - 1]);
+    if (!tracker->keeps_cdos[age]) {
+        return 0;
     }
-    return number;
+    const struct vamp_event *event = at->event;
+    const bool named = vamp_event_has(event, VAMP_HAS_CDO_NAME);
+    const char *name = named ? event->name : vamp_track_cdo_name(tracker, event);
+    const size_t length = named ? event->name_length : strlen(name);
+    if (length == 0) {
+        return 0;
+    }
+    unsigned size = length >= vamp_name_bytes[0];
+    size += length >= vamp_name_bytes[1];
+    uint32_t number = 0;
+    char *text = vamp_slab_take(&tracker->names[size], &number);
+    if (length < VAMP_CDO_NAME_BYTES) {
+        memcpy(text, name, length);
+        text[length] = '\0';
+    } else {
+        vamp_track_copy_name(event, text);
+    }
+    return number << 2 | size;
 }
 
-struct vamp_pending_cdo vamp_track_pending_cdo(const struct vamp_tracker *tracker,
+struct vamp_pending_cdo vamp_track_pending_cdo(struct vamp_tracker *tracker,
                                                const struct vamp_oldest *item)
 {
     const struct vamp_part *part = vamp_part_of(tracker, item->part);
-    const uint32_t number =
-        part->kind == VAMP_PART_TRANSPORT ? vamp_part_transport(tracker, part)->named : part->more;
-    const struct vamp_pending_cdo_line *line = vamp_slab_item(&tracker->extras, number);
-    return (struct vamp_pending_cdo){.id = line->id,
-                                     .id_known = line->id_known,
-                                     .name = line->name_is_long ? tracker->long_names[number - 1]
-                                                                : line->name};
+    const uint64_t *key = vamp_part_cdo(tracker, part)->record.key;
+    uint32_t name = part->more;
+    bool id_known = part->id_known;
+    if (part->kind == VAMP_PART_TRANSPORT) {
+        const struct vamp_transport *transport = vamp_part_transport(tracker, part);
+        key = transport->cdo_key;
+        name = transport->named;
+        id_known = transport->id_known;
+    }
+    struct vamp_pending_cdo cdo = {.id_known = id_known, .name = ""};
+    if (id_known) {
+        cdo.id = (struct vamp_cdo_id){.high = key[0], .low = key[1]};
+    }
+    if (name != 0) {
+        cdo.name =
+            vamp_slab_item(vamp_pending_names(tracker, name), vamp_pending_name_number(name));
+    }
+    return cdo;
 }
 
 static const char *name_of_row(const struct vamp_tracker *tracker, uint32_t row)
@@ -295,7 +282,7 @@ bool vamp_track_next_demand(struct vamp_tracker *tracker, uint32_t row, uint32_t
         return false;
     }
     *ret_demand = (struct vamp_pending_demand){.row = part->item.row,
-                                               .since_ns = part->since.time_ns,
+                                               .since_ns = part->since_ns,
                                                .producer = VAMP_NAME_UNKNOWN,
                                                .cdo = ""};
     const struct vamp_cdo *cdo = vamp_part_cdo(tracker, part);
@@ -340,14 +327,17 @@ void vamp_track_received(struct vamp_track_context *at)
     place_of_operation(at, &place);
     at->tracker->received_kinds |= VAMP_EVENT_BIT(at->event->kind);
     struct vamp_part *pending = vamp_part_at(at, &place);
-    if (pending == NULL) {
+    if (pending != NULL) {
+        /* An operation that was refused has no end: the next of its kind takes its place. */
+        vamp_part_renew(at, pending);
+    } else {
         pending = vamp_part_add(at, &place);
+        pending->since_ns = at->event->time_ns;
         if (at->event->kind == VAMP_EVENT_WITHDRAW) {
-            pending->more = vamp_pending_cdo_note(at, VAMP_AGE_WITHDRAW);
+            pending->more = vamp_pending_name_note(at, VAMP_AGE_WITHDRAW);
+            pending->id_known = vamp_event_has(at->event, VAMP_HAS_CDO_ID);
         }
     }
-    /* An operation that was refused has no end: the next of its kind takes its place. */
-    pending->since = vamp_track_moment(at);
     if (at->event->kind == VAMP_EVENT_DEMAND && at->has_cdo) {
         (void)vamp_track_demand(at, true);
     }
@@ -361,7 +351,7 @@ void vamp_track_handled(struct vamp_track_context *at)
     if (pending == NULL) {
         return;
     }
-    const int64_t since_ns = pending->since.time_ns;
+    const int64_t since_ns = pending->since_ns;
     vamp_part_remove(at, pending);
     struct vamp_observation *seen = at->seen;
     if (!is_asked_for(at->event) ||
@@ -580,9 +570,9 @@ void vamp_track_forget_of_one(struct vamp_track_context *at)
 /* A DEMAND that was handled finds its data there: it waited for its handling alone. */
 static void meet_delivery(struct vamp_track_context *at, struct vamp_part *delivery)
 {
-    struct vamp_part demand = {.since = vamp_track_moment(at)};
+    struct vamp_part demand = {.since_ns = at->event->time_ns};
     (void)vamp_track_demand_end(at, &demand);
-    (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_DEMAND_WAIT, demand.since.time_ns);
+    (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_DEMAND_WAIT, demand.since_ns);
     vamp_track_name_producer(at);
     take_delivery(at, delivery, &delivery->early);
 }
@@ -602,19 +592,15 @@ bool vamp_track_demand(struct vamp_track_context *at, bool before)
     struct vamp_place place;
     vamp_place_of(at, VAMP_PART_DEMAND, &place);
     struct vamp_part *pending = vamp_part_at(at, &place);
-    bool begins = pending == NULL;
-    if (begins) {
+    if (pending == NULL) {
         pending = vamp_part_add(at, &place);
-        pending->more = vamp_pending_cdo_note(at, VAMP_AGE_DEMAND);
-    } else if (pending->failed) {
-        /* Asked again: the demand before has ended without data. */
-        vamp_observe_anomaly(at->seen, VAMP_ANOMALY_DEMAND_NEVER_SATISFIED, 1);
-        begins = true;
-    } else if (before && !pending->acknowledged) {
-        begins = true; /* the one before was refused */
-    }
-    if (begins) {
-        pending->since = vamp_track_moment(at);
+        pending->since_ns = at->event->time_ns;
+        pending->more = vamp_pending_name_note(at, VAMP_AGE_DEMAND);
+        pending->id_known = vamp_event_has(at->event, VAMP_HAS_CDO_ID);
+    } else if (pending->failed || (before && !pending->acknowledged)) {
+        /* Asked again: the demand before has ended without data, or was refused. */
+        vamp_observe_anomaly(at->seen, VAMP_ANOMALY_DEMAND_NEVER_SATISFIED, pending->failed);
+        vamp_part_renew(at, pending);
         pending->acknowledged = false;
         pending->failed = false;
     }
