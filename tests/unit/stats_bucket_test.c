@@ -378,6 +378,31 @@ static void a_wide_lateness_keeps_many_buckets_open(void **state)
     collect_end(&run);
 }
 
+/* Makes and frees a bucket in a block of at least this size; how large the block was. */
+static size_t block_for(size_t bytes)
+{
+    struct vamp_bucket_block block = {NULL, bytes};
+    assert_true(vamp_bucket_block_take(&block));
+    assert_int_equal(block.used, 0);
+    struct vamp_bucket *bucket = vamp_bucket_cut(&block, sizeof *bucket);
+    *bucket = (struct vamp_bucket){.holders = 1};
+    const size_t has = malloc_usable_size(bucket);
+    assert_true(has >= bytes);
+    vamp_bucket_release(bucket);
+    return has;
+}
+
+/* One that is somewhat smaller or larger takes the memory of the one before; one that is much
+ * smaller gives it back. */
+static void large_blocks_are_used_again(void **state)
+{
+    (void)state;
+    const size_t first = block_for((size_t)1 << 20);
+    assert_int_equal(block_for((size_t)9 << 17), first);
+    assert_int_equal(block_for((size_t)1 << 19), first);
+    assert_in_range(block_for((size_t)200 << 10), 1, (size_t)1 << 18);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
@@ -397,6 +422,7 @@ int main(void)
         TEST(vampires_own_values_go_into_the_next_bucket),
         TEST(changed_components_travel_with_their_bucket),
         TEST(a_bucket_lives_until_its_last_holder_lets_go),
+        TEST(large_blocks_are_used_again),
         cmocka_unit_test(a_wide_lateness_keeps_many_buckets_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -303,7 +303,7 @@ void vamp_bucket_set_alarms(const struct vamp_bucket *bucket, struct vamp_alarm_
 /* The memory of a bucket and all that it points to, cut from front to back in multiples of 8 bytes.
  * A bucket is built twice: without memory, which only measures, and into a block of that size. */
 struct vamp_bucket_block {
-    unsigned char *memory; /* malloc'ed; NULL: measuring */
+    unsigned char *memory; /* of vamp_bucket_block_take; NULL: measuring */
     size_t used;
 };
 /* NULL: measuring. */
@@ -313,6 +313,8 @@ static inline void *vamp_bucket_cut(struct vamp_bucket_block *block, size_t byte
     block->used += (bytes + 7) & ~(size_t)7;
     return part;
 }
+/* Memory of the size that was measured, in which to begin; false: there is none. Any thread. */
+bool vamp_bucket_block_take(struct vamp_bucket_block *block);
 /* The same with a copy; `from` may be NULL where `bytes` is 0. */
 void *vamp_bucket_copy(struct vamp_bucket_block *block, const void *from, size_t bytes);
 

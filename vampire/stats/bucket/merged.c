@@ -549,6 +549,5 @@ const struct vamp_bucket *vamp_merged_copy(const struct vamp_bucket *bucket)
            0);
     struct vamp_bucket_block block = {NULL, 0};
     (void)lay_out(&block, bucket);
-    block = (struct vamp_bucket_block){malloc(block.used), 0};
-    return block.memory != NULL ? lay_out(&block, bucket) : NULL;
+    return vamp_bucket_block_take(&block) ? lay_out(&block, bucket) : NULL;
 }

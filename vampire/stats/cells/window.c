@@ -215,8 +215,7 @@ static const struct vamp_bucket *close_bucket(struct vamp_cells *cells, struct v
     const struct vamp_bucket *bucket = NULL;
     (void)build_bucket(cells, slot, number, start_ns, components, &block);
     const size_t bytes = block.used;
-    block = (struct vamp_bucket_block){malloc(bytes), 0};
-    if (block.memory != NULL) {
+    if (vamp_bucket_block_take(&block)) {
         bucket = build_bucket(cells, slot, number, start_ns, components, &block);
         assert(block.used == bytes);
         for (size_t i = 0; i < vamp_components_listed(components); i++) {
