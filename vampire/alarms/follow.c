@@ -96,6 +96,17 @@ static uint64_t hash_of(const struct vamp_alarm_following *following,
     return hash;
 }
 
+/* Then no other series of the set has the same of them. */
+static bool keeps_all(const struct vamp_alarm_rule *rule, const struct vamp_label_set *set)
+{
+    for (unsigned i = 0; i < set->label_count; i++) {
+        if (!is_kept(rule, set->labels[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool same_labels(const struct vamp_alarm_rule *rule, const struct vamp_label_set *set,
                         const struct vamp_series *one, const struct vamp_series *other)
 {
@@ -131,8 +142,8 @@ static uint32_t add_instance(struct vamp_alarm_following *following,
 static uint32_t find_instance(struct vamp_alarm_following *following,
                               const struct vamp_label_set *set, const struct vamp_series *series)
 {
-    if (following->rule->labels == vamp_metrics[following->rule->metric].labels) {
-        return add_instance(following, series); /* no other has the same */
+    if (keeps_all(following->rule, set)) {
+        return add_instance(following, series);
     }
     const uint64_t hash = hash_of(following, set, series);
     for (struct map_link *link = map_first(&following->map, hash); link != NULL;
