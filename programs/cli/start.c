@@ -172,7 +172,7 @@ static int list_metrics(const struct vamp_options *options, FILE *out, FILE *err
     if (config != NULL) {
         const struct vamp_live *live =
             options->program->live != NULL ? options->program->live(&err) : NULL;
-        vamp_list_metrics(out, options->json, live != NULL ? live->unknown(NULL) : 0);
+        vamp_list_metrics(out, options->json, live != NULL ? live->source.unknown(NULL) : 0);
         vamp_config_free(config);
     }
     return exit_code;

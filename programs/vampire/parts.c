@@ -83,9 +83,9 @@ static void evaluate_alarms(struct pipeline *pipeline, const struct vamp_bucket 
 
 void pipeline_learn_unknown(struct pipeline *pipeline)
 {
-    const struct vamp_source_ops *ops = pipeline->first->source;
-    if (ops->unknown != NULL && pipeline->source != NULL) {
-        vamp_stats_learn(pipeline->stats, ops->unknown(pipeline->source) & ~pipeline->run->unknown);
+    if (pipeline->source != NULL && pipeline->ops->unknown != NULL) {
+        vamp_stats_learn(pipeline->stats,
+                         pipeline->ops->unknown(pipeline->source) & ~pipeline->run->unknown);
     }
 }
 

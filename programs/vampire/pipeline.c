@@ -282,7 +282,7 @@ static int open_outputs(struct pipeline *pipeline, struct vamp_err *err)
  * the one that was recorded. */
 static void describe_source(struct pipeline *pipeline)
 {
-    const struct vamp_source_ops *ops = pipeline->config->source;
+    const struct vamp_source_ops *ops = pipeline->ops;
     struct vamp_run *run = pipeline->run;
     const char *workflow = ops->workflow != NULL ? ops->workflow(pipeline->source) : NULL;
     if (workflow != NULL) {
@@ -329,8 +329,10 @@ static int open_source(struct pipeline *pipeline, struct vamp_err *err)
         .say_context = &pipeline->status,
         .stop = &pipeline->start->signals->stop,
     };
-    const int status =
-        config->source->open(config->source_options, &context, &pipeline->source, err);
+    pipeline->ops = vamp_source_load(config->source, err);
+    const int status = pipeline->ops == NULL ? err->code
+                                             : pipeline->ops->open(config->source_options, &context,
+                                                                   &pipeline->source, err);
     if (status == 0) {
         describe_source(pipeline);
     }
@@ -371,7 +373,7 @@ static void close_source(struct pipeline *pipeline)
 {
     struct vamp_err err = VAMP_ERR_NONE;
     pipeline_learn_unknown(pipeline);
-    if (pipeline->source != NULL && pipeline->first->source->close(pipeline->source, &err) != 0) {
+    if (pipeline->source != NULL && pipeline->ops->close(pipeline->source, &err) != 0) {
         vamp_status_error(&pipeline->status, "%s", err.text);
     }
     pipeline->source = NULL;
@@ -434,7 +436,7 @@ static enum vamp_exit_code report_failed_start(struct pipeline *pipeline, int st
 static int start_source_thread(struct pipeline *pipeline, struct vamp_err *err)
 {
     pipeline->source_thread = (struct vamp_source_thread){
-        .ops = pipeline->first->source,
+        .ops = pipeline->ops,
         .source = pipeline->source,
         .ring = pipeline->ring,
         .clock = pipeline->clock,

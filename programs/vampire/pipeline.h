@@ -59,6 +59,7 @@ struct pipeline {
     struct vamp_ready_file ready_file;
     struct vamp_ring *ring;
     struct vamp_components *components;
+    const struct vamp_source_ops *ops; /* functions of the source */
     void *source;
     struct vamp_source_thread source_thread;
     struct samples_intake samples;

@@ -21,7 +21,7 @@ static double seconds(int64_t ns)
 static void print_source(const struct vamp_page *page, const struct pipeline *pipeline,
                          int64_t now_ns)
 {
-    const struct vamp_source_ops *ops = pipeline->first->source;
+    const struct vamp_source_ops *ops = pipeline->ops;
     if (ops->describe == NULL) {
         vamp_page_line(page, "source", "%s", ops->name);
         return;
@@ -191,8 +191,8 @@ void pipeline_status_line(struct pipeline *pipeline, char *line, size_t bytes)
     vamp_stats_totals(pipeline->stats, &totals);
     const char *what = "running";
     struct vamp_source_state state;
-    if (pipeline->first->source->describe != NULL) {
-        pipeline->first->source->describe(pipeline->source, &state);
+    if (pipeline->ops->describe != NULL) {
+        pipeline->ops->describe(pipeline->source, &state);
         what = state.what;
     }
     char events[VAMP_UNIT_TEXT_BYTES], lost[VAMP_UNIT_TEXT_BYTES];

@@ -148,11 +148,11 @@ static int setup(void **state)
     bench->table = *vamp_source_find(bench->kind->source);
     bench->ops = &bench->table;
     if (bench->kind == &maestro_kind) { /* linked here, so that it watches this process's pool */
-        bench->table.open = vamp_live.open;
-        bench->table.next = vamp_live.next;
-        bench->table.wait = vamp_live.wait;
-        bench->table.describe = vamp_live.describe;
-        bench->table.close = vamp_live.close;
+        bench->table.open = vamp_live.source.open;
+        bench->table.next = vamp_live.source.next;
+        bench->table.wait = vamp_live.source.wait;
+        bench->table.describe = vamp_live.source.describe;
+        bench->table.close = vamp_live.source.close;
     }
     bench->options = calloc(1, bench->ops->options_bytes);
     assert_non_null(bench->options);

@@ -77,7 +77,7 @@ static void opening_fails_cleanly(void **state)
     fixture->context.event_kinds = 0;
     fixture->options.leave_when_empty = false;
     assert_int_equal(try_open(fixture, &err), -EINVAL);
-    assert_int_equal(vamp_live.close(NULL, &err), 0);
+    assert_int_equal(vamp_live.source.close(NULL, &err), 0);
 }
 
 /* ------------------------------------------------------------------ order */
@@ -90,7 +90,7 @@ static void merges_by_serial(void **state)
     deliver_serials(0, MSTRO_POOL_EVENT_OFFER, 1, 63, 2);
     uint64_t serials[256];
     assert_int_equal(drain(fixture, serials), 0); /* 2 may be on its way: 1 has to wait */
-    vamp_live.wait(fixture->source, 1000);
+    vamp_live.source.wait(fixture->source, 1000);
     deliver_serials(1, MSTRO_POOL_EVENT_DEMAND, 2, 64, 2);
     size_t count = drain(fixture, serials);
     assert_int_equal(count, 63); /* 64 waits for what may precede it */
@@ -206,7 +206,8 @@ static void check_unusable(struct fixture *fixture, uint64_t from, const char *w
     }
     assert_int_equal(fixture->said_count, 1);
     assert_non_null(strstr(fixture->said, words));
-    assert_true((vamp_live.unknown(fixture->source) & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_SERIALS)) != 0);
+    assert_true(
+        (vamp_live.source.unknown(fixture->source) & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_SERIALS)) != 0);
     close_source(fixture);
 }
 
@@ -432,14 +433,14 @@ static void gone_comes_after_everything_received(void **state)
             assert_int_equal(event.serial, expected++);
         } else {
             assert_int_equal(status, VAMP_SOURCE_EMPTY);
-            vamp_live.wait(fixture->source, 1000);
+            vamp_live.source.wait(fixture->source, 1000);
             vamp_fake_clock_advance(&fixture->time, VAMP_MERGE_HOLD_NS);
         }
     }
     assert_int_equal(expected, 4);
     assert_int_equal(marks, 2);
     assert_int_equal(next(fixture, &event), VAMP_SOURCE_GONE); /* and stays so */
-    vamp_live.wait(fixture->source, VAMP_NS_PER_SECOND * 3600);
+    vamp_live.source.wait(fixture->source, VAMP_NS_PER_SECOND * 3600);
     close_source(fixture);
 }
 
@@ -476,7 +477,7 @@ static void a_broken_read_is_an_error(void **state)
     struct vamp_event event;
     enum vamp_source_status status;
     struct vamp_err err = VAMP_ERR_NONE;
-    while ((status = vamp_live.next(fixture->source, &event, &err)) == VAMP_SOURCE_EMPTY) {
+    while ((status = vamp_live.source.next(fixture->source, &event, &err)) == VAMP_SOURCE_EMPTY) {
     }
     assert_int_equal(status, VAMP_SOURCE_ERROR);
     assert_non_null(strstr(err.text, "some failure"));

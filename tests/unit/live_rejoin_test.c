@@ -28,7 +28,7 @@ static enum vamp_source_status seek(struct fixture *fixture, struct vamp_event *
     enum vamp_source_status status;
     while ((status = next(fixture, event)) == VAMP_SOURCE_EMPTY) {
         vamp_fake_clock_advance(&fixture->time, 100000000);
-        vamp_live.wait(fixture->source, 1);
+        vamp_live.source.wait(fixture->source, 1);
     }
     return status;
 }
@@ -48,7 +48,7 @@ static void it_joins_again(void **state)
     assert_int_equal(script.inits, 4);
     assert_int_equal(script.finalizes, 2);
     struct vamp_source_state shown;
-    vamp_live.describe(fixture->source, &shown);
+    vamp_live.source.describe(fixture->source, &shown);
     assert_int_equal(shown.rejoins, 1);
     deliver_serials(0, MSTRO_POOL_EVENT_OFFER, 1, 1, 1);
     assert_int_equal(seek(fixture, &event), VAMP_SOURCE_MORE);
@@ -57,7 +57,7 @@ static void it_joins_again(void **state)
     assert_int_equal(fixture->said_count, 2);
     assert_int_equal(fixture->roundtrips[VAMP_OWN_JOIN], 3);
     struct vamp_err err = VAMP_ERR_NONE;
-    assert_int_equal(vamp_live.close(fixture->source, &err), 0);
+    assert_int_equal(vamp_live.source.close(fixture->source, &err), 0);
     assert_int_equal(script.finalizes, 3);
     assert_int_equal(script.lists_out, 0);
 }
@@ -80,7 +80,7 @@ static void it_gives_up_in_time(void **state)
     assert_int_equal(next(fixture, &event), VAMP_SOURCE_GONE);
     assert_in_range(fixture->said_count, 2, 3);
     struct vamp_err err = VAMP_ERR_NONE;
-    assert_int_equal(vamp_live.close(fixture->source, &err), 0);
+    assert_int_equal(vamp_live.source.close(fixture->source, &err), 0);
     assert_int_equal(script.finalizes, 1); /* it is in no pool that it could leave */
 }
 
@@ -126,7 +126,7 @@ static void time_goes_on_while_it_is_stopped(void **state)
     deliver(0, list, 1);
     assert_int_equal(time_of_gone(fixture), pool_ns + 60 * VAMP_NS_PER_SECOND);
     struct vamp_err err = VAMP_ERR_NONE;
-    assert_int_equal(vamp_live.close(fixture->source, &err), 0);
+    assert_int_equal(vamp_live.source.close(fixture->source, &err), 0);
 }
 
 /* A clock that was set back is believed when nothing else comes for some seconds. */
@@ -147,7 +147,7 @@ static void a_clock_set_back_is_believed(void **state)
     }
     assert_int_equal(time_of_gone(fixture), pool_ns);
     struct vamp_err err = VAMP_ERR_NONE;
-    assert_int_equal(vamp_live.close(fixture->source, &err), 0);
+    assert_int_equal(vamp_live.source.close(fixture->source, &err), 0);
 }
 
 #define SOURCE_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)

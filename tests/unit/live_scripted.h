@@ -289,7 +289,7 @@ static inline int teardown(void **state)
 
 static inline int try_open(struct fixture *fixture, struct vamp_err *err)
 {
-    return vamp_live.open(&fixture->options, &fixture->context, &fixture->source, err);
+    return vamp_live.source.open(&fixture->options, &fixture->context, &fixture->source, err);
 }
 
 static inline void open_source(struct fixture *fixture)
@@ -301,7 +301,7 @@ static inline void open_source(struct fixture *fixture)
 static inline void close_source(struct fixture *fixture)
 {
     struct vamp_err err = VAMP_ERR_NONE;
-    assert_int_equal(vamp_live.close(fixture->source, &err), 0);
+    assert_int_equal(vamp_live.source.close(fixture->source, &err), 0);
     assert_int_equal(script.lists_out, 0);
     assert_int_equal(script.finalizes, 1);
     assert_int_equal(script.disposed, script.subscribed);
@@ -310,7 +310,7 @@ static inline void close_source(struct fixture *fixture)
 static inline enum vamp_source_status next(struct fixture *fixture, struct vamp_event *event)
 {
     struct vamp_err err = VAMP_ERR_NONE;
-    return vamp_live.next(fixture->source, event, &err);
+    return vamp_live.source.next(fixture->source, event, &err);
 }
 
 /* Takes events until there is none; returns how many, their serials in `serials`. */

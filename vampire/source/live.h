@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What vampire/live/ offers to the live source (source/maestro.c), which loads it: the functions of
- * struct vamp_source_ops, with the same contracts.
+ * What vampire/live/ offers to the live source (source/maestro.c), which loads it.
  */
 #pragma once
 
@@ -43,18 +42,13 @@ struct vamp_live {
     const char *version; /* VAMP_VERSION of the build; another one's is not used */
     /* What the maestro.h of the build has: the lines of --version. */
     void (*abilities)(FILE *stream);
-    uint32_t (*unknown)(const void *self); /* NULL: with the default options */
-    const char *(*examined)(const void *self);
+    /* Name and functions alone; `unknown` of NULL: with the default options. One source of this
+     * kind can be open at a time. */
+    struct vamp_source_ops source;
     /* `vampire --examine`: starts the processes, and ends them after `judge`, whose code it
      * returns; -1: they could not be started. Forks: the process has no other thread. */
     int (*examine)(const struct vamp_maestro_options *options, vamp_examine_fn *judge,
                    void *context, struct vamp_err *err);
-    int (*open)(const void *options, const struct vamp_source_context *context, void **ret_self,
-                struct vamp_err *err);
-    enum vamp_source_status (*next)(void *self, struct vamp_event *ret_event, struct vamp_err *err);
-    void (*wait)(void *self, int64_t timeout_ns);
-    void (*describe)(void *self, struct vamp_source_state *ret_state);
-    int (*close)(void *self, struct vamp_err *err);
 };
 
 /* The only symbol of the shared object. */

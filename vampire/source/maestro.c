@@ -11,9 +11,6 @@
 #include "vampire/source/source.h"
 #include "version.h"
 
-/* Loaded by the first open, and for good: one source of this kind can be open at a time. */
-static const struct vamp_live *live;
-
 #define OPTION(member) offsetof(struct vamp_maestro_options, member)
 
 /* Conditions of options. */
@@ -93,44 +90,11 @@ const struct vamp_live *vamp_live_load(struct vamp_err *err)
     return symbol;
 }
 
-static int front_open(const void *options, const struct vamp_source_context *context,
-                      void **ret_self, struct vamp_err *err)
+const struct vamp_source_ops *vamp_source_load(const struct vamp_source_ops *source,
+                                               struct vamp_err *err)
 {
-    struct vamp_err why = VAMP_ERR_NONE;
-    live = vamp_live_load(&why);
-    return live == NULL ? vamp_err_set(err, why.code, "%s", why.text)
-                        : live->open(options, context, ret_self, err);
-}
-
-static uint32_t front_unknown(const void *self)
-{
-    return live->unknown(self);
-}
-
-static const char *front_examined(const void *self)
-{
-    return live->examined(self);
-}
-
-static enum vamp_source_status front_next(void *self, struct vamp_event *ret_event,
-                                          struct vamp_err *err)
-{
-    return live->next(self, ret_event, err);
-}
-
-static void front_wait(void *self, int64_t timeout_ns)
-{
-    live->wait(self, timeout_ns);
-}
-
-static void front_describe(void *self, struct vamp_source_state *ret_state)
-{
-    live->describe(self, ret_state);
-}
-
-static int front_close(void *self, struct vamp_err *err)
-{
-    return self == NULL ? 0 : live->close(self, err);
+    const struct vamp_live *live = source == &vamp_source_maestro ? vamp_live_load(err) : NULL;
+    return live != NULL ? &live->source : source == &vamp_source_maestro ? NULL : source;
 }
 
 const struct vamp_source_ops vamp_source_maestro = {
@@ -142,11 +106,4 @@ const struct vamp_source_ops vamp_source_maestro = {
     .is_live = true,
     .knows_attributes = true,
     .needs_workflow = true,
-    .open = front_open,
-    .unknown = front_unknown,
-    .examined = front_examined,
-    .next = front_next,
-    .wait = front_wait,
-    .describe = front_describe,
-    .close = front_close,
 };

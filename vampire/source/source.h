@@ -136,3 +136,7 @@ extern const struct vamp_source_ops vamp_source_synthetic;
 extern const struct vamp_source_ops *const vamp_sources[];
 /* The one of this name, NULL when there is none. */
 const struct vamp_source_ops *vamp_source_find(const char *name);
+/* Where the functions of a source are: those of vamp_source_maestro, whose are NULL, are loaded,
+ * for good. NULL with `err`: they are not there, or of another build. */
+const struct vamp_source_ops *vamp_source_load(const struct vamp_source_ops *source,
+                                               struct vamp_err *err);
