@@ -209,9 +209,9 @@ struct vamp_writer_ops {
     /* NULL, or: time in ns for which `close` may keep the target open for readers when the run was
      * completed. Outputs that do so are closed after all others. */
     int64_t (*linger_ns)(const void *options);
-    /* Completes and closes. `ending` NULL: the run goes on in another segment. NULL-safe in
-     * `self`. A target that failed before its first element is removed. 0 or -errno: the target
-     * may lack its end. The object is gone either way. */
+    /* Completes and closes. `ending` NULL: the run goes on in another segment. A target that failed
+     * before its first element is removed. 0 or -errno: the target may lack its end. The object is
+     * gone either way. */
     int (*close)(void *self, const struct vamp_ending *ending, struct vamp_err *err);
     /* NULL: a run leaves no files. */
     const struct vamp_file_ops *files;

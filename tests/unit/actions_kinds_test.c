@@ -68,10 +68,13 @@ static int set_up(void **state)
 static void close_action(struct world *world)
 {
     if (world->ops != NULL) {
-        world->ops->close(world->action);
+        if (world->action != NULL) {
+            world->ops->close(world->action);
+        }
         vamp_opt_done(world->ops->options, world->options);
         free(world->options);
         world->ops = NULL;
+        world->action = NULL;
     }
 }
 

@@ -34,7 +34,7 @@ struct vamp_alarm_action_ops {
     bool when_silenced;
     bool when_replayed; /* it does nothing outside of this run, so that a rule can be tried */
     bool selects_cdos;  /* CDOs have records because of it: needs level component */
-    /* NULL-safe in `self`; ends what still runs within a second. */
+    /* Ends what still runs within a second. */
     void (*close)(void *self);
 };
 

@@ -102,9 +102,6 @@ static void note_where(struct maestro_source *source)
 static int maestro_close(void *self, struct vamp_err *err)
 {
     struct maestro_source *source = self;
-    if (source == NULL) {
-        return 0;
-    }
     const int result = vamp_session_end(&source->session, true, err);
     vamp_roster_done(&source->roster);
     (void)pthread_mutex_destroy(&source->lock);

@@ -56,12 +56,10 @@ static int replay_close(void *self, struct vamp_err *err)
 {
     struct replay *replay = self;
     (void)err;
-    if (replay != NULL) {
-        vamp_recording_close(replay->recording);
-        globfree(&replay->files);
-        free(replay->paths);
-        free(replay);
-    }
+    vamp_recording_close(replay->recording);
+    globfree(&replay->files);
+    free(replay->paths);
+    free(replay);
     return 0;
 }
 

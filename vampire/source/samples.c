@@ -144,7 +144,7 @@ static int samples_close(void *object, struct vamp_err *err)
 {
     struct samples *self = object;
     (void)err;
-    for (unsigned i = 0; self != NULL && i < self->count; i++) {
+    for (unsigned i = 0; i < self->count; i++) {
         struct input *input = &self->inputs[i];
         if (input->file >= 0) {
             (void)close(input->file);

@@ -123,8 +123,8 @@ struct vamp_source_ops {
     void (*wait)(void *self, int64_t timeout_ns);
     /* How the source is; any thread, while it is open. NULL: there is nothing to say. */
     void (*describe)(void *self, struct vamp_source_state *ret_state);
-    /* Ends the connection or closes the file and frees everything. NULL-safe. 0 or -errno; the
-     * object is gone either way. */
+    /* Ends the connection or closes the file and frees everything. 0 or -errno; the object is
+     * gone either way. */
     int (*close)(void *self, struct vamp_err *err);
 };
 

@@ -523,10 +523,8 @@ static int synthetic_close(void *self, struct vamp_err *err)
 {
     struct synthetic *synthetic = self;
     (void)err;
-    if (synthetic != NULL) {
-        free_life(synthetic->life);
-        free(synthetic);
-    }
+    free_life(synthetic->life);
+    free(synthetic);
     return 0;
 }
 

@@ -267,8 +267,10 @@ static int send_datagrams(struct influx *influx, struct vamp_err *err)
 
 /* ---- the format */
 
-static void influx_free(struct influx *self)
+static int influx_close(void *context, const struct vamp_ending *ending, struct vamp_err *err)
 {
+    struct influx *self = context;
+    (void)ending, (void)err;
     if (self->udp) {
         datagrams_done(&self->datagrams);
     }
@@ -277,6 +279,7 @@ static void influx_free(struct influx *self)
     vamp_text_done(&self->text);
     vamp_present_done(&self->present);
     free(self);
+    return 0;
 }
 
 static int open_server(struct influx *self, struct vamp_err *err)
@@ -317,7 +320,7 @@ static int influx_open(const void *options, const struct vamp_writer_target *tar
         code = vamp_err_set_errno(err, ENOMEM, "prepare the address");
     }
     if (code != 0) {
-        influx_free(self);
+        (void)influx_close(self, NULL, NULL);
         return code;
     }
     *ret_self = self;
@@ -366,16 +369,6 @@ static bool influx_remark(void *context, char text[static VAMP_ERR_TEXT_BYTES])
                    " by now: InfluxDB knows no larger integers",
                    self->cut);
     return true;
-}
-
-static int influx_close(void *self, const struct vamp_ending *ending, struct vamp_err *err)
-{
-    (void)ending;
-    (void)err;
-    if (self != NULL) {
-        influx_free(self);
-    }
-    return 0;
 }
 
 /* Fields of a point. */

@@ -192,9 +192,6 @@ static void cut_pending(struct jsonl *self)
 static int close_target(void *context, const struct vamp_ending *ending, struct vamp_err *err)
 {
     struct jsonl *self = context;
-    if (self == NULL) {
-        return 0;
-    }
     if (self->kind == JSONL_SOCKET) {
         jsonl_end(self, ending);
         jsonl_socket_close(self);

@@ -262,9 +262,6 @@ static int nats_close(void *context, const struct vamp_ending *ending, struct va
 {
     struct nats *self = context;
     (void)err;
-    if (self == NULL) {
-        return 0;
-    }
     if (ending != NULL && ending->completed && !self->pending && !sends_alarms(self)) {
         publish_ending(self, ending);
     }

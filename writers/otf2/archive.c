@@ -491,9 +491,6 @@ static int otf2_close(void *self, const struct vamp_trace_end *end, bool remove,
 {
     struct archive *archive = self;
     (void)err;
-    if (archive == NULL) {
-        return 0;
-    }
     const bool incomplete = archive->archive != NULL || archive->code != OTF2_SUCCESS;
     if (archive->archive != NULL) {
         (void)OTF2_Archive_Close(archive->archive);

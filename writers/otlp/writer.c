@@ -33,14 +33,17 @@ struct otlp {
     bool passed_on;
 };
 
-static void otlp_free(struct otlp *self)
+static int otlp_close(void *context, const struct vamp_ending *ending, struct vamp_err *err)
 {
+    struct otlp *self = context;
+    (void)ending, (void)err;
     http_free(self->http);
     otlp_points_free(self->points);
     libdeflate_free_compressor(self->compressor);
     vamp_text_done(&self->request);
     vamp_text_done(&self->packed);
     free(self);
+    return 0;
 }
 
 static int otlp_open(const void *context, const struct vamp_writer_target *target, void **ret_self,
@@ -70,7 +73,7 @@ static int otlp_open(const void *context, const struct vamp_writer_target *targe
         code = http_create(&server, &self->http, err);
     }
     if (code != 0) {
-        otlp_free(self);
+        (void)otlp_close(self, NULL, NULL);
         return code;
     }
     *ret_self = self;
@@ -164,16 +167,6 @@ static uint64_t otlp_left_out(void *self, const char **ret_what)
 {
     *ret_what = "points that the server did not take";
     return ((const struct otlp *)self)->rejected;
-}
-
-static int otlp_close(void *self, const struct vamp_ending *ending, struct vamp_err *err)
-{
-    (void)ending;
-    (void)err;
-    if (self != NULL) {
-        otlp_free(self);
-    }
-    return 0;
 }
 
 /* What a database makes of the points: each bound is a series there. */

@@ -329,9 +329,6 @@ static int prometheus_close(void *context, const struct vamp_ending *ending, str
 {
     struct prometheus *self = context;
     (void)err;
-    if (self == NULL) {
-        return 0;
-    }
     if (ending != NULL && ending->completed) {
         page_end(self->page);
         linger(self, ending);

@@ -75,7 +75,7 @@ static int recording_open(const void *options, const struct vamp_writer_target *
 
 static int recording_close(void *self, const struct vamp_ending *ending, struct vamp_err *err)
 {
-    if (ending == NULL && self != NULL) {
+    if (ending == NULL) {
         ((struct vamp_recorder *)self)->goes_on = true;
     }
     return vamp_recorder_close(self, err);

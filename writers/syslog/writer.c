@@ -315,9 +315,6 @@ static int close_target(void *context, const struct vamp_ending *ending, struct 
 {
     struct syslog *self = context;
     int code = 0;
-    if (self == NULL) {
-        return 0;
-    }
     if (ending != NULL && self->options->alarms.send == VAMP_SEND_BUCKETS) {
         struct syslog_messages *messages = &self->messages;
         syslog_messages_clear(messages);

@@ -325,9 +325,6 @@ static int chrome_close(void *self, const struct vamp_trace_end *end, bool remov
                         struct vamp_err *err)
 {
     struct chrome *chrome = self;
-    if (chrome == NULL) {
-        return 0;
-    }
     int code = 0;
     if (remove) {
         (void)unlink(chrome->path);

@@ -130,7 +130,7 @@ struct vamp_trace_sink_ops {
      * before. After a failure nothing of it will be. Once, followed by `close` alone. */
     int (*complete)(void *self, struct vamp_err *err);
     const char *(*path)(const void *self);
-    /* Completes and closes; `remove`: the file is deleted instead. NULL-safe in `self`. */
+    /* Completes and closes; `remove`: the file is deleted instead. */
     int (*close)(void *self, const struct vamp_trace_end *end, bool remove, struct vamp_err *err);
 };
 

@@ -117,18 +117,16 @@ static void complete(struct trace_writer *self)
 static int trace_close(void *context, const struct vamp_ending *ending, struct vamp_err *err)
 {
     struct trace_writer *self = context;
-    if (self == NULL) {
-        return 0;
-    }
     struct vamp_trace_end end = {.begin_ns = INT64_MIN};
     complete(self);
     if (self->timeline != NULL) {
         vamp_timeline_describe(self->timeline, &end);
     }
     end.ending = ending;
-    int code = self->sink != NULL ? self->sink->close(self->sink_self, self->failed ? NULL : &end,
-                                                      self->failed && self->written == 0, err)
-                                  : 0;
+    int code = self->sink_self != NULL
+                   ? self->sink->close(self->sink_self, self->failed ? NULL : &end,
+                                       self->failed && self->written == 0, err)
+                   : 0;
     if (self->failure.code != 0) {
         code = vamp_err_set(err, self->failure.code, "%s", self->failure.text);
     }

@@ -89,14 +89,12 @@ static void level_change(void *self, const struct vamp_alarm_change *change)
 static void level_close(void *self)
 {
     struct vamp_level_gate *gate = self;
-    if (gate != NULL) {
-        struct vamp_level_gate **at = &gate->services->gates;
-        while (*at != gate) {
-            at = &(*at)->next;
-        }
-        *at = gate->next;
-        free(gate);
+    struct vamp_level_gate **at = &gate->services->gates;
+    while (*at != gate) {
+        at = &(*at)->next;
     }
+    *at = gate->next;
+    free(gate);
 }
 
 static const struct vamp_alarm_action_ops action_level = {

@@ -103,10 +103,8 @@ static void command_change(void *context, const struct vamp_alarm_change *change
 static void command_close(void *context)
 {
     struct command_action *self = context;
-    if (self != NULL) {
-        vamp_json_done(&self->json);
-        free(self);
-    }
+    vamp_json_done(&self->json);
+    free(self);
 }
 
 const struct vamp_alarm_action_ops vamp_alarm_action_command = {
