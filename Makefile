@@ -30,9 +30,9 @@ WARNINGS += $(if $(WERROR),-Werror)
 FLAGS_release := -O3 -g -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-clash-protection \
   -fcf-protection
 FLAGS_debug   := -O0 -g3
-FLAGS_asan    := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
-FLAGS_tsan    := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
-FLAGS_fuzz    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+FLAGS_asan    := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+FLAGS_tsan    := -O1 -g1 -fno-omit-frame-pointer -fsanitize=thread
+FLAGS_fuzz    := -O1 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 FLAGS_cov     := -O0 -g --coverage
 LINK_release  := -pie -Wl,-z,relro,-z,now
 MODE_FLAGS    := $(FLAGS_$(MODE))

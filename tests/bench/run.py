@@ -32,11 +32,12 @@ OF_THE_BENCH = {"vamp__wire__event__unpack", "vamp_recorder_open"}
 def symbols(folder, kinds):
     """{symbol: objects} of the objects below a folder."""
     found = collections.defaultdict(set)
-    for path in folder.rglob("*.o"):
-        for line in subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout.splitlines():
-            kind, name = line.split()[-2:]
-            if kind in kinds:
-                found[name].add(path)
+    done = subprocess.run(["nm", "-A", *folder.rglob("*.o")], capture_output=True, text=True, check=True)
+    for line in done.stdout.splitlines():
+        path, rest = line.split(":", 1)
+        kind, name = rest.split()[-2:]
+        if kind in kinds:
+            found[name].add(pathlib.Path(path))
     return found
 
 

@@ -29,8 +29,8 @@ import test_replay
 
 # With those of test_hdf5_readers.py 76 in each release run, 1,000 in make check-long.
 # Kills come in bunches, since most of a kill's time is a program's start.
-PARTS = 4
 SLOW = MODE in ("asan", "tsan")
+PARTS = 1 if SLOW else 4
 KILLS_FILL = 2 if SLOW else 8
 KILLS_VAMPIRE = 2 if SLOW else 8
 AT_A_TIME = 3

@@ -224,7 +224,8 @@ def stream(path):
 def test_sockets_that_fail(space, place, words):
     path = space.path / "log"
     _kept = place(path)
-    vampire = space.vampire(config(path, "500ms", **ALL_LABELS), ready=False)
+    # Seven buckets: where more than eight wait, vampire lets its generator wait, for seconds.
+    vampire = space.vampire(config(path, "500ms", steps=3, **ALL_LABELS), ready=False)
     vampire.expect_exit(1)
     assert words in vampire.stderr, vampire.stderr
     buckets = results.Hdf5Run([space.hdf5()]).buckets
