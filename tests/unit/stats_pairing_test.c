@@ -124,8 +124,10 @@ static unsigned model_oldest(const struct model *model)
 static void take_out(struct listed *listed, struct item *item)
 {
     struct vamp_item *head = &item->record.item;
-    vamp_age_leave(&listed->table.slab, &listed->ages, &item->record);
-    vamp_row_leave(&listed->table.slab, &listed->firsts[head->row], head);
+    const uint32_t number = vamp_slab_number(&listed->table.slab, item);
+    vamp_age_leave(&listed->table, &listed->ages, number);
+    vamp_row_leave(&listed->table.slab, &listed->firsts[head->row], head,
+                   vamp_slab_neighbours(&listed->table.slab, number));
     vamp_table_remove(&listed->table, item);
 }
 
@@ -148,8 +150,9 @@ static void put(struct listed *listed, struct model *model, unsigned k, uint64_t
     const uint32_t owner = (uint32_t)(random % OWNERS);
     item = vamp_table_insert(&listed->table, &key);
     const uint32_t number = vamp_slab_number(slab, item);
-    vamp_age_join(slab, &listed->ages, &item->record, number);
-    vamp_row_join(slab, &listed->firsts[owner], &item->record.item, number, owner);
+    vamp_age_join(&listed->table, &listed->ages, number);
+    vamp_row_join(slab, &listed->firsts[owner], &item->record.item,
+                  vamp_slab_neighbours(slab, number), number, owner);
     assert_int_equal(item->value, 0);
     item->value = random;
     model->there[k] = true;
@@ -170,8 +173,10 @@ static void drop_or_move(struct listed *listed, struct model *model, unsigned k,
         model->there[k] = false;
     } else if (item != NULL) {
         struct vamp_item *head = &item->record.item;
-        vamp_row_leave(slab, &listed->firsts[head->row], head);
-        vamp_row_join(slab, &listed->firsts[owner], head, vamp_slab_number(slab, item), owner);
+        const uint32_t number = vamp_slab_number(slab, item);
+        struct vamp_neighbours *own = vamp_slab_neighbours(slab, number);
+        vamp_row_leave(slab, &listed->firsts[head->row], head, own);
+        vamp_row_join(slab, &listed->firsts[owner], head, own, number, owner);
         model->owner[k] = owner;
     }
 }
@@ -198,7 +203,9 @@ static void the_table_agrees_with_a_model(void **state)
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct model *model = calloc(1, sizeof *model);
         struct listed listed = {.ages = {0}};
-        assert_int_equal(vamp_table_init(&listed.table, CAPACITY, sizeof(struct item)), 0);
+        assert_int_equal(vamp_table_init(&listed.table, CAPACITY, sizeof(struct item),
+                                         sizeof(struct vamp_record_rest)),
+                         0);
         uint64_t random = seed * 7919;
         for (unsigned step = 0; step < 20000; step++) {
             const unsigned k = (unsigned)(next_random(&random) % KEYS);
@@ -268,7 +275,8 @@ static void a_million_cdos_are_small_and_never_pause(void **state)
 #endif
     struct vamp_table table;
     const size_t before = rss_bytes();
-    assert_int_equal(vamp_table_init(&table, MILLION, sizeof(struct vamp_cdo)), 0);
+    assert_int_equal(
+        vamp_table_init(&table, MILLION, sizeof(struct vamp_cdo), sizeof(struct vamp_cdo_rest)), 0);
     assert_int_equal(fill(&table), 1); /* it grows line by line, never all at once */
     const size_t each = (rss_bytes() - before) / MILLION;
     print_message("%zu bytes a CDO\n", each);

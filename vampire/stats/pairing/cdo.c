@@ -97,7 +97,7 @@ static uint32_t leave_offers(struct vamp_track_context *at)
         if (part->kind == VAMP_PART_HOLD && part->offers) {
             end_offer(at, part);
         }
-        number = part->item.after;
+        number = part->neighbours.after;
     }
     return count;
 }
@@ -189,8 +189,10 @@ static void change_owner(struct vamp_track_context *at, struct vamp_cdo *cdo, ui
     struct vamp_tracker *tracker = at->tracker;
     const struct vamp_slab *slab = &tracker->cdos.slab;
     struct vamp_item *item = &cdo->record.item;
-    vamp_row_leave(slab, &tracker->tallies[item->row].first_cdo, item);
-    vamp_row_join(slab, &tracker->tallies[row].first_cdo, item, vamp_slab_number(slab, cdo), row);
+    const uint32_t number = vamp_slab_number(slab, cdo);
+    struct vamp_neighbours *own = vamp_slab_neighbours(slab, number);
+    vamp_row_leave(slab, &tracker->tallies[item->row].first_cdo, item, own);
+    vamp_row_join(slab, &tracker->tallies[row].first_cdo, item, own, number, row);
     const uint32_t handles =
         held->handles < VAMP_OWNER_HANDLES_MAX ? held->handles : VAMP_OWNER_HANDLES_MAX;
     cdo->owner_handles = (uint16_t)(handles > 0 ? handles : 1);
@@ -198,7 +200,7 @@ static void change_owner(struct vamp_track_context *at, struct vamp_cdo *cdo, ui
     cdo->flags &= (uint8_t) ~(VAMP_CDO_DECLARED | VAMP_CDO_OFFERED | VAMP_CDO_UNSEEN);
     cdo->flags |= handles == 0 ? VAMP_CDO_UNSEEN : held->declared ? VAMP_CDO_DECLARED : 0;
     cdo->flags |= held->offers ? VAMP_CDO_OFFERED : 0;
-    cdo->declared_ns = held->since_ns;
+    vamp_cdo_rest(tracker, cdo)->declared_ns = held->since_ns;
 }
 
 /* What the component holds, which is not counted any more. */
@@ -263,7 +265,7 @@ static void keep_owners_part(struct vamp_track_context *at)
     assert(hold->handles == 0 && !hold->offers); /* the owner of a record has no hold on it */
     hold->handles = handles;
     hold->declared = (cdo->flags & VAMP_CDO_DECLARED) != 0;
-    hold->since_ns = cdo->declared_ns;
+    hold->since_ns = vamp_cdo_rest(at->tracker, cdo)->declared_ns;
     cdo->other_handles += handles;
     cdo->owner_handles = 1;
     cdo->flags |= VAMP_CDO_UNSEEN;
@@ -323,7 +325,7 @@ static inline __attribute__((always_inline)) uint32_t expect_removal(const struc
     const struct vamp_record *record = vamp_slab_item(&cdos->slab, number);
     const struct vamp_key key = vamp_key_of_two(record->key[0], record->key[1]);
     (void)vamp_table_expect(cdos, &key);
-    return record->item.after;
+    return vamp_slab_neighbours(&cdos->slab, number)->after;
 }
 
 /* What a component had that leaves. */
@@ -444,7 +446,7 @@ static void track_declare(struct vamp_track_context *at)
         }
     }
     become_producer(at);
-    at->cdo->declared_ns = at->event->time_ns;
+    vamp_cdo_rest(at->tracker, at->cdo)->declared_ns = at->event->time_ns;
     vamp_cdo_set_flags(at, VAMP_CDO_DECLARED, 0);
 }
 
@@ -500,7 +502,8 @@ static void track_offer(struct vamp_track_context *at)
     vamp_track_forget_of_one(at);
     become_producer(at);
     if ((cdo->flags & (VAMP_CDO_DECLARED | VAMP_CDO_ONCE)) == VAMP_CDO_DECLARED) {
-        (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_DECLARE_TO_OFFER, cdo->declared_ns);
+        (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_DECLARE_TO_OFFER,
+                                    vamp_cdo_rest(at->tracker, cdo)->declared_ns);
     }
     cdo->offered_ns = at->event->time_ns;
     vamp_cdo_set_flags(at, VAMP_CDO_OFFERED | VAMP_CDO_ONCE, 0);
@@ -579,7 +582,8 @@ static bool end_making(struct vamp_track_context *at)
 {
     struct vamp_cdo *cdo = at->cdo;
     if ((cdo->flags & VAMP_CDO_DECLARED) != 0) {
-        (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_LIFETIME, cdo->declared_ns);
+        (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_LIFETIME,
+                                    vamp_cdo_rest(at->tracker, cdo)->declared_ns);
     }
     if ((cdo->flags & VAMP_CDO_OFFERED) != 0) {
         end_own_offer(at);

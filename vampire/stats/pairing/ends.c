@@ -30,7 +30,7 @@ static uint32_t find_sink(struct vamp_track_context *at)
         vamp_place_of_transport(at, &place);
         const struct vamp_part *part = vamp_part_at(at, &place);
         if (part != NULL) {
-            return vamp_part_transport(at->tracker, part)->row;
+            return part->sink_row;
         }
     }
     uint32_t position = 0;

@@ -39,7 +39,7 @@ static __attribute__((noinline)) struct vamp_part *find_by_both(const struct vam
         if (part->cdo == number && is_it(part, who)) {
             return part;
         }
-        of_row = part->item.after;
+        of_row = part->neighbours.after;
     }
     return NULL;
 }
@@ -149,7 +149,7 @@ static inline void release_part(struct vamp_tracker *tracker, const struct vamp_
     }
     if (part->kind == VAMP_PART_TRANSPORT) {
         const struct vamp_transport *transport = vamp_part_transport(tracker, part);
-        vamp_track_pending(tracker, transport->row, VAMP_IN_FLIGHT_TRANSPORT + transport->tier, -1);
+        vamp_track_pending(tracker, part->sink_row, VAMP_IN_FLIGHT_TRANSPORT + transport->tier, -1);
         give_name(tracker, transport->named);
         vamp_slab_give(&tracker->transports, part->more);
         return;
@@ -167,7 +167,8 @@ void vamp_part_remove(struct vamp_track_context *at, struct vamp_part *part)
     release_part(tracker, part);
     unlink_part(tracker, cdo, part);
     tracker->sorts[vamp_part_sort_of(part->kind)].count--;
-    vamp_row_leave(&tracker->parts, &tracker->tallies[part->item.row].first_part, &part->item);
+    vamp_row_leave(&tracker->parts, &tracker->tallies[part->item.row].first_part, &part->item,
+                   &part->neighbours);
     vamp_slab_give(&tracker->parts, vamp_slab_number(&tracker->parts, part));
     if (cdo->first_part == 0 && !cdo->tracked) {
         remove_record(at, cdo);
@@ -187,7 +188,8 @@ static bool is_older(const struct vamp_part_age *one, const struct vamp_part_age
 
 static struct vamp_part_age age_of(const struct vamp_part *part, uint32_t number)
 {
-    return (struct vamp_part_age){part->place - part->again, part->since_ns, number};
+    const uint32_t again = part->kind == VAMP_PART_TRANSPORT ? 0 : part->again;
+    return (struct vamp_part_age){part->place - again, part->since_ns, number};
 }
 
 /* Puts `item` at the root of the heap, whose root is the youngest of it. */
@@ -250,7 +252,7 @@ struct vamp_part *vamp_part_oldest(struct vamp_tracker *tracker, enum vamp_part_
         const struct vamp_part_age *oldest = &parts->oldest[parts->next];
         struct vamp_part *part = vamp_part_of(tracker, oldest->part);
         if (part->item.row != VAMP_ITEM_FREE && vamp_part_sort_of(part->kind) == sort &&
-            part->place - part->again == oldest->place) {
+            age_of(part, oldest->part).place == oldest->place) {
             return part;
         }
     }
@@ -292,8 +294,8 @@ struct vamp_part *vamp_part_add(struct vamp_track_context *at, const struct vamp
                                .kind = who->kind,
                                .by_id = who->by_id};
     link_first(tracker, cdo, part, number);
-    vamp_row_join(&tracker->parts, &tracker->tallies[who->row].first_part, &part->item, number,
-                  who->row);
+    vamp_row_join(&tracker->parts, &tracker->tallies[who->row].first_part, &part->item,
+                  &part->neighbours, number, who->row);
     if (who->by_id) {
         part->app_id = who->app_id;
     }
@@ -310,9 +312,9 @@ void vamp_cdo_track(struct vamp_track_context *at)
     struct vamp_cdo *cdo = at->record;
     cdo->tracked = true;
     const uint32_t number = vamp_slab_number(&tracker->cdos.slab, cdo);
-    vamp_age_join(&tracker->cdos.slab, &tracker->tracked, &cdo->record, number);
+    vamp_age_join(&tracker->cdos, &tracker->tracked, number);
     vamp_row_join(&tracker->cdos.slab, &tracker->tallies[at->row].first_cdo, &cdo->record.item,
-                  number, at->row);
+                  vamp_slab_neighbours(&tracker->cdos.slab, number), number, at->row);
     at->cdo = cdo;
 }
 
@@ -320,8 +322,10 @@ void vamp_cdo_untrack(struct vamp_track_context *at, struct vamp_cdo *cdo)
 {
     struct vamp_tracker *tracker = at->tracker;
     struct vamp_item *item = &cdo->record.item;
-    vamp_age_leave(&tracker->cdos.slab, &tracker->tracked, &cdo->record);
-    vamp_row_leave(&tracker->cdos.slab, &tracker->tallies[item->row].first_cdo, item);
+    const uint32_t number = vamp_slab_number(&tracker->cdos.slab, cdo);
+    vamp_age_leave(&tracker->cdos, &tracker->tracked, number);
+    vamp_row_leave(&tracker->cdos.slab, &tracker->tallies[item->row].first_cdo, item,
+                   vamp_slab_neighbours(&tracker->cdos.slab, number));
     if (cdo == at->cdo) {
         at->cdo = NULL;
         at->changing = false;

@@ -24,7 +24,7 @@ enum vamp_cdo_flag {
 struct vamp_cdo {
     struct vamp_record record; /* its row: of the owner */
     uint64_t size_bytes;
-    int64_t declared_ns, offered_ns;
+    int64_t offered_ns;
     uint32_t first_part;    /* the newest, or the last one that was offered */
     uint32_t other_handles; /* declared by other components and not disposed of */
     uint32_t demands; /* since it last left the pool; data that moved before theirs included */
@@ -35,6 +35,10 @@ struct vamp_cdo {
     /* In this life, transports that completed and named their source alone: to whom its data moved
      * is not known, or guessed. Saturates. */
     uint8_t guessed : 7;
+};
+struct vamp_cdo_rest {
+    struct vamp_record_rest lists;
+    int64_t declared_ns;
 };
 #define VAMP_GUESSED_MAX 127
 #define VAMP_OWNER_HANDLES_MAX UINT16_MAX /* more of one component for one CDO are not counted */
@@ -58,13 +62,12 @@ enum vamp_part_kind {
 /* What one component has of one CDO, or waits for. The row of its item is that of the component,
  * but of a transport 0: its sink may leave before it ends. */
 struct vamp_part {
+    struct vamp_item item; /* `next`: of the same CDO */
     union {
-        struct vamp_item item; /* `next`: of the same CDO */
-        struct {
-            uint64_t next_and_row;
-            uint64_t app_id; /* without a row, thus in no list: of the component, or of a
-                                transport's sink, if `by_id`; else 0 */
-        };
+        struct vamp_neighbours neighbours;
+        /* Without a row, thus in no list: of the component, or of a transport's sink, if `by_id`;
+         * else 0. */
+        uint64_t app_id;
     };
     uint32_t previous;                /* of the same CDO */
     uint32_t cdo;                     /* number of its record */
@@ -83,7 +86,10 @@ struct vamp_part {
             uint16_t early, awaited; /* and that met one of which only the *before* was seen */
         };
     };
-    uint32_t again; /* it was there so many events before it began again; saturates */
+    union {
+        uint32_t again;    /* it was there so many events before it began again; saturates */
+        uint32_t sink_row; /* of a transport */
+    };
 };
 
 /* The rest of a part that is a transport. */
@@ -92,7 +98,6 @@ struct vamp_transport {
     uint64_t size_bytes;
     int64_t offered_ns; /* when the CDO came into the pool, in which it is at the start */
     uint32_t source, sink, producer; /* name numbers */
-    uint32_t row;                    /* of the sink */
     uint32_t named;                  /* the name of the CDO; 0: none */
     uint8_t tier, cause;
     bool sized : 1, has_source : 1, in_pool : 1, has_cdo : 1, has_sink : 1;
@@ -326,6 +331,11 @@ static inline struct vamp_transport *vamp_part_transport(const struct vamp_track
                                                          const struct vamp_part *part)
 {
     return vamp_slab_item(&tracker->transports, part->more);
+}
+static inline struct vamp_cdo_rest *vamp_cdo_rest(const struct vamp_tracker *tracker,
+                                                  const struct vamp_cdo *cdo)
+{
+    return vamp_table_rest(&tracker->cdos, vamp_slab_number(&tracker->cdos.slab, cdo));
 }
 /* The hold of the component that began last to offer the CDO, which others than its owner offer. */
 static inline struct vamp_part *vamp_track_last_offer(const struct vamp_tracker *tracker,

@@ -57,21 +57,26 @@ static inline bool has_key(const struct vamp_record *record, const struct vamp_k
     return record->key[0] == key->words[0] && record->key[1] == key->words[1];
 }
 
-int vamp_table_init(struct vamp_table *table, size_t capacity, size_t record_bytes)
+int vamp_table_init(struct vamp_table *table, size_t capacity, size_t record_bytes,
+                    size_t rest_bytes)
 {
     size_t lines = FIRST_LINES;
     while (lines * LINE_FILL < capacity) {
         lines *= 2;
     }
-    *table = (struct vamp_table){.mask = FIRST_LINES - 1};
+    *table = (struct vamp_table){.mask = FIRST_LINES - 1, .rest_bytes = rest_bytes};
+    table->rests = calloc(capacity, rest_bytes);
     table->lines = reserve_lines(lines * LINE_BYTES, &table->line_memory);
     const int status = vamp_slab_init(&table->slab, capacity, record_bytes);
-    return table->lines != NULL ? status : -ENOMEM;
+    table->slab.neighbours = table->rests;
+    table->slab.neighbour_bytes = rest_bytes;
+    return table->lines != NULL && table->rests != NULL ? status : -ENOMEM;
 }
 
 void vamp_table_done(struct vamp_table *table)
 {
     vamp_slab_done(&table->slab);
+    free(table->rests);
     free(table->line_memory);
     memset(table, 0, sizeof *table);
 }
@@ -238,8 +243,7 @@ void *vamp_table_guess(const struct vamp_table *table, const struct vamp_table_l
         return NULL;
     }
     char *record = (char *)record_at(table, number);
-    __builtin_prefetch(record, 1); /* it is longer than a cache line */
-    __builtin_prefetch(record + table->slab.item_bytes - 1, 1);
+    __builtin_prefetch(record, 1);
     return record;
 }
 

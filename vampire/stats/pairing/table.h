@@ -42,17 +42,22 @@ static inline struct vamp_key vamp_key_of_two(uint64_t first, uint64_t second)
 
 /* Head of every item. Numbers are positions in the slab plus one; 0: none. */
 struct vamp_item {
-    uint32_t next;          /* in a chain of the item's user; of a free item: the next free one */
-    uint32_t row;           /* of the component it belongs to; 0: none */
-    uint32_t before, after; /* neighbours of the same component */
+    uint32_t next; /* in a chain of the item's user; of a free item: the next free one */
+    uint32_t row;  /* of the component it belongs to; 0: none */
+};
+/* In the list of its component; within the item or apart from it. */
+struct vamp_neighbours {
+    uint32_t before, after;
 };
 
 #define VAMP_ITEM_FREE UINT32_MAX /* row of an item that is not in use */
 
 struct vamp_slab {
     unsigned char *items;
-    void *memory;         /* in which the items are aligned */
-    size_t item_bytes;    /* an odd number, shifted */
+    void *memory;              /* in which the items are aligned */
+    size_t item_bytes;         /* an odd number, shifted */
+    unsigned char *neighbours; /* of the first item; the next ones' follow after so many bytes */
+    size_t neighbour_bytes;
     unsigned shift;       /* by this */
     uint64_t odd_inverse; /* modulo 2^64: an exact division by the odd number is a multiplication */
     uint32_t capacity, used;
@@ -72,6 +77,12 @@ static inline uint32_t vamp_slab_number(const struct vamp_slab *slab, const void
 {
     const size_t offset = (size_t)((const unsigned char *)item - slab->items);
     return (uint32_t)((offset >> slab->shift) * slab->odd_inverse) + 1;
+}
+static inline struct vamp_neighbours *vamp_slab_neighbours(const struct vamp_slab *slab,
+                                                           uint32_t number)
+{
+    return (struct vamp_neighbours *)(slab->neighbours +
+                                      (size_t)(number - 1) * slab->neighbour_bytes);
 }
 /* An item that holds anything; the slab must not be full. */
 static inline void *vamp_slab_take(struct vamp_slab *slab, uint32_t *ret_number)
@@ -104,31 +115,33 @@ static inline void *vamp_slab_next(const struct vamp_slab *slab, uint32_t *posit
     return NULL;
 }
 
-/* Items of one component, the newest first; those of row 0 are in no list. */
+/* Items of one component, the newest first; those of row 0 are in no list. `own` are the neighbours
+ * of the item. */
 static inline void vamp_row_join(const struct vamp_slab *slab, uint32_t *first,
-                                 struct vamp_item *item, uint32_t number, uint32_t row)
+                                 struct vamp_item *item, struct vamp_neighbours *own,
+                                 uint32_t number, uint32_t row)
 {
     item->row = row;
-    item->before = 0;
-    item->after = row != 0 ? *first : 0;
-    if (item->after != 0) {
-        ((struct vamp_item *)vamp_slab_item(slab, item->after))->before = number;
+    own->before = 0;
+    own->after = row != 0 ? *first : 0;
+    if (own->after != 0) {
+        vamp_slab_neighbours(slab, own->after)->before = number;
     }
     *first = row != 0 ? number : *first;
 }
 static inline void vamp_row_leave(const struct vamp_slab *slab, uint32_t *first,
-                                  struct vamp_item *item)
+                                  struct vamp_item *item, const struct vamp_neighbours *own)
 {
     if (item->row == 0) {
         return;
     }
-    if (item->before != 0) {
-        ((struct vamp_item *)vamp_slab_item(slab, item->before))->after = item->after;
+    if (own->before != 0) {
+        vamp_slab_neighbours(slab, own->before)->after = own->after;
     } else {
-        *first = item->after;
+        *first = own->after;
     }
-    if (item->after != 0) {
-        ((struct vamp_item *)vamp_slab_item(slab, item->after))->before = item->before;
+    if (own->after != 0) {
+        vamp_slab_neighbours(slab, own->after)->before = own->before;
     }
     item->row = 0;
 }
@@ -138,39 +151,13 @@ static inline void vamp_row_leave(const struct vamp_slab *slab, uint32_t *first,
 /* Head of every record. */
 struct vamp_record {
     struct vamp_item item; /* `next`: outside its full line */
-    uint32_t older, newer; /* neighbours in a list by age */
     uint64_t key[2];
 };
-
-/* Records in the order in which they joined. `record` is that of the number. */
-struct vamp_ages_list {
-    uint32_t oldest, newest, count;
+/* Head of what few events need of a record. It lies apart, so that a record is one cache line. */
+struct vamp_record_rest {
+    struct vamp_neighbours neighbours;
+    uint32_t older, newer; /* neighbours in a list by age */
 };
-static inline void vamp_age_join(const struct vamp_slab *slab, struct vamp_ages_list *list,
-                                 struct vamp_record *record, uint32_t number)
-{
-    uint32_t *link = list->newest == 0
-                         ? &list->oldest
-                         : &((struct vamp_record *)vamp_slab_item(slab, list->newest))->newer;
-    record->older = list->newest;
-    record->newer = 0;
-    *link = number;
-    list->newest = number;
-    list->count++;
-}
-static inline void vamp_age_leave(const struct vamp_slab *slab, struct vamp_ages_list *list,
-                                  const struct vamp_record *record)
-{
-    uint32_t *newer = record->older == 0
-                          ? &list->oldest
-                          : &((struct vamp_record *)vamp_slab_item(slab, record->older))->newer;
-    uint32_t *older = record->newer == 0
-                          ? &list->newest
-                          : &((struct vamp_record *)vamp_slab_item(slab, record->newer))->older;
-    *newer = record->newer;
-    *older = record->older;
-    list->count--;
-}
 
 /* Records of one hash value in its low bits. One line of the processor's cache. */
 #define VAMP_TABLE_LINE_RECORDS 7
@@ -184,14 +171,56 @@ struct vamp_table_line {
 
 struct vamp_table {
     struct vamp_slab slab;
+    unsigned char *rests; /* by record */
+    size_t rest_bytes;
     struct vamp_table_line *lines;
     void *line_memory;    /* in which the lines are aligned */
     uint32_t mask, split; /* linear hashing: lines are mask + 1 + split */
 };
 
-/* `record_bytes` includes the head. 0 or -ENOMEM; vamp_table_done is right after either. */
-VAMP_MUST_CHECK int vamp_table_init(struct vamp_table *table, size_t capacity, size_t record_bytes);
+/* `record_bytes` and `rest_bytes` include the heads. 0 or -ENOMEM; vamp_table_done is right after
+ * either. */
+VAMP_MUST_CHECK int vamp_table_init(struct vamp_table *table, size_t capacity, size_t record_bytes,
+                                    size_t rest_bytes);
 void vamp_table_done(struct vamp_table *table);
+
+static inline void *vamp_table_rest(const struct vamp_table *table, uint32_t number)
+{
+    return table->rests + (size_t)(number - 1) * table->rest_bytes;
+}
+
+/* Records in the order in which they joined, by number. */
+struct vamp_ages_list {
+    uint32_t oldest, newest, count;
+};
+static inline void vamp_age_join(const struct vamp_table *table, struct vamp_ages_list *list,
+                                 uint32_t number)
+{
+    struct vamp_record_rest *rest = vamp_table_rest(table, number);
+    uint32_t *link =
+        list->newest == 0
+            ? &list->oldest
+            : &((struct vamp_record_rest *)vamp_table_rest(table, list->newest))->newer;
+    rest->older = list->newest;
+    rest->newer = 0;
+    *link = number;
+    list->newest = number;
+    list->count++;
+}
+static inline void vamp_age_leave(const struct vamp_table *table, struct vamp_ages_list *list,
+                                  uint32_t number)
+{
+    const struct vamp_record_rest *rest = vamp_table_rest(table, number);
+    uint32_t *newer =
+        rest->older == 0 ? &list->oldest
+                         : &((struct vamp_record_rest *)vamp_table_rest(table, rest->older))->newer;
+    uint32_t *older =
+        rest->newer == 0 ? &list->newest
+                         : &((struct vamp_record_rest *)vamp_table_rest(table, rest->newer))->older;
+    *newer = rest->newer;
+    *older = rest->older;
+    list->count--;
+}
 
 /* NULL when there is none. */
 void *vamp_table_find(const struct vamp_table *table, const struct vamp_key *key);

@@ -39,11 +39,11 @@ static inline void foresee_event(struct vamp_tracker *tracker, const struct vamp
 
 /* Of the same component. Inlined, since the compiler takes what only asks for memory for a function
  * without an effect. */
-static inline __attribute__((always_inline)) void expect_neighbours_of(const struct vamp_slab *slab,
-                                                                       const struct vamp_item *item)
+static inline __attribute__((always_inline)) void
+expect_neighbours_of(const struct vamp_slab *slab, const struct vamp_neighbours *neighbours)
 {
-    __builtin_prefetch(vamp_slab_item(slab, item->before), 1);
-    __builtin_prefetch(vamp_slab_item(slab, item->after), 1);
+    __builtin_prefetch(vamp_slab_neighbours(slab, neighbours->before), 1);
+    __builtin_prefetch(vamp_slab_neighbours(slab, neighbours->after), 1);
 }
 
 /* Of what the event probably ends. */
@@ -64,12 +64,13 @@ expect_neighbours(const struct vamp_tracker *tracker, const struct vamp_foreseen
         if (part->kind == VAMP_PART_TRANSPORT) {
             __builtin_prefetch(vamp_part_transport(tracker, part), 1);
         } else {
-            expect_neighbours_of(&tracker->parts, &part->item);
+            expect_neighbours_of(&tracker->parts, &part->neighbours);
         }
     } else {
-        expect_neighbours_of(&tracker->cdos.slab, &cdo->record.item);
-        __builtin_prefetch(vamp_slab_item(&tracker->cdos.slab, cdo->record.older), 1);
-        __builtin_prefetch(vamp_slab_item(&tracker->cdos.slab, cdo->record.newer), 1);
+        const struct vamp_record_rest *rest = &vamp_cdo_rest(tracker, cdo)->lists;
+        expect_neighbours_of(&tracker->cdos.slab, &rest->neighbours);
+        __builtin_prefetch(vamp_table_rest(&tracker->cdos, rest->older), 1);
+        __builtin_prefetch(vamp_table_rest(&tracker->cdos, rest->newer), 1);
     }
 }
 
@@ -91,8 +92,10 @@ void vamp_track_look_ahead(struct vamp_tracker *tracker, const struct vamp_event
     }
     for (unsigned i = 0; i < ahead->count; i++) {
         const struct vamp_cdo *cdo = ahead->items[i].guess;
-        if (cdo != NULL && cdo->first_part != 0) {
-            __builtin_prefetch(vamp_part_of(tracker, cdo->first_part), 1);
+        if (cdo != NULL) { /* what is done to a CDO without parts is done to its rest */
+            __builtin_prefetch(cdo->first_part != 0 ? vamp_part_of(tracker, cdo->first_part)
+                                                    : (void *)vamp_cdo_rest(tracker, cdo),
+                               1);
         }
     }
     for (unsigned i = 0; i < ahead->count; i++) {
@@ -117,7 +120,6 @@ static void begin_transport(struct vamp_track_context *at, struct vamp_transport
         .sink = labels[VAMP_LABEL_SINK],
         .tier = (uint8_t)labels[VAMP_LABEL_TIER],
         .cause = (uint8_t)cause,
-        .row = at->row,
         .demanded = cause == VAMP_CAUSE_DEMAND || (at->has_cdo && vamp_track_is_demanded(at)),
         .named = vamp_pending_name_note(at, VAMP_AGE_TRANSPORT),
         .id_known = vamp_event_has(at->event, VAMP_HAS_CDO_ID),
@@ -144,6 +146,7 @@ static void track_transport_start(struct vamp_track_context *at)
     struct vamp_part *part = vamp_part_add(at, &place);
     struct vamp_transport *transport = vamp_slab_take(&tracker->transports, &part->more);
     part->since_ns = at->event->time_ns;
+    part->sink_row = at->row;
     begin_transport(at, transport);
     at->seen->active[transport->tier]++;
     vamp_track_pending(tracker, at->row, VAMP_IN_FLIGHT_TRANSPORT + transport->tier, 1);
@@ -412,7 +415,8 @@ bool vamp_track_next_ended(struct vamp_tracker *tracker, const struct vamp_event
     return false;
 }
 
-_Static_assert(sizeof(struct vamp_cdo) == 88, "the pairing record of a CDO is kept small");
+_Static_assert(sizeof(struct vamp_cdo) == 64, "one cache line");
+_Static_assert(sizeof(struct vamp_cdo_rest) == 24, "the pairing record of a CDO is kept small");
 _Static_assert(sizeof(struct vamp_part) == 48, "and so are its parts");
 _Static_assert(sizeof(struct vamp_transport) == 64, "one cache line");
 
@@ -434,9 +438,13 @@ static int reserve(struct vamp_tracker *tracker, const struct vamp_stats_options
     tracker->max_cdos = (uint32_t)options->max_cdos;
     tracker->max_pending = (uint32_t)options->max_pending;
     tracker->number_word = vamp_hash_seed();
-    int status =
-        vamp_table_init(&tracker->cdos, options->max_cdos + parts, sizeof(struct vamp_cdo));
+    int status = vamp_table_init(&tracker->cdos, options->max_cdos + parts, sizeof(struct vamp_cdo),
+                                 sizeof(struct vamp_cdo_rest));
     status |= vamp_slab_init(&tracker->parts, parts, sizeof(struct vamp_part));
+    if (tracker->parts.items != NULL) {
+        tracker->parts.neighbours = tracker->parts.items + offsetof(struct vamp_part, neighbours);
+        tracker->parts.neighbour_bytes = sizeof(struct vamp_part);
+    }
     status |=
         vamp_slab_init(&tracker->transports, options->max_pending, sizeof(struct vamp_transport));
     for (unsigned size = 0; size < VAMP_NAME_SIZES; size++) {

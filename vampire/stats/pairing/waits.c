@@ -67,7 +67,7 @@ static void add_ages(struct vamp_tracker *tracker)
         } else if (part->kind == VAMP_EVENT_WITHDRAW) {
             add_age(tracker, VAMP_AGE_WITHDRAW, &item);
         } else if (part->kind == VAMP_PART_TRANSPORT) {
-            item.row = vamp_part_transport(tracker, part)->row;
+            item.row = part->sink_row;
             add_age(tracker, VAMP_AGE_TRANSPORT, &item);
         }
     }
@@ -249,7 +249,7 @@ static const struct vamp_part *next_part(const struct vamp_tracker *tracker, uin
         return vamp_slab_next(&tracker->parts, position);
     }
     const struct vamp_part *before = *position == 0 ? NULL : vamp_part_of(tracker, *position);
-    *position = before == NULL ? tracker->tallies[row].first_part : before->item.after;
+    *position = before == NULL ? tracker->tallies[row].first_part : before->neighbours.after;
     return *position == 0 ? NULL : vamp_part_of(tracker, *position);
 }
 
@@ -544,7 +544,7 @@ uint32_t vamp_track_count_doubtful(const struct vamp_track_context *at)
         const struct vamp_cdo *cdo = vamp_part_cdo(tracker, part);
         count += part->kind == VAMP_PART_DEMAND && cdo->guessed > 0 &&
                  (cdo->guessed >= cdo->demands || cdo->guessed == VAMP_GUESSED_MAX);
-        number = part->item.after;
+        number = part->neighbours.after;
     }
     return count;
 }
