@@ -75,18 +75,25 @@ static void put_free(struct vamp_open_pool *pool, struct vamp_open_histogram *hi
     pool->free[histogram->form] = histogram;
 }
 
+static __attribute__((noinline)) void clear_bins(const struct vamp_open_pool *pool,
+                                                 struct vamp_open_histogram *histogram)
+{
+    unsigned end;
+    const unsigned first = first_entry(pool, histogram, &end);
+    if (histogram->form == VAMP_OPEN_WINDOW) {
+        memset(&histogram->bins.window[first], 0, (end - first) * sizeof(uint32_t));
+    } else {
+        memset(&histogram->bins.array[first], 0, (end - first) * sizeof(uint64_t));
+    }
+}
+
 void vamp_open_release(struct vamp_open_pool *pool, struct vamp_open_histogram *histogram)
 {
     if (histogram == NULL) {
         return;
     }
-    unsigned end = 0;
-    const unsigned first =
-        histogram->form != VAMP_OPEN_LOG ? first_entry(pool, histogram, &end) : 0;
-    if (histogram->form == VAMP_OPEN_WINDOW) {
-        memset(&histogram->bins.window[first], 0, (end - first) * sizeof(uint32_t));
-    } else if (histogram->form == VAMP_OPEN_ARRAY) {
-        memset(&histogram->bins.array[first], 0, (end - first) * sizeof(uint64_t));
+    if (histogram->form != VAMP_OPEN_LOG) {
+        clear_bins(pool, histogram);
     }
     put_free(pool, histogram);
 }
@@ -114,21 +121,34 @@ static void add_slab(struct vamp_open_pool *pool, unsigned form)
     }
 }
 
-static struct vamp_open_histogram *take(struct vamp_open_pool *pool, unsigned form)
+/* Its sum and extremes are not set. */
+static inline struct vamp_open_histogram *take(struct vamp_open_pool *pool, unsigned form)
 {
-    if (pool->free[form] == NULL) {
+    if (__builtin_expect(pool->free[form] == NULL, 0)) {
         add_slab(pool, form);
     }
     struct vamp_open_histogram *histogram = pool->free[form];
-    if (histogram == NULL) {
-        return NULL;
+    if (histogram != NULL) {
+        pool->free[form] = (struct vamp_open_histogram *)(uintptr_t)histogram->sum;
     }
-    pool->free[form] = (struct vamp_open_histogram *)(uintptr_t)histogram->sum;
-    histogram->sum = 0;
-    histogram->min = UINT64_MAX;
-    histogram->max = 0;
-    histogram->used = 0;
     return histogram;
+}
+
+/* Most histograms of a bucket end with few values, so that a first one is nearly all there is. */
+static bool begin_log(struct vamp_open_pool *pool, struct vamp_open_histogram **histogram,
+                      uint64_t value)
+{
+    struct vamp_open_histogram *log = take(pool, VAMP_OPEN_LOG);
+    *histogram = log;
+    if (log == NULL) {
+        return false;
+    }
+    log->sum = value;
+    log->min = value;
+    log->max = value;
+    log->bins.log[0] = (uint16_t)vamp_bin_index(pool->bins->sub_bits, value);
+    log->used = 1;
+    return true;
 }
 
 /* What it holds, and room for a value of this bin, in the first form that has it; NULL: the pool
@@ -165,12 +185,12 @@ static struct vamp_open_histogram *grow(struct vamp_open_pool *pool,
     return larger;
 }
 
-bool vamp_open_record_in_next(struct vamp_open_pool *pool, struct vamp_open_histogram **histogram,
-                              uint64_t value)
+static __attribute__((noinline)) bool record_in_larger(struct vamp_open_pool *pool,
+                                                       struct vamp_open_histogram **histogram,
+                                                       uint64_t value)
 {
     const unsigned bin = vamp_bin_index(pool->bins->sub_bits, value);
-    struct vamp_open_histogram *next =
-        *histogram == NULL ? take(pool, VAMP_OPEN_LOG) : grow(pool, *histogram, bin);
+    struct vamp_open_histogram *next = grow(pool, *histogram, bin);
     if (next == NULL) {
         return false;
     }
@@ -180,6 +200,13 @@ bool vamp_open_record_in_next(struct vamp_open_pool *pool, struct vamp_open_hist
     (void)counted;
     vamp_open_add_value(next, value);
     return true;
+}
+
+bool vamp_open_record_in_next(struct vamp_open_pool *pool, struct vamp_open_histogram **histogram,
+                              uint64_t value)
+{
+    return *histogram == NULL ? begin_log(pool, histogram, value)
+                              : record_in_larger(pool, histogram, value);
 }
 
 bool vamp_open_record_often(struct vamp_open_pool *pool, struct vamp_open_histogram **histogram,
