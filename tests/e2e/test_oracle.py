@@ -147,7 +147,8 @@ def test_corner_case(space, name):
 
 
 BEYOND = {"components": lambda count: streams.short_tasks(count, 30, max_components=100, bucket="10s"),
-          "cdos": lambda count: streams.evicted_cdos(count, count // 100, bucket="10s")}
+          "cdos": lambda count: streams.evicted_cdos(count, count // 100, bucket="10s"),
+          "waits": lambda count: streams.evicted_waits(count, count // 8, bucket="10s")}
 
 
 def replay_beyond(space, what, count):

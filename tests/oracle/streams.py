@@ -225,6 +225,24 @@ def evicted_cdos(count, bound, **statistics):
     return hand, {"max_cdos": bound, **statistics}
 
 
+def evicted_waits(count, bound, **statistics):
+    """So many demands, transports and withdraws, of which there is room for `bound`: some end before, some are refused and
+    begin again, so that the one to be evicted is not that of the earliest time."""
+    hand = Hand().join(0, 1, "IFS -- 0").join(0, 2, "Products")
+    for number in range(count):
+        ms, name = 1 + number / 100, f"n{number}"
+        hand("demand", ms, 2, name, before=number % 3 == 0)("transport_init", ms, 2, name, peer=1, number=number + 1)
+        hand("withdraw", ms, 1, name, before=True)
+        if number % 5 == 0:
+            hand("retract", ms, 2, f"n{max(number - bound // 2, 0)}")
+        if number % 7 == 0:
+            hand("demand", ms, 2, f"n{max(number - number % 3 - bound // 3 * 3 // 4 * 3, 0)}", before=True)
+            hand("withdraw", ms, 1, f"n{max(number - bound // 4 * 3, 0)}", before=True)
+        if number % 11 == 0 and number > bound:
+            hand("transport_completed", ms, 2, f"n{number - bound // 4}", peer=1, number=number - bound // 4 + 1)
+    return hand, {"max_pending": bound, **statistics}
+
+
 MANY_GAPS = "more gaps than a chunk of their table holds"
 
 
