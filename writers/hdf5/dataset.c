@@ -63,14 +63,14 @@ void hdf5_attribute_text(struct hdf5_file *file, hid_t id, const char *name, con
         return;
     }
     const size_t length = vamp_utf8_copy(clean, room, text);
-    hid_t type = H5Tcopy(H5T_C_S1);
-    if (type < 0 || H5Tset_size(type, length > 0 ? length : 1) < 0 ||
-        H5Tset_strpad(type, H5T_STR_NULLPAD) < 0 || H5Tset_cset(type, H5T_CSET_UTF8) < 0) {
+    const bool is_there = file->text > 0 || ((file->text = H5Tcopy(H5T_C_S1)) >= 0 &&
+                                             H5Tset_strpad(file->text, H5T_STR_NULLPAD) >= 0 &&
+                                             H5Tset_cset(file->text, H5T_CSET_UTF8) >= 0);
+    if (!is_there || H5Tset_size(file->text, length > 0 ? length : 1) < 0) {
         hdf5_failed(file, "describe attribute \"%s\"", name);
     } else {
-        hdf5_attribute_write(file, id, name, type, type, H5Screate(H5S_SCALAR), clean);
+        hdf5_attribute_write(file, id, name, file->text, file->text, H5Screate(H5S_SCALAR), clean);
     }
-    (void)H5Tclose(type);
     free(clean);
 }
 
@@ -132,10 +132,10 @@ static void choose_chunk(const struct hdf5_file *file, struct hdf5_dataset *data
  * their own, which take 1.5 kB a dataset, and half of the time of opening the file. */
 #define ATTRIBUTES_MAX 32
 
-/* They are kept for the next dataset, which often has the same: to make and drop them takes as long
- * as to create a dataset. */
-static void choose_creation(struct hdf5_file *file, struct hdf5_dataset *dataset,
-                            const struct hdf5_spec *spec)
+/* They are kept for the next datasets, which often have the same: to make and drop them takes as
+ * long as to create a dataset. */
+static hid_t choose_creation(struct hdf5_file *file, struct hdf5_dataset *dataset,
+                             const struct hdf5_spec *spec)
 {
     const bool grows = dataset->rank > 0 && file->dimensions[dataset->dimensions[0]].unlimited;
     struct hdf5_creation wanted = {
@@ -147,12 +147,15 @@ static void choose_creation(struct hdf5_file *file, struct hdf5_dataset *dataset
         choose_chunk(file, dataset, spec);
     }
     memcpy(wanted.chunk, dataset->chunk, sizeof wanted.chunk);
-    if (file->create >= 0 && memcmp(&wanted, &file->creation, sizeof wanted) == 0) {
-        return;
+    for (unsigned i = 0; i < HDF5_CREATIONS && file->create[i] > 0; i++) {
+        if (memcmp(&wanted, &file->creations[i], sizeof wanted) == 0) {
+            return file->create[i];
+        }
     }
-    (void)H5Pclose(file->create);
-    file->creation = wanted;
-    hid_t list = file->create = H5Pcreate(H5P_DATASET_CREATE);
+    const unsigned place = file->creation_count++ % HDF5_CREATIONS;
+    (void)H5Pclose(file->create[place]);
+    file->creations[place] = wanted;
+    const hid_t list = file->create[place] = H5Pcreate(H5P_DATASET_CREATE);
     /* No times of creation: the same buckets give the same file. */
     bool good = list >= 0 && H5Pset_obj_track_times(list, false) >= 0 &&
                 H5Pset_attr_creation_order(list, H5P_CRT_ORDER_TRACKED) >= 0 &&
@@ -170,6 +173,17 @@ static void choose_creation(struct hdf5_file *file, struct hdf5_dataset *dataset
     good = good && (dataset->rank == 0 || grows || H5Pset_fletcher32(list) >= 0);
     if (!good) {
         hdf5_failed(file, "describe dataset \"%s\"", spec->name);
+    }
+    return list;
+}
+
+void hdf5_creations_drop(struct hdf5_file *file)
+{
+    (void)H5Tclose(file->text);
+    file->text = 0;
+    for (unsigned i = 0; i < HDF5_CREATIONS; i++) {
+        (void)H5Pclose(file->create[i]);
+        file->create[i] = 0;
     }
 }
 
@@ -251,11 +265,11 @@ unsigned hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spe
     (void)snprintf(dataset->name, sizeof dataset->name, "%s", spec->name);
     memcpy(dataset->dimensions, spec->dimensions, sizeof dataset->dimensions);
 
-    choose_creation(file, dataset, spec);
+    const hid_t create = choose_creation(file, dataset, spec);
     hid_t space = dataset_space(file, dataset);
     if (file->code == 0 && space >= 0) {
         dataset->id = H5Dcreate2(file->file, dataset->name, file_type(dataset->type), space,
-                                 H5P_DEFAULT, file->create, file->access);
+                                 H5P_DEFAULT, create, file->access);
     }
     if (dataset->id < 0) {
         hdf5_failed(file, "create dataset \"%s\"", spec->name);

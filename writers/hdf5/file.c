@@ -271,6 +271,7 @@ static void start_swmr(struct hdf5_file *file)
     }
     H5AC_cache_config_t cache = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
     hdf5_datasets_close(file);
+    hdf5_creations_drop(file);
     if (file->code == 0 &&
         (H5Fflush(file->file, H5F_SCOPE_LOCAL) < 0 || H5Fget_mdc_config(file->file, &cache) < 0 ||
          H5Fset_mdc_config(file->file, fixed_cache(&cache, BUCKET_CACHE_BYTES)) < 0 ||
@@ -289,7 +290,7 @@ static void file_free(struct hdf5_file *file)
         (void)close(file->fd);
     }
     (void)H5Pclose(file->access);
-    (void)H5Pclose(file->create);
+    hdf5_creations_drop(file);
     for (unsigned i = 0; i < file->dimension_count; i++) {
         free(file->dimensions[i].row);
     }
@@ -339,7 +340,6 @@ int hdf5_file_open(const void *options, const struct vamp_writer_target *target,
         .fd = -1,
         .file = -1,
         .access = -1,
-        .create = -1,
         .path = vamp_target_name(directory, target, "h5"),
         .err = err,
     };

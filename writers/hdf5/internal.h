@@ -125,7 +125,8 @@ struct hdf5_spec {
     const char *units, *long_name; /* NULL: no such attribute */
 };
 
-/* What datasets that were created alike have in common. */
+/* What datasets that were created alike have in common, and how many kinds are kept. */
+#define HDF5_CREATIONS 32
 struct hdf5_creation {
     hsize_t chunk[HDF5_RANK_MAX];
     uint64_t fill;
@@ -253,10 +254,13 @@ struct hdf5_file {
     const char *output;
     unsigned segment;
     char *path;
-    int fd;               /* vampire's own, next to HDF5's: for reservation and sync */
-    hid_t file;           /* -1: closed */
-    hid_t access, create; /* properties of all datasets, and of the newest one */
-    struct hdf5_creation creation;
+    int fd;       /* vampire's own, next to HDF5's: for reservation and sync */
+    hid_t file;   /* -1: closed */
+    hid_t access; /* properties of all datasets */
+    /* While the file is made; 0: none. The type of texts, whose length changes. */
+    hid_t create[HDF5_CREATIONS], text;
+    struct hdf5_creation creations[HDF5_CREATIONS];
+    unsigned creation_count;
 
     struct hdf5_dimension *dimensions;
     unsigned dimension_count;
@@ -339,6 +343,8 @@ void hdf5_group_create(struct hdf5_file *file, const char *name, const char *att
 /* Creates, attaches the scales, leaves the dataset open until the next one is created: an open one
  * takes 43 KiB. `time` stays open. Returns its number. */
 unsigned hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spec);
+/* What only creating datasets and attributes needs. */
+void hdf5_creations_drop(struct hdf5_file *file);
 /* Numbers along a dimension; `usual` takes no space. */
 unsigned hdf5_column_create(struct hdf5_file *file, unsigned dimension, const char *name,
                             enum hdf5_type type, const char *units, const char *about,
