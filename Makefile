@@ -366,7 +366,7 @@ build/fuzz/bin/%_fuzz: build/fuzz/obj/tests/fuzz/%_fuzz.o $(call archives,$(FUZZ
 	$(call link,-fsanitize=fuzzer $< $(call libraries,$(FUZZED)))
 .PHONY: damage
 damage: all unit ## 1,000 damaged files of each format, 500 kills while segments are made
-	$(Q)VAMPIRE_DAMAGE=1000 VAMPIRE_KILLS=500 tests/run.py --only e2e test_damage test_kills_while
+	$(Q)VAMPIRE_DAMAGE=1000 VAMPIRE_KILLS=500 tests/run.py --seconds 7200 --only e2e test_damage test_kills_while
 # So many strangers, and a tenth of it of members who lie, come to a pool manager's socket.
 FUZZ_DOOR ?= 100000
 FUZZ_DOOR_SEED ?= $(shell date +%s)

@@ -250,6 +250,7 @@ def main():
     parser.add_argument("names", nargs="*", help="only tests whose name contains one of these")
     parser.add_argument("--mode", default="release", help="of the build: build/MODE")
     parser.add_argument("--only", choices=["unit", "e2e"])
+    parser.add_argument("--seconds", type=int, help=f"after which an end-to-end test is ended ({E2E_SECONDS}; with --long {LONG_SECONDS})")
     parser.add_argument("--long", action="store_true", help="the end-to-end tests that take minutes or more, and no others")
     # Many tests wait for something most of the time.
     parser.add_argument("--jobs", type=int, default=os.cpu_count() + 1)
@@ -277,7 +278,7 @@ def main():
             if trouble:
                 tally.add("collecting tests/e2e", 0, 0, 1, 0, trouble)
             for group in groups_of([node for node in nodes if wanted(node)]):
-                seconds = LONG_SECONDS if options.long else E2E_SECONDS
+                seconds = options.seconds or (LONG_SECONDS if options.long else E2E_SECONDS)
                 jobs.append(workers.submit(run_e2e, tally, options.mode, group, seconds))
         for job in jobs:
             job.result()
