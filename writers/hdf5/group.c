@@ -335,12 +335,16 @@ static void write_series(struct hdf5_file *file, struct hdf5_set *set,
                          const struct vamp_series *const *series, unsigned count)
 {
     uint32_t numbers[VAMP_LABELS_MAX][BATCH], sums[BATCH];
-    for (unsigned l = 0; l < set->label_count; l++) {
+    uint32_t words[BATCH]; /* of each label, those before it included */
+    assert(set->written + count <= set->known);
+    memcpy(words, set->cell + set->written, count * sizeof *words);
+    for (unsigned l = set->label_count; l-- > 0;) {
         const enum vamp_label label = description->labels[l];
+        const unsigned slots = file->words[label].slots;
         for (unsigned i = 0; i < count; i++) {
-            const char *text = series[i]->labels[l];
-            numbers[l][i] = vamp_label_is_open(label) ? number_of_name(file, text)
-                                                      : hdf5_words_number(file, label, text);
+            numbers[l][i] = vamp_label_is_open(label) ? number_of_name(file, series[i]->labels[l])
+                                                      : words[i] % slots;
+            words[i] /= vamp_label_is_open(label) ? 1 : slots;
         }
         hdf5_dataset_put_small(file, set->label_number[l], set->written, count, numbers[l]);
     }

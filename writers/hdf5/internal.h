@@ -133,12 +133,15 @@ struct hdf5_creation {
     uint64_t traits; /* type, rank and the rest: compared as bytes, so without holes */
 };
 
+#define HDF5_WORDS_MAX 64 /* of a label, (other) included */
+
 /* The words of a label whose values are a closed list; words.c. */
 struct hdf5_words {
-    unsigned dimension; /* 0: no metric has this label */
-    unsigned slots;     /* word 0 is "(other)" */
-    unsigned named;     /* of the outputs: words in the file so far */
-    unsigned text;      /* dataset */
+    unsigned dimension;                /* 0: no metric has this label */
+    unsigned slots;                    /* word 0 is "(other)" */
+    unsigned named;                    /* of the outputs: words in the file so far */
+    unsigned text;                     /* dataset */
+    const char *words[HDF5_WORDS_MAX]; /* as many as `named`, as long as the run */
 };
 
 /* A label set: its cells in the overview, and its group of rows. */
@@ -268,9 +271,8 @@ struct hdf5_file {
     unsigned dataset_count, dataset_capacity;
 
     struct hdf5_words words[VAMP_LABEL_COUNT];
-    const char *output_words[VAMP_OUTPUTS_MAX + 1]; /* from 1 on, as long as the run */
-    struct hdf5_set *sets;                          /* per label set */
-    struct hdf5_metric *metrics;                    /* per schema metric */
+    struct hdf5_set *sets;       /* per label set */
+    struct hdf5_metric *metrics; /* per schema metric */
     struct hdf5_table own_counters, own_gauges;
     /* Where the rows of a bucket are: a slot for each dimension of rows and of entries. */
     unsigned slots, first_row, row_count; /* number, datasets */
@@ -440,7 +442,6 @@ unsigned hdf5_words_length(enum vamp_label label);
 bool hdf5_is_unseen(const struct hdf5_file *file, unsigned place);
 /* Of a label whose values are a closed list; 0: (other). An output that is new gets a word, while
  * there are some. */
-unsigned hdf5_words_number(struct hdf5_file *file, enum vamp_label label, const char *text);
 /* The words of every closed label that a metric has. */
 void hdf5_words_create(struct hdf5_file *file);
 /* Which cells of the overview the series of the bucket belong to; names outputs that are new. */

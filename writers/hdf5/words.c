@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS_MAX 64 /* of a label, (other) included */
-
 bool hdf5_is_unseen(const struct hdf5_file *file, unsigned place)
 {
     const struct vamp_coverage *coverage = file->schema->coverage;
@@ -36,18 +34,19 @@ static void create_words(struct hdf5_file *file, enum vamp_label label)
 {
     struct hdf5_words *words = &file->words[label];
     char about[HDF5_NAME_BYTES];
-    const char *texts[WORDS_MAX] = {VAMP_SERIES_OTHER};
+    static_assert(VAMP_OUTPUTS_MAX < HDF5_WORDS_MAX, "all outputs have a word");
     assert(vamp_label_values[label].count > 0);
+    words->words[0] = VAMP_SERIES_OTHER;
     for (words->named = 1; word_of(file, label, words->named - 1) != NULL; words->named++) {
-        assert(words->named < WORDS_MAX);
-        texts[words->named] = word_of(file, label, words->named - 1);
+        assert(words->named < HDF5_WORDS_MAX);
+        words->words[words->named] = word_of(file, label, words->named - 1);
     }
     words->slots = label == VAMP_LABEL_OUTPUT ? VAMP_OUTPUTS_MAX + 1 : words->named;
     words->dimension = file->dimension_count;
     (void)snprintf(about, sizeof about, "values of the label %s", vamp_label_name(label));
     words->text = hdf5_words_dimension_create(file, vamp_label_name(label), about, words->slots,
                                               hdf5_words_length(label));
-    hdf5_dataset_put_texts(file, words->text, 0, words->named, texts);
+    hdf5_dataset_put_texts(file, words->text, 0, words->named, words->words);
 }
 
 unsigned hdf5_words_length(enum vamp_label label)
@@ -76,22 +75,19 @@ void hdf5_words_create(struct hdf5_file *file)
     }
 }
 
-unsigned hdf5_words_number(struct hdf5_file *file, enum vamp_label label, const char *text)
+/* Of one that is not in the list, (other)'s. */
+static unsigned number_of_word(struct hdf5_file *file, enum vamp_label label, const char *text)
 {
     struct hdf5_words *words = &file->words[label];
-    const bool is_output = label == VAMP_LABEL_OUTPUT;
-    if (strcmp(text, VAMP_SERIES_OTHER) == 0) {
-        return 0;
-    }
-    for (unsigned w = 1; w < words->named; w++) {
-        if (strcmp(is_output ? file->output_words[w] : word_of(file, label, w - 1), text) == 0) {
+    for (unsigned w = 0; w < words->named; w++) {
+        if (strcmp(words->words[w], text) == 0) {
             return w;
         }
     }
-    if (!is_output || words->named == words->slots) {
+    if (label != VAMP_LABEL_OUTPUT || words->named == words->slots) {
         return 0;
     }
-    file->output_words[words->named] = text;
+    words->words[words->named] = text;
     hdf5_dataset_put_texts(file, words->text, words->named, 1, &text);
     return words->named++;
 }
@@ -128,7 +124,7 @@ static void place_set(struct hdf5_file *file, const struct vamp_bucket *bucket, 
         for (unsigned c = 0; c < set->closed_count; c++) {
             const enum vamp_label label = description->labels[set->closed[c]];
             const char *text = bucket->series[number][set->known]->labels[set->closed[c]];
-            cell = cell * file->words[label].slots + hdf5_words_number(file, label, text);
+            cell = cell * file->words[label].slots + number_of_word(file, label, text);
         }
         set->cell[set->known] = cell;
     }
