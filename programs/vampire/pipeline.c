@@ -284,6 +284,7 @@ static void describe_source(struct pipeline *pipeline)
 {
     const struct vamp_source_ops *ops = pipeline->ops;
     struct vamp_run *run = pipeline->run;
+    assert(ops != NULL); /* the source has been opened */
     const char *workflow = ops->workflow != NULL ? ops->workflow(pipeline->source) : NULL;
     if (workflow != NULL) {
         (void)snprintf(pipeline->workflow, sizeof pipeline->workflow, "%s", workflow);
