@@ -131,9 +131,10 @@ class File(files.File):
         if path not in self._texts or self.state == "open":
             raw = hdf5[path][...]
             self._texts[path] = files.texts_of(raw)
-            for row in files.damaged_rows(hdf5, "name_check", self.state == "open", 0, None, {path: raw}) \
-                    if path == "name_text" else ():
-                self._texts[path][row] = DAMAGED
+            bad = files.damaged_rows(hdf5, "name_check", self.state == "open", 0, None, {path: raw}) if path == "name_text" else []
+            self._texts[path][bad] = DAMAGED
+            if bad:
+                self.note(f"{len(bad)} names are damaged, and are \"{DAMAGED}\"")
         return self._texts[path]
 
     def ids(self, group):

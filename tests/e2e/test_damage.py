@@ -208,6 +208,17 @@ def test_a_chunk_in_the_place_of_another_is_seen(files, tmp_path, variable, read
     assert read(files["h5"])[1] == "" and read(path)[1] != ""
 
 
+@pytest.mark.parametrize("read", [report, tables])
+def test_a_name_that_is_not_what_was_written_is_said(files, tmp_path, read):
+    """Of 1,000 damaged files one had a page of zeros for its names: they were all "(damaged)", and no reader said so."""
+    path, new = tmp_path / files["h5"].name, bytearray(files["h5"].read_bytes())
+    with h5py.File(files["h5"]) as file:
+        at = file["name_text"].id.get_chunk_info(0).byte_offset
+    new[at: at + 128] = bytes(128)
+    path.write_bytes(new)
+    assert "2 names are damaged" in read(path)[1]
+
+
 def test_the_rest_of_a_run_opens(files, tmp_path):
     """A folder with one damaged file of each kind of damage: it is named, and the whole one is read."""
     whole = files["h5"].read_bytes()
