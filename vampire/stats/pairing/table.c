@@ -146,6 +146,7 @@ __attribute__((noinline)) static void split_line(struct vamp_table *table)
     struct vamp_table_line *move = &table->lines[table->split + bit];
     const struct vamp_table_line old = *stay;
     *stay = (struct vamp_table_line){.used = 0};
+    *move = *stay; /* written before it is read, see vamp_slab_take */
     for (uint32_t i = 0; i < old.used; i++) {
         put_in_line(table, (old.hashes[i] & bit) != 0 ? move : stay, old.hashes[i], old.numbers[i]);
     }

@@ -89,9 +89,14 @@ static inline void *vamp_slab_take(struct vamp_slab *slab, uint32_t *ret_number)
 {
     assert(slab->used < slab->capacity);
     slab->used++;
-    *ret_number = slab->free != 0 ? slab->free : ++slab->touched;
+    if (slab->free == 0) {
+        /* Not read: the system gives a page that is read first a second time when it is written. */
+        *ret_number = ++slab->touched;
+        return vamp_slab_item(slab, *ret_number);
+    }
+    *ret_number = slab->free;
     struct vamp_item *item = vamp_slab_item(slab, *ret_number);
-    slab->free = item->next; /* nobody has written to one that was not used before */
+    slab->free = item->next;
     return item;
 }
 static inline void vamp_slab_give(struct vamp_slab *slab, uint32_t number)
