@@ -24,25 +24,41 @@ const struct vamp_bucket *vamp_bucket_hold(const struct vamp_bucket *bucket)
     return bucket;
 }
 
-/* The large block of a bucket that was freed, for the next one. Mapping and clearing each block
- * anew takes a sixth of the time of a replay of `hour`. */
-static void *spare;
+/* Large blocks of buckets that were freed, for the next ones: an output may release several before
+ * the next is made. Mapping and clearing each block anew takes a sixth of the time of a replay of
+ * `hour`. */
+#define SPARES 2
+static void *spares[SPARES];
 #define SPARE_BYTES_MIN ((size_t)128 << 10) /* glibc does not map what is smaller */
 
 static void free_block(void *memory)
 {
-    free(malloc_usable_size(memory) < SPARE_BYTES_MIN
-             ? memory
-             : __atomic_exchange_n(&spare, memory, __ATOMIC_ACQ_REL));
+    const bool large = malloc_usable_size(memory) >= SPARE_BYTES_MIN;
+    for (unsigned i = 0; large && i < SPARES && memory != NULL; i++) {
+        memory = __atomic_exchange_n(&spares[i], memory, __ATOMIC_ACQ_REL);
+    }
+    free(memory);
+}
+
+/* A spare block for so many bytes; NULL: none. One that is too small, or much too large, goes. */
+static void *take_spare(size_t bytes)
+{
+    for (unsigned i = 0; i < SPARES; i++) {
+        void *memory = __atomic_exchange_n(&spares[i], NULL, __ATOMIC_ACQ_REL);
+        const size_t has = memory != NULL ? malloc_usable_size(memory) : 0;
+        if (has >= bytes && has / 4 <= bytes) {
+            return memory;
+        }
+        free(memory);
+    }
+    return NULL;
 }
 
 bool vamp_bucket_block_take(struct vamp_bucket_block *block)
 {
     const size_t bytes = block->used;
-    void *memory = __atomic_exchange_n(&spare, NULL, __ATOMIC_ACQ_REL);
-    const size_t has = memory != NULL ? malloc_usable_size(memory) : 0;
-    if (has < bytes || has / 4 > bytes) {
-        free(memory);
+    void *memory = take_spare(bytes);
+    if (memory == NULL) {
         memory = malloc(bytes + bytes / 8); /* the next bucket may be somewhat larger */
     }
     *block = (struct vamp_bucket_block){memory, 0};
