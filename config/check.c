@@ -2,6 +2,7 @@
 /* Options that are valid one by one and invalid together. */
 #include <inttypes.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "config/internal.h"
@@ -87,16 +88,35 @@ static uint64_t machine_bytes(void)
     return pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : UINT64_MAX;
 }
 
+/* Of address space, besides what the options bound: programs, libraries, stacks, and what the C
+ * library reserves for each thread. */
+#define PROGRAM_ADDRESS_MIB UINT64_C(256)
+
+/* An allocation that fails costs vampire a bucket, but libhdf5 ends the process. */
+static void check_address_space(const struct config_loader *loader, uint64_t need_mib)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        limit.rlim_cur >> 20 < need_mib + PROGRAM_ADDRESS_MIB) {
+        config_warning(loader, "/statistics",
+                       "the bounds allow up to %" PRIu64 " MiB of memory, for which this process "
+                       "may be ended: with %" PRIu64 " MiB besides, it is more than its limit of "
+                       "%" PRIu64 " MiB of address space (ulimit -v)",
+                       need_mib, PROGRAM_ADDRESS_MIB, (uint64_t)limit.rlim_cur >> 20);
+    }
+}
+
 static void check_memory(const struct config_loader *loader)
 {
     uint64_t have =
         loader->request->memory_bytes != 0 ? loader->request->memory_bytes : machine_bytes();
     uint64_t need = worst_case_bytes(loader->config);
+    uint64_t need_mib = need >> 20;
+    uint64_t have_mib = have >> 20;
+    check_address_space(loader, need_mib);
     if (need <= have / 2) {
         return;
     }
-    uint64_t need_mib = need >> 20;
-    uint64_t have_mib = have >> 20;
     if (need > have) {
         config_error(loader, "/statistics",
                      "the bounds allow up to %" PRIu64 " MiB of memory, this machine has %" PRIu64

@@ -83,7 +83,7 @@ static void evaluate_alarms(struct pipeline *pipeline, const struct vamp_bucket 
 
 void pipeline_learn_unknown(struct pipeline *pipeline)
 {
-    if (pipeline->source != NULL && pipeline->ops->unknown != NULL) {
+    if (pipeline->source != NULL && pipeline->stats != NULL && pipeline->ops->unknown != NULL) {
         vamp_stats_learn(pipeline->stats,
                          pipeline->ops->unknown(pipeline->source) & ~pipeline->run->unknown);
     }

@@ -12,6 +12,7 @@ import itertools
 import os
 import random
 import re
+import resource
 import signal
 import subprocess
 
@@ -130,6 +131,19 @@ def test_some_allocations_fail(tmp_path, shim):
 @pytest.mark.long
 def test_every_allocation_fails(tmp_path, shim):
     sweep(tmp_path, shim, lambda every: every[:: harness.FAULT_STEP])
+
+
+def test_too_little_address_space_to_start(tmp_path):
+    vampire = harness.program("vampire")
+    subprocess.run([vampire, "-q", "-o", "source.type=synthetic", "-o", "source.steps=1", "-o", "outputs.0.type=recording",
+                    "-o", f"outputs.0.directory={tmp_path}"], check=True, cwd=tmp_path)
+    (recording,) = tmp_path.glob("*.rec*")
+    limit = 160 << 20
+    done = subprocess.run([vampire, "-r", recording], cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS,
+                          check=False, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+    assert done.returncode == 1, done.stderr
+    assert "limit of 160 MiB of address space (ulimit -v)" in done.stderr
+    assert re.search(r"error: statistics: out of memory for .* CDOs", done.stderr), done.stderr
 
 
 # ---------------------------------------------------------------- joined to a pool manager
