@@ -120,7 +120,7 @@ static bool fill_all(struct event_block *block, struct vamp_event_batch batch,
         if (!vamp_event_is_read(&wire, &parts)) {
             return false;
         }
-        if (parts.kind == VAMP_EVENT_NONE || parts.kind > VAMP_EVENT_SAMPLE) {
+        if (!vamp_event_kind_is_known(parts.kind)) {
             node->event = (struct mstro_pool_event_){0};
             continue;
         }

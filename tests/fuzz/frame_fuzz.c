@@ -171,8 +171,7 @@ static void require_same_events(const Vamp__Wire__EventBatch *batch,
         event = event->next;
     }
     for (size_t i = 0; i < batch->n_events; i++) {
-        const uint32_t kind = batch->events[i]->kind;
-        if (kind != VAMP_EVENT_NONE && kind < VAMP_EVENT_KIND_COUNT) {
+        if (vamp_event_kind_is_known(batch->events[i]->kind)) {
             require(event != NULL && event_block_of(event) == block);
             require_same_event(batch->events[i], event);
             require((event == block->tail) == (event->next == NULL));

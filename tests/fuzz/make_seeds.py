@@ -161,7 +161,7 @@ def events(lost=0, count=3, subscription=1):
     batch = event.EventBatch(subscription=subscription, lost=lost)
     for number in range(count):
         batch.events.add(
-            kind=1 + number % 15, serial=10 + number, time_ns=1700000000000000000 + number, app_id=2,
+            kind=1 + number % 16, serial=10 + number, time_ns=1700000000000000000 + number, app_id=2,
             cdo_id=bytes(range(16)), name=NAME.encode(), size_bytes=4096, peer_id=3, transport_id=7,
             tier=1, cause=1, reason=1, before=number % 2 == 1,
         )
@@ -282,7 +282,7 @@ def recording_seeds():
     yield "header-only", header()
     yield "other-file", b"\x89HDF\r\n\x1a\n" + bytes(100)
     arrival = event.Event(kind=1, arrival_ns=5, name=b"a component", app_id=1)
-    yield "arrival", header() + message(recording.Batch(first=0, events=[arrival, event.Event(kind=99)]))
+    yield "arrival", header() + message(recording.Batch(first=0, events=[arrival, event.Event(kind=16, time_ns=5), event.Event(kind=99)]))
 
 
 def event_decode_seeds():
