@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A replayed recording gives the HDF5 content of the live run, bit for bit."""
 
+import os
 import random
 import subprocess
 
@@ -230,6 +231,14 @@ def test_an_empty_segment_is_left_out(space):
     process = space.vampire(config(space.path / "none"), "--replay", live / "*-00[09][09].rec", name="none", ready=False)
     process.expect_exit(2)
     assert "is not a recording" in process.stderr
+
+
+def test_a_pipe_is_no_recording(space):
+    """Neither waited for nor called damaged."""
+    os.mkfifo(space.path / "pipe")
+    process = space.vampire(config(space.path / "none"), "--replay", space.path / "pipe", name="none", ready=False)
+    process.expect_exit(2)
+    assert "pipe is not a file, from which a recording is read" in process.stderr
 
 
 def test_recordings_that_do_not_belong_together(space):

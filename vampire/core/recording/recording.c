@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "recording.pb-c.h"
@@ -149,6 +150,22 @@ static int read_header(struct vamp_recording *recording, const char *path,
     return 0;
 }
 
+/* Of a run, the headers of all recordings are read first, then their events: a pipe gives them
+ * once.
+ */
+static int open_file(struct vamp_recording *recording, const char *path, struct vamp_err *err)
+{
+    struct stat status;
+    recording->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* of a pipe: no wait */
+    if (recording->file < 0 || fstat(recording->file, &status) != 0) {
+        return vamp_err_set_errno(err, errno, "cannot open recording %s", path);
+    }
+    return S_ISREG(status.st_mode)
+               ? 0
+               : vamp_err_set(err, -EINVAL, "%s is not a file, from which a recording is read",
+                              path);
+}
+
 int vamp_recording_open(const char *path, struct vamp_recording **ret_recording,
                         struct vamp_recording_header *ret_header, struct vamp_err *err)
 {
@@ -157,10 +174,10 @@ int vamp_recording_open(const char *path, struct vamp_recording **ret_recording,
         return vamp_err_set(err, -ENOMEM, "no memory to read recording %s", path);
     }
     *recording = (struct vamp_recording){.newest_ns = INT64_MIN};
-    recording->file = open(path, O_RDONLY | O_CLOEXEC);
-    int result = recording->file < 0
-                     ? vamp_err_set_errno(err, errno, "cannot open recording %s", path)
-                     : vamp_decode_arena_init(&recording->arena, ARENA_BYTES, err);
+    int result = open_file(recording, path, err);
+    if (result == 0) {
+        result = vamp_decode_arena_init(&recording->arena, ARENA_BYTES, err);
+    }
     if (result == 0) {
         result = read_header(recording, path, ret_header, err);
     }
