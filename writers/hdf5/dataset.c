@@ -346,22 +346,21 @@ void hdf5_chunks_done(struct hdf5_chunks *chunks)
     free(chunks->packed);
 }
 
-/* All first bytes of the numbers, then all second ones, up to the width in the file. */
-static void shuffle(const uint64_t *numbers, size_t count, size_t bytes, unsigned char *out)
+/* All first bytes of the numbers, then all second ones, up to the width in the file, as long as
+ * they are not all zeros. Returns how many that are. */
+static size_t shuffle(const uint64_t *numbers, size_t count, size_t bytes, unsigned char *out)
 {
+    const unsigned char *const begin = out;
     uint64_t any = 0;
     for (size_t i = 0; i < count; i++) {
         any |= numbers[i];
     }
-    for (unsigned byte = 0; byte < bytes; byte++, out += count) {
-        if ((any >> (8 * byte)) == 0) {
-            memset(out, 0, count * (bytes - byte));
-            return;
-        }
+    for (unsigned byte = 0; byte < bytes && (any >> (8 * byte)) != 0; byte++, out += count) {
         for (size_t i = 0; i < count; i++) {
             out[i] = (unsigned char)(numbers[i] >> (8 * byte));
         }
     }
+    return (size_t)(out - begin);
 }
 
 static void failed_to_write(struct hdf5_file *file, const struct hdf5_dataset *dataset)
@@ -387,9 +386,9 @@ static void put_chunk(struct hdf5_file *file, const struct hdf5_dataset *dataset
     struct hdf5_chunks *chunks = &file->chunks;
     const size_t bytes = hdf5_type_bytes(dataset->type);
     assert(count * bytes <= chunks->shuffled_bytes);
-    shuffle(numbers, count, bytes, chunks->shuffled);
+    const size_t used = shuffle(numbers, count, bytes, chunks->shuffled);
     size_t packed =
-        hdf5_deflate(chunks->deflate, chunks->shuffled, count * bytes, count, chunks->packed);
+        hdf5_deflate(chunks->deflate, chunks->shuffled, used, count * bytes, count, chunks->packed);
     chunks->packed[packed++] = place_of(dataset, start[0] / dataset->chunk[0]);
     if (H5Dwrite_chunk(dataset->id, H5P_DEFAULT, 0, start, packed, chunks->packed) < 0) {
         failed_to_write(file, dataset);

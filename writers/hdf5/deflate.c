@@ -12,15 +12,16 @@
 
 #include "writers/hdf5/internal.h"
 
-/* A literal, or the length less 3 of a match: of the byte before, or of what is 256 bytes before.
- */
-enum { RUN = 256, AGAIN = 512, TOKEN_VALUE = 255 };
+/* A symbol; of a match also the bits behind its symbol, and whether it is of what is 256 bytes
+ * before or of the byte before. */
+enum { TOKEN_SYMBOL = 511, TOKEN_EXTRA = 9, AGAIN = 1 << 14 };
 enum { AGAIN_BYTES = 256, RUN_LEAST = 4, AGAIN_LEAST = 16, MATCH_LEAST = 3, MATCH_MOST = 258 };
 
 /* Symbols of literals, the end and lengths; of distances; of lengths of codes. */
 enum { END = 256, FIRST_LENGTH = 257, SYMBOLS = 286, FIXED_SYMBOLS = 288, DISTANCES = 16 };
-enum { LENGTH_SYMBOLS = 19, ALL_LENGTHS = SYMBOLS + DISTANCES };
+enum { LENGTH_SYMBOLS = 19, LENGTH_COUNTS = 20, ALL_LENGTHS = SYMBOLS + DISTANCES };
 enum { CODE_BITS_MAX = 15, LENGTH_BITS_MAX = 7 };
+enum { GAINS = 256 };
 
 struct bits {
     uint64_t held;
@@ -31,6 +32,8 @@ struct bits {
 struct code {
     uint8_t length[FIXED_SYMBOLS];
     uint16_t bits[FIXED_SYMBOLS];
+    uint16_t symbols[FIXED_SYMBOLS]; /* that have a length, ascending */
+    unsigned used;
 };
 
 /* The lengths of a block's code: symbols of a code of their own, and how many lengths each has. */
@@ -41,20 +44,13 @@ struct lengths {
     unsigned shown; /* of the code's own lengths */
 };
 
-/* The block that is being filled. */
-struct block {
-    uint32_t counts[SYMBOLS];
-    size_t token_count;
-    uint64_t fixed_bits; /* in the fixed code */
-    bool has_again;
-};
-
 struct hdf5_deflate {
-    const unsigned char *bytes, *end; /* the chunk */
+    const unsigned char *bytes, *zeros, *end; /* the chunk; from `zeros` on all are */
     struct bits out;
-    struct block block;
     struct code fixed; /* RFC 1951, 3.2.6 */
-    uint16_t tokens[]; /* of the block */
+    int16_t gain[GAINS];
+    size_t token_count; /* of the block that is being filled */
+    uint16_t tokens[];
 };
 
 /* ---- bits, the lowest first */
@@ -85,62 +81,77 @@ static void fill_byte(struct bits *out)
 
 /* ---- codes */
 
-/* The symbols that occur, rarest first. Few have large counts: they are inserted one by one. */
-static void sort_symbols(const uint32_t *counts, const uint16_t *symbols, unsigned used,
-                         uint16_t *sorted)
+/* A symbol behind its count, so that they sort. */
+enum { SYMBOL_BITS = 9, SYMBOL_MASK = (1 << SYMBOL_BITS) - 1 };
+
+/* The symbols of a code, rarest first. Few have large counts: they are inserted one by one, and so
+ * are few symbols. */
+static void sort_symbols(const uint32_t *counts, const struct code *code, uint32_t *sorted)
 {
-    enum { PLACES = 64 };
-    uint16_t place[PLACES + 1] = {0};
-    for (unsigned i = 0; i < used; i++) {
-        place[counts[symbols[i]] < PLACES ? counts[symbols[i]] : PLACES]++;
+    enum { PLACES_MOST = 64, FEW = 24 };
+    const unsigned places = code->used > FEW ? PLACES_MOST : 0;
+    uint16_t place[PLACES_MOST + 1] = {0};
+    for (unsigned i = 0; i < code->used && places > 0; i++) {
+        const uint32_t count = counts[code->symbols[i]];
+        place[count < places ? count : places]++;
     }
-    for (unsigned c = 1, first = 0; c <= PLACES; c++) {
+    for (unsigned c = 1, first = 0; c <= places; c++) {
         const unsigned next = first + place[c];
         place[c] = (uint16_t)first;
         first = next;
     }
-    const unsigned large = place[PLACES];
-    for (unsigned i = 0; i < used; i++) {
-        const uint32_t count = counts[symbols[i]];
-        unsigned at = place[count < PLACES ? count : PLACES]++;
-        for (; at > large && counts[sorted[at - 1]] > count; at--) {
+    const unsigned large = place[places];
+    for (unsigned i = 0; i < code->used; i++) {
+        const uint32_t count = counts[code->symbols[i]];
+        const uint32_t key = count << SYMBOL_BITS | code->symbols[i];
+        unsigned at = place[count < places ? count : places]++;
+        for (; at > large && sorted[at - 1] > key; at--) {
             sorted[at] = sorted[at - 1];
         }
-        sorted[at] = symbols[i];
+        sorted[at] = key;
     }
 }
 
 /* Huffman's tree: the two rarest are joined, again and again. What is joined becomes ever more
- * frequent, so it is in order as the symbols are. Returns how many codes have each length. */
-static void count_lengths(const uint32_t *counts, const uint16_t *sorted, unsigned used,
-                          unsigned most, unsigned lengths[static CODE_BITS_MAX + 1])
+ * frequent, so it is in order as the symbols are. Returns how many codes have each length: of the
+ * two below each join those that are no joins. `sorted` has room for one more. */
+static void count_lengths(uint32_t *sorted, unsigned used, unsigned most,
+                          unsigned lengths[static CODE_BITS_MAX + 1])
 {
+    enum { DEPTHS = 40 }; /* at most 2^23 tokens are not as deep */
     uint32_t weight[SYMBOLS];
-    uint16_t parent_of_leaf[SYMBOLS] = {0}, parent[SYMBOLS] = {0};
+    uint16_t parent[SYMBOLS] = {0};
     uint8_t depth[SYMBOLS];
-    unsigned taken = 0; /* of what is joined */
+    unsigned joins[DEPTHS] = {0}, taken = 0, room = 0;
     assert(used >= 2);
+    sorted[used] = UINT32_MAX;
     for (unsigned joined = 0, leaf = 0; joined + 1 < used; joined++) {
-        weight[joined] = 0;
+        uint32_t sum = 0;
+        weight[joined] = UINT32_MAX;
         for (unsigned i = 0; i < 2; i++) {
-            if (leaf < used && (taken == joined || counts[sorted[leaf]] <= weight[taken])) {
-                weight[joined] += counts[sorted[leaf]];
-                parent_of_leaf[leaf++] = (uint16_t)joined;
+            const uint32_t count = sorted[leaf] >> SYMBOL_BITS;
+            if (count <= weight[taken]) {
+                sum += count;
+                leaf++;
             } else {
-                weight[joined] += weight[taken];
+                sum += weight[taken];
                 parent[taken++] = (uint16_t)joined;
             }
         }
+        weight[joined] = sum;
     }
     depth[taken] = 0; /* the root */
+    joins[0] = 1;
     while (taken-- > 0) {
         depth[taken] = (uint8_t)(depth[parent[taken]] + 1);
+        assert(depth[taken] + 1 < DEPTHS);
+        joins[depth[taken]]++;
     }
-    unsigned room = 0; /* what all codes take, in codes of `most` bits */
-    for (unsigned leaf = 0; leaf < used; leaf++) {
-        const unsigned length = depth[parent_of_leaf[leaf]] + 1U;
-        lengths[length < most ? length : most]++;
-        room += 1U << (most - (length < most ? length : most));
+    for (unsigned length = 1; length <= depth[0] + 1U; length++) {
+        const unsigned leaves = 2 * joins[length - 1] - joins[length];
+        const unsigned kept = length < most ? length : most;
+        lengths[kept] += leaves;
+        room += leaves << (most - kept); /* what all codes take, in codes of `most` bits */
     }
     /* Those that were deeper took too much: one moves beside another that becomes longer. */
     for (; room > 1U << most; room--) {
@@ -163,51 +174,63 @@ static uint16_t reversed(unsigned code, unsigned length)
     return (uint16_t)(code >> (16 - length));
 }
 
-/* Shorter ones first, and of one length in the order of the symbols. */
-static void assign_bits(struct code *code, const uint16_t *symbols, unsigned used,
-                        const unsigned lengths[static CODE_BITS_MAX + 1])
+/* Shorter ones first, and of one length in the order of the symbols. The highest bit is the first
+ * one of a code, so they count from there. */
+static void assign_bits(struct code *code, const unsigned lengths[static CODE_BITS_MAX + 1])
 {
     unsigned next[CODE_BITS_MAX + 1];
     for (unsigned length = 1, first = 0; length <= CODE_BITS_MAX; length++) {
-        next[length] = first;
+        next[length] = lengths[length] > 0 ? reversed(first, length) : 0;
         first = (first + lengths[length]) << 1;
     }
-    for (unsigned i = 0; i < used; i++) {
-        const unsigned length = code->length[symbols[i]];
-        code->bits[symbols[i]] = reversed(next[length]++, length);
+    for (unsigned i = 0; i < code->used; i++) {
+        const unsigned symbol = code->symbols[i], length = code->length[symbol];
+        unsigned bits = next[length], carry = 1U << (length - 1);
+        code->bits[symbol] = (uint16_t)bits;
+        for (; (bits & carry) != 0; carry >>= 1) {
+            bits ^= carry;
+        }
+        next[length] = bits | carry;
     }
 }
 
-static unsigned list_symbols(const uint32_t *counts, unsigned count, uint16_t *symbols)
+/* Most do not occur: looked at by four. */
+static void list_symbols(const uint32_t *counts, unsigned count, struct code *code)
 {
     unsigned used = 0;
-    for (unsigned s = 0; s < count; s++) {
-        symbols[used] = (uint16_t)s;
-        used += counts[s] > 0;
-    }
-    return used;
-}
-
-/* A code has two symbols at least: where fewer occur, others get one, too. */
-static void make_code(uint32_t *counts, unsigned count, unsigned most, struct code *code)
-{
-    uint16_t symbols[SYMBOLS], sorted[SYMBOLS];
-    unsigned lengths[CODE_BITS_MAX + 1] = {0};
-    unsigned used = list_symbols(counts, count, symbols);
-    if (used < 2) {
-        counts[0] += counts[0] == 0;
-        counts[1] += counts[1] == 0;
-        used = list_symbols(counts, count, symbols);
-    }
-    sort_symbols(counts, symbols, used, sorted);
-    count_lengths(counts, sorted, used, most, lengths);
-    memset(code->length, 0, sizeof code->length);
-    for (unsigned length = most, i = 0; length > 0; length--) {
-        for (unsigned n = 0; n < lengths[length]; n++) {
-            code->length[sorted[i++]] = (uint8_t)length;
+    for (unsigned s = 0; s < count; s += 4) {
+        if ((counts[s] | counts[s + 1] | counts[s + 2] | counts[s + 3]) == 0) {
+            continue;
+        }
+        for (unsigned i = s; i < s + 4; i++) {
+            code->symbols[used] = (uint16_t)i;
+            used += counts[i] > 0;
         }
     }
-    assign_bits(code, symbols, used, lengths);
+    code->used = used;
+}
+
+/* `count`: a multiple of four. A code has two symbols at least: where fewer occur, others get one,
+ * too. */
+static void make_code(uint32_t *counts, unsigned count, unsigned most, struct code *code)
+{
+    uint32_t sorted[SYMBOLS + 1];
+    unsigned lengths[CODE_BITS_MAX + 1] = {0};
+    list_symbols(counts, count, code);
+    if (code->used < 2) {
+        counts[0] += counts[0] == 0;
+        counts[1] += counts[1] == 0;
+        list_symbols(counts, count, code);
+    }
+    sort_symbols(counts, code, sorted);
+    count_lengths(sorted, code->used, most, lengths);
+    memset(code->length, 0, count);
+    for (unsigned length = most, i = 0; length > 0; length--) {
+        for (unsigned n = 0; n < lengths[length]; n++) {
+            code->length[sorted[i++] & SYMBOL_MASK] = (uint8_t)length;
+        }
+    }
+    assign_bits(code, lengths);
 }
 
 static unsigned fixed_length(unsigned symbol)
@@ -217,14 +240,14 @@ static unsigned fixed_length(unsigned symbol)
 
 static void make_fixed_code(struct code *code)
 {
-    uint16_t symbols[FIXED_SYMBOLS];
     unsigned lengths[CODE_BITS_MAX + 1] = {0};
+    code->used = FIXED_SYMBOLS;
     for (unsigned s = 0; s < FIXED_SYMBOLS; s++) {
-        symbols[s] = (uint16_t)s;
+        code->symbols[s] = (uint16_t)s;
         code->length[s] = (uint8_t)fixed_length(s);
         lengths[fixed_length(s)]++;
     }
-    assign_bits(code, symbols, FIXED_SYMBOLS, lengths);
+    assign_bits(code, lengths);
 }
 
 /* ---- the lengths of a code, which come before a block */
@@ -240,24 +263,28 @@ static const uint8_t shown_order[LENGTH_SYMBOLS] = {16, 17, 18, 0, 8,  7, 9,  6,
 /* Returns the bits that they take. */
 static unsigned list_lengths(const uint8_t *length, unsigned count, struct lengths *list)
 {
-    uint32_t counts[LENGTH_SYMBOLS] = {0};
+    static const uint8_t zeros[8];
+    uint32_t counts[LENGTH_COUNTS] = {0};
     list->count = 0;
     for (unsigned i = 0, run = 0; i < count; i += run) {
-        uint8_t symbol = length[i];
-        for (run = 1; i + run < count && length[i + run] == length[i]; run++) {
-        }
-        if (length[i] == 0 && run >= repeat_of[17].least) {
-            symbol = run >= repeat_of[18].least ? 18 : 17;
-        } else if (i > 0 && length[i] == length[i - 1] && run >= repeat_of[16].least) {
-            symbol = 16;
-        }
+        uint8_t symbol = length[i] == 0 ? 18 : i > 0 && length[i] == length[i - 1] ? 16 : length[i];
         const unsigned most = symbol >= 16 ? repeat_of[symbol].most : 1;
-        run = run < most ? run : most;
+        const unsigned end = i + most < count ? i + most : count;
+        for (run = 1;
+             symbol == 18 && i + run + 8 <= end && memcmp(length + i + run, zeros, 8) == 0;) {
+            run += 8;
+        }
+        for (; i + run < end && length[i + run] == length[i]; run++) {
+        }
+        if (symbol >= 16 && run < repeat_of[symbol].least) {
+            symbol = symbol == 18 && run >= repeat_of[17].least ? 17 : length[i];
+            run = symbol == 17 ? run : 1;
+        }
         list->symbol[list->count] = symbol;
         list->repeats[list->count++] = (uint8_t)run;
         counts[symbol]++;
     }
-    make_code(counts, LENGTH_SYMBOLS, LENGTH_BITS_MAX, &list->code);
+    make_code(counts, LENGTH_COUNTS, LENGTH_BITS_MAX, &list->code);
     list->shown = LENGTH_SYMBOLS;
     while (list->code.length[shown_order[list->shown - 1]] == 0) {
         list->shown--;
@@ -290,19 +317,11 @@ static void put_lengths(struct bits *out, const struct lengths *list, unsigned s
 
 /* ---- blocks */
 
-/* Of the length of a match less 3: its two bits behind the highest one choose the symbol, the rest
- * follows it. The longest has a symbol of its own. */
-static unsigned extra_bits(unsigned length)
+/* Bits behind the symbol of a match's length. */
+static unsigned extra_bits(unsigned symbol)
 {
-    return length < 8 || length == TOKEN_VALUE ? 0 : 29 - (unsigned)__builtin_clz(length);
-}
-
-static unsigned symbol_of(unsigned token)
-{
-    const unsigned length = token & TOKEN_VALUE, extra = extra_bits(length);
-    return token < RUN             ? token
-           : length == TOKEN_VALUE ? SYMBOLS - 1
-                                   : FIRST_LENGTH + (extra << 2) + (length >> extra);
+    const unsigned number = symbol - FIRST_LENGTH;
+    return number < 8 || symbol == SYMBOLS - 1 ? 0 : number / 4 - 1;
 }
 
 /* The code of the two distances: 1 is all zeros, 256 is `again`, and 63 more than the symbol. */
@@ -310,50 +329,53 @@ static void put_tokens(struct hdf5_deflate *chunk, const struct code *code, unsi
                        unsigned again)
 {
     struct bits out = chunk->out; /* in registers */
-    for (size_t i = 0; i < chunk->block.token_count; i++) {
-        const unsigned token = chunk->tokens[i], symbol = symbol_of(token);
+    const uint16_t *const end = chunk->tokens + chunk->token_count;
+    for (const uint16_t *token = chunk->tokens; token < end; token++) {
+        const unsigned symbol = *token & TOKEN_SYMBOL;
         put_bits(&out, code->bits[symbol], code->length[symbol]);
-        if (token >= RUN) {
-            const unsigned extra = extra_bits(token & TOKEN_VALUE);
-            put_bits(&out, token & ((1U << extra) - 1), extra);
-            put_bits(&out, token >= AGAIN ? again | 63U << distance_bits : 0,
-                     distance_bits + (token >= AGAIN ? 6 : 0));
+        if (symbol > END) {
+            put_bits(&out, *token >> TOKEN_EXTRA & 31, extra_bits(symbol));
+            put_bits(&out, *token >= AGAIN ? again | 63U << distance_bits : 0,
+                     distance_bits + (*token >= AGAIN ? 6 : 0));
         }
     }
     put_bits(&out, code->bits[END], code->length[END]);
     chunk->out = out;
 }
 
-/* More than the fixed code takes, of what both have to say. */
-static bool is_longer(const struct block *block, const struct code *own, uint64_t bits)
+/* More than the fixed code takes, with `bits` for the lengths: of what both have to say. */
+static bool is_longer(const uint32_t *counts, const struct code *own, unsigned bits)
 {
-    for (unsigned s = 0; s < SYMBOLS && bits <= block->fixed_bits; s++) {
-        bits += block->counts[s] * (own->length[s] + (s >= FIRST_LENGTH ? 1U : 0U));
+    uint64_t fixed = 0, all = bits;
+    for (unsigned i = 0; i < own->used; i++) {
+        const unsigned symbol = own->symbols[i];
+        all += counts[symbol] * (own->length[symbol] + (symbol > END ? 1U : 0U));
+        fixed += counts[symbol] * (fixed_length(symbol) + (symbol > END ? 5U : 0U));
     }
-    return bits > block->fixed_bits;
+    return all > fixed;
 }
 
 /* The tokens so far, in a code of their own or the fixed one. */
 static void end_block(struct hdf5_deflate *chunk, bool is_last)
 {
-    struct block *block = &chunk->block;
     struct code own;
     struct lengths list;
+    uint32_t counts[FIXED_SYMBOLS] = {[END] = 1};
     uint8_t all[ALL_LENGTHS] = {0};
-    unsigned symbols = SYMBOLS;
-    const unsigned distances = block->has_again ? DISTANCES : 1;
-    if (block->token_count == 0 && !is_last) {
+    unsigned kinds = 0;
+    if (chunk->token_count == 0 && !is_last) {
         return;
     }
-    block->counts[END] = 1;
-    block->fixed_bits += fixed_length(END);
-    make_code(block->counts, SYMBOLS, CODE_BITS_MAX, &own);
-    while (own.length[symbols - 1] == 0) {
-        symbols--;
+    for (size_t i = 0; i < chunk->token_count; i++) {
+        counts[chunk->tokens[i] & TOKEN_SYMBOL]++;
+        kinds |= chunk->tokens[i];
     }
+    const unsigned distances = kinds >= AGAIN ? DISTANCES : 1;
+    make_code(counts, FIXED_SYMBOLS, CODE_BITS_MAX, &own);
+    const unsigned symbols = own.symbols[own.used - 1] + 1U;
     memcpy(all, own.length, symbols);
     all[symbols] = all[symbols + distances - 1] = 1;
-    const bool is_fixed = is_longer(block, &own, list_lengths(all, symbols + distances, &list));
+    const bool is_fixed = is_longer(counts, &own, list_lengths(all, symbols + distances, &list));
     put_bits(&chunk->out, (is_last ? 1U : 0U) | (is_fixed ? 1U : 2U) << 1, 3);
     if (is_fixed) {
         put_tokens(chunk, &chunk->fixed, 5, 0x1e);
@@ -361,7 +383,7 @@ static void end_block(struct hdf5_deflate *chunk, bool is_last)
         put_lengths(&chunk->out, &list, symbols, distances);
         put_tokens(chunk, &own, 1, 1);
     }
-    *block = (struct block){.token_count = 0};
+    chunk->token_count = 0;
 }
 
 static void store(struct bits *out, const unsigned char *bytes, size_t count)
@@ -378,36 +400,43 @@ static void store(struct bits *out, const unsigned char *bytes, size_t count)
 
 /* ---- what is in a plane */
 
-/* How many bytes from `at` on are what is `distance` before. */
-static size_t match(const struct hdf5_deflate *chunk, const unsigned char *at, size_t distance)
+/* How many bytes from `at` on, up to `end`, are what is `distance` before. */
+static size_t match(const unsigned char *at, const unsigned char *end, size_t distance)
 {
     const unsigned char *const begin = at;
-    for (; chunk->end - at >= 8 && memcmp(at, at - distance, 8) == 0; at += 8) {
+    for (; end - at >= 8 && memcmp(at, at - distance, 8) == 0; at += 8) {
     }
-    while (at < chunk->end && *at == *(at - distance)) {
+    while (at < end && *at == *(at - distance)) {
         at++;
     }
     return (size_t)(at - begin);
 }
 
-static void add_token(struct hdf5_deflate *chunk, unsigned token)
+/* The same of the byte before. */
+static size_t match_run(const struct hdf5_deflate *chunk, const unsigned char *at)
 {
-    const unsigned symbol = symbol_of(token);
-    chunk->block.counts[symbol]++;
-    chunk->block.fixed_bits += fixed_length(symbol) + (token < RUN ? 0 : 5);
-    chunk->tokens[chunk->block.token_count++] = (uint16_t)token;
+    const size_t run = at < chunk->zeros ? match(at, chunk->zeros, 1) : 0;
+    const bool goes_on = at + run >= chunk->zeros && at[-1] == 0;
+    return goes_on ? (size_t)(chunk->end - at) : run;
 }
 
-/* In pieces, of which none is too short. */
-static void add_match(struct hdf5_deflate *chunk, size_t length, unsigned kind)
+/* In pieces, of which none is too short. The two bits behind the highest one of a length less 3
+ * choose the symbol, the rest follows it; the longest has a symbol of its own. */
+static uint16_t *add_match(uint16_t *to, size_t length, unsigned kind)
 {
     while (length > 0) {
         size_t part = length < MATCH_MOST ? length : MATCH_MOST;
         part -= length > part && length - part < MATCH_LEAST ? MATCH_LEAST : 0;
-        add_token(chunk, kind + (unsigned)part - MATCH_LEAST);
+        const unsigned less = (unsigned)part - MATCH_LEAST;
+        const unsigned extra = less < 8 ? 0 : 29 - (unsigned)__builtin_clz(less);
+        const unsigned token = part == MATCH_MOST
+                                   ? SYMBOLS - 1
+                                   : (FIRST_LENGTH + (extra << 2) + (less >> extra)) |
+                                         (less & ((1U << extra) - 1)) << TOKEN_EXTRA;
+        *to++ = (uint16_t)(token | kind);
         length -= part;
     }
-    chunk->block.has_again = chunk->block.has_again || kind == AGAIN;
+    return to;
 }
 
 /* In sixteenths of a bit, by steps that are straight between powers of two. */
@@ -421,30 +450,17 @@ static unsigned log2_of(unsigned number)
  * its information, and more in the lengths of the code when it is new. */
 enum { NEW_BITS = 4, MATCH_BITS = 10, STORED_BITS = 160 };
 
-struct estimate {
-    uint32_t seen[256];
-    unsigned literals;
-    uint64_t known, others;
-};
-
-static void estimate_literal(struct estimate *estimate, unsigned char byte)
+/* Of a literal for the `count`th time: what count * log2(count) grows by. */
+static int gain_of(unsigned count)
 {
-    const unsigned count = ++estimate->seen[byte];
-    estimate->literals++;
-    if (count == 1) {
-        estimate->others += NEW_BITS * 16;
-    } else {
-        estimate->known += log2_of(2 * count - 1) + 7; /* what count * log2(count) grows by */
-    }
+    return count == 1 ? -16 * NEW_BITS : (int)log2_of(2 * count - 1) + 7;
 }
 
-static bool is_noise(const struct estimate *estimate, size_t bytes)
+/* `gain`: of all literals, less what the matches take. */
+static bool is_noise(unsigned literals, int64_t gain, size_t bytes)
 {
-    const uint64_t literals =
-        estimate->literals == 0
-            ? 0
-            : estimate->literals * (uint64_t)log2_of(estimate->literals) - estimate->known;
-    return literals + estimate->others > 16 * (8 * (uint64_t)bytes + STORED_BITS);
+    const int64_t all = literals == 0 ? 0 : (int64_t)literals * log2_of(literals);
+    return all - gain > 16 * (8 * (int64_t)bytes + STORED_BITS);
 }
 
 /* Adds the plane from `at` on, up to `end`, and the run in which it ends, which may reach into the
@@ -452,37 +468,40 @@ static bool is_noise(const struct estimate *estimate, size_t bytes)
 static const unsigned char *add_plane(struct hdf5_deflate *chunk, const unsigned char *at,
                                       const unsigned char *end)
 {
-    const struct block before = chunk->block;
-    const unsigned char *const begin = at;
-    struct estimate estimate = {.literals = 0};
-    size_t run = 0;
+    const unsigned char *const begin = at, *const again_from = chunk->bytes + AGAIN_BYTES;
+    uint16_t *to = chunk->tokens + chunk->token_count;
+    uint32_t seen[256] = {0};
+    size_t run = 0, found = 0, matched = 0;
+    int64_t gain = 0;
     while (at < end) {
-        const size_t left = (size_t)(end - at);
-        size_t again = 0;
-        run = at > chunk->bytes && at[0] == at[-1] ? match(chunk, at, 1) : 0;
-        if (run >= RUN_LEAST && run >= left) {
-            break;
-        }
-        if (run < RUN_LEAST && at - chunk->bytes >= AGAIN_BYTES && at[0] == at[-AGAIN_BYTES]) {
-            again = match(chunk, at, AGAIN_BYTES);
-        }
-        const size_t found = run >= RUN_LEAST ? run : again < left ? again : left;
-        if (run >= RUN_LEAST || found >= AGAIN_LEAST) {
-            add_match(chunk, found, run >= RUN_LEAST ? RUN : AGAIN);
-            estimate.others += MATCH_BITS * 16;
-            at += found;
+        if (at > chunk->bytes && at[0] == at[-1] && (run = match_run(chunk, at)) >= RUN_LEAST) {
+            if (run >= (size_t)(end - at)) {
+                break;
+            }
+            found = run;
+            to = add_match(to, run, 0);
+        } else if (at >= again_from && at[0] == at[-AGAIN_BYTES] &&
+                   (found = match(at, end, AGAIN_BYTES)) >= AGAIN_LEAST) {
+            to = add_match(to, found, AGAIN);
         } else {
-            add_token(chunk, *at);
-            estimate_literal(&estimate, *at++);
+            const unsigned count = ++seen[*at];
+            gain += count < GAINS ? chunk->gain[count] : gain_of(count);
+            *to++ = *at++;
+            continue;
         }
-        run = 0;
+        gain -= 16 * MATCH_BITS;
+        matched += found;
+        at += found;
     }
-    if (at > begin && is_noise(&estimate, (size_t)(at - begin))) {
-        chunk->block = before;
+    run = at < end ? run : 0;
+    const size_t bytes = (size_t)(at - begin);
+    if (bytes > 0 && is_noise((unsigned)(bytes - matched), gain, bytes)) {
         end_block(chunk, false);
-        store(&chunk->out, begin, (size_t)(at - begin));
+        store(&chunk->out, begin, bytes);
+        to = chunk->tokens;
     }
-    add_match(chunk, run, RUN);
+    to = add_match(to, run, 0);
+    chunk->token_count = (size_t)(to - chunk->tokens);
     return at + run;
 }
 
@@ -495,17 +514,32 @@ static void begin_stream(struct hdf5_deflate *chunk, unsigned char *out)
 struct hdf5_deflate *hdf5_deflate_new(size_t most_bytes)
 {
     struct hdf5_deflate *chunk = calloc(1, sizeof *chunk + most_bytes * sizeof chunk->tokens[0]);
+    assert(most_bytes < 1U << (32 - SYMBOL_BITS));
     if (chunk != NULL) {
         make_fixed_code(&chunk->fixed);
+        for (unsigned i = 1; i < GAINS; i++) {
+            chunk->gain[i] = (int16_t)gain_of(i);
+        }
     }
     return chunk;
 }
 
-size_t hdf5_deflate(struct hdf5_deflate *chunk, const unsigned char *bytes, size_t count,
+/* Of so many zeros behind what has the sum. */
+static uint32_t adler32_of_zeros(uint32_t sum, size_t count)
+{
+    const uint64_t low = sum & UINT16_MAX, high = sum >> 16;
+    return (uint32_t)((high + low * count) % 65521) << 16 | (uint32_t)low;
+}
+
+size_t hdf5_deflate(struct hdf5_deflate *chunk, unsigned char *bytes, size_t used, size_t count,
                     size_t plane, unsigned char *out)
 {
     chunk->bytes = bytes;
+    chunk->zeros = bytes + used;
     chunk->end = bytes + count;
+    /* A run to the end begins before more of them are read. */
+    const size_t read = plane + RUN_LEAST;
+    memset(bytes + used, 0, count - used < read ? count - used : read);
     begin_stream(chunk, out);
     for (const unsigned char *at = bytes; at < chunk->end;) {
         at = add_plane(chunk, at, at + plane - (size_t)(at - bytes) % plane);
@@ -513,11 +547,12 @@ size_t hdf5_deflate(struct hdf5_deflate *chunk, const unsigned char *bytes, size
     end_block(chunk, true);
     if ((size_t)(chunk->out.at - out) > count) { /* no plane was noise, but their code is longer */
         begin_stream(chunk, out);
+        memset(bytes + used, 0, count - used);
         store(&chunk->out, bytes, count);
         end_block(chunk, true);
     }
     fill_byte(&chunk->out);
-    const uint32_t sum = libdeflate_adler32(1, bytes, count);
+    const uint32_t sum = adler32_of_zeros(libdeflate_adler32(1, bytes, used), count - used);
     for (unsigned shift = 32; shift > 0; shift -= 8) {
         *chunk->out.at++ = (unsigned char)(sum >> (shift - 8));
     }

@@ -395,10 +395,10 @@ void hdf5_chunks_done(struct hdf5_chunks *chunks);
 /* deflate.c. */
 /* For chunks of at most `most_bytes`; released with free(). NULL without memory. */
 struct hdf5_deflate *hdf5_deflate_new(size_t most_bytes);
-/* `count` bytes, shuffled into at most 8 planes of `plane` bytes, as a zlib stream. `out` has room
- * for HDF5_DEFLATE_ROOM(count) bytes; returns how many it takes, at most HDF5_DEFLATE_MOST(count).
- */
-size_t hdf5_deflate(struct hdf5_deflate *chunk, const unsigned char *bytes, size_t count,
+/* `count` bytes, shuffled into at most 8 planes of `plane` bytes, as a zlib stream. The planes from
+ * `used` on are zeros, which are put there as far as they are needed. `out` has room for
+ * HDF5_DEFLATE_ROOM(count) bytes; returns how many it takes, at most HDF5_DEFLATE_MOST(count). */
+size_t hdf5_deflate(struct hdf5_deflate *chunk, unsigned char *bytes, size_t used, size_t count,
                     size_t plane, unsigned char *out);
 
 /* scale.c. */
