@@ -54,6 +54,10 @@ struct vamp_delivery {
 };
 #define VAMP_RANKS_NS (20 * VAMP_NS_PER_SECOND)
 
+/* Of a format of buckets with `flush`: it flushes them itself after so many in a replay, which can
+ * be done again, and each one in a live run. */
+#define VAMP_UNFLUSHED_MAX 16
+
 /* Where a format writes; the conditions of `target` below are its values. */
 enum vamp_target_kind {
     VAMP_TARGET_NEW_FILES, /* files in a directory, named by vampire */

@@ -380,10 +380,14 @@ def test_a_reader_that_is_too_early_stops_no_file(tmp_path):
     assert len(seen) >= 15
 
 
-@pytest.mark.parametrize("round_number", range(2))
-def test_kill_keeps_every_flushed_bucket(tmp_path, round_number):
+# Buckets of a replay are flushed 16 at a time, or after 100 ms.
+REPLAY = ("replayed=1", "wait=40")
+
+
+@pytest.mark.parametrize("numbers", [(), REPLAY], ids=["live", "replay"])
+def test_kill_keeps_every_flushed_bucket(tmp_path, numbers):
     for attempt in range(6):
-        path, acked = kill_while_filling(tmp_path / str(attempt), f"{round_number} {attempt}", 25)
+        path, acked = kill_while_filling(tmp_path / str(attempt), f"{numbers} {attempt}", 25, *numbers)
         names = ("pool_operations", "transport_ns", "transport_ns_sum", "components_present")
         with h5py.File(path, "r", swmr=True) as file:
             assert len(check_open_file(file, 1, 1024, names)) >= acked
@@ -464,6 +468,19 @@ def test_a_limit_on_file_size_starts_new_files(tmp_path):
         clear(path)
         numbers += check_file(path, 2, 1024)
     assert numbers == list(range(60))
+
+
+def test_a_replay_counts_what_was_not_flushed_when_the_file_failed(tmp_path):
+    limit = size_of(tmp_path / "some", buckets=40)
+    done = fill("hdf5", f"directory={tmp_path}", limit=limit, check=False, buckets=60, replayed=1,
+                deadline_ms=60000)
+    queued, written, lost, waiting = account(done)
+    assert (queued, waiting) == (60, 0) and 0 < lost <= 15 * len(paths(done)) and f"{lost} of 60 buckets are lost" in done.stdout
+    numbers = []
+    for path in paths(done):
+        clear(path)
+        numbers += check_file(path, 2, 1024)
+    assert len(numbers) == len(set(numbers)) == written and numbers == sorted(numbers)
 
 
 @pytest.mark.parametrize("kib", range(8192, 8192 + 6 * 64, 64))

@@ -4,7 +4,8 @@
  * of tests/e2e/made_up.py:
  *
  *   writers_fill_test WRITER key=value... [-- buckets=N growth=N max_series=N long_names=N
- *       pause_us=N queue=N rotate_bytes=N rotate_ns=N deadline_ms=N wait=N configuration=BYTES]
+ *       pause_us=N queue=N rotate_bytes=N rotate_ns=N deadline_ms=N wait=N configuration=BYTES
+ *       replayed=1]
  *
  * SIGTERM ends it before its time. It prints "acked N" when N buckets are known to be written,
  * "lost N" when N are lost, "failure TEXT" for failures and at the end "path P" for each file and
@@ -24,7 +25,7 @@
 
 struct plan {
     uint64_t buckets, growth, max_series, long_names, pause_us, queue, rotate_bytes, rotate_ns;
-    uint64_t deadline_ms, wait, configuration;
+    uint64_t deadline_ms, wait, configuration, replayed;
 };
 
 /* SIGTERM: no more buckets. */
@@ -113,6 +114,7 @@ static int run(const struct vamp_writer_ops *ops, const void *options, const str
     struct vamp_err err = VAMP_ERR_NONE;
     fill.made = made_run_create(~UINT64_C(0), (unsigned)plan->max_series, (unsigned)plan->growth,
                                 (unsigned)plan->long_names);
+    fill.made->run.replayed = plan->replayed > 0;
     char *configuration = calloc(plan->configuration + 1, 1);
     if (plan->configuration > 0) {
         memset(configuration, 'c', plan->configuration);
@@ -168,6 +170,7 @@ static void set_plan(struct plan *plan, const char *key, const char *value)
         {"deadline_ms", &plan->deadline_ms},
         {"wait", &plan->wait},
         {"configuration", &plan->configuration},
+        {"replayed", &plan->replayed},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         if (strcmp(numbers[i].key, key) == 0) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "writers/hdf5/internal.h"
 
+#include <assert.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -386,6 +387,7 @@ int hdf5_file_close(void *self, const struct vamp_ending *ending, struct vamp_er
     hdf5_quiet();
     file->code = 0;
     file->err = file->failed ? NULL : err;
+    assert(file->failed || file->flushed == file->rows);
     if (file->failed) {
         /* What a failed write left beyond the last good bucket would show up as half a bucket, or
          * as one that the next file has too. Best effort: the file's state is not known any more.
@@ -405,7 +407,7 @@ int hdf5_file_close(void *self, const struct vamp_ending *ending, struct vamp_er
     if (file->fd >= 0) {
         hdf5_space_release(file->fd);
     }
-    if (file->failed && file->rows == 0 && file->fd >= 0) {
+    if (file->failed && file->flushed == 0 && file->fd >= 0) {
         (void)unlink(file->path);
     }
     const int code = file->code;

@@ -287,8 +287,10 @@ struct hdf5_file {
     unsigned absences; /* what was learned since the attribute not_observed was written */
     uint32_t learned;  /* of that: what is in the file */
 
-    hsize_t rows; /* buckets written */
-    unsigned cdo; /* dimension of their table; 0: not at level `cdo` */
+    hsize_t rows, flushed;              /* buckets written, and those of them that readers see */
+    uint64_t times[VAMP_UNFLUSHED_MAX]; /* of the others */
+    uint64_t taken, written;            /* the same in buckets of the statistics */
+    unsigned cdo;                       /* dimension of their table; 0: not at level `cdo` */
     unsigned cdos_first;
     unsigned alarm; /* the same; 0: the run has no rules */
     unsigned alarms_first;
@@ -498,6 +500,10 @@ void hdf5_tables_write(struct hdf5_file *file, const struct vamp_delivery *deliv
 
 /* layout.c: every dimension and dataset of a file, from the schema. */
 void hdf5_layout_create(struct hdf5_file *file, const struct vamp_delivery *first);
+
+/* writer.c */
+/* Shows readers the buckets that they do not see yet. */
+void hdf5_flush(struct hdf5_file *file);
 
 /* file.c: as the table's functions. */
 int hdf5_file_open(const void *options, const struct vamp_writer_target *target, void **ret_self,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of the HDF5 writer, and the writing of a bucket: its number, flushed; labels and data,
- * flushed; `time` last, flushed. A reader that reads `time` first never sees half a bucket, and
- * flushed data survives a kill.
+ * The table of the HDF5 writer, and the writing of a bucket: labels and data; then the flush of all
+ * buckets that were not flushed yet: of their numbers, of all, and of `time` last. A reader that
+ * reads `time` first never sees half a bucket, and flushed data survives a kill. A live run flushes
+ * each bucket. In a replay, which can be done again, some are flushed together: most of what a
+ * flush writes, the ends of indexes and the lengths of variables, the next bucket changes again.
  */
 #include "writers/hdf5/internal.h"
 
@@ -96,14 +98,34 @@ static void flush(struct hdf5_file *file, hid_t id, bool is_file)
     }
 }
 
+void hdf5_flush(struct hdf5_file *file)
+{
+    const struct hdf5_dataset *time = &file->datasets[file->time];
+    const hsize_t start = file->flushed, count = file->rows - start, chunk = time->chunk[0];
+    if (count == 0) {
+        return;
+    }
+    /* The variable that readers find in the list of `time`: no other may ever be longer. */
+    flush(file, file->datasets[file->bucket_number].id, false);
+    flush(file, file->file, true);
+    /* All else is flushed: only `time` has changed, except where it takes a new chunk and the file
+     * becomes longer. */
+    const bool has_chunk = hdf5_round_up(start, chunk) == hdf5_round_up(file->rows, chunk);
+    hdf5_dataset_put(file, file->time, &start, &count, file->times);
+    flush(file, has_chunk ? time->id : file->file, !has_chunk);
+    if (file->code == 0 && file->options->sync && fdatasync(file->fd) != 0) {
+        file->code = vamp_err_set_errno(file->err, errno, "sync %s", file->path);
+    }
+    if (file->code == 0) {
+        file->flushed = file->rows;
+        file->written = file->taken;
+    }
+}
+
 static void write_all(struct hdf5_file *file, const struct vamp_delivery *delivery, bool restart)
 {
     const struct vamp_bucket *bucket = delivery->bucket;
-    const struct hdf5_dataset *number = &file->datasets[file->bucket_number];
-    const struct hdf5_dataset *time = &file->datasets[file->time];
-    /* The variable that readers find in the list of `time`: no other may ever be longer. */
     hdf5_dataset_put_number(file, file->bucket_number, file->rows, bucket->number);
-    flush(file, number->id, false);
     hdf5_tables_write(file, delivery);
     hdf5_series_write(file, bucket);
     hdf5_rows_write(file, bucket);
@@ -122,14 +144,12 @@ static void write_all(struct hdf5_file *file, const struct vamp_delivery *delive
     hdf5_check_number(file, file->time, 0, (uint64_t)bucket->start_ns); /* it is written last */
     const uint32_t sum = (uint32_t)hdf5_check_sum(file, HDF5_TIME);
     hdf5_dataset_put_small(file, file->dimensions[HDF5_TIME].check, file->rows, 1, &sum);
-    flush(file, file->file, true);
-    /* All else is flushed: only `time` has changed, except where it takes a new chunk and the file
-     * becomes longer. */
-    const bool has_chunk = file->rows % time->chunk[0] != 0;
-    hdf5_dataset_put_number(file, file->time, file->rows, (uint64_t)bucket->start_ns);
-    flush(file, has_chunk ? time->id : file->file, !has_chunk);
-    if (file->code == 0 && file->options->sync && fdatasync(file->fd) != 0) {
-        file->code = vamp_err_set_errno(file->err, errno, "sync %s", file->path);
+    file->times[file->rows - file->flushed] = (uint64_t)bucket->start_ns;
+    file->rows++;
+    file->taken += bucket->buckets;
+    /* With totals at once: those of a bucket that readers never see would be left. */
+    if (!file->run->replayed || restart || file->rows - file->flushed == VAMP_UNFLUSHED_MAX) {
+        hdf5_flush(file);
     }
 }
 
@@ -138,6 +158,7 @@ static void write_all(struct hdf5_file *file, const struct vamp_delivery *delive
 static int finish_failed(struct hdf5_file *file)
 {
     file->failed = true;
+    file->dimensions[HDF5_TIME].size = file->flushed; /* what close leaves */
     if (file->code != -EAGAIN && file->code != -ENOBUFS) {
         return file->code;
     }
@@ -183,11 +204,26 @@ static int write_bucket(void *self, const struct vamp_delivery *delivery, struct
     if (file->code != 0) {
         return finish_failed(file);
     }
-    file->dimensions[HDF5_TIME].next = ++file->rows; /* the bucket is in the file */
+    file->dimensions[HDF5_TIME].next = file->rows; /* the bucket is in the file */
     for (unsigned i = 0; i < file->dimension_count; i++) {
         file->dimensions[i].size = file->dimensions[i].next;
     }
     return 0;
+}
+
+static int flush_file(void *self, struct vamp_err *err)
+{
+    struct hdf5_file *file = self;
+    hdf5_quiet();
+    file->code = 0;
+    file->err = err;
+    hdf5_flush(file);
+    return file->code == 0 ? 0 : finish_failed(file);
+}
+
+static uint64_t written(const void *self)
+{
+    return ((const struct hdf5_file *)self)->written;
 }
 
 /* ---- the table */
@@ -221,6 +257,8 @@ const struct vamp_writer_ops vamp_writer_hdf5 = {
     .open = hdf5_file_open,
     .element = VAMP_ELEMENT_BUCKET,
     .write_bucket = write_bucket,
+    .flush = flush_file,
+    .written = written,
     .bytes = file_bytes,
     .path = file_path,
     .files = &hdf5_files,

@@ -90,6 +90,8 @@ struct bucket_queue {
 
 #define COMPONENT (UINT32_C(1) << VAMP_LABEL_COMPONENT)
 #define RANKS_METRICS_MAX 8
+/* How long the next bucket of a replay is waited for before those there are are flushed. */
+#define UNFLUSHED_NS INT64_C(100000000)
 
 /* Of a source that can wait: more buckets would only take memory, half a megabyte each in a
  * workflow of 60 components. */
@@ -211,7 +213,8 @@ static int make_resolution(struct vamp_output *output, struct vamp_err *err)
         .lines = output->format->lines,
         .format_options = output->format_options,
     };
-    output->usually_waiting = 2;
+    output->usually_waiting =
+        2 + (output->run->replayed && output->format->flush != NULL ? VAMP_UNFLUSHED_MAX : 0);
     if (output->alarms != NULL || vamp_resolution_is_whole(&choice, output->schema)) {
         return 0;
     }
@@ -306,24 +309,34 @@ static uint64_t buckets_waiting(const struct vamp_output *output)
 
 /* ---- the output's thread */
 
+/* The worker is locked. */
+static void await_bucket(struct vamp_worker *worker, int64_t until_ns)
+{
+    while (worker->count == 0 && !atomic_load(&worker->finishing) &&
+           vamp_worker_now_ns() < until_ns) {
+        vamp_worker_wait(worker, until_ns);
+    }
+}
+
 static void wait_for_bucket(struct vamp_output *output)
 {
-    struct vamp_worker *worker = &output->worker;
-    vamp_worker_lock(worker);
-    while (worker->count == 0 && !atomic_load(&worker->finishing)) {
-        vamp_worker_wait(worker, VAMP_WORKER_NEVER_NS);
-    }
-    vamp_worker_unlock(worker);
+    vamp_worker_lock(&output->worker);
+    await_bucket(&output->worker, VAMP_WORKER_NEVER_NS);
+    vamp_worker_unlock(&output->worker);
 }
 
 /* Takes the oldest bucket unless it belongs to another one of the output than the one that is half
- * made: then, and when the run is over, none will ever be added to that one. */
+ * made: then, and when the run is over, none will ever be added to that one. In a replay the next
+ * bucket usually follows at once, so one that a flush would cost is waited for. */
 static enum output_next next_waiting(struct vamp_output *output,
                                      struct vamp_worker_item *ret_oldest)
 {
     struct bucket_queue *queue = output->queue;
     struct vamp_worker *worker = &output->worker;
     vamp_worker_lock(worker);
+    if (output->run->replayed && output->format->flush != NULL) {
+        await_bucket(worker, vamp_worker_now_ns() + UNFLUSHED_NS);
+    }
     enum output_next next = atomic_load(&worker->finishing) ? OUTPUT_NEVER : OUTPUT_NONE;
     if (worker->count > 0) {
         next = queue->resolution == NULL ||
