@@ -365,38 +365,23 @@ int vamp_merged_reserve(struct vamp_merged *merged, unsigned metric, uint32_t se
     return kept->values == NULL || room > kept->room ? grow(kept, room, most) : 0;
 }
 
-/* Bins that are in one of the two or in both. */
-static uint32_t count_union(const struct vamp_bucket_histogram *left,
-                            const struct vamp_bucket_histogram *right)
-{
-    uint32_t count = 0, i = 0, k = 0;
-    while (i < left->bin_count && k < right->bin_count) {
-        const uint32_t one = left->bins[i].bin, other = right->bins[k].bin;
-        i += one <= other;
-        k += other <= one;
-        count++;
-    }
-    return count + (left->bin_count - i) + (right->bin_count - k);
-}
-
-/* From the last bin to the first, so that none is overwritten before it was moved. */
+/* Most of the bins are there: what is added has few, and is like what was added before. */
 static void merge_bins(struct vamp_bucket_histogram *into, const struct vamp_bucket_histogram *from)
 {
-    uint32_t at = count_union(into, from), i = into->bin_count, k = from->bin_count;
-    into->bin_count = at;
-    while (k > 0) {
-        const struct vamp_bin_count *added = &from->bins[k - 1];
-        const struct vamp_bin_count *present = i > 0 ? &into->bins[i - 1] : NULL;
-        struct vamp_bin_count merged = *added;
-        if (present != NULL && present->bin >= added->bin) {
-            merged.bin = present->bin;
-            merged.count = present->count + (present->bin == added->bin ? added->count : 0);
-            k -= present->bin == added->bin;
-            i--;
-        } else {
-            k--;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < from->bin_count; i++) {
+        const struct vamp_bin_count *added = &from->bins[i];
+        while (at < into->bin_count && into->bins[at].bin < added->bin) {
+            at++;
         }
-        into->bins[--at] = merged;
+        struct vamp_bin_count *bin = &into->bins[at];
+        if (at < into->bin_count && bin->bin == added->bin) {
+            bin->count += added->count;
+        } else {
+            memmove(bin + 1, bin, (into->bin_count - at) * sizeof *bin);
+            *bin = *added;
+            into->bin_count++;
+        }
     }
 }
 
