@@ -94,8 +94,8 @@ static void reserve_slot(struct vamp_cells *cells, struct vamp_slot *slot)
     const bool demands = cells->range[VAMP_METRIC_DEMAND_OLDEST_NS].enabled;
     slot->counters = reserve(cells, cells->counter_cells, sizeof *slot->counters);
     slot->gauges = reserve(cells, cells->gauge_cells, sizeof *slot->gauges);
-    slot->histograms = reserve(cells, cells->histogram_cells + VAMP_HISTOGRAMS_AHEAD,
-                               sizeof(struct vamp_open_histogram *));
+    slot->histograms =
+        reserve(cells, (size_t)cells->histogram_cells + 1, sizeof(struct vamp_open_histogram *));
     slot->anomalies = reserve(cells, VAMP_ANOMALIES_MAX, sizeof *slot->anomalies);
     if (cells->schema.level == VAMP_LEVEL_CDO) {
         slot->cdos = reserve(cells, VAMP_CDO_ROWS_MAX, sizeof *slot->cdos);
@@ -131,6 +131,8 @@ static void reserve_all(struct vamp_cells *cells, unsigned slot_count)
     cells->weighted_rests = reserve(cells, cells->counter_cells, sizeof *cells->weighted_rests);
     cells->gauge_values = reserve(cells, cells->gauge_cells, sizeof *cells->gauge_values);
     cells->reported_gauges = reserve(cells, cells->gauge_cells, sizeof *cells->reported_gauges);
+    cells->used =
+        reserve(cells, (size_t)cells->histogram_cells + VAMP_HISTOGRAMS_AHEAD, sizeof *cells->used);
     cells->slots = reserve(cells, slot_count, sizeof *cells->slots);
     cells->slot_count = cells->slots != NULL ? slot_count : 0;
     for (unsigned i = 0; i < cells->slot_count; i++) {
@@ -209,25 +211,33 @@ void vamp_cells_done(struct vamp_cells *cells)
     memset(cells, 0, sizeof *cells);
 }
 
+void vamp_cells_find_used(struct vamp_cells *cells, const struct vamp_slot *slot)
+{
+    uint32_t *next = cells->used;
+    for (unsigned i = 0; i < cells->schema.metric_count; i++) {
+        const enum vamp_metric_id id = cells->metrics[i].id;
+        if (vamp_metrics[id].kind != VAMP_HISTOGRAM) {
+            continue;
+        }
+        const uint32_t end = cells->range[id].first + cells->range[id].set->count;
+        for (uint32_t k = cells->range[id].first; k < end; k++) {
+            *next = k;
+            next += slot->histograms[k] != NULL;
+        }
+    }
+    for (unsigned i = 0; i < VAMP_HISTOGRAMS_AHEAD; i++) {
+        *next++ = cells->histogram_cells;
+    }
+}
+
 static void clear_metric(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_metric_id id)
 {
     const uint32_t first = cells->range[id].first;
     const uint32_t count = cells->range[id].set->count;
-    switch (vamp_metrics[id].kind) {
-    case VAMP_COUNTER:
+    if (vamp_metrics[id].kind == VAMP_COUNTER) {
         memset(slot->counters + first, 0, count * sizeof *slot->counters);
-        return;
-    case VAMP_GAUGE:
+    } else if (vamp_metrics[id].kind == VAMP_GAUGE) {
         memset(slot->gauges + first, 0, count * sizeof *slot->gauges);
-        return;
-    case VAMP_HISTOGRAM:
-        break;
-    }
-    for (uint32_t i = first; i < first + count; i++) {
-        if (slot->histograms[i] != NULL) {
-            vamp_open_release(&cells->open_histograms, slot->histograms[i]);
-            slot->histograms[i] = NULL;
-        }
     }
 }
 
@@ -235,6 +245,10 @@ void vamp_cells_clear(struct vamp_cells *cells, struct vamp_slot *slot)
 {
     for (unsigned i = 0; i < cells->schema.metric_count; i++) {
         clear_metric(cells, slot, cells->metrics[i].id);
+    }
+    for (const uint32_t *used = cells->used; *used < cells->histogram_cells; used++) {
+        vamp_open_release(&cells->open_histograms, slot->histograms[*used]);
+        slot->histograms[*used] = NULL;
     }
     memset(&slot->account, 0, sizeof slot->account);
     memset(slot->filtered, 0, sizeof slot->filtered);

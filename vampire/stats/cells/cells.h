@@ -56,7 +56,7 @@ static inline uint64_t vamp_slot_sampled_in(const struct vamp_slot_account *acco
 struct vamp_slot {
     uint64_t *counters;
     struct vamp_gauge_change *gauges;
-    /* NULL: nothing recorded, as VAMP_HISTOGRAMS_AHEAD of them after the last one. */
+    /* NULL: nothing recorded, as after the last one. */
     struct vamp_open_histogram **histograms;
     struct vamp_slot_account account;
     /* What the filter of a metric kept out of it: of a counter the amount, of a histogram the
@@ -131,6 +131,7 @@ struct vamp_cells {
 
     struct vamp_slot *slots;
     unsigned slot_count;
+    uint32_t *used; /* of vamp_cells_find_used */
 
     struct vamp_open_pool open_histograms;
     struct vamp_noted_value noted[VAMP_NOTED_VALUES]; /* in the order in which they came */
@@ -148,7 +149,10 @@ VAMP_MUST_CHECK int vamp_cells_init(struct vamp_cells *cells,
                                     struct vamp_err *err);
 void vamp_cells_done(struct vamp_cells *cells);
 
-/* Forgets what the slot counted. */
+/* Lists the slot's histograms in which something is recorded in `used`, by cell, which is by
+ * metric; after them `histogram_cells` stands VAMP_HISTOGRAMS_AHEAD times. */
+void vamp_cells_find_used(struct vamp_cells *cells, const struct vamp_slot *slot);
+/* Forgets what the slot counted, whose used histograms were found. */
 void vamp_cells_clear(struct vamp_cells *cells, struct vamp_slot *slot);
 /* The sum that is kept of this metric; NULL when there is none, or the metric is not enabled. */
 const struct vamp_histogram_sum *vamp_cells_histogram_sum(const struct vamp_cells *cells,

@@ -50,37 +50,31 @@ static const struct vamp_gauge_value *copy_gauges(const struct vamp_cells *cells
     return values;
 }
 
-static unsigned count_histograms(const struct vamp_slot *slot, uint32_t first, uint32_t end)
-{
-    unsigned count = 0;
-    for (uint32_t i = first; i < end; i++) {
-        count += slot->histograms[i] != NULL;
-    }
-    return count;
-}
-
+/* `*used`: the metric's first one in the list of those that are; moves on to the next metric's. */
 static const struct vamp_histogram_value *copy_histograms(const struct vamp_cells *cells,
                                                           const struct vamp_slot *slot,
                                                           struct vamp_bucket_block *block,
-                                                          enum vamp_metric_id id, unsigned *count)
+                                                          enum vamp_metric_id id,
+                                                          const uint32_t **used, unsigned *count)
 {
     const uint32_t first = cells->range[id].first;
     const uint32_t end = first + series_count(cells, id);
-    *count = count_histograms(slot, first, end);
+    const uint32_t *cell = *used;
+    while (**used < end) {
+        ++*used;
+    }
+    *count = (unsigned)(*used - cell);
     struct vamp_histogram_value *values = vamp_bucket_cut(block, *count * sizeof *values);
-    struct vamp_histogram_value *next = values;
-    for (uint32_t i = first; i < end; i++) {
-        const struct vamp_open_histogram *open = slot->histograms[i];
-        __builtin_prefetch(slot->histograms[i + VAMP_HISTOGRAMS_AHEAD]);
-        if (open != NULL) {
-            struct vamp_bucket_histogram *histogram = vamp_bucket_cut(
-                block,
-                vamp_bucket_histogram_bytes(vamp_open_bins_at_most(&cells->open_histograms, open)));
-            if (histogram != NULL) {
-                vamp_open_copy(&cells->open_histograms, open, histogram);
-                *next++ =
-                    (struct vamp_histogram_value){.series = i - first, .histogram = histogram};
-            }
+    for (unsigned i = 0; i < *count; i++) {
+        const struct vamp_open_histogram *open = slot->histograms[cell[i]];
+        __builtin_prefetch(slot->histograms[cell[i + VAMP_HISTOGRAMS_AHEAD]]);
+        struct vamp_bucket_histogram *histogram = vamp_bucket_cut(
+            block,
+            vamp_bucket_histogram_bytes(vamp_open_bins_at_most(&cells->open_histograms, open)));
+        if (histogram != NULL) {
+            vamp_open_copy(&cells->open_histograms, open, histogram);
+            values[i] =
+                (struct vamp_histogram_value){.series = cell[i] - first, .histogram = histogram};
         }
     }
     return values;
@@ -90,6 +84,7 @@ static const struct vamp_metric_values *copy_values(const struct vamp_cells *cel
                                                     const struct vamp_slot *slot,
                                                     struct vamp_bucket_block *block)
 {
+    const uint32_t *used = cells->used;
     struct vamp_metric_values measured,
         *values = vamp_bucket_cut(block, cells->schema.metric_count * sizeof *values);
     for (unsigned i = 0; i < cells->schema.metric_count; i++) {
@@ -104,7 +99,7 @@ static const struct vamp_metric_values *copy_values(const struct vamp_cells *cel
             to->gauges = copy_gauges(cells, slot, block, id);
             break;
         case VAMP_HISTOGRAM:
-            to->histograms = copy_histograms(cells, slot, block, id, &to->count);
+            to->histograms = copy_histograms(cells, slot, block, id, &used, &to->count);
             break;
         }
     }
@@ -210,6 +205,7 @@ static const struct vamp_bucket *close_bucket(struct vamp_cells *cells, struct v
 {
     vamp_cells_settle(cells);
     vamp_self_fold(cells, slot);
+    vamp_cells_find_used(cells, slot);
     add_to_totals(cells, slot);
     struct vamp_bucket_block block = {NULL, 0};
     const struct vamp_bucket *bucket = NULL;
