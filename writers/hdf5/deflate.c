@@ -260,30 +260,42 @@ static const struct {
 static const uint8_t shown_order[LENGTH_SYMBOLS] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
                                                     11, 4,  12, 3, 13, 2, 14, 1, 15};
 
-/* Returns the bits that they take. */
-static unsigned list_lengths(const uint8_t *length, unsigned count, struct lengths *list)
+/* `run` times the same length; `is_again`: it is that of the symbol before, too. */
+static void list_run(struct lengths *list, uint32_t *counts, unsigned length, unsigned run,
+                     bool is_again)
 {
-    static const uint8_t zeros[8];
-    uint32_t counts[LENGTH_COUNTS] = {0};
-    list->count = 0;
-    for (unsigned i = 0, run = 0; i < count; i += run) {
-        uint8_t symbol = length[i] == 0 ? 18 : i > 0 && length[i] == length[i - 1] ? 16 : length[i];
-        const unsigned most = symbol >= 16 ? repeat_of[symbol].most : 1;
-        const unsigned end = i + most < count ? i + most : count;
-        for (run = 1;
-             symbol == 18 && i + run + 8 <= end && memcmp(length + i + run, zeros, 8) == 0;) {
-            run += 8;
-        }
-        for (; i + run < end && length[i + run] == length[i]; run++) {
-        }
-        if (symbol >= 16 && run < repeat_of[symbol].least) {
-            symbol = symbol == 18 && run >= repeat_of[17].least ? 17 : length[i];
-            run = symbol == 17 ? run : 1;
-        }
-        list->symbol[list->count] = symbol;
-        list->repeats[list->count++] = (uint8_t)run;
+    for (unsigned part = 0; run > 0; run -= part, is_again = true) {
+        const unsigned many = length > 0 ? 16 : run >= repeat_of[18].least ? 18 : 17;
+        const bool is_many = run >= repeat_of[many].least && (length == 0 || is_again);
+        const unsigned symbol = is_many ? many : length;
+        part = !is_many ? 1 : run < repeat_of[many].most ? run : repeat_of[many].most;
+        list->symbol[list->count] = (uint8_t)symbol;
+        list->repeats[list->count++] = (uint8_t)part;
         counts[symbol]++;
     }
+}
+
+/* Of a code, and of the distances 1 and, the last of `distances`, 256. Returns the bits that they
+ * take. */
+static unsigned list_lengths(const struct code *code, unsigned distances, struct lengths *list)
+{
+    uint32_t counts[LENGTH_COUNTS] = {0};
+    unsigned next = 0, before = 0; /* symbol, and the length before it */
+    list->count = 0;
+    for (unsigned i = 0, run = 0; i < code->used; i += run) {
+        const unsigned symbol = code->symbols[i], length = code->length[symbol];
+        for (run = 1; i + run < code->used && code->symbols[i + run] == symbol + run &&
+                      code->length[symbol + run] == length;) {
+            run++;
+        }
+        list_run(list, counts, 0, symbol - next, false);
+        list_run(list, counts, length, run, symbol == next && length == before);
+        next = symbol + run;
+        before = length;
+    }
+    list_run(list, counts, 1, 1, false);
+    list_run(list, counts, 0, distances > 1 ? distances - 2 : 0, false);
+    list_run(list, counts, 1, distances > 1 ? 1 : 0, false);
     make_code(counts, LENGTH_COUNTS, LENGTH_BITS_MAX, &list->code);
     list->shown = LENGTH_SYMBOLS;
     while (list->code.length[shown_order[list->shown - 1]] == 0) {
@@ -344,44 +356,52 @@ static void put_tokens(struct hdf5_deflate *chunk, const struct code *code, unsi
 }
 
 /* More than the fixed code takes, with `bits` for the lengths: of what both have to say. */
-static bool is_longer(const uint32_t *counts, const struct code *own, unsigned bits)
+static bool is_longer(const uint32_t *counts, const struct code *own, const struct code *fixed,
+                      unsigned bits)
 {
-    uint64_t fixed = 0, all = bits;
+    uint64_t in_fixed = 0, in_own = bits;
     for (unsigned i = 0; i < own->used; i++) {
         const unsigned symbol = own->symbols[i];
-        all += counts[symbol] * (own->length[symbol] + (symbol > END ? 1U : 0U));
-        fixed += counts[symbol] * (fixed_length(symbol) + (symbol > END ? 5U : 0U));
+        in_own += counts[symbol] * (own->length[symbol] + (symbol > END ? 1U : 0U));
+        in_fixed += counts[symbol] * (fixed->length[symbol] + (symbol > END ? 5U : 0U));
     }
-    return all > fixed;
+    return in_own > in_fixed;
 }
 
-/* The tokens so far, in a code of their own or the fixed one. */
-static void end_block(struct hdf5_deflate *chunk, bool is_last)
+/* The tokens so far in a code of their own. False, and nothing was put: the fixed one is shorter.
+ */
+static bool put_in_own_code(struct hdf5_deflate *chunk, unsigned is_last)
 {
     struct code own;
     struct lengths list;
     uint32_t counts[FIXED_SYMBOLS] = {[END] = 1};
-    uint8_t all[ALL_LENGTHS] = {0};
     unsigned kinds = 0;
-    if (chunk->token_count == 0 && !is_last) {
-        return;
-    }
     for (size_t i = 0; i < chunk->token_count; i++) {
         counts[chunk->tokens[i] & TOKEN_SYMBOL]++;
         kinds |= chunk->tokens[i];
     }
     const unsigned distances = kinds >= AGAIN ? DISTANCES : 1;
     make_code(counts, FIXED_SYMBOLS, CODE_BITS_MAX, &own);
-    const unsigned symbols = own.symbols[own.used - 1] + 1U;
-    memcpy(all, own.length, symbols);
-    all[symbols] = all[symbols + distances - 1] = 1;
-    const bool is_fixed = is_longer(counts, &own, list_lengths(all, symbols + distances, &list));
-    put_bits(&chunk->out, (is_last ? 1U : 0U) | (is_fixed ? 1U : 2U) << 1, 3);
-    if (is_fixed) {
+    if (is_longer(counts, &own, &chunk->fixed, list_lengths(&own, distances, &list))) {
+        return false;
+    }
+    put_bits(&chunk->out, is_last | 2U << 1, 3);
+    put_lengths(&chunk->out, &list, own.symbols[own.used - 1] + 1U, distances);
+    put_tokens(chunk, &own, 1, 1);
+    return true;
+}
+
+/* Fewer are shorter in the fixed code: the lengths of another take 70 bits at least. */
+enum { TOKENS_LEAST = 16 };
+
+static void end_block(struct hdf5_deflate *chunk, bool is_last)
+{
+    if (chunk->token_count == 0 && !is_last) {
+        return;
+    }
+    if (chunk->token_count < TOKENS_LEAST || !put_in_own_code(chunk, is_last)) {
+        put_bits(&chunk->out, is_last | 1U << 1, 3);
         put_tokens(chunk, &chunk->fixed, 5, 0x1e);
-    } else {
-        put_lengths(&chunk->out, &list, symbols, distances);
-        put_tokens(chunk, &own, 1, 1);
     }
     chunk->token_count = 0;
 }
@@ -468,7 +488,7 @@ static bool is_noise(unsigned literals, int64_t gain, size_t bytes)
 static const unsigned char *add_plane(struct hdf5_deflate *chunk, const unsigned char *at,
                                       const unsigned char *end)
 {
-    const unsigned char *const begin = at, *const again_from = chunk->bytes + AGAIN_BYTES;
+    const unsigned char *const begin = at, *const again_from = at + AGAIN_BYTES;
     uint16_t *to = chunk->tokens + chunk->token_count;
     uint32_t seen[256] = {0};
     size_t run = 0, found = 0, matched = 0;
