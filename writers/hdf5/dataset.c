@@ -444,12 +444,6 @@ static bool reach(struct hdf5_file *file, unsigned index, hsize_t rows)
     return file->code == 0;
 }
 
-/* Rows along these dimensions are written once, one at a time. */
-static bool is_kept(const struct hdf5_dataset *dataset)
-{
-    return dataset->checked && dataset->dimensions[0] <= HDF5_RESTART;
-}
-
 /* `values` have the type `type`. Where it is not the one in the file, HDF5 takes and clears 1 MiB
  * to convert. */
 static void put(struct hdf5_file *file, unsigned index, const hsize_t *start, const hsize_t *count,
@@ -458,10 +452,6 @@ static void put(struct hdf5_file *file, unsigned index, const hsize_t *start, co
     struct hdf5_dataset *dataset = &file->datasets[index];
     if (!reach(file, index, dataset->rank > 0 ? start[0] + count[0] : 0)) {
         return;
-    }
-    for (size_t i = 0, n = dataset->rank > 1 ? count[1] : 1; is_kept(dataset) && i < n; i++) {
-        hdf5_check_number(file, index, (dataset->rank > 1 ? start[1] : 0) + i,
-                          ((const uint64_t *)values)[i]);
     }
     herr_t written = -1;
     if (dataset->rank == 0) {
@@ -504,6 +494,59 @@ void hdf5_dataset_put_small(struct hdf5_file *file, unsigned index, hsize_t firs
         is_byte ? (const void *)bytes : numbers);
 }
 
+/* Numbers of a row of an uncompressed variable, from `at` on, which are written once. Along time
+ * they are held: a flush writes those of all its buckets. */
+static void put_numbers(struct hdf5_file *file, unsigned index, hsize_t row, size_t at,
+                        size_t count, const uint64_t *numbers)
+{
+    const struct hdf5_dataset *dataset = &file->datasets[index];
+    const hsize_t start[] = {row, at}, size[] = {1, count};
+    for (size_t i = 0; dataset->checked && i < count; i++) {
+        hdf5_check_number(file, index, at + i, numbers[i]);
+    }
+    if (dataset->held != NULL) {
+        const size_t first = (size_t)(row - file->flushed) * hdf5_row_numbers(file, dataset);
+        memcpy(dataset->held + first + at, numbers, count * sizeof *numbers);
+    } else {
+        hdf5_dataset_put(file, index, start, size, numbers);
+    }
+}
+
+static bool is_held(const struct hdf5_file *file, const struct hdf5_dataset *dataset, size_t cell)
+{
+    const size_t cells = hdf5_row_numbers(file, dataset);
+    bool is_fill = dataset != &file->datasets[file->bucket_number]; /* that one has all rows */
+    for (hsize_t row = file->flushed; is_fill && row < file->rows; row++, cell += cells) {
+        is_fill = dataset->held[cell] == dataset->fill;
+    }
+    return !is_fill;
+}
+
+void hdf5_dataset_put_held(struct hdf5_file *file, unsigned index)
+{
+    const struct hdf5_dataset *dataset = &file->datasets[index];
+    const size_t cells = hdf5_row_numbers(file, dataset);
+    const hsize_t rows = file->rows - file->flushed;
+    for (size_t at = 0, end = 0; at < cells; at = end + 1) {
+        end = at;
+        while (end < cells && is_held(file, dataset, end)) {
+            end++;
+        }
+        const hsize_t start[] = {file->flushed, at}, count[] = {rows, end - at};
+        uint64_t *numbers = hdf5_column_reserve(file, &file->column, (end - at) * (size_t)rows);
+        for (size_t row = 0; numbers != NULL && row < rows; row++) {
+            memcpy(numbers + row * (end - at), dataset->held + row * cells + at,
+                   (end - at) * sizeof *numbers);
+        }
+        if (end > at) {
+            hdf5_dataset_put(file, index, start, count, numbers);
+        }
+    }
+    for (size_t i = 0; i < cells * (size_t)rows; i++) {
+        dataset->held[i] = dataset->fill;
+    }
+}
+
 static bool is_fill(const struct hdf5_dataset *dataset, const uint64_t *numbers, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -524,9 +567,8 @@ static void put_cells(struct hdf5_file *file, unsigned index, hsize_t row, size_
         while (end < cells && numbers[end] != dataset->fill) {
             end++;
         }
-        const hsize_t start[] = {row, at}, count[] = {1, end - at};
         if (end > at) {
-            hdf5_dataset_put(file, index, start, count, numbers + at);
+            put_numbers(file, index, row, at, end - at, numbers + at);
         }
     }
 }
@@ -594,8 +636,7 @@ void hdf5_dataset_put_texts(struct hdf5_file *file, unsigned index, hsize_t row,
 
 void hdf5_dataset_put_number(struct hdf5_file *file, unsigned index, hsize_t row, uint64_t number)
 {
-    const hsize_t count = 1;
-    hdf5_dataset_put(file, index, &row, &count, &number);
+    put_numbers(file, index, row, 0, 1, &number);
 }
 
 /* ---- the end */

@@ -312,6 +312,7 @@ static void file_free(struct hdf5_file *file)
     free(file->slot_first);
     free(file->slot_count);
     hdf5_names_done(file);
+    free(file->held);
     free(file->column.numbers);
     free(file->counts.numbers);
     hdf5_chunks_done(&file->chunks);

@@ -106,8 +106,9 @@ struct hdf5_dataset {
     hsize_t extent; /* rows; of an unlimited dimension it may have fewer: the rest is fill values */
     uint64_t fill;
     bool packed, checked;
-    size_t place; /* in the checked row of its dimension */
-    hid_t id;     /* -1: closed until it is written */
+    size_t place;   /* in the checked row of its dimension */
+    uint64_t *held; /* NULL, or rows that are not flushed yet */
+    hid_t id;       /* -1: closed until it is written */
 };
 
 /* What a dataset is made of; what is needed of it is copied. */
@@ -287,10 +288,11 @@ struct hdf5_file {
     unsigned absences; /* what was learned since the attribute not_observed was written */
     uint32_t learned;  /* of that: what is in the file */
 
-    hsize_t rows, flushed;              /* buckets written, and those of them that readers see */
-    uint64_t times[VAMP_UNFLUSHED_MAX]; /* of the others */
-    uint64_t taken, written;            /* the same in buckets of the statistics */
-    unsigned cdo;                       /* dimension of their table; 0: not at level `cdo` */
+    hsize_t rows, flushed;             /* buckets written, and those of them that readers see */
+    uint32_t sums[VAMP_UNFLUSHED_MAX]; /* of the others: time_check */
+    uint64_t *held;                    /* of all datasets that hold numbers */
+    uint64_t taken, written;           /* the same in buckets of the statistics */
+    unsigned cdo;                      /* dimension of their table; 0: not at level `cdo` */
     unsigned cdos_first;
     unsigned alarm; /* the same; 0: the run has no rules */
     unsigned alarms_first;
@@ -379,6 +381,8 @@ void hdf5_dataset_put_small(struct hdf5_file *file, unsigned index, hsize_t firs
 /* Texts, each cut to the length there is, from row `row` on; not of file->column. */
 void hdf5_dataset_put_texts(struct hdf5_file *file, unsigned index, hsize_t row, unsigned count,
                             const char *const *texts);
+/* Writes what it holds. */
+void hdf5_dataset_put_held(struct hdf5_file *file, unsigned index);
 /* One number into row `row`. */
 void hdf5_dataset_put_number(struct hdf5_file *file, unsigned index, hsize_t row, uint64_t number);
 /* Gives every dataset the rows of its unlimited dimension. `only_cut`: where it has more, as far as

@@ -36,7 +36,7 @@ static void mark_metric(const struct hdf5_file *file, unsigned number,
     switch (vamp_metrics[entry->id].kind) {
     case VAMP_COUNTER:
         for (unsigned i = 0; i < values->count; i++) {
-            is_changed[i] = is_changed[i] || values->counters[i].delta != 0;
+            is_changed[i] |= values->counters[i].delta != 0;
         }
         return;
     case VAMP_GAUGE:
@@ -141,20 +141,27 @@ static uint64_t gauge_part(const struct vamp_gauge_value *gauge, unsigned part)
 
 /* ---- histograms */
 
-/* What follows from the others is 0, which takes no space. */
-static uint64_t histogram_part(const struct vamp_bucket_histogram *histogram, unsigned part)
+/* All parts at once, one column behind the other. What follows from the others is 0, which takes no
+ * space, and so is what a series with a row but no value has. */
+static void write_summaries(struct hdf5_file *file, const struct hdf5_set *set, unsigned number,
+                            const struct vamp_metric_values *values)
 {
-    switch (part) {
-    case HDF5_ROWS_COUNT:
-        return histogram->count;
-    case HDF5_ROWS_SUM:
-        return histogram->sum;
-    case HDF5_ROWS_MIN:
-        return histogram->count > 1 ? histogram->min : 0;
-    case HDF5_ROWS_MAX:
-        return histogram->count > 2 ? histogram->max : 0;
-    default:
-        return entries_of(histogram);
+    const size_t rows = hdf5_round_up(set->changed_count, set->chunk_rows);
+    uint64_t *numbers = hdf5_column_begin(file, (HDF5_ROWS_ENTRIES + 1) * rows, 0);
+    for (unsigned i = 0, h = 0; numbers != NULL && h < values->count; i++) {
+        if (set->changed[i] != values->histograms[h].series) {
+            continue;
+        }
+        const struct vamp_bucket_histogram *histogram = values->histograms[h++].histogram;
+        numbers[HDF5_ROWS_COUNT * rows + i] = histogram->count;
+        numbers[HDF5_ROWS_SUM * rows + i] = histogram->sum;
+        numbers[HDF5_ROWS_MIN * rows + i] = histogram->count > 1 ? histogram->min : 0;
+        numbers[HDF5_ROWS_MAX * rows + i] = histogram->count > 2 ? histogram->max : 0;
+        numbers[HDF5_ROWS_ENTRIES * rows + i] = entries_of(histogram);
+    }
+    for (unsigned part = 0; numbers != NULL && part <= HDF5_ROWS_ENTRIES; part++) {
+        hdf5_dataset_put_chunks(file, file->metrics[number].rows + part,
+                                file->dimensions[set->row].size, rows, numbers + part * rows);
     }
 }
 
@@ -188,27 +195,20 @@ static void write_entries(struct hdf5_file *file, const struct vamp_bucket *buck
 
 /* ---- groups */
 
-/* A part of a metric, of the series that have a row; of a histogram those with a value follow one
- * another. */
+/* A part of a counter or gauge, of the series that have a row. */
 static void write_part(struct hdf5_file *file, const struct hdf5_set *set, unsigned number,
                        unsigned part, const struct vamp_metric_values *values)
 {
     const unsigned dataset = file->metrics[number].rows + part;
-    const enum vamp_metric_kind kind = hdf5_kind(file, number);
+    const bool is_counter = hdf5_kind(file, number) == VAMP_COUNTER;
     uint64_t *numbers = begin_column(file, set, file->datasets[dataset].fill);
     if (numbers == NULL) {
         return;
     }
-    for (unsigned i = 0, h = 0; i < set->changed_count; i++) {
+    for (unsigned i = 0; i < set->changed_count && set->changed[i] < values->count; i++) {
         const unsigned series = set->changed[i];
-        if (kind == VAMP_HISTOGRAM) {
-            if (h < values->count && values->histograms[h].series == series) {
-                numbers[i] = histogram_part(values->histograms[h++].histogram, part);
-            }
-        } else if (series < values->count) {
-            numbers[i] = kind == VAMP_COUNTER ? values->counters[series].delta
-                                              : gauge_part(&values->gauges[series], part);
-        }
+        numbers[i] =
+            is_counter ? values->counters[series].delta : gauge_part(&values->gauges[series], part);
     }
     hdf5_dataset_put_chunks(file, dataset, file->dimensions[set->row].size,
                             hdf5_round_up(set->changed_count, set->chunk_rows), numbers);
@@ -249,10 +249,10 @@ static void write_metric(struct hdf5_file *file, const struct hdf5_set *set,
         keep_gauges(file, &file->metrics[number], values, bucket->start_ns + bucket->width_ns);
         return;
     case VAMP_HISTOGRAM:
-        for (unsigned part = 0; values->count > 0 && part <= HDF5_ROWS_ENTRIES; part++) {
-            write_part(file, set, number, part, values);
+        if (values->count > 0) {
+            write_summaries(file, set, number, values);
+            write_entries(file, bucket, number);
         }
-        write_entries(file, bucket, number);
         return;
     }
 }

@@ -101,17 +101,24 @@ static void flush(struct hdf5_file *file, hid_t id, bool is_file)
 void hdf5_flush(struct hdf5_file *file)
 {
     const struct hdf5_dataset *time = &file->datasets[file->time];
-    const hsize_t start = file->flushed, count = file->rows - start, chunk = time->chunk[0];
-    if (count == 0) {
+    const hsize_t chunk = time->chunk[0];
+    if (file->rows == file->flushed) {
         return;
     }
+    for (unsigned i = 0; i < file->dataset_count; i++) {
+        if (file->datasets[i].held != NULL && i != file->time) {
+            hdf5_dataset_put_held(file, i);
+        }
+    }
+    hdf5_dataset_put_small(file, file->dimensions[HDF5_TIME].check, file->flushed,
+                           (unsigned)(file->rows - file->flushed), file->sums);
     /* The variable that readers find in the list of `time`: no other may ever be longer. */
     flush(file, file->datasets[file->bucket_number].id, false);
     flush(file, file->file, true);
     /* All else is flushed: only `time` has changed, except where it takes a new chunk and the file
      * becomes longer. */
-    const bool has_chunk = hdf5_round_up(start, chunk) == hdf5_round_up(file->rows, chunk);
-    hdf5_dataset_put(file, file->time, &start, &count, file->times);
+    const bool has_chunk = hdf5_round_up(file->flushed, chunk) == hdf5_round_up(file->rows, chunk);
+    hdf5_dataset_put_held(file, file->time);
     flush(file, has_chunk ? time->id : file->file, !has_chunk);
     if (file->code == 0 && file->options->sync && fdatasync(file->fd) != 0) {
         file->code = vamp_err_set_errno(file->err, errno, "sync %s", file->path);
@@ -141,11 +148,8 @@ static void write_all(struct hdf5_file *file, const struct vamp_delivery *delive
                                 hdf5_check_sum(file, HDF5_RESTART));
         restarts->next = restarts->size + 1;
     }
-    hdf5_check_number(file, file->time, 0, (uint64_t)bucket->start_ns); /* it is written last */
-    const uint32_t sum = (uint32_t)hdf5_check_sum(file, HDF5_TIME);
-    hdf5_dataset_put_small(file, file->dimensions[HDF5_TIME].check, file->rows, 1, &sum);
-    file->times[file->rows - file->flushed] = (uint64_t)bucket->start_ns;
-    file->rows++;
+    hdf5_dataset_put_number(file, file->time, file->rows, (uint64_t)bucket->start_ns);
+    file->sums[file->rows++ - file->flushed] = (uint32_t)hdf5_check_sum(file, HDF5_TIME);
     file->taken += bucket->buckets;
     /* With totals at once: those of a bucket that readers never see would be left. */
     if (!file->run->replayed || restart || file->rows - file->flushed == VAMP_UNFLUSHED_MAX) {
