@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The carrier (carrier.h) over one reliable-datagram endpoint of libfabric: registered memory and
- * remote reads. For high-speed networks, and for processes of one host (shm).
+ * remote reads. For high-speed networks, and for processes of one host (shm). libfabric itself is
+ * loaded by processes whose payloads it carries, and stays.
  */
 #pragma once
 
