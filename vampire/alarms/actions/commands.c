@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/alarms/actions/commands.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/pidfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include "vampire/alarms/actions/process.h"
 #include "vampire/core/clock.h"
+#include "vampire/core/io.h"
 #include "vampire/core/utf8.h"
 #include "vampire/core/worker.h"
 
@@ -29,22 +35,230 @@ struct job {
     char *argv[]; /* ended by NULL; the texts are behind it */
 };
 
+/* Bytes kept of what the program prints; the rest is read and dropped. */
+#define SAID_BYTES 160
+/* Variables of the environment that a program gets. */
+#define VARIABLES_MAX 9
+
+/* A program that runs. It gets standard input, output and error and no other descriptor, default
+ * signals, a session of its own and a small environment. Its input is a file in memory, so that a
+ * program which does not read delays no write. */
+struct process {
+    pid_t pid;
+    int pidfd;       /* readable once it has ended */
+    int output;      /* its standard output and error; -1: it has closed both */
+    int64_t next_ns; /* monotonic: when the next signal is due; INT64_MAX: never */
+    bool timed_out;  /* SIGTERM was sent to its process group */
+    size_t said_bytes;
+    char said[SAID_BYTES]; /* the start of what it printed; not terminated */
+};
+
 struct running {
     struct job *job;
-    struct vamp_process process;
+    struct process process;
     bool given_up; /* ended because the run is over */
 };
 
 struct vamp_commands {
-    struct vamp_worker worker;                         /* jobs wait in its queue */
-    char *environment[VAMP_PROCESS_VARIABLES_MAX + 1]; /* ended by NULL */
-    int wake;                                          /* an eventfd: there is something new */
+    struct vamp_worker worker;            /* jobs wait in its queue */
+    char *environment[VARIABLES_MAX + 1]; /* ended by NULL */
+    int wake;                             /* an eventfd: there is something new */
 
     uint64_t succeeded, failed, timed_out; /* with the worker's lock */
     /* The thread's. */
     struct running running[VAMP_COMMANDS_RUNNING_MAX];
     unsigned running_count;
 };
+
+/* ---- one process */
+
+/* PATH, HOME, USER, LOGNAME, SHELL, LANG, LC_ALL, TZ and TMPDIR of this process, nothing else: what
+ * else is in its environment, such as the address of a pool manager, may be secret. `kept` is of
+ * this process's own texts, ended by NULL. Nothing changes these variables any more. */
+static void make_environment(char *kept[static VARIABLES_MAX + 1])
+{
+    static const char *const names[VARIABLES_MAX] = {"PATH", "HOME",   "USER", "LOGNAME", "SHELL",
+                                                     "LANG", "LC_ALL", "TZ",   "TMPDIR"};
+    for (size_t i = 0; i < VARIABLES_MAX; i++) {
+        const size_t length = strlen(names[i]);
+        char **at = environ;
+        while (at != NULL && *at != NULL &&
+               (strncmp(*at, names[i], length) != 0 || (*at)[length] != '=')) {
+            at++;
+        }
+        if (at != NULL && *at != NULL) {
+            *kept++ = *at;
+        }
+    }
+    *kept = NULL;
+}
+
+static int make_input(const char *input, size_t bytes, struct vamp_err *err)
+{
+    const int file = memfd_create("alarm", MFD_CLOEXEC);
+    if (file < 0) {
+        return vamp_err_set_errno(err, errno, "make its standard input");
+    }
+    size_t done = 0;
+    const int code = vamp_write_all(file, input, bytes, &done);
+    if (code != 0) {
+        (void)close(file);
+        return vamp_err_set_errno(err, code, "write its standard input");
+    }
+    (void)lseek(file, 0, SEEK_SET); /* a file in memory: cannot fail */
+    return file;
+}
+
+/* 0 or an errno. */
+static int make_attributes(posix_spawnattr_t *attributes)
+{
+    sigset_t none, all;
+    (void)sigemptyset(&none);
+    (void)sigfillset(&all);
+    int code = posix_spawnattr_setsigmask(attributes, &none);
+    code = code != 0 ? code : posix_spawnattr_setsigdefault(attributes, &all);
+    return code != 0 ? code
+                     : posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK |
+                                                                POSIX_SPAWN_SETSIGDEF |
+                                                                POSIX_SPAWN_SETSID);
+}
+
+/* 0 or an errno. */
+static int make_descriptors(posix_spawn_file_actions_t *actions, int input, int output)
+{
+    int code = posix_spawn_file_actions_adddup2(actions, input, STDIN_FILENO);
+    code = code != 0 ? code : posix_spawn_file_actions_adddup2(actions, output, STDOUT_FILENO);
+    code = code != 0 ? code : posix_spawn_file_actions_adddup2(actions, output, STDERR_FILENO);
+    return code != 0 ? code : posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
+}
+
+/* 0 or an errno. */
+static int spawn(pid_t *ret_pid, char *const *argv, char *const *environment, int input, int output)
+{
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_t actions;
+    int code = posix_spawnattr_init(&attributes);
+    if (code != 0) {
+        return code;
+    }
+    code = posix_spawn_file_actions_init(&actions);
+    if (code == 0) {
+        code = make_attributes(&attributes);
+        code = code != 0 ? code : make_descriptors(&actions, input, output);
+        code = code != 0 ? code
+                         : posix_spawn(ret_pid, argv[0], &actions, &attributes, argv, environment);
+        (void)posix_spawn_file_actions_destroy(&actions);
+    }
+    (void)posix_spawnattr_destroy(&attributes);
+    return code;
+}
+
+/* The process has started: without a descriptor of it, it cannot be followed and is ended. */
+static int follow(struct process *process, struct vamp_err *err)
+{
+    process->pidfd = pidfd_open(process->pid, 0); /* is close-on-exec */
+    if (process->pidfd >= 0) {
+        return 0;
+    }
+    const int code = vamp_err_set_errno(err, errno, "follow the process (pidfd_open)");
+    (void)kill(-process->pid, SIGKILL);
+    (void)waitpid(process->pid, NULL, 0);
+    return code;
+}
+
+/* Starts argv[0] (a path) with these arguments. 0 or -errno with nothing left behind. May wait for
+ * the file system that holds the program. The time-out is monotonic. */
+static int start_process(struct process *process, char *const *argv, char *const *environment,
+                         const char *input, size_t input_bytes, int64_t end_ns,
+                         struct vamp_err *err)
+{
+    *process = (struct process){.pidfd = -1, .output = -1, .next_ns = end_ns};
+    const int in = make_input(input, input_bytes, err);
+    if (in < 0) {
+        return in;
+    }
+    int out[2] = {-1, -1};
+    int code = pipe2(out, O_CLOEXEC) != 0 ? vamp_err_set_errno(err, errno, "make a pipe") : 0;
+    if (code == 0) {
+        (void)fcntl(out[0], F_SETFL, O_NONBLOCK);
+        const int failed = spawn(&process->pid, argv, environment, in, out[1]);
+        code = failed != 0 ? vamp_err_set_errno(err, failed, "start %s", argv[0])
+                           : follow(process, err);
+        (void)close(out[1]);
+    }
+    (void)close(in);
+    if (code == 0) {
+        process->output = out[0];
+    } else if (out[0] >= 0) {
+        (void)close(out[0]);
+    }
+    return code;
+}
+
+static void close_output(struct process *process)
+{
+    if (process->output >= 0) {
+        (void)close(process->output);
+    }
+    process->output = -1;
+}
+
+/* At most so many reads at once: a program that prints without end does not keep the others. */
+#define READS_MAX 16
+
+/* Never waits. */
+static void read_process(struct process *process)
+{
+    char bytes[4096];
+    for (unsigned i = 0; i < READS_MAX && process->output >= 0; i++) {
+        const ssize_t got = read(process->output, bytes, sizeof bytes);
+        if (got <= 0) {
+            if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+                close_output(process);
+            }
+            return;
+        }
+        const size_t room = sizeof process->said - process->said_bytes;
+        const size_t kept = (size_t)got < room ? (size_t)got : room;
+        memcpy(process->said + process->said_bytes, bytes, kept);
+        process->said_bytes += kept;
+    }
+}
+
+/* Sends the signal that is due: SIGTERM to its process group, later SIGKILL. */
+static void expire_process(struct process *process, int64_t now_ns)
+{
+    if (now_ns < process->next_ns) {
+        return;
+    }
+    /* It is not reaped yet, so that its number is still its own. */
+    (void)kill(-process->pid, process->timed_out ? SIGKILL : SIGTERM);
+    process->next_ns = process->timed_out ? INT64_MAX : now_ns + VAMP_COMMANDS_GRACE_NS;
+    process->timed_out = true;
+}
+
+/* True when it has ended: then the rest of its process group is killed if its time was over, it is
+ * reaped, its descriptors are closed, and `*ret_end` says how; si_pid 0: that is not known. */
+static bool process_ended(struct process *process, siginfo_t *ret_end)
+{
+    const id_t id = (id_t)process->pidfd;
+    *ret_end = (siginfo_t){.si_pid = 0};
+    const int code = waitid(P_PIDFD, id, ret_end, WEXITED | WNOHANG | WNOWAIT);
+    if ((code == 0 && ret_end->si_pid == 0) || (code != 0 && errno == EINTR)) {
+        return false;
+    }
+    if (process->timed_out) { /* what it started may have ignored SIGTERM */
+        (void)kill(-process->pid, SIGKILL);
+    }
+    if (waitid(P_PIDFD, id, ret_end, WEXITED | WNOHANG) != 0) {
+        ret_end->si_pid = 0;
+    }
+    read_process(process);
+    close_output(process);
+    (void)close(process->pidfd);
+    process->pidfd = -1;
+    return true;
+}
 
 /* ---- begin and end of a command; the thread */
 
@@ -56,21 +270,21 @@ static void say(struct vamp_commands *commands, const char *text)
 }
 
 /* The first line that the program printed, in quotes; "" when it printed none. */
-static void quote_output(const struct vamp_process *process, char *text, size_t bytes)
+static void quote_output(const struct process *process, char *text, size_t bytes)
 {
-    char line[VAMP_PROCESS_SAID_BYTES + 1];
+    char line[SAID_BYTES + 1];
     size_t length = 0;
     for (; length < process->said_bytes && process->said[length] != '\n'; length++) {
         const char c = process->said[length];
         line[length] = (unsigned char)c < ' ' || c == '\x7f' ? '?' : c;
     }
     line[length] = '\0';
-    char safe[3 * VAMP_PROCESS_SAID_BYTES + 1] = "";
+    char safe[3 * SAID_BYTES + 1] = "";
     safe[vamp_utf8_copy(safe, sizeof safe - 1, line)] = '\0';
     (void)snprintf(text, bytes, length > 0 ? ": \"%s\"" : "%s", safe);
 }
 
-static void describe_end(const struct running *running, const struct vamp_process_end *end,
+static void describe_end(const struct running *running, const siginfo_t *end,
                          char text[static VAMP_ERR_TEXT_BYTES])
 {
     const struct job *job = running->job;
@@ -80,12 +294,13 @@ static void describe_end(const struct running *running, const struct vamp_proces
     } else if (running->process.timed_out) {
         (void)snprintf(how, sizeof how, "did not end within %" PRId64 " ms and was ended",
                        job->timeout_ns / NS_PER_MS);
-    } else if (!end->known) {
+    } else if (end->si_pid == 0) {
         (void)snprintf(how, sizeof how, "ended in a way that is not known");
     } else {
         (void)snprintf(how, sizeof how,
-                       end->by_signal ? "was ended by signal %d" : "failed with exit status %d",
-                       end->status);
+                       end->si_code != CLD_EXITED ? "was ended by signal %d"
+                                                  : "failed with exit status %d",
+                       end->si_status);
     }
     quote_output(&running->process, said, sizeof said);
     (void)snprintf(text, VAMP_ERR_TEXT_BYTES, "%.80s: %.120s %s%s", job->about, job->argv[0], how,
@@ -112,9 +327,8 @@ static void begin_job(struct vamp_commands *commands, struct job *job)
 {
     struct vamp_err err = VAMP_ERR_NONE;
     struct running *running = &commands->running[commands->running_count];
-    const int code =
-        vamp_process_start(&running->process, job->argv, commands->environment, job->input,
-                           job->input_bytes, vamp_worker_now_ns() + job->timeout_ns, &err);
+    const int code = start_process(&running->process, job->argv, commands->environment, job->input,
+                                   job->input_bytes, vamp_worker_now_ns() + job->timeout_ns, &err);
     if (code == 0) {
         running->job = job;
         running->given_up = false;
@@ -128,11 +342,12 @@ static void begin_job(struct vamp_commands *commands, struct job *job)
 /* False: it still runs. */
 static bool end_if_ended(struct vamp_commands *commands, struct running *running)
 {
-    struct vamp_process_end end;
-    if (!vamp_process_ended(&running->process, &end)) {
+    siginfo_t end;
+    if (!process_ended(&running->process, &end)) {
         return false;
     }
-    const bool well = end.known && !end.by_signal && end.status == 0 && !running->process.timed_out;
+    const bool well = end.si_pid != 0 && end.si_code == CLD_EXITED && end.si_status == 0 &&
+                      !running->process.timed_out;
     char text[VAMP_ERR_TEXT_BYTES];
     if (!well) {
         describe_end(running, &end, text);
@@ -194,7 +409,7 @@ static void give_up(struct vamp_commands *commands, int64_t now_ns)
 {
     drop_waiting(commands);
     for (unsigned i = 0; i < commands->running_count; i++) {
-        struct vamp_process *process = &commands->running[i].process;
+        struct process *process = &commands->running[i].process;
         if (!process->timed_out) {
             process->next_ns = now_ns;
             commands->running[i].given_up = true;
@@ -223,7 +438,7 @@ static void wait_for_news(struct vamp_commands *commands, int timeout_ms)
     polled[0] = (struct pollfd){.fd = commands->wake, .events = POLLIN};
     nfds_t count = 1;
     for (unsigned i = 0; i < commands->running_count; i++) {
-        const struct vamp_process *process = &commands->running[i].process;
+        const struct process *process = &commands->running[i].process;
         polled[count++] = (struct pollfd){.fd = process->pidfd, .events = POLLIN};
         polled[count++] = (struct pollfd){.fd = process->output, .events = POLLIN};
     }
@@ -236,8 +451,8 @@ static void follow_running(struct vamp_commands *commands)
 {
     for (unsigned i = 0; i < commands->running_count;) {
         struct running *running = &commands->running[i];
-        vamp_process_read(&running->process);
-        vamp_process_expire(&running->process, vamp_worker_now_ns(), VAMP_COMMANDS_GRACE_NS);
+        read_process(&running->process);
+        expire_process(&running->process, vamp_worker_now_ns());
         i += !end_if_ended(commands, running); /* else another one takes its place */
     }
 }
@@ -385,7 +600,7 @@ static int start_commands(struct vamp_commands *commands, struct vamp_err *err)
     if (commands->wake < 0) {
         return vamp_err_set_errno(err, errno, "actions of type command: make an eventfd");
     }
-    vamp_process_environment(commands->environment);
+    make_environment(commands->environment);
     return vamp_worker_start(&commands->worker, "commands", run_commands, commands, err);
 }
 
