@@ -87,8 +87,7 @@ static mstro_status start_library(const char *workflow, const char *component, u
     library.workflow = strdup(workflow);
     library.component = strdup(component);
     if (library.workflow == NULL || library.component == NULL || map_init(&library.cdos) < 0) {
-        (void)vamp_err_set(err, -ENOMEM, "no memory");
-        return MSTRO_NOMEM;
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "no memory");
     }
     mstro_status status = schema_load(environment(MSTRO_ENV_SCHEMA_LIST),
                                       environment(MSTRO_ENV_SCHEMA_PATH), &library.schemas, err);

@@ -83,22 +83,20 @@ static mstro_status add_attribute(struct schema_set *set, const struct schema_at
         return MSTRO_OK;
     }
     if (old != NULL && old->attribute.type != attribute->type) {
-        (void)vamp_err_set(err, -EEXIST, "the attribute \"%s\" is defined before with another type",
-                           key);
-        return MSTRO_INVARG;
+        return VAMP_REFUSE(MSTRO_INVARG, err, -EEXIST,
+                           "the attribute \"%s\" is defined before with another type", key);
     }
     if (old != NULL) {
         return MSTRO_OK;
     }
     if (set->keys.count >= SCHEMA_ATTRIBUTES_MAX) {
-        (void)vamp_err_set(err, -ENOSPC, "more than %d attributes", SCHEMA_ATTRIBUTES_MAX);
-        return MSTRO_NOMEM;
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOSPC, "more than %d attributes",
+                           SCHEMA_ATTRIBUTES_MAX);
     }
     size_t bytes = strlen(key) + 1;
     struct entry *entry = malloc(sizeof *entry + bytes);
     if (entry == NULL) {
-        (void)vamp_err_set(err, -ENOMEM, "no memory");
-        return MSTRO_NOMEM;
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "no memory");
     }
     memcpy(entry->key, key, bytes);
     keep(set, entry, attribute);
@@ -196,8 +194,7 @@ struct reader {
 static mstro_status fault(struct reader *reader, const yaml_node_t *node, const char *what)
 {
     unsigned long line = node == NULL ? 1 : (unsigned long)node->start_mark.line + 1;
-    (void)vamp_err_set(reader->err, -EINVAL, "%s:%lu: %s", reader->file, line, what);
-    return MSTRO_INVARG;
+    return VAMP_REFUSE(MSTRO_INVARG, reader->err, -EINVAL, "%s:%lu: %s", reader->file, line, what);
 }
 
 /* NULL: not a scalar. */
@@ -374,8 +371,7 @@ static mstro_status read_file(struct schema_set *set, const char *file, struct v
     }
     if (!yaml_parser_initialize(&parser)) {
         (void)fclose(stream);
-        (void)vamp_err_set(err, -ENOMEM, "%s: no memory", file);
-        return MSTRO_NOMEM;
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "%s: no memory", file);
     }
     yaml_parser_set_input_file(&parser, stream);
     mstro_status status = MSTRO_INVARG;
@@ -456,8 +452,7 @@ mstro_status schema_load(const char *list, const char *path, struct schema_set *
     struct schema_set *set = calloc(1, sizeof *set);
     if (set == NULL || map_init(&set->keys) < 0) {
         free(set);
-        (void)vamp_err_set(err, -ENOMEM, "schemas: no memory");
-        return MSTRO_NOMEM;
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "schemas: no memory");
     }
     mstro_status status = load_all(set, list, path, err);
     if (status != MSTRO_OK) {

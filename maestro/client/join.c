@@ -34,8 +34,8 @@ static mstro_status take_welcome(struct pool_manager *pm, const Mstro__Wire__Wel
         return welcome->status < mstro_status_MAX ? (mstro_status)welcome->status : MSTRO_REFUSED;
     }
     if (!welcome->has_app_id || welcome->app_id == 0) {
-        (void)vamp_err_set(err, -EBADMSG, "the pool manager's welcome cannot be understood");
-        return MSTRO_INVMSG;
+        return VAMP_REFUSE(MSTRO_INVMSG, err, -EBADMSG,
+                           "the pool manager's welcome cannot be understood");
     }
     pm->app_id = welcome->app_id;
     uint32_t heartbeat_ms = welcome->heartbeat_ms >= 10 ? welcome->heartbeat_ms : 500;
@@ -124,13 +124,12 @@ static mstro_status exchange(struct pool_manager *pm, Mstro__Wire__Join *join, u
             now_ns + ATTEMPT_NS < deadline_ns ? now_ns + ATTEMPT_NS : deadline_ns;
         const int result = join_once(pm, join, again_ns, err);
         if (elsewhere && result != 0 && !pm->opened) { /* a tunnel would lead there */
-            (void)vamp_err_set(err, -EHOSTUNREACH,
+            return VAMP_REFUSE(MSTRO_NO_PM, err, -EHOSTUNREACH,
                                "the pool manager listens on %s, an address of loopback, and runs "
                                "on another host than this process, or in another name space of the "
                                "network; start it with --bind ADDRESS or " STREAM_ENV_BIND
                                "=ADDRESS, an address of its host that others reach",
                                address);
-            return MSTRO_NO_PM;
         }
         if (result == -EKEYREJECTED || result == -EMSGSIZE) {
             return result == -EMSGSIZE ? MSTRO_INVARG : MSTRO_REFUSED;
@@ -152,14 +151,14 @@ static mstro_status exchange(struct pool_manager *pm, Mstro__Wire__Join *join, u
               now_ns + ERROR_PAUSE_NS < deadline_ns ? now_ns + ERROR_PAUSE_NS : deadline_ns);
         now_ns = monotonic_ns();
     } while (now_ns < deadline_ns);
-    (void)vamp_err_set(err, -ETIMEDOUT, "no pool manager answers at %s within %.1f s%s%s; %s",
-                       address, (double)deadline_ms / 1e3, failure != 0 ? ": " : "",
+    return VAMP_REFUSE(MSTRO_NO_PM, err, -ETIMEDOUT,
+                       "no pool manager answers at %s within %.1f s%s%s; %s", address,
+                       (double)deadline_ms / 1e3, failure != 0 ? ": " : "",
                        failure != 0 ? strerror(-failure) : "",
                        failure == 0 || failure == -ECONNREFUSED || failure == -ECONNRESET
                            ? "is it still running, and is the info its own?"
                            : "does this host reach that address, or does the pool manager need "
                              "another one (--bind)?");
-    return MSTRO_NO_PM;
 }
 
 mstro_status pool_manager_join(struct pool_manager *pm, const struct port_member *member,

@@ -361,8 +361,7 @@ mstro_status port_open_local(const struct port_member *member, const struct pool
 {
     struct local *local = calloc(1, sizeof *local);
     if (local == NULL) {
-        (void)vamp_err_set(err, -ENOMEM, "local pool: no memory");
-        return MSTRO_NOMEM;
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "local pool: no memory");
     }
     local->port.ops = &local_ops;
     local->events = events != NULL ? *events : (struct port_events){.place = NULL};

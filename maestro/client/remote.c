@@ -433,9 +433,8 @@ static void *make_progress(void *argument)
 
 static mstro_status no_pool_manager(const struct remote *remote, struct vamp_err *err)
 {
-    (void)vamp_err_set(err, -ENOTCONN, "%s",
+    return VAMP_REFUSE(MSTRO_NO_PM, err, -ENOTCONN, "%s",
                        remote->gone ? remote->gone_text : "this component is leaving");
-    return MSTRO_NO_PM;
 }
 
 static mstro_status send_and_wait(struct remote *remote, Mstro__Wire__Request *request,
@@ -447,11 +446,10 @@ static mstro_status send_and_wait(struct remote *remote, Mstro__Wire__Request *r
     call->id = request->id = ++remote->last_request;
     int result = post(remote, FRAME_REQUEST, &request->base);
     if (result == -EMSGSIZE) {
-        (void)vamp_err_set(err, result,
+        return VAMP_REFUSE(MSTRO_INVARG, err, result,
                            "a request (name, attributes, selector) is longer than the "
                            "%zu bytes a message may have",
                            FRAME_BYTES_MAX);
-        return MSTRO_INVARG;
     }
     if (result != 0) {
         stream_wake(remote->pm.hub);
@@ -470,9 +468,9 @@ static mstro_status send_and_wait(struct remote *remote, Mstro__Wire__Request *r
     }
     list_remove(&call->of_port);
     if (!call->done && !remote->gone_reported && !remote->shut) {
-        (void)vamp_err_set(err, -ETIMEDOUT, "the pool manager does not answer within %.1f s",
+        return VAMP_REFUSE(MSTRO_TIMEOUT, err, -ETIMEDOUT,
+                           "the pool manager does not answer within %.1f s",
                            (double)deadline_ms / 1e3);
-        return MSTRO_TIMEOUT;
     }
     if (!call->done) {
         return no_pool_manager(remote, err);

@@ -15,19 +15,7 @@
 #include "maestro/pool/internal.h"
 #include "vampire/core/event/codec.h"
 #include "vampire/core/event/event.h"
-#include "vampire/core/utf8.h"
-
-const char *pool_name_fault(const char *name)
-{
-    size_t length = strlen(name);
-    if (length == 0) {
-        return "is empty";
-    }
-    if (length > VAMP_NAME_BYTES_MAX) {
-        return "is longer than 4096 bytes";
-    }
-    return vamp_utf8_is_valid(name) ? NULL : "is not valid UTF-8";
-}
+#include "vampire/core/hash.h"
 
 static void cdo_subject(enum vamp_event_kind kind, uint64_t app_id, struct cdo *cdo,
                         struct subject *ret_subject)
@@ -69,13 +57,11 @@ static mstro_status check_declare(struct pool *pool, struct component *component
     const char *name = request->declare->name;
     const char *fault = pool_name_fault(name);
     if (fault != NULL) {
-        (void)vamp_err_set(err, -EINVAL, "declare: the name of the CDO %s", fault);
-        return MSTRO_INVARG;
+        return VAMP_REFUSE(MSTRO_INVARG, err, -EINVAL, "declare: the name of the CDO %s", fault);
     }
     if (component->handle_count >= pool->bounds.handles_per_component) {
-        (void)vamp_err_set(err, -ENOSPC, "declare: a component holds at most %zu CDOs",
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOSPC, "declare: a component holds at most %zu CDOs",
                            pool->bounds.handles_per_component);
-        return MSTRO_NOMEM;
     }
     uint64_t hash;
     struct cdo *cdo = find_cdo(pool, name, &hash);
@@ -88,26 +74,15 @@ static mstro_status check_declare(struct pool *pool, struct component *component
         return MSTRO_OK;
     }
     if (pool->cdos.count >= pool->bounds.cdos) {
-        (void)vamp_err_set(err, -ENOSPC, "declare: the pool holds at most %zu CDOs",
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOSPC, "declare: the pool holds at most %zu CDOs",
                            pool->bounds.cdos);
-        return MSTRO_NOMEM;
     }
     subject_init(VAMP_EVENT_DECLARE, component->id, ret_subject);
     subject_name(ret_subject, name, strlen(name));
     return MSTRO_OK;
 }
 
-/* xorshift128+: ids have to be different, not secret. */
-static uint64_t random_number(struct pool *pool)
-{
-    uint64_t first = pool->random[0];
-    uint64_t second = pool->random[1];
-    pool->random[0] = second;
-    first ^= first << 23;
-    pool->random[1] = first ^ second ^ (first >> 18) ^ (second >> 5);
-    return pool->random[1] + second;
-}
-
+/* Its id has to be different, not secret. */
 static struct cdo *create_cdo(struct pool *pool, const char *name, uint64_t hash)
 {
     size_t length = strlen(name);
@@ -115,7 +90,8 @@ static struct cdo *create_cdo(struct pool *pool, const char *name, uint64_t hash
     if (cdo == NULL) {
         return NULL;
     }
-    const struct vamp_cdo_id id = {random_number(pool), random_number(pool)};
+    const struct vamp_cdo_id id = {vamp_random_next(&pool->random),
+                                   vamp_random_next(&pool->random)};
     vamp_cdo_id_to_bytes(id, cdo->id);
     cdo->packed_length = vamp_event_pack_cdo(id, name, length, cdo->packed);
     cdo->packed[cdo->packed_length] = '\0';
@@ -394,9 +370,9 @@ static mstro_status check_transport_end(struct pool *pool, struct component *com
     const Mstro__Wire__TransportEnd *end = request->transport_end;
     const struct transport *transport = find_transport(pool, component, end->transport_id);
     if (transport == NULL) {
-        (void)vamp_err_set(err, -ENOENT, "transport end: this component has no transport %llu",
+        return VAMP_REFUSE(MSTRO_NOENT, err, -ENOENT,
+                           "transport end: this component has no transport %llu",
                            (unsigned long long)end->transport_id);
-        return MSTRO_NOENT;
     }
     end_subject(pool,
                 end->status == MSTRO_OK ? VAMP_EVENT_TRANSPORT_COMPLETED
@@ -635,38 +611,35 @@ static mstro_status check_operation(struct pool *pool, struct component *compone
     const Mstro__Wire__CdoOperation *operation = request->operation;
     size_t number = (size_t)operation->operation;
     if (number >= sizeof rules / sizeof rules[0] || rules[number].name == NULL) {
-        (void)vamp_err_set(err, -EINVAL, "unknown CDO operation %d", (int)operation->operation);
-        return MSTRO_INVMSG;
+        return VAMP_REFUSE(MSTRO_INVMSG, err, -EINVAL, "unknown CDO operation %d",
+                           (int)operation->operation);
     }
     const struct rule *rule = &rules[number];
     struct handle *handle = find_handle(pool, component, operation->handle);
     if (handle == NULL) {
-        (void)vamp_err_set(err, -ENOENT, "%s: this component has no CDO handle %llu", rule->name,
-                           (unsigned long long)operation->handle);
-        return MSTRO_NOENT;
+        return VAMP_REFUSE(MSTRO_NOENT, err, -ENOENT, "%s: this component has no CDO handle %llu",
+                           rule->name, (unsigned long long)operation->handle);
     }
     if ((rule->from & STATE_BIT(handle->state)) == 0) {
-        (void)vamp_err_set(
-            err, -EPERM, "%s: the CDO \"%.200s\" is %s; %s is possible when it is %s", rule->name,
-            handle->cdo->name, state_names[handle->state], rule->name, rule->from_text);
-        return MSTRO_INVSTATE;
+        return VAMP_REFUSE(MSTRO_INVSTATE, err, -EPERM,
+                           "%s: the CDO \"%.200s\" is %s; %s is possible when it is %s", rule->name,
+                           handle->cdo->name, state_names[handle->state], rule->name,
+                           rule->from_text);
     }
     if (number == MSTRO__WIRE__OPERATION__OFFER && operation->memory != NULL && handle->has_size &&
         operation->memory->bytes != handle->size_bytes) {
-        (void)vamp_err_set(err, -EINVAL,
+        return VAMP_REFUSE(MSTRO_INVARG, err, -EINVAL,
                            "offer: \"%.200s\" was sealed with %" PRIu64
                            " bytes, the data offered have %" PRIu64,
                            handle->cdo->name, handle->size_bytes, operation->memory->bytes);
-        return MSTRO_INVARG;
     }
     size_t bytes = pool_attributes_bytes(operation->attributes, operation->n_attributes);
     if (bytes > pool->bounds.attribute_bytes_per_cdo) {
-        (void)vamp_err_set(err, -E2BIG,
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -E2BIG,
                            "%s: the attributes of \"%.200s\" take %zu bytes, at most %zu are "
                            "possible",
                            rule->name, handle->cdo->name, bytes,
                            pool->bounds.attribute_bytes_per_cdo);
-        return MSTRO_NOMEM;
     }
     if (keeps_attributes(handle, operation) &&
         !pool_memory_has_room(

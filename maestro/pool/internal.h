@@ -272,7 +272,7 @@ struct pool {
     struct map components, component_names, cdos, handles, transports, helds;
     struct list component_list, held_list, runnable;
     uint64_t last_app, last_handle, last_transport, last_subscription, last_serial;
-    uint64_t random[2];
+    uint64_t random;
     struct subscription **subscriptions; /* in order of age */
     unsigned subscription_count, subscription_capacity;
     uint64_t kinds[2];      /* of all subscriptions, by enum vamp_event_phase */

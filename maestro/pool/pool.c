@@ -15,6 +15,7 @@
 #include <sys/random.h>
 
 #include "maestro/pool/internal.h"
+#include "vampire/core/utf8.h"
 
 /* ------------------------------------------------------------------ components */
 
@@ -35,23 +36,33 @@ static bool name_is_taken(const struct pool *pool, const char *name, uint64_t ha
     return false;
 }
 
+const char *pool_name_fault(const char *name)
+{
+    size_t length = strlen(name);
+    if (length == 0) {
+        return "is empty";
+    }
+    if (length > VAMP_NAME_BYTES_MAX) {
+        return "is longer than 4096 bytes";
+    }
+    return vamp_utf8_is_valid(name) ? NULL : "is not valid UTF-8";
+}
+
 mstro_status pool_may_join(const struct pool *pool, const char *name, struct vamp_err *err)
 {
     const char *fault = pool_name_fault(name);
     if (fault != NULL) {
-        (void)vamp_err_set(err, -EINVAL, "join: the component's name %s", fault);
-        return MSTRO_REFUSED;
+        return VAMP_REFUSE(MSTRO_REFUSED, err, -EINVAL, "join: the component's name %s", fault);
     }
     if (name_is_taken(pool, name, map_hash_text(&pool->component_names, name, strlen(name)))) {
-        (void)vamp_err_set(err, -EEXIST,
+        return VAMP_REFUSE(MSTRO_REFUSED, err, -EEXIST,
                            "join: a component named \"%.200s\" is here already; names are unique",
                            name);
-        return MSTRO_REFUSED;
     }
     if (pool->components.count >= pool->bounds.components) {
-        (void)vamp_err_set(err, -ENOSPC, "join: the workflow has at most %zu components",
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOSPC,
+                           "join: the workflow has at most %zu components",
                            pool->bounds.components);
-        return MSTRO_NOMEM;
     }
     return MSTRO_OK;
 }
@@ -327,8 +338,8 @@ static mstro_status check_request(struct pool *pool, struct component *component
 {
     const size_t what = (size_t)request->what_case;
     if (what >= sizeof rules / sizeof rules[0] || rules[what] == NULL) {
-        (void)vamp_err_set(err, -EINVAL, "the request asks for nothing this pool manager knows");
-        return MSTRO_INVMSG;
+        return VAMP_REFUSE(MSTRO_INVMSG, err, -EINVAL,
+                           "the request asks for nothing this pool manager knows");
     }
     return rules[what]->check(pool, component, request, ret_subject, err);
 }
@@ -458,10 +469,9 @@ int pool_create(const struct pool_bounds *bounds, const struct vamp_clock *clock
     list_init(&pool->held_list);
     list_init(&pool->runnable);
     int status = 0;
-    if (getrandom(pool->random, sizeof pool->random, 0) != (ssize_t)sizeof pool->random) {
+    if (getrandom(&pool->random, sizeof pool->random, 0) != (ssize_t)sizeof pool->random) {
         status = vamp_err_set_errno(err, errno, "pool: random numbers");
     }
-    pool->random[0] |= 1; /* all zeroes would stay so */
     struct map *const tables[] = {&pool->components, &pool->component_names, &pool->cdos,
                                   &pool->handles,    &pool->transports,      &pool->helds};
     for (size_t i = 0; status == 0 && i < sizeof tables / sizeof tables[0]; i++) {

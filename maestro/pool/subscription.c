@@ -39,14 +39,13 @@ static mstro_status check_subscribe(struct pool *pool, struct component *compone
     const Mstro__Wire__Subscribe *subscribe = request->subscribe;
     subject_init(VAMP_EVENT_SUBSCRIBE, component->id, ret_subject);
     if ((subscribe->options & ~OPTIONS_KNOWN) != 0) {
-        (void)vamp_err_set(err, -EINVAL, "subscribe: unknown option bits 0x%x",
+        return VAMP_REFUSE(MSTRO_INVARG, err, -EINVAL, "subscribe: unknown option bits 0x%x",
                            (unsigned)(subscribe->options & ~OPTIONS_KNOWN));
-        return MSTRO_INVARG;
     }
     if (component->subscription_count >= pool->bounds.subscriptions_per_component) {
-        (void)vamp_err_set(err, -ENOSPC, "subscribe: a component has at most %zu subscriptions",
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOSPC,
+                           "subscribe: a component has at most %zu subscriptions",
                            pool->bounds.subscriptions_per_component);
-        return MSTRO_NOMEM;
     }
     if (!pool_memory_has_room(&pool->memory, POOL_MEMORY_OBJECTS,
                               sizeof(struct subscription) + selector_bytes(subscribe))) {
@@ -178,9 +177,9 @@ static mstro_status check_unsubscribe(struct pool *pool, struct component *compo
     const Mstro__Wire__Unsubscribe *unsubscribe = request->unsubscribe;
     subject_init(VAMP_EVENT_UNSUBSCRIBE, component->id, ret_subject);
     if (subscription_find(component, unsubscribe->subscription) == NULL) {
-        (void)vamp_err_set(err, -ENOENT, "unsubscribe: this component has no subscription %llu",
+        return VAMP_REFUSE(MSTRO_NOENT, err, -ENOENT,
+                           "unsubscribe: this component has no subscription %llu",
                            (unsigned long long)unsubscribe->subscription);
-        return MSTRO_NOENT;
     }
     return MSTRO_OK;
 }

@@ -58,11 +58,10 @@ enum server_peer_state {
 /* A component in another process. */
 struct server_peer {
     struct map_link by_app;
-    struct server_peer *previous, *next; /* all */
-    struct server_peer *next_work;
+    struct list_link of_server, of_work;
     struct list_link of_gathering; /* its events wait for others */
     enum server_peer_state state;
-    bool on_work_list, events_waiting;
+    bool events_waiting;
     bool emptying;   /* its events are due, and all queues are emptied in one go: subscriptions must
                         advance together */
     bool silent;     /* does not read: its queue is full; server_work dismisses it */
@@ -103,8 +102,7 @@ struct server {
     size_t events_per_message;
 
     struct map by_app;
-    struct server_peer *all, *work;
-    struct list gathering;
+    struct list all, work, gathering;
     int64_t gathered_ns;  /* when the events of the first of them are due */
     unsigned refused;     /* of these, those that were refused */
     mstro_status refusal; /* of the last join that was refused */

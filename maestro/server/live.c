@@ -69,7 +69,7 @@ static int64_t look_at(struct server *server, struct server_peer *peer, int64_t 
 
 static bool all_delivered(const struct server *server)
 {
-    for (const struct server_peer *peer = server->all; peer != NULL; peer = peer->next) {
+    LIST_EACH (peer, &server->all, struct server_peer, of_server) {
         int64_t since_ns;
         if (peer->link.stream != NULL &&
             (peer->events_waiting || stream_waiting(peer->link.stream, &since_ns) > 0 ||
@@ -93,7 +93,7 @@ static void advance_phase(struct server *server, int64_t now_ns)
         break;
     case SERVER_DRAINS: /* what has arrived is read, what waits is sent */
         if (late || (server->busy_rounds == 0 && all_delivered(server))) {
-            for (struct server_peer *peer = server->all; peer != NULL; peer = peer->next) {
+            LIST_EACH (peer, &server->all, struct server_peer, of_server) {
                 server_dismiss(server, peer, VAMP_LEAVE_POOL_ENDED, MSTRO_NO_PM,
                                "the pool manager has shut down");
             }
@@ -102,7 +102,7 @@ static void advance_phase(struct server *server, int64_t now_ns)
         }
         break;
     case SERVER_SAYS_GOODBYE:
-        if (late || server->all == NULL) {
+        if (late || list_is_empty(&server->all)) {
             server->phase = SERVER_ENDED;
         }
         break;
@@ -174,7 +174,7 @@ int64_t server_look_after(struct server *server, int64_t now_ns)
     /* The thread wakes for every heartbeat. After a gap this long the process itself was stopped,
      * and the silence is not the peers'. */
     if (gap_ns >= server->silence_ns / 2) {
-        for (struct server_peer *peer = server->all; peer != NULL; peer = peer->next) {
+        LIST_EACH (peer, &server->all, struct server_peer, of_server) {
             peer->heard_ns += gap_ns;
         }
         server_look_by(server, 0);
@@ -190,8 +190,9 @@ int64_t server_look_after(struct server *server, int64_t now_ns)
     if (now_ns >= server->check_ns) {
         int64_t next_ns = INT64_MAX;
         give_up_overdue(server, now_ns);
-        for (struct server_peer *peer = server->all, *next; peer != NULL; peer = next) {
-            next = peer->next;
+        for (struct list_link *link = list_first(&server->all), *next; link != NULL; link = next) {
+            struct server_peer *peer = CONTAINER_OF(link, struct server_peer, of_server);
+            next = list_next(&server->all, link);
             next_ns = earlier(next_ns, look_at(server, peer, now_ns));
         }
         server->check_ns = next_ns < now_ns + CHECK_NS ? now_ns + CHECK_NS : next_ns;

@@ -129,6 +129,8 @@ static mstro_status fetch_for_local(void *context, uint64_t source_app_id,
 
 void server_outlet_init(struct server *server)
 {
+    list_init(&server->all);
+    list_init(&server->work);
     list_init(&server->gathering);
     server->outlet = (struct pool_outlet){
         .respond = respond, .ticket = send_ticket, .events_ready = events_ready, .context = server};
@@ -230,13 +232,9 @@ static void work_for(struct server *server, struct server_peer *peer, int64_t no
 int64_t server_work(struct server *server, int64_t now_ns)
 {
     end_gathering(server, now_ns);
-    struct server_peer *peer = server->work;
-    server->work = NULL;
-    while (peer != NULL) {
-        struct server_peer *next = peer->next_work;
-        peer->on_work_list = false;
-        work_for(server, peer, now_ns);
-        peer = next;
+    struct list_link *link;
+    while ((link = list_take(&server->work)) != NULL) {
+        work_for(server, CONTAINER_OF(link, struct server_peer, of_work), now_ns);
     }
     return list_is_empty(&server->gathering) ? INT64_MAX : server->gathered_ns;
 }

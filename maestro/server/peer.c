@@ -21,10 +21,8 @@ void server_wake(struct server *server)
 
 void server_put_to_work(struct server *server, struct server_peer *peer)
 {
-    if (!peer->on_work_list) {
-        peer->on_work_list = true;
-        peer->next_work = server->work;
-        server->work = peer;
+    if (!list_is_linked(&peer->of_work)) {
+        list_append(&server->work, &peer->of_work);
         server_wake(server);
     }
 }
@@ -54,20 +52,8 @@ void server_peer_remove(struct server *server, struct server_peer *peer)
 {
     map_remove(&server->by_app, &peer->by_app);
     list_remove(&peer->of_gathering);
-    if (peer->previous != NULL) {
-        peer->previous->next = peer->next;
-    } else {
-        server->all = peer->next;
-    }
-    if (peer->next != NULL) {
-        peer->next->previous = peer->previous;
-    }
-    for (struct server_peer **at = &server->work; *at != NULL; at = &(*at)->next_work) {
-        if (*at == peer) {
-            *at = peer->next_work;
-            break;
-        }
-    }
+    list_remove(&peer->of_server);
+    list_remove(&peer->of_work);
     return_all_loans(server, peer);
     if (peer->link.stream != NULL) {
         stream_close(peer->link.stream);
@@ -131,6 +117,8 @@ static struct server_peer *new_peer(struct stream *stream)
 {
     struct server_peer *peer = calloc(1, sizeof *peer);
     if (peer != NULL) {
+        list_link_init(&peer->of_server);
+        list_link_init(&peer->of_work);
         list_link_init(&peer->of_gathering);
         peer->heard_ns = monotonic_ns();
         peer->link.stream = stream;
@@ -161,27 +149,23 @@ static mstro_status examine(const struct server *server, const Mstro__Wire__Join
                             int version_result, struct vamp_err *err)
 {
     if (version_result != 0) {
-        (void)vamp_err_set(err, -EPROTO,
+        return VAMP_REFUSE(MSTRO_REFUSED, err, -EPROTO,
                            "the pool manager speaks pool protocol version %d, the component "
                            "another one; use the same release for both",
                            FRAME_VERSION);
-        return MSTRO_REFUSED;
     }
     if (server->phase != SERVER_RUNS) {
-        (void)vamp_err_set(err, -ESHUTDOWN, "the pool manager is shutting down");
-        return MSTRO_NO_PM;
+        return VAMP_REFUSE(MSTRO_NO_PM, err, -ESHUTDOWN, "the pool manager is shutting down");
     }
     if (join->pool_session != server->info.session) {
-        (void)vamp_err_set(err, -ESTALE,
+        return VAMP_REFUSE(MSTRO_REFUSED, err, -ESTALE,
                            "the pool manager's info is of an earlier pool manager; "
                            "take the one of the pool manager that runs now");
-        return MSTRO_REFUSED;
     }
     if (strcmp(join->workflow, server->info.workflow) != 0) {
-        (void)vamp_err_set(err, -EPERM,
+        return VAMP_REFUSE(MSTRO_REFUSED, err, -EPERM,
                            "this pool manager serves the workflow \"%.100s\", not \"%.100s\"",
                            server->info.workflow, join->workflow);
-        return MSTRO_REFUSED;
     }
     return pool_may_join(server->pool, join->component, err);
 }
@@ -210,11 +194,7 @@ static void welcome(struct server *server, struct server_peer *peer, mstro_statu
         server->refused++;
     }
     map_insert_number(&server->by_app, &peer->by_app, peer->app_id);
-    peer->next = server->all;
-    if (server->all != NULL) {
-        server->all->previous = peer;
-    }
-    server->all = peer;
+    list_append(&server->all, &peer->of_server);
     send_welcome(server, peer, status, err->text);
 }
 

@@ -324,8 +324,9 @@ static int open_server(struct server *server, const char *workflow,
 
 static void free_server(struct server *server)
 {
-    while (server->all != NULL) {
-        server_peer_remove(server, server->all);
+    struct list_link *link;
+    while ((link = list_first(&server->all)) != NULL) {
+        server_peer_remove(server, CONTAINER_OF(link, struct server_peer, of_server));
     }
     stream_hub_close(server->hub);
     gate_done(&server->gate);
@@ -345,6 +346,7 @@ mstro_status server_start(struct port *local_port, const char *workflow,
         return MSTRO_NOMEM;
     }
     server->port = local_port;
+    server_outlet_init(server);
     int result = open_server(server, workflow, options != NULL ? options : &presets, err);
     if (result != 0) {
         free_server(server);
@@ -353,7 +355,6 @@ mstro_status server_start(struct port *local_port, const char *workflow,
     fetch_init(&server->fetcher, server->info.provider,
                stream_bind_choice(options != NULL ? options->bind : NULL, STREAM_BIND_PRESET),
                server->silence_ns);
-    server_outlet_init(server);
     server->looked_ns = monotonic_ns();
     server->pool = port_local_lock(local_port);
     result = vamp_thread_start(&server->thread, "pool manager", serve, server, err);

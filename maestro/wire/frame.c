@@ -113,11 +113,10 @@ const void *frame_unpack(const struct frame *frame, struct vamp_decode_arena *ar
     const ProtobufCMessage *message = protobuf_c_message_unpack(
         descriptor, vamp_decode_arena_reset(arena), frame->body_length, frame->body);
     if (message == NULL || !protobuf_c_message_check(message)) {
-        (void)vamp_err_set(err, -EBADMSG, "the body of a message (%s, %zu bytes) %s",
+        return VAMP_REFUSE(NULL, err, -EBADMSG, "the body of a message (%s, %zu bytes) %s",
                            descriptor->name, frame->body_length,
                            arena->exhausted ? "unpacks to more than is allowed"
                                             : "cannot be understood");
-        return NULL;
     }
     return message;
 }

@@ -2,6 +2,7 @@
 #include "maestro/wire/stream.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <errno.h>
 #include <limits.h>
 #include <netdb.h>
@@ -148,28 +149,6 @@ void stream_hub_close(struct stream_hub *hub)
     free(hub);
 }
 
-const char *stream_take_port(char *text, const char **ret_node)
-{
-    *ret_node = text;
-    char *colon = strrchr(text, ':');
-    const bool bracketed = text[0] == '[' && colon != NULL && colon[-1] == ']';
-    if (colon == NULL || (!bracketed && strchr(text, ':') != colon)) {
-        return NULL; /* several without brackets: an address of version 6 */
-    }
-    *colon = '\0';
-    if (bracketed) {
-        colon[-1] = '\0';
-        *ret_node = text + 1;
-    }
-    return colon + 1;
-}
-
-const char *stream_bind_choice(const char *wanted, const char *preset)
-{
-    wanted = wanted != NULL && wanted[0] != '\0' ? wanted : getenv(STREAM_ENV_BIND);
-    return wanted != NULL && wanted[0] != '\0' ? wanted : preset;
-}
-
 /* The socket that listens there, or -errno. */
 static int listen_at(const struct addrinfo *at)
 {
@@ -247,7 +226,7 @@ void stream_set_owner(struct stream *stream, void *owner)
     stream->owner = owner;
 }
 
-static void remove_stream(struct stream *stream)
+void stream_close(struct stream *stream)
 {
     struct stream_hub *hub = stream->hub;
     list_remove(&stream->of_hub);
@@ -267,17 +246,12 @@ static void remove_stream(struct stream *stream)
     free(stream);
 }
 
-void stream_close(struct stream *stream)
-{
-    remove_stream(stream);
-}
-
 /* Tells the owner, then frees it. */
 static void end(struct stream *stream, int status)
 {
     const struct stream_handler *handler = stream->hub->handler;
     handler->closed(handler->context, stream, stream->failure != 0 ? stream->failure : status);
-    remove_stream(stream);
+    stream_close(stream);
 }
 
 static struct stream *oldest_stranger(const struct stream_hub *hub)
@@ -308,7 +282,7 @@ static struct stream *new_stream(struct stream_hub *hub, const struct secure_key
     hub->stranger_count++;
     (void)setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (watch(hub, socket, accepted ? EPOLLIN : EPOLLIN | EPOLLOUT, stream) != 0) {
-        remove_stream(stream);
+        stream_close(stream);
         return NULL;
     }
     return stream;
@@ -345,27 +319,6 @@ int stream_connect(struct stream_hub *hub, const struct secure_key *key, const u
     }
     *ret_stream = new_stream(hub, key, end, false);
     return *ret_stream != NULL ? 0 : -ENOMEM;
-}
-
-bool stream_host_towards(const uint8_t *address, size_t length, char ret_host[STREAM_HOST_BYTES])
-{
-    struct sockaddr_storage to = {0};
-    struct sockaddr_storage own = {0};
-    socklen_t own_length = sizeof own;
-    if (length < sizeof(struct sockaddr_in) || length > sizeof to) {
-        return false;
-    }
-    memcpy(&to, address, length);
-    const int probe = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (probe < 0) {
-        return false;
-    }
-    const bool found = connect(probe, (const struct sockaddr *)&to, (socklen_t)length) == 0 &&
-                       getsockname(probe, (struct sockaddr *)&own, &own_length) == 0 &&
-                       getnameinfo((const struct sockaddr *)&own, own_length, ret_host,
-                                   STREAM_HOST_BYTES, NULL, 0, NI_NUMERICHOST) == 0;
-    (void)close(probe);
-    return found;
 }
 
 int stream_bind(struct stream *stream, struct secure_binding *ret_binding)
@@ -413,10 +366,8 @@ uint8_t *stream_reserve(struct stream *stream, size_t bytes)
 
 void stream_commit(struct stream *stream, size_t length)
 {
-    uint8_t *prefix = stream->queue + stream->end;
-    for (size_t i = 0; i < PREFIX_BYTES; i++) {
-        prefix[i] = (uint8_t)(length >> (8 * i));
-    }
+    const uint32_t prefix = htole32((uint32_t)length);
+    memcpy(stream->queue + stream->end, &prefix, PREFIX_BYTES);
     if (stream->begin == stream->end) {
         stream->taken_ns = now_ns();
     }
@@ -470,8 +421,7 @@ void stream_flush(struct stream *stream)
         stream->begin = stream->end = 0;
         (void)shutdown(stream->socket, SHUT_RDWR); /* stream_poll reads the rest, and finds it */
     }
-    const bool waits = stream->begin < stream->end;
-    if (waits) {
+    if (stream->begin < stream->end) {
         stream_ask_room(stream);
     } else {
         stream->begin = stream->end = 0;
@@ -500,8 +450,9 @@ static int take_frames(struct stream_hub *hub, struct stream *stream, size_t len
     const uint8_t *at = hub->plain;
     const uint8_t *const end = at + length;
     while (hub->current == stream && (size_t)(end - at) >= PREFIX_BYTES) {
-        const size_t frame =
-            (size_t)at[0] | (size_t)at[1] << 8 | (size_t)at[2] << 16 | (size_t)at[3] << 24;
+        uint32_t prefix;
+        memcpy(&prefix, at, PREFIX_BYTES);
+        const size_t frame = le32toh(prefix);
         if (frame == 0 || frame > STREAM_FRAME_BYTES) {
             return -EBADMSG;
         }
@@ -562,11 +513,9 @@ static int digest(struct stream_hub *hub, struct stream *stream)
 
 static int start_greeting(struct stream_hub *hub, struct stream *stream)
 {
-    if (stream->secure == NULL) {
-        return secure_open(hub->terms, stream->key, stream->socket, stream->accepted,
-                           &stream->secure);
-    }
-    return 0;
+    return stream->secure != NULL ? 0
+                                  : secure_open(hub->terms, stream->key, stream->socket,
+                                                stream->accepted, &stream->secure);
 }
 
 /* The connection is there, or has failed. */

@@ -103,7 +103,7 @@ static void go_rounds(struct server *server, unsigned rounds)
 /* What hours would bring. */
 static void let_time_pass(struct server *server, size_t how)
 {
-    for (struct server_peer *peer = server->all; peer != NULL; peer = peer->next) {
+    LIST_EACH (peer, &server->all, struct server_peer, of_server) {
         peer->batched_ns = 0;
         peer->link.sent_ns = how % 4 == 1 ? 0 : peer->link.sent_ns;
         peer->heard_ns = how % 4 == 2 ? 0 : peer->heard_ns;
@@ -131,7 +131,7 @@ static void say(struct server *server, const struct script_step *step)
 static void check_books(const struct server *server)
 {
     size_t joined = 0;
-    for (const struct server_peer *peer = server->all; peer != NULL; peer = peer->next) {
+    LIST_EACH (peer, &server->all, struct server_peer, of_server) {
         bool present = pool_component_name(server->pool, peer->app_id) != NULL;
         /* A subscriber may hold up the answer to a leave that is done. */
         require(present == (peer->state == SERVER_PEER_JOINED) || (!present && peer->leaving));

@@ -313,9 +313,8 @@ static enum vamp_source_status watch(struct maestro_source *source, struct vamp_
         if (failure == MSTRO_OK || vamp_maestro_status_no_manager(failure)) {
             return VAMP_SOURCE_GONE;
         }
-        (void)vamp_err_set(err, -EIO, "reading the pool's events failed: %s",
+        return VAMP_REFUSE(VAMP_SOURCE_ERROR, err, -EIO, "reading the pool's events failed: %s",
                            vamp_maestro_status_text(failure).text);
-        return VAMP_SOURCE_ERROR;
     }
     if (is_held_up(source)) {
         leave_before(source);
