@@ -31,7 +31,7 @@ static int find_kinds(const struct config_loader *loader, const char *text,
                       enum vamp_filter_place place, uint64_t *ret_kinds, struct vamp_err *err)
 {
     struct vamp_event_filter *filter = NULL;
-    const int code = vamp_event_filter_compile(text, place, loader->config->named, &filter, err);
+    const int code = vamp_event_filter_compile(text, place, &loader->config->named, &filter, err);
     if (code == 0) {
         *ret_kinds = vamp_event_filter_kinds(filter);
         vamp_event_filter_free(filter);
@@ -81,15 +81,13 @@ int config_check_named(struct config_loader *loader)
     struct vamp_config *config = loader->config;
     const struct vamp_config_texts *filters = &config->filters;
     char path[CONFIG_PATH_BYTES] = "/filters";
-    int code = vamp_named_filters_create(&config->named, loader->err);
-    for (size_t i = 0; i < filters->count && code == 0; i++) {
+    int code = 0;
+    for (size_t i = 0; i < filters->count; i++) {
         struct vamp_err err = VAMP_ERR_NONE;
         const size_t length = config_path_push(path, filters->items[i].name);
-        code = vamp_named_filters_add(config->named, filters->items[i].name, filters->items[i].text,
-                                      &err);
-        if (code != 0 && code != -ENOMEM) {
+        if (vamp_named_filters_add(&config->named, filters->items[i].name, filters->items[i].text,
+                                   &err) != 0) {
             config_error(loader, path, "%s", err.text);
-            code = 0;
         }
         path[length] = '\0';
     }

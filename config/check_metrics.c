@@ -3,7 +3,6 @@
 
 #include "config/internal.h"
 #include "filters/extract.h"
-#include "filters/sample.h"
 #include "vampire/stats/bucket/declared.h"
 #include "vampire/stats/metrics/statistic.h"
 

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "filters/named.h"
+#include "filters/event_filter.h"
 #include "vampire/alarms/rule.h"
 #include "vampire/core/err.h"
 #include "vampire/core/options/options.h"
@@ -155,7 +155,7 @@ struct vamp_config {
      * since they provide component names; `filter` still keeps them from being counted. */
     uint64_t event_kinds;
     struct vamp_config_texts filters;        /* by name, for @name in every other one */
-    struct vamp_named_filters *named;        /* the same for the filter language; never NULL */
+    struct vamp_named_filters named;         /* the same for the filter language */
     struct vamp_config_texts metric_filters; /* "statistics.filters": by metric */
     struct vamp_config_sampling sampling;
     /* All of `events` as one expression; NULL: every event counts. With a live source it may ask

@@ -338,7 +338,6 @@ void vamp_config_free(struct vamp_config *config)
     config_alarms_done(config);
     texts_done(&config->filters);
     texts_done(&config->metric_filters);
-    vamp_named_filters_free(config->named);
     free(config->filter);
     free(config->effective_text);
     free(config);

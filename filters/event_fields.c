@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "filters/named.h"
+#include "filters/event_filter.h"
 #include "vampire/core/event/sample.h"
 
 static const char *const field_names[FIELD_COUNT + 1] = {
@@ -77,15 +77,15 @@ static const char *named_text(void *context, const char *name)
     return vamp_named_filters_text(named, name);
 }
 
-struct vamp_vocabulary vamp_event_vocabulary(struct vamp_named_filters *named)
+struct vamp_vocabulary vamp_event_vocabulary(const struct vamp_named_filters *named)
 {
     return (struct vamp_vocabulary){
         .resolve = resolve,
         .attributes = ".maestro.",
         .named = named != NULL ? named_text : NULL,
         .field_names = field_names,
-        .filter_names = named != NULL ? vamp_named_filters_names(named) : NULL,
-        .context = named,
+        .filter_names = named != NULL ? named->names : NULL,
+        .context = (struct vamp_named_filters *)(uintptr_t)named,
     };
 }
 

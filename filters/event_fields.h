@@ -32,7 +32,7 @@ struct event_lookup {
 
 /* The vocabulary of events; names that begin with ".maestro." are attributes. `named` may be NULL.
  */
-struct vamp_vocabulary vamp_event_vocabulary(struct vamp_named_filters *named);
+struct vamp_vocabulary vamp_event_vocabulary(const struct vamp_named_filters *named);
 /* A vamp_lookup_fn; the context is a struct event_lookup. Attributes are absent. */
 void vamp_event_lookup(void *context, int field, const char *name, struct vamp_value *ret);
 /* Whether an event of this kind can have the field at all; if not, the look-up yields ABSENT. */

@@ -21,7 +21,7 @@
 
 #include "filters/event_fields.h"
 #include "filters/expression_tree.h"
-#include "filters/named.h"
+#include "vampire/core/hash.h"
 
 struct vamp_event_filter {
     struct vamp_expression *expression;
@@ -30,6 +30,44 @@ struct vamp_event_filter {
     /* What is to be evaluated here for an event of the kind; in the arena. [0]: false. */
     const struct step *steps[VAMP_EVENT_SAMPLE + 1];
 };
+
+/* ---- named filters */
+
+static bool name_is_valid(const char *name)
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+    return name[0] != '\0' && name[strspn(name, allowed)] == '\0';
+}
+
+int vamp_named_filters_add(struct vamp_named_filters *named, const char *name, const char *text,
+                           struct vamp_err *err)
+{
+    if (!name_is_valid(name)) {
+        return vamp_err_set(
+            err, -EINVAL, "'%.100s' is no name for a filter: letters, digits, '_', '-' and '.' are",
+            name);
+    }
+    if (vamp_named_filters_text(named, name) != NULL) {
+        return vamp_err_set(err, -EEXIST, "there are two filters named '%.100s'", name);
+    }
+    if (named->count == VAMP_NAMED_FILTERS_MAX) {
+        return vamp_err_set(err, -E2BIG, "more than %d named filters", VAMP_NAMED_FILTERS_MAX);
+    }
+    named->names[named->count] = name;
+    named->texts[named->count++] = text;
+    return 0;
+}
+
+const char *vamp_named_filters_text(const struct vamp_named_filters *named, const char *name)
+{
+    for (size_t i = 0; i < named->count; i++) {
+        if (strcmp(named->names[i], name) == 0) {
+            return named->texts[i];
+        }
+    }
+    return NULL;
+}
 
 /* ---- terms on one name that no value can satisfy together */
 
@@ -346,7 +384,7 @@ static void push_down(struct compiler *compiler, struct vamp_event_filter *filte
 /* ---- the whole */
 
 int vamp_event_filter_compile(const char *text, enum vamp_filter_place place,
-                              struct vamp_named_filters *named,
+                              const struct vamp_named_filters *named,
                               struct vamp_event_filter **ret_filter, struct vamp_err *err)
 {
     struct vamp_vocabulary vocabulary = vamp_event_vocabulary(named);
@@ -433,4 +471,18 @@ char *vamp_event_filter_print(const struct vamp_event_filter *filter)
 uint64_t vamp_event_filter_cut(const struct vamp_event_filter *filter)
 {
     return vamp_expression_cut(filter->expression);
+}
+
+/* ---- sampling */
+
+bool vamp_sample_passes(uint64_t fraction, const struct vamp_event *event)
+{
+    assert(fraction >= 1 && fraction <= VAMP_SAMPLE_ALL);
+    if (fraction == VAMP_SAMPLE_ALL || !vamp_event_has(event, VAMP_HAS_CDO_ID) ||
+        vamp_event_is_mark(event) || event->kind == VAMP_EVENT_JOIN ||
+        event->kind == VAMP_EVENT_LEAVE) {
+        return true;
+    }
+    const uint64_t limit = (uint64_t)(((unsigned __int128)fraction << 64) / VAMP_SAMPLE_ALL);
+    return vamp_hash_id(event->cdo_id.high, event->cdo_id.low) < limit;
 }

@@ -19,7 +19,24 @@
 #include "vampire/core/event/event.h"
 
 struct vamp_event_filter;
-struct vamp_named_filters;
+
+#define VAMP_NAMED_FILTERS_MAX 256
+
+/* Filters that may refer to each other with `@name`, in any order: texts of somebody else, compiled
+ * where they are used, so a name costs nothing at evaluation. All zeros: there are none. Any thread
+ * may compile with them. */
+struct vamp_named_filters {
+    size_t count;
+    const char *names[VAMP_NAMED_FILTERS_MAX + 1], *texts[VAMP_NAMED_FILTERS_MAX]; /* then NULL */
+};
+
+/* Keeps both pointers. 0; -EINVAL: not a valid name (letters, digits, '_', '-', '.'); -EEXIST: the
+ * name is taken; -E2BIG: more than VAMP_NAMED_FILTERS_MAX. The text is not checked before a filter
+ * that refers to it is compiled. */
+VAMP_MUST_CHECK int vamp_named_filters_add(struct vamp_named_filters *named, const char *name,
+                                           const char *text, struct vamp_err *err);
+/* The text of the filter with this name, or NULL. */
+const char *vamp_named_filters_text(const struct vamp_named_filters *named, const char *name);
 
 enum vamp_filter_place {
     VAMP_FILTER_INSIDE, /* anywhere else: attributes are errors */
@@ -28,7 +45,7 @@ enum vamp_filter_place {
 
 /* 0; -EINVAL or -E2BIG with position and reason; -ENOMEM. `named` may be NULL and is not kept. */
 VAMP_MUST_CHECK int vamp_event_filter_compile(const char *text, enum vamp_filter_place place,
-                                              struct vamp_named_filters *named,
+                                              const struct vamp_named_filters *named,
                                               struct vamp_event_filter **ret_filter,
                                               struct vamp_err *err);
 /* NULL is fine. */
@@ -48,3 +65,15 @@ const char *vamp_event_filter_selector(const struct vamp_event_filter *filter);
 char *vamp_event_filter_print(const struct vamp_event_filter *filter);
 /* Pattern matches cut short by a bound so far. */
 uint64_t vamp_event_filter_cut(const struct vamp_event_filter *filter);
+
+/* ---- sampling: some CDOs stand for all, each with all events of its life, so that a demand and
+ * its transport are chosen together. A hash of the identifier chooses: independent of time, load
+ * and order, so that neither a burst nor a period can hide from it. Marks, JOIN and LEAVE always
+ * pass, as does every event without a CDO: they stand for themselves. */
+
+/* A fraction is a number of CDOs in this many. */
+#define VAMP_SAMPLE_ALL 1000000U
+/* Whether the event passes if `fraction` (1 to VAMP_SAMPLE_ALL) of all CDOs do. The same on every
+ * machine and in every version, and a smaller fraction chooses some of what a larger one does. Any
+ * thread. */
+bool vamp_sample_passes(uint64_t fraction, const struct vamp_event *event);

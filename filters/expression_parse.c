@@ -7,7 +7,6 @@
  * A function that returns false or NULL has set the error; what it works on is the current token.
  */
 #include <assert.h>
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 
 #include "filters/expression_tree.h"
 #include "vampire/core/hash.h"
-#include "vampire/core/options/options.h"
 
 /* A named filter being expanded; on the stack of the function that expands it. */
 struct reference {
@@ -23,33 +21,7 @@ struct reference {
     struct reference *outer;
 };
 
-/* An error at the current token. */
-#define REFUSE(compiler, ...)                                                                      \
-    vamp_compile_fail(compiler, &(compiler)->token.at, -EINVAL, __VA_ARGS__)
-
-#define SUGGESTION_BYTES 300
-/* "; did you mean 'word'?", or "" when no choice is near. `choices` may be NULL. */
-static const char *suggest(const char *const *choices, const char *word,
-                           char text[static SUGGESTION_BYTES])
-{
-    const char *near = choices != NULL ? vamp_opt_near_choice(choices, word) : NULL;
-    (void)snprintf(text, SUGGESTION_BYTES, near != NULL ? "; did you mean '%s'?" : "%s",
-                   near != NULL ? near : "");
-    return text;
-}
-
-#define LIST_BYTES 400
-/* The words with commas between them; what does not fit is cut. */
-static const char *list_words(const char *const *words, char text[static LIST_BYTES])
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (size_t i = 0; words[i] != NULL && used < LIST_BYTES; i++) {
-        used +=
-            (size_t)snprintf(text + used, LIST_BYTES - used, "%s%s", i == 0 ? "" : ", ", words[i]);
-    }
-    return text;
-}
+#define REFUSE_NODE(compiler, ...) ((void)REFUSE(compiler, __VA_ARGS__), NULL)
 
 /* The current token as an error names it. */
 static const char *token_text(const struct compiler *compiler)
@@ -123,11 +95,11 @@ static bool unknown_name(struct compiler *compiler, const char *name)
 {
     const char *const *names = compiler->vocabulary->field_names;
     char text[LIST_BYTES];
-    if (suggest(names, name, text)[0] != '\0') {
+    if (vamp_suggest(names, name, text)[0] != '\0') {
         return REFUSE(compiler, "unknown name '%s'%s", name, text);
     }
     return REFUSE(compiler, "unknown name '%.200s'%s%s", name, names != NULL ? "; known are " : "",
-                  names != NULL ? list_words(names, text) : "");
+                  names != NULL ? vamp_list_words(names, text) : "");
 }
 
 /* Sets field and name of a term, and what the field is. */
@@ -165,179 +137,6 @@ static bool check_name(struct compiler *compiler, struct node *term, struct vamp
 
 /* ---- values */
 
-/* How an error names a value of each notation, and an example of one. */
-static const struct {
-    const char *name, *example;
-} sorts[] = {
-    [VAMP_NOTATION_PLAIN] = {"a number", "42 or 0.5"},
-    [VAMP_NOTATION_SIZE] = {"a size", "4096 or 1MiB"},
-    [VAMP_NOTATION_DURATION] = {"a duration", "5ms"},
-    [VAMP_NOTATION_TIME] = {"a time", "2026-11-21T03:44:00Z"},
-    [VAMP_NOTATION_ID] = {"an identifier", "0123456789abcdef0123456789abcdef"},
-};
-
-static bool value_error(struct compiler *compiler, const struct node *term,
-                        enum vamp_notation notation)
-{
-    const struct token *token = &compiler->token;
-    return REFUSE(compiler, "%s is %s, such as %s, not %s'%.100s'", term->name,
-                  sorts[notation].name, sorts[notation].example,
-                  token->kind == TOKEN_TEXT ? "the text " : "", token->text);
-}
-
-static bool check_choice(struct compiler *compiler, const struct node *term,
-                         const char *const *choices, struct literal *literal)
-{
-    const struct token *token = &compiler->token;
-    for (size_t i = 0; choices[i] != NULL; i++) {
-        if (strlen(choices[i]) == token->length && strcasecmp(choices[i], token->text) == 0) {
-            literal->value.text.bytes = choices[i];
-            return true;
-        }
-    }
-    char near[SUGGESTION_BYTES], allowed[LIST_BYTES];
-    return REFUSE(compiler, "%s has no value '%.60s'%s; it is one of %s", term->name, token->text,
-                  suggest(choices, token->text, near), list_words(choices, allowed));
-}
-
-#define ID_DIGITS 32
-
-/* An identifier in its normal form: 32 lower-case hexadecimal digits. */
-static bool check_id(struct compiler *compiler, const struct node *term, struct literal *literal)
-{
-    const struct token *token = &compiler->token;
-    char *digits = vamp_compile_alloc(compiler, ID_DIGITS + 1);
-    size_t count = 0;
-    for (size_t i = 0; i < token->length && digits != NULL; i++) {
-        const unsigned char byte = (unsigned char)token->text[i];
-        if (byte == '-') {
-            continue;
-        }
-        if (!isxdigit(byte) || count == ID_DIGITS) {
-            return value_error(compiler, term, VAMP_NOTATION_ID);
-        }
-        digits[count++] = (char)tolower(byte);
-    }
-    literal->value.text.bytes = digits;
-    literal->value.text.length = ID_DIGITS;
-    return digits != NULL && (count == ID_DIGITS || value_error(compiler, term, VAMP_NOTATION_ID));
-}
-
-static void set_text(struct literal *literal, const struct token *token)
-{
-    literal->value = (struct vamp_value){.type = VAMP_VALUE_TEXT,
-                                         .text = {.bytes = token->text, .length = token->length}};
-}
-
-static bool check_text(struct compiler *compiler, const struct node *term,
-                       const struct vamp_field *field, struct literal *literal)
-{
-    const struct token *token = &compiler->token;
-    set_text(literal, token);
-    if (field->choices != NULL) {
-        return check_choice(compiler, term, field->choices, literal);
-    }
-    if (field->notation == VAMP_NOTATION_ID) {
-        return check_id(compiler, term, literal);
-    }
-    /* A bare word that the user may have meant as something else. */
-    if (token->kind == TOKEN_WORD && token->text[0] == '.') {
-        return REFUSE(compiler,
-                      "'%.200s' looks like a name, and two fields cannot be compared; a text that "
-                      "begins with a dot must be quoted",
-                      token->text);
-    }
-    return token->kind == TOKEN_TEXT || strpbrk(token->text, "*?[") == NULL ||
-           REFUSE(compiler,
-                  "use 'glob' for a pattern such as '%.200s'; to compare with the text itself, "
-                  "quote it",
-                  token->text);
-}
-
-/* Reads a word that should be a number. `*ret_is_number` is false if it does not begin like one. */
-static bool read_number(struct compiler *compiler, struct literal *literal, bool *ret_is_number)
-{
-    const char *text = compiler->token.text;
-    const enum word_kind kind = compiler->token.kind == TOKEN_WORD
-                                    ? vamp_word_read(text, &literal->value, &literal->notation)
-                                    : WORD_OTHER;
-    *ret_is_number = kind == WORD_NUMBER;
-    if (kind == WORD_RANGE) {
-        return REFUSE(compiler, "%.100s is out of range", text);
-    }
-    return kind != WORD_BROKEN ||
-           REFUSE(compiler,
-                  literal->notation == VAMP_NOTATION_TIME
-                      ? "'%.100s' is no time in RFC 3339 such as 2026-11-21T03:44:00Z; "
-                        "quote it if it is a text"
-                      : "'%.100s' begins like a number but is none (sizes B KiB MiB GiB "
-                        "TiB kB MB GB TB, durations ns us ms s min h d); quote it if it "
-                        "is a text",
-                  text);
-}
-
-static bool check_number(struct compiler *compiler, const struct node *term,
-                         enum vamp_notation notation, struct literal *literal)
-{
-    bool is_number;
-    if (!read_number(compiler, literal, &is_number)) {
-        return false;
-    }
-    /* A plain number is a number of bytes; zero needs no unit. */
-    const bool plain = literal->notation == VAMP_NOTATION_PLAIN;
-    const bool zero = literal->value.type == VAMP_VALUE_INT && literal->value.integer == 0;
-    const bool fits = literal->notation == notation || (plain && notation == VAMP_NOTATION_SIZE) ||
-                      (plain && zero && notation == VAMP_NOTATION_DURATION);
-    if (!is_number || !fits) {
-        return value_error(compiler, term, notation);
-    }
-    if (literal->value.type != VAMP_VALUE_DOUBLE) {
-        literal->notation = notation;
-    }
-    return true;
-}
-
-static bool read_bool(const struct token *token, struct literal *literal)
-{
-    literal->value =
-        (struct vamp_value){.type = VAMP_VALUE_BOOL, .boolean = token->means == NODE_TRUE};
-    return token->means == NODE_TRUE || token->means == NODE_FALSE;
-}
-
-/* A value for a field of unknown type: its notation decides the type. */
-static bool check_any(struct compiler *compiler, const struct node *term,
-                      const struct vamp_field *field, struct literal *literal)
-{
-    bool is_number;
-    if (read_bool(&compiler->token, literal)) {
-        return term->kind < NODE_LT ||
-               REFUSE(compiler, "true and false have no order; use = or !=");
-    }
-    return read_number(compiler, literal, &is_number) &&
-           (is_number || check_text(compiler, term, field, literal));
-}
-
-/* The literal that the current token means for the field. */
-static bool check_literal(struct compiler *compiler, const struct node *term,
-                          const struct vamp_field *field, struct literal *literal)
-{
-    switch (field->type) {
-    case VAMP_VALUE_ABSENT:
-        return check_any(compiler, term, field, literal);
-    case VAMP_VALUE_BOOL:
-        return read_bool(&compiler->token, literal) ||
-               REFUSE(compiler, "%s is true or false, not '%.100s'", term->name,
-                      compiler->token.text);
-    case VAMP_VALUE_INT:
-    case VAMP_VALUE_UINT:
-    case VAMP_VALUE_DOUBLE:
-        return check_number(compiler, term, field->notation, literal);
-    case VAMP_VALUE_TEXT:
-        return check_text(compiler, term, field, literal);
-    }
-    return false;
-}
-
 static bool is_value(const struct compiler *compiler)
 {
     return compiler->token.kind == TOKEN_WORD || compiler->token.kind == TOKEN_TEXT;
@@ -352,7 +151,7 @@ static bool parse_value(struct compiler *compiler, const struct node *term,
                       token_text(compiler));
     }
     *ret_literal = vamp_compile_alloc(compiler, sizeof(**ret_literal));
-    return *ret_literal != NULL && check_literal(compiler, term, field, *ret_literal) &&
+    return *ret_literal != NULL && vamp_compile_literal(compiler, term, field, *ret_literal) &&
            vamp_compile_next(compiler);
 }
 
@@ -375,9 +174,8 @@ static struct node *parse_has(struct compiler *compiler)
         return NULL;
     }
     if (compiler->token.kind != TOKEN_WORD) {
-        (void)REFUSE(compiler, "'has' takes a name such as .cdo.size, found %s",
-                     token_text(compiler));
-        return NULL;
+        return REFUSE_NODE(compiler, "'has' takes a name such as .cdo.size, found %s",
+                           token_text(compiler));
     }
     return check_name(compiler, node, &field) && vamp_compile_next(compiler) &&
                    close_term(compiler, "since 'has' takes one name")
@@ -415,10 +213,10 @@ static bool check_pattern(struct compiler *compiler, struct node *term,
     const struct token *token = &compiler->token;
     const bool text = field->type == VAMP_VALUE_TEXT || field->type == VAMP_VALUE_ABSENT;
     if (!text || field->notation == VAMP_NOTATION_ID) {
-        return vamp_compile_fail(compiler, &term->at, -EINVAL, "'%s' needs a text, but %s is %s",
-                                 vamp_node_words[term->kind], term->name,
-                                 field->type == VAMP_VALUE_BOOL ? "true or false"
-                                                                : sorts[field->notation].name);
+        return vamp_compile_fail(
+            compiler, &term->at, -EINVAL, "'%s' needs a text, but %s is %s",
+            vamp_node_words[term->kind], term->name,
+            field->type == VAMP_VALUE_BOOL ? "true or false" : vamp_notation_name(field->notation));
     }
     if (token->length > VAMP_EXPRESSION_PATTERN_BYTES_MAX) {
         return vamp_compile_fail(compiler, &token->at, -E2BIG, "the pattern has more than %d bytes",
@@ -428,7 +226,7 @@ static bool check_pattern(struct compiler *compiler, struct node *term,
     if (term->literals == NULL) {
         return false;
     }
-    set_text(term->literals, token);
+    term->literals->value = vamp_token_text(token);
     struct vamp_expression *expression = compiler->expression;
     term->seed = vamp_hash_seed();
     if (expression->memo == NULL) {
@@ -483,7 +281,7 @@ static bool operator_error(struct compiler *compiler, const struct node *term)
     return REFUSE(compiler,
                   "expected an operator after %s (one of = != < <= > >= in glob match), found %s%s",
                   term->name, token_text(compiler),
-                  is_word ? suggest(words, compiler->token.text, near) : near);
+                  is_word ? vamp_suggest(words, compiler->token.text, near) : near);
 }
 
 /* comparison = "(" name operator value ")" ; the name is the current token */
@@ -500,11 +298,11 @@ static struct node *parse_term(struct compiler *compiler)
                       : term->kind < NODE_EQ ? parse_pattern(compiler, term, &field)
                                              : parse_comparison(compiler, term, &field);
     if (fine && compiler->token.kind == TOKEN_WORD) {
-        (void)REFUSE(compiler,
-                     "expected ')' after the value, found %s; a text with blanks is quoted, and a "
-                     "unit follows its number without a blank",
-                     token_text(compiler));
-        return NULL;
+        return REFUSE_NODE(
+            compiler,
+            "expected ')' after the value, found %s; a text with blanks is quoted, and a "
+            "unit follows its number without a blank",
+            token_text(compiler));
     }
     return fine && close_term(compiler, "after the value") ? term : NULL;
 }
@@ -541,9 +339,8 @@ static struct node *parse_group(struct compiler *compiler)
         tail = append(tail, child, group->kind);
     }
     if (group->children == NULL) {
-        (void)REFUSE(compiler, "'%s' needs at least one expression in parentheses after it",
-                     vamp_node_words[group->kind]);
-        return NULL;
+        return REFUSE_NODE(compiler, "'%s' needs at least one expression in parentheses after it",
+                           vamp_node_words[group->kind]);
     }
     return !close_term(compiler, "or another expression") ? NULL
            : group->children->next == NULL                ? group->children
@@ -578,9 +375,8 @@ static struct node *parse_wrapped(struct compiler *compiler)
     struct node *node = parse_expression(compiler);
     const enum node_kind joins = compiler->token.means;
     if (node != NULL && (joins == NODE_AND || joins == NODE_OR)) {
-        (void)REFUSE(compiler, "'%s' precedes what it joins: (%s (A) (B))", vamp_node_words[joins],
-                     vamp_node_words[joins]);
-        return NULL;
+        return REFUSE_NODE(compiler, "'%s' precedes what it joins: (%s (A) (B))",
+                           vamp_node_words[joins], vamp_node_words[joins]);
     }
     return node != NULL && close_term(compiler, "after the expression") ? node : NULL;
 }
@@ -664,7 +460,7 @@ static struct node *parse_reference(struct compiler *compiler)
         (void)(vocabulary->named == NULL
                    ? REFUSE(compiler, "filters cannot be referred to by name here")
                    : REFUSE(compiler, "no filter is named '%s'%s", name,
-                            suggest(vocabulary->filter_names, name, near)));
+                            vamp_suggest(vocabulary->filter_names, name, near)));
         return NULL;
     }
     /* Counted, because filters that each refer to two others grow exponentially. */
@@ -720,16 +516,15 @@ static struct node *parse_text(struct compiler *compiler, const char *text, cons
     }
     const struct token *token = &compiler->token;
     if (token->kind == TOKEN_END) {
-        (void)REFUSE(compiler, "the filter is empty; write true to pass all events");
-        return NULL;
+        return REFUSE_NODE(compiler, "the filter is empty; write true to pass all events");
     }
     struct node *node = parse_expression(compiler);
     if (node != NULL && token->kind != TOKEN_END) {
-        (void)REFUSE(compiler,
-                     "the expression has ended, but %s follows; join expressions with (and ...) or "
-                     "(or ...)",
-                     token_text(compiler));
-        return NULL;
+        return REFUSE_NODE(
+            compiler,
+            "the expression has ended, but %s follows; join expressions with (and ...) or "
+            "(or ...)",
+            token_text(compiler));
     }
     return node;
 }

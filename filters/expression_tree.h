@@ -132,22 +132,32 @@ struct compiler {
 /* Sets "line L, column C: ...", after the name of a named filter. Returns false. */
 bool vamp_compile_fail(struct compiler *compiler, const struct position *at, int code,
                        const char *format, ...) VAMP_PRINTF(4, 5);
+/* An error at the current token. */
+#define REFUSE(compiler, ...)                                                                      \
+    vamp_compile_fail(compiler, &(compiler)->token.at, -EINVAL, __VA_ARGS__)
 /* Memory from the expression's arena, zeroed; NULL: the compilation failed. */
 void *vamp_compile_alloc(struct compiler *compiler, size_t bytes);
 /* The next token becomes the current one; at the end of the text always TOKEN_END. False: the
  * compilation failed. */
 bool vamp_compile_next(struct compiler *compiler);
 
-/* ---- numbers as text (expression_number.c) */
-enum word_kind {
-    WORD_OTHER,  /* not a number */
-    WORD_BROKEN, /* begins like a number, but is none */
-    WORD_RANGE,  /* a number beyond 64 bits */
-    WORD_NUMBER, /* value set; the notation is SIZE or DURATION when it has a unit, TIME for a time
-                  */
-};
-enum word_kind vamp_word_read(const char *word, struct vamp_value *ret_value,
-                              enum vamp_notation *ret_notation);
+/* ---- values (expression_value.c) */
+/* The literal that the current token means for the term's field. False: the compilation failed. */
+bool vamp_compile_literal(struct compiler *compiler, const struct node *term,
+                          const struct vamp_field *field, struct literal *literal);
+/* How an error names a value of this notation: "a number". */
+const char *vamp_notation_name(enum vamp_notation notation);
+static inline struct vamp_value vamp_token_text(const struct token *token)
+{
+    return (struct vamp_value){.type = VAMP_VALUE_TEXT, .text = {token->text, token->length}};
+}
+/* "; did you mean 'word'?", or "" when no choice is near. `choices` may be NULL. */
+#define SUGGESTION_BYTES 300
+const char *vamp_suggest(const char *const *choices, const char *word,
+                         char text[static SUGGESTION_BYTES]);
+/* The words with commas between them; what does not fit is cut. */
+#define LIST_BYTES 400
+const char *vamp_list_words(const char *const *words, char text[static LIST_BYTES]);
 
 /* ---- patterns (expression_glob.c, expression_regex.c) */
 /* NULL when the pattern is well formed, else what is wrong. */

@@ -14,7 +14,7 @@ int vamp_rules_add_filter(struct vamp_rules *rules, const char *text, enum vamp_
         return vamp_err_set_errno(err, ENOMEM, "prepare the filters");
     }
     const int status =
-        vamp_event_filter_compile(text, place, rules->config->named, &use->compiled, err);
+        vamp_event_filter_compile(text, place, &rules->config->named, &use->compiled, err);
     if (status != 0) {
         free(use);
         return status;

@@ -9,7 +9,6 @@
 #include "config/config.h"
 #include "filters/event_filter.h"
 #include "filters/extract.h"
-#include "filters/sample.h"
 #include "vampire/alarms/actions/services.h"
 #include "vampire/core/event/components.h"
 #include "vampire/stats/stats.h"

@@ -10,7 +10,6 @@
 
 #include "filters/event_filter.h"
 #include "filters/expression.h"
-#include "filters/named.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -36,14 +35,13 @@ static struct vamp_event event_of_kind(unsigned kind, const char *name, size_t l
 static void try_filter(const char *text, enum vamp_filter_place place, const char *name,
                        size_t length)
 {
-    struct vamp_named_filters *named = NULL;
+    struct vamp_named_filters named = {0};
     struct vamp_event_filter *filter = NULL, *again = NULL;
     struct vamp_err err = VAMP_ERR_NONE;
-    require(vamp_named_filters_create(&named, &err) == 0);
-    require(vamp_named_filters_add(named, "n", "(or (.cdo.size > 1) @m)", &err) == 0);
-    require(vamp_named_filters_add(named, "m", "(.cdo.name glob \"*a*\")", &err) == 0);
-    require(vamp_named_filters_add(named, "c", "(not @c)", &err) == 0);
-    int rc = vamp_event_filter_compile(text, place, named, &filter, &err);
+    require(vamp_named_filters_add(&named, "n", "(or (.cdo.size > 1) @m)", &err) == 0);
+    require(vamp_named_filters_add(&named, "m", "(.cdo.name glob \"*a*\")", &err) == 0);
+    require(vamp_named_filters_add(&named, "c", "(not @c)", &err) == 0);
+    int rc = vamp_event_filter_compile(text, place, &named, &filter, &err);
     require(rc == 0 || (rc < 0 && err.text[0] != '\0'));
     char *normal = rc == 0 ? vamp_event_filter_print(filter) : NULL;
     if (normal != NULL && strlen(normal) <= VAMP_EXPRESSION_TEXT_BYTES_MAX) {
@@ -61,7 +59,6 @@ static void try_filter(const char *text, enum vamp_filter_place place, const cha
     free(normal);
     vamp_event_filter_free(filter);
     vamp_event_filter_free(again);
-    vamp_named_filters_free(named);
 }
 
 static void one_value(void *context, int field, const char *name, struct vamp_value *ret)

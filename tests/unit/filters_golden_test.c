@@ -19,7 +19,6 @@
 
 #include "filters/event_filter.h"
 #include "filters/expression.h"
-#include "filters/named.h"
 #include "tests/lib/event_kinds.h"
 #include "tests/unit/filters_subject.h"
 
@@ -35,7 +34,7 @@ struct runner {
     char prefix[64];
     struct subject subjects[SUBJECTS_MAX];
     size_t subject_count;
-    struct vamp_named_filters *named;
+    struct vamp_named_filters named;
     struct vamp_components *components;
     /* The case at hand. */
     char text[70000];
@@ -117,7 +116,7 @@ static int compile(struct runner *runner, const char *text)
     if (runner->mode != MODE_SELECTOR) {
         int rc = vamp_event_filter_compile(
             text, runner->mode == MODE_FIRST ? VAMP_FILTER_FIRST : VAMP_FILTER_INSIDE,
-            runner->named, &runner->filter, &runner->err);
+            &runner->named, &runner->filter, &runner->err);
         runner->normal = rc == 0 ? vamp_event_filter_print(runner->filter) : NULL;
         return rc;
     }
@@ -252,7 +251,8 @@ static void define_filter(struct runner *runner, char *rest)
     if (text != NULL) {
         *text = '\0';
     }
-    if (text == NULL || vamp_named_filters_add(runner->named, rest, text + 3, &err) != 0) {
+    if (text == NULL ||
+        vamp_named_filters_add(&runner->named, strdup(rest), strdup(text + 3), &err) != 0) {
         complain(runner, "define a filter: %s", err.text);
     }
 }
@@ -322,7 +322,7 @@ static void run_file(struct runner *runner, const char *path)
     runner->subject_count = 0;
     runner->mode = MODE_INSIDE;
     runner->prefix[0] = '\0';
-    assert_int_equal(vamp_named_filters_create(&runner->named, NULL), 0);
+    runner->named = (struct vamp_named_filters){0};
     assert_int_equal(vamp_components_create(64, &runner->components, NULL), 0);
     static char line[70000];
     while (fgets(line, sizeof(line), file) != NULL) {
@@ -334,7 +334,10 @@ static void run_file(struct runner *runner, const char *path)
     }
     finish_text(runner);
     drop(runner);
-    vamp_named_filters_free(runner->named);
+    for (size_t i = 0; i < runner->named.count; i++) {
+        free((char *)(uintptr_t)runner->named.names[i]);
+        free((char *)(uintptr_t)runner->named.texts[i]);
+    }
     vamp_components_free(runner->components);
     assert_int_equal(fclose(file), 0);
 }

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "filters/sample.h"
+#include "filters/event_filter.h"
 #include "tests/lib/random_filter.h"
 #include "vampire/core/clock.h"
 
