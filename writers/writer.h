@@ -123,6 +123,7 @@ struct vamp_recovery {
 
 /* Files of this format that a run left. */
 struct vamp_file_ops {
+    const char *mark; /* how a file of this format begins; NULL: is_own knows it */
     /* Whether a file with these first bytes is of this format. */
     bool (*is_own)(const uint8_t *begin, size_t bytes);
     /* Cuts an incomplete record off the end, never a whole one; resets what keeps other programs

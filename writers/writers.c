@@ -99,7 +99,9 @@ static const struct vamp_file_ops *find_files(int fd)
     const ssize_t bytes = pread(fd, begin, sizeof begin, 0);
     for (unsigned i = 0; bytes > 0 && vamp_writers[i] != NULL; i++) {
         const struct vamp_file_ops *files = vamp_writers[i]->files;
-        if (files != NULL && files->is_own(begin, (size_t)bytes)) {
+        const size_t mark = files != NULL && files->mark != NULL ? strlen(files->mark) : 0;
+        if (mark > 0 ? (size_t)bytes >= mark && memcmp(begin, files->mark, mark) == 0
+                     : files != NULL && files->is_own(begin, (size_t)bytes)) {
             return files;
         }
     }

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "vampire/core/json_emit.h"
+
 #define BLOCK_BYTES 4096
 #define LINES_BLOCK_BYTES ((size_t)64 * 1024)
 
@@ -84,13 +86,13 @@ static int measure_lines(int fd, const char *path, uint64_t *ret_lines, uint64_t
     }
 }
 
-int vamp_recover_lines(int fd, const char *path, uint64_t line_bytes_max, bool dry_run,
-                       struct vamp_recovery *ret_recovery, struct vamp_err *err)
+int vamp_recover_lines(int fd, const char *path, bool dry_run, struct vamp_recovery *ret_recovery,
+                       struct vamp_err *err)
 {
     uint64_t whole = 0;
     ret_recovery->record = "line";
     const int code = measure_lines(fd, path, &ret_recovery->records, &whole, err);
     const struct vamp_recover_cut cut = {
-        .whole_bytes = whole, .record_bytes_max = line_bytes_max, .dry_run = dry_run};
+        .whole_bytes = whole, .record_bytes_max = VAMP_JSON_LINE_BYTES, .dry_run = dry_run};
     return code != 0 ? code : vamp_recover_cut(fd, path, &cut, ret_recovery, err);
 }

@@ -14,8 +14,7 @@ struct vamp_recover_cut {
 VAMP_MUST_CHECK int vamp_recover_cut(int fd, const char *path, const struct vamp_recover_cut *cut,
                                      struct vamp_recovery *ret_recovery, struct vamp_err *err);
 
-/* Of a format whose records are lines of at most `line_bytes_max` bytes: counts the whole ones into
- * the recovery, as "line", and cuts what follows the last. As vamp_recover_cut. */
-VAMP_MUST_CHECK int vamp_recover_lines(int fd, const char *path, uint64_t line_bytes_max,
-                                       bool dry_run, struct vamp_recovery *ret_recovery,
-                                       struct vamp_err *err);
+/* Of a format whose records are lines of core's JSON: counts the whole ones into the recovery, as
+ * "line", and cuts what follows the last. As vamp_recover_cut. */
+VAMP_MUST_CHECK int vamp_recover_lines(int fd, const char *path, bool dry_run,
+                                       struct vamp_recovery *ret_recovery, struct vamp_err *err);

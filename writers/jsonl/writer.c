@@ -221,19 +221,7 @@ static int close_target(void *context, const struct vamp_ending *ending, struct 
 
 /* ---- what a killed run left: cut after the last newline */
 
-static bool is_own(const uint8_t *begin, size_t bytes)
-{
-    static const char mark[] = "{\"v\":";
-    return bytes >= sizeof mark - 1 && memcmp(begin, mark, sizeof mark - 1) == 0;
-}
-
-static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery *ret_recovery,
-                   struct vamp_err *err)
-{
-    return vamp_recover_lines(fd, path, VAMP_JSON_LINE_BYTES, dry_run, ret_recovery, err);
-}
-
-static const struct vamp_file_ops jsonl_files = {.is_own = is_own, .recover = recover};
+static const struct vamp_file_ops jsonl_files = {.mark = "{\"v\":", .recover = vamp_recover_lines};
 
 const struct vamp_writer_ops vamp_writer_jsonl = {
     .name = "jsonl",

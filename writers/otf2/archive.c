@@ -146,19 +146,10 @@ static void free_text(struct map_link *link)
 
 /* ---- events */
 
-static unsigned part_number(const char *word)
-{
-    unsigned part = 0;
-    while (part < VAMP_WAIT_UNKNOWN && strcmp(vamp_wait_part_name(part), word) != 0) {
-        part++;
-    }
-    return part;
-}
-
 /* The region of a span that is no mark. */
 static OTF2_RegionRef region_of(const struct vamp_trace_span *span)
 {
-    return span->what == VAMP_TRACE_PART ? VAMP_TRACE_WHAT_COUNT + part_number(span->word)
+    return span->what == VAMP_TRACE_PART ? VAMP_TRACE_WHAT_COUNT + span->part
                                          : (OTF2_RegionRef)span->what;
 }
 

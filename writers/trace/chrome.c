@@ -147,34 +147,22 @@ static int chrome_order(void *self, const uint32_t *processes, size_t count, str
 /* ---- spans */
 
 /* Of a part of a wait: red as long as the CDO is not there, green as soon as it moves. */
-static const char *part_color(const char *word)
+/* Words of the viewer's palette; of a mark none. */
+static const char *color_of(const struct vamp_trace_span *span)
 {
-    static const char *const colors[VAMP_WAIT_PART_COUNT] = {
+    static const char *const parts[VAMP_WAIT_PART_COUNT] = {
         [VAMP_WAIT_FOR_OFFER] = "terrible",
         [VAMP_WAIT_FOR_START] = "bad",
         [VAMP_WAIT_MOVING] = "good",
         [VAMP_WAIT_UNKNOWN] = "black",
     };
-    unsigned part = 0;
-    while (part < VAMP_WAIT_UNKNOWN && strcmp(vamp_wait_part_name(part), word) != 0) {
-        part++;
-    }
-    return colors[part];
-}
-
-/* Words of the viewer's palette; of a mark none. */
-static const char *color_of(const struct vamp_trace_span *span)
-{
-    if (span->what == VAMP_TRACE_PART) {
-        return part_color(span->word);
-    }
     static const char *const colors[VAMP_TRACE_WHAT_COUNT] = {
         [VAMP_TRACE_LIFE] = "generic_work",   [VAMP_TRACE_IN_POOL] = "rail_load",
         [VAMP_TRACE_DEMAND] = "grey",         [VAMP_TRACE_PENDING] = "terrible",
         [VAMP_TRACE_WITHDRAW] = "yellow",     [VAMP_TRACE_LEAVE] = "olive",
         [VAMP_TRACE_SEND] = "rail_animation", [VAMP_TRACE_RECEIVE] = "rail_response",
     };
-    return colors[span->what];
+    return span->what == VAMP_TRACE_PART ? parts[span->part] : colors[span->what];
 }
 
 static void name_span(const struct vamp_trace_span *span, char name[static NAME_BYTES])

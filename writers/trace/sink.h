@@ -85,6 +85,7 @@ struct vamp_trace_span {
     int64_t start_ns, end_ns; /* start <= end */
     int64_t whole_ns;         /* its length, of one that was cut to the trace's range; else 0 */
     const char *word;         /* of MARK: what happened; of PART: which; else NULL */
+    unsigned part;            /* of PART: its number in enum vamp_wait_part */
     const char *cdo;          /* name, "": not known */
     struct vamp_cdo_id id;
     uint64_t size_bytes;

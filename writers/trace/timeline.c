@@ -309,6 +309,7 @@ static unsigned parts_of(const struct vamp_timeline *timeline, const struct vamp
     const struct vamp_observation *seen = &timeline->seen;
     parts[0] = *demand;
     parts[0].what = VAMP_TRACE_PART;
+    parts[0].part = VAMP_WAIT_UNKNOWN;
     parts[0].word = vamp_wait_part_name(VAMP_WAIT_UNKNOWN);
     parts[0].peer = vamp_components_name(timeline->components, seen->producer);
     if (!seen->parts_known) {
@@ -319,6 +320,7 @@ static unsigned parts_of(const struct vamp_timeline *timeline, const struct vamp
     for (unsigned part = 0; part < VAMP_WAIT_UNKNOWN; part++) {
         if (seen->part_ns[part] > 0) {
             parts[count] = parts[0];
+            parts[count].part = part;
             parts[count].word = vamp_wait_part_name(part);
             parts[count].start_ns = (int64_t)from;
             parts[count++].end_ns = (int64_t)(from + seen->part_ns[part]);

@@ -246,19 +246,8 @@ static bool trace_remark(void *context, char text[static VAMP_ERR_TEXT_BYTES])
 
 /* ---- what a kill leaves */
 
-static bool is_own(const uint8_t *begin, size_t bytes)
-{
-    static const char mark[] = "[{\"name\":\"vampire\",\"ph\":\"M\"";
-    return bytes >= sizeof mark - 1 && memcmp(begin, mark, sizeof mark - 1) == 0;
-}
-
-static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery *ret_recovery,
-                   struct vamp_err *err)
-{
-    return vamp_recover_lines(fd, path, VAMP_JSON_LINE_BYTES, dry_run, ret_recovery, err);
-}
-
-static const struct vamp_file_ops trace_files = {.is_own = is_own, .recover = recover};
+static const struct vamp_file_ops trace_files = {.mark = "[{\"name\":\"vampire\",\"ph\":\"M\"",
+                                                 .recover = vamp_recover_lines};
 
 const struct vamp_writer_ops vamp_writer_trace = {
     .name = "trace",
