@@ -73,10 +73,10 @@ static void evaluate_alarms(struct pipeline *pipeline, const struct vamp_bucket 
         vamp_bucket_set_alarms(bucket, changes, count);
     }
     /* Of this bucket, for the next one: this one is complete. */
-    vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_ALARMS_FIRING, 0,
-                    (int64_t)vamp_alarms_firing(pipeline->alarms));
+    const struct vamp_alarms_sum sum = vamp_alarms_sum(pipeline->alarms);
+    vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_ALARMS_FIRING, 0, (int64_t)sum.firing);
     vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_ALARMS_FIRED, 0,
-                    (int64_t)(pipeline->fired_before + vamp_alarms_fired(pipeline->alarms)));
+                    (int64_t)(pipeline->fired_before + sum.fired));
 }
 
 /* ---- statistics and outputs */

@@ -244,7 +244,8 @@ static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
     pipeline->selector = selector != NULL ? strdup(selector) : NULL;
     return selector != NULL && pipeline->selector == NULL
                ? vamp_err_set_errno(err, ENOMEM, "prepare the filters")
-               : 0;
+               : vamp_ready_file_prepare(&pipeline->ready_file,
+                                         pipeline->start->options->ready_file, err);
 }
 
 /* Creates what counts, and watches what is counted: it depends on what the source knows. */
@@ -274,8 +275,9 @@ static int open_outputs(struct pipeline *pipeline, struct vamp_err *err)
 {
     const struct vamp_output_context context =
         pipeline_output_context(pipeline, pipeline->run, pipeline->stats);
-    return vamp_outputs_open(&pipeline->outputs, pipeline->config, &context, pipeline->rules, NULL,
-                             err);
+    const int status = vamp_outputs_open(&pipeline->outputs, pipeline->config, &context,
+                                         pipeline->rules, NULL, err);
+    return status == 0 ? vamp_ready_file_show(&pipeline->ready_file, err) : status;
 }
 
 /* What the source knows of its events, and of the run: it may have a workflow of its own, such as
@@ -448,33 +450,15 @@ static int start_source_thread(struct pipeline *pipeline, struct vamp_err *err)
 
 static enum vamp_exit_code run_pipeline(struct pipeline *pipeline)
 {
+    static int (*const steps[])(struct pipeline * pipeline, struct vamp_err * err) = {
+        create_parts,        open_source,  pipeline_open_samples,
+        create_statistics,   open_outputs, pipeline_start_samples,
+        start_source_thread,
+    };
     struct vamp_err err = VAMP_ERR_NONE;
-    int status = create_parts(pipeline, &err);
-    if (status == 0) {
-        status = vamp_ready_file_prepare(&pipeline->ready_file,
-                                         pipeline->start->options->ready_file, &err);
-    }
-    if (status == 0) {
-        status = open_source(pipeline, &err);
-    }
-    if (status == 0) {
-        status = pipeline_open_samples(pipeline, &err);
-    }
-    if (status == 0) {
-        status = create_statistics(pipeline, &err);
-    }
-    /* Outputs come last: without a pool manager no file is created. */
-    if (status == 0) {
-        status = open_outputs(pipeline, &err);
-    }
-    if (status == 0) {
-        status = vamp_ready_file_show(&pipeline->ready_file, &err);
-    }
-    if (status == 0) {
-        status = pipeline_start_samples(pipeline, &err);
-    }
-    if (status == 0) {
-        status = start_source_thread(pipeline, &err);
+    int status = 0;
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0] && status == 0; i++) {
+        status = steps[i](pipeline, &err);
     }
     if (status != 0) {
         return report_failed_start(pipeline, status, &err);

@@ -156,7 +156,8 @@ static void release_configs(struct pipeline *pipeline, struct replacement *next,
     struct vamp_config *of_alarms = pipeline->alarms_config;
     if (!next->keep_alarms) {
         pipeline->fired_before =
-            next->stats != NULL ? 0 : pipeline->fired_before + vamp_alarms_fired(pipeline->alarms);
+            next->stats != NULL ? 0
+                                : pipeline->fired_before + vamp_alarms_sum(pipeline->alarms).fired;
         vamp_alarms_free(pipeline->alarms);
         pipeline->alarms = next->alarms;
         pipeline->alarms_config = next->config;

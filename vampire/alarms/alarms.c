@@ -559,20 +559,12 @@ unsigned vamp_alarms_evaluate(struct vamp_alarms *alarms, const struct vamp_buck
     return alarms->change_count;
 }
 
-uint64_t vamp_alarms_firing(const struct vamp_alarms *alarms)
+struct vamp_alarms_sum vamp_alarms_sum(const struct vamp_alarms *alarms)
 {
-    uint64_t sum = 0;
+    struct vamp_alarms_sum sum = {0, 0};
     for (unsigned i = 0; i < vamp_alarms_count(alarms); i++) {
-        sum += alarms->works[i].firing;
-    }
-    return sum;
-}
-
-uint64_t vamp_alarms_fired(const struct vamp_alarms *alarms)
-{
-    uint64_t sum = 0;
-    for (unsigned i = 0; i < vamp_alarms_count(alarms); i++) {
-        sum += alarms->works[i].fired;
+        sum.firing += alarms->works[i].firing;
+        sum.fired += alarms->works[i].fired;
     }
     return sum;
 }

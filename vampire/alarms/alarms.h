@@ -50,8 +50,10 @@ struct vamp_alarm_state_count {
     uint64_t delayed;         /* changes that waited for a later bucket */
 };
 /* Of all rules together: alarms that fire now, and how often one began to. */
-uint64_t vamp_alarms_firing(const struct vamp_alarms *alarms);
-uint64_t vamp_alarms_fired(const struct vamp_alarms *alarms);
+struct vamp_alarms_sum {
+    uint64_t firing, fired;
+};
+struct vamp_alarms_sum vamp_alarms_sum(const struct vamp_alarms *alarms);
 unsigned vamp_alarms_count(const struct vamp_alarms *alarms); /* of NULL: 0 */
 void vamp_alarms_state(const struct vamp_alarms *alarms, unsigned rule,
                        struct vamp_alarm_state_count *ret_state);
