@@ -8,41 +8,10 @@
 
 /* ---- from values to structs */
 
-/* Kinds of actions that are outputs now. True: this is one, and was reported with the output that
- * does the same for this rule. */
-static bool report_moved(const struct config_loader *loader, const struct vamp_alarm_config *rule,
-                         const struct config_value *action)
-{
-    static const struct {
-        const char *type, *begin, *end;
-    } moved[] = {
-        {"syslog", "\"type\": \"syslog\", \"send\": \"alarms\"", "\"facility\": \"daemon\""},
-        {"record", "\"type\": \"recording\"",
-         "\"before\": \"30s\", \"keep\": {\"size\": \"1GiB\"}"},
-    };
-    const char *type =
-        action->type == CONFIG_OBJECT ? config_member_text(action, "type") : action->text;
-    const char *name = rule->options.name != NULL ? rule->options.name : "NAME OF THE RULE";
-    for (size_t i = 0; type != NULL && i < sizeof moved / sizeof moved[0]; i++) {
-        if (strcmp(type, moved[i].type) == 0) {
-            struct vamp_diagnostic problem = config_value_problem(
-                loader, action, CONFIG_AT_VALUE, "the action %s is an output now", type);
-            (void)snprintf(problem.allowed, sizeof problem.allowed,
-                           "in \"outputs\" {%s, \"when\": [\"%s\"], %s}", moved[i].begin, name,
-                           moved[i].end);
-            vamp_diagnostics_add(loader->diagnostics, &problem);
-            return true;
-        }
-    }
-    return false;
-}
-
 static int walk_action(const struct config_loader *loader, struct vamp_alarm_config *rule,
                        const struct config_value *value)
 {
-    const char *name = report_moved(loader, rule, value)
-                           ? NULL
-                           : config_find_type(loader, CONFIG_ALARMS, value, "an action", true);
+    const char *name = config_find_type(loader, CONFIG_ALARMS, value, "an action", true);
     if (name == NULL) {
         return 0;
     }

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 
 #include "config/internal.h"
-#include "vampire/stats/bucket/bucket.h"
 #include "writers/output/resolution.h"
 
 static const unsigned sizes[] = {4, 60, 500}; /* components */

@@ -11,7 +11,7 @@
  *
  * Every stage reports (report.c) to the same list of diagnostics and continues, so that all
  * mistakes are reported at once; only JSON that cannot be read, and a lack of memory (`-ENOMEM`),
- * end it. print.c prints from the same tables.
+ * end it. print.c and help.c print from the same tables.
  */
 #pragma once
 
@@ -268,6 +268,12 @@ VAMP_MUST_CHECK int config_apply_overrides(struct config_loader *loader);
 /* After the walk, which reports most of these values as wrong: reports what was to be set inside a
  * text, a number or a truth value. */
 void config_check_overrides(const struct config_loader *loader);
+
+/* ---- print.c: sentences about an option; `end` follows what is allowed, NULL: that is left out */
+#define CONFIG_DESCRIPTION_BYTES (1024 + 2 * VAMP_OPT_ALLOWED_BYTES)
+void config_describe_option(const struct vamp_opt *opt,
+                            const struct vamp_opt_conditions *conditions, const char *end,
+                            char text[static CONFIG_DESCRIPTION_BYTES]);
 
 /* ---- walk.c: one object */
 

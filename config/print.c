@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The configuration as text, from the tables: the effective one as JSON that loads to the same, its
- * JSON Schema (draft 2020-12), and the list of all options for --help and the manual. What a schema
- * cannot say (bounds of durations, checks across options) --check-config does.
+ * The configuration as JSON, from the tables: the effective one, which loads to the same, and its
+ * JSON Schema (draft 2020-12). What a schema cannot say (bounds of durations, checks across
+ * options)
+ * --check-config does.
  */
 #include <assert.h>
 #include <ctype.h>
@@ -272,18 +273,16 @@ bool vamp_config_same(const struct vamp_config *one, const struct vamp_config *o
 #define DURATION_PATTERN "^([0-9]+(\\.[0-9]+)? ?(d|h|min|s|ms|us|ns)|0)$"
 #define SIZE_PATTERN "^[0-9]+(\\.[0-9]+)? ?(TiB|GiB|MiB|KiB|B|TB|GB|MB|kB)?$"
 
-#define DESCRIPTION_BYTES (1024 + 2 * VAMP_OPT_ALLOWED_BYTES)
-
-/* Sentences about an option; `end` follows what is allowed, NULL: that is left out. */
-static void describe(const struct vamp_opt *opt, const struct vamp_opt_conditions *conditions,
-                     const char *end, char text[static DESCRIPTION_BYTES])
+void config_describe_option(const struct vamp_opt *opt,
+                            const struct vamp_opt_conditions *conditions, const char *end,
+                            char text[static CONFIG_DESCRIPTION_BYTES])
 {
     char allowed[VAMP_OPT_ALLOWED_BYTES], only_with[VAMP_OPT_ALLOWED_BYTES];
     vamp_opt_allowed(opt, allowed);
     vamp_opt_only_with(opt, conditions, only_with);
     const bool limited = only_with[0] != '\0';
     (void)snprintf(
-        text, DESCRIPTION_BYTES, "%c%s.%s%s%s%s%s%s", toupper((unsigned char)opt->help[0]),
+        text, CONFIG_DESCRIPTION_BYTES, "%c%s.%s%s%s%s%s%s", toupper((unsigned char)opt->help[0]),
         opt->help + 1, limited ? " Has an effect " : "", only_with, limited ? "." : "",
         end != NULL ? " Allowed: " : "", end != NULL ? allowed : "", end != NULL ? end : "");
 }
@@ -431,8 +430,8 @@ static void put_options(struct vamp_json *json, const struct vamp_opt *options,
 {
     for (const struct vamp_opt *opt = options; opt->key != NULL; opt++) {
         const bool quantity = opt->type == VAMP_OPT_DURATION || opt->type == VAMP_OPT_SIZE;
-        char text[DESCRIPTION_BYTES];
-        describe(opt, conditions, quantity ? "" : NULL, text);
+        char text[CONFIG_DESCRIPTION_BYTES];
+        config_describe_option(opt, conditions, quantity ? "" : NULL, text);
         vamp_json_open(json, opt->key, '{');
         vamp_json_text(json, "description", text);
         put_type(json, opt);
@@ -601,106 +600,4 @@ char *vamp_config_schema(enum vamp_config_program program)
     }
     close_object(&json, NULL);
     return vamp_json_take(&json);
-}
-
-/* ---- the list of all options */
-
-#define INDENT 6
-
-static void print_wrapped(FILE *stream, int indent, const char *text)
-{
-    (void)fprintf(stream, "%*s", indent, "");
-    vamp_opt_print_wrapped(stream, indent, text);
-}
-
-static void print_options(FILE *stream, const char *section, const struct vamp_opt *options,
-                          const struct vamp_opt_conditions *conditions)
-{
-    for (const struct vamp_opt *opt = options; opt->key != NULL; opt++) {
-        char text[DESCRIPTION_BYTES];
-        describe(opt, conditions, ".", text);
-        (void)fprintf(stream, "  %s%s%s", section, section[0] != '\0' ? "." : "", opt->key);
-        if (opt->preset != NULL && opt->preset[0] != '\0') {
-            (void)fprintf(stream, " = %s", opt->preset);
-        }
-        (void)fputc('\n', stream);
-        print_wrapped(stream, INDENT, text);
-    }
-}
-
-/* The types of a kind, each with the options of its own, which table `own` holds. */
-static void print_types(FILE *stream, enum vamp_config_program program, enum config_kind kind,
-                        const char *section)
-{
-    const char *word = kind == CONFIG_SOURCE   ? "Source"
-                       : kind == CONFIG_ALARMS ? "Action"
-                                               : "Output";
-    struct config_object type;
-    for (unsigned i = 0; config_type(program, kind, i, &type); i++) {
-        const struct vamp_opt *options = type.tables[kind == CONFIG_OUTPUTS].options;
-        char heading[256];
-        (void)snprintf(heading, sizeof heading, "%s \"type\": \"%s\"%s: %s%s", word, type.type,
-                       kind == CONFIG_SOURCE && i == 0 ? " (the default)" : "", type.summary,
-                       kind != CONFIG_OUTPUTS || options->key != NULL ? ":" : "");
-        print_wrapped(stream, 0, heading);
-        if (kind == CONFIG_ALARMS && options->key == NULL) {
-            print_wrapped(stream, INDENT, "No options");
-        }
-        print_options(stream, section, options, type.conditions);
-    }
-}
-
-/* The options of outputs that do not depend on their format: each table once, with the formats that
- * have it. */
-static void print_shared(FILE *stream, enum vamp_config_program program, unsigned index)
-{
-    struct config_object first, other;
-    for (unsigned i = 0; config_type(program, CONFIG_OUTPUTS, i, &first); i++) {
-        const struct config_table *table = &first.tables[index];
-        char heading[512], section[64];
-        size_t used = (size_t)snprintf(heading, sizeof heading, "%s%s of type",
-                                       table->key != NULL ? table->help
-                                                          : "Outputs (N: number from 0, or name)",
-                                       table->key != NULL ? ", for outputs" : "");
-        bool printed = table->options == NULL;
-        const char *separator = " ";
-        for (unsigned k = 0; config_type(program, CONFIG_OUTPUTS, k, &other); k++) {
-            if (other.tables[index].options == table->options && used < sizeof heading) {
-                printed = printed || k < i;
-                used += (size_t)snprintf(heading + used, sizeof heading - used, "%s\"%s\"",
-                                         separator, other.type);
-                separator = ", ";
-            }
-        }
-        if (!printed) {
-            (void)snprintf(heading + used, sizeof heading - used, ":");
-            heading[0] = (char)toupper((unsigned char)heading[0]);
-            (void)snprintf(section, sizeof section, "outputs.N%s%s", table->key != NULL ? "." : "",
-                           table->key != NULL ? table->key : "");
-            print_wrapped(stream, 0, heading);
-            print_options(stream, section, table->options, NULL);
-        }
-    }
-}
-
-void vamp_config_help(enum vamp_config_program program, FILE *stream)
-{
-    for (const struct config_part *part = config_parts[program]; part->key != NULL; part++) {
-        if (part->kind == CONFIG_OPTIONS && part->options->key != NULL) {
-            (void)fprintf(stream, "%s:\n", part->help);
-            print_options(stream, part->key, part->options, NULL);
-        }
-    }
-    if (program == VAMP_CONFIG_VAMPIRE) {
-        print_types(stream, program, CONFIG_SOURCE, "source");
-        (void)fprintf(stream, "Rules of alarms (N: the number in the list, from 0):\n");
-        print_options(stream, "alarms.N", vamp_alarm_options, NULL);
-        print_types(stream, program, CONFIG_ALARMS, "alarms.N.actions.M");
-    }
-    for (unsigned index = 0; index < CONFIG_TABLES_MAX; index++) {
-        if (index != 1) { /* the format's own */
-            print_shared(stream, program, index);
-        }
-    }
-    print_types(stream, program, CONFIG_OUTPUTS, "outputs.N");
 }
