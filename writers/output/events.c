@@ -161,8 +161,7 @@ static void learn_present(struct vamp_components *components, const struct vamp_
     }
 }
 
-static void say(const struct vamp_output *output, bool error, const char *format, ...)
-    VAMP_PRINTF(3, 4);
+VAMP_PRINTF(3, 4)
 static void say(const struct vamp_output *output, bool error, const char *format, ...)
 {
     const struct trigger *trigger = &((const struct event_queue *)output->queue)->trigger;

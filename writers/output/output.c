@@ -131,13 +131,10 @@ static int begin(struct vamp_output *output, const struct vamp_output_context *c
     if (code == 0 && !output->opens_later) {
         code = output_open_segment(output, err);
     }
-    if (code == 0) {
-        code = vamp_worker_start(&output->worker, output->name, run_output, output, err);
-        if (code != 0) {
-            if (output->segment.writer != NULL) {
-                output_close_segment(output, NULL, true);
-            }
-        }
+    code = code == 0 ? vamp_worker_start(&output->worker, output->name, run_output, output, err)
+                     : code;
+    if (code != 0 && output->segment.writer != NULL) {
+        output_close_segment(output, NULL, true);
     }
     return code;
 }
@@ -271,9 +268,11 @@ void vamp_output_state(const struct vamp_output *output, struct vamp_output_stat
 /* ---- the end */
 
 /* `ending`: NULL when the output is given up. */
-static bool begin_end(struct vamp_output *output, const struct vamp_ending *ending,
-                      int64_t until_ns)
+bool vamp_output_end(struct vamp_output *output, const struct vamp_ending *ending, int64_t until_ns)
 {
+    if (!output->worker.started) {
+        return true;
+    }
     if (!atomic_load(&output->worker.finishing)) {
         vamp_worker_lock(&output->worker);
         if (ending != NULL) {
@@ -289,11 +288,6 @@ static bool begin_end(struct vamp_output *output, const struct vamp_ending *endi
                             output->kind->end(output, vamp_worker_must_give_up(&output->worker));
     }
     return output->all_given;
-}
-
-bool vamp_output_end(struct vamp_output *output, const struct vamp_ending *ending, int64_t until_ns)
-{
-    return !output->worker.started || begin_end(output, ending, until_ns);
 }
 
 int vamp_output_finish(struct vamp_output *output, int64_t until_ns, struct vamp_err *err)
@@ -341,7 +335,7 @@ void vamp_output_free(struct vamp_output *output)
     }
     if (output->worker.started) {
         const int64_t now_ns = vamp_worker_now_ns();
-        (void)begin_end(output, NULL, now_ns);
+        (void)!vamp_output_end(output, NULL, now_ns);
         (void)vamp_worker_join(&output->worker, now_ns + FREE_NS);
     }
     if (!atomic_load(&output->worker.abandoned)) {

@@ -226,17 +226,12 @@ static int64_t period_of(const struct vamp_output *output)
 
 /* Times may go back and forth a little, and segments do not follow; a clock that was set back by
  * more than a period begins a new one. */
-static bool is_another_period(const struct vamp_output *output)
-{
-    const int64_t period = period_of(output);
-    return period > output->segment.period || period < output->segment.period - 1;
-}
-
 static bool rotation_is_due(const struct vamp_output *output)
 {
+    const int64_t period = period_of(output), present = output->segment.period;
     const uint64_t bytes = output->settings->rotate_bytes;
     return output->segment.taken > 0 && output->current.counts > 0 &&
-           (is_another_period(output) ||
+           (period > present || period < present - 1 ||
             (bytes > 0 && output->format->bytes(output->segment.writer) >=
                               bytes + output->segment.refused_bytes));
 }
