@@ -71,10 +71,19 @@ static int resolve(void *context, const char *name, struct vamp_field *ret_field
     return -1;
 }
 
+const char *vamp_named_filters_text(const struct vamp_named_filters *named, const char *name)
+{
+    for (size_t i = 0; i < named->count; i++) {
+        if (strcmp(named->names[i], name) == 0) {
+            return named->texts[i];
+        }
+    }
+    return NULL;
+}
+
 static const char *named_text(void *context, const char *name)
 {
-    const struct vamp_named_filters *named = context;
-    return vamp_named_filters_text(named, name);
+    return vamp_named_filters_text(context, name);
 }
 
 struct vamp_vocabulary vamp_event_vocabulary(const struct vamp_named_filters *named)

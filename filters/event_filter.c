@@ -59,16 +59,6 @@ int vamp_named_filters_add(struct vamp_named_filters *named, const char *name, c
     return 0;
 }
 
-const char *vamp_named_filters_text(const struct vamp_named_filters *named, const char *name)
-{
-    for (size_t i = 0; i < named->count; i++) {
-        if (strcmp(named->names[i], name) == 0) {
-            return named->texts[i];
-        }
-    }
-    return NULL;
-}
-
 /* ---- terms on one name that no value can satisfy together */
 
 /* Each is compared with each: generated filters may have thousands. */

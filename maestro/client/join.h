@@ -7,11 +7,9 @@
 
 #include "maestro/client/port.h"
 #include "maestro/wire/credential.h"
-#include "maestro/wire/frame.h"
 #include "maestro/wire/info.h"
 #include "maestro/wire/link.h"
 #include "maestro/wire/stream.h"
-#include "vampire/core/clock.h"
 #include "vampire/core/protobuf/arena.h"
 
 /* The way to a pool manager. All zeros to begin with, but for `info`, `handler` and `arena`. */

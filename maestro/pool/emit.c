@@ -7,6 +7,7 @@
 #include "maestro/pool/internal.h"
 #include "vampire/core/event/codec.h"
 #include "vampire/core/protobuf/wire.h"
+#include "vampire/core/utf8.h"
 
 enum {
     /* All of an event in a batch but its name. */
@@ -14,6 +15,18 @@ enum {
     /* Of most messages: the id, kind, time, and short numbers. */
     BESIDE_NAME_USUAL = 46,
 };
+
+const char *pool_name_fault(const char *name)
+{
+    size_t length = strlen(name);
+    if (length == 0) {
+        return "is empty";
+    }
+    if (length > VAMP_NAME_BYTES_MAX) {
+        return "is longer than 4096 bytes";
+    }
+    return vamp_utf8_is_valid(name) ? NULL : "is not valid UTF-8";
+}
 
 void subject_init(enum vamp_event_kind kind, uint64_t app_id, struct subject *ret_subject)
 {

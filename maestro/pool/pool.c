@@ -15,7 +15,6 @@
 #include <sys/random.h>
 
 #include "maestro/pool/internal.h"
-#include "vampire/core/utf8.h"
 
 /* ------------------------------------------------------------------ components */
 
@@ -34,18 +33,6 @@ static bool name_is_taken(const struct pool *pool, const char *name, uint64_t ha
         }
     }
     return false;
-}
-
-const char *pool_name_fault(const char *name)
-{
-    size_t length = strlen(name);
-    if (length == 0) {
-        return "is empty";
-    }
-    if (length > VAMP_NAME_BYTES_MAX) {
-        return "is longer than 4096 bytes";
-    }
-    return vamp_utf8_is_valid(name) ? NULL : "is not valid UTF-8";
 }
 
 mstro_status pool_may_join(const struct pool *pool, const char *name, struct vamp_err *err)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "maestro/pool/internal.h"

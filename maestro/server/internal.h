@@ -18,7 +18,6 @@
 #include "maestro/wire/info.h"
 #include "maestro/wire/link.h"
 #include "maestro/wire/stream.h"
-#include "vampire/core/clock.h"
 #include "vampire/core/list.h"
 #include "vampire/core/map.h"
 #include "vampire/core/protobuf/arena.h"

@@ -2,14 +2,11 @@
 /* All configured outputs together, and what they did before a reload. Worker thread. */
 #pragma once
 
-#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "config/config.h"
 #include "programs/run/rules.h"
 #include "programs/run/status.h"
-#include "vampire/core/clock.h"
-#include "vampire/stats/stats.h"
 #include "writers/output/output.h"
 
 struct vamp_run_output {

@@ -18,7 +18,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "vampire/core/clock.h"
 #include "vampire/core/worker.h"
 #include "version.h"
 #include "writers/format/attempts.h"

@@ -2,7 +2,6 @@
 /* The page as text or as messages. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "writers/format/fields.h"
