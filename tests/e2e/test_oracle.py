@@ -42,9 +42,9 @@ def config(statistics, source=None, **more):
 
 
 def fitting(rules, more, statistics):
-    """No more filters than max_series: what they keep out is a series each, of which the oracle knows nothing."""
+    """Fewer filters than max_series: what they keep out is a series each beside (other), of which the oracle knows nothing."""
     if "filters" in more:
-        more = {**more, "filters": dict(list(more["filters"].items())[:statistics["max_series"]])}
+        more = {**more, "filters": dict(list(more["filters"].items())[:statistics["max_series"] - 1])}
     return rules, more
 
 
@@ -102,7 +102,7 @@ def test_seeded_streams(space, part):
 def test_attributes_of_cdos(space):
     """Labels from names, with bounds of values and of series."""
     given_up = 0
-    for seed in range(1, SEEDS // 4 + 1):
+    for seed in (*range(1, SEEDS // 4 + 1), 19, 66, 214):  # more that found something
         source, statistics = streams.synthetic_options(seed)
         statistics.update(attributes=["param", "levelist", "digit=number:[0-9]*([0-9])$", "none"][: seed % 4 + 1],
                           attribute_values=[1, 3, 64][seed % 3], metrics=["+weighted_transports", "+weighted_consumed_bytes"])

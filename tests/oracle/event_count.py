@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """An event written down under the metrics it counts for, in the order of the catalogue."""
 
-from catalogue import ANOMALIES, LABELS, OTHER, SECOND, UNKNOWN, labels_at, size_class
+from catalogue import ANOMALIES, ATTRIBUTES, LABELS, OTHER, SECOND, UNKNOWN, labels_at, size_class
 
 
 class Counting:
@@ -60,17 +60,19 @@ class Counting:
         """With the same labels: what one part gives up, all do."""
         metric, oracle = "demand_wait_part_ns", self.oracle
         names, labels = labels_at(metric, oracle.options["level"]), [self.component, self.producer]
+        attributes = list(oracle.attributes)
         left, one = [] if UNKNOWN in self.parts else list(self.parts), None
         while left and one is None:
-            kept = dict(zip(names, oracle.series_of(metric, (*labels, left[0]))))
+            kept = dict(zip(names, oracle.series_of(metric, (*labels, left[0], *attributes))))
+            room = [kept.get("producer", labels[1]), *(kept[name] for name in ATTRIBUTES)]
             if kept["part"] != left[0]:
                 one = [kept.get(name, OTHER) for name in LABELS[metric]]
-            elif kept.get("producer", labels[1]) != labels[1]:
-                labels[1], left = kept["producer"], list(self.parts)
+            elif room != [labels[1], *attributes]:
+                labels[1], attributes, left = room[0], room[1:], list(self.parts)
             else:
                 left = left[1:]
         for part, time in self.parts.items():
-            oracle.record(metric, tuple(one) if one else (*labels, part), time)
+            oracle.record(metric, tuple(one) if one else (*labels, part, *attributes), time)
 
     def write_transport(self, classed):
         oracle = self.oracle

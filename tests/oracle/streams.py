@@ -284,6 +284,13 @@ def corner_cases():
         420, 1, "other").life(430, "a")("leave", 450, 1, reason=1)
     case("a pool that vanishes for good").life(10, "a")("offer", 40, 1, "b").mark(27, 50, 0).mark(29, 900, 0)
     cases["a pool in which nothing was seen"] = (Hand().mark(27, 10, 0).mark(28, 20, 0)("offer", 30, 1, "a"), {})
+    unidentified = case("attributes of CDOs that have names alone", attributes=["param"])
+    for number, value in enumerate((130, 131)): # the second one takes the record of the first
+        for step, (kind, app, more) in enumerate([
+                ("declare", 1, {"before": True}), ("declare", 1, {}), ("seal", 1, {"size": 7}), ("offer", 1, {}),
+                ("demand", 2, {}), ("transport_init", 2, {"peer": 1}), ("transport_completed", 2, {}),
+                ("dispose", 2, {}), ("withdraw", 1, {}), ("dispose", 1, {})]):
+            unidentified(kind, 10 + 50 * number + step, app, name=f"param:{value}".encode(), **more)
     case("what a leaving component holds")("declare", 5, 1, "a")("seal", 6, 1, "a", size=7)("offer", 7, 1, "a")(
         "declare", 8, 1, "b")("declare", 9, 2, "a")("demand", 10, 2, "a")("leave", 20, 1, reason=2)(
         "leave", 21, 2)("offer", 30, 1, "c")("dispose", 31, 2, "a")

@@ -191,17 +191,16 @@ void vamp_track_finish(struct vamp_tracker *tracker, struct vamp_slot *slot)
 
 /* ---- attributes, of whatever level */
 
-static uint16_t *attributes_of_record(const struct vamp_track_context *at)
+static uint16_t *attributes_of(const struct vamp_tracker *tracker, const struct vamp_cdo *record)
 {
-    const struct vamp_tracker *tracker = at->tracker;
-    return &tracker->attributes[vamp_slab_number(&tracker->cdos.slab, at->record) - 1];
+    return &tracker->attributes[vamp_slab_number(&tracker->cdos.slab, record) - 1];
 }
 
 void vamp_track_find_attributes(struct vamp_track_context *at)
 {
     const struct vamp_tracker *tracker = at->tracker;
     uint32_t number = 0;
-    at->attributes = at->record != NULL ? *attributes_of_record(at) : 0;
+    at->attributes = at->record != NULL ? *attributes_of(tracker, at->record) : 0;
     if (at->attributes != 0) {
         number = at->attributes - 1U;
     } else if (tracker->read_attributes != NULL) {
@@ -214,6 +213,11 @@ void vamp_track_find_attributes(struct vamp_track_context *at)
 void vamp_track_keep_attributes(const struct vamp_track_context *at)
 {
     if (at->record != NULL) {
-        *attributes_of_record(at) = at->attributes;
+        *attributes_of(at->tracker, at->record) = at->attributes;
     }
+}
+
+void vamp_track_drop_attributes(const struct vamp_tracker *tracker, const struct vamp_cdo *record)
+{
+    *attributes_of(tracker, record) = 0;
 }

@@ -130,6 +130,9 @@ static inline void remove_record(struct vamp_track_context *at, struct vamp_cdo 
     if (cdo == at->record) {
         at->record = NULL;
     }
+    if (at->tracker->attributes != NULL) {
+        vamp_track_drop_attributes(at->tracker, cdo);
+    }
     vamp_table_remove(&at->tracker->cdos, cdo);
 }
 

@@ -315,6 +315,8 @@ static inline uint32_t vamp_pending_name_number(uint32_t name)
  * Before the event changes the record, and after that. */
 void vamp_track_find_attributes(struct vamp_track_context *at);
 void vamp_track_keep_attributes(const struct vamp_track_context *at);
+/* The record ends; the next one in its place, which may be another's, has none. */
+void vamp_track_drop_attributes(const struct vamp_tracker *tracker, const struct vamp_cdo *record);
 
 /* ---- parts */
 
