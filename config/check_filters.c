@@ -21,7 +21,8 @@ static int no_memory(const struct config_loader *loader)
 
 /* ---- any expression */
 
-enum vamp_filter_place config_first_place(const struct vamp_config *config)
+/* Attributes of CDOs are not in the events: only a live pool manager can decide on them. */
+static enum vamp_filter_place first_place(const struct vamp_config *config)
 {
     return config->source->knows_attributes ? VAMP_FILTER_FIRST : VAMP_FILTER_INSIDE;
 }
@@ -97,7 +98,7 @@ int config_check_named(struct config_loader *loader)
         const size_t length = config_path_push(path, filters->items[i].name);
         if (!config_is_wrong(loader, path)) {
             code = config_check_expression(loader, path, filters->items[i].text,
-                                           config_first_place(config), &kinds);
+                                           first_place(config), &kinds);
         }
         if (code == 0 && kinds == 0) {
             config_warning(loader, path, "this filter is never true");
@@ -245,7 +246,7 @@ int config_compose_filter(struct config_loader *loader)
     code = code != 0 ? code : check_globs(loader, "cdo_names", ".cdo.name", &events->cdo_names);
     if (code == 0 && events->filter != NULL) {
         code = config_check_expression(loader, "/events/filter", events->filter,
-                                       config_first_place(config), &kinds);
+                                       first_place(config), &kinds);
     }
     if (code != 0 || config_is_wrong(loader, "/filters")) {
         return code;
@@ -272,7 +273,7 @@ int config_compose_filter(struct config_loader *loader)
     kinds = VAMP_EVENT_KINDS_ALL;
     code = check_composed(loader, "/events",
                           "the conditions of this section are too much for one filter: ",
-                          config->filter, config_first_place(config), &kinds);
+                          config->filter, first_place(config), &kinds);
     kinds &= VAMP_EVENT_KINDS_ALL;
     config->event_kinds = kinds | MASK_JOIN_LEAVE;
     if (code == 0 && kinds == 0) {

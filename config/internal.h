@@ -320,8 +320,6 @@ VAMP_MUST_CHECK int config_check_named(struct config_loader *loader);
 VAMP_MUST_CHECK int config_check_expression(const struct config_loader *loader, const char *path,
                                             const char *text, enum vamp_filter_place place,
                                             uint64_t *ret_kinds);
-/* Attributes of CDOs are not in the events: only a live pool manager can decide on them. */
-enum vamp_filter_place config_first_place(const struct vamp_config *config);
 
 /* Composes the section "events" into `config->filter` and checks each part of it. */
 VAMP_MUST_CHECK int config_compose_filter(struct config_loader *loader);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "maestro/server/gate.h"
+#include "maestro/server/internal.h"
 
 #include <errno.h>
 

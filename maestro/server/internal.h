@@ -11,8 +11,8 @@
 
 #include "maestro/client/port_local.h"
 #include "maestro/pool/pool.h"
-#include "maestro/server/gate.h"
 #include "maestro/server/server.h"
+#include "maestro/wire/credential.h"
 #include "maestro/wire/fetch.h"
 #include "maestro/wire/frame.h"
 #include "maestro/wire/info.h"
@@ -41,6 +41,27 @@
 #define SERVER_VANISHED_LINGER_NS INT64_C(200000000)
 /* Refused components whose links are still kept, at most; further refusals are not answered. */
 #define SERVER_REFUSED_MAX 64U
+
+/*
+ * What a component has to know or to be to join: the pool manager's key, which its connection
+ * proves (maestro/wire/secure.h), and, where the site wants it, a credential of MUNGE. Under the
+ * lock of the server.
+ */
+struct gate {
+    bool open;                       /* any component may join: the key is no secret */
+    struct credentials *credentials; /* of MUNGE, which every join needs; NULL: none does */
+    struct secure_key key;
+};
+
+/* Obeys `open` and `munge`. 0 or -errno, also when munged does not answer; gate_done is fine either
+ * way. */
+VAMP_MUST_CHECK int gate_init(struct gate *gate, const struct server_options *options,
+                              struct vamp_err *err);
+/* A zeroed gate is fine. */
+void gate_done(struct gate *gate);
+/* Whether the join has the credential that it needs. 0 or -errno, with a text for its sender. */
+VAMP_MUST_CHECK int gate_check_credential(const struct gate *gate, struct stream *stream,
+                                          const Mstro__Wire__Join *join, struct vamp_err *err);
 
 /* Memory of the local component, readable for the time of one transport. */
 struct server_loan {
@@ -138,8 +159,6 @@ void server_peer_remove(struct server *server, struct server_peer *peer);
 /* Sends; a peer that cannot be reached is dismissed. */
 void server_send(struct server *server, struct server_peer *peer, enum frame_kind kind,
                  const ProtobufCMessage *body);
-/* The server's thread has to go round; any thread with the lock. */
-void server_wake(struct server *server);
 void server_put_to_work(struct server *server, struct server_peer *peer);
 void server_return_loan(struct server *server, struct server_peer *peer, uint64_t transport_id);
 

@@ -12,7 +12,8 @@ struct server_peer *server_find_app(const struct server *server, uint64_t app_id
     return link != NULL ? CONTAINER_OF(link, struct server_peer, by_app) : NULL;
 }
 
-void server_wake(struct server *server)
+/* The server's thread has to go round; any thread with the lock. */
+static void wake(struct server *server)
 {
     if (!pthread_equal(pthread_self(), server->thread)) {
         stream_wake(server->hub);
@@ -23,7 +24,7 @@ void server_put_to_work(struct server *server, struct server_peer *peer)
 {
     if (!list_is_linked(&peer->of_work)) {
         list_append(&server->work, &peer->of_work);
-        server_wake(server);
+        wake(server);
     }
 }
 
@@ -106,7 +107,7 @@ void server_send(struct server *server, struct server_peer *peer, enum frame_kin
         peer->silent = true;
         server_put_to_work(server, peer);
     } else {
-        server_wake(server); /* the server's thread sends it */
+        wake(server); /* the server's thread sends it */
     }
 }
 

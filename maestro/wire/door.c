@@ -4,7 +4,7 @@
  * is that many bytes, in frames; answers come in the order of the questions. A question without an
  * answer ends the connection.
  */
-#include "maestro/wire/door.h"
+#include "maestro/wire/carrier.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -22,7 +22,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "maestro/wire/door.h"
 #include "maestro/wire/secure.h"
 #include "maestro/wire/stream.h"
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "maestro/wire/door.h"
 #include "maestro/wire/fabric.h"
 #include "maestro/wire/stream.h"
 

@@ -16,7 +16,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-uint64_t vamp_repeats_kind(const char *text)
+/* What messages of one kind share: a hash of the text without its numbers; never 0. */
+static uint64_t kind_of(const char *text)
 {
     uint64_t hash = 0;
     for (const char *c = text; *c != '\0'; c++) {
@@ -71,7 +72,7 @@ bool vamp_repeats_admit(struct vamp_repeats *repeats, const char *message, int64
                         vamp_repeats_fn *report, void *context)
 {
     vamp_repeats_flush(repeats, now_ns, false, report, context);
-    const uint64_t key = vamp_repeats_kind(message);
+    const uint64_t key = kind_of(message);
     struct vamp_repeat *kind = find_repeat(repeats, key);
     if (kind->key != key) {
         if (kind->key != 0) {
@@ -86,7 +87,7 @@ bool vamp_repeats_admit(struct vamp_repeats *repeats, const char *message, int64
 
 bool vamp_reminder_is_due(struct vamp_reminder *reminder, const char *message, int64_t now_ns)
 {
-    const uint64_t kind = vamp_repeats_kind(message);
+    const uint64_t kind = kind_of(message);
     if (kind != reminder->kind) {
         *reminder = (struct vamp_reminder){.kind = kind,
                                            .due_ns = now_ns + VAMP_REMINDER_FIRST_NS,

@@ -42,8 +42,6 @@ struct vamp_repeats {
 /* Called with a line that reports how many messages were held back. */
 typedef void vamp_repeats_fn(void *context, const char *line);
 
-/* What messages of one kind share: a hash of the text without its numbers; never 0. */
-uint64_t vamp_repeats_kind(const char *message);
 /* Whether to print the message now. First reports every stretch that is over. Zero-initialised is
  * empty. `now_ns` monotonic. */
 bool vamp_repeats_admit(struct vamp_repeats *repeats, const char *message, int64_t now_ns,
@@ -62,7 +60,7 @@ void vamp_repeats_flush(struct vamp_repeats *repeats, int64_t now_ns, bool all,
 
 /* Zeroes: nothing lasts. */
 struct vamp_reminder {
-    uint64_t kind;            /* of the message (vamp_repeats_kind) */
+    uint64_t kind;            /* of the message (a hash of its text without numbers) */
     int64_t due_ns, pause_ns; /* monotonic; until then */
 };
 

@@ -3,8 +3,7 @@
  * What rows had in each of the newest buckets, for the sums of a window of time. Bounded: the
  * oldest are forgotten. Rows are numbers below TOP_LOG_ROWS, which the owner gives. One thread.
  */
-#ifndef TOP_LOG_H
-#define TOP_LOG_H
+#pragma once
 
 #include "programs/vampire-top/rows.h"
 
@@ -32,5 +31,3 @@ void top_log_ranks(struct top_log *log, double width_ns);
 void top_log_window(const struct top_log *log, double window_ns,
                     struct top_part *(*part)(void *context, uint32_t row), void *context,
                     double *ret_window_ns, double *ret_ranks_ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a stream says that is missing, in the snapshot of a model. */
-#ifndef TOP_LOSSES_H
-#define TOP_LOSSES_H
+#pragma once
 
 #include "programs/vampire-top/model.h"
 
@@ -11,5 +10,3 @@ void top_losses_account(struct top_snapshot *shown, const json_t *accounting);
  * come with the accounts. */
 void top_losses_lost(struct top_snapshot *shown, const json_t *line);
 void top_losses_gap(struct top_snapshot *shown, const json_t *line);
-
-#endif

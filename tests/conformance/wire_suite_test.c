@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "maestro/wire/door.h"
+#include "maestro/wire/carrier.h"
 #include "maestro/wire/fabric.h"
 #include "vampire/core/clock.h"
 

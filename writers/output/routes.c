@@ -200,7 +200,8 @@ static uint64_t lines_of(const struct output_routes *routes, const struct output
     return (uint64_t)count * route->lines + (coarser_from > 0 ? count - coarser_from : 0);
 }
 
-uint64_t output_routes_lines(const struct output_routes *routes)
+/* Lines of the output now, at most the budget. */
+static uint64_t lines_now(const struct output_routes *routes)
 {
     uint64_t lines = routes->aside;
     for (unsigned i = 0; i < routes->count; i++) {
@@ -240,7 +241,7 @@ static enum turn turn_of(const struct output_routes *routes, const struct output
 /* The family that has to become coarser now; NULL: none. */
 static struct output_route *next_to_merge(struct output_routes *routes)
 {
-    const uint64_t lines = output_routes_lines(routes);
+    const uint64_t lines = lines_now(routes);
     struct output_route *next = NULL;
     enum turn turn = NOT_NOW;
     for (unsigned i = 0; i < routes->count; i++) {
@@ -323,7 +324,7 @@ static void place_zero(struct output_routes *routes, struct output_route *route,
     uint32_t number;
     series.labels[from->label_count - 1] = word;
     if (routes->zeros + route->lines <= ZEROS_SHARE(routes->budget) &&
-        output_routes_lines(routes) + route->lines <= FINE_SHARE(routes->budget) &&
+        lines_now(routes) + route->lines <= FINE_SHARE(routes->budget) &&
         vamp_series_is_wanted(routes->patterns, from, &series)) {
         (void)place(routes, route, &series, &number);
         routes->zeros += (uint64_t)(*count - before) * route->lines;
@@ -373,7 +374,7 @@ static bool learn_within_budget(struct output_routes *routes, const struct vamp_
         good = merge_labels(routes, route, bucket);
     }
     if (good) {
-        assert(output_routes_lines(routes) <= routes->budget);
+        assert(lines_now(routes) <= routes->budget);
         keep_places(routes, bucket);
         place_zeros(routes, bucket);
         return true;

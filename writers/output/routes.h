@@ -67,5 +67,3 @@ void output_routes_done(struct output_routes *routes);
 /* Looks at the series that are new in this bucket. False: no memory; nothing was changed but places
  * of series. */
 bool output_routes_learn(struct output_routes *routes, const struct vamp_bucket *bucket);
-/* Lines of the output now, at most the budget. */
-uint64_t output_routes_lines(const struct output_routes *routes);
