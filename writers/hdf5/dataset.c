@@ -47,7 +47,13 @@ void hdf5_attribute_write(struct hdf5_file *file, hid_t id, const char *name, hi
     if (written < 0 || closed < 0) {
         hdf5_failed(file, "write attribute \"%s\"", name);
     }
-    (void)H5Sclose(space);
+}
+
+/* The space of most attributes. */
+static hid_t scalar(struct hdf5_file *file)
+{
+    file->scalar = file->scalar > 0 ? file->scalar : H5Screate(H5S_SCALAR);
+    return file->scalar;
 }
 
 void hdf5_attribute_text(struct hdf5_file *file, hid_t id, const char *name, const char *text)
@@ -69,7 +75,7 @@ void hdf5_attribute_text(struct hdf5_file *file, hid_t id, const char *name, con
     if (!is_there || H5Tset_size(file->text, length > 0 ? length : 1) < 0) {
         hdf5_failed(file, "describe attribute \"%s\"", name);
     } else {
-        hdf5_attribute_write(file, id, name, file->text, file->text, H5Screate(H5S_SCALAR), clean);
+        hdf5_attribute_write(file, id, name, file->text, file->text, scalar(file), clean);
     }
     free(clean);
 }
@@ -78,9 +84,10 @@ void hdf5_attribute_numbers(struct hdf5_file *file, hid_t id, const char *name, 
                             const void *values, hsize_t count)
 {
     if (file->code == 0) {
+        hid_t row = count > 0 ? H5Screate_simple(1, &count, NULL) : -1;
         hdf5_attribute_write(file, id, name, file_type(type), memory_type(type),
-                             count > 0 ? H5Screate_simple(1, &count, NULL) : H5Screate(H5S_SCALAR),
-                             values);
+                             count > 0 ? row : scalar(file), values);
+        (void)H5Sclose(row);
     }
 }
 
@@ -180,7 +187,9 @@ static hid_t choose_creation(struct hdf5_file *file, struct hdf5_dataset *datase
 void hdf5_creations_drop(struct hdf5_file *file)
 {
     (void)H5Tclose(file->text);
-    file->text = 0;
+    (void)H5Tclose(file->list);
+    (void)H5Sclose(file->scalar);
+    file->text = file->list = file->scalar = 0;
     for (unsigned i = 0; i < HDF5_CREATIONS; i++) {
         (void)H5Pclose(file->create[i]);
         file->create[i] = 0;
@@ -236,10 +245,11 @@ static void attach_scales(struct hdf5_file *file, const struct hdf5_dataset *dat
     for (unsigned i = 0; i < rank; i++) {
         scales[i] = (hvl_t){1, &file->dimensions[dataset->dimensions[i]].scale};
     }
-    hid_t type = H5Tvlen_create(H5T_STD_REF_OBJ);
-    hdf5_attribute_write(file, dataset->id, "DIMENSION_LIST", type, type,
-                         H5Screate_simple(1, &rank, NULL), scales);
-    (void)H5Tclose(type);
+    file->list = file->list > 0 ? file->list : H5Tvlen_create(H5T_STD_REF_OBJ);
+    hid_t space = H5Screate_simple(1, &rank, NULL);
+    hdf5_attribute_write(file, dataset->id, "DIMENSION_LIST", file->list, file->list, space,
+                         scales);
+    (void)H5Sclose(space);
 }
 
 unsigned hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spec)
@@ -269,7 +279,7 @@ unsigned hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spe
     hid_t space = dataset_space(file, dataset);
     if (file->code == 0 && space >= 0) {
         dataset->id = H5Dcreate2(file->file, dataset->name, file_type(dataset->type), space,
-                                 H5P_DEFAULT, create, file->access);
+                                 H5P_DEFAULT, create, H5P_DEFAULT);
     }
     if (dataset->id < 0) {
         hdf5_failed(file, "create dataset \"%s\"", spec->name);
@@ -425,7 +435,7 @@ struct hdf5_dataset *hdf5_dataset_open(struct hdf5_file *file, unsigned index)
 {
     struct hdf5_dataset *dataset = &file->datasets[index];
     if (file->code == 0 && dataset->id < 0) {
-        dataset->id = H5Dopen2(file->file, dataset->name, file->access);
+        dataset->id = H5Dopen2(file->file, dataset->name, H5P_DEFAULT);
         if (dataset->id < 0) {
             hdf5_failed(file, "open \"%s\" of %s again", dataset->name, file->path);
         }

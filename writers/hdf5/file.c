@@ -107,7 +107,7 @@ static bool without_locks(hid_t access)
 /* Of metadata that is kept in memory. Of the layout next to nothing is needed again. While buckets
  * are written everything that they change must fit, because HDF5 1.10 fails when it evicts parts of
  * an index of chunks under SWMR; each flush looks at all that is there. */
-#define LAYOUT_CACHE_BYTES ((size_t)64 << 10)
+#define LAYOUT_CACHE_BYTES ((size_t)32 << 10)
 #define BUCKET_CACHE_BYTES ((size_t)1 << 20)
 
 static H5AC_cache_config_t *fixed_cache(H5AC_cache_config_t *config, size_t bytes)
@@ -138,18 +138,9 @@ static void free_kept_memory(void)
     (void)malloc_trim(0);
 }
 
-/* Of all datasets no chunk is cached. Compressed chunks are written whole, once. Of columns only
- * the new number is written; with a cached chunk the whole chunk would be written for each number.
- */
-static void prepare_access(struct hdf5_file *file)
-{
-    file->access = H5Pcreate(H5P_DATASET_ACCESS);
-    if (file->access < 0 || H5Pset_chunk_cache(file->access, 13, 0, 1.0) < 0) {
-        hdf5_failed(file, "create %s", file->path);
-    }
-}
-
-/* The format of HDF5 1.10 by name, not "latest": files must not change with the library. */
+/* The format of HDF5 1.10 by name, not "latest": files must not change with the library. Of
+ * datasets no chunk is cached. Compressed chunks are written whole, once. Of columns only the new
+ * number is written; with a cached chunk the whole chunk would be written for each number. */
 static void create_hdf5(struct hdf5_file *file)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
@@ -159,6 +150,7 @@ static void create_hdf5(struct hdf5_file *file)
     if (access >= 0 && create >= 0 && without_locks(access) &&
         H5Pget_mdc_config(access, &cache) >= 0 &&
         H5Pset_mdc_config(access, fixed_cache(&cache, LAYOUT_CACHE_BYTES)) >= 0 &&
+        H5Pset_cache(access, 0, 13, 0, 1.0) >= 0 &&
         H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
         H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
         H5Pset_obj_track_times(create, false) >= 0 &&
@@ -290,7 +282,6 @@ static void file_free(struct hdf5_file *file)
     if (file->fd >= 0) {
         (void)close(file->fd);
     }
-    (void)H5Pclose(file->access);
     hdf5_creations_drop(file);
     for (unsigned i = 0; i < file->dimension_count; i++) {
         free(file->dimensions[i].row);
@@ -341,7 +332,6 @@ int hdf5_file_open(const void *options, const struct vamp_writer_target *target,
         .segment = target->segment,
         .fd = -1,
         .file = -1,
-        .access = -1,
         .path = vamp_target_name(directory, target, "h5"),
         .err = err,
     };
@@ -361,7 +351,6 @@ int hdf5_file_open(const void *options, const struct vamp_writer_target *target,
     if (file->code == 0) {
         limit_kept_memory();
         create_hdf5(file);
-        prepare_access(file);
     }
     hdf5_layout_create(file, target->first);
     write_attributes(file);

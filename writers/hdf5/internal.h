@@ -258,11 +258,11 @@ struct hdf5_file {
     const char *output;
     unsigned segment;
     char *path;
-    int fd;       /* vampire's own, next to HDF5's: for reservation and sync */
-    hid_t file;   /* -1: closed */
-    hid_t access; /* properties of all datasets */
-    /* While the file is made; 0: none. The type of texts, whose length changes. */
-    hid_t create[HDF5_CREATIONS], text;
+    int fd;     /* vampire's own, next to HDF5's: for reservation and sync */
+    hid_t file; /* -1: closed */
+    /* While the file is made; 0: none. The types of texts, whose length changes, and of lists of
+     * dimensions; the space of most attributes. */
+    hid_t create[HDF5_CREATIONS], text, list, scalar;
     struct hdf5_creation creations[HDF5_CREATIONS];
     unsigned creation_count;
 
@@ -336,8 +336,8 @@ uint64_t hdf5_space_needed(const struct hdf5_file *file, const struct vamp_deliv
 
 /* dataset.c. */
 /* An attribute of the object `id`: text of fixed length (invalid UTF-8 replaced), or `count`
- * numbers in the type's form in memory; or any, whose `space` is closed. The attribute itself is
- * closed on every path: SWMR does not start otherwise. */
+ * numbers in the type's form in memory; or any. The attribute is closed on every path: SWMR does
+ * not start otherwise. */
 void hdf5_attribute_write(struct hdf5_file *file, hid_t id, const char *name, hid_t in_file,
                           hid_t in_memory, hid_t space, const void *value);
 void hdf5_attribute_text(struct hdf5_file *file, hid_t id, const char *name, const char *text);

@@ -139,8 +139,9 @@ static void write_list(struct hdf5_file *file, unsigned number, struct user *use
         H5Tinsert(type, "dimension", HOFFSET(struct user, axis), H5T_NATIVE_INT) < 0) {
         hdf5_failed(file, "finish dimension \"%s\" of %s", dimension->name, file->path);
     } else {
-        hdf5_attribute_write(file, scale, "REFERENCE_LIST", type, type,
-                             H5Screate_simple(1, &count, NULL), users);
+        hid_t space = H5Screate_simple(1, &count, NULL);
+        hdf5_attribute_write(file, scale, "REFERENCE_LIST", type, type, space, users);
+        (void)H5Sclose(space);
     }
     (void)H5Tclose(type);
     (void)H5Dclose(scale);
