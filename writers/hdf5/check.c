@@ -6,7 +6,6 @@
  * So each dimension along which such variables grow has one more, the CRC-32 of its row in all of
  * them. Where rows are written once, one value at a time, the row is kept as it comes.
  */
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,28 +33,6 @@ static size_t lay_out(struct hdf5_file *file, unsigned dimension, struct vamp_te
     return bytes;
 }
 
-/* Numbers along time, all of 8 bytes, have places for several rows. */
-static void hold(struct hdf5_file *file)
-{
-    const size_t row = file->dimensions[HDF5_TIME].row_bytes;
-    file->held = malloc(VAMP_UNFLUSHED_MAX * row);
-    if (file->held == NULL) {
-        hdf5_no_memory(file, "prepare the file");
-    }
-    for (unsigned i = 0; file->code == 0 && i < file->dataset_count; i++) {
-        struct hdf5_dataset *dataset = &file->datasets[i];
-        const size_t numbers = VAMP_UNFLUSHED_MAX * hdf5_row_numbers(file, dataset);
-        if (dataset->checked && dataset->dimensions[0] == HDF5_TIME) {
-            assert(hdf5_type_bytes(dataset->type) == sizeof *dataset->held);
-            dataset->held =
-                file->held + VAMP_UNFLUSHED_MAX * dataset->place / sizeof *dataset->held;
-            for (size_t n = 0; n < numbers; n++) {
-                dataset->held[n] = dataset->fill;
-            }
-        }
-    }
-}
-
 void hdf5_check_create(struct hdf5_file *file, unsigned number, const char *name,
                        enum hdf5_type type)
 {
@@ -81,9 +58,6 @@ void hdf5_check_create(struct hdf5_file *file, unsigned number, const char *name
         }
     }
     memcpy(dimension->row + dimension->row_bytes, dimension->row, dimension->row_bytes);
-    if (number == HDF5_TIME) {
-        hold(file);
-    }
     dimension->check = hdf5_dataset_create(
         file, &(struct hdf5_spec){.name = name,
                                   .type = type,

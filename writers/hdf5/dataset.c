@@ -504,21 +504,40 @@ void hdf5_dataset_put_small(struct hdf5_file *file, unsigned index, hsize_t firs
         is_byte ? (const void *)bytes : numbers);
 }
 
+/* The row of a variable along time until it is flushed. NULL: no memory. */
+static uint64_t *held_row(struct hdf5_file *file, struct hdf5_dataset *dataset, hsize_t row)
+{
+    const size_t cells = hdf5_row_numbers(file, dataset);
+    if (dataset->held == NULL) {
+        dataset->held = malloc(VAMP_UNFLUSHED_MAX * cells * sizeof *dataset->held);
+        for (size_t i = 0; dataset->held != NULL && i < VAMP_UNFLUSHED_MAX * cells; i++) {
+            dataset->held[i] = dataset->fill;
+        }
+    }
+    if (dataset->held == NULL) {
+        hdf5_no_memory(file, "prepare the numbers of a bucket");
+        return NULL;
+    }
+    return dataset->held + (row - file->flushed) * cells;
+}
+
 /* Numbers of a row of an uncompressed variable, from `at` on, which are written once. Along time
  * they are held: a flush writes those of all its buckets. */
 static void put_numbers(struct hdf5_file *file, unsigned index, hsize_t row, size_t at,
                         size_t count, const uint64_t *numbers)
 {
-    const struct hdf5_dataset *dataset = &file->datasets[index];
+    struct hdf5_dataset *dataset = &file->datasets[index];
     const hsize_t start[] = {row, at}, size[] = {1, count};
     for (size_t i = 0; dataset->checked && i < count; i++) {
         hdf5_check_number(file, index, at + i, numbers[i]);
     }
-    if (dataset->held != NULL) {
-        const size_t first = (size_t)(row - file->flushed) * hdf5_row_numbers(file, dataset);
-        memcpy(dataset->held + first + at, numbers, count * sizeof *numbers);
-    } else {
+    if (!dataset->checked || dataset->dimensions[0] != HDF5_TIME) {
         hdf5_dataset_put(file, index, start, size, numbers);
+        return;
+    }
+    uint64_t *held = held_row(file, dataset, row);
+    if (held != NULL) {
+        memcpy(held + at, numbers, count * sizeof *numbers);
     }
 }
 

@@ -287,6 +287,9 @@ static void file_free(struct hdf5_file *file)
         free(file->dimensions[i].row);
     }
     free(file->path);
+    for (unsigned i = 0; file->datasets != NULL && i < file->dataset_count; i++) {
+        free(file->datasets[i].held);
+    }
     free(file->datasets);
     free(file->dimensions);
     for (unsigned s = 0; file->sets != NULL && s < file->schema->label_set_count; s++) {
@@ -303,7 +306,6 @@ static void file_free(struct hdf5_file *file)
     free(file->slot_first);
     free(file->slot_count);
     hdf5_names_done(file);
-    free(file->held);
     free(file->column.numbers);
     free(file->counts.numbers);
     hdf5_chunks_done(&file->chunks);

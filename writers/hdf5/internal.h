@@ -107,7 +107,7 @@ struct hdf5_dataset {
     uint64_t fill;
     bool packed, checked;
     size_t place;   /* in the checked row of its dimension */
-    uint64_t *held; /* NULL, or rows that are not flushed yet */
+    uint64_t *held; /* NULL, or VAMP_UNFLUSHED_MAX rows, of those that are not flushed yet */
     hid_t id;       /* -1: closed until it is written */
 };
 
@@ -290,7 +290,6 @@ struct hdf5_file {
 
     hsize_t rows, flushed;             /* buckets written, and those of them that readers see */
     uint32_t sums[VAMP_UNFLUSHED_MAX]; /* of the others: time_check */
-    uint64_t *held;                    /* of all datasets that hold numbers */
     uint64_t taken, written;           /* the same in buckets of the statistics */
     unsigned cdo;                      /* dimension of their table; 0: not at level `cdo` */
     unsigned cdos_first;
