@@ -134,8 +134,7 @@ class Result:
             for change in by_bucket[bucket]:
                 value += change
                 seen.append(value)
-            # Modulo 2^64: bytes that left the pool later, but in an earlier bucket, may be too many for a gauge.
-            entries.append(tuple((shown + 2**63) % 2**64 - 2**63 for shown in (value, min(seen), max(seen))))
+            entries.append((value, min(seen), max(seen)))
         return entries
 
     @staticmethod

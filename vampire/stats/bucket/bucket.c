@@ -57,6 +57,7 @@ static void *take_spare(size_t bytes)
 bool vamp_bucket_block_take(struct vamp_bucket_block *block)
 {
     const size_t bytes = block->used;
+    assert(bytes > 0);
     void *memory = take_spare(bytes);
     if (memory == NULL) {
         memory = malloc(bytes + bytes / 8); /* the next bucket may be somewhat larger */
