@@ -87,13 +87,16 @@ def test_stuck_servers_and_a_full_disk_delay_each_other_by_nothing(space, small_
 
 
 def test_a_main_thread_that_is_stuck_ends_too(space):
-    """In a call that cannot be interrupted: opening a FIFO into which nobody writes."""
-    fifo = space.path / "events.rec"
-    os.mkfifo(fifo)
+    """In a call that cannot be interrupted: opening a file of a file system that stands still."""
+    stands_still, recording = space.path / "stands-still", space.path / "events.rec"
+    for file in (stands_still, recording):
+        file.touch()
     config = space.path / "vampire.json"
     config.write_text(json.dumps({"finish": "1s"}))
-    vampire = space.start([harness.program("vampire"), "-c", config, "--replay", fifo], "vampire")
-    harness.wait_until(lambda: "wait_for_partner" in open(f"/proc/{vampire.child.pid}/wchan").read(), "it waits for the FIFO")
+    vampire = space.start([harness.program("vampire"), "-c", config, "--replay", recording], "vampire", extra={
+        "LD_PRELOAD": str(harness.build_preload("failing_calls", space.path)),
+        "FAIL_UNDER": str(recording), "FAIL_WAIT": str(stands_still)})
+    harness.wait_until(lambda: "nanosleep" in open(f"/proc/{vampire.child.pid}/wchan").read(), "it waits for the file")
     vampire.signal(signal.SIGTERM)
     assert vampire.wait(10) == 1
     assert 'the end takes longer than "finish"' in vampire.stderr
