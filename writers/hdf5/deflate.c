@@ -347,8 +347,9 @@ static void put_tokens(struct hdf5_deflate *chunk, const struct code *code, unsi
         put_bits(&out, code->bits[symbol], code->length[symbol]);
         if (symbol > END) {
             put_bits(&out, *token >> TOKEN_EXTRA & 31, extra_bits(symbol));
-            put_bits(&out, *token >= AGAIN ? again | 63U << distance_bits : 0,
-                     distance_bits + (*token >= AGAIN ? 6 : 0));
+            const bool is_again = (*token & AGAIN) != 0;
+            put_bits(&out, is_again ? again | 63U << distance_bits : 0,
+                     distance_bits + (is_again ? 6 : 0));
         }
     }
     put_bits(&out, code->bits[END], code->length[END]);
