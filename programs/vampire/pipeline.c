@@ -13,11 +13,11 @@
 #define TICK_NS (VAMP_NS_PER_SECOND / 2)
 /* The same while no event arrives and no status line is shown. */
 #define IDLE_TICK_NS (2 * VAMP_NS_PER_SECOND)
-/* The source thread counts as stuck after this time without progress. Joining again takes some
+/* The reader counts as stuck after this time without progress. Joining again takes some
  * seconds an attempt, and a pool manager that does not answer is given up after 30 s. */
 #define SOURCE_STUCK_NS (120 * VAMP_NS_PER_SECOND)
 
-/* ---- the worker's loop: takes events from the ring until the source thread has closed it */
+/* ---- the worker's loop: takes events from the ring until the reader has closed it */
 
 static void process_event(struct pipeline *pipeline, const struct vamp_event *event)
 {
@@ -45,21 +45,25 @@ static void process_event(struct pipeline *pipeline, const struct vamp_event *ev
     }
 }
 
-/* Processes what is in the ring, at most BATCH_EVENTS + VAMP_LOOK_AHEAD events. Returns how many.
- */
+/* Processes what is in the ring, and what the reader puts there then, at most BATCH_EVENTS +
+ * VAMP_LOOK_AHEAD events. Returns how many. */
 static unsigned process_batch(struct pipeline *pipeline)
 {
     const struct vamp_event *events[VAMP_LOOK_AHEAD];
     unsigned all = 0;
-    unsigned count = 0;
-    do {
-        count = vamp_ring_take(pipeline->ring, events, VAMP_LOOK_AHEAD);
+    bool any = true;
+    while (any && all < BATCH_EVENTS) {
+        const unsigned count = vamp_ring_take(pipeline->ring, events, VAMP_LOOK_AHEAD);
         vamp_stats_look_ahead(pipeline->stats, events, count);
         for (unsigned i = 0; i < count; i++) {
             process_event(pipeline, events[i]);
         }
         all += count;
-    } while (count == VAMP_LOOK_AHEAD && all < BATCH_EVENTS);
+        if (count < VAMP_LOOK_AHEAD) {
+            vamp_ring_release(pipeline->ring);
+            any = vamp_reader_read(&pipeline->reader);
+        }
+    }
     vamp_ring_release(pipeline->ring);
     return all;
 }
@@ -156,12 +160,12 @@ static void note_batch(struct pipeline *pipeline, int64_t now_ns, size_t ring_by
     }
 }
 
-/* Sends the service manager a keep-alive, unless the source thread is stuck. */
+/* Sends the service manager a keep-alive, unless the reader is stuck. */
 static void notify_alive(struct pipeline *pipeline, int64_t now_ns)
 {
     struct vamp_notify *notify = pipeline->start->notify;
     const unsigned beats =
-        atomic_load_explicit(&pipeline->source_thread.beats, memory_order_relaxed);
+        atomic_load_explicit(&pipeline->reader.beats, memory_order_relaxed);
     if (beats != pipeline->beats_seen || pipeline->beat_ns == 0) {
         pipeline->beats_seen = beats;
         pipeline->beat_ns = now_ns;
@@ -186,7 +190,7 @@ static void run_loop(struct pipeline *pipeline)
         size_t ring_bytes = vamp_ring_used_bytes(pipeline->ring);
         /* Read before the ring: every event from before that moment is in the ring by now. */
         pipeline->quiet_until_ns =
-            atomic_load_explicit(&pipeline->source_thread.quiet_until_ns, memory_order_acquire);
+            atomic_load_explicit(&pipeline->reader.quiet_until_ns, memory_order_acquire);
         unsigned count = process_batch(pipeline);
         int64_t now_ns = vamp_clock_monotonic_ns(pipeline->clock);
         if (count > 0) {
@@ -196,7 +200,7 @@ static void run_loop(struct pipeline *pipeline)
         vamp_outputs_publish(&pipeline->outputs);
         notify_alive(pipeline, now_ns);
         if (count == 0) {
-            vamp_ring_wait(pipeline->ring, pipeline->next_tick_ns - now_ns);
+            vamp_reader_wait(&pipeline->reader, pipeline->next_tick_ns - now_ns);
         }
     }
 }
@@ -213,18 +217,12 @@ static void set_models(struct pipeline *pipeline)
     vamp_components_set_models(pipeline->components, &rules);
 }
 
-/* What is made to wait loses nothing, and a small ring stays in the processor's cache. */
-static size_t ring_bytes(const struct vamp_config *config)
-{
-    const size_t enough = (size_t)1024 * 1024;
-    return config->source->may_block && config->ring_bytes > enough ? enough : config->ring_bytes;
-}
-
 /* Creates what the source needs. */
 static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
 {
     const struct vamp_config *config = pipeline->config;
-    int status = vamp_ring_create(ring_bytes(config), &pipeline->ring, err);
+    const size_t bytes = vamp_reader_ring_bytes(config->source, config->ring_bytes);
+    int status = vamp_ring_create(bytes, &pipeline->ring, err);
     if (status == 0) {
         status =
             vamp_components_create(config->statistics.max_components, &pipeline->components, err);
@@ -347,21 +345,21 @@ static int open_source(struct pipeline *pipeline, struct vamp_err *err)
 /* Why the run ended, as text and as exit code; reports a failure of the source. */
 static const char *reason_of_end(struct pipeline *pipeline, enum vamp_exit_code *ret_code)
 {
-    const struct vamp_source_thread *thread = &pipeline->source_thread;
+    const struct vamp_reader *reader = &pipeline->reader;
     *ret_code = VAMP_EXIT_OK;
-    switch (thread->end) {
+    switch (reader->end) {
     case VAMP_SOURCE_GONE:
         vamp_status_error(&pipeline->status, "%s; the files are complete up to here",
-                          thread->err.text);
+                          reader->err.text);
         *ret_code = VAMP_EXIT_POOL_GONE;
         return "pool manager gone";
     case VAMP_SOURCE_DAMAGED:
-        vamp_status_error(&pipeline->status, "%s", thread->err.text);
+        vamp_status_error(&pipeline->status, "%s", reader->err.text);
         *ret_code = VAMP_EXIT_DAMAGED;
         return "finished";
     case VAMP_SOURCE_ERROR:
         vamp_status_error(&pipeline->status, "%s; the files are complete up to here",
-                          thread->err.text);
+                          reader->err.text);
         *ret_code = VAMP_EXIT_FAILED;
         return "source failed";
     case VAMP_SOURCE_MORE:
@@ -436,16 +434,16 @@ static enum vamp_exit_code report_failed_start(struct pipeline *pipeline, int st
     return status == -EINVAL ? VAMP_EXIT_USAGE : VAMP_EXIT_FAILED;
 }
 
-static int start_source_thread(struct pipeline *pipeline, struct vamp_err *err)
+static int start_reader(struct pipeline *pipeline, struct vamp_err *err)
 {
-    pipeline->source_thread = (struct vamp_source_thread){
+    pipeline->reader = (struct vamp_reader){
         .ops = pipeline->ops,
         .source = pipeline->source,
         .ring = pipeline->ring,
         .clock = pipeline->clock,
         .stop = &pipeline->start->signals->stop,
     };
-    return vamp_source_thread_start(&pipeline->source_thread, err);
+    return vamp_reader_start(&pipeline->reader, err);
 }
 
 static enum vamp_exit_code run_pipeline(struct pipeline *pipeline)
@@ -453,7 +451,7 @@ static enum vamp_exit_code run_pipeline(struct pipeline *pipeline)
     static int (*const steps[])(struct pipeline * pipeline, struct vamp_err * err) = {
         create_parts,        open_source,  pipeline_open_samples,
         create_statistics,   open_outputs, pipeline_start_samples,
-        start_source_thread,
+        start_reader,
     };
     struct vamp_err err = VAMP_ERR_NONE;
     int status = 0;
@@ -475,7 +473,7 @@ static enum vamp_exit_code run_pipeline(struct pipeline *pipeline)
     }
     run_loop(pipeline);
     vamp_notify_stopping(pipeline->start->notify, "the files are being completed");
-    vamp_source_thread_join(&pipeline->source_thread);
+    vamp_reader_join(&pipeline->reader);
     close_source(pipeline);
     return finish_run(pipeline);
 }

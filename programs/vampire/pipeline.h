@@ -10,7 +10,7 @@
 #include "programs/run/outputs.h"
 #include "programs/run/page.h"
 #include "programs/run/status.h"
-#include "programs/vampire/source_thread.h"
+#include "programs/vampire/reader.h"
 #include "vampire/alarms/actions/services.h"
 #include "vampire/alarms/alarms.h"
 #include "vampire/alarms/silence.h"
@@ -39,9 +39,9 @@ struct samples_intake {
     struct vamp_source_ops ops;
     void *source; /* NULL: there is none */
     struct vamp_ring *ring;
-    struct vamp_source_thread thread;
-    bool runs;                     /* the thread */
-    atomic_int stop, never;        /* stops the source; the thread ends when that does */
+    struct vamp_reader reader;
+    bool runs;                     /* the reader */
+    atomic_int stop, never;        /* stops the source; the reader ends when that does */
     const struct vamp_event *held; /* the first in the ring; NULL: not looked at */
     int64_t until_ns;              /* the time that was reached; 0: none */
     uint64_t early;                /* did not wait */
@@ -61,13 +61,13 @@ struct pipeline {
     struct vamp_components *components;
     const struct vamp_source_ops *ops; /* functions of the source */
     void *source;
-    struct vamp_source_thread source_thread;
+    struct vamp_reader reader;
     struct samples_intake samples;
     struct vamp_event_clock event_clock;
     int64_t next_tick_ns;    /* monotonic */
     int64_t newest_event_ns; /* event time */
     uint64_t set_backs;      /* of the events' clock, known at the last tick */
-    int64_t quiet_until_ns;  /* monotonic: of the source thread, read before the last batch */
+    int64_t quiet_until_ns;  /* monotonic: of the reader, read before the last batch */
 
     /* The source was opened with these; they do not change during the run. */
     const struct vamp_config *first;
@@ -99,7 +99,7 @@ struct pipeline {
     /* At the last print of the state: the event rate is the difference. */
     uint64_t shown_events;
     int64_t shown_ns; /* monotonic */
-    /* The source thread's last progress. */
+    /* The reader's last progress. */
     unsigned beats_seen;
     int64_t beat_ns; /* monotonic */
 };

@@ -14,7 +14,7 @@
 #define RING_BYTES ((size_t)16 << 20)
 /* So far behind a sample's time is no pool whose events are on their way, but another clock. */
 #define PATIENCE_NS (60 * VAMP_NS_PER_SECOND)
-/* How long to wait for the samples' thread at a time. */
+/* How long to wait for samples at a time. */
 #define WAIT_NS (VAMP_NS_PER_SECOND / 100)
 #define SHOWN_NAMES_MAX 8
 
@@ -36,7 +36,8 @@ int pipeline_open_samples(struct pipeline *pipeline, struct vamp_err *err)
     };
     samples->ops = vamp_source_samples;
     samples->ops.may_block = options->replayed;
-    const int status = vamp_ring_create(RING_BYTES, &samples->ring, err);
+    const size_t bytes = vamp_reader_ring_bytes(&samples->ops, RING_BYTES);
+    const int status = vamp_ring_create(bytes, &samples->ring, err);
     return status != 0 ? status : samples->ops.open(options, &context, &samples->source, err);
 }
 
@@ -46,14 +47,14 @@ int pipeline_start_samples(struct pipeline *pipeline, struct vamp_err *err)
     if (samples->source == NULL) {
         return 0;
     }
-    samples->thread = (struct vamp_source_thread){
+    samples->reader = (struct vamp_reader){
         .ops = &samples->ops,
         .source = samples->source,
         .ring = samples->ring,
         .clock = pipeline->clock,
         .stop = &samples->never,
     };
-    const int status = vamp_source_thread_start(&samples->thread, err);
+    const int status = vamp_reader_start(&samples->reader, err);
     samples->runs = status == 0;
     return status;
 }
@@ -104,7 +105,9 @@ void pipeline_take_samples(struct pipeline *pipeline, int64_t until_ns)
             if (!samples->ops.may_block || vamp_ring_finished(samples->ring)) {
                 return;
             }
-            vamp_ring_wait(samples->ring, WAIT_NS);
+            if (!vamp_reader_read(&samples->reader)) {
+                vamp_reader_wait(&samples->reader, WAIT_NS);
+            }
             continue;
         }
         if (waits(samples, sample)) {
@@ -143,7 +146,7 @@ void pipeline_finish_samples(struct pipeline *pipeline)
             vamp_ring_wait(samples->ring, WAIT_NS);
         }
     }
-    vamp_source_thread_join(&samples->thread);
+    vamp_reader_join(&samples->reader);
     samples->runs = false;
 }
 
@@ -193,7 +196,7 @@ void pipeline_print_samples(const struct pipeline *pipeline, const struct vamp_p
         {samples->early, "at the pool's time, not their own: its clock is behind, or many waited"},
         {lines.refused, "lines refused: no line protocol, or the time is wrong"},
         {lines.beyond, "lines beyond samples.max_rate of their input"},
-        {samples->thread.lost_samples + pipeline->source_thread.lost_samples,
+        {samples->reader.lost_samples + pipeline->reader.lost_samples,
          "lost: more came than there is room for until they are counted"},
         {samples->filtered + account->filtered, "left out by a filter"},
         {samples->outside, "from before the pool's first event or after its last"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The source thread between a source that a test scripts and a real ring. */
+/* The reader between a source that a test scripts and a real ring. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "programs/vampire/source_thread.h"
+#include "programs/vampire/reader.h"
 
 #define EVENTS 20000
 #define PATIENCE_NS (10 * VAMP_NS_PER_SECOND)
@@ -52,23 +52,39 @@ static const struct vamp_source_ops live = {
 static const struct vamp_source_ops patient = {
     .name = "patient", .may_block = true, .next = script_next, .wait = script_wait};
 
-/* A recording that is still being written: its events are as recent as those of a live source. */
-static const struct vamp_source_ops tailed = {
-    .name = "tailed", .is_live = true, .may_block = true, .next = script_next, .wait = script_wait};
+/* The longest names: few fit into the ring. */
+static enum vamp_source_status long_next(void *self, struct vamp_event *ret_event,
+                                         struct vamp_err *err)
+{
+    static char name[VAMP_NAME_BYTES_MAX];
+    const enum vamp_source_status status = script_next(self, ret_event, err);
+    memset(name, 'n', sizeof name);
+    if (status == VAMP_SOURCE_MORE) {
+        ret_event->name = name;
+        ret_event->name_length = sizeof name;
+    }
+    return status;
+}
+
+static const struct vamp_source_ops patient_of_long_names = {
+    .name = "long names", .may_block = true, .next = long_next, .wait = script_wait};
 
 struct seen {
     uint64_t events, lost, last_serial, joins, leaves;
 };
 
 /* Reads until the ring is finished; the account must be complete and in order. */
-static void read_all(struct vamp_ring *ring, struct seen *seen)
+static void read_all(struct vamp_reader *reader, struct seen *seen)
 {
+    struct vamp_ring *ring = reader->ring;
     *seen = (struct seen){0};
     while (!vamp_ring_finished(ring)) {
         const struct vamp_event *event = vamp_ring_next(ring);
         if (event == NULL) {
             vamp_ring_release(ring);
-            vamp_ring_wait(ring, PATIENCE_NS);
+            if (!vamp_reader_read(reader)) {
+                vamp_reader_wait(reader, PATIENCE_NS);
+            }
             continue;
         }
         if (event->kind == VAMP_EVENT_LOST) {
@@ -108,13 +124,13 @@ static enum vamp_source_status whole_next(void *self, struct vamp_event *ret_eve
 static const struct vamp_source_ops whole = {
     .name = "whole", .next = whole_next, .wait = script_wait};
 
-static void start(struct vamp_source_thread *thread, const struct vamp_source_ops *ops,
+static void start(struct vamp_reader *reader, const struct vamp_source_ops *ops,
                   struct script *script, const atomic_int *stop)
 {
-    *thread = (struct vamp_source_thread){
+    *reader = (struct vamp_reader){
         .ops = ops, .source = script, .clock = &vamp_clock_system, .stop = stop};
-    assert_int_equal(vamp_ring_create(65536, &thread->ring, NULL), 0);
-    assert_int_equal(vamp_source_thread_start(thread, NULL), 0);
+    assert_int_equal(vamp_ring_create(65536, &reader->ring, NULL), 0);
+    assert_int_equal(vamp_reader_start(reader, NULL), 0);
 }
 
 static void a_full_ring_loses_exactly_what_it_says(void **state)
@@ -122,17 +138,17 @@ static void a_full_ring_loses_exactly_what_it_says(void **state)
     (void)state;
     struct script script = {.count = EVENTS, .end = VAMP_SOURCE_END};
     atomic_int stop = 0;
-    struct vamp_source_thread thread;
-    start(&thread, &live, &script, &stop);
+    struct vamp_reader reader;
+    start(&reader, &live, &script, &stop);
     /* Nobody reads until the ring has filled up. */
-    while (vamp_ring_used_bytes(thread.ring) < vamp_ring_capacity_bytes(thread.ring) / 2) {
+    while (vamp_ring_used_bytes(reader.ring) < vamp_ring_capacity_bytes(reader.ring) / 2) {
     }
     struct seen seen;
-    read_all(thread.ring, &seen);
-    vamp_source_thread_join(&thread);
+    read_all(&reader, &seen);
+    vamp_reader_join(&reader);
     assert_int_equal(seen.events + seen.lost, EVENTS);
-    assert_int_equal(thread.end, VAMP_SOURCE_END);
-    vamp_ring_free(thread.ring);
+    assert_int_equal(reader.end, VAMP_SOURCE_END);
+    vamp_ring_free(reader.ring);
 }
 
 static void leaves_find_room_in_a_full_ring(void **state)
@@ -141,42 +157,42 @@ static void leaves_find_room_in_a_full_ring(void **state)
     const uint64_t all = MEMBERS + EVENTS + MEMBERS;
     struct script script = {.count = all, .end = VAMP_SOURCE_END};
     atomic_int stop = 0;
-    struct vamp_source_thread thread;
-    start(&thread, &whole, &script, &stop);
+    struct vamp_reader reader;
+    start(&reader, &whole, &script, &stop);
     /* Nothing is read until everything was put into the ring, or found no room. */
     while (!atomic_load(&script.ended)) {
     }
     struct seen seen;
-    read_all(thread.ring, &seen);
-    vamp_source_thread_join(&thread);
+    read_all(&reader, &seen);
+    vamp_reader_join(&reader);
     assert_true(seen.lost > 0);
     assert_int_equal(seen.joins, MEMBERS);
     assert_int_equal(seen.leaves, MEMBERS);
     assert_int_equal(seen.events + seen.lost, all);
-    vamp_ring_free(thread.ring);
+    vamp_ring_free(reader.ring);
 }
 
 static void read_without_loss(const struct vamp_source_ops *ops)
 {
     struct script script = {.count = EVENTS, .end = VAMP_SOURCE_GONE};
     atomic_int stop = 0;
-    struct vamp_source_thread thread;
-    start(&thread, ops, &script, &stop);
+    struct vamp_reader reader;
+    start(&reader, ops, &script, &stop);
     struct seen seen;
-    read_all(thread.ring, &seen);
-    vamp_source_thread_join(&thread);
+    read_all(&reader, &seen);
+    vamp_reader_join(&reader);
     assert_int_equal(seen.events, EVENTS);
     assert_int_equal(seen.lost, 0);
-    assert_int_equal(thread.end, VAMP_SOURCE_GONE);
-    assert_string_equal(thread.err.text, "the pool manager is gone");
-    vamp_ring_free(thread.ring);
+    assert_int_equal(reader.end, VAMP_SOURCE_GONE);
+    assert_string_equal(reader.err.text, "the pool manager is gone");
+    vamp_ring_free(reader.ring);
 }
 
 static void a_source_that_may_block_loses_nothing(void **state)
 {
     (void)state;
     read_without_loss(&patient);
-    read_without_loss(&tailed);
+    read_without_loss(&patient_of_long_names);
 }
 
 static void stop_ends_it(void **state)
@@ -184,14 +200,14 @@ static void stop_ends_it(void **state)
     (void)state;
     struct script script = {.count = EVENTS, .sent = EVENTS, .end = VAMP_SOURCE_EMPTY};
     atomic_int stop = 0;
-    struct vamp_source_thread thread;
-    start(&thread, &live, &script, &stop);
+    struct vamp_reader reader;
+    start(&reader, &live, &script, &stop);
     atomic_store(&stop, 15);
     struct seen seen;
-    read_all(thread.ring, &seen);
-    vamp_source_thread_join(&thread);
-    assert_int_equal(thread.end, VAMP_SOURCE_END);
-    vamp_ring_free(thread.ring);
+    read_all(&reader, &seen);
+    vamp_reader_join(&reader);
+    assert_int_equal(reader.end, VAMP_SOURCE_END);
+    vamp_ring_free(reader.ring);
 }
 
 int main(void)
