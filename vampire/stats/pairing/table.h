@@ -62,6 +62,7 @@ struct vamp_slab {
     uint64_t odd_inverse; /* modulo 2^64: an exact division by the odd number is a multiplication */
     uint32_t capacity, used;
     uint32_t touched; /* items ever used */
+    uint32_t ready;   /* items whose pages were asked for */
     uint32_t free;
 };
 
@@ -84,12 +85,17 @@ static inline struct vamp_neighbours *vamp_slab_neighbours(const struct vamp_sla
     return (struct vamp_neighbours *)(slab->neighbours +
                                       (size_t)(number - 1) * slab->neighbour_bytes);
 }
+/* Asks for the pages of the next items. Of vamp_slab_take. */
+void vamp_slab_make_ready(struct vamp_slab *slab);
 /* An item that holds anything; the slab must not be full. */
 static inline void *vamp_slab_take(struct vamp_slab *slab, uint32_t *ret_number)
 {
     assert(slab->used < slab->capacity);
     slab->used++;
     if (slab->free == 0) {
+        if (slab->touched == slab->ready) {
+            vamp_slab_make_ready(slab);
+        }
         /* Not read: the system gives a page that is read first a second time when it is written. */
         *ret_number = ++slab->touched;
         return vamp_slab_item(slab, *ret_number);
