@@ -150,6 +150,7 @@ bool vamp_reader_read(struct vamp_reader *reader)
     if (!reader->ops->may_block || vamp_ring_finished(reader->ring)) {
         return false;
     }
+    vamp_ring_begin(reader->ring);
     const enum vamp_source_status status = look(reader, &events);
     if (has_ended(status)) {
         finish(reader, status);
