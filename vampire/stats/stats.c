@@ -182,7 +182,7 @@ int vamp_stats_create(const struct vamp_stats_options *options, const char *seri
     stats->takes = vamp_taken_any(&stats->cells);
     stats->window.end = end_bucket;
     stats->window.end_context = stats;
-    stats->looks_closer = stats->tracker.attributes != NULL || stats->arrivals != NULL;
+    stats->looks_closer = stats->tracker.has_attributes || stats->arrivals != NULL;
     *ret_stats = stats;
     return 0;
 }
@@ -331,7 +331,7 @@ static __attribute__((noinline)) void look_closer(struct vamp_stats *stats,
                                                   const struct vamp_event *event)
 {
     struct vamp_observation *seen = &stats->seen;
-    if (stats->tracker.attributes != NULL) {
+    if (stats->tracker.has_attributes) {
         struct vamp_series_table *series = &stats->cells.series;
         series->labels_given_up += vamp_attributes_given_up(
             &series->attributes, seen->labels.value[VAMP_PLACE_OF_ATTRIBUTES]);

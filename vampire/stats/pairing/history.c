@@ -191,16 +191,11 @@ void vamp_track_finish(struct vamp_tracker *tracker, struct vamp_slot *slot)
 
 /* ---- attributes, of whatever level */
 
-static uint16_t *attributes_of(const struct vamp_tracker *tracker, const struct vamp_cdo *record)
-{
-    return &tracker->attributes[vamp_slab_number(&tracker->cdos.slab, record) - 1];
-}
-
 void vamp_track_find_attributes(struct vamp_track_context *at)
 {
     const struct vamp_tracker *tracker = at->tracker;
     uint32_t number = 0;
-    at->attributes = at->record != NULL ? *attributes_of(tracker, at->record) : 0;
+    at->attributes = at->record != NULL ? at->record->attributes : 0;
     if (at->attributes != 0) {
         number = at->attributes - 1U;
     } else if (tracker->read_attributes != NULL) {
@@ -208,16 +203,4 @@ void vamp_track_find_attributes(struct vamp_track_context *at)
         at->attributes = vamp_event_has(at->event, VAMP_HAS_CDO_NAME) ? (uint16_t)(number + 1) : 0;
     }
     at->seen->labels.value[VAMP_PLACE_OF_ATTRIBUTES] = number;
-}
-
-void vamp_track_keep_attributes(const struct vamp_track_context *at)
-{
-    if (at->record != NULL) {
-        *attributes_of(at->tracker, at->record) = at->attributes;
-    }
-}
-
-void vamp_track_drop_attributes(const struct vamp_tracker *tracker, const struct vamp_cdo *record)
-{
-    *attributes_of(tracker, record) = 0;
 }

@@ -130,9 +130,6 @@ static inline void remove_record(struct vamp_track_context *at, struct vamp_cdo 
     if (cdo == at->record) {
         at->record = NULL;
     }
-    if (at->tracker->attributes != NULL) {
-        vamp_track_drop_attributes(at->tracker, cdo);
-    }
     vamp_table_remove(&at->tracker->cdos, cdo);
 }
 
@@ -337,6 +334,8 @@ void vamp_cdo_untrack(struct vamp_track_context *at, struct vamp_cdo *cdo)
         remove_record(at, cdo);
         return;
     }
-    *cdo = (struct vamp_cdo){
-        .record = cdo->record, .first_part = cdo->first_part, .guessed = cdo->guessed};
+    *cdo = (struct vamp_cdo){.record = cdo->record,
+                             .first_part = cdo->first_part,
+                             .guessed = cdo->guessed,
+                             .attributes = cdo->attributes};
 }

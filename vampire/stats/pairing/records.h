@@ -35,6 +35,7 @@ struct vamp_cdo {
     /* In this life, transports that completed and named their source alone: to whom its data moved
      * is not known, or guessed. Saturates. */
     uint8_t guessed : 7;
+    uint16_t attributes; /* their number, plus 1; 0: they are not known yet */
 };
 struct vamp_cdo_rest {
     struct vamp_record_rest lists;
@@ -312,11 +313,8 @@ static inline uint32_t vamp_pending_name_number(uint32_t name)
 }
 
 /* The attributes of the event's CDO: read once in the life of its record, where an event names it.
- * Before the event changes the record, and after that. */
+ * Before the event changes the record. */
 void vamp_track_find_attributes(struct vamp_track_context *at);
-void vamp_track_keep_attributes(const struct vamp_track_context *at);
-/* The record ends; the next one in its place, which may be another's, has none. */
-void vamp_track_drop_attributes(const struct vamp_tracker *tracker, const struct vamp_cdo *record);
 
 /* ---- parts */
 

@@ -463,11 +463,8 @@ int vamp_tracker_init(struct vamp_tracker *tracker, const struct vamp_stats_opti
     tracker->at = calloc(1, sizeof *tracker->at);
     int status = tracker->tallies == NULL || tracker->at == NULL ? -ENOMEM : 0;
     status |= reserve(tracker, options);
-    if (vamp_attribute_count() > 0) {
-        tracker->attributes = calloc(tracker->cdos.slab.capacity, sizeof *tracker->attributes);
-        status |= tracker->attributes == NULL ? -ENOMEM : 0;
-    }
     status |= vamp_track_evicted_init(tracker);
+    tracker->has_attributes = vamp_attribute_count() > 0;
     tracker->by_model = options->level == VAMP_LEVEL_MODEL;
     tracker->learns_ends = (options->unknown & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_PEER)) != 0;
     if (options->level == VAMP_LEVEL_CDO) {
@@ -496,7 +493,6 @@ void vamp_tracker_done(struct vamp_tracker *tracker)
     free(tracker->tallies);
     free(tracker->at);
     free(tracker->histories);
-    free(tracker->attributes);
     free(tracker->evicted);
     memset(tracker, 0, sizeof *tracker);
 }
@@ -676,7 +672,7 @@ void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
     find_component(at);
     find_size(seen, event);
     find_cdo(at);
-    if (tracker->attributes != NULL) {
+    if (tracker->has_attributes) {
         vamp_track_find_attributes(at);
     }
     if (tracker->learns_ends && event->phase == VAMP_PHASE_AFTER &&
@@ -692,8 +688,8 @@ void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
     } else if (!vamp_track_is_transport(event->kind)) {
         track_before(at);
     }
-    if (tracker->attributes != NULL) {
-        vamp_track_keep_attributes(at);
+    if (tracker->has_attributes && at->record != NULL) {
+        at->record->attributes = at->attributes;
     }
     if (seen->pool_changed) {
         vamp_track_show_bytes(tracker, seen);

@@ -143,9 +143,7 @@ struct vamp_tracker {
     uint64_t *evicted; /* CDOs that were counted before; a few others, too */
     bool any_evicted;
     struct vamp_cdo_history *histories; /* by record of `cdos`; NULL: not at level `cdo` */
-    /* By record of `cdos`: the number of its attributes, plus 1; 0: they are not known yet. NULL:
-     * none are declared. */
-    uint16_t *attributes;
+    bool has_attributes; /* some are declared */
     uint32_t (*read_attributes)(void *context, const struct vamp_event *event);
     void *read_context;
     /* Whether an event selects its CDO; NULL: every CDO is selected. */
