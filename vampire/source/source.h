@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The source table: where events come from. Live (`maestro`), a recording (`replay`) or a
- * generator (`synthetic`) are the same to the rest of vampire. All functions are called on the
- * source thread, except open, which runs before that thread exists, and close, after it ended.
+ * generator (`synthetic`) are the same to the rest of vampire. All functions are called on one
+ * thread, the source thread or, of a source that may block, the worker; except open, which runs
+ * before the source thread exists, and close, after it ended.
  */
 #pragma once
 
@@ -89,8 +90,8 @@ struct vamp_source_ops {
     const struct vamp_opt_conditions *conditions; /* of the options; NULL: each has an effect */
     /* Events arrive as they happen: their age is measured, and silence advances time. */
     bool is_live;
-    /* A full ring makes the source wait, and a slow output may make the ring wait, so that nothing
-     * is lost. False: an event that finds no room is lost and counted. */
+    /* It is read when there is room, and a slow output may make it wait, so that nothing is lost.
+     * False: an event that finds no room is lost and counted. */
     bool may_block;
     /* The first filter may ask for CDO attributes: the selector text of the context is obeyed. */
     bool knows_attributes;
