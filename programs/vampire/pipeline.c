@@ -164,8 +164,7 @@ static void note_batch(struct pipeline *pipeline, int64_t now_ns, size_t ring_by
 static void notify_alive(struct pipeline *pipeline, int64_t now_ns)
 {
     struct vamp_notify *notify = pipeline->start->notify;
-    const unsigned beats =
-        atomic_load_explicit(&pipeline->reader.beats, memory_order_relaxed);
+    const unsigned beats = atomic_load_explicit(&pipeline->reader.beats, memory_order_relaxed);
     if (beats != pipeline->beats_seen || pipeline->beat_ns == 0) {
         pipeline->beats_seen = beats;
         pipeline->beat_ns = now_ns;
@@ -449,8 +448,8 @@ static int start_reader(struct pipeline *pipeline, struct vamp_err *err)
 static enum vamp_exit_code run_pipeline(struct pipeline *pipeline)
 {
     static int (*const steps[])(struct pipeline * pipeline, struct vamp_err * err) = {
-        create_parts,        open_source,  pipeline_open_samples,
-        create_statistics,   open_outputs, pipeline_start_samples,
+        create_parts,      open_source,  pipeline_open_samples,
+        create_statistics, open_outputs, pipeline_start_samples,
         start_reader,
     };
     struct vamp_err err = VAMP_ERR_NONE;

@@ -35,7 +35,7 @@ struct vamp_reader {
     struct vamp_err err;
 
     /* The reader's own. */
-    pthread_t thread; /* of a live source */
+    pthread_t thread;          /* of a live source */
     struct vamp_losses losses; /* not yet reported to the consumer */
     int64_t empty_since_ns;    /* monotonic; 0: the last look found something */
 };

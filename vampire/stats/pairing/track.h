@@ -143,7 +143,7 @@ struct vamp_tracker {
     uint64_t *evicted; /* CDOs that were counted before; a few others, too */
     bool any_evicted;
     struct vamp_cdo_history *histories; /* by record of `cdos`; NULL: not at level `cdo` */
-    bool has_attributes; /* some are declared */
+    bool has_attributes;                /* some are declared */
     uint32_t (*read_attributes)(void *context, const struct vamp_event *event);
     void *read_context;
     /* Whether an event selects its CDO; NULL: every CDO is selected. */
