@@ -315,7 +315,7 @@ void vamp_track_forget_cdos(struct vamp_track_context *at)
 }
 
 /* A CDO that will go soon: its line of the index is asked for. Returns the next one of the
- * component. Inlined as what track.c expects. */
+ * component. Inlined as what ahead.c expects. */
 static inline __attribute__((always_inline)) uint32_t expect_removal(const struct vamp_table *cdos,
                                                                      uint32_t number)
 {
