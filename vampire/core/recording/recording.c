@@ -169,11 +169,11 @@ static int open_file(struct vamp_recording *recording, const char *path, struct 
 int vamp_recording_open(const char *path, struct vamp_recording **ret_recording,
                         struct vamp_recording_header *ret_header, struct vamp_err *err)
 {
-    struct vamp_recording *recording = malloc(sizeof *recording);
+    struct vamp_recording *recording = calloc(1, sizeof *recording);
     if (recording == NULL) {
         return vamp_err_set(err, -ENOMEM, "no memory to read recording %s", path);
     }
-    *recording = (struct vamp_recording){.newest_ns = INT64_MIN};
+    recording->newest_ns = INT64_MIN;
     int result = open_file(recording, path, err);
     if (result == 0) {
         result = vamp_decode_arena_init(&recording->arena, ARENA_BYTES, err);
@@ -212,11 +212,11 @@ bool vamp_recording_begins(const uint8_t *begin, size_t bytes)
 int vamp_recording_measure(int file, const char *path, uint64_t *ret_bytes, uint64_t *ret_messages,
                            struct vamp_err *err)
 {
-    struct vamp_recording *recording = malloc(sizeof *recording);
+    struct vamp_recording *recording = calloc(1, sizeof *recording);
     if (recording == NULL) {
         return vamp_err_set(err, -ENOMEM, "no memory to read recording %s", path);
     }
-    *recording = (struct vamp_recording){.file = file};
+    recording->file = file;
     *ret_bytes = *ret_messages = 0;
     struct vamp_wire message;
     enum found found = FOUND_FAILURE;
