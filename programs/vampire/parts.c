@@ -109,6 +109,7 @@ int pipeline_create_stats(struct pipeline *pipeline, const struct vamp_config *c
     struct vamp_stats_options options = config->statistics;
     options.unknown = pipeline->run->unknown;
     options.not_subscribed = VAMP_EVENT_KINDS_ALL & ~pipeline->kinds;
+    options.replayed = pipeline->run->replayed;
     if (vamp_config_cdos_while_firing(config)) {
         options.level = VAMP_LEVEL_CDO; /* the files have their table from the start */
     }

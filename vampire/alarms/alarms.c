@@ -44,32 +44,33 @@ static void ignore_mistake(void *context, const struct vamp_alarm_mistake *mista
     (void)mistake;
 }
 
+/* The number of metrics: it is not computed. */
+static unsigned find_metric(const struct vamp_schema *schema, enum vamp_metric_id id)
+{
+    unsigned place = 0;
+    while (place < schema->metric_count && schema->metrics[place].id != id) {
+        place++;
+    }
+    return place;
+}
+
 /* The rules of a metric that the source does not know are not watched; the others are. */
 static bool is_observable(const struct vamp_alarms_options *options,
                           const struct vamp_alarm_config *config)
 {
+    const struct vamp_schema *schema = options->schema;
     const enum vamp_metric_id id = vamp_metric_find(config->options.metric);
-    const struct vamp_absence *absence = vamp_coverage_find(options->schema->coverage, id);
-    if (absence != NULL) {
-        char line[VAMP_ERR_TEXT_BYTES], reason[VAMP_ABSENCE_BYTES];
-        (void)snprintf(line, sizeof line, "the alarm %s is not watched: %s is not observable, %s",
-                       config->options.name, vamp_metrics[id].name,
-                       vamp_absence_reason(absence->lacking, reason));
-        options->say(options->say_context, true, line);
+    if (find_metric(schema, id) < schema->metric_count) {
+        return true;
     }
-    return absence == NULL;
-}
-
-static int find_metric(const struct vamp_schema *schema, struct work *work, struct vamp_err *err)
-{
-    for (unsigned i = 0; i < schema->metric_count; i++) {
-        if (schema->metrics[i].id == work->rule.metric) {
-            work->metric = i;
-            return 0;
-        }
-    }
-    return vamp_err_set(err, -EINVAL, "the alarm %s looks at %s, which is not computed",
-                        work->config->options.name, vamp_metrics[work->rule.metric].name);
+    const struct vamp_absence *absence = vamp_coverage_find(schema->coverage, id);
+    char line[VAMP_ERR_TEXT_BYTES], reason[VAMP_ABSENCE_BYTES];
+    (void)snprintf(line, sizeof line, "the alarm %s is not watched: %s is not observable, %s",
+                   config->options.name, vamp_metrics[id].name,
+                   absence != NULL ? vamp_absence_reason(absence->lacking, reason)
+                                   : "only a live run has it");
+    options->say(options->say_context, true, line);
+    return false;
 }
 
 static int open_actions(const struct vamp_alarms *alarms, struct work *work, struct vamp_err *err)
@@ -96,10 +97,8 @@ static int start_work(const struct vamp_alarms *alarms, struct work *work, struc
         return vamp_err_set(err, -EINVAL, "the alarm %s does not fit these statistics",
                             work->config->options.name);
     }
-    int status = find_metric(schema, work, err);
-    if (status == 0) {
-        status = vamp_alarm_following_init(&work->following, &work->rule, &schema->bins, err);
-    }
+    work->metric = find_metric(schema, work->rule.metric);
+    const int status = vamp_alarm_following_init(&work->following, &work->rule, &schema->bins, err);
     return status == 0 ? open_actions(alarms, work, err) : status;
 }
 
