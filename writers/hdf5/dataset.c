@@ -554,7 +554,7 @@ static bool is_held(const struct hdf5_file *file, const struct hdf5_dataset *dat
 void hdf5_dataset_put_held(struct hdf5_file *file, unsigned index)
 {
     const struct hdf5_dataset *dataset = &file->datasets[index];
-    const size_t cells = hdf5_row_numbers(file, dataset);
+    const size_t cells = dataset->held != NULL ? hdf5_row_numbers(file, dataset) : 0;
     const hsize_t rows = file->rows - file->flushed;
     for (size_t at = 0, end = 0; at < cells; at = end + 1) {
         end = at;

@@ -106,7 +106,7 @@ void hdf5_flush(struct hdf5_file *file)
         return;
     }
     for (unsigned i = 0; i < file->dataset_count; i++) {
-        if (file->datasets[i].held != NULL && i != file->time) {
+        if (i != file->time) {
             hdf5_dataset_put_held(file, i);
         }
     }
@@ -172,6 +172,22 @@ static int finish_failed(struct hdf5_file *file)
     return -EIO;
 }
 
+/* The bucket is refused before anything of it is written. Where the output will close the file, what
+ * waits for a flush is written. */
+static int refuse(struct hdf5_file *file)
+{
+    const int code = file->code;
+    if (code != -EAGAIN && code != -ENOBUFS) {
+        file->code = 0;
+        file->err = NULL; /* it says why the bucket is refused */
+        hdf5_flush(file);
+        if (file->code != 0) {
+            (void)finish_failed(file);
+        }
+    }
+    return code;
+}
+
 static int write_bucket(void *self, const struct vamp_delivery *delivery, struct vamp_err *err)
 {
     struct hdf5_file *file = self;
@@ -189,7 +205,7 @@ static int write_bucket(void *self, const struct vamp_delivery *delivery, struct
         check_room(file, delivery);
     }
     if (file->code != 0) {
-        return file->code;
+        return refuse(file);
     }
     hsize_t end = 0;
     if (H5Fget_filesize(file->file, &end) < 0) {
@@ -202,7 +218,7 @@ static int write_bucket(void *self, const struct vamp_delivery *delivery, struct
         (hdf5_space_needed(file, delivery) + RESERVE_STEP_BYTES - 1) / RESERVE_STEP_BYTES;
     file->code = hdf5_space_reserve(file->fd, end, steps * RESERVE_STEP_BYTES, file->path, err);
     if (file->code != 0) {
-        return file->code;
+        return refuse(file);
     }
     write_all(file, delivery, restart);
     if (file->code != 0) {
