@@ -172,8 +172,8 @@ static int finish_failed(struct hdf5_file *file)
     return -EIO;
 }
 
-/* The bucket is refused before anything of it is written. Where the output will close the file, what
- * waits for a flush is written. */
+/* The bucket is refused before anything of it is written. Where the output will close the file,
+ * what waits for a flush is written. */
 static int refuse(struct hdf5_file *file)
 {
     const int code = file->code;
