@@ -17,7 +17,7 @@
  * seconds an attempt, and a pool manager that does not answer is given up after 30 s. */
 #define SOURCE_STUCK_NS (120 * VAMP_NS_PER_SECOND)
 
-/* ---- the worker's loop: takes events from the ring until the reader has closed it */
+/* ---- the worker's loop: takes events until the source has ended */
 
 static void process_event(struct pipeline *pipeline, const struct vamp_event *event)
 {
@@ -45,26 +45,22 @@ static void process_event(struct pipeline *pipeline, const struct vamp_event *ev
     }
 }
 
-/* Processes what is in the ring, and what the reader puts there then, at most BATCH_EVENTS +
- * VAMP_LOOK_AHEAD events. Returns how many. */
+/* Processes the events that are there, at most BATCH_EVENTS. Returns how many. */
 static unsigned process_batch(struct pipeline *pipeline)
 {
     const struct vamp_event *events[VAMP_LOOK_AHEAD];
     unsigned all = 0;
-    bool any = true;
-    while (any && all < BATCH_EVENTS) {
-        const unsigned count = vamp_ring_take(pipeline->ring, events, VAMP_LOOK_AHEAD);
+    unsigned count = 1;
+    static_assert(VAMP_LOOK_AHEAD <= VAMP_READER_TAKE_MAX, "more than the reader gives at a time");
+    while (count > 0 && all < BATCH_EVENTS) {
+        count = vamp_reader_take(&pipeline->reader, events, VAMP_LOOK_AHEAD);
         vamp_stats_look_ahead(pipeline->stats, events, count);
         for (unsigned i = 0; i < count; i++) {
             process_event(pipeline, events[i]);
         }
         all += count;
-        if (count < VAMP_LOOK_AHEAD) {
-            vamp_ring_release(pipeline->ring);
-            any = vamp_reader_read(&pipeline->reader);
-        }
     }
-    vamp_ring_release(pipeline->ring);
+    vamp_reader_release(&pipeline->reader);
     return all;
 }
 
@@ -182,11 +178,12 @@ static void notify_alive(struct pipeline *pipeline, int64_t now_ns)
 
 static void run_loop(struct pipeline *pipeline)
 {
-    while (!vamp_ring_finished(pipeline->ring)) {
+    while (!vamp_reader_finished(&pipeline->reader)) {
         pipeline_reload_if_asked(pipeline);
         pipeline_show_if_asked(pipeline);
         pipeline_silence_if_asked(pipeline);
-        size_t ring_bytes = vamp_ring_used_bytes(pipeline->ring);
+        size_t bound = 0;
+        const size_t ring_bytes = vamp_reader_waiting_bytes(&pipeline->reader, &bound);
         /* Read before the ring: every event from before that moment is in the ring by now. */
         pipeline->quiet_until_ns =
             atomic_load_explicit(&pipeline->reader.quiet_until_ns, memory_order_acquire);
@@ -220,8 +217,12 @@ static void set_models(struct pipeline *pipeline)
 static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
 {
     const struct vamp_config *config = pipeline->config;
-    const size_t bytes = vamp_reader_ring_bytes(config->source, config->ring_bytes);
-    int status = vamp_ring_create(bytes, &pipeline->ring, err);
+    pipeline->reader = (struct vamp_reader){
+        .ops = config->source,
+        .clock = pipeline->clock,
+        .stop = &pipeline->start->signals->stop,
+    };
+    int status = vamp_reader_prepare(&pipeline->reader, config->ring_bytes, err);
     if (status == 0) {
         status =
             vamp_components_create(config->statistics.max_components, &pipeline->components, err);
@@ -435,13 +436,8 @@ static enum vamp_exit_code report_failed_start(struct pipeline *pipeline, int st
 
 static int start_reader(struct pipeline *pipeline, struct vamp_err *err)
 {
-    pipeline->reader = (struct vamp_reader){
-        .ops = pipeline->ops,
-        .source = pipeline->source,
-        .ring = pipeline->ring,
-        .clock = pipeline->clock,
-        .stop = &pipeline->start->signals->stop,
-    };
+    pipeline->reader.ops = pipeline->ops;
+    pipeline->reader.source = pipeline->source;
     return vamp_reader_start(&pipeline->reader, err);
 }
 
@@ -517,7 +513,7 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_start *start)
     vamp_config_free(pipeline->own_config);
     free(pipeline->selector);
     vamp_components_free(pipeline->components);
-    vamp_ring_free(pipeline->ring);
+    vamp_reader_done(&pipeline->reader);
     vamp_status_done(&pipeline->status);
     (void)pthread_mutex_destroy(&pipeline->roundtrips.lock);
     return code;

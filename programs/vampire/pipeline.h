@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The pipeline: source -> ring -> filter -> statistics -> outputs, from configuration to exit code.
- * parts.c creates what a run and a reload need, state.c and summary.c print, reload.c replaces the
- * configuration on SIGHUP, pipeline.c starts, runs and ends it, and uses the others. Worker thread.
+ * The pipeline: source -> reader -> filter -> statistics -> outputs, from configuration to exit
+ * code. parts.c creates what a run and a reload need, state.c and summary.c print, reload.c
+ * replaces the configuration on SIGHUP, pipeline.c starts, runs and ends it, and uses the others.
+ * Worker thread.
  */
 #pragma once
 
@@ -38,11 +39,10 @@ struct roundtrips {
 struct samples_intake {
     struct vamp_source_ops ops;
     void *source; /* NULL: there is none */
-    struct vamp_ring *ring;
     struct vamp_reader reader;
     bool runs;                     /* the reader */
     atomic_int stop, never;        /* stops the source; the reader ends when that does */
-    const struct vamp_event *held; /* the first in the ring; NULL: not looked at */
+    const struct vamp_event *held; /* the first; NULL: not looked at */
     int64_t until_ns;              /* the time that was reached; 0: none */
     uint64_t early;                /* did not wait */
     uint64_t outside;              /* from before the first event or after the last */
@@ -57,7 +57,6 @@ struct pipeline {
     char examined[512];                       /* what an examination of Maestro found; "" */
     struct vamp_status status;
     struct vamp_ready_file ready_file;
-    struct vamp_ring *ring;
     struct vamp_components *components;
     const struct vamp_source_ops *ops; /* functions of the source */
     void *source;

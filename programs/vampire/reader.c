@@ -16,17 +16,16 @@
 #define QUIET_NS (VAMP_NS_PER_SECOND / 5)
 /* Time for the worker to make room at the end. */
 #define ROOM_NS 200000
-/* The worker sees events after this many, or when the source has no more. */
+/* The consumer sees events after this many, or when the source has no more. */
 #define PUBLISH_EVENTS 64
-/* Those of a source that may block. */
-#define SMALL_RING_BYTES ((size_t)64 * 1024)
+
+/* ---- the thread of a live source */
 
 static void push_event(struct vamp_reader *reader, const struct vamp_event *event)
 {
     if (vamp_losses_push(&reader->losses, reader->ring, event)) {
         return;
     }
-    assert(!reader->ops->may_block); /* it is read when there is room */
     if (event->kind == VAMP_EVENT_SAMPLE) {
         reader->lost_samples++; /* no event of the pool: its accounts stay exact */
     } else {
@@ -60,8 +59,8 @@ static void note_empty(struct vamp_reader *reader)
     reader->empty_since_ns = now_ns;
 }
 
-/* Puts events into the ring until the source has no more, at most PUBLISH_EVENTS, or, of one that
- * may block, while there is room for any event; then the worker sees them. */
+/* Puts events into the ring until the source has no more, at most PUBLISH_EVENTS; then the consumer
+ * sees them. */
 static enum vamp_source_status read_events(struct vamp_reader *reader, unsigned *ret_events)
 {
     enum vamp_source_status status = VAMP_SOURCE_MORE;
@@ -69,9 +68,6 @@ static enum vamp_source_status read_events(struct vamp_reader *reader, unsigned 
     unsigned events = 0;
     while (events < PUBLISH_EVENTS) {
         struct vamp_event *event = next_slot(reader, &spare);
-        if (event == &spare && reader->ops->may_block && events > 0) {
-            break;
-        }
         status = reader->ops->next(reader->source, event, &reader->err);
         if (status != VAMP_SOURCE_MORE) {
             break;
@@ -84,15 +80,11 @@ static enum vamp_source_status read_events(struct vamp_reader *reader, unsigned 
     return status;
 }
 
-/* One look at the source: what it gave, and END when it is stopped. */
-static enum vamp_source_status look(struct vamp_reader *reader, unsigned *ret_events)
+/* Whether to go on reading. */
+static bool goes_on(struct vamp_reader *reader)
 {
-    *ret_events = 0;
-    if (atomic_load_explicit(reader->stop, memory_order_relaxed) != 0) {
-        return VAMP_SOURCE_END;
-    }
     count_beat(reader);
-    return read_events(reader, ret_events);
+    return atomic_load_explicit(reader->stop, memory_order_relaxed) == 0;
 }
 
 static bool has_ended(enum vamp_source_status status)
@@ -100,10 +92,9 @@ static bool has_ended(enum vamp_source_status status)
     return status != VAMP_SOURCE_MORE && status != VAMP_SOURCE_EMPTY;
 }
 
-/* The worker empties the ring until it is closed, so there will be room. */
-static void finish(struct vamp_reader *reader, enum vamp_source_status end)
+/* The consumer empties the ring until it is closed, so there will be room. */
+static void finish(struct vamp_reader *reader)
 {
-    reader->end = end;
     while (!vamp_losses_finish(&reader->losses, reader->ring)) {
         vamp_ring_publish(reader->ring);
         vamp_sleep_ns(ROOM_NS);
@@ -115,12 +106,16 @@ static void *run_thread(void *argument)
 {
     struct vamp_reader *reader = argument;
     unsigned waits = 0; /* since an event came */
-    unsigned events = 0;
-    enum vamp_source_status status;
-    while (!has_ended(status = look(reader, &events))) {
+    while (goes_on(reader)) {
+        unsigned events = 0;
+        const enum vamp_source_status status = read_events(reader, &events);
         if (events > 0) {
             reader->empty_since_ns = 0;
             waits = 0;
+        }
+        if (has_ended(status)) {
+            reader->end = status;
+            break;
         }
         if (status == VAMP_SOURCE_EMPTY) {
             note_empty(reader);
@@ -128,13 +123,47 @@ static void *run_thread(void *argument)
             waits += waits < WAITS_TO_IDLE;
         }
     }
-    finish(reader, status);
+    finish(reader);
     return NULL;
 }
 
-size_t vamp_reader_ring_bytes(const struct vamp_source_ops *ops, size_t configured)
+/* ---- a source that may block */
+
+static unsigned read_batch(struct vamp_reader *reader, const struct vamp_event *events[],
+                           unsigned max)
 {
-    return ops->may_block ? SMALL_RING_BYTES : configured;
+    const unsigned most = reader->ops->keeps_texts ? max : 1;
+    enum vamp_source_status status = VAMP_SOURCE_MORE;
+    unsigned count = 0;
+    assert(max <= VAMP_READER_TAKE_MAX);
+    if (reader->ended || !goes_on(reader)) {
+        reader->ended = true;
+        return 0;
+    }
+    while (count < most && (status = reader->ops->next(reader->source, &reader->batch[count],
+                                                       &reader->err)) == VAMP_SOURCE_MORE) {
+        events[count] = &reader->batch[count];
+        count++;
+    }
+    if (has_ended(status)) {
+        reader->end = status;
+        reader->ended = true;
+    }
+    return count;
+}
+
+/* ---- for the caller */
+
+int vamp_reader_prepare(struct vamp_reader *reader, size_t ring_bytes, struct vamp_err *err)
+{
+    reader->end = VAMP_SOURCE_END;
+    return reader->ops->may_block ? 0 : vamp_ring_create(ring_bytes, &reader->ring, err);
+}
+
+void vamp_reader_done(struct vamp_reader *reader)
+{
+    vamp_ring_free(reader->ring);
+    reader->ring = NULL;
 }
 
 int vamp_reader_start(struct vamp_reader *reader, struct vamp_err *err)
@@ -144,32 +173,43 @@ int vamp_reader_start(struct vamp_reader *reader, struct vamp_err *err)
                : vamp_thread_start(&reader->thread, "source", run_thread, reader, err);
 }
 
-bool vamp_reader_read(struct vamp_reader *reader)
+void vamp_reader_join(struct vamp_reader *reader)
 {
-    unsigned events = 0;
-    if (!reader->ops->may_block || vamp_ring_finished(reader->ring)) {
-        return false;
+    if (!reader->ops->may_block) {
+        (void)pthread_join(reader->thread, NULL);
     }
-    vamp_ring_begin(reader->ring);
-    const enum vamp_source_status status = look(reader, &events);
-    if (has_ended(status)) {
-        finish(reader, status);
+}
+
+unsigned vamp_reader_take(struct vamp_reader *reader, const struct vamp_event *events[],
+                          unsigned max)
+{
+    return reader->ops->may_block ? read_batch(reader, events, max)
+                                  : vamp_ring_take(reader->ring, events, max);
+}
+
+void vamp_reader_release(struct vamp_reader *reader)
+{
+    if (!reader->ops->may_block) {
+        vamp_ring_release(reader->ring);
     }
-    return events > 0;
 }
 
 void vamp_reader_wait(struct vamp_reader *reader, int64_t timeout_ns)
 {
     if (!reader->ops->may_block) {
         vamp_ring_wait(reader->ring, timeout_ns);
-    } else if (!vamp_ring_finished(reader->ring)) {
+    } else if (!reader->ended) {
         reader->ops->wait(reader->source, timeout_ns < WAIT_NS ? timeout_ns : WAIT_NS);
     }
 }
 
-void vamp_reader_join(struct vamp_reader *reader)
+bool vamp_reader_finished(const struct vamp_reader *reader)
 {
-    if (!reader->ops->may_block) {
-        (void)pthread_join(reader->thread, NULL);
-    }
+    return reader->ops->may_block ? reader->ended : vamp_ring_finished(reader->ring);
+}
+
+size_t vamp_reader_waiting_bytes(const struct vamp_reader *reader, size_t *ret_bound)
+{
+    *ret_bound = reader->ops->may_block ? 0 : vamp_ring_capacity_bytes(reader->ring);
+    return reader->ops->may_block ? 0 : vamp_ring_used_bytes(reader->ring);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A reader only moves events from a source into a ring. For a live source it is a thread, so that
- * the pool manager never waits for vampire: when the ring is full, events are dropped and counted,
- * and a mark with the exact number goes into the ring, in order, as soon as there is room. A source
- * that may block is read by the thread that takes its events from the ring, whenever the ring is
- * empty: events stay in the cache of one processor, which takes 0.8 of the processor time.
+ * A reader gives the events of a source to one consumer. A live source is read by a thread, into a
+ * ring, so that the pool manager never waits for vampire: when the ring is full, events are dropped
+ * and counted, and a mark with the exact number goes into the ring, in order, as soon as there is
+ * room. A source that may block is read by the consumer itself: its events need no ring and stay in
+ * the cache of one processor, which takes 0.8 of the processor time.
  */
 #pragma once
 
@@ -16,11 +16,13 @@
 #include "vampire/core/event/ring.h"
 #include "vampire/source/source.h"
 
+/* Events that vamp_reader_take gives at a time. */
+#define VAMP_READER_TAKE_MAX 16
+
 struct vamp_reader {
     /* Set by the caller before start, unchanged afterwards. */
     const struct vamp_source_ops *ops;
-    void *source; /* open; the caller closes it after join */
-    struct vamp_ring *ring;
+    void *source; /* open at the start; the caller closes it after join */
     const struct vamp_clock *clock;
     const atomic_int *stop;
 
@@ -35,21 +37,36 @@ struct vamp_reader {
     struct vamp_err err;
 
     /* The reader's own. */
-    pthread_t thread;          /* of a live source */
+    struct vamp_event batch[VAMP_READER_TAKE_MAX]; /* taken from a source that may block */
+    bool ended;                                    /* which it has; of another there are: */
+    struct vamp_ring *ring;
+    pthread_t thread;
     struct vamp_losses losses; /* not yet reported to the consumer */
     int64_t empty_since_ns;    /* monotonic; 0: the last look found something */
 };
 
-/* The room that the ring needs: of a source that may block little is used at a time, and a small
- * ring stays in the processor's cache. */
-size_t vamp_reader_ring_bytes(const struct vamp_source_ops *ops, size_t configured);
-/* 0 or -errno. The reader closes the ring when the source has ended. */
+/* Before the start, with `ops` set: makes the room for events, of a live source `ring_bytes`. 0 or
+ * -errno. */
+VAMP_MUST_CHECK int vamp_reader_prepare(struct vamp_reader *reader, size_t ring_bytes,
+                                        struct vamp_err *err);
+/* Frees that room; of a reader that was not prepared, nothing. */
+void vamp_reader_done(struct vamp_reader *reader);
+/* 0 or -errno. */
 VAMP_MUST_CHECK int vamp_reader_start(struct vamp_reader *reader, struct vamp_err *err);
-/* For the consumer of the ring, when it is empty and released: reads a source that may block.
- * Whether there are events to take now; false: the source is read by a thread, has nothing at the
- * moment, or has ended. */
-bool vamp_reader_read(struct vamp_reader *reader);
-/* The same: waits until there may be something to take, at most `timeout_ns`. */
-void vamp_reader_wait(struct vamp_reader *reader, int64_t timeout_ns);
-/* Waits for the thread, if there is one; call it when the ring is finished. */
+/* Waits for the thread, if there is one; call it when the reader is finished. */
 void vamp_reader_join(struct vamp_reader *reader);
+
+/* For the consumer, on one thread: */
+
+/* The next events, at most `max`; returns how many, 0 when the source has none at the moment. They
+ * are valid until the next call. */
+unsigned vamp_reader_take(struct vamp_reader *reader, const struct vamp_event *events[],
+                          unsigned max);
+/* Gives the room of all events taken so far back to the thread. */
+void vamp_reader_release(struct vamp_reader *reader);
+/* Waits until there may be something to take, at most `timeout_ns`. */
+void vamp_reader_wait(struct vamp_reader *reader, int64_t timeout_ns);
+/* Whether the source has ended and everything was taken. */
+bool vamp_reader_finished(const struct vamp_reader *reader);
+/* What waits to be taken or released, of `*ret_bound`; a source that may block has 0 of 0. */
+size_t vamp_reader_waiting_bytes(const struct vamp_reader *reader, size_t *ret_bound);

@@ -36,8 +36,12 @@ int pipeline_open_samples(struct pipeline *pipeline, struct vamp_err *err)
     };
     samples->ops = vamp_source_samples;
     samples->ops.may_block = options->replayed;
-    const size_t bytes = vamp_reader_ring_bytes(&samples->ops, RING_BYTES);
-    const int status = vamp_ring_create(bytes, &samples->ring, err);
+    samples->reader = (struct vamp_reader){
+        .ops = &samples->ops,
+        .clock = pipeline->clock,
+        .stop = &samples->never,
+    };
+    const int status = vamp_reader_prepare(&samples->reader, RING_BYTES, err);
     return status != 0 ? status : samples->ops.open(options, &context, &samples->source, err);
 }
 
@@ -47,13 +51,7 @@ int pipeline_start_samples(struct pipeline *pipeline, struct vamp_err *err)
     if (samples->source == NULL) {
         return 0;
     }
-    samples->reader = (struct vamp_reader){
-        .ops = &samples->ops,
-        .source = samples->source,
-        .ring = samples->ring,
-        .clock = pipeline->clock,
-        .stop = &samples->never,
-    };
+    samples->reader.source = samples->source;
     const int status = vamp_reader_start(&samples->reader, err);
     samples->runs = status == 0;
     return status;
@@ -75,23 +73,30 @@ void pipeline_process_sample(struct pipeline *pipeline, const struct vamp_event 
     }
 }
 
-/* The first sample in the ring; NULL: it is empty. */
+/* The first sample that is there; NULL: none. */
 static const struct vamp_event *first_sample(struct samples_intake *samples)
 {
     if (samples->held == NULL) {
-        vamp_ring_release(samples->ring);
-        samples->held = vamp_ring_next(samples->ring);
+        vamp_reader_release(&samples->reader);
+        (void)vamp_reader_take(&samples->reader, &samples->held, 1);
     }
     assert(samples->held == NULL || samples->held->kind == VAMP_EVENT_SAMPLE);
     return samples->held;
+}
+
+/* The room of samples is half full. */
+static bool many_wait(const struct samples_intake *samples)
+{
+    size_t bound = 0;
+    return vamp_reader_waiting_bytes(&samples->reader, &bound) >= RING_BYTES / 2;
 }
 
 /* Whether the sample has to wait for the pool's time. */
 static bool waits(const struct samples_intake *samples, const struct vamp_event *sample)
 {
     return samples->until_ns != 0 && sample->time_ns > samples->until_ns &&
-           (samples->ops.may_block || (sample->time_ns < samples->until_ns + PATIENCE_NS &&
-                                       vamp_ring_used_bytes(samples->ring) < RING_BYTES / 2));
+           (samples->ops.may_block ||
+            (sample->time_ns < samples->until_ns + PATIENCE_NS && !many_wait(samples)));
 }
 
 void pipeline_take_samples(struct pipeline *pipeline, int64_t until_ns)
@@ -102,12 +107,10 @@ void pipeline_take_samples(struct pipeline *pipeline, int64_t until_ns)
     samples->until_ns = until_ns;
     for (;;) {
         if ((sample = first_sample(samples)) == NULL) {
-            if (!samples->ops.may_block || vamp_ring_finished(samples->ring)) {
+            if (!samples->ops.may_block || vamp_reader_finished(&samples->reader)) {
                 return;
             }
-            if (!vamp_reader_read(&samples->reader)) {
-                vamp_reader_wait(&samples->reader, WAIT_NS);
-            }
+            vamp_reader_wait(&samples->reader, WAIT_NS);
             continue;
         }
         if (waits(samples, sample)) {
@@ -137,13 +140,13 @@ void pipeline_finish_samples(struct pipeline *pipeline)
     }
     atomic_store(&samples->stop, 1);
     for (bool finished = false; !finished;) {
-        finished = vamp_ring_finished(samples->ring);
+        finished = vamp_reader_finished(&samples->reader);
         pipeline_take_samples(pipeline, samples->until_ns);
         if (samples->held != NULL) {
             samples->outside++;
             samples->held = NULL;
         } else if (!finished) {
-            vamp_ring_wait(samples->ring, WAIT_NS);
+            vamp_reader_wait(&samples->reader, WAIT_NS);
         }
     }
     vamp_reader_join(&samples->reader);
@@ -160,8 +163,7 @@ void pipeline_samples_done(struct pipeline *pipeline)
         (void)samples->ops.close(samples->source, NULL);
         samples->source = NULL;
     }
-    vamp_ring_free(samples->ring);
-    samples->ring = NULL;
+    vamp_reader_done(&samples->reader);
 }
 
 /* ---- the summary */

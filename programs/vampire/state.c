@@ -55,8 +55,11 @@ static void print_events(const struct vamp_page *page, struct pipeline *pipeline
         (void)fprintf(page->stream, " %s %" PRIu64, vamp_loss_name(reason), account->lost[reason]);
     }
     (void)fputc('\n', page->stream);
-    vamp_page_line(page, "ring", "%zu of %zu bytes", vamp_ring_used_bytes(pipeline->ring),
-                   vamp_ring_capacity_bytes(pipeline->ring));
+    size_t bound = 0;
+    const size_t waiting = vamp_reader_waiting_bytes(&pipeline->reader, &bound);
+    if (bound > 0) {
+        vamp_page_line(page, "ring", "%zu of %zu bytes", waiting, bound);
+    }
 }
 
 static void print_filters(const struct vamp_page *page, const struct vamp_rules *rules)

@@ -61,7 +61,10 @@ static bool read_all(const char *path, struct vamp_recorder *recorder, struct ta
     require(memchr(header.workflow, 0, sizeof header.workflow) != NULL);
     enum vamp_recording_status status;
     struct vamp_event event;
-    while ((status = vamp_recording_next(recording, &event, &err)) == VAMP_RECORDING_EVENT) {
+    while ((status = vamp_recording_next(recording, &event, &err)) <= VAMP_RECORDING_PAUSE) {
+        if (status == VAMP_RECORDING_PAUSE) {
+            continue;
+        }
         bool mark = vamp_event_is_mark(&event);
         require(mark || vamp_event_kind_is_known(event.kind));
         tally->marks += mark ? 1U : 0U;

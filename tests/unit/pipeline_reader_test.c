@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The reader between a source that a test scripts and a real ring. */
+/* The reader between a source that a test scripts and its consumer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,6 +16,7 @@
 struct script {
     uint64_t sent, count;
     enum vamp_source_status end;
+    unsigned names;    /* given since EMPTY */
     atomic_bool ended; /* `end` was returned: all events before it were taken */
 };
 
@@ -52,20 +53,47 @@ static const struct vamp_source_ops live = {
 static const struct vamp_source_ops patient = {
     .name = "patient", .may_block = true, .next = script_next, .wait = script_wait};
 
-/* The longest names: few fit into the ring. */
+/* The longest names, each event's its own, in memory that the next event uses again. */
 static enum vamp_source_status long_next(void *self, struct vamp_event *ret_event,
                                          struct vamp_err *err)
 {
     static char name[VAMP_NAME_BYTES_MAX];
     const enum vamp_source_status status = script_next(self, ret_event, err);
-    memset(name, 'n', sizeof name);
     if (status == VAMP_SOURCE_MORE) {
+        memset(name, (int)('a' + ret_event->serial % 26), sizeof name);
         ret_event->name = name;
         ret_event->name_length = sizeof name;
     }
     return status;
 }
 
+/* The same in memory that is used again by the call after EMPTY. */
+static enum vamp_source_status kept_next(void *self, struct vamp_event *ret_event,
+                                         struct vamp_err *err)
+{
+    enum { NAMES = 20 };
+    static char names[NAMES][VAMP_NAME_BYTES_MAX];
+    struct script *script = self;
+    if (script->names == NAMES) {
+        script->names++;
+        return VAMP_SOURCE_EMPTY;
+    }
+    if (script->names > NAMES) {
+        memset(names, 0, sizeof names);
+        script->names = 0;
+    }
+    const enum vamp_source_status status = long_next(self, ret_event, err);
+    if (status == VAMP_SOURCE_MORE) {
+        ret_event->name = memcpy(names[script->names++], ret_event->name, VAMP_NAME_BYTES_MAX);
+    }
+    return status;
+}
+
+static const struct vamp_source_ops keeper = {.name = "keeper",
+                                              .may_block = true,
+                                              .keeps_texts = true,
+                                              .next = kept_next,
+                                              .wait = script_wait};
 static const struct vamp_source_ops patient_of_long_names = {
     .name = "long names", .may_block = true, .next = long_next, .wait = script_wait};
 
@@ -73,30 +101,38 @@ struct seen {
     uint64_t events, lost, last_serial, joins, leaves;
 };
 
-/* Reads until the ring is finished; the account must be complete and in order. */
+static void see(struct seen *seen, const struct vamp_event *event)
+{
+    if (event->kind == VAMP_EVENT_LOST) {
+        assert_int_equal(event->reason, VAMP_LOSS_RING);
+        seen->lost += event->count;
+        seen->last_serial += event->count;
+        return;
+    }
+    seen->events++;
+    assert_int_equal(event->serial, seen->last_serial + 1);
+    seen->last_serial = event->serial;
+    seen->joins += event->kind == VAMP_EVENT_JOIN;
+    seen->leaves += event->kind == VAMP_EVENT_LEAVE;
+    if (event->name_length == VAMP_NAME_BYTES_MAX) {
+        assert_int_equal(event->name[0], 'a' + event->serial % 26);
+        assert_int_equal(event->name[VAMP_NAME_BYTES_MAX - 1], event->name[0]);
+    }
+}
+
+/* Reads until the reader is finished; the account must be complete and in order. */
 static void read_all(struct vamp_reader *reader, struct seen *seen)
 {
-    struct vamp_ring *ring = reader->ring;
+    const struct vamp_event *events[VAMP_READER_TAKE_MAX];
     *seen = (struct seen){0};
-    while (!vamp_ring_finished(ring)) {
-        const struct vamp_event *event = vamp_ring_next(ring);
-        if (event == NULL) {
-            vamp_ring_release(ring);
-            if (!vamp_reader_read(reader)) {
-                vamp_reader_wait(reader, PATIENCE_NS);
-            }
-            continue;
+    while (!vamp_reader_finished(reader)) {
+        const unsigned count = vamp_reader_take(reader, events, VAMP_READER_TAKE_MAX);
+        for (unsigned i = 0; i < count; i++) {
+            see(seen, events[i]);
         }
-        if (event->kind == VAMP_EVENT_LOST) {
-            assert_int_equal(event->reason, VAMP_LOSS_RING);
-            seen->lost += event->count;
-            seen->last_serial += event->count;
-        } else {
-            seen->events++;
-            assert_int_equal(event->serial, seen->last_serial + 1);
-            seen->last_serial = event->serial;
-            seen->joins += event->kind == VAMP_EVENT_JOIN;
-            seen->leaves += event->kind == VAMP_EVENT_LEAVE;
+        if (count == 0) {
+            vamp_reader_release(reader);
+            vamp_reader_wait(reader, PATIENCE_NS);
         }
     }
 }
@@ -129,7 +165,7 @@ static void start(struct vamp_reader *reader, const struct vamp_source_ops *ops,
 {
     *reader = (struct vamp_reader){
         .ops = ops, .source = script, .clock = &vamp_clock_system, .stop = stop};
-    assert_int_equal(vamp_ring_create(65536, &reader->ring, NULL), 0);
+    assert_int_equal(vamp_reader_prepare(reader, 65536, NULL), 0);
     assert_int_equal(vamp_reader_start(reader, NULL), 0);
 }
 
@@ -141,14 +177,15 @@ static void a_full_ring_loses_exactly_what_it_says(void **state)
     struct vamp_reader reader;
     start(&reader, &live, &script, &stop);
     /* Nobody reads until the ring has filled up. */
-    while (vamp_ring_used_bytes(reader.ring) < vamp_ring_capacity_bytes(reader.ring) / 2) {
+    size_t bound = 65536;
+    while (vamp_reader_waiting_bytes(&reader, &bound) < bound / 2) {
     }
     struct seen seen;
     read_all(&reader, &seen);
     vamp_reader_join(&reader);
     assert_int_equal(seen.events + seen.lost, EVENTS);
     assert_int_equal(reader.end, VAMP_SOURCE_END);
-    vamp_ring_free(reader.ring);
+    vamp_reader_done(&reader);
 }
 
 static void leaves_find_room_in_a_full_ring(void **state)
@@ -169,7 +206,7 @@ static void leaves_find_room_in_a_full_ring(void **state)
     assert_int_equal(seen.joins, MEMBERS);
     assert_int_equal(seen.leaves, MEMBERS);
     assert_int_equal(seen.events + seen.lost, all);
-    vamp_ring_free(reader.ring);
+    vamp_reader_done(&reader);
 }
 
 static void read_without_loss(const struct vamp_source_ops *ops)
@@ -185,7 +222,7 @@ static void read_without_loss(const struct vamp_source_ops *ops)
     assert_int_equal(seen.lost, 0);
     assert_int_equal(reader.end, VAMP_SOURCE_GONE);
     assert_string_equal(reader.err.text, "the pool manager is gone");
-    vamp_ring_free(reader.ring);
+    vamp_reader_done(&reader);
 }
 
 static void a_source_that_may_block_loses_nothing(void **state)
@@ -193,21 +230,28 @@ static void a_source_that_may_block_loses_nothing(void **state)
     (void)state;
     read_without_loss(&patient);
     read_without_loss(&patient_of_long_names);
+    read_without_loss(&keeper);
 }
 
-static void stop_ends_it(void **state)
+static void is_ended_by_stop(const struct vamp_source_ops *ops)
 {
-    (void)state;
     struct script script = {.count = EVENTS, .sent = EVENTS, .end = VAMP_SOURCE_EMPTY};
     atomic_int stop = 0;
     struct vamp_reader reader;
-    start(&reader, &live, &script, &stop);
+    start(&reader, ops, &script, &stop);
     atomic_store(&stop, 15);
     struct seen seen;
     read_all(&reader, &seen);
     vamp_reader_join(&reader);
     assert_int_equal(reader.end, VAMP_SOURCE_END);
-    vamp_ring_free(reader.ring);
+    vamp_reader_done(&reader);
+}
+
+static void stop_ends_it(void **state)
+{
+    (void)state;
+    is_ended_by_stop(&live);
+    is_ended_by_stop(&patient);
 }
 
 int main(void)

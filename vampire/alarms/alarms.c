@@ -44,23 +44,13 @@ static void ignore_mistake(void *context, const struct vamp_alarm_mistake *mista
     (void)mistake;
 }
 
-/* The number of metrics: it is not computed. */
-static unsigned find_metric(const struct vamp_schema *schema, enum vamp_metric_id id)
-{
-    unsigned place = 0;
-    while (place < schema->metric_count && schema->metrics[place].id != id) {
-        place++;
-    }
-    return place;
-}
-
 /* The rules of a metric that the source does not know are not watched; the others are. */
 static bool is_observable(const struct vamp_alarms_options *options,
                           const struct vamp_alarm_config *config)
 {
     const struct vamp_schema *schema = options->schema;
     const enum vamp_metric_id id = vamp_metric_find(config->options.metric);
-    if (find_metric(schema, id) < schema->metric_count) {
+    if (vamp_schema_find(schema, id) < schema->metric_count) {
         return true;
     }
     const struct vamp_absence *absence = vamp_coverage_find(schema->coverage, id);
@@ -97,7 +87,7 @@ static int start_work(const struct vamp_alarms *alarms, struct work *work, struc
         return vamp_err_set(err, -EINVAL, "the alarm %s does not fit these statistics",
                             work->config->options.name);
     }
-    work->metric = find_metric(schema, work->rule.metric);
+    work->metric = vamp_schema_find(schema, work->rule.metric);
     const int status = vamp_alarm_following_init(&work->following, &work->rule, &schema->bins, err);
     return status == 0 ? open_actions(alarms, work, err) : status;
 }

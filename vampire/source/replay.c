@@ -35,6 +35,7 @@ struct replay {
     uint64_t unwanted;             /* events passed over since then */
     bool any_wanted, unwanted_due; /* there was one; a mark of those before it is to follow it */
     bool pending_there;
+    bool at_end; /* of the present file, which is closed by the next call */
     bool remarked;
     size_t damaged_files;
     const char *damaged_path;  /* the first of them */
@@ -291,7 +292,7 @@ static enum vamp_source_status mark_unwanted(struct replay *replay, struct vamp_
     return VAMP_SOURCE_MORE;
 }
 
-/* The event that is pending, else the next wanted one. MORE, END, DAMAGED or ERROR. */
+/* The event that is pending, else the next wanted one. */
 static enum vamp_source_status take_event(struct replay *replay, struct vamp_event *ret_event,
                                           struct vamp_err *err)
 {
@@ -313,9 +314,16 @@ static enum vamp_source_status take_event(struct replay *replay, struct vamp_eve
             replay->unwanted++;
             continue;
         }
+        if (found == VAMP_RECORDING_PAUSE) {
+            return VAMP_SOURCE_EMPTY;
+        }
         if (found == VAMP_RECORDING_ERROR) {
             (void)vamp_err_wrap(err, "replay %s", present_path(replay));
             return VAMP_SOURCE_ERROR;
+        }
+        replay->at_end = !replay->at_end;
+        if (replay->at_end) {
+            return VAMP_SOURCE_EMPTY;
         }
         const enum vamp_source_status status = go_on(replay, err);
         if (status != VAMP_SOURCE_MORE) {
@@ -354,6 +362,7 @@ const struct vamp_source_ops vamp_source_replay = {
     .options = replay_options,
     .options_bytes = sizeof(struct replay_options),
     .may_block = true,
+    .keeps_texts = true,
     .open = replay_open,
     .workflow = replay_workflow,
     .kinds = replay_kinds,

@@ -93,6 +93,8 @@ struct vamp_source_ops {
     /* It is read when there is room, and a slow output may make it wait, so that nothing is lost.
      * False: an event that finds no room is lost and counted. */
     bool may_block;
+    /* Of one that may block: the texts of its events are valid until the call after EMPTY. */
+    bool keeps_texts;
     /* The first filter may ask for CDO attributes: the selector text of the context is obeyed. */
     bool knows_attributes;
     /* The configuration must name the workflow. */
@@ -116,9 +118,9 @@ struct vamp_source_ops {
      * close. The member may be NULL. */
     const char *(*examined)(const void *self);
     /* Never blocks. MORE: `*ret_event` is filled, its text is valid until the next call on this
-     * source. Losses come as VAMP_EVENT_LOST marks, a pool that went as VAMP_EVENT_GONE and, when
-     * another is watched or none came, VAMP_EVENT_UNWATCHED, undecodable events as
-     * VAMP_EVENT_REJECTED. */
+     * source, or as long as `keeps_texts` says. Losses come as VAMP_EVENT_LOST marks, a pool that
+     * went as VAMP_EVENT_GONE and, when another is watched or none came, VAMP_EVENT_UNWATCHED,
+     * undecodable events as VAMP_EVENT_REJECTED. */
     enum vamp_source_status (*next)(void *self, struct vamp_event *ret_event, struct vamp_err *err);
     /* Blocks until `next` may have something, at most `timeout_ns`. */
     void (*wait)(void *self, int64_t timeout_ns);

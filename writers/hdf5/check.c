@@ -42,8 +42,9 @@ void hdf5_check_create(struct hdf5_file *file, unsigned number, const char *name
         return;
     }
     dimension->row_bytes = lay_out(file, number, &names);
-    dimension->row = calloc(2, dimension->row_bytes + 1);
-    if (dimension->row == NULL || names.failed) {
+    dimension->row_count = number == HDF5_TIME ? VAMP_UNFLUSHED_MAX : 1;
+    dimension->rows = malloc((dimension->row_count + 1) * dimension->row_bytes + 1);
+    if (dimension->rows == NULL || names.failed) {
         hdf5_no_memory(file, "prepare the file");
         vamp_text_done(&names);
         return;
@@ -54,10 +55,11 @@ void hdf5_check_create(struct hdf5_file *file, unsigned number, const char *name
         for (size_t n = 0; dataset->checked && dataset->dimensions[0] == number &&
                            n < hdf5_row_numbers(file, dataset);
              n++) {
-            hdf5_row_store(dimension->row + dataset->place + n * bytes, dataset->fill, bytes);
+            hdf5_row_store(hdf5_row_place(file, dataset, dimension->row_count) + n * bytes,
+                           dataset->fill, bytes);
         }
     }
-    memcpy(dimension->row + dimension->row_bytes, dimension->row, dimension->row_bytes);
+    hdf5_rows_clear(dimension);
     dimension->check = hdf5_dataset_create(
         file, &(struct hdf5_spec){.name = name,
                                   .type = type,

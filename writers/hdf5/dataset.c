@@ -504,49 +504,29 @@ void hdf5_dataset_put_small(struct hdf5_file *file, unsigned index, hsize_t firs
         is_byte ? (const void *)bytes : numbers);
 }
 
-/* The row of a variable along time until it is flushed. NULL: no memory. */
-static uint64_t *held_row(struct hdf5_file *file, struct hdf5_dataset *dataset, hsize_t row)
-{
-    const size_t cells = hdf5_row_numbers(file, dataset);
-    if (dataset->held == NULL) {
-        dataset->held = malloc(VAMP_UNFLUSHED_MAX * cells * sizeof *dataset->held);
-        for (size_t i = 0; dataset->held != NULL && i < VAMP_UNFLUSHED_MAX * cells; i++) {
-            dataset->held[i] = dataset->fill;
-        }
-    }
-    if (dataset->held == NULL) {
-        hdf5_no_memory(file, "prepare the numbers of a bucket");
-        return NULL;
-    }
-    return dataset->held + (row - file->flushed) * cells;
-}
-
-/* Numbers of a row of an uncompressed variable, from `at` on, which are written once. Along time
- * they are held: a flush writes those of all its buckets. */
+/* Numbers of a row of an uncompressed variable, from `at` on, which are written once. Those along
+ * time wait for the flush, which writes those of all its buckets. */
 static void put_numbers(struct hdf5_file *file, unsigned index, hsize_t row, size_t at,
                         size_t count, const uint64_t *numbers)
 {
-    struct hdf5_dataset *dataset = &file->datasets[index];
+    const struct hdf5_dataset *dataset = &file->datasets[index];
     const hsize_t start[] = {row, at}, size[] = {1, count};
     for (size_t i = 0; dataset->checked && i < count; i++) {
         hdf5_check_number(file, index, at + i, numbers[i]);
     }
     if (!dataset->checked || dataset->dimensions[0] != HDF5_TIME) {
         hdf5_dataset_put(file, index, start, size, numbers);
-        return;
-    }
-    uint64_t *held = held_row(file, dataset, row);
-    if (held != NULL) {
-        memcpy(held + at, numbers, count * sizeof *numbers);
     }
 }
 
-static bool is_held(const struct hdf5_file *file, const struct hdf5_dataset *dataset, size_t cell)
+static bool is_held(const struct hdf5_file *file, const struct hdf5_dataset *dataset, unsigned rows,
+                    size_t at, size_t bytes)
 {
-    const size_t cells = hdf5_row_numbers(file, dataset);
+    const unsigned char *fill =
+        hdf5_row_place(file, dataset, file->dimensions[HDF5_TIME].row_count) + at;
     bool is_fill = dataset != &file->datasets[file->bucket_number]; /* that one has all rows */
-    for (hsize_t row = file->flushed; is_fill && row < file->rows; row++, cell += cells) {
-        is_fill = dataset->held[cell] == dataset->fill;
+    for (unsigned row = 0; is_fill && row < rows; row++) {
+        is_fill = memcmp(hdf5_row_place(file, dataset, row) + at, fill, bytes) == 0;
     }
     return !is_fill;
 }
@@ -554,25 +534,27 @@ static bool is_held(const struct hdf5_file *file, const struct hdf5_dataset *dat
 void hdf5_dataset_put_held(struct hdf5_file *file, unsigned index)
 {
     const struct hdf5_dataset *dataset = &file->datasets[index];
-    const size_t cells = dataset->held != NULL ? hdf5_row_numbers(file, dataset) : 0;
-    const hsize_t rows = file->rows - file->flushed;
+    const bool is_kept = dataset->checked && dataset->dimensions[0] == HDF5_TIME;
+    const size_t cells = is_kept ? hdf5_row_numbers(file, dataset) : 0;
+    const size_t bytes = hdf5_type_bytes(dataset->type);
+    const unsigned rows = file->dimensions[HDF5_TIME].row;
+    assert(rows == file->rows - file->flushed);
     for (size_t at = 0, end = 0; at < cells; at = end + 1) {
         end = at;
-        while (end < cells && is_held(file, dataset, end)) {
+        while (end < cells && is_held(file, dataset, rows, end * bytes, bytes)) {
             end++;
         }
+        if (end == at) {
+            continue;
+        }
         const hsize_t start[] = {file->flushed, at}, count[] = {rows, end - at};
-        uint64_t *numbers = hdf5_column_reserve(file, &file->column, (end - at) * (size_t)rows);
-        for (size_t row = 0; numbers != NULL && row < rows; row++) {
-            memcpy(numbers + row * (end - at), dataset->held + row * cells + at,
-                   (end - at) * sizeof *numbers);
+        const size_t length = (end - at) * bytes;
+        unsigned char *numbers =
+            (unsigned char *)hdf5_column_reserve(file, &file->column, (rows * length + 7) / 8);
+        for (unsigned row = 0; numbers != NULL && row < rows; row++) {
+            memcpy(numbers + row * length, hdf5_row_place(file, dataset, row) + at * bytes, length);
         }
-        if (end > at) {
-            hdf5_dataset_put(file, index, start, count, numbers);
-        }
-    }
-    for (size_t i = 0; i < cells * (size_t)rows; i++) {
-        dataset->held[i] = dataset->fill;
+        put(file, index, start, count, file_type(dataset->type), numbers);
     }
 }
 

@@ -7,6 +7,7 @@
  * other planes. libdeflate at level 6 takes four times the instructions for as many bytes.
  */
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@ enum { AGAIN_BYTES = 256, RUN_LEAST = 4, AGAIN_LEAST = 16, MATCH_LEAST = 3, MATC
 
 /* Symbols of literals, the end and lengths; of distances; of lengths of codes. */
 enum { END = 256, FIRST_LENGTH = 257, SYMBOLS = 286, FIXED_SYMBOLS = 288, DISTANCES = 16 };
-enum { LENGTH_SYMBOLS = 19, LENGTH_COUNTS = 20, ALL_LENGTHS = SYMBOLS + DISTANCES };
+enum { LENGTH_SYMBOLS = 19, LENGTH_COUNTS = 24, ALL_LENGTHS = SYMBOLS + DISTANCES };
 enum { CODE_BITS_MAX = 15, LENGTH_BITS_MAX = 7 };
 enum { GAINS = 256 };
 
@@ -49,7 +50,10 @@ struct hdf5_deflate {
     struct bits out;
     struct code fixed; /* RFC 1951, 3.2.6 */
     int16_t gain[GAINS];
-    size_t token_count; /* of the block that is being filled */
+    /* The block that is being filled: how often each symbol occurs, and what there is. */
+    uint32_t counts[FIXED_SYMBOLS];
+    bool any_again;
+    size_t token_count;
     uint16_t tokens[];
 };
 
@@ -194,15 +198,17 @@ static void assign_bits(struct code *code, const unsigned lengths[static CODE_BI
     }
 }
 
-/* Most do not occur: looked at by four. */
+/* Most do not occur: looked at by eight. */
 static void list_symbols(const uint32_t *counts, unsigned count, struct code *code)
 {
     unsigned used = 0;
-    for (unsigned s = 0; s < count; s += 4) {
-        if ((counts[s] | counts[s + 1] | counts[s + 2] | counts[s + 3]) == 0) {
+    for (unsigned s = 0; s < count; s += 8) {
+        uint64_t pairs[4];
+        memcpy(pairs, &counts[s], sizeof pairs);
+        if ((pairs[0] | pairs[1] | pairs[2] | pairs[3]) == 0) {
             continue;
         }
-        for (unsigned i = s; i < s + 4; i++) {
+        for (unsigned i = s; i < s + 8; i++) {
             code->symbols[used] = (uint16_t)i;
             used += counts[i] > 0;
         }
@@ -210,7 +216,7 @@ static void list_symbols(const uint32_t *counts, unsigned count, struct code *co
     code->used = used;
 }
 
-/* `count`: a multiple of four. A code has two symbols at least: where fewer occur, others get one,
+/* `count`: a multiple of eight. A code has two symbols at least: where fewer occur, others get one,
  * too. */
 static void make_code(uint32_t *counts, unsigned count, unsigned most, struct code *code)
 {
@@ -375,15 +381,10 @@ static bool put_in_own_code(struct hdf5_deflate *chunk, unsigned is_last)
 {
     struct code own;
     struct lengths list;
-    uint32_t counts[FIXED_SYMBOLS] = {[END] = 1};
-    unsigned kinds = 0;
-    for (size_t i = 0; i < chunk->token_count; i++) {
-        counts[chunk->tokens[i] & TOKEN_SYMBOL]++;
-        kinds |= chunk->tokens[i];
-    }
-    const unsigned distances = kinds >= AGAIN ? DISTANCES : 1;
-    make_code(counts, FIXED_SYMBOLS, CODE_BITS_MAX, &own);
-    if (is_longer(counts, &own, &chunk->fixed, list_lengths(&own, distances, &list))) {
+    const unsigned distances = chunk->any_again ? DISTANCES : 1;
+    chunk->counts[END] = 1;
+    make_code(chunk->counts, FIXED_SYMBOLS, CODE_BITS_MAX, &own);
+    if (is_longer(chunk->counts, &own, &chunk->fixed, list_lengths(&own, distances, &list))) {
         return false;
     }
     put_bits(&chunk->out, is_last | 2U << 1, 3);
@@ -404,6 +405,8 @@ static void end_block(struct hdf5_deflate *chunk, bool is_last)
         put_bits(&chunk->out, is_last | 1U << 1, 3);
         put_tokens(chunk, &chunk->fixed, 5, 0x1e);
     }
+    memset(chunk->counts, 0, sizeof chunk->counts);
+    chunk->any_again = false;
     chunk->token_count = 0;
 }
 
@@ -443,7 +446,7 @@ static size_t match_run(const struct hdf5_deflate *chunk, const unsigned char *a
 
 /* In pieces, of which none is too short. The two bits behind the highest one of a length less 3
  * choose the symbol, the rest follows it; the longest has a symbol of its own. */
-static uint16_t *add_match(uint16_t *to, size_t length, unsigned kind)
+static uint16_t *add_match(struct hdf5_deflate *chunk, uint16_t *to, size_t length, unsigned kind)
 {
     while (length > 0) {
         size_t part = length < MATCH_MOST ? length : MATCH_MOST;
@@ -454,6 +457,7 @@ static uint16_t *add_match(uint16_t *to, size_t length, unsigned kind)
                                    ? SYMBOLS - 1
                                    : (FIRST_LENGTH + (extra << 2) + (less >> extra)) |
                                          (less & ((1U << extra) - 1)) << TOKEN_EXTRA;
+        chunk->counts[token & TOKEN_SYMBOL]++;
         *to++ = (uint16_t)(token | kind);
         length -= part;
     }
@@ -493,35 +497,47 @@ static const unsigned char *add_plane(struct hdf5_deflate *chunk, const unsigned
     uint16_t *to = chunk->tokens + chunk->token_count;
     uint32_t seen[256] = {0};
     size_t run = 0, found = 0, matched = 0;
+    const bool any_again = chunk->any_again;
     int64_t gain = 0;
+    unsigned before = at > chunk->bytes ? at[-1] : UINT_MAX;
     while (at < end) {
-        if (at > chunk->bytes && at[0] == at[-1] && (run = match_run(chunk, at)) >= RUN_LEAST) {
+        const unsigned byte = *at;
+        if (byte == before && (run = match_run(chunk, at)) >= RUN_LEAST) {
             if (run >= (size_t)(end - at)) {
                 break;
             }
             found = run;
-            to = add_match(to, run, 0);
-        } else if (at >= again_from && at[0] == at[-AGAIN_BYTES] &&
+            to = add_match(chunk, to, run, 0);
+        } else if (at >= again_from && byte == at[-AGAIN_BYTES] &&
                    (found = match(at, end, AGAIN_BYTES)) >= AGAIN_LEAST) {
-            to = add_match(to, found, AGAIN);
+            to = add_match(chunk, to, found, AGAIN);
+            chunk->any_again = true;
         } else {
-            const unsigned count = ++seen[*at];
+            const unsigned count = ++seen[byte];
             gain += count < GAINS ? chunk->gain[count] : gain_of(count);
-            *to++ = *at++;
+            chunk->counts[byte]++;
+            *to++ = (uint16_t)byte;
+            before = byte;
+            at++;
             continue;
         }
         gain -= 16 * MATCH_BITS;
         matched += found;
         at += found;
+        before = at[-1];
     }
     run = at < end ? run : 0;
     const size_t bytes = (size_t)(at - begin);
     if (bytes > 0 && is_noise((unsigned)(bytes - matched), gain, bytes)) {
+        for (const uint16_t *plane = chunk->tokens + chunk->token_count; plane < to; plane++) {
+            chunk->counts[*plane & TOKEN_SYMBOL]--;
+        }
+        chunk->any_again = any_again;
         end_block(chunk, false);
         store(&chunk->out, begin, bytes);
         to = chunk->tokens;
     }
-    to = add_match(to, run, 0);
+    to = add_match(chunk, to, run, 0);
     chunk->token_count = (size_t)(to - chunk->tokens);
     return at + run;
 }

@@ -284,12 +284,9 @@ static void file_free(struct hdf5_file *file)
     }
     hdf5_creations_drop(file);
     for (unsigned i = 0; i < file->dimension_count; i++) {
-        free(file->dimensions[i].row);
+        free(file->dimensions[i].rows);
     }
     free(file->path);
-    for (unsigned i = 0; file->datasets != NULL && i < file->dataset_count; i++) {
-        free(file->datasets[i].held);
-    }
     free(file->datasets);
     free(file->dimensions);
     for (unsigned s = 0; file->sets != NULL && s < file->schema->label_set_count; s++) {

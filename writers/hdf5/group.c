@@ -359,17 +359,26 @@ static void write_series(struct hdf5_file *file, struct hdf5_set *set,
                                sums);
     }
     set->written += count;
-    file->dimensions[set->series].next = set->written;
+    file->dimensions[set->series].size = file->dimensions[set->series].next = set->written;
 }
 
-void hdf5_series_write(struct hdf5_file *file, const struct vamp_bucket *bucket)
+void hdf5_series_note(struct hdf5_file *file, const struct vamp_bucket *bucket)
+{
+    file->series = bucket->series;
+    for (unsigned s = 0; s < file->schema->label_set_count; s++) {
+        file->sets[s].due = bucket->series_count[s];
+    }
+}
+
+void hdf5_series_write(struct hdf5_file *file)
 {
     for (unsigned s = 0; s < file->schema->label_set_count; s++) {
         struct hdf5_set *set = &file->sets[s];
-        while (set->has_group && set->written < bucket->series_count[s]) {
-            const unsigned left = bucket->series_count[s] - set->written;
-            write_series(file, set, &file->schema->label_sets[s], bucket->series[s] + set->written,
+        while (set->has_group && set->written < set->due) {
+            const unsigned left = set->due - set->written;
+            write_series(file, set, &file->schema->label_sets[s], file->series[s] + set->written,
                          left < BATCH ? left : BATCH);
         }
     }
+    file->dimensions[HDF5_NAME].size = file->dimensions[HDF5_NAME].next;
 }

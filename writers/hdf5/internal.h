@@ -91,10 +91,12 @@ struct hdf5_dimension {
     bool unlimited;
     hobj_ref_t scale;
     unsigned longest; /* dataset, the only one in the scale's list; 0: all along the dimension */
-    /* Of one with check values: their dataset; the row that is being written, then an empty one. */
+    /* Of one with check values: their dataset; rows as they will be in the file, of time those that
+     * are not flushed yet, then an empty one; and which of them is being written. */
     unsigned check;
-    unsigned char *row;
+    unsigned char *rows;
     size_t row_bytes;
+    unsigned row, row_count;
 };
 
 struct hdf5_dataset {
@@ -106,9 +108,8 @@ struct hdf5_dataset {
     hsize_t extent; /* rows; of an unlimited dimension it may have fewer: the rest is fill values */
     uint64_t fill;
     bool packed, checked;
-    size_t place;   /* in the checked row of its dimension */
-    uint64_t *held; /* NULL, or VAMP_UNFLUSHED_MAX rows, of those that are not flushed yet */
-    hid_t id;       /* -1: closed until it is written */
+    size_t place; /* in the checked row of its dimension */
+    hid_t id;     /* -1: closed until it is written */
 };
 
 /* What a dataset is made of; what is needed of it is copied. */
@@ -159,6 +160,7 @@ struct hdf5_set {
     unsigned chunk_rows;
     unsigned label_number[VAMP_LABELS_MAX], label_count; /* of a name, or of a word */
     unsigned written;                                    /* series whose labels are in the file */
+    unsigned due; /* series of the buckets written: those labels, and what waits for a flush */
     unsigned series_index, row_time;
     unsigned slot; /* of `row` (struct hdf5_file) */
     unsigned before_restart, before_series;
@@ -291,7 +293,8 @@ struct hdf5_file {
     hsize_t rows, flushed;             /* buckets written, and those of them that readers see */
     uint32_t sums[VAMP_UNFLUSHED_MAX]; /* of the others: time_check */
     uint64_t taken, written;           /* the same in buckets of the statistics */
-    unsigned cdo;                      /* dimension of their table; 0: not at level `cdo` */
+    const struct vamp_series *const *const *series; /* of the last of them; see vamp_bucket */
+    unsigned cdo; /* dimension of their table; 0: not at level `cdo` */
     unsigned cdos_first;
     unsigned alarm; /* the same; 0: the run has no rules */
     unsigned alarms_first;
@@ -380,7 +383,7 @@ void hdf5_dataset_put_small(struct hdf5_file *file, unsigned index, hsize_t firs
 /* Texts, each cut to the length there is, from row `row` on; not of file->column. */
 void hdf5_dataset_put_texts(struct hdf5_file *file, unsigned index, hsize_t row, unsigned count,
                             const char *const *texts);
-/* Writes what it holds. */
+/* Writes the rows of a dataset along time that are not flushed yet. */
 void hdf5_dataset_put_held(struct hdf5_file *file, unsigned index);
 /* One number into row `row`. */
 void hdf5_dataset_put_number(struct hdf5_file *file, unsigned index, hsize_t row, uint64_t number);
@@ -428,8 +431,13 @@ void hdf5_row_store(unsigned char *to, uint64_t number, size_t bytes);
  * does it along time and restarts. */
 void hdf5_check_text(const struct hdf5_file *file, unsigned index, const char *text);
 void hdf5_check_number(const struct hdf5_file *file, unsigned index, size_t at, uint64_t number);
-/* Of the row, which is empty again: what is not written has the fill value. */
+/* Of the row, which is complete. The next one is empty: what is not written has the fill value. */
 uint64_t hdf5_check_sum(struct hdf5_file *file, unsigned dimension);
+/* Row `row` of those that are kept, or the empty one behind them, from the dataset's place on. */
+unsigned char *hdf5_row_place(const struct hdf5_file *file, const struct hdf5_dataset *dataset,
+                              unsigned row);
+/* All rows were flushed, and are empty again. */
+void hdf5_rows_clear(struct hdf5_dimension *dimension);
 
 /* check.c. */
 /* The check values of what was created along an unlimited dimension, uncompressed. */
@@ -492,9 +500,11 @@ void hdf5_own_create(struct hdf5_file *file);
 void hdf5_own_write(struct hdf5_file *file, const struct vamp_bucket *bucket);
 void hdf5_own_restart(struct hdf5_file *file, const struct vamp_bucket *bucket);
 
-/* group.c: all groups, and the table of the places of their rows; labels of series that are new. */
+/* group.c: all groups, and the table of the places of their rows; labels of series that are new,
+ * which the bucket has, and which a flush writes. */
 void hdf5_groups_create(struct hdf5_file *file, const struct vamp_delivery *first);
-void hdf5_series_write(struct hdf5_file *file, const struct vamp_bucket *bucket);
+void hdf5_series_note(struct hdf5_file *file, const struct vamp_bucket *bucket);
+void hdf5_series_write(struct hdf5_file *file);
 void hdf5_names_done(struct hdf5_file *file);
 
 /* tables.c. */

@@ -30,11 +30,20 @@ void hdf5_row_store(unsigned char *to, uint64_t number, size_t bytes)
     }
 }
 
+unsigned char *hdf5_row_place(const struct hdf5_file *file, const struct hdf5_dataset *dataset,
+                              unsigned row)
+{
+    const struct hdf5_dimension *dimension = &file->dimensions[dataset->dimensions[0]];
+    assert(dataset->checked && row <= dimension->row_count);
+    return dimension->rows + row * dimension->row_bytes + dataset->place;
+}
+
 static unsigned char *place_of(const struct hdf5_file *file, unsigned index)
 {
     const struct hdf5_dataset *dataset = &file->datasets[index];
-    assert(dataset->checked);
-    return file->dimensions[dataset->dimensions[0]].row + dataset->place;
+    const struct hdf5_dimension *dimension = &file->dimensions[dataset->dimensions[0]];
+    assert(dimension->row < dimension->row_count);
+    return hdf5_row_place(file, dataset, dimension->row);
 }
 
 void hdf5_check_text(const struct hdf5_file *file, unsigned index, const char *text)
@@ -52,7 +61,20 @@ void hdf5_check_number(const struct hdf5_file *file, unsigned index, size_t at, 
 uint64_t hdf5_check_sum(struct hdf5_file *file, unsigned number)
 {
     struct hdf5_dimension *dimension = &file->dimensions[number];
-    const uint64_t sum = libdeflate_crc32(0, dimension->row, dimension->row_bytes);
-    memcpy(dimension->row, dimension->row + dimension->row_bytes, dimension->row_bytes);
+    const unsigned char *row = dimension->rows + dimension->row++ * dimension->row_bytes;
+    const uint64_t sum = libdeflate_crc32(0, row, dimension->row_bytes);
+    if (number != HDF5_TIME) {
+        hdf5_rows_clear(dimension);
+    }
     return sum;
+}
+
+void hdf5_rows_clear(struct hdf5_dimension *dimension)
+{
+    const size_t bytes = dimension->row_bytes;
+    for (unsigned row = 0; row < dimension->row_count; row++) {
+        memcpy(dimension->rows + row * bytes, dimension->rows + dimension->row_count * bytes,
+               bytes);
+    }
+    dimension->row = 0;
 }

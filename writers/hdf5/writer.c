@@ -33,7 +33,7 @@ static bool names_fit(const struct hdf5_file *file, const struct vamp_delivery *
     }
     for (unsigned s = 0; s < file->schema->label_set_count; s++) {
         const struct vamp_label_set *description = &file->schema->label_sets[s];
-        for (unsigned i = file->sets[s].written;
+        for (unsigned i = file->sets[s].due;
              file->sets[s].has_group && i < delivery->bucket->series_count[s]; i++) {
             for (unsigned l = 0; l < description->label_count; l++) {
                 fits = fits && (!vamp_label_is_open(description->labels[l]) ||
@@ -105,6 +105,7 @@ void hdf5_flush(struct hdf5_file *file)
     if (file->rows == file->flushed) {
         return;
     }
+    hdf5_series_write(file);
     for (unsigned i = 0; i < file->dataset_count; i++) {
         if (i != file->time) {
             hdf5_dataset_put_held(file, i);
@@ -126,6 +127,7 @@ void hdf5_flush(struct hdf5_file *file)
     if (file->code == 0) {
         file->flushed = file->rows;
         file->written = file->taken;
+        hdf5_rows_clear(&file->dimensions[HDF5_TIME]);
     }
 }
 
@@ -134,7 +136,7 @@ static void write_all(struct hdf5_file *file, const struct vamp_delivery *delive
     const struct vamp_bucket *bucket = delivery->bucket;
     hdf5_dataset_put_number(file, file->bucket_number, file->rows, bucket->number);
     hdf5_tables_write(file, delivery);
-    hdf5_series_write(file, bucket);
+    hdf5_series_note(file, bucket);
     hdf5_rows_write(file, bucket);
     hdf5_overview_write(file, bucket);
     hdf5_own_write(file, bucket);

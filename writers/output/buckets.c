@@ -160,14 +160,12 @@ static uint64_t elements_of(const struct vamp_output *output, const struct vamp_
 /* Of a metric: 0, it is not there; 1, its components are not told apart; 2, they are. */
 static int tells_components(const struct vamp_schema *schema, enum vamp_metric_id id)
 {
-    for (unsigned m = 0; m < schema->metric_count; m++) {
-        if (schema->metrics[m].id == id) {
-            const uint32_t labels =
-                vamp_label_set_bits(&schema->label_sets[schema->metrics[m].label_set]);
-            return (labels & COMPONENT) != 0 ? 2 : 1;
-        }
+    const unsigned m = vamp_schema_find(schema, id);
+    if (m == schema->metric_count) {
+        return 0;
     }
-    return 0;
+    const struct vamp_label_set *set = &schema->label_sets[schema->metrics[m].label_set];
+    return (vamp_label_set_bits(set) & COMPONENT) != 0 ? 2 : 1;
 }
 
 /* `own`: what the output has of the schema of the statistics. */

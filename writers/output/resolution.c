@@ -345,12 +345,10 @@ static int reserve_values(struct vamp_resolution *resolution, const struct vamp_
 /* What a counter without labels counted in the bucket; 0 when it is not there. */
 static uint64_t counted(const struct vamp_bucket *bucket, enum vamp_metric_id id)
 {
-    for (unsigned i = 0; i < bucket->schema->metric_count; i++) {
-        if (bucket->schema->metrics[i].id == id) {
-            return bucket->values[i].count > 0 ? bucket->values[i].counters[0].delta : 0;
-        }
-    }
-    return 0;
+    const unsigned place = vamp_schema_find(bucket->schema, id);
+    return place < bucket->schema->metric_count && bucket->values[place].count > 0
+               ? bucket->values[place].counters[0].delta
+               : 0;
 }
 
 /* What a series counted that the output does not have; nothing of a gauge. */

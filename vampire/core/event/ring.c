@@ -269,19 +269,6 @@ void vamp_ring_release(struct vamp_ring *ring)
     atomic_store_explicit(&ring->tail, ring->taken, memory_order_release);
 }
 
-void vamp_ring_begin(struct vamp_ring *ring)
-{
-    const size_t begin = (ring->written + ring->mask) & ~ring->mask;
-    assert(atomic_load(&ring->tail) == ring->written);
-    ring->written = begin;
-    ring->slots_until = begin;
-    ring->known_tail = begin;
-    ring->known_head = begin;
-    ring->taken = begin;
-    atomic_store_explicit(&ring->head, begin, memory_order_relaxed);
-    atomic_store_explicit(&ring->tail, begin, memory_order_relaxed);
-}
-
 void vamp_ring_wait(struct vamp_ring *ring, int64_t timeout_ns)
 {
     if (timeout_ns <= 0) {

@@ -51,9 +51,6 @@ static inline const struct vamp_event *vamp_ring_next(struct vamp_ring *ring)
 }
 /* Consumer: gives the space of all events taken so far back to the producer. */
 void vamp_ring_release(struct vamp_ring *ring);
-/* Of a ring that one thread fills and empties, when it is empty and released: what comes next lies
- * at the beginning of the memory, which is in the processor's cache. */
-void vamp_ring_begin(struct vamp_ring *ring);
 /* Consumer: waits until there is an event or the ring is closed, at most `timeout_ns`. */
 void vamp_ring_wait(struct vamp_ring *ring, int64_t timeout_ns);
 /* Consumer: true when the producer has closed the ring and everything was taken. */

@@ -40,6 +40,7 @@ struct vamp_recording {
     bool complete;          /* the end mark was seen */
     bool goes_on;           /* in another segment, according to the end mark */
     size_t from, to;        /* unread part of `buffer` */
+    bool given;             /* something of what is read */
     struct vamp_wire batch; /* unread part of the present batch */
     bool repeats;           /* it repeats events of earlier segments */
     bool skip_repeated;
@@ -76,7 +77,7 @@ static int fill(struct vamp_recording *recording, struct vamp_err *err)
 }
 
 /* The result of reading a message from the file. */
-enum found { FOUND_MESSAGE, FOUND_END, FOUND_TORN, FOUND_FAILURE };
+enum found { FOUND_MESSAGE, FOUND_PAUSE, FOUND_END, FOUND_TORN, FOUND_FAILURE };
 
 static enum found parse_message(struct vamp_recording *recording, struct vamp_wire *ret_message)
 {
@@ -102,6 +103,10 @@ static enum found take_message(struct vamp_recording *recording, struct vamp_wir
     enum found found = parse_message(recording, ret_message);
     if (found == FOUND_MESSAGE || recording->at_end) {
         return found;
+    }
+    if (recording->given) {
+        recording->given = false;
+        return FOUND_PAUSE;
     }
     /* A whole message fits in the buffer, so after filling it is complete or never will be. */
     return fill(recording, err) == 0 ? parse_message(recording, ret_message) : FOUND_FAILURE;
@@ -433,12 +438,15 @@ next_of_file(struct vamp_recording *recording, struct vamp_event *ret_event, str
         enum found found = take_message(recording, &recording->batch, err);
         switch (found) {
         case FOUND_MESSAGE:
+            recording->given = true;
             recording->repeats = false;
             check_batch(recording);
             if (next_of_batch(recording, ret_event)) {
                 return VAMP_RECORDING_EVENT;
             }
             break;
+        case FOUND_PAUSE:
+            return VAMP_RECORDING_PAUSE;
         case FOUND_FAILURE:
             recording->finished = true;
             return VAMP_RECORDING_ERROR;

@@ -84,6 +84,7 @@ struct vamp_recording;
 /* What the reader found. Closed. */
 enum vamp_recording_status {
     VAMP_RECORDING_EVENT, /* an event or mark was given */
+    VAMP_RECORDING_PAUSE, /* nothing yet: the next call reads on, over the names given so far */
     VAMP_RECORDING_END,   /* nothing follows; see vamp_recording_remark */
     VAMP_RECORDING_ERROR, /* the file cannot be read; err says why */
 };
@@ -94,9 +95,9 @@ VAMP_MUST_CHECK int vamp_recording_open(const char *path, struct vamp_recording 
                                         struct vamp_recording_header *ret_header,
                                         struct vamp_err *err);
 void vamp_recording_close(struct vamp_recording *recording);
-/* The next event or mark; its name is valid until the next call. LOST marks with reason
- * VAMP_LOSS_RECORDING report what damage cost: the exact count in the middle, at least one at a
- * torn end. A malformed event is a REJECTED mark. */
+/* The next event or mark; its name is valid until the call after PAUSE, or the close. LOST marks
+ * with reason VAMP_LOSS_RECORDING report what damage cost: the exact count in the middle, at least
+ * one at a torn end. A malformed event is a REJECTED mark. */
 enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
                                                struct vamp_event *ret_event, struct vamp_err *err);
 /* Leaves out events that are repeated from earlier segments: for a reader that has read those. */

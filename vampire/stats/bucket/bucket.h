@@ -61,6 +61,16 @@ struct vamp_schema {
     const struct vamp_coverage *coverage; /* what is absent */
 };
 
+/* The place of a metric in the schema; `metric_count`: it is not there. */
+static inline unsigned vamp_schema_find(const struct vamp_schema *schema, enum vamp_metric_id id)
+{
+    unsigned place = 0;
+    while (place < schema->metric_count && schema->metrics[place].id != id) {
+        place++;
+    }
+    return place;
+}
+
 #define VAMP_SERIES_SPACE_BYTES 37 /* of the name space as text */
 void vamp_series_space_text(const uint8_t series_space[static 16],
                             char text[static VAMP_SERIES_SPACE_BYTES]);
