@@ -35,7 +35,7 @@ struct replay {
     uint64_t unwanted;             /* events passed over since then */
     bool any_wanted, unwanted_due; /* there was one; a mark of those before it is to follow it */
     bool pending_there;
-    bool at_end; /* of the present file, which is closed by the next call */
+    bool at_end; /* of the present file, which the next call may close */
     bool remarked;
     size_t damaged_files;
     const char *damaged_path;  /* the first of them */
@@ -263,6 +263,7 @@ static __attribute__((noinline)) enum vamp_source_status go_on(struct replay *re
     const uint64_t seen = replay->header.events_before + vamp_recording_events(replay->recording);
     vamp_recording_close(replay->recording);
     replay->recording = NULL;
+    replay->at_end = false;
     replay->file++;
     if (vamp_recording_open(present_path(replay), &replay->recording, &replay->header, err) != 0) {
         return VAMP_SOURCE_ERROR;
@@ -321,8 +322,8 @@ static enum vamp_source_status take_event(struct replay *replay, struct vamp_eve
             (void)vamp_err_wrap(err, "replay %s", present_path(replay));
             return VAMP_SOURCE_ERROR;
         }
-        replay->at_end = !replay->at_end;
-        if (replay->at_end) {
+        if (!replay->at_end) {
+            replay->at_end = true;
             return VAMP_SOURCE_EMPTY;
         }
         const enum vamp_source_status status = go_on(replay, err);
