@@ -365,7 +365,7 @@ class Content:
             row = frame.loc[name] if name is not None else frame.loc[rest].sum()
             mean = row.waited / max(1.0, row.ranks) / max(length, 1.0)
             rows.append((name or others(rest), f"{int(row.ranks):,}" if row.ranks else "", *map(self._seconds, row.iloc[1:]),
-                         share(mean, 1.0) if row.ranks else ""))
+                         share(mean, 1.0) + (", several at once" if mean > 1 else "") if row.ranks else ""))
         head = ("model", "ranks", "waited", "others waited for it", *(f"waited {part.replace('_', ' ')}" for part in frame.columns[3:]),
                 "of a rank's time")
         return Table("models", "Models", head, rows, frame.rename_axis("model").reset_index(), 1, list(self.of))

@@ -11,6 +11,7 @@
 #include <uuid/uuid.h>
 
 #include "vampire/core/options/options.h"
+#include "vampire/core/pages.h"
 
 /* The holders are counted in the bucket itself, which is otherwise constant. */
 static unsigned *holders_of(const struct vamp_bucket *bucket)
@@ -61,6 +62,7 @@ bool vamp_bucket_block_take(struct vamp_bucket_block *block)
     void *memory = take_spare(bytes);
     if (memory == NULL) {
         memory = malloc(bytes + bytes / 8); /* the next bucket may be somewhat larger */
+        vamp_pages_ask(memory, memory != NULL ? bytes : 0);
     }
     *block = (struct vamp_bucket_block){memory, 0};
     return memory != NULL;

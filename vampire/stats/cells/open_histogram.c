@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/core/pages.h"
+
 #define LINE_BYTES ((size_t)64)
 #define SLAB_BYTES ((size_t)64 * 1024)
 
@@ -110,6 +112,7 @@ static void add_slab(struct vamp_open_pool *pool, unsigned form)
     if (slab == NULL) {
         return;
     }
+    vamp_pages_ask(slab, slab_bytes);
     slab->next = pool->slabs;
     pool->slabs = slab;
     pool->bytes += slab_bytes;

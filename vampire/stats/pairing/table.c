@@ -4,13 +4,13 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+
+#include "vampire/core/pages.h"
 
 #define LINE_BYTES ((size_t)64)
 #define FIRST_LINES 64
-/* The system gives pages of a slab so many bytes at a time: one by one each is an exception, which
- * takes twice as long. */
+/* The system gives pages so many bytes at a time: one by one each is an exception, which takes
+ * twice as long. Records, and lines of an index. */
 #define READY_BYTES ((size_t)32 * 1024)
 /* A line is added when the lines hold this many records each, on average. */
 #define LINE_FILL 4
@@ -45,32 +45,16 @@ void vamp_slab_done(struct vamp_slab *slab)
     memset(slab, 0, sizeof *slab);
 }
 
-/* The whole pages between these. What the system does not do now it does when they are written. */
-static void ask_for_pages(unsigned char *from, unsigned char *until)
-{
-#ifdef MADV_POPULATE_WRITE
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    unsigned char *first = from + (-(uintptr_t)from & (page - 1));
-    unsigned char *end = until - ((uintptr_t)until & (page - 1));
-    if (first < end) {
-        (void)madvise(first, (size_t)(end - first), MADV_POPULATE_WRITE);
-    }
-#else
-    (void)from;
-    (void)until;
-#endif
-}
-
 __attribute__((noinline)) void vamp_slab_make_ready(struct vamp_slab *slab)
 {
     const uint32_t from = slab->ready;
     const size_t more = READY_BYTES / slab->item_bytes;
     slab->ready = slab->capacity - from > more ? from + (uint32_t)more : slab->capacity;
-    ask_for_pages(slab->items + from * slab->item_bytes,
-                  slab->items + slab->ready * slab->item_bytes);
+    vamp_pages_ask(slab->items + from * slab->item_bytes,
+                   (slab->ready - from) * slab->item_bytes);
     if (slab->neighbours != NULL) {
-        ask_for_pages(slab->neighbours + from * slab->neighbour_bytes,
-                      slab->neighbours + slab->ready * slab->neighbour_bytes);
+        vamp_pages_ask(slab->neighbours + from * slab->neighbour_bytes,
+                       (slab->ready - from) * slab->neighbour_bytes);
     }
 }
 
@@ -176,6 +160,9 @@ static void take_out_of_line(const struct vamp_table *table, struct vamp_table_l
 __attribute__((noinline)) static void split_line(struct vamp_table *table)
 {
     const uint32_t bit = table->mask + 1;
+    if ((table->split + bit) % (READY_BYTES / LINE_BYTES) == 0) {
+        vamp_pages_ask(&table->lines[table->split + bit], READY_BYTES);
+    }
     struct vamp_table_line *stay = &table->lines[table->split];
     struct vamp_table_line *move = &table->lines[table->split + bit];
     const struct vamp_table_line old = *stay;
