@@ -50,8 +50,7 @@ __attribute__((noinline)) void vamp_slab_make_ready(struct vamp_slab *slab)
     const uint32_t from = slab->ready;
     const size_t more = READY_BYTES / slab->item_bytes;
     slab->ready = slab->capacity - from > more ? from + (uint32_t)more : slab->capacity;
-    vamp_pages_ask(slab->items + from * slab->item_bytes,
-                   (slab->ready - from) * slab->item_bytes);
+    vamp_pages_ask(slab->items + from * slab->item_bytes, (slab->ready - from) * slab->item_bytes);
     if (slab->neighbours != NULL) {
         vamp_pages_ask(slab->neighbours + from * slab->neighbour_bytes,
                        (slab->ready - from) * slab->neighbour_bytes);
