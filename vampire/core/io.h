@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All of it, where read and write may do a part and a signal may end them. Any thread. */
+/* What the system gives whole: all of a file, where read and write may do a part and a signal may
+ * end them, and pages of memory. Any thread. */
 #pragma once
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* Reads up to the end, or as much as there is room for, which may block. 0 or a positive errno; in
@@ -32,4 +35,21 @@ static inline int vamp_write_all(int fd, const void *bytes, size_t length, size_
         *ret_written += now > 0 ? (size_t)now : 0;
     }
     return 0;
+}
+
+/* Asks the system for the whole pages in `bytes` of memory that will be written soon: at once, they
+ * cost less than one by one as they are touched. What it does not give now comes then. The contents
+ * stay. */
+static inline void vamp_pages_ask(void *memory, size_t bytes)
+{
+#ifdef MADV_POPULATE_WRITE
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t before = -(uintptr_t)memory & (page - 1);
+    if (bytes >= before + page) {
+        (void)madvise((char *)memory + before, (bytes - before) & ~(page - 1), MADV_POPULATE_WRITE);
+    }
+#else
+    (void)memory;
+    (void)bytes;
+#endif
 }

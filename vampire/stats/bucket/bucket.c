@@ -10,8 +10,8 @@
 #include <string.h>
 #include <uuid/uuid.h>
 
+#include "vampire/core/io.h"
 #include "vampire/core/options/options.h"
-#include "vampire/core/pages.h"
 
 /* The holders are counted in the bucket itself, which is otherwise constant. */
 static unsigned *holders_of(const struct vamp_bucket *bucket)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vampire/core/pages.h"
+#include "vampire/core/io.h"
 
 #define LINE_BYTES ((size_t)64)
 #define SLAB_BYTES ((size_t)64 * 1024)
