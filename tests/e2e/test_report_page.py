@@ -71,7 +71,16 @@ class Browser:
         return answer["result"].get("value")
 
     def place(self, element):
-        """The box of an expression's element, in the window."""
+        """The box of an expression's element, in the window, when it stands still: a click may have made the page scroll."""
+        before, now = None, self.shown(element)
+        while now != before:
+            self.call("Runtime.evaluate", awaitPromise=True, expression="new Promise(done => requestAnimationFrame("
+                      "() => requestAnimationFrame(() => requestAnimationFrame(done))))")
+            before, now = now, self.shown(element)
+        return now
+
+    def shown(self, element):
+        """The same at once, scrolled into the window."""
         return self.value(f"(() => {{ const e = {element}; e.scrollIntoView({{block: 'center', behavior: 'instant'}});"
                           "const b = e.getBoundingClientRect(); return [b.left, b.top, b.width, b.height]; })()")
 
