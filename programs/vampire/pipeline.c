@@ -60,7 +60,6 @@ static unsigned process_batch(struct pipeline *pipeline)
         }
         all += count;
     }
-    vamp_reader_release(&pipeline->reader);
     return all;
 }
 

@@ -183,15 +183,11 @@ void vamp_reader_join(struct vamp_reader *reader)
 unsigned vamp_reader_take(struct vamp_reader *reader, const struct vamp_event *events[],
                           unsigned max)
 {
-    return reader->ops->may_block ? read_batch(reader, events, max)
-                                  : vamp_ring_take(reader->ring, events, max);
-}
-
-void vamp_reader_release(struct vamp_reader *reader)
-{
-    if (!reader->ops->may_block) {
-        vamp_ring_release(reader->ring);
+    if (reader->ops->may_block) {
+        return read_batch(reader, events, max);
     }
+    vamp_ring_release(reader->ring);
+    return vamp_ring_take(reader->ring, events, max);
 }
 
 void vamp_reader_wait(struct vamp_reader *reader, int64_t timeout_ns)

@@ -36,9 +36,10 @@ struct vamp_reader {
     uint64_t lost_samples;       /* that found no room in the ring */
     struct vamp_err err;
 
-    /* The reader's own. */
-    struct vamp_event batch[VAMP_READER_TAKE_MAX]; /* taken from a source that may block */
-    bool ended;                                    /* which it has; of another there are: */
+    /* The reader's own. Of a source that may block: */
+    struct vamp_event batch[VAMP_READER_TAKE_MAX]; /* the events taken last */
+    bool ended;
+    /* Of a live one: */
     struct vamp_ring *ring;
     pthread_t thread;
     struct vamp_losses losses; /* not yet reported to the consumer */
@@ -59,14 +60,13 @@ void vamp_reader_join(struct vamp_reader *reader);
 /* For the consumer, on one thread: */
 
 /* The next events, at most `max`; returns how many, 0 when the source has none at the moment. They
- * are valid until the next call. */
+ * are valid until the next call, which gives their room back to the thread. */
 unsigned vamp_reader_take(struct vamp_reader *reader, const struct vamp_event *events[],
                           unsigned max);
-/* Gives the room of all events taken so far back to the thread. */
-void vamp_reader_release(struct vamp_reader *reader);
 /* Waits until there may be something to take, at most `timeout_ns`. */
 void vamp_reader_wait(struct vamp_reader *reader, int64_t timeout_ns);
 /* Whether the source has ended and everything was taken. */
 bool vamp_reader_finished(const struct vamp_reader *reader);
-/* What waits to be taken or released, of `*ret_bound`; a source that may block has 0 of 0. */
+/* What waits to be taken, or was taken last, of `*ret_bound`; a source that may block has 0 of 0.
+ */
 size_t vamp_reader_waiting_bytes(const struct vamp_reader *reader, size_t *ret_bound);

@@ -77,7 +77,6 @@ void pipeline_process_sample(struct pipeline *pipeline, const struct vamp_event 
 static const struct vamp_event *first_sample(struct samples_intake *samples)
 {
     if (samples->held == NULL) {
-        vamp_reader_release(&samples->reader);
         (void)vamp_reader_take(&samples->reader, &samples->held, 1);
     }
     assert(samples->held == NULL || samples->held->kind == VAMP_EVENT_SAMPLE);

@@ -131,7 +131,6 @@ static void read_all(struct vamp_reader *reader, struct seen *seen)
             see(seen, events[i]);
         }
         if (count == 0) {
-            vamp_reader_release(reader);
             vamp_reader_wait(reader, PATIENCE_NS);
         }
     }
@@ -185,6 +184,29 @@ static void a_full_ring_loses_exactly_what_it_says(void **state)
     vamp_reader_join(&reader);
     assert_int_equal(seen.events + seen.lost, EVENTS);
     assert_int_equal(reader.end, VAMP_SOURCE_END);
+    vamp_reader_done(&reader);
+}
+
+/* Also while there is always more to take. */
+static void what_was_taken_makes_room(void **state)
+{
+    (void)state;
+    struct script script = {.count = EVENTS, .end = VAMP_SOURCE_END};
+    atomic_int stop = 0;
+    struct vamp_reader reader;
+    const struct vamp_event *events[VAMP_READER_TAKE_MAX];
+    start(&reader, &live, &script, &stop);
+    while (!atomic_load(&script.ended)) {
+    }
+    size_t bound = 0;
+    const size_t full = vamp_reader_waiting_bytes(&reader, &bound);
+    assert_int_equal(vamp_reader_take(&reader, events, VAMP_READER_TAKE_MAX), VAMP_READER_TAKE_MAX);
+    assert_int_equal(vamp_reader_take(&reader, events, 1), 1);
+    assert_true(vamp_reader_waiting_bytes(&reader, &bound) < full);
+    while (!vamp_reader_finished(&reader)) {
+        (void)vamp_reader_take(&reader, events, VAMP_READER_TAKE_MAX);
+    }
+    vamp_reader_join(&reader);
     vamp_reader_done(&reader);
 }
 
@@ -258,6 +280,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_ring_loses_exactly_what_it_says),
+        cmocka_unit_test(what_was_taken_makes_room),
         cmocka_unit_test(leaves_find_room_in_a_full_ring),
         cmocka_unit_test(a_source_that_may_block_loses_nothing),
         cmocka_unit_test(stop_ends_it),
