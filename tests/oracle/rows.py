@@ -53,17 +53,39 @@ def refresh(file, metrics):
             item.refresh()
 
 
+class Items(dict):
+    """What is in a file or group by name, each opened when it is asked for, and once: h5py takes longest for that."""
+
+    def __init__(self, group):
+        super().__init__()
+        self.group = group
+
+    def __missing__(self, name):
+        self[name] = self.group[name]
+        return self[name]
+
+    def __contains__(self, name):
+        return super().__contains__(name) or name in self.group
+
+    def get(self, name, default=None):
+        return self[name] if name in self else default
+
+    def values(self):
+        return [self[name] for name in self.group]
+
+
 class Group:
     """The rows of one label set."""
 
     def __init__(self, group, rows, places):
         self.group, self.rows, self.places = group, rows, places
+        self.variables = Items(group)
         self.names = text_of(group, "labels").split()
         columns = []
         for name in self.names:
-            words = texts(group.parent[text_of(group[name], "names")])
+            words = texts(group.parent[text_of(self.variables[name], "names")])
             # A series of a bucket that is being written may have a name that was not there when the names were read.
-            columns.append([words[number] if number < len(words) else None for number in group[name][...].tolist()])
+            columns.append([words[number] if number < len(words) else None for number in self.variables[name][...].tolist()])
         self.labels = list(zip(*columns))
         self.first, self.count = self.placed("row")
         self.read = {}
@@ -84,22 +106,24 @@ class Group:
     def slice(self, name, first, count):
         """What was not written is the fill value. Each variable is read once."""
         if name not in self.read:
-            self.read[name] = self.group[name][...].tolist()
+            self.read[name] = self.variables[name][...].tolist()
         found = self.read[name][first : first + count]
-        return found + [int(self.group[name].fillvalue)] * (count - len(found))
+        if len(found) < count:
+            found += [int(self.variables[name].fillvalue)] * (count - len(found))
+        return found
 
 
 class File:
     def __init__(self, file, rows=None):
-        self.file = file
+        self.file, self.items = file, Items(file)
         assert text_of(file, "schema_version").split(".")[0] == "3", file.filename
         self.rows = file["time"].shape[0] if rows is None else rows
         self.lower = [int(value) for value in file["bin_lower"][...]]
         self.places = {}
         columns = (column(file[name], self.rows).T.tolist() for name in ("first_row", "rows"))
         placed = dict(zip(texts(file["row_dimension"]), zip(*columns))) if "row_dimension" in file else {}
-        self.groups = [Group(item, self.rows, placed) for name, item in file.items()
-                       if isinstance(item, h5py.Group) and name != OWN]
+        self.groups = [Group(self.items[name], self.rows, placed) for name in file
+                       if name != OWN and file.get(name, getclass=True) is h5py.Group]
         self.own = {}  # of each of vampire's own metrics: kind, label, columns
         for kind in ("counter", "gauge"):
             if f"{OWN}/{kind}_name" in file:
@@ -116,7 +140,7 @@ class File:
 
     def metrics(self):
         """The names of all metrics, each once."""
-        every = [*self.file.values(), *(item for group in self.groups for item in group.group.values())]
+        every = [*self.items.values(), *(item for group in self.groups for item in group.variables.values())]
         return list(dict.fromkeys([*(text_of(item, "metric") for item in every if "metric" in item.attrs), *self.own]))
 
     def kind(self, name):
@@ -124,21 +148,21 @@ class File:
 
     def _any(self, name):
         """A variable of the metric."""
-        if name + "_count" in self.file or name + "_delta" in self.file or name in self.file:
-            return next(self.file[name + part] for part in ("_delta", "") if name + part in self.file)
-        return self._group(name).group[name + "_count"]  # a histogram that has rows only
+        if name + "_count" in self.items or name + "_delta" in self.items or name in self.items:
+            return next(self.items[name + part] for part in ("_delta", "") if name + part in self.items)
+        return self._group(name).variables[name + "_count"]  # a histogram that has rows only
 
     def words(self, name):
         """The combinations of closed labels of the overview, in the order of its cells."""
         if name in self.own:
             labels = [label for label in self.own[name][1:2] if label]
         else:
-            labels = text_of(self.file.get(name + "_count", self._any(name)), "labels").split()
-        return list(itertools.product(*(texts(self.file[label]) for label in labels)))
+            labels = text_of(self.items.get(name + "_count") or self._any(name), "labels").split()
+        return list(itertools.product(*(texts(self.items[label]) for label in labels)))
 
     def _group(self, name):
         parts = [name + part for part in ("_delta", "_count", "")]
-        return next((group for group in self.groups if any(part in group.group for part in parts)), None)
+        return next((group for group in self.groups if any(part in group.variables for part in parts)), None)
 
     def cells(self, name):
         """[bucket][cell] of a variable of the overview, or the same of one of vampire's own metrics."""
@@ -147,10 +171,10 @@ class File:
         if metric in self.own:
             kind, _, columns = self.own[metric]
             assert (part == "_delta") == (kind == "counter")
-            found, last = (column(self.file[OWN][one], self.rows)[:, columns]
+            found, last = (column(self.items[OWN][one], self.rows)[:, columns]
                            for one in (part[1:] or "last", "last" if part in EXTREMES else part[1:] or "last"))
         else:
-            found, last = (column(self.file[one], self.rows) for one in (name, metric if part in EXTREMES else name))
+            found, last = (column(self.items[one], self.rows) for one in (name, metric if part in EXTREMES else name))
         if part in EXTREMES:
             assert not ((found == last) & (last != NO_GAUGE)).any(), f"{name}: an extreme that is the value"
             found = numpy.where(found == NO_GAUGE, last, found)
@@ -194,15 +218,15 @@ class File:
 
     def _restart_cells(self, name, at):
         if name in self.own:
-            return column(self.file[OWN]["before"], at + 1)[at][self.own[name][2]].tolist()
-        return column(self.file[name + "_before"], at + 1)[at].ravel().tolist()
+            return column(self.items[OWN]["before"], at + 1)[at][self.own[name][2]].tolist()
+        return column(self.items[name + "_before"], at + 1)[at].ravel().tolist()
 
     def _restart_rows(self, group, name, at):
         totals = [0] * len(group.labels)
-        count = group.group["before_series"].shape[0]
-        series = column(group.group["before_series"], count).tolist()
-        restarts = column(group.group["before_restart"], count).tolist()
-        values = column(group.group[name + "_before"], count).tolist()
+        count = group.variables["before_series"].shape[0]
+        series = column(group.variables["before_series"], count).tolist()
+        restarts = column(group.variables["before_restart"], count).tolist()
+        values = column(group.variables[name + "_before"], count).tolist()
         for number, restart, value in zip(series, restarts, values):
             if restart == at and number != PADDING:
                 totals[number] = value
@@ -225,9 +249,10 @@ class File:
             return [[(a, b, c) if a != NO_GAUGE or name in AGES else (0, 0, 0) for a, b, c in zip(*columns)]
                     for columns in zip(*(zip(*part) for part in parts))]
         out = [[] for _ in group.labels]
-        ends = (self.file["time"][: self.rows] + column(self.file["bucket_ns"], self.rows)).tolist()
+        ends = (self.items["time"][: self.rows] + column(self.items["bucket_ns"], self.rows)).tolist()
+        grows, places = text_of(group.variables[name], "between_rows"), self._cells_of(name, group)
         for bucket in range(self.rows):
-            grown = ends[bucket] - ends[bucket - 1] if bucket and text_of(group.group[name], "between_rows") else 0
+            grown = ends[bucket] - ends[bucket - 1] if bucket and grows else 0
             last, *extremes = (group.part(name + part, bucket) for part in ("", "_min", "_max"))
             for values in extremes:
                 assert all(extreme != value for extreme, value in zip(values, last) if value != NO_GAUGE), f"{name}: an extreme that is the value"
@@ -239,7 +264,7 @@ class File:
         for part, position in (("", 0), ("_min_bound", 1), ("_max_bound", 2)):
             for bucket, cells in enumerate(self.cells(name + part)):
                 wanted = [NO_GAUGE] * len(cells)
-                for cell, entries in zip(self._cells_of(name, group), out):
+                for cell, entries in zip(places, out):
                     value = entries[bucket][position]
                     if name in AGES:
                         wanted[cell] = max(wanted[cell], value)
@@ -289,13 +314,13 @@ class File:
                 own = list(itertools.islice(entries, number))
                 out[series][bucket] = self._histogram(count, total, least, greatest, own)
             assert next(entries, None) is None, f"{name}: entries of no row in bucket {bucket}"
-        if name in self.file:
+        if name in self.items:
             self._compare_histograms(name, group, out)
         return out
 
     def _overview_histogram(self, name):
         counts, sums, bins = (self.cells(name + part) for part in ("_count", "_sum", ""))
-        least, greatest = (column(self.file[name + part], self.rows).tolist() for part in ("_min", "_max"))
+        least, greatest = (column(self.items[name + part], self.rows).tolist() for part in ("_min", "_max"))
         return [None if sum(counts[row]) == 0 else
                 {"count": sum(counts[row]), "sum": sum(sums[row]) % 2**64, "min": least[row], "max": greatest[row],
                  "bins": {lower: number for lower, number in zip(self.lower, bins[row]) if number}}
@@ -305,7 +330,7 @@ class File:
 
     def _cells_of(self, name, group):
         """The cell of each series in the overview."""
-        part = self.file.get(name + "_count", self._any(name))
+        part = self.items.get(name + "_count") or self._any(name)
         closed = text_of(part, "labels").split()
         number = {words: cell for cell, words in reversed(list(enumerate(self.words(name))))}
         return [number[tuple(labels[group.names.index(label)] for label in closed)] for labels in group.labels]
@@ -320,7 +345,7 @@ class File:
         assert wanted == cells, f"{name}: the overview is not the sum of the rows"
 
     def _compare(self, name, group, values):
-        metric = text_of(self.file[name], "metric")
+        metric = text_of(self.items[name], "metric")
         for bucket, cells in enumerate(self.cells(name)):
             self._compare_cells(metric, group, [entries[bucket] for entries in values], cells)
 
