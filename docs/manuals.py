@@ -279,7 +279,8 @@ def hdf5_metrics(programs):
         found[name] = f"{found[name]}; rows in `{rows[name]}`" if name in found else f"histogram, only rows in `{rows[name]}`"
     for name, (kind, label) in programs.hdf5()[2].items():
         found[name] = f"{kind} in the group `vampire`" + (f", by `{label}`" if label else "")
-    found["vampire_lag_ns"] = "gauge in the group `vampire`, of a live run only"  # this file's events are made up
+    for name in ("vampire_lag_ns", "vampire_ring_bytes"):
+        found[name] = "gauge in the group `vampire`, of a live run only"  # this file's events are made up
     return "".join(item(f"`{name}`", f"{what}.") for name, what in sorted(found.items()))
 
 

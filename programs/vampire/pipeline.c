@@ -148,8 +148,8 @@ static void tick_if_due(struct pipeline *pipeline, int64_t now_ns, bool idle)
 static void note_batch(struct pipeline *pipeline, int64_t now_ns, size_t ring_bytes)
 {
     vamp_event_clock_observe(&pipeline->event_clock, pipeline->newest_event_ns, now_ns);
-    vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_RING_BYTES, 0, (int64_t)ring_bytes);
     if (pipeline->first->source->is_live) {
+        vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_RING_BYTES, 0, (int64_t)ring_bytes);
         vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_LAG_NS, 0,
                         vamp_clock_utc_ns(pipeline->clock) - pipeline->newest_event_ns);
     }

@@ -40,7 +40,7 @@ struct vamp_stats_options {
     uint64_t max_empty;      /* buckets; 0: VAMP_MAX_EMPTY_DEFAULT */
     uint32_t unknown;        /* bit per enum vamp_unknown: what the source cannot know */
     uint64_t not_subscribed; /* bit per enum vamp_event_kind: none of these kinds will come */
-    bool replayed;           /* the events are not counted as they happen: they have no lag */
+    bool replayed;           /* the events do not wait to be counted, and have no lag */
 };
 
 /* Events carry no time: that of their arrival is counted, and how far it may be off. */
@@ -53,7 +53,8 @@ static inline bool vamp_stats_asks(const struct vamp_stats_options *options, enu
 {
     return !options->metrics_off[id] &&
            (id != VAMP_METRIC_VAMPIRE_CLOCK_RESOLUTION_NS || vamp_stats_by_arrival(options)) &&
-           (id != VAMP_METRIC_VAMPIRE_LAG_NS || !options->replayed) &&
+           !(options->replayed &&
+             (id == VAMP_METRIC_VAMPIRE_LAG_NS || id == VAMP_METRIC_VAMPIRE_RING_BYTES)) &&
            (options->metrics_on[id] ||
             (vamp_metrics[id].sets & (options->sets | VAMP_SET_SELF | VAMP_SET_SAMPLED)) != 0);
 }
