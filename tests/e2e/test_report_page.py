@@ -62,7 +62,9 @@ class Browser:
 
     def size(self, width, height, dark=False):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        # A page that still scrolls would move away from below the mouse.
+        features = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce"}
+        self.call("Emulation.setEmulatedMedia", features=[{"name": name, "value": value} for name, value in features.items()])
 
     def value(self, expression):
         """Of JavaScript."""
@@ -71,18 +73,15 @@ class Browser:
         return answer["result"].get("value")
 
     def place(self, element):
-        """The box of an expression's element, in the window, when it stands still: a click may have made the page scroll."""
-        before, now = None, self.shown(element)
-        while now != before:
-            self.call("Runtime.evaluate", awaitPromise=True, expression="new Promise(done => requestAnimationFrame("
-                      "() => requestAnimationFrame(() => requestAnimationFrame(done))))")
-            before, now = now, self.shown(element)
-        return now
-
-    def shown(self, element):
-        """The same at once, scrolled into the window."""
-        return self.value(f"(() => {{ const e = {element}; e.scrollIntoView({{block: 'center', behavior: 'instant'}});"
-                          "const b = e.getBoundingClientRect(); return [b.left, b.top, b.width, b.height]; })()")
+        """The box of an expression's element, in the window. What is clicked at its centre is this element."""
+        return self.value(f"""(() => {{
+          const e = {element}, box = () => e.getBoundingClientRect();
+          const hit = b => e.contains(document.elementFromPoint(b.left + b.width / 2, b.top + b.height / 2));
+          if (!hit(box())) e.scrollIntoView({{block: 'center'}});
+          const b = box();
+          if (!hit(b)) throw new Error('hidden');
+          return [b.left, b.top, b.width, b.height];
+        }})()""")
 
     def mouse(self, kind, x, y):
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=int(kind != "mouseReleased"), clickCount=1)

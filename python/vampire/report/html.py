@@ -20,6 +20,7 @@ CSS = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --faint: #d8d8d8; --soft: #555; --bad: #b33a00; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e8e8e8; --paper: #16181d; --faint: #3a3f4a; --soft: #a9afba; --bad: #ff9a5c; } }
+@media (prefers-reduced-motion: no-preference) { :root { scroll-behavior: smooth } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1rem; max-width: 76rem; background: var(--paper); color: var(--ink);
   font: 16px/1.5 system-ui, sans-serif; }

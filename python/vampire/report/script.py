@@ -59,7 +59,7 @@ all('table[data-of=models] tbody td:first-child').forEach(cell => {
   if (OTHERS.test(model)) return;
   cell.replaceChildren(make('button', {type: 'button', textContent: model, title: 'its ranks', onclick: () => {
     find(model);
-    document.getElementById('components')?.scrollIntoView({behavior: 'smooth'});
+    document.getElementById('components')?.scrollIntoView();
   }}));
 });
 
@@ -132,7 +132,7 @@ all('.answers li[data-from]').forEach(item => {
   const low = +item.dataset.from, high = +item.dataset.to, room = Math.max((high - low) / 5, SPAN / 200);
   if (plots.length) item.append(make('button', {type: 'button', textContent: 'show in the pictures', onclick: () => {
     zoom(low - room, high + room);
-    plots[0].frame.scrollIntoView({behavior: 'smooth', block: 'center'});
+    plots[0].frame.scrollIntoView({block: 'center'});
   }}));
 });
 document.body.append(tip);
