@@ -250,7 +250,7 @@ class File:
                     for columns in zip(*(zip(*part) for part in parts))]
         out = [[] for _ in group.labels]
         ends = (self.items["time"][: self.rows] + column(self.items["bucket_ns"], self.rows)).tolist()
-        grows, places = text_of(group.variables[name], "between_rows"), self._cells_of(name, group)
+        grows = text_of(group.variables[name], "between_rows")
         for bucket in range(self.rows):
             grown = ends[bucket] - ends[bucket - 1] if bucket and grows else 0
             last, *extremes = (group.part(name + part, bucket) for part in ("", "_min", "_max"))
@@ -264,7 +264,7 @@ class File:
         for part, position in (("", 0), ("_min_bound", 1), ("_max_bound", 2)):
             for bucket, cells in enumerate(self.cells(name + part)):
                 wanted = [NO_GAUGE] * len(cells)
-                for cell, entries in zip(places, out):
+                for cell, entries in zip(self._cells_of(name, group), out):
                     value = entries[bucket][position]
                     if name in AGES:
                         wanted[cell] = max(wanted[cell], value)
@@ -330,16 +330,17 @@ class File:
 
     def _cells_of(self, name, group):
         """The cell of each series in the overview."""
+        if name in self.places:
+            return self.places[name]
         part = self.items.get(name + "_count") or self._any(name)
         closed = text_of(part, "labels").split()
         number = {words: cell for cell, words in reversed(list(enumerate(self.words(name))))}
-        return [number[tuple(labels[group.names.index(label)] for label in closed)] for labels in group.labels]
+        self.places[name] = [number[tuple(labels[group.names.index(label)] for label in closed)] for labels in group.labels]
+        return self.places[name]
 
     def _compare_cells(self, name, group, values, cells):
         wanted = [0] * len(cells)
-        if name not in self.places:
-            self.places[name] = self._cells_of(name, group)
-        for cell, value in zip(self.places[name], values):
+        for cell, value in zip(self._cells_of(name, group), values):
             if value:
                 wanted[cell] = (wanted[cell] + value) % 2**64
         assert wanted == cells, f"{name}: the overview is not the sum of the rows"
