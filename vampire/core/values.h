@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Choices between two values that the rest of the code would otherwise spell out. No state; any
+ * thread.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The smaller and the larger of two numbers of the same type. Evaluates its arguments twice. */
+#define VAMP_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define VAMP_MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* a - b, or 0 where b is larger. */
+static inline uint64_t vamp_minus(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* `text`, or `other` where there is none. */
+static inline const char *vamp_text_or(const char *text, const char *other)
+{
+    return text != NULL ? text : other;
+}
+
+/* The ending of a noun after a count: "1 event", "2 events". */
+static inline const char *vamp_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
