@@ -17,6 +17,7 @@ import harness
 
 sys.path.insert(0, str(harness.ROOT / "tests" / "oracle"))
 import adversarial
+import catalogue
 import compare
 import rows
 import stream
@@ -206,3 +207,13 @@ def test_oracle_notices(space):
     found = differences(where)
     assert any("pool_operations" in line for line in found)
     assert any(line.startswith("json") for line in found)
+
+
+def test_a_metric_that_the_oracle_does_not_know_is_a_difference(space, monkeypatch):
+    source, statistics = streams.synthetic_options(1)
+    where = run_vampire(space, "hand", config({**statistics, "max_series": 1024}, {"type": "synthetic", **source}))
+    check(where, "all metrics known")
+    others = [name for name in catalogue.NOT_RECOMPUTED if name != "vampire_written"]
+    monkeypatch.setattr(catalogue, "NOT_RECOMPUTED", others)
+    line = "vampire_written: the oracle does not know this metric"
+    assert differences(where).count(line) == 2  # in HDF5 and in JSON lines

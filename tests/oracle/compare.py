@@ -117,10 +117,16 @@ class Part:
                 if self.is_all or entries != nothing(name, count)}
 
 
+def unknown_to_the_oracle(names, configuration):
+    declared = [metric["name"] for metric in configuration.get("samples", {}).get("metrics", [])]
+    return [f"{name}: the oracle does not know this metric" for name in catalogue.unknown_metrics(names, declared)]
+
+
 def differences_hdf5(path, part, is_last=True):
     run, found = Hdf5(path), []
     if run.starts != part.starts:
         return [f"buckets: {len(run.starts)} in the file, {len(part.starts)} expected"]
+    found += unknown_to_the_oracle(run.rows.metrics(), configuration_of(path))
     seen = set()
     for name in run.metrics():
         seen.add(name)
@@ -212,7 +218,8 @@ def json_waiting(record):
             record["name"], record["producer"], record["offered"], record["uncertain"])
 
 
-def differences_json(path, part, level):
+def differences_json(path, part, configuration):
+    level = configuration["statistics"]["level"]
     found, starts, written = [], [], {}
     gaps, alerts, histories, waiting, unlisted, metrics = [], {}, [], {}, False, []
     with open(path, encoding="utf-8") as file:
@@ -237,6 +244,7 @@ def differences_json(path, part, level):
                 alerts[key] = alerts.get(key, 0) + record["count"]
             elif record["type"] == "lost" and record["what"] == "alerts":
                 unlisted = True
+    found += unknown_to_the_oracle(metrics, configuration)
     result, buckets = part.result, range(part.first, part.end)
     if starts != part.starts:
         return [f"buckets: {len(starts)} in the stream, {len(part.starts)} expected"]
@@ -329,7 +337,7 @@ def differences_of_run(recordings, hdf5s, jsonls=()):
         groups = by_configuration(jsonls, reloads_of_json)
         for outcome, group, configuration in zip(made, groups, configurations, strict=True):
             for path, part in parts(outcome, group, count_json):
-                found += named(path, len(jsonls), differences_json(path, part, configuration["statistics"]["level"]))
+                found += named(path, len(jsonls), differences_json(path, part, configuration))
     return found
 
 
