@@ -1,9 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Format, clang-tidy, cppcheck, dependency direction and sizes of our own C files. Says what is
-# wrong and ends with 1 when anything is. Arguments: names of steps (format structure cppcheck
-# tidy); default: all. LINT_FILES limits format and tidy to these files.
+# Format, clang-tidy, cppcheck, dependency direction, sizes and expressions of our own C files. Reports
+# what is wrong and exits with 1 if anything is. Arguments: names of steps (format structure expressions
+# cppcheck tidy); default: all. LINT_FILES limits format and tidy to these files. With
+# LINT_ANALYZE=changed the analyzer of clang-tidy, which takes most of the time, checks only files that
+# commits of the last day or uncommitted changes touch.
 set -u
 cd "$(dirname "$0")/.."
 
@@ -17,7 +19,7 @@ else
 fi
 files=${LINT_FILES:-$files}
 sources=$(echo "$files" | tr ' ' '\n' | grep '\.c$')
-wanted=${*:-format structure cppcheck tidy}
+wanted=${*:-format structure expressions cppcheck tidy}
 
 step() {
     name=$1
@@ -53,12 +55,23 @@ format() {
 tidy() {
     need clang-tidy-14
     make -s build/gen/event.pb-c.h build/gen/pool.pb-c.h build/gen/telemetry.pb-c.h build/gen/otlp.pb-c.h build/release/gen/maestro_probe.h || return 1
-    # Tests run under the sanitizers; the analyzer, which takes most of the time, is for the others.
+    # Tests run under the sanitizers and are not analyzed. Tests of seeds are the fuzz targets with a main.
+    product=$(echo "$sources" | grep -v '^tests/')
+    analyzed=$product
+    [ "${LINT_ANALYZE:-all}" = all ] || analyzed=$(echo "$product" | grep -Fx "$(changed_files)")
     code=0
-    echo "$sources" | grep -v '^tests/' | tidy_files '' || code=1
-    # Tests of seeds are the fuzz targets once more, with a main.
-    echo "$sources" | grep '^tests/' | grep -v '_seeds_test\.c$' | tidy_files '-clang-analyzer-*' || code=1
+    echo "$analyzed" | tidy_files '' || code=1
+    { echo "$product" | grep -vFx "$analyzed"; echo "$sources" | grep '^tests/' | grep -v '_seeds_test\.c$'; } |
+        tidy_files '-clang-analyzer-*' || code=1
     return $code
+}
+
+# In a source archive, which has no history, every file.
+changed_files() {
+    [ -e .git ] || { echo "$files"; return; }
+    day_before=$(($(git log -1 --format=%ct) - 86400))
+    git log --since="@$day_before" --name-only --format=
+    git diff --name-only HEAD
 }
 
 # Fewer files at a time than there are, so that all processors stay busy to the end. $1: checks besides
@@ -81,6 +94,7 @@ check_cpp() {
 
 step format format
 step structure /usr/bin/python3 tests/lint_structure.py
+step expressions /usr/bin/python3 tests/lint_expressions.py
 step cppcheck check_cpp
 step tidy tidy
 if [ -n "$failed" ]; then

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs the tests of one build: unit and conformance programs, then the end-to-end tests.
 
-Each program and each end-to-end test is a process of its own with a deadline (the tests of a file marked "together",
-which look at the same thing, are one process); as many run at a time as there are processors, and one more. Those of end-to-end tests are forked from a process that
-has loaded pytest and the large modules: their imports took a tenth of the time of all tests. The last line is "N passed, N failed" (", N skipped" if any).
+Each program and each end-to-end test is a process of its own with a deadline; the tests of a file marked "together",
+which share what they examine, are one process. Two run at a time for each processor, and one more: most tests wait.
+End-to-end tests are forked from a process that has loaded pytest and the large modules, because importing them took a
+tenth of the time of all tests. The ten slowest tests are listed at the end. The last line is "N passed, N failed"
+(", N skipped" if any).
 """
 
 import argparse
@@ -28,12 +30,25 @@ UNIT_SECONDS = 60
 E2E_SECONDS = 300
 PYTHON = "/usr/bin/python3"  # Debian's modules are there
 SLOWER = {"asan": 3, "tsan": 6, "debug": 1.5, "cov": 2}
-# What of the end-to-end tests makes sense under a sanitizer.
+# The end-to-end tests of a mode: all, with the address sanitizer those of ASAN_FILES, with the thread sanitizer those
+# marked "threads".
 E2E_MARKS = {"asan": "not plain and not long", "tsan": "threads and not long"}
 E2E_MARK = "not long"
+# Where input is hostile, memory short or state complex. The rest runs the same code on ordinary input.
+ASAN_FILES = """
+alarm_actions alarm_scenario alarms allocation_faults arrivals attributes component_deaths config declared_live
+fabric_faults failing_calls failures files filters hostile influx kills names oracle outputs prometheus rejoin reload
+samples sampling slow_vampire soak syslog time together trace_otf2 who_and_where workflow
+""".split()
+# The files with the slowest tests, which start first so that none of them is left for the end.
+SLOWEST_FILES = """
+examine report hdf5_readers fabric_faults oracle package install kills diagnosis trace python_package meanings ladder
+prometheus nats rejoin slow_vampire bench otlp ends report_page
+""".split()
 LONG_SECONDS = 4 * 3600
 SUMMARY_LINES = 25
 REPEATED_AT_MOST = 5
+SLOWEST_SHOWN = 10
 FORKS = multiprocessing.get_context("forkserver")
 FORKS_LOCK = threading.Lock()  # start() looks at the end of every other child, which only one may read
 PRELOADED = ["pytest", "numpy", "h5py", "h5netcdf", "xarray"]
@@ -48,6 +63,7 @@ class Tally:
         self.passed = self.failed = self.skipped = 0
         self.failures = []  # (name, output)
         self.unsteady = []
+        self.times = []  # (seconds, name)
         self.lock = threading.Lock()
 
     def add(self, name, seconds, passed, failed, skipped, output):
@@ -55,6 +71,7 @@ class Tally:
             self.passed += passed
             self.failed += failed
             self.skipped += skipped
+            self.times.append((seconds, name))
             word = "FAIL" if failed else "ok" if passed else "skip"
             count = f" {passed}" if passed > 1 else ""
             print(f"{word:4}{count:>4}  {name} ({seconds:.1f} s)", flush=True)
@@ -66,7 +83,6 @@ class Tally:
                 for reason in sorted(set(reasons)):
                     print(f"          {reason}", flush=True)
 
-
     def take_back(self, name):
         """One failure of an end-to-end test that is about to be repeated."""
         with self.lock:
@@ -74,7 +90,10 @@ class Tally:
             self.failures = [failure for failure in self.failures if failure[0] != name]
 
     def summary(self):
-        """The failures once more, where a reader of a long log looks first."""
+        """The slowest tests, and the failures once more, where a reader of a long log looks first."""
+        print("slowest:")
+        for seconds, name in sorted(self.times, reverse=True)[:SLOWEST_SHOWN]:
+            print(f"    {seconds:6.1f} s  {name}")
         for name, output in self.unsteady:
             print(f"UNSTEADY  {name}: failed among the others, passed alone")
             for line in re.findall("^E  .*", output, re.MULTILINE)[:SUMMARY_LINES]:
@@ -225,16 +244,29 @@ def groups_of(nodes):
         path = node.split("::")[0]
         shared = "pytest.mark.together" in (ROOT / path).read_text()
         found.setdefault(path if shared else node, []).append(node)
-    return sorted(found.values(), key=len, reverse=True)
+    return sorted(found.values(), key=start_order)
+
+
+def file_of(node):
+    """The name of a test's file as ASAN_FILES and SLOWEST_FILES have it."""
+    return pathlib.Path(node.split("::")[0]).stem.removeprefix("test_")
+
+
+def start_order(group):
+    name = file_of(group[0])
+    place = SLOWEST_FILES.index(name) if name in SLOWEST_FILES else len(SLOWEST_FILES)
+    return place, -len(group)
 
 
 def collect_e2e(mode, long):
-    """Node ids, slowest kinds first is not known: as pytest lists them."""
+    """(node ids, output of pytest if it failed)"""
     argv = [PYTHON, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
     argv += ["-m", "long" if long else E2E_MARKS.get(mode, E2E_MARK)]
     environment = dict(os.environ, MODE=mode, PYTHONDONTWRITEBYTECODE="1")
     code, output, _ = run(argv + ["tests/e2e"], 60, environment)
     nodes = [line for line in output.splitlines() if "::" in line and not line.startswith(" ")]
+    if mode == "asan" and not long:
+        nodes = [node for node in nodes if file_of(node) in ASAN_FILES]
     return (nodes, "") if code == 0 else ([], output)
 
 
@@ -260,8 +292,7 @@ def main():
     parser.add_argument("--only", choices=["unit", "e2e"])
     parser.add_argument("--seconds", type=int, help=f"after which an end-to-end test is ended ({E2E_SECONDS}; with --long {LONG_SECONDS})")
     parser.add_argument("--long", action="store_true", help="the end-to-end tests that take minutes or more, and no others")
-    # Many tests wait for something most of the time.
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() + 1)
+    parser.add_argument("--jobs", type=int, default=2 * os.cpu_count() + 1)
     parser.add_argument(
         "--repeat-failed",
         action="store_true",
@@ -272,15 +303,12 @@ def main():
     def wanted(name):
         return not options.names or any(part in name for part in options.names)
 
+    absent = [name for name in ASAN_FILES + SLOWEST_FILES if not (TESTS / f"e2e/test_{name}.py").exists()]
+    assert not absent, f"files that tests/run.py names and that do not exist: {absent}"
     tally = Tally()
     FORKS.set_forkserver_preload(PRELOADED)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as workers:
         jobs = []
-        if options.only != "e2e" and not options.long:
-            sources = sorted(TESTS.glob("unit/*_test.c")) + sorted(TESTS.glob("conformance/*_test.c"))
-            for source in sources:
-                if wanted(f"{source.parent.name}/{source.stem}"):
-                    jobs.append(workers.submit(run_unit, tally, options.mode, source))
         if options.only != "unit":
             nodes, trouble = collect_e2e(options.mode, options.long)
             if trouble:
@@ -288,6 +316,11 @@ def main():
             for group in groups_of([node for node in nodes if wanted(node)]):
                 seconds = options.seconds or (LONG_SECONDS if options.long else E2E_SECONDS)
                 jobs.append(workers.submit(run_e2e, tally, options.mode, group, seconds))
+        if options.only != "e2e" and not options.long:
+            sources = sorted(TESTS.glob("unit/*_test.c")) + sorted(TESTS.glob("conformance/*_test.c"))
+            for source in sources:
+                if wanted(f"{source.parent.name}/{source.stem}"):
+                    jobs.append(workers.submit(run_unit, tally, options.mode, source))
         for job in jobs:
             job.result()
     if options.repeat_failed:

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fuzz target's seeds as a plain test, and of each a few mutants by the target's own mutator:
- * what the fuzzers found stays found, also with the compiler and the options of the product.
+ * Runs a fuzz target on its committed seeds and on a few mutants of each, as a unit test: what the
+ * fuzzers found stays fixed, also with the compiler and the options of the product. Mutants come
+ * from the target's own mutator where it has one.
  */
 #pragma once
 
@@ -19,7 +20,8 @@
 #define REPLAY_BYTES_MAX ((size_t)70000)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+    __attribute__((weak));
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 
 /* In place of libFuzzer's: changes, adds or drops a few bytes. The same every time. */
@@ -43,6 +45,14 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max)
     return size;
 }
 
+static size_t replay_mutate(uint8_t *data, size_t size, unsigned seed)
+{
+    if (LLVMFuzzerCustomMutator == NULL) {
+        return LLVMFuzzerMutate(data, size, REPLAY_BYTES_MAX / 8);
+    }
+    return LLVMFuzzerCustomMutator(data, size, REPLAY_BYTES_MAX / 8, seed);
+}
+
 static void replay_one(const char *path, unsigned mutants)
 {
     uint8_t *data = malloc(REPLAY_BYTES_MAX);
@@ -54,7 +64,7 @@ static void replay_one(const char *path, unsigned mutants)
     (void)LLVMFuzzerTestOneInput(data, size);
     memcpy(mutant, data, size);
     for (unsigned i = 0; i < mutants; i++) {
-        size = LLVMFuzzerCustomMutator(mutant, size, REPLAY_BYTES_MAX / 8, i);
+        size = replay_mutate(mutant, size, i);
         (void)LLVMFuzzerTestOneInput(mutant, size);
     }
     free(mutant);
