@@ -110,7 +110,6 @@ $(call room,programs/run,config)
 $(call room,programs/cli,programs/run)
 $(call room,programs/vampire,programs/cli)
 $(call room,programs/vampire-collect,programs/cli vampire/collect)
-$(call room,programs/vampire-top,vampire/stats/bucket,jansson ncursesw)
 
 # A plug-in is a format with a library that not every site wants: each but its table.c is a shared
 # object, loaded by a run with such an output. WITHOUT="NAME ..." leaves some of them out of the build;
@@ -239,7 +238,11 @@ define program_rule
 $(B)/bin/$(1): $(B)/obj/$(2).o $(call archives,$(3))
 	$$(call link,$$< $$(call libraries,$(3)))
 endef
-$(foreach p,vampire vampire-collect vampire-top,$(eval $(call program_rule,$(p),programs/$(p)/main,programs/$(p))))
+$(foreach p,vampire vampire-collect,$(eval $(call program_rule,$(p),programs/$(p)/main,programs/$(p))))
+# vampire-top is Python; the link finds the package in the source tree.
+$(B)/bin/vampire-top: python/vampire-top
+	@mkdir -p $(@D)
+	$(Q)ln -sfr $< $@
 $(eval $(call program_rule,maestro-pool-manager,maestro/pool_manager,maestro/server))
 $(LIVE): $(call archives,vampire/live) vampire/live/module.map
 	$(call link,$(call exports,vampire/live/module.map) $(call whole,$(call archive,vampire/live)) $(call libraries,vampire/live))
@@ -278,7 +281,6 @@ room_of = $(or $(ROOM_$(1)),$(filter %/$(1) $(1),$(ROOMS)))
 $(foreach w,output syslog trace,$(eval ROOM_$(w) := writers))
 $(foreach w,filtering process status,$(eval ROOM_$(w) := programs/run))
 $(foreach w,cli pipeline,$(eval ROOM_$(w) := programs/vampire))
-ROOM_top := programs/vampire-top
 UNIT := $(patsubst tests/%.c,$(B)/%,$(filter-out $(WITHOUT:%=tests/unit/%_%),$(wildcard tests/unit/*_test.c tests/conformance/*_test.c)))
 # Libraries that a test needs besides cmocka and those of its room, by room, and rooms that one test needs
 # besides its own.
@@ -443,15 +445,16 @@ maestro_text = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@
   -e 's|@UP@|$(subst $() ,/,$(UP))|' maestro/$(1).in > $(TO)/$(LIBDIR)/$(2)/$(1)
 install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
 	$(INSTALL) -d $(TO)/bin $(TO)/share/vampire/config $(TO)/share/vampire/notebooks $(TO)/share/doc/vampire
-	$(INSTALL) -m 755 $(PROGRAMS) $(TO)/bin
+	$(INSTALL) -m 755 $(filter-out %/vampire-top,$(PROGRAMS)) $(TO)/bin
 	$(INSTALL) -d $(TO)/lib/vampire
 	$(INSTALL) -m 755 $(LIVE) $(PLUG_IN_OBJECTS) $(TO)/lib/vampire
-	sed 's|^VERSION = None .*|VERSION = "$(VERSION)"|' python/vampire-report > $(TO)/bin/vampire-report
-	chmod 755 $(TO)/bin/vampire-report
+	for name in vampire-report vampire-top; do \
+	  sed 's|^VERSION = None .*|VERSION = "$(VERSION)"|' python/$$name > $(TO)/bin/$$name && chmod 755 $(TO)/bin/$$name || exit; done
 	$(INSTALL) -m 644 $(wildcard notebooks/*.ipynb) $(TO)/share/vampire/notebooks
-	$(INSTALL) -d $(PYTHON_TO)/vampire/report $(PYTHON_TO)/vampire.dist-info
+	$(INSTALL) -d $(PYTHON_TO)/vampire/report $(PYTHON_TO)/vampire/top $(PYTHON_TO)/vampire.dist-info
 	$(INSTALL) -m 644 $(wildcard python/vampire/*.py) $(PYTHON_TO)/vampire
 	$(INSTALL) -m 644 $(wildcard python/vampire/report/*.py) $(PYTHON_TO)/vampire/report
+	$(INSTALL) -m 644 $(wildcard python/vampire/top/*.py) $(PYTHON_TO)/vampire/top
 	sed 's|^Version: .*|Version: $(VERSION)|' python/vampire.dist-info/METADATA > $(PYTHON_TO)/vampire.dist-info/METADATA
 	$(INSTALL) -m 644 python/vampire.dist-info/entry_points.txt $(PYTHON_TO)/vampire.dist-info
 	chmod 644 $(PYTHON_TO)/vampire.dist-info/METADATA

@@ -41,7 +41,6 @@ class Vampire(MakefilePackage):
     depends_on("zlib-api")
     depends_on("libdeflate")
     depends_on("jansson")
-    depends_on("ncurses")
     depends_on("libmicrohttpd", when="+prometheus")
     depends_on("curl", when="+influx")
     depends_on("curl", when="+otlp")

@@ -39,7 +39,7 @@ def _compiled(rules):
 @functools.lru_cache(1 << 16)
 def model_of(name, rules=RULES):
     """The model of a component; the first rule that fits decides, and a name that none fits is a model of its own."""
-    if name not in UNNAMED and len(name.encode()) <= LONGEST:
+    if name not in UNNAMED and len(name.encode("utf-8", "surrogatepass")) <= LONGEST:
         for pattern, model in _compiled(rules):
             if match := pattern.fullmatch(name):
                 return model or match.group(1)

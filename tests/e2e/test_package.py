@@ -166,7 +166,7 @@ def test_debian_packages(space):
                                                    "vampire-influx-dbgsym", "vampire-otlp-dbgsym", "vampire-otf2-dbgsym",
                                                    "vampire-nats-dbgsym")}
     assert set(packages) == {"vampire", "vampire-prometheus", "vampire-influx", "vampire-otlp", "vampire-otf2",
-                             "vampire-nats", "python3-vampire", "libmaestro0", "libmaestro-dev"}
+                             "vampire-nats", "vampire-top", "python3-vampire", "libmaestro0", "libmaestro-dev"}
     machine = packed_and_installed(space, packages.values())
     assert run("lintian", "--allow-root", "--fail-on", "error,warning", *packages.values()) == ""
 
@@ -191,7 +191,10 @@ def test_debian_packages(space):
     version = run("sh", harness.ROOT / "packaging" / "version.sh").strip()
     for program in ("vampire", "vampire-collect", "vampire-top", "maestro-pool-manager"):
         assert version in run(root / "usr/bin" / program, "--version")
-    assert not re.search("hdf5|fabric", run("ldd", root / "usr/bin/vampire-top"))
+    assert fields(packages["vampire-top"])["Depends"] == "python3:any (>= 3.9)"
+    alone = space.path / "login node"
+    run("dpkg-deb", "-x", packages["vampire-top"], alone)
+    assert "usage: vampire-top" in run("/usr/bin/python3", "-S", alone / "usr/bin/vampire-top", "--help")
     assert (root / f"usr/lib/{machine}/libmaestro.so").resolve().name == "libmaestro.so.0"
     for program in ("usr/bin/vampire", "usr/lib/vampire/maestro.so", f"usr/lib/{machine}/libmaestro.so.0"):
         build_id = re.search("Build ID: ([0-9a-f]+)", run("readelf", "-n", root / program)).group(1)
