@@ -55,14 +55,12 @@ format() {
 tidy() {
     need clang-tidy-14
     make -s build/gen/event.pb-c.h build/gen/pool.pb-c.h build/gen/telemetry.pb-c.h build/gen/otlp.pb-c.h build/release/gen/maestro_probe.h || return 1
+    checked=$sources
+    [ "${LINT_TIDY:-all}" = all ] || checked=$(echo "$sources" | tr ' ' '\n' | grep -Fx "$(changed_files)")
     # Tests run under the sanitizers and are not analyzed. Tests of seeds are the fuzz targets with a main.
-    product=$(echo "$sources" | grep -v '^tests/')
-    analyzed=$product
-    [ "${LINT_ANALYZE:-all}" = all ] || analyzed=$(echo "$product" | grep -Fx "$(changed_files)")
     code=0
-    echo "$analyzed" | tidy_files '' || code=1
-    { echo "$product" | grep -vFx "$analyzed"; echo "$sources" | grep '^tests/' | grep -v '_seeds_test\.c$'; } |
-        tidy_files '-clang-analyzer-*' || code=1
+    echo "$checked" | grep -v '^tests/' | tidy_files '' || code=1
+    echo "$checked" | grep '^tests/' | grep -v '_seeds_test\.c$' | tidy_files '-clang-analyzer-*' || code=1
     return $code
 }
 
