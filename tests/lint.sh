@@ -4,8 +4,8 @@
 # Format, clang-tidy, cppcheck, dependency direction, sizes and expressions of our own C files. Reports
 # what is wrong and exits with 1 if anything is. Arguments: names of steps (format structure expressions
 # cppcheck tidy); default: all. LINT_FILES limits format and tidy to these files. With
-# LINT_ANALYZE=changed the analyzer of clang-tidy, which takes most of the time, checks only files that
-# commits of the last day or uncommitted changes touch.
+# LINT_TIDY=changed clang-tidy, which takes most of the time, checks only files that commits of the last
+# day or uncommitted changes touch.
 set -u
 cd "$(dirname "$0")/.."
 
