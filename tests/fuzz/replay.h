@@ -2,7 +2,7 @@
 /*
  * Runs a fuzz target on its committed seeds and on a few mutants of each, as a unit test: what the
  * fuzzers found stays fixed, also with the compiler and the options of the product. Mutants come
- * from the target's own mutator where it has one.
+ * from the target's own mutator; a target without one has REPLAY_WITH_ANY_BYTES before this header.
  */
 #pragma once
 
@@ -20,8 +20,7 @@
 #define REPLAY_BYTES_MAX ((size_t)70000)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
-    __attribute__((weak));
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 
 /* In place of libFuzzer's: changes, adds or drops a few bytes. The same every time. */
@@ -45,13 +44,13 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max)
     return size;
 }
 
-static size_t replay_mutate(uint8_t *data, size_t size, unsigned seed)
+#ifdef REPLAY_WITH_ANY_BYTES
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
 {
-    if (LLVMFuzzerCustomMutator == NULL) {
-        return LLVMFuzzerMutate(data, size, REPLAY_BYTES_MAX / 8);
-    }
-    return LLVMFuzzerCustomMutator(data, size, REPLAY_BYTES_MAX / 8, seed);
+    (void)seed;
+    return LLVMFuzzerMutate(data, size, max);
 }
+#endif
 
 static void replay_one(const char *path, unsigned mutants)
 {
@@ -64,7 +63,7 @@ static void replay_one(const char *path, unsigned mutants)
     (void)LLVMFuzzerTestOneInput(data, size);
     memcpy(mutant, data, size);
     for (unsigned i = 0; i < mutants; i++) {
-        size = replay_mutate(mutant, size, i);
+        size = LLVMFuzzerCustomMutator(mutant, size, REPLAY_BYTES_MAX / 8, i);
         (void)LLVMFuzzerTestOneInput(mutant, size);
     }
     free(mutant);

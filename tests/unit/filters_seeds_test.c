@@ -3,6 +3,7 @@
 /* NOLINTNEXTLINE(bugprone-suspicious-include): the target is what is tested. */
 #include "tests/fuzz/filter_fuzz.c"
 
+#define REPLAY_WITH_ANY_BYTES
 #include "tests/fuzz/replay.h"
 
 static void seeds_do_no_harm(void **state)
