@@ -10,10 +10,12 @@ static int parse_unix(const char *path, struct vamp_address *ret, struct vamp_er
 {
     const size_t room = sizeof ret->local.sun_path;
     if (*path == '\0' || strlen(path) >= room) {
-        return vamp_err_set(err, *path == '\0' ? -EINVAL : -ENAMETOOLONG,
+        const int code = *path == '\0' ? -EINVAL : -ENAMETOOLONG;
+        const char *dots = strlen(path) > 60 ? "..." : "";
+        return vamp_err_set(err, code,
                             "unix:%.60s%s: the path of a socket has 1 to %zu bytes; a relative "
                             "path may help",
-                            path, strlen(path) > 60 ? "..." : "", room - 1);
+                            path, dots, room - 1);
     }
     ret->local.sun_family = AF_UNIX;
     memcpy(ret->local.sun_path, path, strlen(path) + 1);
@@ -76,7 +78,12 @@ int vamp_address_parse(const char *text, const char *scheme, struct vamp_address
 
 unsigned vamp_address_port(const struct vamp_address *address)
 {
-    return address->any.sa_family == AF_INET    ? ntohs(address->v4.sin_port)
-           : address->any.sa_family == AF_INET6 ? ntohs(address->v6.sin6_port)
-                                                : 0;
+    switch (address->any.sa_family) {
+    case AF_INET:
+        return ntohs(address->v4.sin_port);
+    case AF_INET6:
+        return ntohs(address->v6.sin6_port);
+    default:
+        return 0;
+    }
 }

@@ -9,12 +9,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "vampire/core/values.h"
+
 /* Reads up to the end, or as much as there is room for, which may block. 0 or a positive errno; in
  * both cases `*ret_length` bytes were read. */
 static inline int vamp_read_all(int fd, void *bytes, size_t room, size_t *ret_length)
 {
     ssize_t got = 1;
-    for (*ret_length = 0; got != 0 && *ret_length<room; *ret_length += got> 0 ? (size_t)got : 0) {
+    for (*ret_length = 0; got != 0 && *ret_length < room; *ret_length += (size_t)VAMP_MAX(got, 0)) {
         got = read(fd, (char *)bytes + *ret_length, room - *ret_length);
         if (got < 0 && errno != EINTR) {
             return errno;
@@ -32,7 +34,7 @@ static inline int vamp_write_all(int fd, const void *bytes, size_t length, size_
         if (now == 0 || (now < 0 && errno != EINTR)) {
             return now == 0 ? EIO : errno;
         }
-        *ret_written += now > 0 ? (size_t)now : 0;
+        *ret_written += (size_t)VAMP_MAX(now, 0);
     }
     return 0;
 }

@@ -32,7 +32,12 @@ static const char *in_unit(double value, const struct unit *units, char *text)
         units++;
     }
     double scaled = value / units->size;
-    int decimals = units->size <= 1 || scaled >= 100 ? 0 : scaled >= 10 ? 1 : 2;
+    int decimals = 2;
+    if (units->size <= 1 || scaled >= 100) {
+        decimals = 0;
+    } else if (scaled >= 10) {
+        decimals = 1;
+    }
     (void)snprintf(text, VAMP_UNIT_TEXT_BYTES, "%.*f %s", decimals, scaled, units->name);
     return text;
 }
@@ -54,9 +59,13 @@ const char *vamp_bytes_people(double bytes, char text[static VAMP_UNIT_TEXT_BYTE
 const char *vamp_share_people(double part, double all, char text[static VAMP_UNIT_TEXT_BYTES])
 {
     const double share = all > 0 ? 100.0 * part / all : 100.0;
-    const bool most = part < all && share > 99.9, few = part > 0 && share < 0.1;
-    const char *bound = most ? "more than " : few ? "less than " : "";
-    (void)snprintf(text, VAMP_UNIT_TEXT_BYTES, "%s%.1f %%", bound, most ? 99.9 : few ? 0.1 : share);
+    if (part < all && share > 99.9) {
+        (void)snprintf(text, VAMP_UNIT_TEXT_BYTES, "more than 99.9 %%");
+    } else if (part > 0 && share < 0.1) {
+        (void)snprintf(text, VAMP_UNIT_TEXT_BYTES, "less than 0.1 %%");
+    } else {
+        (void)snprintf(text, VAMP_UNIT_TEXT_BYTES, "%.1f %%", share);
+    }
     return text;
 }
 

@@ -23,12 +23,16 @@ static bool second_is_allowed(unsigned char first, unsigned char second)
 /* Bytes of the character that begins with `first`; 0: none does. */
 static size_t bytes_of(unsigned char first)
 {
-    return first < 0x80    ? 1
-           : first < 0xC2  ? 0
-           : first < 0xE0  ? 2
-           : first < 0xF0  ? 3
-           : first <= 0xF4 ? 4
-                           : 0;
+    if (first < 0x80) {
+        return 1;
+    }
+    if (first < 0xC2 || first > 0xF4) {
+        return 0;
+    }
+    if (first < 0xE0) {
+        return 2;
+    }
+    return first < 0xF0 ? 3 : 4;
 }
 
 size_t vamp_utf8_read(const char *text, size_t available, uint32_t *ret_point)
@@ -59,7 +63,12 @@ size_t vamp_utf8_write(char out[static VAMP_UTF8_BYTES_MAX], uint32_t point)
         out[0] = (char)point;
         return 1;
     }
-    const size_t length = point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+    size_t length = 4;
+    if (point < 0x800) {
+        length = 2;
+    } else if (point < 0x10000) {
+        length = 3;
+    }
     for (size_t i = length - 1; i > 0; i--) {
         out[i] = (char)(0x80U | (point & 0x3FU));
         point >>= 6;

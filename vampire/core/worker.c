@@ -7,6 +7,7 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/thread.h"
+#include "vampire/core/values.h"
 
 #define ROOM_FIRST 16U /* of a queue that grows */
 
@@ -190,7 +191,7 @@ bool vamp_worker_message(struct vamp_worker *worker, struct vamp_err *ret_messag
 
 int64_t vamp_worker_end(struct vamp_worker *worker, int64_t deadline_ns)
 {
-    const int64_t until_ns = vamp_worker_now_ns() + (deadline_ns > 0 ? deadline_ns : 0);
+    const int64_t until_ns = vamp_worker_now_ns() + VAMP_MAX(deadline_ns, 0);
     vamp_worker_lock(worker);
     atomic_store(&worker->finishing, true);
     atomic_store(&worker->give_up_ns, until_ns);

@@ -23,8 +23,11 @@ static const char *const condition_words[] = {"\"alone\": false", "\"leave_when_
 static uint32_t holding_conditions(const void *context)
 {
     const struct vamp_maestro_options *options = context;
-    return (options->alone ? 0 : WITH_POOL_MANAGER) |
-           (options->leave_when_empty ? WITH_LEAVING : 0);
+    uint32_t conditions = options->alone ? 0 : WITH_POOL_MANAGER;
+    if (options->leave_when_empty) {
+        conditions |= WITH_LEAVING;
+    }
+    return conditions;
 }
 
 static const struct vamp_opt_conditions maestro_conditions = {condition_words, holding_conditions};
@@ -93,8 +96,11 @@ const struct vamp_live *vamp_live_load(struct vamp_err *err)
 const struct vamp_source_ops *vamp_source_load(const struct vamp_source_ops *source,
                                                struct vamp_err *err)
 {
-    const struct vamp_live *live = source == &vamp_source_maestro ? vamp_live_load(err) : NULL;
-    return live != NULL ? &live->source : source == &vamp_source_maestro ? NULL : source;
+    if (source != &vamp_source_maestro) {
+        return source;
+    }
+    const struct vamp_live *live = vamp_live_load(err);
+    return live != NULL ? &live->source : NULL;
 }
 
 const struct vamp_source_ops vamp_source_maestro = {

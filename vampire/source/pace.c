@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/source/pace.h"
+#include "vampire/core/values.h"
 
 void vamp_pace_init(struct vamp_pace *pace, const struct vamp_clock *clock, uint64_t speed)
 {
@@ -27,5 +28,5 @@ int64_t vamp_pace_due_in_ns(struct vamp_pace *pace, int64_t event_ns)
 void vamp_pace_wait(struct vamp_pace *pace, int64_t event_ns, int64_t timeout_ns)
 {
     const int64_t left_ns = vamp_pace_left_ns(pace, event_ns);
-    vamp_sleep_ns(left_ns < timeout_ns ? left_ns : timeout_ns);
+    vamp_sleep_ns(VAMP_MIN(left_ns, timeout_ns));
 }

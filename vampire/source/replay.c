@@ -71,12 +71,15 @@ static int find_files(struct replay *replay, struct vamp_err *err)
     const bool pattern = strpbrk(file, "*?[{") != NULL && access(file, F_OK) != 0;
     /* A plain name is not looked for here: opening it says best what is wrong. */
     replay->whole_run = pattern;
-    const int code =
-        glob(file, pattern ? GLOB_BRACE : GLOB_NOCHECK | GLOB_NOESCAPE, NULL, &replay->files);
+    const int flags = pattern ? GLOB_BRACE : GLOB_NOCHECK | GLOB_NOESCAPE;
+    const int code = glob(file, flags, NULL, &replay->files);
     if (code == GLOB_NOMATCH) {
         return vamp_err_set(err, -ENOENT, "no recording to replay: no file matches %s", file);
     }
-    return code == 0 ? 0 : vamp_err_set(err, -ENOMEM, "cannot look for recordings %s", file);
+    if (code != 0) {
+        return vamp_err_set(err, -ENOMEM, "look for recordings %s: out of memory", file);
+    }
+    return 0;
 }
 
 static const char *present_path(const struct replay *replay)
@@ -198,8 +201,9 @@ static void report_remark(struct replay *replay)
 {
     const char *remark = vamp_recording_remark(replay->recording);
     if (vamp_recording_is_damaged(replay->recording) && !replay->remarked) {
-        replay->damaged_path =
-            replay->damaged_files++ == 0 ? present_path(replay) : replay->damaged_path;
+        if (replay->damaged_files++ == 0) {
+            replay->damaged_path = present_path(replay);
+        }
     }
     if (remark != NULL && !replay->remarked) {
         vamp_source_say(&replay->context, "recording %s: %s", present_path(replay), remark);
@@ -257,8 +261,10 @@ static __attribute__((noinline)) enum vamp_source_status go_on(struct replay *re
 {
     report_remark(replay);
     if (replay->file + 1 >= replay->path_count) {
-        return !replay->end_reported && report_missing_end(replay) ? VAMP_SOURCE_MORE
-                                                                   : end_replay(replay, err);
+        if (!replay->end_reported && report_missing_end(replay)) {
+            return VAMP_SOURCE_MORE;
+        }
+        return end_replay(replay, err);
     }
     const uint64_t seen = replay->header.events_before + vamp_recording_events(replay->recording);
     vamp_recording_close(replay->recording);

@@ -15,6 +15,7 @@
 #include "vampire/core/address.h"
 #include "vampire/core/event/sample.h"
 #include "vampire/core/utf8.h"
+#include "vampire/core/values.h"
 
 /* The longest datagram there is; of a file the longest line. */
 #define BUFFER_BYTES 65536
@@ -69,9 +70,10 @@ struct samples {
 static int read_address(const char *text, struct vamp_address *address, struct vamp_err *err)
 {
     const int code = vamp_address_parse(text, "udp", address, err);
-    return code == 0 && address->any.sa_family != AF_UNIX && vamp_address_port(address) == 0
-               ? vamp_err_set(err, -EINVAL, "%s: a port is 1 to 65535", text)
-               : code;
+    if (code == 0 && address->any.sa_family != AF_UNIX && vamp_address_port(address) == 0) {
+        return vamp_err_set(err, -EINVAL, "%s: a port is 1 to 65535", text);
+    }
+    return code;
 }
 
 int vamp_samples_check_address(const char *text, struct vamp_err *err)
@@ -115,9 +117,10 @@ static int open_file(struct input *input, bool replayed, struct vamp_err *err)
         input->inode = now.st_ino;
         return 0;
     }
-    return replayed || errno != ENOENT
-               ? vamp_err_set_errno(err, errno, "read samples from %s", input->path)
-               : 0;
+    if (replayed || errno != ENOENT) {
+        return vamp_err_set_errno(err, errno, "read samples from %s", input->path);
+    }
+    return 0;
 }
 
 static int add_input(struct samples *self, const char *name, bool is_file, struct vamp_err *err)
@@ -209,11 +212,14 @@ static bool scale_time(int64_t time, unsigned precision, int64_t *ret_ns)
         [VAMP_SAMPLE_S] = VAMP_NS_PER_SECOND,
     };
     if (precision == VAMP_SAMPLE_AUTO) {
-        const int64_t limit = INT64_C(100000000000); /* seconds up to the year 5138 */
-        precision = time < limit             ? VAMP_SAMPLE_S
-                    : time < limit * 1000    ? VAMP_SAMPLE_MS
-                    : time < limit * 1000000 ? VAMP_SAMPLE_US
-                                             : VAMP_SAMPLE_NS;
+        static const unsigned coarse_first[] = {VAMP_SAMPLE_S, VAMP_SAMPLE_MS, VAMP_SAMPLE_US};
+        int64_t limit = INT64_C(100000000000); /* seconds up to the year 5138 */
+        precision = VAMP_SAMPLE_NS;
+        for (unsigned i = 0; i < 3 && precision == VAMP_SAMPLE_NS; i++, limit *= 1000) {
+            if (time < limit) {
+                precision = coarse_first[i];
+            }
+        }
     }
     return !__builtin_mul_overflow(time, unit_ns[precision], ret_ns) && vamp_time_is_valid(*ret_ns);
 }
@@ -288,9 +294,12 @@ static bool fill(struct samples *self, struct input *input)
     if (input->file < 0) {
         return false;
     }
-    const ssize_t got =
-        input->is_file ? read(input->file, input->buffer + input->used, BUFFER_BYTES - input->used)
-                       : recv(input->file, input->buffer, BUFFER_BYTES, 0);
+    ssize_t got = 0;
+    if (input->is_file) {
+        got = read(input->file, input->buffer + input->used, BUFFER_BYTES - input->used);
+    } else {
+        got = recv(input->file, input->buffer, BUFFER_BYTES, 0);
+    }
     if (got > 0) {
         input->used += (size_t)got;
         return true;
@@ -429,8 +438,12 @@ static bool give_state(struct samples *self, struct vamp_event *ret_event)
     if (self->options->replayed || (self->told == all && self->now_ns < self->told_ns + TELL_NS)) {
         return false;
     }
-    self->told = self->told < all ? self->told : 0;
-    self->told_ns = self->told == 0 ? self->now_ns : self->told_ns;
+    if (self->told >= all) {
+        self->told = 0;
+    }
+    if (self->told == 0) {
+        self->told_ns = self->now_ns;
+    }
     while (self->told < all && self->inputs[self->told / fields].came_ns == 0) {
         self->told += fields;
     }
@@ -493,7 +506,7 @@ static void samples_wait(void *object, int64_t timeout_ns)
     struct samples *self = object;
     struct pollfd sockets[VAMP_SAMPLE_INPUTS_MAX];
     nfds_t count = 0;
-    const int most_ms = timeout_ns / 1000000 < POLL_MS ? (int)(timeout_ns / 1000000) : POLL_MS;
+    const int most_ms = (int)VAMP_MIN(timeout_ns / 1000000, POLL_MS);
     for (unsigned i = 0; i < self->count; i++) {
         struct input *input = &self->inputs[i];
         if (input->is_file) {

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "vampire/core/hash.h"
+#include "vampire/core/values.h"
 #include "vampire/source/pace.h"
 #include "vampire/source/source.h"
 
@@ -93,7 +94,10 @@ static bool chance(uint64_t *random, uint64_t permille)
 
 static bool is_earlier(const struct cdo *left, const struct cdo *right)
 {
-    return left->at_ns != right->at_ns ? left->at_ns < right->at_ns : left->number < right->number;
+    if (left->at_ns != right->at_ns) {
+        return left->at_ns < right->at_ns;
+    }
+    return left->number < right->number;
 }
 
 static void sift_down(struct life *life, uint32_t at)
@@ -189,7 +193,7 @@ static int create_life(const struct plan *plan, struct life **ret_life, struct v
         life->plan.start_ns = plan->start_ns > 0 ? plan->start_ns : START_NS;
         life->now_ns = life->plan.start_ns;
         life->component_count = plan->producers + plan->consumers;
-        life->joined = plan->unseen < life->component_count ? plan->unseen : life->component_count;
+        life->joined = VAMP_MIN(plan->unseen, life->component_count);
         life->components = calloc(life->component_count, sizeof *life->components);
         life->heap = calloc(LIVE_MAX, sizeof *life->heap);
     }
@@ -239,11 +243,11 @@ static void give_join(struct life *life, struct vamp_event *event)
     life->now_ns += MICROSECOND + (int64_t)(vamp_random_next(&life->random) % MICROSECOND);
     start_event(life, VAMP_EVENT_JOIN, component, event);
     const bool is_producer = component < life->plan.producers;
-    set_name(
-        life, event,
-        snprintf(life->name, sizeof life->name, "%s %llu", is_producer ? "Model --" : "Products",
-                 (unsigned long long)(is_producer ? component : component - life->plan.producers)),
-        VAMP_HAS_COMPONENT_NAME);
+    const char *begin = is_producer ? "Model --" : "Products";
+    const uint64_t number = is_producer ? component : component - life->plan.producers;
+    const int length =
+        snprintf(life->name, sizeof life->name, "%s %llu", begin, (unsigned long long)number);
+    set_name(life, event, length, VAMP_HAS_COMPONENT_NAME);
 }
 
 static void give_leave(struct life *life, uint64_t component, enum vamp_leave_reason reason,
@@ -283,11 +287,11 @@ static void give_stage(struct life *life, struct cdo *cdo, struct vamp_event *ev
         [WITHDRAW] = VAMP_EVENT_WITHDRAW,
         [DISPOSE] = VAMP_EVENT_DISPOSE,
     };
-    start_event(life, (enum vamp_event_kind)kinds[cdo->stage],
-                is_consumers(cdo) ? consumer_of(life, cdo) : cdo->producer, event);
+    const uint64_t component = is_consumers(cdo) ? consumer_of(life, cdo) : cdo->producer;
+    start_event(life, (enum vamp_event_kind)kinds[cdo->stage], component, event);
     unsigned present = event->present | VAMP_HAS_CDO_ID;
-    event->phase = cdo->stage == DEMAND_BEGIN || cdo->stage == WITHDRAW_BEGIN ? VAMP_PHASE_BEFORE
-                                                                              : VAMP_PHASE_AFTER;
+    const bool is_before = cdo->stage == DEMAND_BEGIN || cdo->stage == WITHDRAW_BEGIN;
+    event->phase = is_before ? VAMP_PHASE_BEFORE : VAMP_PHASE_AFTER;
     uint64_t id = life->plan.seed ^ cdo->number;
     event->cdo_id.high = vamp_random_next(&id);
     event->cdo_id.low = vamp_random_next(&id);
@@ -348,7 +352,7 @@ static void begin_step(struct life *life, uint64_t producer, int64_t at_ns)
     for (uint64_t i = 0; i < plan->burst; i++) {
         const uint64_t more = vamp_random_next(&life->random);
         const struct cdo cdo = {
-            .at_ns = (at_ns > life->now_ns ? at_ns : life->now_ns) +
+            .at_ns = VAMP_MAX(at_ns, life->now_ns) +
                      (int64_t)(vamp_random_next(&life->random) % (100 * MICROSECOND)),
             .number = ++life->cdos,
             .size = plan->size_min + (span == UINT64_MAX ? more : more % (span + 1)),
@@ -379,7 +383,7 @@ static void begin_steps(struct life *life)
             const int64_t at_ns =
                 life->plan.start_ns + ((int64_t)producer->step + 1) * life->plan.step_ns;
             if (!step_begins(life, at_ns)) {
-                life->next_step_ns = at_ns < life->next_step_ns ? at_ns : life->next_step_ns;
+                life->next_step_ns = VAMP_MIN(at_ns, life->next_step_ns);
                 break;
             }
             begin_step(life, i, at_ns);
@@ -426,7 +430,7 @@ static bool next_of_life(struct life *life, struct vamp_event *ret_event)
         const uint64_t victim = next_to_vanish(life, life->heap[0].at_ns);
         if (victim < life->component_count) {
             const int64_t vanish_ns = life->components[victim].vanish_ns;
-            life->now_ns = vanish_ns > life->now_ns ? vanish_ns : life->now_ns;
+            life->now_ns = VAMP_MAX(vanish_ns, life->now_ns);
             give_leave(life, victim, VAMP_LEAVE_VANISHED, ret_event);
             find_next_vanish(life);
             return true;
@@ -436,7 +440,7 @@ static bool next_of_life(struct life *life, struct vamp_event *ret_event)
             drop_first(life); /* no component is left to continue it */
             continue;
         }
-        life->now_ns = cdo->at_ns > life->now_ns ? cdo->at_ns : life->now_ns;
+        life->now_ns = VAMP_MAX(cdo->at_ns, life->now_ns);
         give_stage(life, cdo, ret_event);
         if (advance_cdo(life, cdo)) {
             sift_down(life, 0);

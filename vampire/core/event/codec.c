@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/core/event/codec.h"
+#include "vampire/core/values.h"
 
 #include <assert.h>
 #include <endian.h>
@@ -26,7 +27,7 @@ enum {
 /* Those without a row in fields.def. */
 enum { KIND = 1, NAME = 6, BEFORE = 13, ARRIVAL = 14 };
 enum {
-    HIGHEST = sizeof(union numbers) > ARRIVAL ? sizeof(union numbers) : ARRIVAL,
+    HIGHEST = VAMP_MAX(sizeof(union numbers), ARRIVAL),
     BESIDE_NAME_BYTES = VAMP_EVENT_PACKED_BYTES_MAX - VAMP_NAME_BYTES_MAX,
 };
 static_assert(HIGHEST < 16, "the key of every field is one byte");
@@ -93,9 +94,10 @@ static inline __attribute__((always_inline)) uint8_t *pack_field(const struct va
     case BEFORE:
         return event->phase == VAMP_PHASE_BEFORE ? pack_varint(at, BEFORE, 1) : at;
     case ARRIVAL:
-        return vamp_event_has(event, VAMP_HAS_TIME)
-                   ? at
-                   : pack_fixed64(at, ARRIVAL, (uint64_t)event->time_ns);
+        if (vamp_event_has(event, VAMP_HAS_TIME)) {
+            return at;
+        }
+        return pack_fixed64(at, ARRIVAL, (uint64_t)event->time_ns);
     default:
         return at;
     }
@@ -292,9 +294,10 @@ int vamp_event_read(const uint8_t *bytes, size_t length, struct vamp_event *ret_
     struct vamp_wire wire = {.at = bytes, .end = bytes + length};
     struct vamp_event_parts parts = {.kind = VAMP_EVENT_NONE};
     clear(ret_event);
-    return vamp_event_read_usual(&wire, ret_event, store, &parts)
-               ? finish(&wire, &parts, length, ret_event, err)
-               : read_any(bytes, length, ret_event, err);
+    if (!vamp_event_read_usual(&wire, ret_event, store, &parts)) {
+        return read_any(bytes, length, ret_event, err);
+    }
+    return finish(&wire, &parts, length, ret_event, err);
 }
 
 /* ------------------------------------------------------------------ batches */

@@ -17,8 +17,11 @@ int vamp_model_rule_check(const char *rule, struct vamp_err *err)
 {
     const char *capture = strstr(rule, CAPTURE);
     const char *equals = strchr(rule, '=');
-    const bool named = equals != NULL && equals != rule && equals[1] != '\0';
-    if (capture != NULL ? capture[strlen(CAPTURE)] != '\0' : named) {
+    bool complete = equals != NULL && equals != rule && equals[1] != '\0';
+    if (capture != NULL) {
+        complete = capture[strlen(CAPTURE)] != '\0';
+    }
+    if (complete) {
         return 0;
     }
     return vamp_err_set(err, -EINVAL,
@@ -179,7 +182,7 @@ static char *label_of(const char *name, size_t length, size_t escape)
 static uint32_t find_name(const struct vamp_components *components, const char *name, size_t length,
                           uint64_t hash)
 {
-    const size_t escape = vamp_component_name_is_reserved(name, length) ? 1 : 0;
+    const size_t escape = vamp_component_name_is_reserved(name, length);
     for (struct map_link *link = map_first(&components->by_name, hash); link != NULL;
          link = map_next(link)) {
         const struct vamp_component_name *known =
@@ -202,7 +205,7 @@ static uint32_t name_number(struct vamp_components *components, const char *name
     if (known != NO_NAME) {
         return known;
     }
-    char *copy = label_of(name, length, vamp_component_name_is_reserved(name, length) ? 1 : 0);
+    char *copy = label_of(name, length, vamp_component_name_is_reserved(name, length));
     if (copy == NULL) {
         components->unnamed++;
         return VAMP_NAME_OTHER;
@@ -259,8 +262,10 @@ static const struct vamp_component_where *keep_where(struct vamp_components *com
     for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         bytes += strlen(texts[i]) + 1;
     }
-    struct kept_where *kept =
-        components->where_count < VAMP_WHERES_MAX ? malloc(sizeof *kept + bytes) : NULL;
+    if (components->where_count >= VAMP_WHERES_MAX) {
+        return NULL;
+    }
+    struct kept_where *kept = malloc(sizeof *kept + bytes);
     if (kept == NULL) {
         return NULL;
     }
@@ -287,7 +292,9 @@ static void locate(struct vamp_components *components, const char *name,
         return;
     }
     const struct vamp_component_where *kept = keep_where(components, where);
-    known->where = kept != NULL ? kept : known->where;
+    if (kept != NULL) {
+        known->where = kept;
+    }
     for (size_t i = components->count; i-- > 1;) { /* its JOIN came just before, as a rule */
         struct vamp_component *row = &components->rows[i].shown;
         if (row->name_number == number && row->left_ns == INT64_MIN) {
@@ -347,9 +354,10 @@ static uint32_t component_name_number(struct vamp_components *components, const 
     if (known != NO_NAME && components->names[known].given) {
         return known;
     }
-    return components->given_count - components->sampled < components->max
-               ? give_name(components, name, length)
-               : VAMP_NAME_OTHER;
+    if (components->given_count - components->sampled >= components->max) {
+        return VAMP_NAME_OTHER;
+    }
+    return give_name(components, name, length);
 }
 
 /* A row that no component has: one never used as long as the component table has room, else one
@@ -485,9 +493,11 @@ observe_other(struct vamp_components *components, const struct vamp_event *event
     if (event->phase == VAMP_PHASE_BEFORE) {
         /* A JOIN not yet handled has no id of its own. */
         struct vamp_component *known = find_row(components, event->app_id);
-        return known != NULL                    ? known
-               : event->kind == VAMP_EVENT_JOIN ? &components->rows[0].shown
-                                                : add_row(components, event->app_id);
+        if (known != NULL) {
+            return known;
+        }
+        return event->kind == VAMP_EVENT_JOIN ? &components->rows[0].shown
+                                              : add_row(components, event->app_id);
     }
     struct vamp_component *row = event->kind == VAMP_EVENT_JOIN
                                      ? join(components, event)
@@ -505,10 +515,11 @@ static inline struct vamp_component *known_actor(const struct vamp_components *c
                                                  const struct vamp_event *event)
 {
     const uint32_t others = UINT32_C(1) << VAMP_EVENT_JOIN | UINT32_C(1) << VAMP_EVENT_LEAVE;
-    return vamp_event_has(event, VAMP_HAS_APP) && event->kind < VAMP_EVENT_KIND_COUNT &&
-                   (others >> event->kind & 1) == 0
-               ? find_row(components, event->app_id)
-               : NULL;
+    if (!vamp_event_has(event, VAMP_HAS_APP) || event->kind >= VAMP_EVENT_KIND_COUNT ||
+        (others >> event->kind & 1) != 0) {
+        return NULL;
+    }
+    return find_row(components, event->app_id);
 }
 
 const struct vamp_component *vamp_components_observe(struct vamp_components *components,
@@ -550,9 +561,10 @@ void vamp_components_give_up(struct vamp_components *components, size_t index)
     if (find_row(components, row->shown.app_id) == &row->shown) {
         map_remove(&components->by_id, &row->link);
     }
-    uint32_t *last = components->first_free == 0
-                         ? &components->first_free
-                         : &components->rows[components->last_free].next_free;
+    uint32_t *last = &components->first_free;
+    if (*last != 0) {
+        last = &components->rows[components->last_free].next_free;
+    }
     *last = (uint32_t)index;
     components->last_free = (uint32_t)index;
     row->next_free = 0;

@@ -18,6 +18,7 @@
 #include "vampire/core/err.h"
 #include "vampire/core/event/event.h"
 #include "vampire/core/map.h"
+#include "vampire/core/values.h"
 
 #define VAMP_COMPONENT_UNKNOWN_NAME "unknown"
 #define VAMP_COMPONENT_OTHER_NAME "(other)"
@@ -160,8 +161,10 @@ static inline const struct vamp_component *
 vamp_components_find(const struct vamp_components *components, uint64_t app_id)
 {
     const struct vamp_component *newest = components->newest;
-    return newest != NULL && newest->app_id == app_id ? newest
-                                                      : vamp_components_look_up(components, app_id);
+    if (newest != NULL && newest->app_id == app_id) {
+        return newest;
+    }
+    return vamp_components_look_up(components, app_id);
 }
 /* Rows in use; row 0 is `(other)`. Stable pointers until free. */
 static inline size_t vamp_components_count(const struct vamp_components *components)
@@ -171,7 +174,7 @@ static inline size_t vamp_components_count(const struct vamp_components *compone
 /* The same rows that are kept for good, in order of appearance: the component table. */
 static inline size_t vamp_components_listed(const struct vamp_components *components)
 {
-    return components->count < components->max ? components->count : components->max;
+    return VAMP_MIN(components->count, components->max);
 }
 /* Rows are below this, always. */
 static inline size_t vamp_components_capacity(const struct vamp_components *components)

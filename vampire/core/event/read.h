@@ -147,7 +147,9 @@ vamp_event_expect(struct vamp_wire *wire, uint8_t key, uint64_t *ret_value)
     }
     const uint8_t *const after =
         vamp_varint_short(wire->at + 1, wire->end - wire->at - 1, ret_value);
-    wire->at = after != NULL ? after : wire->at;
+    if (after != NULL) {
+        wire->at = after;
+    }
     return after != NULL;
 }
 

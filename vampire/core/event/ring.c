@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/core/values.h"
 
 #define CACHE_LINE 64
 #define RING_BYTES_MIN ((size_t)64 * 1024)
@@ -145,7 +146,7 @@ static void find_slots(struct vamp_ring *ring)
     if (rest >= RECORD_BYTES_MAX && has_room(ring, head, needed)) {
         const size_t room = ring->capacity - (head - ring->known_tail) - needed;
         const size_t pieces = rest - RECORD_BYTES_MAX;
-        ring->slots_until += (room < pieces ? room : pieces) + 1;
+        ring->slots_until += VAMP_MIN(room, pieces) + 1;
     }
 }
 
@@ -296,7 +297,7 @@ size_t vamp_ring_used_bytes(const struct vamp_ring *ring)
     size_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
     size_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
     size_t used = head - tail;
-    return used < ring->capacity ? used : ring->capacity;
+    return VAMP_MIN(used, ring->capacity);
 }
 
 size_t vamp_ring_capacity_bytes(const struct vamp_ring *ring)

@@ -41,15 +41,27 @@ static bool read_number(const char *text, size_t length, char type, long double 
     }
     memcpy(number, text, length);
     number[length] = '\0';
-    if (strspn(number, whole ? "0123456789+-" : "0123456789+-.eE") != length) {
+    const char *allowed = whole ? "0123456789+-" : "0123456789+-.eE";
+    if (strspn(number, allowed) != length) {
         return false;
     }
     errno = 0;
-    *ret_value = type == 'i'   ? (long double)strtoll(number, &end, 10)
-                 : type == 'u' ? (long double)strtoull(number, &end, 10)
-                               : (long double)strtod(number, &end);
-    return end == number + length &&
-           (whole ? errno == 0 && (type == 'i' || number[0] != '-') : isfinite(*ret_value));
+    bool fits = false;
+    switch (type) {
+    case 'i':
+        *ret_value = (long double)strtoll(number, &end, 10);
+        fits = errno == 0;
+        break;
+    case 'u':
+        *ret_value = (long double)strtoull(number, &end, 10);
+        fits = errno == 0 && number[0] != '-';
+        break;
+    default:
+        *ret_value = (long double)strtod(number, &end);
+        fits = isfinite(*ret_value);
+        break;
+    }
+    return fits && end == number + length;
 }
 
 static bool read_value(const char *text, size_t length, long double *ret_value)
@@ -113,7 +125,10 @@ static int read_series(const char *text, const char *end, const char **at, struc
             return refuse(text, *at, "the tag's value is missing", err);
         }
     }
-    return *at == end ? refuse(text, end, "fields are missing after a blank", err) : 0;
+    if (*at == end) {
+        return refuse(text, end, "fields are missing after a blank", err);
+    }
+    return 0;
 }
 
 /* Checks all fields; `*at` is then what follows the last one. */
@@ -181,9 +196,10 @@ int vamp_sample_line_read(const char *text, size_t length, struct vamp_sample_li
     long double time = 0;
     ret_line->has_time = read_number(at, (size_t)(end - at), 'i', &time);
     ret_line->time = (int64_t)time;
-    return at == end || ret_line->has_time
-               ? 0
-               : refuse(text, at, "expected a time, a whole number", err);
+    if (at != end && !ret_line->has_time) {
+        return refuse(text, at, "expected a time, a whole number", err);
+    }
+    return 0;
 }
 
 bool vamp_sample_line_next(struct vamp_sample_line *line, const char **ret_field,
@@ -253,7 +269,9 @@ bool vamp_sample_tag(const struct vamp_sample *sample, const char *tag, char *ou
         const char *after = find(equals, end, at_comma_blank);
         if ((size_t)(equals - at) == length && memcmp(at, tag, length) == 0 && equals < after) {
             const bool fits = copy_plain(equals + 1, after, out, bytes);
-            out[0] = fits ? out[0] : '\0';
+            if (!fits) {
+                out[0] = '\0';
+            }
             return fits;
         }
         at = after;

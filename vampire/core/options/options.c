@@ -77,6 +77,11 @@ void vamp_opt_done(const struct vamp_opt *table, void *base)
 
 /* ---- one value */
 
+static int refuse_size(struct vamp_err *err, const char *text, bool small)
+{
+    return vamp_err_set(err, -ERANGE, "\"%s\" is too %s", text, small ? "small" : "large");
+}
+
 /* A UINT, DURATION or SIZE within its bounds. */
 static int set_number(const struct vamp_opt *opt, const char *text, void *value,
                       struct vamp_err *err)
@@ -96,14 +101,15 @@ static int set_number(const struct vamp_opt *opt, const char *text, void *value,
         }
         errno = 0;
         number = strtoull(text, NULL, 10);
-        code = errno != 0 ? vamp_err_set(err, -ERANGE, "\"%s\" is too large", text) : 0;
+        if (errno != 0) {
+            code = refuse_size(err, text, false);
+        }
     }
     if (code != 0) {
         return code;
     }
     if (number < opt->min || (opt->max != 0 && number > opt->max)) {
-        return vamp_err_set(err, -ERANGE, "\"%s\" is too %s", text,
-                            number < opt->min ? "small" : "large");
+        return refuse_size(err, text, number < opt->min);
     }
     memcpy(value, &number, sizeof number); /* an int64_t of a duration is not negative here */
     return 0;
@@ -119,7 +125,7 @@ static int set_fraction(const char *text, double *ret_value, struct vamp_err *er
         return vamp_err_set(err, -EINVAL, "\"%s\" is not a number", text);
     }
     if (value < 0 || value > 1) {
-        return vamp_err_set(err, -ERANGE, "\"%s\" is too %s", text, value < 0 ? "small" : "large");
+        return refuse_size(err, text, value < 0);
     }
     *ret_value = value;
     return 0;
@@ -140,9 +146,10 @@ static int copy_text(const struct vamp_opt *opt, const char *text, char **ret_co
         }
     }
     *ret_copy = length > 0 ? strdup(text) : NULL;
-    return length == 0 || *ret_copy != NULL
-               ? 0
-               : vamp_err_set_errno(err, ENOMEM, "keep the value of %s", opt->key);
+    if (length > 0 && *ret_copy == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "keep the value of %s", opt->key);
+    }
+    return 0;
 }
 
 static int set_string(const struct vamp_opt *opt, const char *text, char **value,

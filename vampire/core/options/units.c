@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "vampire/core/options/options.h"
+#include "vampire/core/values.h"
 
 struct unit {
     const char *name;
@@ -121,19 +122,30 @@ static int parse_quantity(const char *text, const struct unit *const units[2], c
     }
     rest = skip_blanks(rest);
     const bool is_zero = number.whole == 0 && number.fraction == 0;
-    const char *name = *rest != '\0' ? rest : bare != NULL ? bare : is_zero ? units[0]->name : "";
+    const char *name = rest;
+    if (*rest == '\0') {
+        name = vamp_text_or(bare, is_zero ? units[0]->name : "");
+    }
     const struct unit *unit = find_unit(units[0], name);
-    unit = unit == NULL && units[1] != NULL ? find_unit(units[1], name) : unit;
+    if (unit == NULL && units[1] != NULL) {
+        unit = find_unit(units[1], name);
+    }
     if (unit == NULL) {
-        return *rest == '\0'
-                   ? vamp_err_set(err, -EINVAL, "\"%s\" is %s without a unit", text, words[0])
-                   : vamp_err_set(err, -EINVAL, "\"%s\" is not %s: the units are %s", text,
-                                  words[0], words[1]);
+        if (*rest == '\0') {
+            return vamp_err_set(err, -EINVAL, "\"%s\" is %s without a unit", text, words[0]);
+        }
+        return vamp_err_set(err, -EINVAL, "\"%s\" is not %s: the units are %s", text, words[0],
+                            words[1]);
     }
     const int code = scale_number(&number, unit->factor, ret_value);
-    return code == -EINVAL   ? vamp_err_set(err, code, "\"%s\" is %s", text, words[2])
-           : code == -ERANGE ? vamp_err_set(err, code, "\"%s\" is too %s", text, words[3])
-                             : 0;
+    switch (code) {
+    case -EINVAL:
+        return vamp_err_set(err, code, "\"%s\" is %s", text, words[2]);
+    case -ERANGE:
+        return vamp_err_set(err, code, "\"%s\" is too %s", text, words[3]);
+    default:
+        return 0;
+    }
 }
 
 int vamp_duration_parse(const char *text, int64_t *ret_ns, struct vamp_err *err)

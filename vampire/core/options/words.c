@@ -6,14 +6,15 @@
 #include <string.h>
 
 #include "vampire/core/options/options.h"
+#include "vampire/core/values.h"
 
 /* Longer words are never near anything. */
 #define WORD_BYTES_MAX 64
 
 static unsigned min3(unsigned a, unsigned b, unsigned c)
 {
-    unsigned least = a < b ? a : b;
-    return least < c ? least : c;
+    const unsigned least = VAMP_MIN(a, b);
+    return VAMP_MIN(least, c);
 }
 
 /* Edit distance where swapping two neighbours counts as one edit ("optimal string alignment"). */
@@ -51,11 +52,12 @@ static unsigned nearness(const char *word, const char *candidate)
         return NOT_NEAR;
     }
     unsigned edits = distance(word, word_length, candidate, length);
-    if (edits <= (word_length < 6 ? 1U : 2U) && edits < length) {
+    const unsigned typing_errors = word_length < 6 ? 1 : 2;
+    if (edits <= typing_errors && edits < length) {
         return edits;
     }
     /* A part of the name, or the name with something added: "series" for "max_series". */
-    size_t shorter = word_length < length ? word_length : length;
+    const size_t shorter = VAMP_MIN(word_length, length);
     if (shorter >= 3 &&
         (strncasecmp(word, candidate, shorter) == 0 ||
          strcasecmp(word + word_length - shorter, candidate + length - shorter) == 0)) {
@@ -207,7 +209,10 @@ void vamp_opt_only_with(const struct vamp_opt *opt, const struct vamp_opt_condit
     const uint32_t bits = conditions != NULL ? opt->only_with : 0;
     for (unsigned i = 0; bits >> i != 0; i++) {
         if ((bits >> i & 1) != 0 && conditions->words[i][0] != '\0') {
-            const char *separator = text[0] == '\0' ? "only with" : bits >> i == 1 ? " or" : ",";
+            const char *separator = bits >> i == 1 ? " or" : ",";
+            if (text[0] == '\0') {
+                separator = "only with";
+            }
             append(text, "%s %s", separator, conditions->words[i]);
         }
     }

@@ -20,6 +20,7 @@
 #include "vampire/core/protobuf/arena.h"
 #include "vampire/core/protobuf/wire.h"
 #include "vampire/core/recording/check.h"
+#include "vampire/core/values.h"
 
 #define ARENA_BYTES ((size_t)16 * 1024)
 #define BUFFER_BYTES (2 * VAMP_RECORDING_MESSAGE_BYTES_MAX)
@@ -73,7 +74,10 @@ static int fill(struct vamp_recording *recording, struct vamp_err *err)
                                    BUFFER_BYTES - recording->to, &got);
     recording->to += got;
     recording->at_end = code == 0 && recording->to < BUFFER_BYTES;
-    return code == 0 ? 0 : vamp_err_set_errno(err, code, "read the recording");
+    if (code != 0) {
+        return vamp_err_set_errno(err, code, "read the recording");
+    }
+    return 0;
 }
 
 /* The result of reading a message from the file. */
@@ -109,7 +113,10 @@ static enum found take_message(struct vamp_recording *recording, struct vamp_wir
         return FOUND_PAUSE;
     }
     /* A whole message fits in the buffer, so after filling it is complete or never will be. */
-    return fill(recording, err) == 0 ? parse_message(recording, ret_message) : FOUND_FAILURE;
+    if (fill(recording, err) != 0) {
+        return FOUND_FAILURE;
+    }
+    return parse_message(recording, ret_message);
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -138,8 +145,7 @@ static int read_header(struct vamp_recording *recording, const char *path,
                             path, header->version, VAMP_RECORDING_VERSION);
     }
 #define TEXT(name)                                                                                 \
-    (void)snprintf(ret_header->name, sizeof ret_header->name, "%s",                                \
-                   header->name != NULL ? header->name : "");
+    (void)snprintf(ret_header->name, sizeof ret_header->name, "%s", vamp_text_or(header->name, ""));
     VAMP_RECORDING_TEXTS(TEXT)
 #undef TEXT
     ret_header->pid = header->has_pid ? header->pid : 0;
@@ -165,10 +171,10 @@ static int open_file(struct vamp_recording *recording, const char *path, struct 
     if (recording->file < 0 || fstat(recording->file, &status) != 0) {
         return vamp_err_set_errno(err, errno, "cannot open recording %s", path);
     }
-    return S_ISREG(status.st_mode)
-               ? 0
-               : vamp_err_set(err, -EINVAL, "%s is not a file, from which a recording is read",
-                              path);
+    if (!S_ISREG(status.st_mode)) {
+        return vamp_err_set(err, -EINVAL, "%s is not a file, from which a recording is read", path);
+    }
+    return 0;
 }
 
 int vamp_recording_open(const char *path, struct vamp_recording **ret_recording,
@@ -235,7 +241,10 @@ int vamp_recording_measure(int file, const char *path, uint64_t *ret_bytes, uint
     const off_t offset = lseek(file, 0, SEEK_CUR);
     *ret_bytes = offset < 0 ? 0 : (uint64_t)offset - (recording->to - recording->from);
     free(recording);
-    return found != FOUND_FAILURE ? 0 : vamp_err_wrap(err, "%s", path);
+    if (found == FOUND_FAILURE) {
+        return vamp_err_wrap(err, "%s", path);
+    }
+    return 0;
 }
 
 /* ------------------------------------------------------------------ events */
@@ -365,9 +374,11 @@ static inline bool next_of_batch(struct vamp_recording *recording, struct vamp_e
 {
     const struct vamp_wire *batch = &recording->batch;
     while (vamp_wire_has_more(batch)) {
-        if (*batch->at == VAMP_WIRE_KEY(FIELD_EVENT, BYTES)
-                ? read_event(recording, batch->at + 1, ret_event)
-                : read_field(recording, ret_event)) {
+        const bool is_event = *batch->at == VAMP_WIRE_KEY(FIELD_EVENT, BYTES);
+        if (is_event && read_event(recording, batch->at + 1, ret_event)) {
+            return true;
+        }
+        if (!is_event && read_field(recording, ret_event)) {
             return true;
         }
     }
@@ -464,8 +475,10 @@ next_of_file(struct vamp_recording *recording, struct vamp_event *ret_event, str
 enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
                                                struct vamp_event *ret_event, struct vamp_err *err)
 {
-    return next_of_batch(recording, ret_event) ? VAMP_RECORDING_EVENT
-                                               : next_of_file(recording, ret_event, err);
+    if (next_of_batch(recording, ret_event)) {
+        return VAMP_RECORDING_EVENT;
+    }
+    return next_of_file(recording, ret_event, err);
 }
 
 bool vamp_recording_goes_on(const struct vamp_recording *recording)
