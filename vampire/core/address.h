@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The text of a socket's address: unix:PATH, tcp:PORT or udp:PORT (this machine), with an ADDRESS
- * in numbers or "localhost" tcp:ADDRESS:PORT, of IPv6 tcp:[ADDRESS]:PORT. No state; any thread.
+ * Socket addresses as text: unix:PATH, or tcp:PORT and udp:PORT on this machine, or with a numeric
+ * ADDRESS or "localhost" tcp:ADDRESS:PORT, for IPv6 tcp:[ADDRESS]:PORT. No state; any thread.
  */
 #pragma once
 
@@ -22,8 +22,9 @@ struct vamp_address {
     socklen_t bytes;
 };
 
-/* `scheme`: "tcp" or "udp". 0; -EINVAL, -ENAMETOOLONG: this is no address, and what is allowed. */
+/* `scheme`: "tcp" or "udp". Returns 0, or -EINVAL or -ENAMETOOLONG with a text that states what is
+ * allowed. */
 VAMP_MUST_CHECK int vamp_address_parse(const char *text, const char *scheme,
                                        struct vamp_address *ret, struct vamp_err *err);
-/* 0, where the system chooses; of a Unix socket, too. */
+/* The port; 0 for a Unix socket and where the system chooses the port. */
 unsigned vamp_address_port(const struct vamp_address *address);

@@ -33,8 +33,8 @@ struct vamp_err {
  * whole error path. A text too long is cut; `err` may be NULL. `code` must be negative. */
 int vamp_err_set(struct vamp_err *err, int code, const char *format, ...) VAMP_PRINTF(3, 4);
 
-/* The same where a function returns something else than the code: `return VAMP_REFUSE(NULL, err,
- * -EINVAL, ...)`. */
+/* The same for a function that does not return the code: `return VAMP_REFUSE(NULL, err, -EINVAL,
+ * ...)`. */
 #define VAMP_REFUSE(result, err, code, ...) ((void)vamp_err_set(err, code, __VA_ARGS__), (result))
 
 /* Like vamp_err_set with -errno and ": strerror" appended. Returns that code. */

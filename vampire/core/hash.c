@@ -18,7 +18,8 @@ uint64_t vamp_hash_bytes(uint64_t seed, const void *bytes, size_t length)
         hash = vamp_hash_mix(hash ^ word);
     }
     word = 0;
-    if (is_long && length > 0) { /* the last bytes of eight; a copy of so few is a call */
+    if (is_long && length > 0) { /* the last bytes of eight, because copying so few bytes would be a
+                                    function call */
         memcpy(&word, at + length - sizeof word, sizeof word);
         word = htole64(le64toh(word) >> 8 * (sizeof word - length));
     } else {

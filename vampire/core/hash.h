@@ -21,22 +21,22 @@ static inline uint64_t vamp_hash_mix(uint64_t bits)
     return bits ^ bits >> 33;
 }
 
-/* Of the id of a CDO, which may be a counter: who samples, and in which group, goes by it. */
+/* Hash of a CDO's id, which may be a counter. It decides which CDOs are sampled and into which
+ * group each of them falls. */
 static inline uint64_t vamp_hash_id(uint64_t high, uint64_t low)
 {
     return vamp_hash_mix(vamp_hash_mix(high + UINT64_C(0x9e3779b97f4a7c15)) ^ low);
 }
 
-/* `hash` with one more word of a key. One multiplication, for what is done for each event; the
- * lower 32 bits are the good ones. */
+/* Adds one word of a key to `hash` with a single multiplication, because it runs for every event.
+ * The lower 32 bits are well distributed. */
 static inline uint64_t vamp_hash_word(uint64_t hash, uint64_t word)
 {
     hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
     return hash ^ hash >> 32;
 }
 
-/* The next of a sequence of numbers that begins anywhere, the same for the same beginning:
- * splitmix64. Small, fast and good enough where nobody guesses. */
+/* The next number of the sequence that starts at `*state` (splitmix64). Not for secrets. */
 static inline uint64_t vamp_random_next(uint64_t *state)
 {
     uint64_t mixed = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -45,8 +45,8 @@ static inline uint64_t vamp_random_next(uint64_t *state)
     return mixed ^ mixed >> 31;
 }
 
-/* Of `length` bytes, beginning with a seed or with the hash of what comes before them. */
+/* Hash of `length` bytes; `seed` may be the hash of what precedes them. */
 uint64_t vamp_hash_bytes(uint64_t seed, const void *bytes, size_t length);
 
-/* A random number; early at boot, before there is randomness, one made of the time. */
+/* A random number, or one derived from the time if the system has no randomness yet. */
 uint64_t vamp_hash_seed(void);

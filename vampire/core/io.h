@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the system gives whole: all of a file, where read and write may do a part and a signal may
- * end them, and pages of memory. Any thread. */
+/* Complete reads and writes, where read() and write() may transfer a part or be interrupted by a
+ * signal; and prefaulting of memory. Any thread. */
 #pragma once
 
 #include <errno.h>
@@ -11,8 +11,8 @@
 
 #include "vampire/core/values.h"
 
-/* Reads up to the end, or as much as there is room for, which may block. 0 or a positive errno; in
- * both cases `*ret_length` bytes were read. */
+/* Reads to the end of the file or until `bytes` is full; may block. Returns 0 or a positive errno;
+ * `*ret_length` bytes were read in both cases. */
 static inline int vamp_read_all(int fd, void *bytes, size_t room, size_t *ret_length)
 {
     ssize_t got = 1;
@@ -25,7 +25,7 @@ static inline int vamp_read_all(int fd, void *bytes, size_t room, size_t *ret_le
     return 0;
 }
 
-/* 0; a positive errno after `*ret_written` bytes. */
+/* Writes all bytes. Returns 0, or a positive errno after `*ret_written` bytes. */
 static inline int vamp_write_all(int fd, const void *bytes, size_t length, size_t *ret_written)
 {
     *ret_written = 0;
@@ -39,9 +39,9 @@ static inline int vamp_write_all(int fd, const void *bytes, size_t length, size_
     return 0;
 }
 
-/* Asks the system for the whole pages in `bytes` of memory that will be written soon: at once, they
- * cost less than one by one as they are touched. What it does not give now comes then. The contents
- * stay. */
+/* Prefaults the whole pages in `bytes` of memory that will be written soon, which costs less than
+ * faulting them in one by one. Pages that the system refuses now are faulted in later. The contents
+ * do not change. */
 static inline void vamp_pages_ask(void *memory, size_t bytes)
 {
 #ifdef MADV_POPULATE_WRITE

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Doubly linked list of objects that contain their own link. A list is a ring through its head; a
- * link that is in no list points at itself, so that removing it twice does no harm. Below it,
- * arrays that grow.
+ * Doubly linked list of objects that contain their own link, and arrays that grow. A list is a ring
+ * that includes its head. A link that is not on any list points to itself, so that removing it
+ * twice is harmless.
  */
 #pragma once
 
@@ -65,7 +65,7 @@ static inline struct list_link *list_first(const struct list *list)
     return list_is_empty(list) ? NULL : list->head.next;
 }
 
-/* Takes the first one out; NULL when empty. */
+/* Removes and returns the first link; NULL if the list is empty. */
 static inline struct list_link *list_take(struct list *list)
 {
     if (list_is_empty(list)) {
@@ -90,9 +90,9 @@ static inline struct list_link *list_next(const struct list *list, const struct 
          &object->member != &(list)->head;                                                         \
          object = CONTAINER_OF(object->member.next, type, member))
 
-/* Makes room for the element with the index `count` in an array that doubles; what is new is
- * zeroed. `array` is the address of the pointer to it, malloc'ed or NULL, which has room for
- * `*room` elements of `bytes`. False without memory: nothing has changed. */
+/* Grows an array, by doubling, so that it has an element with index `count`; new elements are
+ * zeroed. `array` is the address of the pointer to the array, which is malloc'ed or NULL and has
+ * `*room` elements of `bytes` each. False if out of memory: nothing has changed. */
 static inline bool vamp_array_reserve(void *array, unsigned *room, unsigned count, size_t bytes)
 {
     void *present;
@@ -103,7 +103,7 @@ static inline bool vamp_array_reserve(void *array, unsigned *room, unsigned coun
     while (wanted <= count) {
         wanted *= 2;
     }
-    memcpy(&present, array, sizeof present); /* whatever it points to */
+    memcpy(&present, array, sizeof present); /* a pointer of any type */
     char *larger = reallocarray(present, wanted, bytes);
     if (larger != NULL) {
         memset(larger + *room * bytes, 0, (wanted - *room) * bytes);

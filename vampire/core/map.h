@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hash table of objects that contain their own link: nothing is allocated per entry. The caller
- * computes hashes and compares keys. Grows by doubling; when there is no memory to grow it only
- * gets slower. One thread.
+ * Hash table of objects that contain their own link, so that entries need no allocation. The caller
+ * computes hashes and compares keys. The table doubles when it is full; if it cannot grow, it
+ * becomes slower. One thread.
  */
 #pragma once
 
@@ -25,9 +25,10 @@ struct map {
 
 /* 0 or -ENOMEM. */
 VAMP_MUST_CHECK int map_init(struct map *map);
-/* Frees the slots, not the entries. A zeroed map is empty, and fine for all but map_insert. */
+/* Frees the slots but not the entries. A zeroed map is empty and may be used with every function
+ * except map_insert. */
 void map_done(struct map *map);
-/* Frees the slots, and the entries by `drop`. */
+/* Frees the slots, and each entry with `drop`. */
 void map_drop(struct map *map, void (*drop)(struct map_link *link));
 
 /* Hashes of keys, mixed with a seed of the map so that keys cannot be chosen to collide. */
@@ -36,15 +37,15 @@ uint64_t map_hash_text(const struct map *map, const char *text, size_t length);
 
 void map_insert(struct map *map, struct map_link *link, uint64_t hash);
 void map_remove(struct map *map, struct map_link *link);
-/* Forgets all entries. */
+/* Removes all entries without freeing them. */
 void map_clear(struct map *map);
 
-/* The entries of this hash and of others, linked by `next`; of a map that is not zeroed. */
+/* The slot of this hash, which also has entries with other hashes. Not for a zeroed map. */
 static inline struct map_link **map_slot(const struct map *map, uint64_t hash)
 {
     return &map->slots[hash & (map->slot_count - 1)];
 }
-/* `link` or the first one after it in its slot that has this hash; NULL: there is none. */
+/* The first entry with this hash from `link` on, or NULL. */
 static inline struct map_link *map_same(struct map_link *link, uint64_t hash)
 {
     while (link != NULL && link->hash != hash) {
@@ -52,7 +53,7 @@ static inline struct map_link *map_same(struct map_link *link, uint64_t hash)
     }
     return link;
 }
-/* The entries of one hash, one after the other; NULL at the end. */
+/* Iterates over the entries with one hash; NULL at the end. */
 static inline struct map_link *map_first(const struct map *map, uint64_t hash)
 {
     return map->count > 0 ? map_same(*map_slot(map, hash), hash) : NULL;
@@ -62,7 +63,8 @@ static inline struct map_link *map_next(const struct map_link *link)
     return map_same(link->next, link->hash);
 }
 
-/* Entries whose keys are numbers: two numbers never have one hash in a map. NULL: not there. */
+/* Finds an entry whose key is a number; different numbers have different hashes in one map. NULL if
+ * there is none. */
 static inline struct map_link *map_find_number(const struct map *map, uint64_t key)
 {
     return map_first(map, map_hash_number(map, key));

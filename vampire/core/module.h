@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Parts of vampire that are shared objects of their own, because the libraries they need take time
- * or memory, or are not wanted at every site. They are in lib/vampire/ next to the folder of the
- * executable: the same in the build tree and where vampire is installed.
+ * Parts of vampire that are shared objects, because their libraries take time or memory to load or
+ * are not wanted at every site. They are in lib/vampire/ beside the folder of the executable, in
+ * the build tree as in an installation.
  */
 #pragma once
 
 #include "vampire/core/err.h"
 
-/* What is to be loaded. */
+/* Describes a shared object to load. */
 struct vamp_module {
     const char *file;    /* "maestro.so" */
     const char *symbol;  /* an object that begins with a `const char *`: the version of its build */
-    const char *version; /* the one of this build; another one is refused */
+    const char *version; /* the version of this build; objects of other versions are refused */
     const char *purpose; /* for messages: "joins a pool" */
     const char *origin;  /* for messages: where the file comes from */
 };
 
-/* Loads it, once for a process, and never unloads it: its libraries may have threads. 0 with the
- * address of the symbol; -ELIBACC: it is not there or cannot be loaded; -ELIBBAD: it is of another
- * version; another -errno. */
+/* Loads the object, once for each process; it is never unloaded, because its libraries may have
+ * threads. Returns 0 with the address of the symbol; -ELIBACC if the file is missing or cannot be
+ * loaded; -ELIBBAD if it belongs to another version; or another -errno. */
 VAMP_MUST_CHECK int vamp_module_load(const struct vamp_module *module, const void **ret_symbol,
                                      struct vamp_err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Numbers with separators and units, for people: the status line, the summary, an alarm. */
+/* Numbers with separators and units, as shown in the status line, the summary and alarms. */
 #pragma once
 
 #include <stdint.h>
@@ -10,10 +10,11 @@
 const char *vamp_count_people(uint64_t count, char text[static VAMP_UNIT_TEXT_BYTES]);
 /* "1.2 GiB", "823 B" */
 const char *vamp_bytes_people(double bytes, char text[static VAMP_UNIT_TEXT_BYTES]);
-/* "55.0 %" of all; some are not none, and all but very few are not all. */
+/* "55.0 %". A small fraction is never shown as 0 %, and an incomplete one never as 100 %. */
 const char *vamp_share_people(double part, double all, char text[static VAMP_UNIT_TEXT_BYTES]);
 /* "1.23 ms", "45 s" */
 const char *vamp_duration_people(uint64_t ns, char text[static VAMP_UNIT_TEXT_BYTES]);
-/* The same, of a clock with a resolution (0: it is exact), below which times are 0: "< 12 ms". */
+/* The same for a clock with a resolution (0: exact). A duration of 0 is below the resolution: "< 12
+ * ms". */
 const char *vamp_duration_measured(uint64_t ns, uint64_t resolution_ns,
                                    char text[static VAMP_UNIT_TEXT_BYTES]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * UTF-8: is a text well-formed, where may it be cut, and text from the wire made safe for what
- * promises UTF-8. A character is well-formed when it is complete, as short as it can be, no
- * surrogate and not beyond U+10FFFF. No state; any thread.
+ * UTF-8: checks whether text is well-formed and where it may be cut, and makes text from outside
+ * well-formed. A character is well-formed if it is complete, as short as possible, not a surrogate
+ * and at most U+10FFFF. No state; any thread.
  */
 #pragma once
 
@@ -21,9 +21,9 @@ static inline bool vamp_utf8_begins(char byte)
 }
 
 /* Reads the character at `text`, of which `available` bytes may be read; VAMP_UTF8_BYTES_MAX for a
- * terminated text, since nothing after the terminator is read. Returns its bytes (1 to 4), and
- * its code point in *ret_point unless that is NULL; 0 when there is none or it is not well-formed.
- * A NUL is a character of one byte. */
+ * terminated text, because nothing after the terminator is read. Returns its length (1 to 4) with
+ * its code point in *ret_point unless that is NULL; 0 if there is none or it is not well-formed.
+ * NUL is a character of one byte. */
 size_t vamp_utf8_read(const char *text, size_t available, uint32_t *ret_point);
 
 /* Bytes (1 to 4) of the character at the terminated `text`, 0 when it is not well-formed. */
@@ -32,17 +32,17 @@ static inline size_t vamp_utf8_length(const char *text)
     return vamp_utf8_read(text, VAMP_UTF8_BYTES_MAX, NULL);
 }
 
-/* Writes a code point that is no surrogate. Returns the bytes written (1 to 4). */
+/* Writes a code point that is not a surrogate. Returns the bytes written (1 to 4). */
 size_t vamp_utf8_write(char out[static VAMP_UTF8_BYTES_MAX], uint32_t point);
 
 /* Whether a terminated text is well-formed throughout. */
 bool vamp_utf8_is_valid(const char *text);
 
-/* The bytes to keep of a text of `length` bytes when at most `most` are allowed: all, or so many
- * that the cut is at the border of a character. */
+/* How many of `length` bytes to keep if at most `most` are allowed; never cuts within a character.
+ */
 size_t vamp_utf8_cut(const char *text, size_t length, size_t most);
 
-/* Copies the terminated `text` into `out` as well-formed UTF-8: each byte that begins no character
- * becomes U+FFFD. What does not fit is cut at the border of a character. `out` is filled up with
- * NULs, but has no terminator when it is full. Returns the bytes used. */
+/* Copies the terminated `text` into `out` as well-formed UTF-8: each invalid byte becomes U+FFFD,
+ * and text that does not fit is cut at a character's boundary. `out` is filled with NULs but has no
+ * terminator if it is full. Returns the bytes used. */
 size_t vamp_utf8_copy(char *out, size_t out_bytes, const char *text);

@@ -9,7 +9,7 @@
 #include "vampire/core/thread.h"
 #include "vampire/core/values.h"
 
-#define ROOM_FIRST 16U /* of a queue that grows */
+#define ROOM_FIRST 16U /* initial size of a queue that grows */
 
 int64_t vamp_worker_now_ns(void)
 {
@@ -77,7 +77,7 @@ bool vamp_worker_has_room(const struct vamp_worker *worker, uint64_t bytes)
             worker->bytes + bytes <= bounds->bytes_max);
 }
 
-/* Of a queue without a bound in elements. */
+/* Grows a queue that is limited by bytes only. */
 static bool grow(struct vamp_worker *worker)
 {
     const unsigned room = worker->room > 0 ? worker->room * 2 : ROOM_FIRST;
@@ -118,7 +118,7 @@ const struct vamp_worker_item *vamp_worker_at(const struct vamp_worker *worker, 
 struct vamp_worker_item vamp_worker_remove(struct vamp_worker *worker, unsigned number)
 {
     const struct vamp_worker_item item = *vamp_worker_at(worker, number);
-    for (; number > 0; number--) { /* older ones move up */
+    for (; number > 0; number--) { /* older elements move up */
         worker->items[(worker->first + number) % worker->room] =
             *vamp_worker_at(worker, number - 1);
     }
@@ -137,7 +137,7 @@ void vamp_worker_wait(struct vamp_worker *worker, int64_t until_ns)
 
 /* ---- account and messages */
 
-/* `queued` is read last: an element is counted there before it is counted elsewhere. */
+/* `queued` is read last, because an element is counted there before it is counted elsewhere. */
 void vamp_worker_account(const struct vamp_worker *worker, struct vamp_worker_account *ret_account)
 {
     if (atomic_load(&worker->abandoned)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What vampire/live/ offers to the live source (source/maestro.c), which loads it.
+ * Interface of vampire/live/ for the live source (source/maestro.c), which loads it.
  */
 #pragma once
 
@@ -9,12 +9,12 @@
 
 #include "vampire/source/source.h"
 
-/* What a user can set; the table is in maestro.c. */
+/* Values that a user can set; the table is in maestro.c. */
 enum vamp_signal_before {
     VAMP_SIGNAL_BEFORE_OFF,
     VAMP_SIGNAL_BEFORE_WAITS, /* DEMAND, WITHDRAW, LEAVE */
     VAMP_SIGNAL_BEFORE_ALL,   /* every operation, for handling times */
-    VAMP_SIGNAL_BEFORE_AUTO,  /* WAITS of a Maestro that promises to hold up nothing, else OFF */
+    VAMP_SIGNAL_BEFORE_AUTO,  /* WAITS with a Maestro that promises not to block, else OFF */
 };
 
 struct vamp_maestro_options {
@@ -25,28 +25,28 @@ struct vamp_maestro_options {
     unsigned signal_before; /* enum vamp_signal_before */
     bool leave_when_empty;
     int64_t leave_grace_ns;
-    bool alone;     /* the pool of this process, no pool manager */
+    bool alone;     /* the pool of this process, without a pool manager */
     char *examined; /* the file of `vampire --examine`; "": next to the plug-in */
 };
 
-/* What an examination is done with. */
+/* Parameters of an examination. */
 #define VAMP_EXAMINE_ACTORS 4
 struct vamp_examination {
-    int sockets[VAMP_EXAMINE_ACTORS]; /* of its processes (vampire/live/actor.h) */
-    const char *maestro, *path;       /* its version; where the verdict goes */
-    bool shared; /* the environment names a pool manager of others; false: one is to be started */
+    int sockets[VAMP_EXAMINE_ACTORS]; /* sockets of its processes (vampire/live/actor.h) */
+    const char *maestro, *path;       /* the version of Maestro; where the verdict is written */
+    bool shared; /* the environment names a pool manager of others; false: one must be started */
 };
 typedef int vamp_examine_fn(void *context, const struct vamp_examination *examination);
 
 struct vamp_live {
-    const char *version; /* VAMP_VERSION of the build; another one's is not used */
-    /* What the maestro.h of the build has: the lines of --version. */
+    const char *version; /* VAMP_VERSION of the build; objects of another version are not used */
+    /* Prints what the maestro.h of the build provides, for --version. */
     void (*abilities)(FILE *stream);
-    /* Name and functions alone; `unknown` of NULL: with the default options. One source of this
+    /* Name and functions only; `unknown` of NULL: with the default options. Only one source of this
      * kind can be open at a time. */
     struct vamp_source_ops source;
     /* `vampire --examine`: starts the processes, and ends them after `judge`, whose code it
-     * returns; -1: they could not be started. Forks: the process has no other thread. */
+     * returns; -1 if they could not be started. Forks, so the process must have no other thread. */
     int (*examine)(const struct vamp_maestro_options *options, vamp_examine_fn *judge,
                    void *context, struct vamp_err *err);
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The live source as the rest of vampire sees it: its name, its options, and functions that load
- * it. What joins a pool is in vampire/live/, a shared object of its own, because its network
- * library takes 0.2 s to load and most commands (--version, --check-config, --replay) need none.
+ * The live source: its name, its options, and functions that load the rest. The code that joins a
+ * pool is a shared object (vampire/live/), because its network library takes 0.2 s to load and most
+ * commands (--version, --check-config, --replay) do not need it.
  */
 #include <assert.h>
 
@@ -13,7 +13,7 @@
 
 #define OPTION(member) offsetof(struct vamp_maestro_options, member)
 
-/* Conditions of options. */
+/* Conditions for options to have an effect. */
 #define WITH_POOL_MANAGER UINT32_C(1)
 #define WITH_LEAVING UINT32_C(2)
 

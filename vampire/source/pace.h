@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Recorded or generated time against the machine's: when the next event is due. */
+/* Maps recorded or generated time to the machine's time: when the next event is due. */
 #pragma once
 
 #include <stdint.h>
 
 #include "vampire/core/clock.h"
 
-/* `speed` 0: as fast as possible; n: n times as fast as the events' own time. */
+/* `speed` 0: as fast as possible; n: n times as fast as the events' times. */
 struct vamp_pace {
     const struct vamp_clock *clock;
     uint64_t speed;
@@ -15,9 +15,9 @@ struct vamp_pace {
 };
 
 void vamp_pace_init(struct vamp_pace *pace, const struct vamp_clock *clock, uint64_t speed);
-/* How long an event of this time has to wait; 0 or less: it is due. The first is due at once, and
- * so is one whose time lies before the first's. */
-int64_t vamp_pace_due_in_ns(struct vamp_pace *pace, int64_t event_ns); /* of a speed above 0 */
+/* How long to wait for an event with this time; 0 or less: it is due. The first event is due at
+ * once, and so is one whose time precedes the first one's. */
+int64_t vamp_pace_due_in_ns(struct vamp_pace *pace, int64_t event_ns); /* `speed` is above 0 */
 static inline int64_t vamp_pace_left_ns(struct vamp_pace *pace, int64_t event_ns)
 {
     return pace->speed == 0 ? 0 : vamp_pace_due_in_ns(pace, event_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The replay source: a recording, at full speed or at a multiple of its own. The segments of a run
- * that rotated are one stream.
+ * The replay source: reads a recording at full speed or at a multiple of its own speed. The
+ * segments of a rotated run are one stream.
  */
 #include <glob.h>
 #include <inttypes.h>
@@ -27,15 +27,16 @@ struct replay {
     glob_t files;
     const char **paths; /* those of `files` that are replayed */
     size_t path_count;
-    size_t file; /* the present one, of `paths` */
+    size_t file; /* index of the current file in `paths` */
     struct vamp_recording *recording;
     struct vamp_recording_header header; /* of the present file */
     struct vamp_pace pace;
-    int64_t newest_ns, wanted_ns;  /* of the newest event, and of the newest that was asked for */
+    int64_t newest_ns, wanted_ns;  /* time of the newest event, and of the newest wanted one */
     uint64_t unwanted;             /* events passed over since then */
-    bool any_wanted, unwanted_due; /* there was one; a mark of those before it is to follow it */
+    bool any_wanted, unwanted_due; /* whether there was one; whether a control event for those
+                                      before it must follow */
     bool pending_there;
-    bool at_end; /* of the present file, which the next call may close */
+    bool at_end; /* name of the current file, which the next call may close */
     bool remarked;
     size_t damaged_files;
     const char *damaged_path;  /* the first of them */
@@ -69,7 +70,7 @@ static int find_files(struct replay *replay, struct vamp_err *err)
 {
     const char *const file = replay->options->file;
     const bool pattern = strpbrk(file, "*?[{") != NULL && access(file, F_OK) != 0;
-    /* A plain name is not looked for here: opening it says best what is wrong. */
+    /* A plain name is not expanded here: opening it gives the best message. */
     replay->whole_run = pattern;
     const int flags = pattern ? GLOB_BRACE : GLOB_NOCHECK | GLOB_NOESCAPE;
     const int code = glob(file, flags, NULL, &replay->files);
@@ -87,15 +88,16 @@ static const char *present_path(const struct replay *replay)
     return replay->paths[replay->file];
 }
 
-/* What is left where even the first record could not be written, or where the recorder was killed
- * just then: it holds nothing, and the segments around it are whole without it. */
+/* Whether the file is what remains if the first record could not be written or the recorder was
+ * killed just then. It contains nothing, and the segments around it are complete without it. */
 static bool is_empty(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0;
 }
 
-/* All files but those; when there is nothing else, one: opening it says what is wrong. */
+/* Leaves such files out. If there are no others, keeps one, whose error is reported when it is
+ * opened. */
 static int leave_out_empty(struct replay *replay, struct vamp_err *err)
 {
     replay->paths = calloc(replay->files.gl_pathc, sizeof *replay->paths);
@@ -114,7 +116,7 @@ static int leave_out_empty(struct replay *replay, struct vamp_err *err)
     return 0;
 }
 
-/* The segments follow each other in one run; else nothing begins. */
+/* Checks that the segments follow each other in one run. */
 static int check_order(struct replay *replay, struct vamp_err *err)
 {
     struct vamp_recording_header before = {.segment = 0};
@@ -167,7 +169,7 @@ static int replay_open(const void *options, const struct vamp_source_context *co
     }
     if (result != 0) {
         (void)replay_close(replay, NULL);
-        /* Whatever cannot be read was chosen wrongly: nothing was started yet. */
+        /* A file that cannot be read was chosen by mistake; nothing has started yet. */
         return result == -ENOMEM ? result : -EINVAL;
     }
     if ((context->event_kinds & ~replay->header.event_kinds & UINT64_C(0xfffe)) != 0) {
@@ -220,8 +222,9 @@ static void mark_lost(struct replay *replay, uint64_t count)
     replay->pending_there = true;
 }
 
-/* After the last file: the run may have gone on. True: a mark of that is pending; a segment begins
- * with an event, so at least one is missing. A user who replays one segment alone wants no more. */
+/* After the last file: the run may have continued. True if a control event for that is pending; a
+ * segment begins with an event, so at least one is missing. A user who replays a single segment
+ * does not expect more. */
 static bool report_missing_end(struct replay *replay)
 {
     if (!vamp_recording_goes_on(replay->recording)) {
@@ -254,8 +257,8 @@ static enum vamp_source_status end_replay(const struct replay *replay, struct va
     return VAMP_SOURCE_DAMAGED;
 }
 
-/* At the end of a file. MORE: go on, perhaps with a mark that is pending. Not inline: its texts
- * would cost the path of an event. */
+/* At the end of a file. MORE: continue, perhaps with a pending control event. Not inlined, so that
+ * its texts do not slow down the path of an event. */
 static __attribute__((noinline)) enum vamp_source_status go_on(struct replay *replay,
                                                                struct vamp_err *err)
 {
@@ -286,8 +289,8 @@ static __attribute__((noinline)) enum vamp_source_status go_on(struct replay *re
     return VAMP_SOURCE_MORE;
 }
 
-/* A mark of the events that were passed over: of the time of the wanted event before it, or,
- * without one, of their own. */
+/* A control event for the skipped events, with the time of the preceding wanted event or, without
+ * one, their own. */
 static enum vamp_source_status mark_unwanted(struct replay *replay, struct vamp_event *ret_event)
 {
     *ret_event = (struct vamp_event){
@@ -299,7 +302,7 @@ static enum vamp_source_status mark_unwanted(struct replay *replay, struct vamp_
     return VAMP_SOURCE_MORE;
 }
 
-/* The event that is pending, else the next wanted one. */
+/* Returns the pending event, else the next wanted one. */
 static enum vamp_source_status take_event(struct replay *replay, struct vamp_event *ret_event,
                                           struct vamp_err *err)
 {

@@ -100,7 +100,7 @@ static int listen_at(struct input *input, struct vamp_err *err)
     struct stat there;
     input->path = address.any.sa_family == AF_UNIX ? input->name + strlen("unix:") : NULL;
     if (input->path != NULL && lstat(input->path, &there) == 0 && S_ISSOCK(there.st_mode)) {
-        (void)unlink(input->path); /* left behind by a run that was killed */
+        (void)unlink(input->path); /* left behind by a killed run */
     }
     if (input->file < 0 || bind(input->file, &address.any, address.bytes) != 0) {
         return vamp_err_set_errno(err, errno, "listen for samples at %s", input->name);
@@ -108,7 +108,7 @@ static int listen_at(struct input *input, struct vamp_err *err)
     return 0;
 }
 
-/* A file that is followed may come later. */
+/* A file to follow need not exist yet. */
 static int open_file(struct input *input, bool replayed, struct vamp_err *err)
 {
     struct stat now;
@@ -202,7 +202,7 @@ static void refuse(struct samples *self, struct input *input, const char *text, 
     self->said += self->said <= SAID_LINES_MAX;
 }
 
-/* In ns; false: beyond the times that events may have. */
+/* Converts to ns; false if the time is outside the range of event times. */
 static bool scale_time(int64_t time, unsigned precision, int64_t *ret_ns)
 {
     static const int64_t unit_ns[] = {
@@ -224,8 +224,9 @@ static bool scale_time(int64_t time, unsigned precision, int64_t *ret_ns)
     return !__builtin_mul_overflow(time, unit_ns[precision], ret_ns) && vamp_time_is_valid(*ret_ns);
 }
 
-/* The time of the line; NULL, or why it has none. Nothing is of later than now: a sender whose
- * clock is ahead would hold up the samples of all others, which wait in the order of arrival. */
+/* Sets the time of the line; NULL, or why it has none. A time is never later than now, because a
+ * sender whose clock is ahead would delay the samples of all others, which are merged in order of
+ * arrival. */
 static const char *settle_time(const struct samples *self, struct input *input)
 {
     const bool replayed = self->options->replayed;
@@ -244,7 +245,8 @@ static const char *settle_time(const struct samples *self, struct input *input)
     return NULL;
 }
 
-/* Whether the input may have one more line now: a flood of one takes no room from the others. */
+/* Whether the input may have one more line now: a flood on one input does not use the share of
+ * others. */
 static bool is_in_bound(const struct samples *self, struct input *input)
 {
     if (self->now_ns < input->rate_ns || self->now_ns >= input->rate_ns + RATE_NS) {
@@ -281,7 +283,7 @@ static void take_line(struct samples *self, struct input *input, const char *tex
     }
 }
 
-/* More bytes into the buffer, the rest of a line first. False: there are none now. */
+/* Reads more bytes into the buffer, after the rest of a line. False if there are none now. */
 static bool fill(struct samples *self, struct input *input)
 {
     if (input->is_file) {
@@ -308,7 +310,7 @@ static bool fill(struct samples *self, struct input *input)
     return input->ended && input->used > 0; /* the last line needs no newline */
 }
 
-/* Whether the file that is open has whole lines, or bytes, that are not read yet. */
+/* Whether the open file has complete lines, or bytes, that are not read yet. */
 static bool has_more(const struct input *input)
 {
     struct stat now;
@@ -316,7 +318,7 @@ static bool has_more(const struct input *input)
            (fstat(input->file, &now) == 0 && lseek(input->file, 0, SEEK_CUR) < now.st_size);
 }
 
-/* Follows a file that was replaced or cut off. */
+/* Follows a file that was replaced or truncated. */
 static void follow(struct input *input)
 {
     struct stat now;
@@ -332,7 +334,7 @@ static void follow(struct input *input)
     }
     if (input->file >= 0) {
         if (has_more(input)) {
-            return; /* of the old one first */
+            return; /* reads the old file to its end first */
         }
         (void)close(input->file);
     }
@@ -341,7 +343,7 @@ static void follow(struct input *input)
     input->line = 0;
 }
 
-/* The next line of an input. False: it has no whole one. */
+/* The next line of an input. False if it has no complete one. */
 static bool next_line(struct samples *self, struct input *input)
 {
     for (;;) {
@@ -352,7 +354,7 @@ static bool next_line(struct samples *self, struct input *input)
         if (newline != NULL || (rest > 0 && is_last)) {
             const bool in_bound = is_in_bound(self, input);
             if (!in_bound && input->is_file) {
-                return false; /* it waits in the file */
+                return false; /* the line waits in the file */
             }
             const size_t length = newline != NULL ? (size_t)(newline - text) : rest;
             input->begin += length + (newline != NULL);
@@ -368,7 +370,7 @@ static bool next_line(struct samples *self, struct input *input)
             return true;
         }
         if (rest == BUFFER_BYTES) {
-            input->skips = true; /* refused once its newline comes */
+            input->skips = true; /* refused when its newline is read */
             input->begin = input->used;
         }
         if (!fill(self, input)) {
@@ -377,7 +379,7 @@ static bool next_line(struct samples *self, struct input *input)
     }
 }
 
-/* The input whose line comes next: by its time where files are replayed, else in turn. */
+/* Chooses the input whose line comes next: by time where files are replayed, else in turn. */
 static struct input *choose(struct samples *self)
 {
     struct input *chosen = NULL;
@@ -395,7 +397,7 @@ static struct input *choose(struct samples *self)
 
 /* ---- events */
 
-/* The first bytes of `text` as an event. */
+/* Returns the first bytes of `text` as an event. */
 static void give(const struct samples *self, size_t length, int64_t time_ns,
                  struct vamp_event *ret_event)
 {
@@ -408,7 +410,7 @@ static void give(const struct samples *self, size_t length, int64_t time_ns,
     };
 }
 
-/* The next field of the line as an event; false: the line has no more. */
+/* Returns the next field of the line as an event; false after the last one. */
 static bool give_field(struct samples *self, struct input *input, struct vamp_event *ret_event)
 {
     const char *field = NULL;
@@ -428,8 +430,8 @@ static bool give_field(struct samples *self, struct input *input, struct vamp_ev
     return false;
 }
 
-/* How the next input is, "vampire_input,input=NAME age=1.500" and other fields, each an event;
- * false: all from which a line came were told lately. */
+/* Reports the state of the next input as "vampire_input,input=NAME age=1.500" and other fields,
+ * each an event. False if all inputs with lines were reported recently. */
 static bool give_state(struct samples *self, struct vamp_event *ret_event)
 {
     static const char *const names[] = {"age", "lines", "refused", "beyond"};
@@ -492,7 +494,7 @@ static enum vamp_source_status samples_next(void *object, struct vamp_event *ret
         if (!any) {
             return all_ended || stops ? VAMP_SOURCE_END : VAMP_SOURCE_EMPTY;
         }
-        /* In the order of time only once each has a line. */
+        /* Lines can be merged by time only when each input has one. */
         struct input *input = refused && self->options->replayed ? NULL : choose(self);
         if (input != NULL && give_field(self, input, ret_event)) {
             return VAMP_SOURCE_MORE;

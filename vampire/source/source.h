@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The source table: where events come from. Live (`maestro`), a recording (`replay`) or a
- * generator (`synthetic`) are the same to the rest of vampire. All functions are called on one
- * thread, the source thread or, of a source that may block, the worker; except open, which runs
- * before the source thread exists, and close, after it ended.
+ * The source table: where events come from. The live source (`maestro`), a recording (`replay`) and
+ * a generator (`synthetic`) look the same to the rest of vampire. All functions are called on one
+ * thread, the source thread or, for a source that may block, the worker thread, except open, which
+ * runs before the source thread exists, and close, which runs after it has ended.
  */
 #pragma once
 
@@ -17,50 +17,51 @@
 #include "vampire/core/event/event.h"
 #include "vampire/core/options/options.h"
 
-/* What `next` found. Closed: the main loop has one branch for each. */
+/* Results of `next`; the list is complete, and the main loop handles each. */
 enum vamp_source_status {
-    VAMP_SOURCE_MORE,    /* an event was given; ask again */
+    VAMP_SOURCE_MORE,    /* an event was returned; call again */
     VAMP_SOURCE_EMPTY,   /* nothing now: wait */
     VAMP_SOURCE_END,     /* the workflow or recording is complete; nothing will follow */
-    VAMP_SOURCE_GONE,    /* the pool manager vanished for good; err says more */
-    VAMP_SOURCE_DAMAGED, /* as END, but the recording is damaged; err says which */
-    VAMP_SOURCE_ERROR,   /* err says what; the source is only good for close */
+    VAMP_SOURCE_GONE,    /* the pool manager vanished for good; err has details */
+    VAMP_SOURCE_DAMAGED, /* like END, but the recording is damaged; err has the reason */
+    VAMP_SOURCE_ERROR,   /* err has the reason; only close may be called */
 };
 
-/* How a source is, for a person. */
+/* State of a source, for display. */
 #define VAMP_SOURCE_TROUBLE_BYTES 256
 #define VAMP_SOURCE_WHERE_BYTES 9
 struct vamp_source_state {
-    const char *what;                        /* constant text */
-    int64_t since_ns;                        /* monotonic */
-    unsigned rejoins;                        /* how often it came back to a pool */
-    char where[VAMP_SOURCE_WHERE_BYTES];     /* which pool: a hash of the pool manager's info */
-    char trouble[VAMP_SOURCE_TROUBLE_BYTES]; /* what last went wrong; "" */
+    const char *what; /* constant text */
+    int64_t since_ns; /* monotonic */
+    unsigned rejoins; /* number of times it joined a pool again */
+    char
+        where[VAMP_SOURCE_WHERE_BYTES]; /* identifies the pool: a hash of the pool manager's info */
+    char trouble[VAMP_SOURCE_TROUBLE_BYTES]; /* the latest error; "" if none */
 };
 
-/* What vampire does to the pool itself and what is timed of it. */
+/* Vampire's own operations on the pool that are timed. */
 enum vamp_own_operation { VAMP_OWN_JOIN, VAMP_OWN_SUBSCRIBE, VAMP_OWN_LEAVE };
 #define VAMP_OWN_OPERATION_COUNT 3
 
-/* What every source is given. */
+/* Passed to every source. */
 struct vamp_source_context {
     const struct vamp_clock *clock;
-    uint64_t event_kinds;             /* bit per enum vamp_event_kind: no other kind is wanted */
-    const char *workflow, *component; /* our own names; "" when there is none */
+    uint64_t event_kinds;             /* bits of enum vamp_event_kind: other kinds are not wanted */
+    const char *workflow, *component; /* our own names; "" if none */
     const char *selector;             /* push-down: Maestro selector text or NULL for all */
-    /* Called when something takes longer than a person expects; one line, no newline. By open, and
+    /* Reports that something takes longer than expected; one line, no newline. Called by open, and
      * on the source thread when the pool manager is gone. */
     void (*say)(void *say_context, const char *line);
     void *say_context;
-    const atomic_int *stop; /* non-zero: a waiting open or wait gives up soon */
-    /* Called by open and close, and on the source thread when it joins again, with the round-trip
-     * time of each of our own operations (metric own_roundtrip_ns); NULL: not wanted. */
+    const atomic_int *stop; /* non-zero: a waiting open or wait returns soon */
+    /* Called by open and close, and on the source thread when it rejoins, with the round-trip time
+     * of each of our own operations (metric own_roundtrip_ns). NULL: not wanted. */
     void (*own_roundtrip)(void *own_roundtrip_context, enum vamp_own_operation operation,
                           int64_t ns);
     void *own_roundtrip_context;
 };
 
-/* One line to the user, if anybody listens. */
+/* Reports a line to the user, if the context has a function for it. */
 VAMP_PRINTF(2, 3)
 static inline void vamp_source_say(const struct vamp_source_context *context, const char *format,
                                    ...)
@@ -74,7 +75,7 @@ static inline void vamp_source_say(const struct vamp_source_context *context, co
         context->say(context->say_context, line);
     }
 }
-/* Whether the context asks for the event: marks and samples always are. */
+/* Whether the context wants the event; control events and samples always are. */
 static inline bool vamp_source_is_wanted(const struct vamp_source_context *context,
                                          const struct vamp_event *event)
 {
@@ -87,47 +88,48 @@ struct vamp_source_ops {
     const char *summary;            /* one line for --help */
     const struct vamp_opt *options; /* fills a struct of `options_bytes` */
     size_t options_bytes;
-    const struct vamp_opt_conditions *conditions; /* of the options; NULL: each has an effect */
-    /* Events arrive as they happen: their age is measured, and silence advances time. */
+    const struct vamp_opt_conditions
+        *conditions; /* conditions for options to have an effect; NULL: each has one */
+    /* Events arrive as they happen: their age is measured, and time advances without events. */
     bool is_live;
-    /* It is read when there is room, and a slow output may make it wait, so that nothing is lost.
-     * False: an event that finds no room is lost and counted. */
+    /* The source is read when there is room, and a slow output may make it wait, so that nothing is
+     * lost. False: an event that finds no room is lost and counted. */
     bool may_block;
-    /* Of one that may block: the texts of its events are valid until the call after EMPTY. */
+    /* For a source that may block: the texts of its events are valid until the call after EMPTY. */
     bool keeps_texts;
-    /* The first filter may ask for CDO attributes: the selector text of the context is obeyed. */
+    /* The first filter may use CDO attributes: the selector of the context is applied. */
     bool knows_attributes;
     /* The configuration must name the workflow. */
     bool needs_workflow;
 
-    /* Connects or opens the file. May block up to a configured time while `*stop` is 0. On
-     * failure nothing stays allocated or open. 0; -ETIMEDOUT: no answer in the configured time;
-     * -ECANCELED: stop was set; another -errno. Copies `*context`; what that points to, and
-     * `options`, stay the caller's and outlive the source. */
+    /* Connects, or opens the file. May block up to a configured time while `*stop` is 0. On failure
+     * nothing stays allocated or open. Returns 0; -ETIMEDOUT if there was no answer in the
+     * configured time; -ECANCELED if stop was set; or another -errno. Copies `*context`; what that
+     * points to, and `options`, remain the caller's and must outlive the source. */
     int (*open)(const void *options, const struct vamp_source_context *context, void **ret_self,
                 struct vamp_err *err);
-    /* The workflow that the events come from, when the source knows it better than the
-     * configuration does; else NULL. Valid until close. The member may be NULL. */
+    /* The workflow of the events, if the source knows it better than the configuration; else NULL.
+     * Valid until close. The member may be NULL. */
     const char *(*workflow)(const void *self);
-    /* The kinds of events that it has, bit per enum vamp_event_kind. NULL: all. */
+    /* Bits of enum vamp_event_kind: the kinds of events that it has. NULL: all. */
     uint64_t (*kinds)(const void *self);
-    /* What it cannot know of events: bit per enum vamp_unknown; any thread. What turns out later is
-     * added. NULL: it knows everything. */
+    /* Bits of enum vamp_unknown: what it cannot know of events. Bits may be added later. NULL: it
+     * knows everything. Any thread. */
     uint32_t (*unknown)(const void *self);
-    /* What an examination of its Maestro found, as one line; NULL: nothing is known. Valid until
+    /* The result of an examination of its Maestro, as one line; NULL if there is none. Valid until
      * close. The member may be NULL. */
     const char *(*examined)(const void *self);
-    /* Never blocks. MORE: `*ret_event` is filled, its text is valid until the next call on this
-     * source, or as long as `keeps_texts` says. Losses come as VAMP_EVENT_LOST marks, a pool that
-     * went as VAMP_EVENT_GONE and, when another is watched or none came, VAMP_EVENT_UNWATCHED,
+    /* Never blocks. MORE: `*ret_event` is filled; its text is valid until the next call on this
+     * source, or longer with `keeps_texts`. Losses are returned as VAMP_EVENT_LOST, a vanished pool
+     * as VAMP_EVENT_GONE and, when another pool is watched or none came, VAMP_EVENT_UNWATCHED, and
      * undecodable events as VAMP_EVENT_REJECTED. */
     enum vamp_source_status (*next)(void *self, struct vamp_event *ret_event, struct vamp_err *err);
-    /* Blocks until `next` may have something, at most `timeout_ns`. */
+    /* Blocks until `next` may have something, at most for `timeout_ns`. */
     void (*wait)(void *self, int64_t timeout_ns);
-    /* How the source is; any thread, while it is open. NULL: there is nothing to say. */
+    /* Fills in the state of the source; any thread, while it is open. NULL: no state. */
     void (*describe)(void *self, struct vamp_source_state *ret_state);
-    /* Ends the connection or closes the file and frees everything. 0 or -errno; the object is
-     * gone either way. */
+    /* Disconnects or closes the file, and frees everything. Returns 0 or -errno; the object is
+     * freed in both cases. */
     int (*close)(void *self, struct vamp_err *err);
 };
 
@@ -135,11 +137,11 @@ extern const struct vamp_source_ops vamp_source_maestro;
 extern const struct vamp_source_ops vamp_source_replay;
 extern const struct vamp_source_ops vamp_source_synthetic;
 
-/* All of them, ended by NULL; the first is the default. */
+/* All sources, ended by NULL; the first is the default. */
 extern const struct vamp_source_ops *const vamp_sources[];
-/* The one of this name, NULL when there is none. */
+/* The source with this name; NULL if there is none. */
 const struct vamp_source_ops *vamp_source_find(const char *name);
-/* Where the functions of a source are: those of vamp_source_maestro, whose are NULL, are loaded,
- * for good. NULL with `err`: they are not there, or of another build. */
+/* The functions of a source. Those of vamp_source_maestro, which are NULL, are loaded, once and for
+ * good. NULL with `err` if they are missing or belong to another build. */
 const struct vamp_source_ops *vamp_source_load(const struct vamp_source_ops *source,
                                                struct vamp_err *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every source there is. An array and not registration by constructors: it can be read, and no
- * linker drops it. */
+/* All sources. An array instead of registration by constructors: it is readable, and the linker
+ * cannot drop it. */
 #include <stddef.h>
 #include <string.h>
 

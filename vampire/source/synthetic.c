@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The synthetic source: an imagined workflow (producers that offer CDOs step by step, consumers
- * that demand them, in correct order and with plausible times) and, on top of it, the faults a real
- * stream can have. The same options always give the same events. For tests, for measuring, and for
- * trying things out.
+ * The synthetic source: an imagined workflow, in which producers offer CDOs step by step and
+ * consumers demand them, in a valid order and with plausible times, and the faults that a real
+ * stream can have. The same options always give the same events. For tests, measurements and first
+ * experiments.
  *
- * Each CDO has a script of stages; the CDOs that are alive stand in a heap by the time of their
- * next stage. A producer begins its next step when its time has come, so at most the CDOs of the
- * steps under way are alive; where they are too many, steps begin later.
+ * Each CDO passes through a list of stages; live CDOs are in a heap ordered by the time of their
+ * next stage. A producer begins its next step at its time, so only the CDOs of current steps are
+ * live; if there are too many, steps begin later.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -24,13 +24,13 @@ struct plan {
     int64_t start_ns; /* UTC, of the first event; 0: always the same time in 2026 */
     uint64_t seed;
     uint64_t producers, consumers; /* at least 1 each */
-    uint64_t steps;                /* each producer's */
+    uint64_t steps;                /* steps of each producer */
     uint64_t burst;                /* CDOs a producer offers in a step */
     uint64_t fan_out;              /* consumers of each CDO, at most `consumers` */
     uint64_t size_min, size_max;   /* bytes */
-    int64_t step_ns;               /* from one step to the next */
-    uint64_t unseen;               /* components that joined before the stream begins */
-    uint64_t vanish_permille;      /* chance of a component to die on the way */
+    int64_t step_ns;               /* time between two steps */
+    uint64_t unseen;               /* components that joined before the stream starts */
+    uint64_t vanish_permille;      /* probability that a component vanishes */
 };
 
 /* 2026-01-01T00:00:00Z: fixed, so that two runs are the same. */
@@ -38,7 +38,7 @@ struct plan {
 #define LIVE_MAX 65536U
 #define MICROSECOND 1000
 
-/* What happens to a CDO, in this order; DEMAND_BEGIN to CONSUMER_DISPOSE once for each consumer. */
+/* The stages of a CDO in order; DEMAND_BEGIN to CONSUMER_DISPOSE happen once for each consumer. */
 enum stage {
     DECLARE,
     SEAL,
@@ -56,8 +56,8 @@ enum stage {
 };
 
 struct cdo {
-    int64_t at_ns;      /* of its next stage */
-    int64_t started_ns; /* the transport */
+    int64_t at_ns;      /* time of the next stage */
+    int64_t started_ns; /* of the transport */
     uint64_t number, size, transport;
     uint32_t producer, consumers_done;
     uint8_t stage;
@@ -65,7 +65,7 @@ struct cdo {
 
 struct component {
     int64_t vanish_ns; /* INT64_MAX: it does not */
-    uint64_t step;     /* of a producer: the next one */
+    uint64_t step;     /* next step of a producer */
     bool gone;
 };
 
@@ -77,14 +77,14 @@ struct life {
     struct cdo *heap;
     uint32_t live;
     int64_t now_ns;
-    int64_t next_step_ns;   /* of the producer that is first; INT64_MAX: all have done theirs */
-    int64_t next_vanish_ns; /* of the component that is first; INT64_MAX: none will */
+    int64_t next_step_ns;   /* of the producer that is first; INT64_MAX: all steps are done */
+    int64_t next_vanish_ns; /* of the component that is first; INT64_MAX: none will vanish */
     uint64_t serial, cdos, transports;
     uint64_t joined, left; /* components reported so far */
     char name[128];
 };
 
-/* True `permille` times out of 1,000. */
+/* True with a probability of `permille` / 1,000. */
 static bool chance(uint64_t *random, uint64_t permille)
 {
     return permille != 0 && vamp_random_next(random) % 1000 < permille;
@@ -295,7 +295,7 @@ static void give_stage(struct life *life, struct cdo *cdo, struct vamp_event *ev
     uint64_t id = life->plan.seed ^ cdo->number;
     event->cdo_id.high = vamp_random_next(&id);
     event->cdo_id.low = vamp_random_next(&id);
-    /* A consumer's handle knows the size once the data came. */
+    /* A consumer's handle has the size after the data has arrived. */
     if (cdo->stage != DECLARE && (!is_consumers(cdo) || cdo->stage >= TRANSPORT_BEGIN)) {
         event->size_bytes = cdo->size;
         present |= VAMP_HAS_SIZE;
@@ -324,7 +324,7 @@ static void give_stage(struct life *life, struct cdo *cdo, struct vamp_event *ev
 
 /* ------------------------------------------------------------------ the course of things */
 
-/* Moves to the next stage; false: the CDO's life is over. */
+/* Advances to the next stage; false after the last one. */
 static bool advance_cdo(struct life *life, struct cdo *cdo)
 {
     int64_t delay_ns = 1 + (int64_t)(vamp_random_next(&life->random) % (200 * MICROSECOND));
@@ -364,7 +364,7 @@ static void begin_step(struct life *life, uint64_t producer, int64_t at_ns)
     life->components[producer].step++;
 }
 
-/* Whether a step at this time begins now: before the next stage of any CDO, while there is room. */
+/* Whether a step at this time begins now: before the next stage of any CDO, if there is room. */
 static bool step_begins(const struct life *life, int64_t at_ns)
 {
     return life->live == 0 ||
@@ -391,7 +391,7 @@ static void begin_steps(struct life *life)
     }
 }
 
-/* A component that vanishes by `until_ns`; the count of components when there is none. */
+/* A component that vanishes by `until_ns`; the number of components if there is none. */
 static uint64_t next_to_vanish(const struct life *life, int64_t until_ns)
 {
     for (uint64_t i = 0; life->next_vanish_ns <= until_ns && i < life->component_count; i++) {
@@ -471,16 +471,16 @@ struct synthetic {
     const struct synthetic_options *options;
     struct vamp_source_context context;
     struct life *life;
-    uint64_t random; /* of the faults alone: without them the workflow is the same */
+    uint64_t random; /* for the faults only, so that the workflow is the same without them */
     struct vamp_pace pace;
     bool ended;
     uint64_t lost; /* dropped and not yet reported */
     int64_t lost_ns;
 
-    unsigned pending_times; /* to give it; 0: nothing is pending */
+    unsigned pending_times; /* how often to return it; 0: nothing is pending */
     struct vamp_event pending;
 
-    unsigned held_for; /* 0: none is held; 1: its turn has come; n: after n - 1 more events */
+    unsigned held_for; /* 0: none is held; 1: it is next; n: it follows after n - 1 other events */
     struct vamp_event held;
     char held_name[HELD_NAME_BYTES];
 };
@@ -562,7 +562,7 @@ static const char *synthetic_workflow(const void *self)
 
 /* ------------------------------------------------------------------ faults */
 
-/* Keeps the pending event back for some events; false when one is kept already. */
+/* Holds the pending event back for some events; false if one is held already. */
 static bool hold_event(struct synthetic *synthetic)
 {
     if (synthetic->held_for != 0 || synthetic->pending.name_length > HELD_NAME_BYTES) {
@@ -577,7 +577,7 @@ static bool hold_event(struct synthetic *synthetic)
     return true;
 }
 
-/* What becomes of an event of the imagined workflow; true when it is to be given now. */
+/* Applies faults to an event of the imagined workflow; true if it is returned now. */
 static bool pass_faults(struct synthetic *synthetic)
 {
     const struct synthetic_options *options = synthetic->options;
@@ -623,7 +623,7 @@ static enum vamp_source_status synthetic_next(void *self, struct vamp_event *ret
     (void)err;
     do {
         const bool there = fetch_synthetic(synthetic);
-        if (synthetic->lost != 0) { /* a loss is reported before the event that follows it */
+        if (synthetic->lost != 0) { /* a loss is reported before the following event */
             *ret_event = (struct vamp_event){.kind = VAMP_EVENT_LOST,
                                              .reason = VAMP_LOSS_POOL_MANAGER,
                                              .count = synthetic->lost,

@@ -76,8 +76,8 @@ static inline bool has_name(const struct vamp_event *event)
     return (event->present & (VAMP_HAS_CDO_NAME | VAMP_HAS_COMPONENT_NAME)) != 0;
 }
 
-/* Appends the field of this number if the event has it. The number is a constant wherever this is
- * called, so that nothing but that field's code remains. */
+/* Appends the field with this number if the event has it. The number is a constant at each call, so
+ * that only that field's code remains. */
 static inline __attribute__((always_inline)) uint8_t *pack_field(const struct vamp_event *event,
                                                                  unsigned number, uint8_t *at)
 {
@@ -106,8 +106,8 @@ static inline __attribute__((always_inline)) uint8_t *pack_field(const struct va
 static_assert(HIGHEST == 15, "vamp_event_pack_of_cdo has a line for every number");
 static_assert(FIELD_CDO_ID == 5 && NAME == 6, "what CDOs keep packed follows each other");
 
-/* In the order of their numbers, as every Protocol Buffers library packs them. Not a loop: the
- * choice of the field would cost more than to pack it. */
+/* Fields are packed in the order of their numbers, as every Protocol Buffers library does. Not a
+ * loop: choosing the field would cost more than packing it. */
 size_t vamp_event_pack_of_cdo(const struct vamp_event *event, const uint8_t *cdo, size_t cdo_length,
                               uint8_t *buffer)
 {
@@ -150,7 +150,8 @@ static size_t measure(const struct vamp_event *event)
 
 size_t vamp_event_pack(const struct vamp_event *event, uint8_t *buffer, size_t bytes)
 {
-    /* Measuring costs a second walk over the fields; it is skipped where it cannot matter. */
+    /* Measuring takes a second pass over the fields and is skipped where the message certainly
+     * fits. */
     if ((bytes < VAMP_EVENT_PACKED_BYTES_MAX || event->name_length > VAMP_NAME_BYTES_MAX) &&
         measure(event) > bytes) {
         return 0;
@@ -190,7 +191,7 @@ uint64_t vamp_event_packed_serial(const uint8_t *bytes, size_t length)
 #define STORE_TIME STORE_VALUE
 #define STORE_CHOICE STORE_VALUE
 #define STORE_ID(symbol, type, member)                                                             \
-    case VAMP_ITEM_##symbol: /* one of the parts */                                                \
+    case VAMP_ITEM_##symbol: /* read into vamp_event_parts */                                      \
         break;
 
 static inline __attribute__((always_inline)) void store(void *record, enum vamp_event_item item,
@@ -228,7 +229,7 @@ static inline bool acceptable(const struct vamp_event_parts *parts)
            parts->name_length <= VAMP_NAME_BYTES_MAX;
 }
 
-/* Fills in what has another form in the message. */
+/* Fills in the members whose form differs in the message. */
 static inline void fill_parts(struct vamp_event *event, const struct vamp_event_parts *parts)
 {
     event->kind = (uint8_t)parts->kind;
@@ -247,8 +248,8 @@ static inline void fill_parts(struct vamp_event *event, const struct vamp_event_
     }
 }
 
-/* Member by member: for the whole structure the compiler chooses a string instruction, which takes
- * longer. */
+/* Assigns each member, because for the whole structure the compiler chooses a slower string
+ * instruction. */
 static inline void clear(struct vamp_event *event)
 {
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) event->member = (type){0};
@@ -261,7 +262,7 @@ static inline void clear(struct vamp_event *event)
     event->phase = VAMP_PHASE_AFTER;
 }
 
-/* Checks and completes what was read of a message of `length` bytes. */
+/* Checks and completes an event that was read from a message of `length` bytes. */
 static inline int finish(const struct vamp_wire *wire, const struct vamp_event_parts *parts,
                          size_t length, struct vamp_event *event, struct vamp_err *err)
 {
@@ -277,7 +278,7 @@ static inline int finish(const struct vamp_wire *wire, const struct vamp_event_p
     return 0;
 }
 
-/* Not inlined: most messages are usual ones, which need fewer registers. */
+/* Not inlined: most messages take the fast path, which needs fewer registers. */
 static __attribute__((noinline)) int read_any(const uint8_t *bytes, size_t length,
                                               struct vamp_event *event, struct vamp_err *err)
 {
@@ -302,8 +303,8 @@ int vamp_event_read(const uint8_t *bytes, size_t length, struct vamp_event *ret_
 
 /* ------------------------------------------------------------------ batches */
 
-/* Reads the fields up to the next event and that event's bytes. False: the batch is at its end, or
- * bad. */
+/* Reads the fields up to the next event, and that event's bytes. False at the end of the batch or
+ * if it is malformed. */
 static bool next_event(struct vamp_wire *wire, struct vamp_event_batch *batch,
                        bool *has_subscription, const uint8_t **ret_bytes, size_t *ret_length)
 {
@@ -350,12 +351,12 @@ int vamp_event_batch_open(const uint8_t *bytes, size_t length, struct vamp_event
     return 0;
 }
 
-/* Not inlined: nearly all that follows an event is one. */
+/* Not inlined: nearly every event is followed directly by another one. */
 static __attribute__((noinline)) bool find_next(struct vamp_event_batch *batch,
                                                 const uint8_t **ret_bytes, size_t *ret_length)
 {
     struct vamp_wire wire = {.at = batch->at, .end = batch->end};
-    struct vamp_event_batch known = *batch; /* what open found stays */
+    struct vamp_event_batch known = *batch; /* keeps what open has set */
     bool has_subscription = true;
     const bool there = next_event(&wire, &known, &has_subscription, ret_bytes, ret_length);
     batch->at = wire.at;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The messages of event.proto to and from `struct vamp_event`: on the embedded Maestro's wire and
- * in recordings, byte for byte as protobuf-c packs them. Neither direction uses the heap. Any
- * thread.
+ * Converts between `struct vamp_event` and the messages of event.proto, as on the embedded
+ * Maestro's wire and in recordings; packs the same bytes as protobuf-c. Neither direction uses the
+ * heap. Any thread.
  */
 #pragma once
 
@@ -18,29 +18,31 @@
 /* A message with the longest name fits in this many bytes. */
 #define VAMP_EVENT_PACKED_BYTES_MAX (VAMP_NAME_BYTES_MAX + 256)
 
-/* The packed message of an operation (a mark has none: assert) in `buffer`. Returns its length, 0
- * when `bytes` are too few. */
+/* Packs an operation (not a control event: assert) into `buffer`. Returns its length, or 0 if
+ * `bytes` are too few. */
 size_t vamp_event_pack(const struct vamp_event *event, uint8_t *buffer, size_t bytes);
 
-/* What is the same in all messages of a CDO: its id and its name, which follow each other. */
+/* The id and the name of a CDO, which are the same in all messages about it and follow each other.
+ */
 #define VAMP_EVENT_CDO_BYTES(name_length) ((size_t)(name_length) + 24)
-/* Packs it; returns its length. The name is at its end. */
+/* Packs them; returns the length. The name comes last. */
 size_t vamp_event_pack_cdo(struct vamp_cdo_id id, const char *name, size_t name_length,
                            uint8_t *buffer);
-/* As vamp_event_pack, with that in place of the event's own id and name unless `cdo` is NULL. The
- * buffer has room for any numbers: VAMP_EVENT_PACKED_BYTES_MAX, less what the name is shorter than
- * the longest one. */
+/* Like vamp_event_pack, with these bytes instead of the event's own id and name unless `cdo` is
+ * NULL. The buffer must have room for VAMP_EVENT_PACKED_BYTES_MAX, less the difference between the
+ * name's length and the longest name. */
 size_t vamp_event_pack_of_cdo(const struct vamp_event *event, const uint8_t *cdo, size_t cdo_length,
                               uint8_t *buffer);
 
-/* The serial number in a message that is valid, 0 when there is none. */
+/* The serial number in a valid message; 0 if there is none. */
 uint64_t vamp_event_packed_serial(const uint8_t *bytes, size_t length);
 
-/* Reads and checks a message. The name lies in `bytes`. Presence bits follow the fields that are
- * there; an unknown tier, cause or reason (a newer sender) counts as absent. Without a time of its
- * own the event's time_ns is the message's arrival_ns, else 0: the caller fills it in. 0, or
- * -EBADMSG: no event message, an unknown kind, an id that is not 16 bytes, or a name longer than
- * VAMP_NAME_BYTES_MAX; `*ret_event` is then empty, of kind NONE. */
+/* Reads and checks a message. The event's name points into `bytes`. Presence bits correspond to the
+ * fields that are there; an unknown tier, cause or reason (from a newer sender) counts as absent.
+ * If the message has no time of its own, time_ns is its arrival_ns, or 0, which the caller
+ * replaces. Returns 0, or -EBADMSG if it is not an event, has an unknown kind, an id that is not 16
+ * bytes long or a name longer than VAMP_NAME_BYTES_MAX; `*ret_event` is then empty and of kind
+ * NONE. */
 VAMP_MUST_CHECK int vamp_event_read(const uint8_t *bytes, size_t length,
                                     struct vamp_event *ret_event, struct vamp_err *err);
 
@@ -57,12 +59,13 @@ enum {
 struct vamp_event_batch {
     uint64_t subscription, lost;
     size_t events;
-    const uint8_t *at, *end; /* what vamp_event_batch_next has not given */
+    const uint8_t *at, *end; /* what vamp_event_batch_next has not returned yet */
 };
 
-/* 0, or -EBADMSG: no batch; `*ret_batch` is then unchanged. The events themselves are not read. */
+/* Returns 0, or -EBADMSG if it is not a batch; `*ret_batch` is then unchanged. Does not read the
+ * events. */
 VAMP_MUST_CHECK int vamp_event_batch_open(const uint8_t *bytes, size_t length,
                                           struct vamp_event_batch *ret_batch, struct vamp_err *err);
-/* The next event's message; false: there are no more. */
+/* The next event's message; false after the last one. */
 bool vamp_event_batch_next(struct vamp_event_batch *batch, const uint8_t **ret_bytes,
                            size_t *ret_length);

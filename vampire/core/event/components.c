@@ -165,7 +165,7 @@ bool vamp_component_name_is_reserved(const char *name, size_t length)
     return false;
 }
 
-/* The name with a backslash in front, if it is reserved; malloc'ed, NULL without memory. */
+/* The name, with a backslash in front if it is reserved; malloc'ed, NULL if out of memory. */
 static char *label_of(const char *name, size_t length, size_t escape)
 {
     char *label = malloc(escape + length + 1);
@@ -196,8 +196,7 @@ static uint32_t find_name(const struct vamp_components *components, const char *
     return NO_NAME;
 }
 
-/* The number of a name, which is not empty, added if it is new; VAMP_NAME_OTHER when there is no
- * memory for it. */
+/* The number of a non-empty name, which is added if it is new; VAMP_NAME_OTHER if out of memory. */
 static uint32_t name_number(struct vamp_components *components, const char *name, size_t length)
 {
     const uint64_t hash = map_hash_text(&components->by_name, name, length);
@@ -217,7 +216,7 @@ static uint32_t name_number(struct vamp_components *components, const char *name
     return number;
 }
 
-/* A name that no component has had yet, and its model. */
+/* Adds a name that no component had before, and its model. */
 static uint32_t give_name(struct vamp_components *components, const char *name, size_t length)
 {
     const uint32_t number = name_number(components, name, length);
@@ -295,7 +294,7 @@ static void locate(struct vamp_components *components, const char *name,
     if (kept != NULL) {
         known->where = kept;
     }
-    for (size_t i = components->count; i-- > 1;) { /* its JOIN came just before, as a rule */
+    for (size_t i = components->count; i-- > 1;) { /* usually its JOIN came just before */
         struct vamp_component *row = &components->rows[i].shown;
         if (row->name_number == number && row->left_ns == INT64_MIN) {
             row->changed = row->changed || row->where != known->where;
@@ -341,7 +340,7 @@ bool vamp_components_locate(struct vamp_components *components, const struct vam
     return true;
 }
 
-/* The number of a component's name; VAMP_NAME_OTHER for a new one at the bound. */
+/* The number of a component's name; VAMP_NAME_OTHER for a new name at the limit. */
 static uint32_t component_name_number(struct vamp_components *components, const char *name,
                                       size_t length)
 {
@@ -360,8 +359,8 @@ static uint32_t component_name_number(struct vamp_components *components, const 
     return give_name(components, name, length);
 }
 
-/* A row that no component has: one never used as long as the component table has room, else one
- * that was given up. 0: there is none. */
+/* A free row: an unused one while the component table has room, else one that was released. 0 if
+ * there is none. */
 static uint32_t take_row(struct vamp_components *components)
 {
     const uint32_t given_up = components->first_free;
@@ -372,7 +371,7 @@ static uint32_t take_row(struct vamp_components *components)
     return given_up;
 }
 
-/* A new row that becomes the one of its id; row 0 if there is none. */
+/* Adds a row for this id; row 0 if there is none. */
 static struct vamp_component *add_row(struct vamp_components *components, uint64_t app_id)
 {
     const uint32_t index = take_row(components);
@@ -398,7 +397,7 @@ static struct vamp_component *add_row(struct vamp_components *components, uint64
 
 static struct vamp_component *find_row(const struct vamp_components *components, uint64_t app_id)
 {
-    /* By ids instead of hashes: every event does it. */
+    /* Compares ids instead of hashes, because this runs for every event. */
     struct map_link *link = *map_slot(&components->by_id, vamp_hash_word(0, app_id));
     for (; link != NULL; link = link->next) {
         struct vamp_component *row = &CONTAINER_OF(link, struct vamp_component_place, link)->shown;
@@ -421,7 +420,7 @@ static void leave(struct vamp_components *components, struct vamp_component *row
     components->present--;
 }
 
-/* Whether this JOIN repeats what the row already has, or adds what it lacks. */
+/* Whether this JOIN repeats what the row has, or adds what it lacks. */
 static bool joins_row(const struct vamp_component *row, const struct vamp_event *event)
 {
     if (row->joined_ns != INT64_MIN) {
@@ -455,7 +454,7 @@ static struct vamp_component *join(struct vamp_components *components,
     return row;
 }
 
-/* Where the component table shows it. */
+/* Counts in the row in which the component table shows the operation. */
 static inline void count_operation(struct vamp_components *components, struct vamp_component *row)
 {
     struct vamp_component *listed = row->index < components->max ? row : &components->rows[0].shown;
@@ -469,8 +468,8 @@ static struct vamp_component *find_or_add(struct vamp_components *components, ui
     return row != NULL ? row : add_row(components, app_id);
 }
 
-/* Adds the source of a transport if it is not there; returns `row`. Not inlined: few events have
- * one. */
+/* Adds the source of a transport if it has no row; returns `row`. Not inlined: few events have a
+ * source. */
 static __attribute__((noinline)) struct vamp_component *
 with_peer(struct vamp_components *components, const struct vamp_event *event,
           struct vamp_component *row)
@@ -479,7 +478,7 @@ with_peer(struct vamp_components *components, const struct vamp_event *event,
     return row;
 }
 
-/* A JOIN or LEAVE, or an event of a component that is not there. Not inlined: few are. */
+/* Handles a JOIN, a LEAVE, or an event of a component without a row. Not inlined: they are rare. */
 static __attribute__((noinline)) struct vamp_component *
 observe_other(struct vamp_components *components, const struct vamp_event *event)
 {
@@ -491,7 +490,7 @@ observe_other(struct vamp_components *components, const struct vamp_event *event
         return &components->rows[0].shown;
     }
     if (event->phase == VAMP_PHASE_BEFORE) {
-        /* A JOIN not yet handled has no id of its own. */
+        /* A JOIN that is not handled yet has no id of its own. */
         struct vamp_component *known = find_row(components, event->app_id);
         if (known != NULL) {
             return known;
@@ -509,8 +508,8 @@ observe_other(struct vamp_components *components, const struct vamp_event *event
     return row;
 }
 
-/* The row of the component that acted, which it neither adds to nor takes from the table; NULL:
- * there is none, or observe_other has more to do. */
+/* The row of the component that acted, if the event does not change the table; NULL if there is
+ * none or observe_other has to handle the event. */
 static inline struct vamp_component *known_actor(const struct vamp_components *components,
                                                  const struct vamp_event *event)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One pool event as vampire sees it: flat, immutable, the only thing that crosses from a
- * source to the filters and the statistics. No Maestro or protobuf type appears in it. Its fields
- * are listed in fields.def.
+ * A pool event inside vampire: flat, immutable, the only structure passed from a source to filters
+ * and statistics. It contains no Maestro or protobuf types. Its fields are listed in fields.def.
  *
- * A field that the source did not report has its presence bit clear and is zero; such a zero has no
- * meaning. Text is borrowed: it lives in the batch, the ring slot or the recording buffer that
- * holds the event, never longer than that, and is not terminated.
+ * A field that the source did not report has its presence bit clear and is zero, which has no
+ * meaning then. Text is borrowed from the batch, ring slot or recording buffer that contains the
+ * event; it is valid as long as that and is not terminated.
  */
 #pragma once
 
@@ -20,8 +19,8 @@ enum vamp_event_kind {
     VAMP_EVENT_NONE = 0,
 #define VAMP_EVENT_KIND(symbol, number, name, help) VAMP_EVENT_##symbol = (number),
 #include "vampire/core/event/kinds.def"
-    /* What another layer or a component itself measured (sample.h): no operation on the pool. Its
-     * text stands in the place of the name; it has no other field but its time. */
+    /* A measurement by another layer or by a component (sample.h), not an operation on the pool.
+       Its text is in the member for the name; apart from its time it has no other field. */
     VAMP_EVENT_SAMPLE = 16,
     /* Marks in the stream, not operations; they keep their place among the events. GONE: the pool
      * manager is gone, and with it everything that was in its pool; application ids begin again.
@@ -39,10 +38,10 @@ enum vamp_event_kind {
 };
 #define VAMP_EVENT_KIND_COUNT 16 /* operations have numbers 1 to 15 */
 
-/* When, relative to the pool manager's handling of the operation, the event was sent. */
+/* Whether the event was sent before or after the pool manager handled the operation. */
 enum vamp_event_phase { VAMP_PHASE_AFTER = 0, VAMP_PHASE_BEFORE = 1 };
 
-/* What a source of events may be unable to know: the numbers of bits. */
+/* What a source may be unable to report; bit numbers. */
 enum vamp_unknown {
 #define VAMP_UNKNOWN(symbol, number, word, sentence) VAMP_UNKNOWN_##symbol = (number),
 #include "vampire/core/event/knows.def"
@@ -63,7 +62,8 @@ enum vamp_leave_reason {
     VAMP_LEAVE_VANISHED = 2,   /* its heartbeat stopped */
     VAMP_LEAVE_PROTOCOL = 3,   /* closed for a message the pool manager could not accept */
     VAMP_LEAVE_POOL_ENDED = 4, /* the pool manager shut down */
-    VAMP_LEAVE_POOL_GONE = 5,  /* not reported: the pool manager vanished, and all with it */
+    VAMP_LEAVE_POOL_GONE =
+        5, /* not reported: the pool manager vanished, and all components with it */
 };
 #define VAMP_LEAVE_REASON_COUNT 6
 
@@ -75,14 +75,15 @@ enum vamp_loss {
 };
 #define VAMP_LOSS_COUNT 3
 
-/* The place of each field in the list. */
+/* Index of each field in the list. */
 enum vamp_event_item {
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) VAMP_ITEM_##symbol,
 #include "vampire/core/event/fields.def"
     VAMP_ITEM_COUNT
 };
 
-/* Presence bits: one for each field of the list, and for the name by what it names. */
+/* Presence bits: one for each field in the list, and one each for the names of CDOs and components.
+ */
 enum vamp_event_field {
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values)                               \
     VAMP_HAS_##symbol = 1 << VAMP_ITEM_##symbol,
@@ -98,8 +99,8 @@ struct vamp_cdo_id {
 struct vamp_event {
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) type member;
 #include "vampire/core/event/fields.def"
-    uint64_t count;   /* LOST, REJECTED and UNWANTED only: how many */
-    const char *name; /* CDO's name; of JOIN: the component's; of SAMPLE: its text */
+    uint64_t count;   /* only for LOST, REJECTED and UNWANTED */
+    const char *name; /* the CDO's name; for JOIN the component's name; for SAMPLE its text */
     uint32_t name_length;
     uint16_t present; /* enum vamp_event_field bits */
     uint8_t kind;     /* enum vamp_event_kind */
@@ -112,8 +113,8 @@ static inline bool vamp_event_has(const struct vamp_event *event, enum vamp_even
     return (event->present & (unsigned)field) != 0;
 }
 
-/* Times that events may have: from 1678-01-01 to before 2262-01-01, so that a bucket around any of
- * them, and the time it stays open, can be written in 64 bits. */
+/* Valid event times: from 1678-01-01 to before 2262-01-01, so that the bucket around such a time,
+ * and the time it stays open, can be expressed in 64 bits. */
 #define VAMP_TIME_MIN (INT64_C(-9214560000) * 1000000000)
 #define VAMP_TIME_MAX (INT64_C(9214646400) * 1000000000 - 1)
 static inline bool vamp_time_is_valid(int64_t time_ns)
@@ -121,17 +122,17 @@ static inline bool vamp_time_is_valid(int64_t time_ns)
     return time_ns >= VAMP_TIME_MIN && time_ns <= VAMP_TIME_MAX;
 }
 
-/* UNWANTED and the kinds above it are marks, everything else is an operation. */
+/* UNWANTED and higher kinds are control events, all others are operations. */
 static inline bool vamp_event_is_mark(const struct vamp_event *event)
 {
     return event->kind >= VAMP_EVENT_UNWANTED;
 }
 
-/* Longest CDO or component name vampire keeps; a longer one is cut at a character border by
- * the source. Maestro's users have names of 1,000 characters. */
+/* Longest CDO or component name that vampire keeps; the source cuts a longer one at a character's
+ * boundary. Maestro's users have names of 1,000 characters. */
 #define VAMP_NAME_BYTES_MAX 4096
 
-/* Kinds that are sent and recorded. */
+/* Whether events of this kind are sent and recorded. */
 static inline bool vamp_event_kind_is_known(unsigned kind)
 {
     return kind != VAMP_EVENT_NONE && kind <= VAMP_EVENT_SAMPLE;
@@ -140,13 +141,13 @@ static inline bool vamp_event_kind_is_known(unsigned kind)
 #define VAMP_EVENT_BIT(kind) (UINT64_C(1) << (unsigned)(kind))
 /* Bits of all operations. */
 #define VAMP_EVENT_KINDS_ALL ((UINT64_C(1) << VAMP_EVENT_KIND_COUNT) - 2)
-/* These concern a component, not a CDO: a name is the component's, and all fields and attributes of
- * CDOs are absent. */
+/* Kinds that concern a component and not a CDO: the name is the component's, and fields and
+ * attributes of CDOs are absent. */
 #define VAMP_EVENT_KINDS_WITHOUT_CDO                                                               \
     (VAMP_EVENT_BIT(VAMP_EVENT_JOIN) | VAMP_EVENT_BIT(VAMP_EVENT_LEAVE) |                          \
      VAMP_EVENT_BIT(VAMP_EVENT_SUBSCRIBE) | VAMP_EVENT_BIT(VAMP_EVENT_UNSUBSCRIBE))
 
-/* Which of the two presence bits the name of an operation of this kind has. */
+/* Which presence bit belongs to the name in operations of this kind. */
 static inline enum vamp_event_field vamp_event_name_field(unsigned kind)
 {
     return (VAMP_EVENT_KINDS_WITHOUT_CDO & VAMP_EVENT_BIT(kind)) != 0 ? VAMP_HAS_COMPONENT_NAME
@@ -165,7 +166,8 @@ const char *vamp_loss_name(unsigned loss);
 /* A CDO's id as 16 bytes, the form it has in Maestro's events, on the wire and in recordings. */
 #define VAMP_CDO_ID_BYTES 16
 
-/* `high`, then `low`, each most significant byte first: the bytes read like the id's text. */
+/* `high`, then `low`, most significant byte first, so that the bytes read like the text of the id.
+ */
 static inline void vamp_cdo_id_to_bytes(struct vamp_cdo_id id,
                                         uint8_t bytes[static VAMP_CDO_ID_BYTES])
 {

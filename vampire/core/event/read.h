@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The decoder of event messages, straight from the wire into the record of the file that includes
- * this: vampire's own (codec.c) or Maestro's public one (maestro/api/event_block.c). It
- * accepts exactly what protobuf-c accepts, in a quarter of its time and without memory; tests and
- * fuzz targets compare the two.
+ * Decodes event messages from the wire into the record type of the including file: vampire's own
+ * (codec.c) or Maestro's public one (maestro/api/event_block.c). It accepts exactly what protobuf-c
+ * accepts, takes a quarter of the time and allocates nothing; tests and fuzz targets compare both.
  */
 #pragma once
 
 #include "vampire/core/event/event.h"
 #include "vampire/core/protobuf/wire.h"
 
-/* Puts a field of the list into the record; not called for an ID. `known` false: a choice of a
- * newer sender, with value 0, which clears what was stored before. `item` is a constant of each
+/* Stores a field of the list in the record; not called for an ID. `known` false: an enum value of a
+ * newer sender; the value is 0, which clears what was stored before. `item` is a constant at each
  * call, so that a switch over it costs nothing. */
 typedef void vamp_event_store_fn(void *record, enum vamp_event_item item, uint64_t value,
                                  bool known);
 
-/* What a message has in other forms. Name and id lie in the message. */
+/* Members whose form in the message differs. Name and id point into the message. */
 struct vamp_event_parts {
     uint32_t kind; /* not checked */
     bool has_kind, before;
@@ -25,15 +24,15 @@ struct vamp_event_parts {
     size_t name_length, id_length;
 };
 
-/* Numbers of the fields, each a bit. */
+/* Field numbers as bits. */
 enum {
     VAMP_EVENT_NUMBERS = 1 << 1 | 1 << 6 | 1 << 13 | 1 << 14
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) | 1 << (number)
 #include "vampire/core/event/fields.def"
 };
 
-/* A field that is not known is passed over; a known one in another form is refused, and so is
- * number 0 where the key is one byte, `first`. */
+/* Skips an unknown field. Refuses a known field in another form, and number 0 where the key is the
+ * single byte `first`. */
 static inline void vamp_event_read_other(struct vamp_wire *wire, uint64_t key, uint8_t first)
 {
     const uint64_t number = key >> 3;
@@ -54,7 +53,7 @@ static inline void vamp_event_read_other(struct vamp_wire *wire, uint64_t key, u
     case VAMP_WIRE_KEY(number, FIXED64):                                                           \
         store(record, VAMP_ITEM_##symbol, vamp_wire_fixed64(wire), true);                          \
         break;
-/* As protobuf-c does it: of a larger number the lower 32 bits. */
+/* Like protobuf-c, uses the lower 32 bits of a larger number. */
 #define VAMP_EVENT_STORE_CHOICE(symbol, value, values)                                             \
     store(record, VAMP_ITEM_##symbol, (uint32_t)(value) < (values) ? (uint32_t)(value) : 0,        \
           (uint32_t)(value) < (values))
@@ -69,7 +68,7 @@ static inline void vamp_event_read_other(struct vamp_wire *wire, uint64_t key, u
         parts->id = vamp_wire_bytes(wire, &parts->id_length);                                      \
         break;
 
-/* Reads the value after a key, which is `first` where it has one byte. */
+/* Reads the value after a key, which is `first` if the key has one byte. */
 static inline __attribute__((always_inline)) void
 vamp_event_read_value(struct vamp_wire *wire, uint64_t key, uint8_t first, void *record,
                       vamp_event_store_fn *store, struct vamp_event_parts *parts)
@@ -99,11 +98,12 @@ vamp_event_read_value(struct vamp_wire *wire, uint64_t key, uint8_t first, void 
     }
 }
 
-/* What nearly every message begins with, in this order: kind, serial, time, application id, CDO id.
- * It takes at most this many bytes when the two numbers take at most five. */
+/* Nearly every message begins with these fields in this order: kind, serial, time, application id,
+ * CDO id. They take at most this many bytes if both numbers take at most five. */
 enum { VAMP_EVENT_HEAD_BYTES = 2 + 1 + 5 + 1 + 8 + 1 + 5 + 2 + VAMP_CDO_ID_BYTES };
 
-/* Reads such a beginning. False: the message begins in another way, and nothing was read. */
+/* Reads such a beginning. False, without having read anything, if the message begins differently.
+ */
 static inline __attribute__((always_inline)) bool
 vamp_event_read_head(struct vamp_wire *wire, void *record, vamp_event_store_fn *store,
                      struct vamp_event_parts *parts)
@@ -137,8 +137,8 @@ vamp_event_read_head(struct vamp_wire *wire, void *record, vamp_event_store_fn *
     return true;
 }
 
-/* Reads the next field's number if the field is the expected one. Comparing its key takes less than
- * a switch over all keys. */
+/* Reads the number of the next field if it is the expected one. Comparing its key takes less time
+ * than a switch over all keys. */
 static inline __attribute__((always_inline)) bool
 vamp_event_expect(struct vamp_wire *wire, uint8_t key, uint64_t *ret_value)
 {
@@ -153,9 +153,9 @@ vamp_event_expect(struct vamp_wire *wire, uint8_t key, uint64_t *ret_value)
     return after != NULL;
 }
 
-/* Reads a message that begins with the head and whose fields are in the order of their numbers, as
- * every library packs them, into a record that is all zero. False: it is another one, of which
- * anything may have been read. */
+/* Reads a message that begins with the head and has its fields in the order of their numbers, as
+ * every library packs them, into a zeroed record. False if the message is different; the record may
+ * then be partly filled. */
 static inline __attribute__((always_inline)) bool
 vamp_event_read_usual(struct vamp_wire *wire, void *record, vamp_event_store_fn *store,
                       struct vamp_event_parts *parts)
@@ -208,7 +208,7 @@ vamp_event_read_any(struct vamp_wire *wire, void *record, vamp_event_store_fn *s
     }
 }
 
-/* Whether what was read is an event message; else the record is undefined. */
+/* Whether an event message was read; else the record is undefined. */
 static inline bool vamp_event_is_read(const struct vamp_wire *wire,
                                       const struct vamp_event_parts *parts)
 {

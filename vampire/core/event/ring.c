@@ -33,12 +33,13 @@
 
 struct record {
     uint64_t bytes;   /* of the whole record, a multiple of its alignment */
-    uint64_t padding; /* 1: no event here, go on at the start of the memory */
+    uint64_t padding; /* 1: padding; the next record is at the start of the memory */
     struct vamp_event event;
     char text[];
 };
 
-/* Every record starts at a multiple of this; what is left at the end holds at least its head. */
+/* Records start at multiples of this, so the remainder at the end of the memory can hold a record's
+ * header. */
 #define RECORD_ALIGNMENT ((size_t)16)
 static_assert(offsetof(struct record, event) <= RECORD_ALIGNMENT, "padding fits in a remainder");
 
@@ -48,8 +49,8 @@ struct vamp_ring {
     size_t slots_until; /* below this, `written` has room for a record of any length in one piece */
     size_t known_tail;
 
-    alignas(CACHE_LINE) atomic_size_t tail; /* consumer's: bytes given back */
-    size_t taken;                           /* bytes handed out by vamp_ring_take */
+    alignas(CACHE_LINE) atomic_size_t tail; /* consumer's: bytes released */
+    size_t taken;                           /* bytes returned by vamp_ring_take */
     size_t known_head;
 
     alignas(CACHE_LINE) atomic_uint waiting; /* futex: 1 while the consumer sleeps */
@@ -119,8 +120,7 @@ static struct record *record_at(const struct vamp_ring *ring, size_t count)
     return (struct record *)(void *)(ring->memory + (count & ring->mask));
 }
 
-/* Whether an event of this kind may have that room: what it leaves free is for those that matter
- * more. */
+/* Whether an event of this kind may use the reserved room, of which a part is for LEAVE alone. */
 static bool may_have(struct vamp_ring *ring, size_t head, size_t bytes, unsigned kind)
 {
     switch (kind) {
@@ -136,7 +136,7 @@ static bool may_have(struct vamp_ring *ring, size_t head, size_t bytes, unsigned
 /* A record of the longest name. */
 enum { RECORD_BYTES_MAX = sizeof(struct record) + VAMP_NAME_BYTES_MAX };
 
-/* The room that is there for any event, up to the end of the memory. */
+/* Determines how far any event fits in one piece, up to the end of the memory. */
 static void find_slots(struct vamp_ring *ring)
 {
     const size_t head = ring->written;
@@ -164,7 +164,7 @@ static size_t record_bytes(const struct vamp_event *event)
     return (bytes + RECORD_ALIGNMENT - 1) & ~(RECORD_ALIGNMENT - 1);
 }
 
-/* Completes the record whose event is in its place. */
+/* Completes the record that already contains the event. */
 static inline void append(struct vamp_ring *ring, struct record *record, size_t bytes)
 {
     record->bytes = bytes;
@@ -177,7 +177,7 @@ static inline void append(struct vamp_ring *ring, struct record *record, size_t 
     }
 }
 
-/* Not inlined: most events are in their slot. */
+/* Not inlined: most events are written directly into their slot. */
 static __attribute__((noinline)) bool push_copy(struct vamp_ring *ring,
                                                 const struct vamp_event *event, unsigned kind)
 {
@@ -207,7 +207,7 @@ bool vamp_ring_push(struct vamp_ring *ring, const struct vamp_event *event)
     if (event != &record->event) {
         return push_copy(ring, event, event->kind);
     }
-    assert(event->name_length <= VAMP_NAME_BYTES_MAX); /* else the slot is too small */
+    assert(event->name_length <= VAMP_NAME_BYTES_MAX); /* otherwise the slot would be too small */
     append(ring, record, record_bytes(event));
     return true;
 }
@@ -234,7 +234,7 @@ void vamp_ring_close(struct vamp_ring *ring)
 
 /* ------------------------------------------------------------------ consumer */
 
-/* Some records. The producer wrote them on another processor: they are asked for early. */
+/* Distance of the prefetch, some records: another processor has written them. */
 #define LATER_BYTES 768
 
 unsigned vamp_ring_take(struct vamp_ring *ring, const struct vamp_event *events[], unsigned max)
@@ -285,7 +285,7 @@ void vamp_ring_wait(struct vamp_ring *ring, int64_t timeout_ns)
 
 bool vamp_ring_finished(const struct vamp_ring *ring)
 {
-    /* `closed` first: whatever was pushed before it is then visible in `head`. */
+    /* Reads `closed` first, so that everything pushed before closing is visible in `head`. */
     return atomic_load(&ring->closed) && atomic_load(&ring->head) == ring->taken;
 }
 
@@ -293,7 +293,7 @@ bool vamp_ring_finished(const struct vamp_ring *ring)
 
 size_t vamp_ring_used_bytes(const struct vamp_ring *ring)
 {
-    /* Tail first: it never overtakes a head that is read after it. */
+    /* Reads the tail first, because it never overtakes a head that is read later. */
     size_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
     size_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
     size_t used = head - tail;
@@ -339,8 +339,8 @@ void vamp_losses_note(struct vamp_losses *losses, const struct vamp_event *event
     losses->time_ns = event->time_ns;
 }
 
-/* Puts `count` of a mark into the room of an event of the kind `before`; `*count` is then 0. True:
- * it is, or was. */
+/* Pushes a control event with `*count`, in the room of an event of the kind `before`, and sets
+ * `*count` to 0. True if nothing is left to report. */
 static bool report_mark(struct vamp_ring *ring, unsigned before, const struct vamp_event *mark,
                         uint64_t *count)
 {

@@ -9,7 +9,7 @@
 
 #include "vampire/core/utf8.h"
 
-#define NUMBER_BYTES 64 /* of the longest number that is read, and a terminator */
+#define NUMBER_BYTES 64 /* longest number that is parsed, with its terminator */
 
 /* The first of these characters that has no backslash in front, or the end. */
 static const char *find(const char *at, const char *end, const char *stops)
@@ -24,14 +24,14 @@ static const char *find(const char *at, const char *end, const char *stops)
     return at;
 }
 
-/* Characters to stop at, each three times or less. */
+/* Sets of up to three stop characters; shorter sets repeat one. */
 static const char at_comma_blank[] = ",  ";
 static const char at_equals_comma_blank[] = "=, ";
 
 /* ---- values */
 
-/* Digits, sign, point and exponent only, no "inf" and no "0x10"; of the type 'i' or 'u' a whole
- * number of 64 bits, with or without a sign. */
+/* Accepts only digits, sign, point and exponent, not "inf" or "0x10"; for type 'i' or 'u' a 64-bit
+ * integer with or without sign. */
 static bool read_number(const char *text, size_t length, char type, long double *ret_value)
 {
     const bool whole = type == 'i' || type == 'u';
@@ -82,7 +82,7 @@ static bool read_value(const char *text, size_t length, long double *ret_value)
     return false;
 }
 
-/* The end of the value at `at`: of a text in quotes its closing one, which is not given. */
+/* Returns the end of the value at `at`; for a quoted text, its closing quote. */
 static const char *value_end(const char *at, const char *end)
 {
     if (at == end || *at != '"') {
@@ -101,14 +101,14 @@ static int refuse(const char *text, const char *at, const char *what, struct vam
     return vamp_err_set(err, -EINVAL, "column %td: %s", at - text + 1, what);
 }
 
-/* The '=' of the KEY=VALUE that is expected here; NULL: there is none. */
+/* The '=' of the KEY=VALUE expected here; NULL if there is none. */
 static const char *find_equals(const char *at, const char *end)
 {
     const char *equals = find(at, end, at_equals_comma_blank);
     return equals > at && equals < end && *equals == '=' ? equals : NULL;
 }
 
-/* Measurement and tags; `*at` is then the blank after them. */
+/* Checks measurement and tags; sets `*at` to the blank after them. */
 static int read_series(const char *text, const char *end, const char **at, struct vamp_err *err)
 {
     *at = find(text, end, at_comma_blank);
@@ -131,7 +131,7 @@ static int read_series(const char *text, const char *end, const char **at, struc
     return 0;
 }
 
-/* Checks all fields; `*at` is then what follows the last one. */
+/* Checks all fields; sets `*at` to what follows them. */
 static int read_fields(const char *text, const char *end, const char **at, struct vamp_err *err)
 {
     for (;; ++*at) {
@@ -234,7 +234,7 @@ bool vamp_sample_read(const char *text, size_t length, struct vamp_sample *ret_s
            read_value(equals + 1, length - ret_sample->key_length - 1, &ret_sample->value);
 }
 
-/* Copies without backslashes; false: cut. */
+/* Copies without backslashes; false if the text was cut. */
 static bool copy_plain(const char *at, const char *end, char *out, size_t bytes)
 {
     size_t used = 0;

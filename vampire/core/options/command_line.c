@@ -8,10 +8,10 @@
 #include "vampire/core/values.h"
 
 #define SEE_HELP "; see %s --help"
-/* getopt_long returns this plus the row, which no letter can be. */
+/* getopt_long returns this plus the row of the table, which cannot be a letter. */
 #define LONG_BASE 256
 
-/* What getopt wants. */
+/* The tables that getopt expects. */
 struct getopt_tables {
     struct option longs[VAMP_COMMAND_OPTIONS_MAX + 1];
     char letters[3 * VAMP_COMMAND_OPTIONS_MAX + 2];
@@ -38,7 +38,8 @@ static void make_getopt(const struct vamp_command_option *options, size_t count,
                         struct getopt_tables *ret_tables)
 {
     size_t used = 0;
-    ret_tables->letters[used++] = ':'; /* distinguish a missing argument from an unknown option */
+    ret_tables->letters[used++] =
+        ':'; /* so that a missing argument differs from an unknown option */
     for (size_t i = 0; i < count; i++) {
         ret_tables->longs[i] = (struct option){options[i].name + 2, has_argument(&options[i]), NULL,
                                                LONG_BASE + (int)i};
@@ -70,7 +71,7 @@ static int report_unknown(const struct vamp_command_line *line, const char *word
                         line->program);
 }
 
-/* Reports getopt's errors. `word` is the one that caused it. */
+/* Reports an error of getopt in `word`. */
 static int report_getopt(const struct vamp_command_line *line, int found, const char *word,
                          struct vamp_err *err)
 {
@@ -101,7 +102,7 @@ static const struct vamp_command_option *find(const struct vamp_command_option *
 void vamp_command_line_start(void)
 {
     opterr = 0;
-    optind = 0; /* getopt starts over, also after an earlier call */
+    optind = 0; /* restarts getopt after an earlier call */
 }
 
 int vamp_command_line_next(const struct vamp_command_line *line,
@@ -120,7 +121,7 @@ int vamp_command_line_next(const struct vamp_command_line *line,
         return 0;
     }
     if (found == '?' || found == ':') {
-        /* A cluster of letters does not move optind before its end. */
+        /* A cluster of letters advances optind only at its end. */
         const char *word = line->argv[optind > current ? optind - 1 : current];
         return report_getopt(line, found, word, err);
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The options of a command line, from one table: parsing, --help and the manual's list read it.
- * All programs of this project have one.
+ * Command-line options from one table, which is used for parsing, --help and the manual. All
+ * programs use it.
  *
- * A table ends with an entry whose name is NULL. Tables are constant; nothing here is kept between
- * calls but getopt's own state, so one thread reads one command line at a time.
+ * A table ends with an entry whose name is NULL and is constant. Only getopt keeps state between
+ * calls, so one thread parses one command line at a time.
  */
 #pragma once
 
@@ -12,15 +12,15 @@
 
 #include "vampire/core/err.h"
 
-/* Options of a program at most; a longer table is an error of vamp_command_line_next. */
+/* Maximum number of options of a program; a longer table is an error of vamp_command_line_next. */
 #define VAMP_COMMAND_OPTIONS_MAX 64
 
 struct vamp_command_option {
     const char *name;     /* with its dashes */
     char letter;          /* 0: none */
-    int key;              /* what the program calls it, >= 0 */
-    const char *argument; /* what follows it; NULL: nothing; "[=FILE]": may be missing */
-    const char *help;     /* a sentence without capital and full stop */
+    int key;              /* the program's number for it, >= 0 */
+    const char *argument; /* name of the argument; NULL: none; "[=FILE]": optional */
+    const char *help;     /* a sentence without capital letter and full stop */
 };
 
 struct vamp_command_line {
@@ -30,25 +30,25 @@ struct vamp_command_line {
     char **argv;
 };
 
-/* One option as given; texts point into argv and into the table. */
+/* A parsed option; its texts point into argv and into the table. */
 struct vamp_command_given {
     int key;
     const char *name;     /* with its dashes, as in the table */
     const char *argument; /* NULL: none */
 };
 
-/* Starts over at the first word. */
+/* Restarts at the first word. */
 void vamp_command_line_start(void);
-/* The next option: 1 and `*ret_given`. 0 when there is none left. -EINVAL with a text that ends in
- * "see PROGRAM --help". */
+/* Returns 1 with the next option in `*ret_given`, 0 after the last one, or -EINVAL with a text that
+ * ends in "see PROGRAM --help". */
 VAMP_MUST_CHECK int vamp_command_line_next(const struct vamp_command_line *line,
                                            struct vamp_command_given *ret_given,
                                            struct vamp_err *err);
 
-/* Where in argv the words begin that belong to no option, after _next has returned 0; it has moved
- * them to the end. */
+/* Index in argv of the first word that is not an option. Valid after _next has returned 0, which
+ * moves these words to the end. */
 int vamp_command_line_rest(void);
 
-/* The lines of --help, at most 100 characters wide: the options before the one whose key is
- * `before`, -1: all of them. */
+/* Prints the lines of --help, at most 100 characters wide, for the options before the one whose key
+ * is `before`; -1: all options. */
 void vamp_command_options_help(const struct vamp_command_option *options, int before, FILE *stream);

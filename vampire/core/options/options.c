@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Storing options: defaults, one value after the other, and freeing them. */
+/* Stores option values: defaults, one value at a time, and freeing them. */
 #include "vampire/core/options/options.h"
 
 #include <assert.h>
@@ -23,7 +23,7 @@ const struct vamp_opt *vamp_opt_find(const struct vamp_opt *table, const char *k
     return NULL;
 }
 
-/* The empty value, which owns nothing. */
+/* Stores the empty value, which owns no memory. */
 static void empty(const struct vamp_opt *opt, void *base)
 {
     static const size_t sizes[] = {
@@ -82,7 +82,7 @@ static int refuse_size(struct vamp_err *err, const char *text, bool small)
     return vamp_err_set(err, -ERANGE, "\"%s\" is too %s", text, small ? "small" : "large");
 }
 
-/* A UINT, DURATION or SIZE within its bounds. */
+/* Stores a UINT, DURATION or SIZE that is within its limits. */
 static int set_number(const struct vamp_opt *opt, const char *text, void *value,
                       struct vamp_err *err)
 {
@@ -95,7 +95,7 @@ static int set_number(const struct vamp_opt *opt, const char *text, void *value,
     } else if (opt->type == VAMP_OPT_SIZE) {
         code = vamp_size_parse(text, &number, err);
     } else {
-        /* strtoull would take a sign and blanks. */
+        /* strtoull would accept a sign and blanks. */
         if (text[0] == '\0' || text[strspn(text, "0123456789")] != '\0') {
             return vamp_err_set(err, -EINVAL, "\"%s\" is not a whole number", text);
         }
@@ -111,14 +111,15 @@ static int set_number(const struct vamp_opt *opt, const char *text, void *value,
     if (number < opt->min || (opt->max != 0 && number > opt->max)) {
         return refuse_size(err, text, number < opt->min);
     }
-    memcpy(value, &number, sizeof number); /* an int64_t of a duration is not negative here */
+    memcpy(value, &number,
+           sizeof number); /* an int64_t for a duration, which is not negative here */
     return 0;
 }
 
 static int set_fraction(const char *text, double *ret_value, struct vamp_err *err)
 {
     char *end = NULL;
-    /* strtod would take blanks, "inf" and hexadecimal numbers. */
+    /* strtod would accept blanks, "inf" and hexadecimal numbers. */
     const bool is_number = text[0] != '\0' && text[strspn(text, "0123456789.eE+-")] == '\0';
     const double value = strtod(text, &end);
     if (!is_number || *end != '\0') {
@@ -131,7 +132,7 @@ static int set_fraction(const char *text, double *ret_value, struct vamp_err *er
     return 0;
 }
 
-/* A copy, NULL for an empty text. */
+/* Stores a copy; NULL for an empty text. */
 static int copy_text(const struct vamp_opt *opt, const char *text, char **ret_copy,
                      struct vamp_err *err)
 {
@@ -183,7 +184,7 @@ static int add_string(const struct vamp_opt *opt, const char *text, struct vamp_
     return code;
 }
 
-/* The index of a word; of a SET below 64. */
+/* The index of a word; for a SET it is below 64. */
 static int find_choice(const struct vamp_opt *opt, const char *word, unsigned *ret_index,
                        struct vamp_err *err)
 {
@@ -285,7 +286,7 @@ bool vamp_opt_is_number(const struct vamp_opt *opt)
 
 /* ---- defaults */
 
-/* Sets the default, of a SET and STRINGS each of its words. */
+/* Stores the default; for SET and STRINGS, each of its words. */
 static int preset(const struct vamp_opt *opt, void *base, struct vamp_err *err)
 {
     if (opt->type != VAMP_OPT_SET && opt->type != VAMP_OPT_STRINGS) {

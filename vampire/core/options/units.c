@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Durations and sizes as text: one list of units for reading and for writing. */
+/* Durations and sizes as text. Parsing and printing use the same list of units. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ static const char *skip_blanks(const char *text)
     return text + strspn(text, " \t");
 }
 
-/* Returns what follows the number, NULL when there is none or it is too long. */
+/* Returns a pointer to what follows the number; NULL if there is no number or it is too long. */
 static const char *parse_number(const char *text, struct number *ret_number)
 {
     struct number number = {0, 0, 1};
@@ -94,7 +94,7 @@ static const struct unit *find_unit(const struct unit *units, const char *name)
     return NULL;
 }
 
-/* 0, -EINVAL when a fraction of the base unit would remain, -ERANGE. */
+/* Returns 0, -EINVAL if a fraction of the base unit would remain, or -ERANGE. */
 static int scale_number(const struct number *number, uint64_t factor, uint64_t *ret_value)
 {
     unsigned __int128 fraction = (unsigned __int128)number->fraction * factor;
@@ -110,8 +110,8 @@ static int scale_number(const struct number *number, uint64_t factor, uint64_t *
     return 0;
 }
 
-/* Reads a number with a unit of `units`, or of none where that means `bare`. What is wrong is said
- * with the words of the quantity: "a duration", its units, the base unit, the most. */
+/* Parses a number with one of `units`, or without a unit if that means `bare`. Errors are worded
+ * with `words`: the quantity ("a duration"), its units, the base unit, the maximum. */
 static int parse_quantity(const char *text, const struct unit *const units[2], const char *bare,
                           const char *const words[4], uint64_t *ret_value, struct vamp_err *err)
 {
@@ -178,7 +178,7 @@ int vamp_size_parse(const char *text, uint64_t *ret_bytes, struct vamp_err *err)
     return code;
 }
 
-/* Zero is printed with its usual unit: "0s", "0B". */
+/* Zero is printed with its default unit: "0s", "0B". */
 static void print_quantity(const struct unit *units, uint64_t value, char *text, size_t bytes)
 {
     while (value % units->factor != 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Texts about options: what is allowed, and what was probably meant. */
+/* Texts about options: allowed values and likely intended words. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "vampire/core/options/options.h"
 #include "vampire/core/values.h"
 
-/* Longer words are never near anything. */
+/* Longer words are never considered similar. */
 #define WORD_BYTES_MAX 64
 
 static unsigned min3(unsigned a, unsigned b, unsigned c)
@@ -42,7 +42,7 @@ static unsigned distance(const char *left, size_t left_length, const char *right
     return rows[left_length % 3][right_length];
 }
 
-/* How far `candidate` is from `word`, UINT_MAX-like 1000 when it is not near. */
+/* Distance between `candidate` and `word`; NOT_NEAR if they are not similar. */
 #define NOT_NEAR 1000U
 static unsigned nearness(const char *word, const char *candidate)
 {
@@ -56,7 +56,7 @@ static unsigned nearness(const char *word, const char *candidate)
     if (edits <= typing_errors && edits < length) {
         return edits;
     }
-    /* A part of the name, or the name with something added: "series" for "max_series". */
+    /* One contains the other: "series" for "max_series". */
     const size_t shorter = VAMP_MIN(word_length, length);
     if (shorter >= 3 &&
         (strncasecmp(word, candidate, shorter) == 0 ||

@@ -12,7 +12,7 @@
 #include "vampire/core/recording/check.h"
 #include "vampire/core/recording/recording.h"
 
-/* Room for a batch; before it room for its length, after it room for one more event. */
+/* A batch is preceded by room for its length and followed by room for one more event. */
 #define LENGTH_BYTES ((size_t)5)
 #define BATCH_BYTES ((size_t)60 * 1024)
 #define BUFFER_BYTES (LENGTH_BYTES + BATCH_BYTES + VAMP_EVENT_PACKED_BYTES_MAX + 64)
@@ -29,14 +29,14 @@ enum {
 
 /* ------------------------------------------------------------------ the file */
 
-/* Writes all or cuts the file back to what it was. */
+/* Writes everything, or truncates the file to its previous length. */
 static int write_all(struct vamp_recorder *recorder, const uint8_t *bytes, size_t length,
                      struct vamp_err *err)
 {
     size_t done = 0;
     const int code = vamp_write_all(recorder->file, bytes, length, &done);
     if (code == 0 || ftruncate(recorder->file, (off_t)recorder->bytes) != 0) {
-        recorder->bytes += done; /* a reader treats the half of a message as a torn end */
+        recorder->bytes += done; /* a reader treats a partial message as a torn end */
     }
     recorder->failure = -code;
     if (code != 0) {
@@ -51,8 +51,8 @@ static int already_failed(const struct vamp_recorder *recorder, struct vamp_err 
                               recorder->path);
 }
 
-/* Writes the header or batch with its length in front and its check at the end, and begins the next
- * one. */
+/* Writes the header or batch with its length before it and its check value after it, and starts the
+ * next batch. */
 static int write_batch(struct vamp_recorder *recorder, struct vamp_err *err)
 {
     if (recorder->used == LENGTH_BYTES) {
@@ -126,7 +126,7 @@ int vamp_recorder_add(struct vamp_recorder *recorder, const struct vamp_event *e
         return vamp_err_set(err, -EINVAL, "a name of %u bytes cannot be recorded",
                             event->name_length);
     }
-    /* A mark is at the start of its batch, so that the order is in the file. */
+    /* A control event starts a new batch, which keeps the order of the stream. */
     if (is_mark || recorder->repeats || recorder->used >= LENGTH_BYTES + BATCH_BYTES) {
         int result = write_batch(recorder, err);
         if (result != 0) {
@@ -181,7 +181,7 @@ int vamp_recorder_flush(struct vamp_recorder *recorder, bool durable, struct vam
 static int write_header(struct vamp_recorder *recorder, const struct vamp_recording_header *header,
                         struct vamp_err *err)
 {
-    /* protobuf-c wants mutable texts, though packing only reads them. */
+    /* protobuf-c expects mutable texts, although packing does not modify them. */
     struct vamp_recording_header texts = *header;
     char format[] = VAMP_RECORDING_FORMAT;
     Vamp__Recording__Header message = VAMP__RECORDING__HEADER__INIT;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reading recordings. Only one event is unpacked at a time, into a small arena; the batch around it
- * is parsed here, so that no file, however hostile, makes the reader use more memory than it has
- * from the start.
+ * Reads recordings. Events are unpacked one at a time into a small arena, and the enclosing batch
+ * is parsed here, so that a hostile file cannot make the reader use more memory than it allocated
+ * at the start.
  */
 #include "vampire/core/recording/recording.h"
 
@@ -37,18 +37,19 @@ enum {
 struct vamp_recording {
     int file;
     bool at_end;            /* of the file */
-    bool finished;          /* nothing more is given */
+    bool finished;          /* no more events are returned */
     bool complete;          /* the end mark was seen */
     bool goes_on;           /* in another segment, according to the end mark */
     size_t from, to;        /* unread part of `buffer` */
-    bool given;             /* something of what is read */
+    bool given;             /* something read so far was returned */
     struct vamp_wire batch; /* unread part of the present batch */
     bool repeats;           /* it repeats events of earlier segments */
     bool skip_repeated;
     uint64_t events;  /* given, rejected or reported as lost */
     uint64_t damaged; /* places */
     bool checked;     /* its messages end with a check */
-    bool left_out;    /* a message was, which the position of the next one shows, too */
+    bool left_out;    /* a message was damaged, which the sequence number of the next batch shows as
+                         well */
     bool torn;        /* it ends in the middle of a message */
     int64_t newest_ns;
     struct vamp_decode_arena arena;
@@ -92,7 +93,7 @@ static enum found parse_message(struct vamp_recording *recording, struct vamp_wi
     }
     size_t length = 0;
     const uint8_t *bytes = vamp_wire_bytes(&rest, &length);
-    /* A length of zero is no message of ours but a hole that a crash left. */
+    /* A length of zero is not a message but a hole left by a crash. */
     if (rest.bad || length == 0 || length > VAMP_RECORDING_MESSAGE_BYTES_MAX) {
         return FOUND_TORN;
     }
@@ -112,7 +113,7 @@ static enum found take_message(struct vamp_recording *recording, struct vamp_wir
         recording->given = false;
         return FOUND_PAUSE;
     }
-    /* A whole message fits in the buffer, so after filling it is complete or never will be. */
+    /* A complete message fits in the buffer, so after filling it is complete or never will be. */
     if (fill(recording, err) != 0) {
         return FOUND_FAILURE;
     }
@@ -161,13 +162,13 @@ static int read_header(struct vamp_recording *recording, const char *path,
     return 0;
 }
 
-/* Of a run, the headers of all recordings are read first, then their events: a pipe gives them
- * once.
- */
+/* With several recordings, all headers are read before the events, and a pipe can be read only
+ * once. */
 static int open_file(struct vamp_recording *recording, const char *path, struct vamp_err *err)
 {
     struct stat status;
-    recording->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* of a pipe: no wait */
+    recording->file =
+        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for the writer of a pipe */
     if (recording->file < 0 || fstat(recording->file, &status) != 0) {
         return vamp_err_set_errno(err, errno, "cannot open recording %s", path);
     }
@@ -297,8 +298,8 @@ static bool read_flag(struct vamp_wire *wire)
     return !wire->bad && value != 0;
 }
 
-/* The number of events before this batch: what is missing was in batches that are damaged. True: a
- * mark reports that. */
+/* Compares the number of events before this batch with those read: the difference was in damaged
+ * batches. True if a control event reports a loss. */
 static bool check_position(struct vamp_recording *recording, uint64_t first,
                            struct vamp_event *ret_event)
 {
@@ -312,7 +313,7 @@ static bool check_position(struct vamp_recording *recording, uint64_t first,
     return true;
 }
 
-/* Reads an event of the present batch, whose key ends before `at`; true when it is to be given. */
+/* Reads an event of the current batch, whose key ends before `at`. True if it is to be returned. */
 static inline bool read_event(struct vamp_recording *recording, const uint8_t *at,
                               struct vamp_event *ret_event)
 {
@@ -333,7 +334,8 @@ static inline bool read_event(struct vamp_recording *recording, const uint8_t *a
     return true;
 }
 
-/* Reads any other field; true when it is a mark to be given. Not inlined: nearly all are events. */
+/* Reads any other field. True if it is a control event to be returned. Not inlined, because nearly
+ * all fields are events. */
 static __attribute__((noinline)) bool read_field(struct vamp_recording *recording,
                                                  struct vamp_event *ret_event)
 {

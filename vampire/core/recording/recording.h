@@ -34,59 +34,62 @@ struct vamp_recording_header {
     uint64_t pid; /* 0: not known */
     int64_t started_ns;
     uint64_t event_kinds;
-    uint32_t unknown;       /* bit per enum vamp_unknown: what no event can say */
+    uint32_t unknown;       /* bits of enum vamp_unknown: what the events cannot contain */
     unsigned segment;       /* 1, 2, ...: which file of the run; 0: not known */
     uint64_t events_before; /* in the earlier segments */
 };
 
 /* ------------------------------------------------------------------ writing */
 
-/* Others only read it, but for `goes_on`. */
+/* Other modules only read it, except for `goes_on`. */
 struct vamp_recorder {
     int file;
     int failure;      /* -errno of the write that failed, 0: none */
     uint64_t bytes;   /* in the file */
     uint64_t written; /* events in the file */
-    uint64_t lost;    /* by a failure */
+    uint64_t lost;    /* because of the failure */
     uint64_t waiting; /* events in the batch */
     bool repeats;     /* the batch repeats events of earlier segments */
-    bool goes_on;     /* in another segment, which the end mark will state */
+    bool goes_on;     /* the run continues in another segment; stated in the end record */
     size_t used;      /* of `buffer` */
     char path[PATH_MAX];
     uint8_t buffer[];
 };
 
-/* Writes the header into an empty file that is open for writing and becomes the recorder's, also on
- * failure; `path` is for messages. 0, -ENOMEM or another -errno. */
+/* Writes the header into an empty file open for writing. The recorder owns the file, also on
+ * failure; `path` is for messages. Returns 0, -ENOMEM or another -errno. */
 VAMP_MUST_CHECK int vamp_recorder_begin(int file, const char *path,
                                         const struct vamp_recording_header *header,
                                         struct vamp_recorder **ret_recorder, struct vamp_err *err);
-/* Appends an event or a mark; writes when a batch is full. 0 or -errno. After a failure the file
- * ends with the last batch that was written whole (the rest is cut off where the file system lets
- * us), the events since then are lost, and every later call fails the same way. */
+/* Appends an event or control event; writes when a batch is full. Returns 0 or -errno. After a
+ * failure the file ends with the last complete batch (the rest is truncated if the file system
+ * permits it), later events are lost, and every later call fails in the same way. */
 VAMP_MUST_CHECK int vamp_recorder_add(struct vamp_recorder *recorder,
                                       const struct vamp_event *event, struct vamp_err *err);
 /* Repeats an event of an earlier segment, so that this segment can be read alone. Neither the
- * recorder nor the reader counts it. 0 or -errno, as above. */
+ * recorder nor the reader counts it. Returns 0 or -errno, as above. */
 VAMP_MUST_CHECK int vamp_recorder_repeat(struct vamp_recorder *recorder,
                                          const struct vamp_event *event, struct vamp_err *err);
-/* Writes what is waiting; `durable`: returns only when it is on the disk. 0 or -errno. */
+/* Writes the current batch; with `durable`, returns only after it is on disk. Returns 0 or -errno.
+ */
 VAMP_MUST_CHECK int vamp_recorder_flush(struct vamp_recorder *recorder, bool durable,
                                         struct vamp_err *err);
-/* Writes what is waiting and the end, closes, frees. A file in which no event could be written,
- * since that failed, is removed. NULL-safe. 0 or -errno; it is freed in either case. */
+/* Writes the current batch and the end record, closes the file and frees the recorder, also on
+ * failure. A file into which no event could be written because of a failure is removed. NULL is
+ * allowed. Returns 0 or -errno. */
 VAMP_MUST_CHECK int vamp_recorder_close(struct vamp_recorder *recorder, struct vamp_err *err);
 
 /* ------------------------------------------------------------------ reading */
 
 struct vamp_recording;
 
-/* What the reader found. Closed. */
+/* Results of reading; the list is complete. */
 enum vamp_recording_status {
-    VAMP_RECORDING_EVENT, /* an event or mark was given */
-    VAMP_RECORDING_PAUSE, /* nothing yet: the next call reads on, over the names given so far */
-    VAMP_RECORDING_END,   /* nothing follows; see vamp_recording_remark */
-    VAMP_RECORDING_ERROR, /* the file cannot be read; err says why */
+    VAMP_RECORDING_EVENT, /* an event or control event was returned */
+    VAMP_RECORDING_PAUSE, /* nothing yet: the next call continues and overwrites the names returned
+                             so far */
+    VAMP_RECORDING_END,   /* no more events; see vamp_recording_remark */
+    VAMP_RECORDING_ERROR, /* the file cannot be read; `err` has the reason */
 };
 
 /* Opens a recording and reads its header. 0; -EBADMSG: no recording; -EPROTONOSUPPORT: of a newer
@@ -95,25 +98,26 @@ VAMP_MUST_CHECK int vamp_recording_open(const char *path, struct vamp_recording 
                                         struct vamp_recording_header *ret_header,
                                         struct vamp_err *err);
 void vamp_recording_close(struct vamp_recording *recording);
-/* The next event or mark; its name is valid until the call after PAUSE, or the close. LOST marks
- * with reason VAMP_LOSS_RECORDING report what damage cost: the exact count in the middle, at least
- * one at a torn end. A malformed event is a REJECTED mark. */
+/* The next event or control event. Its name is valid until the call after PAUSE, or until close.
+ * LOST events with reason VAMP_LOSS_RECORDING report events lost to damage: their exact number in
+ * the middle of a file, at least one at a torn end. A malformed event becomes a REJECTED event. */
 enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
                                                struct vamp_event *ret_event, struct vamp_err *err);
-/* Leaves out events that are repeated from earlier segments: for a reader that has read those. */
+/* Leaves out events repeated from earlier segments, for a reader that has read those segments. */
 void vamp_recording_skip_repeated(struct vamp_recording *recording);
-/* Events given, rejected or reported as lost so far. */
+/* Number of events returned, rejected or reported as lost so far. */
 uint64_t vamp_recording_events(const struct vamp_recording *recording);
-/* Looks at the messages of an open file from its beginning. 0, with the bytes of all whole messages
- * before the first that is not whole, and their number; -EBADMSG: no recording; another -errno. */
+/* Counts the messages of an open file from its beginning. Returns 0 with the bytes and the number
+ * of complete messages before the first incomplete one; -EBADMSG if it is not a recording; or
+ * another -errno. */
 VAMP_MUST_CHECK int vamp_recording_measure(int file, const char *path, uint64_t *ret_bytes,
                                            uint64_t *ret_messages, struct vamp_err *err);
-/* Whether a file that begins so is a recording, of whatever version. */
+/* Whether a file with this beginning is a recording, of any version. */
 bool vamp_recording_begins(const uint8_t *begin, size_t bytes);
-/* After the end: whether the end mark states that the run goes on in another segment. */
+/* After the end: whether the end record states that the run continues in another segment. */
 bool vamp_recording_goes_on(const struct vamp_recording *recording);
-/* After the end: whether events are missing, or a message is not the one that was written. A
- * recorder that was killed between two messages is no damage. */
+/* After the end: whether events are missing or a message differs from what was written. A recorder
+ * killed between two messages is not damage. */
 bool vamp_recording_is_damaged(const struct vamp_recording *recording);
-/* After the end: what is wrong with the recording, in words; NULL when it is complete. */
+/* After the end: what is wrong with the recording; NULL if it is complete. */
 const char *vamp_recording_remark(const struct vamp_recording *recording);
