@@ -31,16 +31,16 @@ enum vamp_opt_type {
     VAMP_OPT_FRACTION, /* double:           a number from 0 to 1; -1: "not set" */
 };
 
-/* What the text of a STRING names; lets the configuration's checks examine it before a run. */
+/* What the text of a STRING names, so that a configuration can be checked before a run. */
 enum vamp_opt_role {
     VAMP_OPT_PLAIN,
     VAMP_OPT_NEW_FILE,  /* a file that will be written; "-" is standard output */
     VAMP_OPT_DIRECTORY, /* an existing directory in which files will be written */
     VAMP_OPT_LISTEN,    /* an address on which only one output can listen */
-    VAMP_OPT_SECRET,    /* a secret: left out of every text that shows the configuration */
+    VAMP_OPT_SECRET,    /* a secret: hidden wherever the configuration is shown */
 };
 
-/* Texts of a STRINGS option at most; more are an error. */
+/* Maximum number of texts of a STRINGS option; more are an error. */
 #define VAMP_STRINGS_MAX 256
 
 /* An owned list of texts. */
@@ -49,13 +49,13 @@ struct vamp_strings {
     size_t count;
 };
 
-/* Entries of a SETS option at most; more are an error. */
+/* Maximum number of entries of a SETS option; more are an error. */
 #define VAMP_SETS_MAX 256
 
-/* An owned list of sets of words, each with a name of its own. */
+/* An owned list of named sets of words. */
 struct vamp_named_set {
     char *name;
-    uint64_t bits; /* of indices into the option's `choices` */
+    uint64_t bits; /* bits of indices into the option's `choices` */
 };
 struct vamp_sets {
     struct vamp_named_set *items;
@@ -65,84 +65,83 @@ struct vamp_sets {
 struct vamp_opt {
     const char *key;
     enum vamp_opt_type type;
-    size_t offset; /* in the struct that the table fills */
-    /* Default as text; a SET's and STRINGS' words separated by blanks. NULL: empty, 0, false; a
-     * DURATION and FRACTION -1: "not set", their help says what holds then. */
+    size_t offset; /* offset in the struct that the table fills */
+    /* Default as text; words of SET and STRINGS are separated by blanks. NULL: empty, 0, false; for
+     * DURATION and FRACTION -1, "not set", whose meaning the help states. */
     const char *preset;
-    uint64_t min, max;          /* UINT, DURATION, SIZE: bounds in the base unit; max 0: no bound.
-                                   STRING(S): longest text in bytes; SETS: longest name */
-    const char *const *choices; /* ENUM, SET(S): NULL-terminated words; of a SET at most 64 */
+    uint64_t min, max; /* UINT, DURATION, SIZE: limits in the base unit; max 0: no limit. STRING(S):
+                          longest text in bytes; SETS: longest name */
+    const char *const *choices; /* ENUM, SET(S): NULL-terminated words, at most 64 for a SET */
     bool grows;                 /* words may be declared beside the choices, in the same file */
     const char *help;           /* one sentence, no full stop */
     enum vamp_opt_role role;
-    /* Bits of the conditions below: without one of them the option has no effect. 0: it always has
-     * one. */
+    /* Bits of the conditions below; without one of them the option has no effect. 0: unconditional.
+     */
     uint32_t only_with;
 };
 
-/* A row, for macros that stand for rows of several tables. */
+/* A row; for macros that expand to rows of several tables. */
 #define VAMP_OPT_ROW(...)                                                                          \
     {                                                                                              \
         __VA_ARGS__                                                                                \
     }
 
-/* What the effect of some options depends on, as the other options of the struct say. */
+/* Conditions, in terms of the struct's other options, for options to have an effect. */
 struct vamp_opt_conditions {
-    const char *const *words; /* of bit i: completes "only with", or ""; ended by NULL */
-    uint32_t (*hold)(const void *options); /* bits of those that hold */
+    const char *const *words; /* of bit i: text that completes "only with", or ""; ended by NULL */
+    uint32_t (*hold)(const void *options); /* returns the bits of the conditions that hold */
 };
 
-/* Sets every option of the table to its default. `base` may hold anything before. 0, -ENOMEM, or
- * -EINVAL with text when the table itself is wrong. On failure what was stored is freed. */
+/* Sets every option of the table to its default; the previous contents of `base` are ignored.
+ * Returns 0, -ENOMEM, or -EINVAL with a text if the table itself is wrong. On failure everything
+ * stored is freed. */
 VAMP_MUST_CHECK int vamp_opt_presets(const struct vamp_opt *table, void *base,
                                      struct vamp_err *err);
-/* Frees all text the table owns in `base` and empties it. */
+/* Frees and empties all texts that the table owns in `base`. */
 void vamp_opt_done(const struct vamp_opt *table, void *base);
-/* The entry with this key, NULL when there is none. */
+/* The entry with this key; NULL if there is none. */
 const struct vamp_opt *vamp_opt_find(const struct vamp_opt *table, const char *key);
-/* Sets one option from text (a SET's, SETS' and STRINGS' text is one word and adds to it). 0,
- * -ENOMEM, or -EINVAL (-ERANGE: out of bounds) with a text that explains what is wrong, for example
- * `"5x" is not a duration`; vamp_opt_allowed gives what is allowed. The old value stays on failure.
- */
+/* Sets one option from text (for SET, SETS and STRINGS one word, which is added). Returns 0,
+ * -ENOMEM, or -EINVAL (-ERANGE: out of limits) with a text such as `"5x" is not a duration`;
+ * vamp_opt_allowed states what is allowed. On failure the value is unchanged. */
 VAMP_MUST_CHECK int vamp_opt_set(const struct vamp_opt *opt, void *base, const char *text,
                                  struct vamp_err *err);
-/* Adds a word to the set of this name of a SETS, which is made if it is new; `word` NULL: makes it
- * empty. As vamp_opt_set. */
+/* Adds a word to the set with this name, which is created if it is new; `word` NULL: creates it
+ * empty. Returns what vamp_opt_set returns. */
 VAMP_MUST_CHECK int vamp_opt_set_named(const struct vamp_opt *opt, void *base, const char *name,
                                        const char *word, struct vamp_err *err);
-/* Whether the value is a number in JSON: a UINT, a SIZE in bytes, an ENUM whose words are numbers.
- */
+/* Whether the value is a JSON number: a UINT, a SIZE in bytes, an ENUM whose words are numbers. */
 bool vamp_opt_is_number(const struct vamp_opt *opt);
-/* Frees and empties one option, such as a list before its words are added. */
+/* Frees and empties one option, for example a list before its words are added. */
 void vamp_opt_clear(const struct vamp_opt *opt, void *base);
 
-/* Room for every text of vamp_opt_allowed; one that would be longer ends in "...". */
+/* Room for any text of vamp_opt_allowed; a longer text ends in "...". */
 #define VAMP_OPT_ALLOWED_BYTES 512
 /* "true or false"; "a duration such as \"1s\", from 10ms to 1h"; "one of a, b, c". */
 void vamp_opt_allowed(const struct vamp_opt *opt, char text[static VAMP_OPT_ALLOWED_BYTES]);
-/* What a person probably meant by `word`: a word or key at edit distance 1 (2 from six letters on),
- * or one that begins or ends with it; case is ignored. NULL when nothing is near. */
+/* The likely intended word: at edit distance 1 (2 from six letters on), or beginning or ending with
+ * `word`, ignoring case. NULL if there is none. */
 const char *vamp_opt_near_choice(const char *const *choices, const char *word);
 const char *vamp_opt_near_key(const struct vamp_opt *table, const char *word);
 
-/* Prints the text, which begins at column `indent` where the stream is, in lines of at most 100
- * characters, and a newline. */
+/* Prints the text, starting at column `indent`, in lines of at most 100 characters, with a newline.
+ */
 void vamp_opt_print_wrapped(FILE *stream, int indent, const char *text);
 
-/* The bits of the conditions that hold; all when `conditions` is NULL: they hold always. */
+/* Bits of the conditions that hold; all bits if `conditions` is NULL. */
 uint32_t vamp_opt_holding(const struct vamp_opt_conditions *conditions, const void *options);
 bool vamp_opt_has_effect(const struct vamp_opt *opt, uint32_t holding);
-/* "only with A, B or C"; "" when the option always has an effect or `conditions` is NULL. */
+/* "only with A, B or C"; "" if the option always has an effect or `conditions` is NULL. */
 void vamp_opt_only_with(const struct vamp_opt *opt, const struct vamp_opt_conditions *conditions,
                         char text[static VAMP_OPT_ALLOWED_BYTES]);
 
-/* Text to value and back; the same units everywhere. A decimal fraction is fine as long as the
- * value is whole ("1.5s"), a blank may stand before the unit. A size without a unit is bytes, a
- * duration needs one (except 0). 0, -EINVAL or -ERANGE with text. */
+/* Conversion between text and value, with the same units everywhere. A decimal fraction is allowed
+ * if the value is an integer ("1.5s"), and so is a blank before the unit. A size without a unit is
+ * in bytes; a duration needs a unit (except 0). Returns 0, -EINVAL or -ERANGE with a text. */
 VAMP_MUST_CHECK int vamp_duration_parse(const char *text, int64_t *ret_ns, struct vamp_err *err);
 VAMP_MUST_CHECK int vamp_size_parse(const char *text, uint64_t *ret_bytes, struct vamp_err *err);
-/* The largest unit that divides the value ("1s", "1500ms", "64KiB"), always terminated; what they
- * print is what the parsers read. */
+/* Prints with the largest unit that divides the value ("1s", "1500ms", "64KiB"), always terminated.
+ * The parsers accept what these print. */
 #define VAMP_QUANTITY_TEXT_BYTES 32
 void vamp_duration_text(int64_t ns, char *text, size_t bytes);
 void vamp_size_text(uint64_t size_bytes, char *text, size_t bytes);
