@@ -137,8 +137,10 @@ class _Reader:
         for path in groups:
             group = self.hdf5[path]
             slot = _texts(self.hdf5["row_dimension"][...]).index(f"{path}/row")
-            first = int(read_rows(self.hdf5["first_row"], self.restart_row, self.restart_row + 1)[0, slot])
-            end = int(sum(read_rows(self.hdf5[column], self.rows - 1, self.rows)[0, slot] for column in ("first_row", "rows")))
+            firsts, counts = (read_rows(self.hdf5[column], self.restart_row, self.rows)[:, slot].astype(np.int64)
+                              for column in ("first_row", "rows"))
+            used = counts > 0  # first_row means nothing for a bucket without rows
+            first, end = (int(firsts[used].min()), int((firsts + counts)[used].max())) if used.any() else (0, 0)
             words, sums = _texts(group["metric"][...]) if group["metric"].ndim > 1 else \
                 np.array(_texts(self.hdf5["name_text"][...]), object)[group["metric"][...]].tolist(), self.found.aside[name]
             since = zip(read_rows(group["series_index"], first, end).tolist(),

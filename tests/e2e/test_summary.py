@@ -14,6 +14,10 @@ import pytest
 
 from harness import ROOT, program, wait_until
 
+sys.path.insert(0, str(ROOT / "tests" / "oracle"))
+import stream
+import streams
+
 pytestmark = pytest.mark.plain  # --summary is Python
 
 SOURCE = {"type": "synthetic", "producers": 4, "consumers": 3, "steps": 30, "burst": 3, "step": "1s"}
@@ -92,6 +96,21 @@ def test_all_was_counted_only_if_it_was(space):
     assert every not in filtered and re.search(r"all +[\d,]+  \(of \d+\.\d % of the events\)", filtered)
     lost = run(space, [{"type": "null"}], name="lost", source={**SOURCE, "lost": 10})
     assert every not in lost and "% of the events" in lost
+
+
+@pytest.mark.parametrize("more, lacks", [
+    ({"statistics": {"filters": {"produced_bytes": "(.cdo.size >= 1MiB)"}}}, "produced .* of 2.86 MiB, without what statistics.filters"),
+    ({"outputs": [{"type": "hdf5", "series": ["component=Q"]}]}, "all .* of 3, without the series"),
+])
+def test_a_quiet_last_bucket_hides_no_lack(space, more, lacks):
+    """What a metric lacks is counted in the buckets in which it happened, which are not the last one here."""
+    hand = streams.Hand().join(0, 1, "P")
+    hand("offer", 10, 1, "a", size=1_000_000)("offer", 20, 1, "b", size=2_000_000)("demand", 1500, 1, "a", before=True)
+    stream.write(space.path / "quiet.rec", hand.items)
+    (space.path / "quiet.json").write_text(json.dumps({"outputs": [{"type": "hdf5"}], **more}))
+    subprocess.run([program("vampire"), "-q", "--replay", "quiet.rec", "-c", "quiet.json"], cwd=space.path, check=True)
+    shown = summary(*space.path.glob("*.h5")).stdout
+    assert re.search(lacks, shown) and "every event was counted" not in shown, shown
 
 
 def test_parts_of_a_run_and_several_runs(space):
