@@ -213,7 +213,7 @@ def test_filters_ask_for_samples(space):
     ("(.sample.host = n1)", "unknown name '.sample.host'"),
     ("(.sample.value > 3)", "never true"),
     ("(and (has .maestro.a) (has .sample.name))", "never true"),
-    ("(.component.name = Model)", "this filter asks nothing of samples, which steps counts"),
+    ("(.component.name = Model)", "this filter has no condition on samples, which steps counts"),
 ])
 def test_mistakes_in_filters_of_samples(space, text, message):
     asked = {"statistics": {"filters": {"steps": text}}, "samples": {"metrics": ["steps counter ifs.step"]}} if "Model" in text else {
