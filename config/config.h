@@ -205,7 +205,7 @@ void vamp_config_free(struct vamp_config *config);
 
 /* Whether a section of the effective configuration ("source", "ring", "statistics", "alarms") is
  * the same in both. The filters of metrics and the selection do not belong to "statistics" here.
- * False without memory. */
+ * False: out of memory. */
 bool vamp_config_same(const struct vamp_config *one, const struct vamp_config *other,
                       const char *section);
 /* Whether a rule has the action `level`: CDOs have records while one of its alarms fires, and at no
@@ -219,7 +219,7 @@ void vamp_config_forecast(const struct vamp_config *config, FILE *out);
  * ends without a newline; NULL: out of memory. */
 char *vamp_config_dump(const struct vamp_config *config, unsigned indent);
 /* The JSON Schema (2020-12) of the program's file, from the same tables. malloc'ed, ends without
- * a newline; NULL without memory. Comments are not JSON: a validator needs them removed first. */
+ * a newline; NULL: out of memory. Comments are not JSON: a validator needs them removed first. */
 char *vamp_config_schema(enum vamp_config_program program);
 /* The list of all options with type, default and help, for --help and the manual. */
 void vamp_config_help(enum vamp_config_program program, FILE *stream);

@@ -294,7 +294,7 @@ static const char *selector_text(struct reduction *reduction, struct node *their
     char *text = vamp_node_print(joined), *kept = NULL;
     if (text == NULL) {
         reduction->compiler->code =
-            vamp_err_set(reduction->compiler->err, -ENOMEM, "compile a filter: no memory");
+            vamp_err_set(reduction->compiler->err, -ENOMEM, "compile a filter: out of memory");
     } else {
         const size_t bytes = strlen(text) + 1;
         kept = vamp_compile_alloc(reduction->compiler, bytes);
@@ -399,7 +399,7 @@ int vamp_event_filter_compile(const char *text, enum vamp_filter_place place,
     struct vamp_vocabulary vocabulary = vamp_event_vocabulary(named);
     struct vamp_event_filter *filter = calloc(1, sizeof(*filter));
     if (filter == NULL) {
-        return vamp_err_set(err, -ENOMEM, "compile a filter: no memory");
+        return vamp_err_set(err, -ENOMEM, "compile a filter: out of memory");
     }
     struct compiler compiler = {.err = err};
     compiler.code = vamp_expression_compile(text, &vocabulary, &filter->expression, err);

@@ -61,7 +61,7 @@ uint64_t vamp_event_filter_kinds(const struct vamp_event_filter *filter);
 /* The selector with which to subscribe to events of CDOs, owned by the filter; NULL: none is
  * needed. Events without a CDO must be subscribed to without it. */
 const char *vamp_event_filter_selector(const struct vamp_event_filter *filter);
-/* Normal form of the whole filter, malloc'ed; NULL without memory. */
+/* Normal form of the whole filter, malloc'ed; NULL: out of memory. */
 char *vamp_event_filter_print(const struct vamp_event_filter *filter);
 /* Pattern matches cut short by a limit so far. */
 uint64_t vamp_event_filter_cut(const struct vamp_event_filter *filter);

@@ -23,8 +23,7 @@
 #include "vampire/core/err.h"
 
 /* Limits of compilation; over the limit: -E2BIG with a text that names it. */
-#define VAMP_EXPRESSION_TEXT_BYTES_MAX 65536 /* of one text; named filters are counted separately  \
-                                              */
+#define VAMP_EXPRESSION_TEXT_BYTES_MAX 65536 /* of one text; named filters count separately */
 #define VAMP_EXPRESSION_DEPTH_MAX 64         /* nesting, references included */
 #define VAMP_EXPRESSION_TERMS_MAX 4096       /* terms and list members, references expanded */
 #define VAMP_EXPRESSION_PATTERN_BYTES_MAX 1024
@@ -96,45 +95,45 @@ struct vamp_field {
     enum vamp_notation notation;
     /* The only texts it can have, ended by NULL; other texts are errors, case is ignored and
      * corrected. NULL: any. */
-        const char *const *choices;
-    };
+    const char *const *choices;
+};
 
-    /* The meaning of names at compile time. All but `context` may be NULL. */
-    struct vamp_vocabulary {
-        const char
-            *prefix; /* put before names that do not begin with '.', NULL: such names are errors */
-        /* The number (>= 0) of a well-known name (".event.kind") and its field, -1: unknown. NULL:
-         * only attributes exist. */
-        int (*resolve)(void *context, const char *name, struct vamp_field *ret_field);
-        /* A name unknown to resolve is an attribute of unknown type if it begins with this, else an
-         * error. NULL: every such name is an attribute. */
-        const char *attributes;
-        /* The text of the filter `@name`, NULL if there is none; valid until
-         * vamp_expression_compile returns. NULL: references are errors. */
-        const char *(*named)(void *context, const char *name);
-        /* Names for "did you mean" and lists of allowed names, ended by NULL; NULL: none. */
-        const char *const *field_names;
-        const char *const *filter_names;
-        void *context;
-    };
+/* The meaning of names at compile time. All but `context` may be NULL. */
+struct vamp_vocabulary {
+    const char
+        *prefix; /* put before names that do not begin with '.', NULL: such names are errors */
+    /* The number (>= 0) of a well-known name (".event.kind") and its field, -1: unknown. NULL:
+     * only attributes exist. */
+    int (*resolve)(void *context, const char *name, struct vamp_field *ret_field);
+    /* A name unknown to resolve is an attribute of unknown type if it begins with this, else an
+     * error. NULL: every such name is an attribute. */
+    const char *attributes;
+    /* The text of the filter `@name`, NULL if there is none; valid until
+     * vamp_expression_compile returns. NULL: references are errors. */
+    const char *(*named)(void *context, const char *name);
+    /* Names for "did you mean" and lists of allowed names, ended by NULL; NULL: none. */
+    const char *const *field_names;
+    const char *const *filter_names;
+    void *context;
+};
 
-    struct vamp_expression;
+struct vamp_expression;
 
-    /* Compiles `text`. 0; -EINVAL with "line L, column C: ..." in err (columns count characters
-     * from 1); -E2BIG over the limits above; -ENOMEM. Keeps no pointer to its arguments. */
-    VAMP_MUST_CHECK int vamp_expression_compile(const char *text,
-                                                const struct vamp_vocabulary *vocabulary,
-                                                struct vamp_expression **ret_expression,
-                                                struct vamp_err *err);
-    /* `expression` may be NULL. */
-    void vamp_expression_free(struct vamp_expression *expression);
-    /* Whether the expression holds. A pattern match that reaches a limit is false and counted each
-     * time. Allocates nothing. One thread at a time, although the expression is const: matching
-     * uses its working memory. */
-    bool vamp_expression_match(const struct vamp_expression *expression, vamp_lookup_fn *lookup,
-                               void *context);
-    /* Pattern matches cut short by a limit so far. */
-    uint64_t vamp_expression_cut(const struct vamp_expression *expression);
-    /* Normal form, one line, references expanded, malloc'ed and terminated; NULL without memory.
-     * Compiling it gives an expression of the same meaning that prints the same. */
-    char *vamp_expression_print(const struct vamp_expression *expression);
+/* Compiles `text`. 0; -EINVAL with "line L, column C: ..." in err (columns count characters
+ * from 1); -E2BIG over the limits above; -ENOMEM. Keeps no pointer to its arguments. */
+VAMP_MUST_CHECK int vamp_expression_compile(const char *text,
+                                            const struct vamp_vocabulary *vocabulary,
+                                            struct vamp_expression **ret_expression,
+                                            struct vamp_err *err);
+/* `expression` may be NULL. */
+void vamp_expression_free(struct vamp_expression *expression);
+/* Whether the expression holds. A pattern match that reaches a limit is false and counted each
+ * time. Allocates nothing. One thread at a time, although the expression is const: matching
+ * uses its working memory. */
+bool vamp_expression_match(const struct vamp_expression *expression, vamp_lookup_fn *lookup,
+                           void *context);
+/* Pattern matches cut short by a limit so far. */
+uint64_t vamp_expression_cut(const struct vamp_expression *expression);
+/* Normal form, one line, references expanded, malloc'ed and terminated; NULL: out of memory.
+ * Compiling it gives an expression of the same meaning that prints the same. */
+char *vamp_expression_print(const struct vamp_expression *expression);

@@ -72,7 +72,7 @@ void *vamp_compile_alloc(struct compiler *compiler, size_t bytes)
 {
     void *memory = vamp_arena_alloc(&compiler->expression->arena, bytes);
     if (memory == NULL) {
-        compiler->code = vamp_err_set(compiler->err, -ENOMEM, "compile a filter: no memory");
+        compiler->code = vamp_err_set(compiler->err, -ENOMEM, "compile a filter: out of memory");
     }
     return memory;
 }

@@ -576,7 +576,7 @@ int vamp_expression_compile(const char *text, const struct vamp_vocabulary *voca
 {
     struct vamp_expression *expression = calloc(1, sizeof(*expression));
     if (expression == NULL) {
-        return vamp_err_set(err, -ENOMEM, "compile a filter: no memory");
+        return vamp_err_set(err, -ENOMEM, "compile a filter: out of memory");
     }
     struct compiler compiler = {.vocabulary = vocabulary, .expression = expression, .err = err};
     expression->tally = vamp_compile_alloc(&compiler, sizeof(*expression->tally));

@@ -160,7 +160,7 @@ static int compile_both(const char *pattern, size_t length, uint32_t options,
     }
     unsigned char text[200] = "";
     if (code == PCRE2_ERROR_NOMEMORY || code == PCRE2_ERROR_HEAP_FAILED) {
-        return vamp_err_set(err, -ENOMEM, "no memory");
+        return vamp_err_set(err, -ENOMEM, "out of memory");
     }
     (void)pcre2_get_error_message(code, text, sizeof(text));
     return vamp_err_set(err, -EINVAL, "%s (at byte %zu of the pattern)", (const char *)text,
@@ -179,7 +179,7 @@ int vamp_regex_add(struct vamp_expression *expression, const char *pattern, size
     }
     struct regex *regex = vamp_arena_alloc(&expression->arena, sizeof(*regex));
     if (expression->scratch == NULL || regex == NULL) {
-        return vamp_err_set(err, -ENOMEM, "no memory");
+        return vamp_err_set(err, -ENOMEM, "out of memory");
     }
     /* The expression frees what was compiled, also after a failure. */
     regex->next = expression->regexes;

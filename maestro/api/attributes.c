@@ -101,7 +101,7 @@ mstro_status attribute_put(struct mstro_cdo_ *cdo, const char *key,
     if (attribute == NULL || (is_text && copy && text == NULL)) {
         free(attribute);
         free(text);
-        return api_fail(MSTRO_NOMEM, "mstro_cdo_attribute_set: no memory");
+        return api_fail(MSTRO_NOMEM, "mstro_cdo_attribute_set: out of memory");
     }
     memcpy(attribute->key, key, key_bytes);
     attribute->type = type;

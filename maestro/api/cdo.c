@@ -163,7 +163,7 @@ mstro_status mstro_cdo_declare(const char *name, mstro_cdo_attributes attributes
         free(cdo);
         free(own_name);
         api_leave();
-        return api_fail(MSTRO_NOMEM, "mstro_cdo_declare: no memory");
+        return api_fail(MSTRO_NOMEM, "mstro_cdo_declare: out of memory");
     }
     cdo->name = own_name;
     list_link_init(&cdo->of_library);
@@ -235,7 +235,7 @@ static mstro_status copy_data(struct mstro_cdo_ *cdo)
     cdo->copy = allocate_pages(bytes);
     if (cdo->copy == NULL) {
         return api_fail(MSTRO_NOMEM,
-                        "mstro_cdo_seal: no memory for a copy of the data of "
+                        "mstro_cdo_seal: out of memory for a copy of the data of "
                         "\"%.200s\"",
                         cdo->name);
     }
@@ -253,7 +253,7 @@ static mstro_status seal(struct mstro_cdo_ *cdo)
     Mstro__Wire__CdoOperation operation = MSTRO__WIRE__CDO_OPERATION__INIT;
     operation.attributes = attributes_to_wire(cdo, &operation.n_attributes);
     if (operation.attributes == NULL) {
-        return api_fail(MSTRO_NOMEM, "mstro_cdo_seal: no memory");
+        return api_fail(MSTRO_NOMEM, "mstro_cdo_seal: out of memory");
     }
     operation.has_size_bytes = local_size(cdo, &operation.size_bytes);
     status = operate(cdo, MSTRO__WIRE__OPERATION__SEAL, &operation);

@@ -170,7 +170,7 @@ int event_block_create(const struct vamp_event_batch *batch, bool packed,
     }
     struct event_block *block = allocate(nodes, length + 1);
     if (block == NULL) {
-        return vamp_err_set(err, -ENOMEM, "no memory for a batch of %zu events", batch->events);
+        return vamp_err_set(err, -ENOMEM, "out of memory for a batch of %zu events", batch->events);
     }
     struct node *node = nodes_of(block);
     char *texts = (char *)(node + nodes);

@@ -91,7 +91,7 @@ static mstro_status start_library(const char *workflow, const char *component, u
     library.workflow = strdup(workflow);
     library.component = strdup(component);
     if (library.workflow == NULL || library.component == NULL || map_init(&library.cdos) < 0) {
-        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "no memory");
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "out of memory");
     }
     mstro_status status = schema_load(environment(MSTRO_ENV_SCHEMA_LIST),
                                       environment(MSTRO_ENV_SCHEMA_PATH), &library.schemas, err);
@@ -259,7 +259,7 @@ mstro_status mstro_pm_getinfo(char **result)
         if (copy != NULL) {
             *result = copy;
         } else {
-            status = api_fail(MSTRO_NOMEM, "mstro_pm_getinfo: no memory");
+            status = api_fail(MSTRO_NOMEM, "mstro_pm_getinfo: out of memory");
         }
     }
     api_leave();

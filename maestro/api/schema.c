@@ -97,7 +97,7 @@ static mstro_status add_attribute(struct schema_set *set, const struct schema_at
     size_t bytes = strlen(key) + 1;
     struct entry *entry = malloc(sizeof *entry + bytes);
     if (entry == NULL) {
-        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "no memory");
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "out of memory");
     }
     memcpy(entry->key, key, bytes);
     keep(set, entry, attribute);
@@ -381,7 +381,7 @@ static mstro_status read_file(struct schema_set *set, const char *file, struct v
     }
     if (!yaml_parser_initialize(&parser)) {
         (void)fclose(stream);
-        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "%s: no memory", file);
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "%s: out of memory", file);
     }
     yaml_parser_set_input_file(&parser, stream);
     mstro_status status = MSTRO_INVARG;
@@ -446,7 +446,7 @@ static mstro_status load_all(struct schema_set *set, const char *list, const cha
             file = find_file(name, path);
         }
         if (name == NULL) {
-            (void)vamp_err_set(err, -ENOMEM, "schemas: no memory");
+            (void)vamp_err_set(err, -ENOMEM, "schemas: out of memory");
             status = MSTRO_NOMEM;
         } else if (file != NULL) {
             status = read_file(set, file, err);
@@ -469,7 +469,7 @@ mstro_status schema_load(const char *list, const char *path, struct schema_set *
     struct schema_set *set = calloc(1, sizeof *set);
     if (set == NULL || map_init(&set->keys) < 0) {
         free(set);
-        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "schemas: no memory");
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "schemas: out of memory");
     }
     mstro_status status = load_all(set, list, path, err);
     if (status != MSTRO_OK) {

@@ -36,7 +36,7 @@ static mstro_status normalise(const char *schema_namespace, const char *query, c
     const size_t length = schema_namespace == NULL ? 0 : strlen(schema_namespace);
     const char *dot = length > 0 && schema_namespace[length - 1] != '.' ? "." : "";
     if (schema_namespace != NULL && asprintf(&prefix, "%s%s", schema_namespace, dot) < 0) {
-        return api_fail(MSTRO_NOMEM, "mstro_cdo_selector_create: no memory");
+        return api_fail(MSTRO_NOMEM, "mstro_cdo_selector_create: out of memory");
     }
     const struct vamp_vocabulary vocabulary = {.prefix = prefix};
     struct vamp_expression *expression;
@@ -50,7 +50,7 @@ static mstro_status normalise(const char *schema_namespace, const char *query, c
     *ret_text = vamp_expression_print(expression);
     vamp_expression_free(expression);
     if (*ret_text == NULL) {
-        return api_fail(MSTRO_NOMEM, "mstro_cdo_selector_create: no memory");
+        return api_fail(MSTRO_NOMEM, "mstro_cdo_selector_create: out of memory");
     }
     return MSTRO_OK;
 }
@@ -64,7 +64,7 @@ mstro_status mstro_cdo_selector_create(mstro_schema schema, const char *schema_n
     }
     struct mstro_cdo_selector_ *selector = calloc(1, sizeof *selector);
     if (selector == NULL) {
-        return api_fail(MSTRO_NOMEM, "mstro_cdo_selector_create: no memory");
+        return api_fail(MSTRO_NOMEM, "mstro_cdo_selector_create: out of memory");
     }
     mstro_status status = MSTRO_OK;
     if (query != NULL) {
@@ -371,7 +371,7 @@ mstro_status mstro_subscribe(mstro_cdo_selector selector, mstro_pool_event_kind 
     }
     struct mstro_subscription_ *subscription = calloc(1, sizeof *subscription);
     if (subscription == NULL) {
-        status = api_fail(MSTRO_NOMEM, "mstro_subscribe: no memory");
+        status = api_fail(MSTRO_NOMEM, "mstro_subscribe: out of memory");
     } else {
         subscription->kinds = event_mask;
         subscription->options = opts;
@@ -475,7 +475,7 @@ static mstro_status poll(const char *what, mstro_subscription subscription, bool
         return MSTRO_OK;
     }
     if (!marked) {
-        return api_fail(MSTRO_NOMEM, "%s: no memory to report lost events yet", what);
+        return api_fail(MSTRO_NOMEM, "%s: still out of memory to report lost events", what);
     }
     if (!ours) {
         return api_fail(MSTRO_UNINIT, "%s: mstro_finalize was called", what);

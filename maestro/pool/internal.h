@@ -47,7 +47,7 @@ struct pool_memory {
 void pool_memory_init(struct pool_memory *memory, size_t limit);
 /* Whether `bytes` more for this use are within the limit. */
 bool pool_memory_has_room(const struct pool_memory *memory, enum pool_memory_use use, size_t bytes);
-/* Allocates a block, zeroed unless it is for events. NULL: over the limit, or no memory. */
+/* Allocates a block, zeroed unless it is for events. NULL: over the limit, or out of memory. */
 void *pool_memory_take(struct pool_memory *memory, enum pool_memory_use use, size_t bytes);
 /* Accounts for memory allocated elsewhere by an estimate, discharged with the same number. */
 void pool_memory_charge(struct pool_memory *memory, enum pool_memory_use use, size_t bytes);

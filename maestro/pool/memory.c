@@ -66,13 +66,14 @@ mstro_status pool_memory_refuse(struct pool_memory *memory, const char *what, st
 {
     memory->refused++;
     if (memory->limit == 0) {
-        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "%s: no memory", what);
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "%s: out of memory", what);
     }
-    return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM,
-                       "%s: no memory: the pool keeps %zu KiB for its components, and %zu KiB are "
-                       "allowed (half of the pool manager's --memory); dispose of CDOs or end "
-                       "subscriptions",
-                       what, memory->object_bytes / 1024, memory->limit / 2 / 1024);
+    return VAMP_REFUSE(
+        MSTRO_NOMEM, err, -ENOMEM,
+        "%s: out of memory: the pool keeps %zu KiB for its components, and %zu KiB are "
+        "allowed (half of the pool manager's --memory); dispose of CDOs or end "
+        "subscriptions",
+        what, memory->object_bytes / 1024, memory->limit / 2 / 1024);
 }
 
 static void *take_message(void *context, size_t bytes)

@@ -450,7 +450,7 @@ int pool_create(const struct pool_bounds *bounds, const struct vamp_clock *clock
 {
     struct pool *pool = calloc(1, sizeof *pool);
     if (pool == NULL) {
-        return vamp_err_set(err, -ENOMEM, "pool: no memory");
+        return vamp_err_set(err, -ENOMEM, "pool: out of memory");
     }
     pool->bounds = pool_bounds_default;
     if (bounds != NULL) {
@@ -471,7 +471,7 @@ int pool_create(const struct pool_bounds *bounds, const struct vamp_clock *clock
                                   &pool->handles,    &pool->transports,      &pool->helds};
     for (size_t i = 0; status == 0 && i < sizeof tables / sizeof tables[0]; i++) {
         if (map_init(tables[i]) < 0) {
-            status = vamp_err_set(err, -ENOMEM, "pool: no memory");
+            status = vamp_err_set(err, -ENOMEM, "pool: out of memory");
         }
     }
     if (status < 0) {

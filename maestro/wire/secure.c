@@ -40,7 +40,7 @@ int secure_random(void *bytes, size_t length, struct vamp_err *err)
 
 /* ---- the key */
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 static SSL_SESSION *session_of(SSL *ssl)
 {
     static const unsigned char aes_128_gcm_sha256[] = {0x13, 0x01};

@@ -414,7 +414,7 @@ static enum vamp_exit_code finish_run(struct pipeline *pipeline)
     assert(totals.accounting.decoded == totals.accounting.counted + totals.accounting.filtered);
     if (totals.buckets_without_memory > 0) {
         vamp_status_error(&pipeline->status,
-                          "no memory for %" PRIu64 " buckets; the files show them as gaps",
+                          "out of memory for %" PRIu64 " buckets; the files show them as gaps",
                           totals.buckets_without_memory);
     }
     const struct vamp_ending end = {

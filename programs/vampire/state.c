@@ -176,7 +176,7 @@ void pipeline_show_if_asked(struct pipeline *pipeline)
     size_t length = 0;
     struct vamp_page page = {open_memstream(&text, &length), NAME_COLUMNS};
     if (page.stream == NULL) {
-        vamp_status_error(&pipeline->status, "no memory to show the state");
+        vamp_status_error(&pipeline->status, "out of memory to show the state");
         return;
     }
     print_page(&page, pipeline);

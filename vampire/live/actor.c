@@ -318,7 +318,7 @@ static mstro_status perform(struct stage *stage)
     return strcmp(word, "declare") == 0 ? declare(stage, cdo) : MSTRO_INVARG;
 }
 
-/* malloc'ed; NULL: no memory. */
+/* malloc'ed; NULL: out of memory. */
 static char *answer(struct stage *stage)
 {
     struct vamp_json *json = &stage->answer;

@@ -115,7 +115,7 @@ static int maestro_open(const void *options, const struct vamp_source_context *c
 {
     struct maestro_source *source = calloc(1, sizeof *source);
     if (source == NULL) {
-        return vamp_err_set(err, -ENOMEM, "no memory for the live source");
+        return vamp_err_set(err, -ENOMEM, "out of memory for the live source");
     }
     (void)pthread_mutex_init(&source->lock, NULL);
     source->session.options = options;
