@@ -29,8 +29,7 @@ static int walk_action(const struct config_loader *loader, struct vamp_alarm_con
     return config_walk_object(loader, &object, value);
 }
 
-/* Checks that the value is a list of at most `most` items, which `noun` names; reports it if not.
- */
+/* Checks that the value is a list of at most `most` items, called `noun`; reports it if not. */
 static bool check_list(const struct config_loader *loader, const struct config_value *value,
                        const char *needed, const char *noun, unsigned most)
 {

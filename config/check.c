@@ -54,8 +54,7 @@ static uint64_t worst_case_bytes(const struct vamp_config *config)
     };
     const struct vamp_stats_options *statistics = &config->statistics;
     const uint64_t open = (uint64_t)(statistics->lateness_ns / statistics->bucket_ns) + 2;
-    /* One series of each enabled metric; metrics without labels have a single one, left out here.
-     */
+    /* One series of each enabled metric; metrics without labels have one only, left out here. */
     uint64_t series = 0;
     for (unsigned id = 0; id < vamp_metric_count(); id++) {
         const struct vamp_metric *metric = &vamp_metrics[id];

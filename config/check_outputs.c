@@ -60,7 +60,6 @@ static int settle_names(const struct config_loader *loader)
 
 #define ROTATE_BYTES_MIN UINT64_C(65536)
 
-/* Width of the output's buckets. */
 static int64_t bucket_width(const struct config_loader *loader, unsigned index)
 {
     const int64_t own_ns = loader->config->outputs[index].settings.bucket_ns;

@@ -27,7 +27,6 @@ static void print_options(FILE *stream, const char *section, const struct vamp_o
     }
 }
 
-/* The types of a kind, each with its own options. */
 static void print_types(FILE *stream, enum vamp_config_program program, enum config_kind kind,
                         const char *section)
 {

@@ -66,8 +66,7 @@ enum config_level {
 struct config_value {
     enum config_type type;
     enum config_level level;
-    const char
-        *origin; /* set outside the file by this, "--workflow"; borrowed; NULL: by the file */
+    const char *origin;  /* what set it, such as "--workflow"; borrowed; NULL: the file */
     const char *refused; /* the origin of an attempt to set something inside this scalar; NULL */
     const char *key;     /* of a member of an object, else "" */
     const char *text;    /* TEXT: the meaning; INTEGER, REAL: as written; else "" */

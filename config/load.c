@@ -57,8 +57,7 @@ static int read_values(struct config_loader *loader)
 
 /* ---- from values to structs */
 
-/* Sets the defaults of all sections, also of the other program: checks and outputs may read them.
- */
+/* Sets the defaults of all sections, also of the other program: checks and outputs read them. */
 static int set_defaults(struct config_loader *loader)
 {
     int code = 0;
@@ -73,7 +72,6 @@ static int set_defaults(struct config_loader *loader)
     return code;
 }
 
-/* Walks the root's own options, or a section that is a table. */
 static int walk_options(const struct config_loader *loader, const struct config_part *part)
 {
     const struct config_value *value = loader->tree.root;

@@ -463,7 +463,6 @@ static void close_object(struct vamp_json *json, const char *needed)
     vamp_json_close(json, '}');
 }
 
-/* One alternative of a source, output or action. */
 static void put_object(struct vamp_json *json, const struct config_object *object,
                        const char *needed)
 {

@@ -394,7 +394,6 @@ static int convert_number(const struct reader *reader, struct config_value *valu
     return refuse_token(reader->reading->fault, reader->text, value->offset, value->end, wrong, "");
 }
 
-/* A text, number or word. */
 static int read_scalar(struct reader *reader, const struct key *key)
 {
     static const struct {
@@ -434,7 +433,6 @@ static int read_scalar(struct reader *reader, const struct key *key)
     return convert_number(reader, value);
 }
 
-/* Enters a list or object. */
 static int open_value(struct reader *reader, struct config_value *value)
 {
     if (value == NULL) {

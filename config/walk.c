@@ -56,7 +56,6 @@ struct setting {
     const char *name; /* of the set, in a SETS; else NULL */
 };
 
-/* Reports that the value, or an item of its list, has the wrong type. */
 static void report_type(const struct setting *setting, const struct config_value *value,
                         const char *near)
 {

@@ -30,8 +30,7 @@ struct event_lookup {
     char *text;                               /* for samples: EVENT_TEXT_BYTES for a name or tag */
 };
 
-/* The vocabulary of events; names that begin with ".maestro." are attributes. `named` may be NULL.
- */
+/* The vocabulary of events; names in ".maestro." are attributes. `named` may be NULL. */
 struct vamp_vocabulary vamp_event_vocabulary(const struct vamp_named_filters *named);
 /* A vamp_lookup_fn; the context is a struct event_lookup. Attributes are absent. */
 void vamp_event_lookup(void *context, int field, const char *name, struct vamp_value *ret);

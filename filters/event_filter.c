@@ -105,9 +105,8 @@ static bool is_below_zero(const struct vamp_expression *expression, const struct
            !vamp_term_match(expression, term, &zero);
 }
 
-/* Whether no value can satisfy a list of nodes joined by AND. True is certain; this detects pairs
- * of comparisons or lists on one name among the first 64 nodes, and sizes or durations below zero.
- */
+/* Whether no value can satisfy a list of nodes joined by AND. True is certain; detects pairs of
+ * comparisons or lists on one name among the first 64 nodes, and negative sizes or durations. */
 static bool contradict(const struct vamp_expression *expression, const struct node *conjuncts)
 {
     unsigned count = 0;
@@ -374,7 +373,6 @@ static void push_samples(struct compiler *compiler, struct vamp_event_filter *fi
     filter->steps[VAMP_EVENT_SAMPLE] = rest != NULL ? vamp_steps_create(compiler, rest) : NULL;
 }
 
-/* Reduces and splits the filter for each kind of event. */
 static void push_down(struct compiler *compiler, struct vamp_event_filter *filter)
 {
     static const struct node never = {.kind = NODE_FALSE};

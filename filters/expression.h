@@ -53,8 +53,7 @@ enum vamp_value_type {
  * compared byte by byte. */
 struct vamp_value {
     enum vamp_value_type type;
-    uint32_t
-        number; /* the same for this TEXT in every look-up of an expression; 0: none is known */
+    uint32_t number; /* the same for this TEXT in every lookup of an expression; 0: unknown */
     union {
         bool boolean;
         int64_t integer;
@@ -100,8 +99,7 @@ struct vamp_field {
 
 /* The meaning of names at compile time. All but `context` may be NULL. */
 struct vamp_vocabulary {
-    const char
-        *prefix; /* put before names that do not begin with '.', NULL: such names are errors */
+    const char *prefix; /* put before names without a leading '.'; NULL: such names are errors */
     /* The number (>= 0) of a well-known name (".event.kind") and its field, -1: unknown. NULL:
      * only attributes exist. */
     int (*resolve)(void *context, const char *name, struct vamp_field *ret_field);

@@ -101,8 +101,7 @@ const char *vamp_glob_check(const char *pattern, size_t length)
     return NULL;
 }
 
-/* Whether the element at pattern[*at], which is not a star, matches `character`; moves *at past it.
- */
+/* Whether the element at pattern[*at], not a star, matches `character`; moves *at past it. */
 static bool element_matches(const char *pattern, size_t length, size_t *at, uint32_t character)
 {
     if (pattern[*at] == '?') {

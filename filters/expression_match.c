@@ -31,7 +31,6 @@ static enum order order_of(bool less, bool greater)
 
 _Static_assert(LDBL_MANT_DIG >= 64, "a long double represents every 64-bit integer and double");
 
-/* The value of a number. */
 static long double exact(const struct vamp_value *value)
 {
     if (value->type == VAMP_VALUE_DOUBLE) {
@@ -160,8 +159,7 @@ static __attribute__((noinline)) bool match_new_text(const struct vamp_expressio
     return outcome > 0;
 }
 
-/* The hash of the newest text is kept, since the next term often needs it. Not inlined, as above.
- */
+/* Keeps the hash of the newest text, which the next term often needs. Not inlined, as above. */
 static __attribute__((noinline)) uint64_t hash_text(struct tally *tally,
                                                     const struct vamp_value *value)
 {

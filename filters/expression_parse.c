@@ -23,7 +23,6 @@ struct reference {
 
 #define REFUSE_NODE(compiler, ...) ((void)REFUSE(compiler, __VA_ARGS__), NULL)
 
-/* The current token as errors name it. */
 static const char *token_text(const struct compiler *compiler)
 {
     static const char *const texts[] = {
@@ -64,7 +63,6 @@ static struct node *new_node(struct compiler *compiler, enum node_kind kind)
 
 /* ---- names */
 
-/* The name with the vocabulary's prefix. */
 static const char *full_name(struct compiler *compiler)
 {
     const char *prefix = compiler->vocabulary->prefix, *name = compiler->token.text;
@@ -148,7 +146,6 @@ static bool is_value(const struct compiler *compiler)
     return compiler->token.kind == TOKEN_WORD || compiler->token.kind == TOKEN_TEXT;
 }
 
-/* Reads one value into *ret_literal. */
 static bool parse_value(struct compiler *compiler, const struct node *term,
                         const struct vamp_field *field, struct literal **ret_literal)
 {
@@ -218,7 +215,6 @@ static bool parse_list(struct compiler *compiler, struct node *term, const struc
     return close_term(compiler, "or another value in the list of 'in'");
 }
 
-/* Checks and compiles the pattern of a GLOB or REGEX. */
 static bool check_pattern(struct compiler *compiler, struct node *term,
                           const struct vamp_field *field)
 {

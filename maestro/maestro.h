@@ -278,9 +278,8 @@ typedef enum mstro_pool_event_kind mstro_pool_event_kind;
 enum mstro_subscription_opts MSTRO_ENUM_OF_32_BITS {
     MSTRO_SUBSCRIPTION_OPTS_DEFAULT = 0,
     /* The operation is delayed until every such subscriber has acknowledged the event, is gone, or
-     * the event was lost: with SIGNAL_BEFORE before it is handled, else before it is answered. What
-     * is no component's request (APP_JOIN, TRANSPORT_INIT, a component found dead) is not delayed.
-     */
+     * the event was lost: with SIGNAL_BEFORE before it is handled, else before it is answered.
+     * APP_JOIN, TRANSPORT_INIT and the death of a component are not requests and not delayed. */
     MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK = 1 << 0,
     /* The event is sent before the pool manager handles the operation, else after. Without
      * REQUIRE_ACK it delays nothing, as this library guarantees with

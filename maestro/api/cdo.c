@@ -209,7 +209,6 @@ static mstro_status operate(const struct mstro_cdo_ *cdo, Mstro__Wire__Operation
     return api_call(&request, NULL);
 }
 
-/* One operation of the public interface. */
 static mstro_status run(const char *what, struct mstro_cdo_ *cdo,
                         mstro_status (*step)(struct mstro_cdo_ *cdo))
 {

@@ -52,8 +52,7 @@ void attributes_free(struct mstro_cdo_ *cdo);
 mstro_status attribute_put(struct mstro_cdo_ *cdo, const char *key,
                            enum mstro_cdo_attr_value_type type, const void *value, bool copy,
                            bool user_owned);
-/* Warns if the CDO has attributes of a schema's namespace but lacks one that the schema requires.
- */
+/* Warns if the CDO has attributes of a schema's namespace but lacks a required one. */
 void attributes_warn(const struct mstro_cdo_ *cdo);
 /* The CDO's attributes in wire format, in one block to be freed; NULL: out of memory. */
 Mstro__Wire__Attribute **attributes_to_wire(const struct mstro_cdo_ *cdo, size_t *ret_count);

@@ -368,7 +368,6 @@ static mstro_status read_document(struct reader *reader)
     return status;
 }
 
-/* Adds the attributes that one file defines. */
 static mstro_status read_file(struct schema_set *set, const char *file, struct vamp_err *err)
 {
     struct vamp_err own = VAMP_ERR_NONE;

@@ -6,8 +6,7 @@
 
 #include "vampire/core/values.h"
 
-/* An attempt without an answer ends after this time; a pool manager that is stopped answers later.
- */
+/* Time limit of one attempt; a pool manager that is stopped answers a later one. */
 #define ATTEMPT_NS INT64_C(5000000000)
 /* After an error, the pool manager may not be listening yet. */
 #define ERROR_PAUSE_NS INT64_C(50000000)

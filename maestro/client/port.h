@@ -59,8 +59,7 @@ struct port_answer {
 struct port_ops {
     /* Sends a request and waits for its response. `request->id` is set by the port. `deadline_ms`
      * 0: as long as the pool lives (withdraw, subscribers' acknowledgements). `ret_response` is
-     * only written on MSTRO_OK; other statuses are the pool's or the port's own, with text in err.
-     */
+     * only written on MSTRO_OK; other statuses are the pool's or the port's, with text in err. */
     mstro_status (*call)(struct port *port, Mstro__Wire__Request *request, uint32_t deadline_ms,
                          struct port_answer *ret_answer, struct vamp_err *err);
     /* The component cannot store more events of a subscription (`hold`), or can again; what is

@@ -67,7 +67,6 @@ static struct remote *as_remote(struct port *port)
     return CONTAINER_OF(port, struct remote, port);
 }
 
-/* The pool manager cannot be reached any more. */
 static void lose(struct remote *remote, const char *text)
 {
     if (!remote->gone) {
@@ -164,7 +163,6 @@ static void finish_transport(struct remote *remote, struct transport *transport)
     free(transport);
 }
 
-/* Reports the transports that have ended. */
 static void finish_transports(struct remote *remote)
 {
     struct list_link *link;

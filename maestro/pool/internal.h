@@ -167,8 +167,7 @@ struct cdo {
     size_t needs;        /* handles that require or demand it */
     struct list offers;  /* handles, including those being withdrawn */
     struct list demands; /* handles that wait for an offer */
-    /* Results of selectors, one bit for each subscription; invalid if the epoch is not the pool's.
-     */
+    /* Results of selectors, a bit for each subscription; invalid if the epoch is not the pool's. */
     uint64_t match_epoch, match_known, match_holds;
     size_t name_length, packed_length;
     const char *name; /* in `packed` */

@@ -115,7 +115,6 @@ struct server {
     struct port_service service;
     struct pool_outlet outlet;
     pthread_t thread;
-    bool thread_started;
     struct gate gate;
     struct info info;
     char info_text[INFO_TEXT_BYTES];
@@ -169,8 +168,7 @@ void server_outlet_init(struct server *server);
 int64_t server_work(struct server *server, int64_t now_ns);
 
 /* live.c: heartbeats, silence, lingering peers, shutdown. */
-/* Dismisses a component that does not answer or read, and reports that to the operator and to it.
- */
+/* Dismisses a component that does not answer or read; reports that to the operator and to it. */
 VAMP_PRINTF(3, 4)
 void server_give_up(struct server *server, struct server_peer *peer, const char *why, ...);
 int64_t server_look_after(struct server *server, int64_t now_ns);

@@ -192,7 +192,6 @@ static void end_gathering(struct server *server, int64_t now_ns)
     }
 }
 
-/* Sends batches while the window is open, once they are due. */
 static void send_batches(struct server *server, struct server_peer *peer, int64_t now_ns)
 {
     struct filling filling = {server, peer, 0};
@@ -221,7 +220,6 @@ static void send_batches(struct server *server, struct server_peer *peer, int64_
     }
 }
 
-/* Sends what can be sent to the peer now. */
 static void work_for(struct server *server, struct server_peer *peer, int64_t now_ns)
 {
     if (peer->silent && peer->state == SERVER_PEER_JOINED) {

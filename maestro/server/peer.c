@@ -151,7 +151,6 @@ static void send_welcome(struct server *server, struct server_peer *peer, mstro_
     server_send(server, peer, FRAME_WELCOME, &welcome.base);
 }
 
-/* Whether the component may join. */
 static mstro_status examine(const struct server *server, const Mstro__Wire__Join *join,
                             int version_result, struct vamp_err *err)
 {

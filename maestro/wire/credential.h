@@ -43,8 +43,7 @@ VAMP_MUST_CHECK int credential_make(struct credentials *credentials,
                                     const struct secure_binding *binding,
                                     struct credential *ret_credential, struct vamp_err *err);
 /* Whether these bytes are a credential for the connection with this binding, of this process's own
- * user. 0; -ECONNREFUSED: munged does not answer; -EACCES: they are not, with the reason as text.
- */
+ * user. 0; -ECONNREFUSED: munged does not answer; -EACCES with the reason: they are not. */
 VAMP_MUST_CHECK int credential_check(struct credentials *credentials,
                                      const struct secure_binding *binding, const uint8_t *bytes,
                                      size_t length, struct vamp_err *err);

@@ -128,8 +128,7 @@ static provider_function *provider_find_function(const char *name)
 #define fi_strerror PROVIDER_FUNCTION(fi_strerror)
 
 /* The shm provider installs handlers for these signals as soon as libfabric looks for providers.
- * The program's own handlers are restored; signals without one keep shm's, which remove its files.
- */
+ * The program's own handlers are restored; the others stay shm's, which remove its files. */
 static const int taken_signals[] = {SIGBUS, SIGSEGV, SIGTERM, SIGINT};
 #define TAKEN_SIGNALS (sizeof taken_signals / sizeof taken_signals[0])
 
@@ -249,7 +248,6 @@ static int provider_find(const struct carrier_place *kind, const char *bind,
     return 0;
 }
 
-/* Whether the kernel has a device of this class. */
 static bool has_device(const char *folder)
 {
     struct dirent *entry;

@@ -8,8 +8,7 @@
 
 #include "maestro/wire/carrier.h"
 
-/* The provider selected by the user: `wanted`, else MSTRO_OFI_PROVIDER, else FI_PROVIDER, else "".
- */
+/* The user's choice of provider: `wanted`, else MSTRO_OFI_PROVIDER, else FI_PROVIDER, else "". */
 const char *fabric_provider_choice(const char *wanted);
 /* Whether it is one of these (more may follow a semicolon). Does not use libfabric. */
 bool fabric_provider_is_known(const char *name);

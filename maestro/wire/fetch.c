@@ -54,7 +54,6 @@ void fetch_init(struct fetcher *fetcher, const char *provider, const char *bind,
     list_init(&fetcher->jobs);
 }
 
-/* Opens the carrier for payloads at this location. */
 static int open_carrier(const struct fetcher *fetcher, const struct carrier_place *place,
                         struct carrier **ret_carrier, struct vamp_err *err)
 {
@@ -275,8 +274,7 @@ static void take_completions(struct fetcher *fetcher, int64_t now_ns)
     while (fetcher->reader != NULL && count == CARRIER_EVENTS) {
         count = fetcher->reader->ops->poll(fetcher->reader, events);
         for (int i = 0; i < count; i++) {
-            /* The tag of a read is its job, which exists as long as one of its reads may complete.
-             */
+            /* The tag of a read is its job, which exists until its last read has completed. */
             struct fetch_job *job = (struct fetch_job *)(uintptr_t)events[i].tag;
             job->in_flight--;
             job->connection->in_flight--;

@@ -15,8 +15,7 @@
 #include "vampire/core/clock.h"
 #include "vampire/core/err.h"
 
-/* Events stay in their queue while so many bytes wait in the stream: other messages overtake them.
- */
+/* Events stay queued while so many bytes wait in the stream: other messages overtake them. */
 #define LINK_EVENTS_BYTES ((size_t)65536)
 
 /* The clock of all times here and in the layers above. */

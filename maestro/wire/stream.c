@@ -48,17 +48,16 @@ struct stream {
     struct secure *secure; /* NULL until the first bytes arrive */
     enum stream_state state;
     int socket;
-    int failure; /* of sending, -errno; bytes received before are still read */
-    bool stranger, accepted, watches_room,
-        drains;          /* stranger: not authenticated and admitted yet */
+    int failure;   /* of sending, -errno; bytes received before are still read */
+    bool stranger; /* not authenticated and admitted yet */
+    bool accepted, watches_room, drains;
     int64_t deadline_ns; /* of a stranger */
     size_t greeted;      /* bytes read before it was open */
     uint8_t *part;       /* the begin of an incomplete frame */
     size_t part_bytes;
     uint8_t *queue;
     size_t begin, end, capacity;
-    int64_t
-        taken_ns; /* latest time at which the host accepted bytes of the queue, or it was empty */
+    int64_t taken_ns; /* when the host last accepted bytes of the queue, or it was empty */
 };
 
 struct stream_hub {
@@ -89,10 +88,7 @@ static int64_t now_ns(void)
 static int watch(struct stream_hub *hub, int descriptor, uint32_t what, void *of)
 {
     struct epoll_event event = {.events = what, .data.ptr = of};
-    if (epoll_ctl(hub->events, EPOLL_CTL_ADD, descriptor, &event) != 0) {
-        return -errno;
-    }
-    return 0;
+    return epoll_ctl(hub->events, EPOLL_CTL_ADD, descriptor, &event) == 0 ? 0 : -errno;
 }
 
 int stream_hub_open(const struct stream_handler *handler, struct stream_hub **ret_hub,
@@ -551,11 +547,8 @@ static int finish_connecting(struct stream_hub *hub, struct stream *stream)
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = stream};
     (void)epoll_ctl(hub->events, EPOLL_CTL_MOD, stream->socket, &event);
     stream->state = STREAM_GREETS;
-    int result = start_greeting(hub, stream);
-    if (result == 0) {
-        result = digest(hub, stream);
-    }
-    return result;
+    const int result = start_greeting(hub, stream);
+    return result == 0 ? digest(hub, stream) : result;
 }
 
 static int read_stream(struct stream_hub *hub, struct stream *stream)
@@ -659,8 +652,8 @@ unsigned stream_poll(struct stream_hub *hub)
         } else if (of == hub) {
             uint64_t times;
             (void)!read(hub->wake, &times, sizeof times);
-            atomic_store(&hub->wake_pending,
-                         false); /* callers that saw it set are served in this turn */
+            /* Callers that saw it set are served in this turn. */
+            atomic_store(&hub->wake_pending, false);
         } else if (of != NULL) {
             serve(hub, of, hub->ready[i].events);
             happened++;

@@ -47,7 +47,6 @@ static struct vamp_config_request make_request(const struct vamp_options *option
     };
 }
 
-/* Prints the error and returns the exit code. */
 static int fail(const struct vamp_options *options, FILE *error, const char *text)
 {
     (void)fprintf(error, "%s: error: %s\n", options->program->name, text);

@@ -53,7 +53,6 @@ static int open_one(struct vamp_run_output *output, const struct vamp_config_out
                               err);
 }
 
-/* The highest segment number of all outputs. */
 static unsigned newest_segment(const struct vamp_outputs *outputs)
 {
     unsigned newest = 0;
@@ -217,7 +216,6 @@ void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
     }
 }
 
-/* Reports what the end waits for. */
 static void report_waiting(const struct vamp_run_output *item, const struct vamp_ending *ending,
                            struct vamp_status *status)
 {

@@ -273,7 +273,6 @@ static void run_loop(struct collector *self)
 
 /* ---- start and end */
 
-/* Passes a closed bucket to the outputs. */
 static void emit(void *context, const struct vamp_bucket *bucket)
 {
     struct collector *self = context;

@@ -215,7 +215,6 @@ static void set_models(struct pipeline *pipeline)
     vamp_components_set_models(pipeline->components, &rules);
 }
 
-/* Creates the objects that the source needs. */
 static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
 {
     const struct vamp_config *config = pipeline->config;

@@ -20,7 +20,6 @@ struct replacement {
     struct vamp_outputs outputs;
 };
 
-/* The statistics after the reload. */
 static struct vamp_stats *stats_after(const struct pipeline *pipeline,
                                       const struct replacement *next)
 {

@@ -77,7 +77,6 @@ void pipeline_process_sample(struct pipeline *pipeline, const struct vamp_event 
     }
 }
 
-/* The first available sample; NULL: none. */
 static const struct vamp_event *first_sample(struct samples_intake *samples)
 {
     if (samples->held == NULL) {

@@ -247,7 +247,6 @@ static void print_turned_away(const struct vamp_page *page, const char *what, ui
     }
 }
 
-/* Unknown information that is not a metric. */
 static void print_unknown(const struct vamp_page *page, const struct vamp_coverage *coverage)
 {
     unsigned position = coverage->absence_count;

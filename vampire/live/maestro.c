@@ -223,7 +223,6 @@ static void leave_before(struct maestro_source *source)
     vamp_merge_drop(&source->session.merge, VAMP_PHASE_BEFORE);
 }
 
-/* Updates the set of present components. */
 static void note_component(struct maestro_source *source, const struct vamp_event *event)
 {
     vamp_roster_observe(&source->roster, event);

@@ -246,8 +246,7 @@ bool vamp_maestro_status_no_manager(mstro_status status)
 #endif
 }
 
-/* ------------------------------------------------------------------ available and missing features
- */
+/* ------------------------------------------------------------------ missing features */
 
 uint32_t vamp_maestro_unknown(void)
 {

@@ -54,7 +54,6 @@ static double seconds(int64_t ns)
     return (double)ns / (double)VAMP_NS_PER_SECOND;
 }
 
-/* Reports at intervals what is waited for. */
 static void remind(struct vamp_session *session, const char *why, int64_t now_ns)
 {
     if (now_ns >= session->remind_ns) {
@@ -64,7 +63,6 @@ static void remind(struct vamp_session *session, const char *why, int64_t now_ns
     }
 }
 
-/* Reports the duration of one of vampire's own operations. */
 static void report(const struct vamp_session *session, enum vamp_own_operation operation,
                    int64_t start_ns)
 {
