@@ -177,7 +177,7 @@ static mstro_status examine(const struct server *server, const Mstro__Wire__Join
 }
 
 /* Counts the refusal. False: SERVER_REFUSED_MAX are pending, so this one gets no answer. */
-static bool may_refuse(struct server *server, mstro_status status)
+static bool count_refusal(struct server *server, mstro_status status)
 {
     server->refusal = status;
     server->counts.refused++;
@@ -216,12 +216,12 @@ void server_join(struct server *server, struct stream *stream, const Mstro__Wire
     /* Before the pool reports the join: a component that cannot be stored here has not joined, and
      * joins again later. */
     struct server_peer *peer = NULL;
-    if (status == MSTRO_OK || may_refuse(server, status)) {
+    if (status == MSTRO_OK || count_refusal(server, status)) {
         peer = new_peer(stream);
     }
     if (peer != NULL && status == MSTRO_OK) {
         status = pool_join(server->pool, join->component, join->index, &peer->app_id, &err);
-        if (status != MSTRO_OK && !may_refuse(server, status)) {
+        if (status != MSTRO_OK && !count_refusal(server, status)) {
             free(peer);
             peer = NULL;
         }

@@ -173,7 +173,8 @@ static void report_failure(struct vamp_run_output *item, struct vamp_status *sta
         item->outages++;
     }
     memcpy(item->outage, failure.text, sizeof item->outage);
-    if (vamp_reminder_is_due(&item->waits, failure.text, vamp_clock_monotonic_ns(status->clock))) {
+    if (vamp_reminder_take_due(&item->waits, failure.text,
+                               vamp_clock_monotonic_ns(status->clock))) {
         vamp_status_error(status, "output %s: %s", account.name, failure.text);
     }
 }

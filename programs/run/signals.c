@@ -103,7 +103,7 @@ int vamp_signals_start(struct vamp_signals *signals, int64_t finish_ns, struct v
     return vamp_thread_start(&signals->thread, "signals", wait_for_signals, signals, err);
 }
 
-bool vamp_signals_asked(const atomic_uint *count, unsigned *seen)
+bool vamp_signals_take(const atomic_uint *count, unsigned *seen)
 {
     const unsigned before = *seen;
     *seen = atomic_load(count);

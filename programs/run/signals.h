@@ -35,6 +35,6 @@ VAMP_MUST_CHECK int vamp_signals_start(struct vamp_signals *signals, int64_t fin
  * any. */
 int64_t vamp_signals_deadline(const struct vamp_signals *signals);
 /* Whether one of these counts has grown since the last call with the same `seen`. */
-bool vamp_signals_asked(const atomic_uint *count, unsigned *seen);
+bool vamp_signals_take(const atomic_uint *count, unsigned *seen);
 /* Ends the thread. */
 void vamp_signals_stop(struct vamp_signals *signals);

@@ -86,7 +86,7 @@ bool vamp_repeats_admit(struct vamp_repeats *repeats, const char *message, int64
     return ++kind->count <= VAMP_REPEATS_SAID;
 }
 
-bool vamp_reminder_is_due(struct vamp_reminder *reminder, const char *message, int64_t now_ns)
+bool vamp_reminder_take_due(struct vamp_reminder *reminder, const char *message, int64_t now_ns)
 {
     const uint64_t kind = kind_of(message);
     if (kind != reminder->kind) {

@@ -66,7 +66,7 @@ struct vamp_reminder {
 
 /* Whether to print the message now: it is of another kind than the one before, or due again.
  * `now_ns` monotonic. */
-bool vamp_reminder_is_due(struct vamp_reminder *reminder, const char *message, int64_t now_ns);
+bool vamp_reminder_take_due(struct vamp_reminder *reminder, const char *message, int64_t now_ns);
 /* The state has ended: the next message is printed in any case. */
 void vamp_reminder_end(struct vamp_reminder *reminder);
 

@@ -226,8 +226,9 @@ static void receive(struct collector *self, int64_t timeout_ns)
         self->bus->done(self->subscriber, &received);
     } else if (code == 0) {
         self->behind_ns = 0;
-    } else if (err.text[0] != '\0' && vamp_reminder_is_due(&self->no_server, err.text,
-                                                           vamp_clock_monotonic_ns(self->clock))) {
+    } else if (err.text[0] != '\0' &&
+               vamp_reminder_take_due(&self->no_server, err.text,
+                                      vamp_clock_monotonic_ns(self->clock))) {
         vamp_status_error(&self->status, "%s", err.text);
     }
 }
@@ -246,10 +247,10 @@ static void tick_if_due(struct collector *self)
 static void serve_signals(struct collector *self)
 {
     const struct vamp_signals *signals = self->start->signals;
-    if (vamp_signals_asked(&signals->show, &self->shows_seen)) {
+    if (vamp_signals_take(&signals->show, &self->shows_seen)) {
         print_summary(self, "still running after", false, stderr);
     }
-    if (vamp_signals_asked(&signals->reload, &self->reloads_seen)) {
+    if (vamp_signals_take(&signals->reload, &self->reloads_seen)) {
         vamp_status_error(&self->status,
                           "the configuration is not read again while runs are collected; end it "
                           "with SIGTERM and start it again");

@@ -32,7 +32,7 @@ static void read_silences(struct pipeline *pipeline)
 
 void pipeline_silence_if_asked(struct pipeline *pipeline)
 {
-    if (vamp_signals_asked(&pipeline->start->signals->silence, &pipeline->silences_seen)) {
+    if (vamp_signals_take(&pipeline->start->signals->silence, &pipeline->silences_seen)) {
         read_silences(pipeline);
     }
 }

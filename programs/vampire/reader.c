@@ -81,7 +81,7 @@ static enum vamp_source_status read_events(struct vamp_reader *reader, unsigned 
 }
 
 /* Counts a beat. Returns whether to continue reading. */
-static bool goes_on(struct vamp_reader *reader)
+static bool begin_turn(struct vamp_reader *reader)
 {
     count_beat(reader);
     return atomic_load_explicit(reader->stop, memory_order_relaxed) == 0;
@@ -106,7 +106,7 @@ static void *run_thread(void *argument)
 {
     struct vamp_reader *reader = argument;
     unsigned waits = 0; /* since an event came */
-    while (goes_on(reader)) {
+    while (begin_turn(reader)) {
         unsigned events = 0;
         const enum vamp_source_status status = read_events(reader, &events);
         if (events > 0) {
@@ -136,7 +136,7 @@ static unsigned read_batch(struct vamp_reader *reader, const struct vamp_event *
     enum vamp_source_status status = VAMP_SOURCE_MORE;
     unsigned count = 0;
     assert(max <= VAMP_READER_TAKE_MAX);
-    if (reader->ended || !goes_on(reader)) {
+    if (reader->ended || !begin_turn(reader)) {
         reader->ended = true;
         return 0;
     }

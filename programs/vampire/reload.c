@@ -246,7 +246,7 @@ static void reload_configuration(struct pipeline *pipeline)
 
 void pipeline_reload_if_asked(struct pipeline *pipeline)
 {
-    if (vamp_signals_asked(&pipeline->start->signals->reload, &pipeline->reloads_seen)) {
+    if (vamp_signals_take(&pipeline->start->signals->reload, &pipeline->reloads_seen)) {
         vamp_notify_reloading(pipeline->start->notify, vamp_clock_monotonic_ns(pipeline->clock));
         reload_configuration(pipeline);
         vamp_notify_ready(pipeline->start->notify, NULL);

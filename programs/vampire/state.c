@@ -169,7 +169,7 @@ static void print_page(struct vamp_page *page, struct pipeline *pipeline)
 /* The page is written with one call, so that no other output is printed inside it. */
 void pipeline_show_if_asked(struct pipeline *pipeline)
 {
-    if (!vamp_signals_asked(&pipeline->start->signals->show, &pipeline->shows_seen)) {
+    if (!vamp_signals_take(&pipeline->start->signals->show, &pipeline->shows_seen)) {
         return;
     }
     char *text = NULL;

@@ -114,8 +114,9 @@ static void take(struct vamp_merge *merge, struct vamp_merge_stream *stream, mst
     };
 }
 
-/* A failed read ends its stream, unless it only timed out or ran out of memory. */
-static bool failed(struct vamp_merge *merge, struct vamp_merge_stream *stream, mstro_status status)
+/* Whether the read failed, which ends its stream, except a timeout or being out of memory. */
+static bool note_failure(struct vamp_merge *merge, struct vamp_merge_stream *stream,
+                         mstro_status status)
 {
     if (status == MSTRO_OK || status == MSTRO_TIMEOUT || status == MSTRO_NOMEM) {
         return false;
@@ -131,7 +132,7 @@ static bool read_stream(struct vamp_merge *merge, struct vamp_merge_stream *stre
         return false;
     }
     mstro_pool_event list = NULL;
-    if (failed(merge, stream, mstro_subscription_poll(stream->subscription, &list))) {
+    if (note_failure(merge, stream, mstro_subscription_poll(stream->subscription, &list))) {
         return false;
     }
     if (list == NULL) {
@@ -168,7 +169,7 @@ void vamp_merge_wait(struct vamp_merge *merge, int64_t timeout_ns)
     const struct timespec until = vamp_timespec(vamp_clock_utc_ns(merge->clock) + timeout_ns);
     mstro_pool_event list = NULL;
     mstro_status status = mstro_subscription_timedwait(stream->subscription, &until, &list);
-    if (!failed(merge, stream, status) && list != NULL) {
+    if (!note_failure(merge, stream, status) && list != NULL) {
         take(merge, stream, list);
     }
 }
@@ -226,8 +227,8 @@ static bool convert(struct vamp_merge_stream *stream, struct vamp_merge_list *li
     return true;
 }
 
-/* Prepares the stream's next event unless it is ready. */
-static bool has_next(struct vamp_merge *merge, struct vamp_merge_stream *stream)
+/* Prepares the stream's next event unless it is ready. False: there is none. */
+static bool prepare_next(struct vamp_merge *merge, struct vamp_merge_stream *stream)
 {
     while (!stream->is_ready && stream->count > 0) {
         struct vamp_merge_list *list = front(stream);
@@ -274,7 +275,7 @@ static struct vamp_merge_stream *earliest(struct vamp_merge *merge, uint64_t *re
     *ret_below = UINT64_MAX;
     for (unsigned i = 0; i < merge->stream_count; i++) {
         struct vamp_merge_stream *stream = &merge->streams[i];
-        if (!has_next(merge, stream)) {
+        if (!prepare_next(merge, stream)) {
             continue;
         }
         const uint64_t place = key(merge, stream);
