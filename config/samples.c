@@ -60,8 +60,7 @@ void config_check_samples(const struct config_loader *loader)
     if (samples->listen.count > 0 && samples->replayed) {
         config_error(loader, "/samples/listen",
                      "lines arrive now, not at the time that is replayed or generated; \"files\" "
-                     "are read by "
-                     "their times");
+                     "are read by their times");
     }
     if (samples->listen.count + samples->files.count > VAMP_SAMPLE_INPUTS_MAX) {
         config_error(loader, "/samples", "more than %d sockets and files", VAMP_SAMPLE_INPUTS_MAX);

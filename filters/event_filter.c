@@ -173,8 +173,8 @@ static struct node *reduce_term(struct reduction *reduction, const struct node *
 }
 
 /* The node simplified for this kind of event, with new nodes only. The comments describe an AND;
- * for an OR, true and false are exchanged. NOLINTNEXTLINE(misc-no-recursion): bounded by the depth
- * of the text. */
+ * for an OR, true and false are exchanged.
+ * NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
 static struct node *reduce_node(struct reduction *reduction, const struct node *node)
 {
     if (node->kind >= NODE_HAS) {

@@ -307,7 +307,7 @@ static void print_summary(const struct server_counts *counts)
     (void)fprintf(
         stderr,
         PROGRAM ": %" PRIu64 " components joined, %" PRIu64 " vanished, %" PRIu64
-                " refused, %" PRIu64 " unauthenticated connections closed; %" PRIu64
+                " refused, %" PRIu64 " unauthenticated connections; %" PRIu64
                 " operations; %" PRIu64 " events sent in %" PRIu64 " messages, %" PRIu64
                 " lost; %" PRIu64 " bad messages; %" PRIu64 " refused at the memory limit; %" PRIu64
                 " messages of components that had gone\n",

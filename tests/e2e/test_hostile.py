@@ -97,7 +97,7 @@ def end_of(manager):
     """The pool manager's last words as numbers."""
     manager.signal(signal.SIGUSR2)
     manager.expect_exit(0)
-    words = re.search(r"(\d+) components joined, (\d+) vanished, (\d+) refused, (\d+) unauthenticated connections closed;.* (\d+) bad messages; (\d+) refused at the memory limit",
+    words = re.search(r"(\d+) components joined, (\d+) vanished, (\d+) refused, (\d+) unauthenticated connections;.* (\d+) bad messages; (\d+) refused at the memory limit",
                       manager.stderr)
     assert words, manager.stderr
     return dict(zip(("joined", "vanished", "refused", "strangers", "bad", "starved"), map(int, words.groups())))
