@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list "alarms": its rules and their actions, and every mistake in them. */
+/* The list "alarms": rules and their actions. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +29,9 @@ static int walk_action(const struct config_loader *loader, struct vamp_alarm_con
     return config_walk_object(loader, &object, value);
 }
 
-/* Whether the value is a list, of at most so many of what `noun` says; else that is reported. */
-static bool is_list(const struct config_loader *loader, const struct config_value *value,
-                    const char *needed, const char *noun, unsigned most)
+/* Checks that the value is a list of at most `most` items, called `noun`; reports it if not. */
+static bool check_list(const struct config_loader *loader, const struct config_value *value,
+                       const char *needed, const char *noun, unsigned most)
 {
     if (value->type != CONFIG_LIST) {
         config_report_found(loader, value, needed);
@@ -44,15 +44,15 @@ static bool is_list(const struct config_loader *loader, const struct config_valu
     return value->type == CONFIG_LIST && value->count <= most;
 }
 
-/* Without "actions" a rule writes a line of the log; an empty list means none, on purpose. */
+/* A rule without "actions" writes a line to the log; an empty list means no action. */
 static int walk_actions(const struct config_loader *loader, struct vamp_alarm_config *rule,
                         const struct config_value *list)
 {
     if (list == NULL) {
         return vamp_alarm_config_add(rule, vamp_alarm_actions[0], loader->err);
     }
-    if (!is_list(loader, list, "a list of actions [\"log\", {\"type\": ...}, ...]", "actions",
-                 VAMP_ALARM_ACTIONS_MAX)) {
+    if (!check_list(loader, list, "a list of actions [\"log\", {\"type\": ...}, ...]", "actions",
+                    VAMP_ALARM_ACTIONS_MAX)) {
         return 0;
     }
     int code = 0;
@@ -84,15 +84,18 @@ static int walk_rule(struct config_loader *loader, const struct config_value *ob
         .tables = {{.options = vamp_alarm_options, .base = &rule->options}},
     };
     code = config_walk_object(loader, &shape, object);
-    return code == 0 ? walk_actions(loader, rule, config_member(object, "actions")) : code;
+    if (code == 0) {
+        code = walk_actions(loader, rule, config_member(object, "actions"));
+    }
+    return code;
 }
 
 int config_walk_alarms(struct config_loader *loader)
 {
     const struct config_value *list = config_member(loader->tree.root, "alarms");
     if (list == NULL ||
-        !is_list(loader, list, "a list of rules [{\"name\": ...}, ...]", "rules",
-                 VAMP_ALARM_RULES_MAX) ||
+        !check_list(loader, list, "a list of rules [{\"name\": ...}, ...]", "rules",
+                    VAMP_ALARM_RULES_MAX) ||
         list->count == 0) {
         return 0;
     }
@@ -116,15 +119,15 @@ void config_alarms_done(struct vamp_config *config)
     free(config->alarms);
 }
 
-/* ---- mistakes across the options of a rule */
+/* ---- checks across the options of a rule */
 
-/* The rule that is checked. */
+/* The rule being checked. */
 struct checking {
     const struct config_loader *loader;
     unsigned rule;
 };
 
-/* The JSON pointer of an option of the rule, of an item of a list unless `item` is SIZE_MAX. */
+/* The JSON pointer of an option of the rule; of an item of that list unless `item` is SIZE_MAX. */
 static void option_path(const struct checking *checking, const char *key, size_t item,
                         char path[static CONFIG_PATH_BYTES])
 {
@@ -142,7 +145,7 @@ static void report_mistake(void *context, const struct vamp_alarm_mistake *mista
     char path[CONFIG_PATH_BYTES];
     option_path(checking, mistake->key, mistake->item, path);
     if (config_is_wrong(checking->loader, path)) {
-        return; /* there is no value to speak of */
+        return; /* the value was rejected before */
     }
     struct vamp_diagnostic problem =
         config_problem(checking->loader, path, mistake->in_value ? CONFIG_AT_VALUE : CONFIG_AT_KEY,
@@ -196,28 +199,28 @@ static void check_actions(const struct config_loader *loader, unsigned rule)
         if (action->ops->check != NULL && action->ops->check(action->options, &err) != 0) {
             config_error(loader, path, "%s", err.text);
         }
-        if (action->ops->selects_cdos && level != VAMP_LEVEL_COMPONENT) {
-            config_error(
-                loader, path, "%s",
-                level == VAMP_LEVEL_CDO
-                    ? "it has no effect: at \"statistics.level\" cdo every CDO has a record"
-                    : "records of CDOs need \"statistics.level\" component");
+        if (action->ops->selects_cdos && level == VAMP_LEVEL_CDO) {
+            config_error(loader, path,
+                         "it has no effect: at \"statistics.level\" cdo every CDO has a record");
+        } else if (action->ops->selects_cdos && level != VAMP_LEVEL_COMPONENT) {
+            config_error(loader, path, "records of CDOs need \"statistics.level\" component");
         }
     }
 }
 
-/* Whether a wrong value stands where the meaning of the others depends on it: then what they mean
- * together is not known. */
+/* Whether an option that determines the meaning of the others was rejected: the rule cannot be
+ * compiled. */
 static bool is_undecided(const struct checking *checking)
 {
     static const char *const keys[] = {"quantile", "rate", "baseline"};
-    bool wrong = false;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         char path[CONFIG_PATH_BYTES];
         option_path(checking, keys[i], SIZE_MAX, path);
-        wrong = wrong || config_is_wrong(checking->loader, path);
+        if (config_is_wrong(checking->loader, path)) {
+            return true;
+        }
     }
-    return wrong;
+    return false;
 }
 
 void config_check_alarms(struct config_loader *loader)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Options that are valid one by one and invalid together. */
+/* Checks across options. */
 #include <inttypes.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -40,21 +40,21 @@ static void check_times(const struct config_loader *loader)
 
 /* ---- memory */
 
-/* Upper estimate of a tracked CDO with a hold, and of what is pending of one. */
+/* Upper estimate of a tracked CDO with a reference, and of one pending operation. */
 #define TRACKED_BYTES 256
 
-/* When every series of every metric is used in every open bucket. The bounds of the options keep
- * the sum far below 2^64. */
+/* The worst case: every series of every metric is used in every open bucket. The limits of the
+ * options keep the sum far below 2^64. */
 static uint64_t worst_case_bytes(const struct vamp_config *config)
 {
     static const uint64_t value_bytes[] = {
         [VAMP_COUNTER] = sizeof(struct vamp_counter_value),
         [VAMP_GAUGE] = sizeof(struct vamp_gauge_value),
-        [VAMP_HISTOGRAM] = sizeof(void *), /* histograms have a bound of their own */
+        [VAMP_HISTOGRAM] = sizeof(void *), /* histograms have a limit of their own */
     };
     const struct vamp_stats_options *statistics = &config->statistics;
     const uint64_t open = (uint64_t)(statistics->lateness_ns / statistics->bucket_ns) + 2;
-    /* One of each enabled metric; those without labels have one and are left out. */
+    /* One series of each enabled metric; metrics without labels have one only, left out here. */
     uint64_t series = 0;
     for (unsigned id = 0; id < vamp_metric_count(); id++) {
         const struct vamp_metric *metric = &vamp_metrics[id];
@@ -65,67 +65,70 @@ static uint64_t worst_case_bytes(const struct vamp_config *config)
     }
     uint64_t bytes = series * statistics->max_series * open + statistics->max_histogram_bytes;
     bytes += (statistics->max_cdos + 3 * statistics->max_pending) * TRACKED_BYTES;
-    /* The names of the CDOs of what is pending, where the oldest is asked for. */
+    /* CDO names of pending operations, if the age of the oldest one is computed. */
     const uint64_t kinds = (uint64_t)vamp_stats_wants(statistics, VAMP_METRIC_DEMAND_OLDEST_NS) +
                            vamp_stats_wants(statistics, VAMP_METRIC_WITHDRAW_OLDEST_NS) +
                            vamp_stats_wants(statistics, VAMP_METRIC_TRANSPORT_OLDEST_NS);
     bytes += kinds * statistics->max_pending * VAMP_CDO_NAME_BYTES;
-    /* At level cdo each tracked CDO has a record, and each open bucket room for rows. A row is at
+    /* At level cdo each tracked CDO has a record, and each open bucket contains rows. A row is at
      * least as large as a record. */
     if (statistics->level == VAMP_LEVEL_CDO || vamp_config_cdos_while_firing(config)) {
         bytes += (statistics->max_cdos + open * VAMP_CDO_ROWS_MAX) * sizeof(struct vamp_cdo_row);
     }
     for (unsigned i = 0; i < config->output_count; i++) {
-        bytes += config->outputs[i].settings.buffer_bytes; /* of outputs of events */
+        bytes += config->outputs[i].settings.buffer_bytes; /* outputs of events */
     }
     return bytes + config->ring_bytes;
 }
 
 static uint64_t machine_bytes(void)
 {
-    long pages = sysconf(_SC_PHYS_PAGES);
-    long page_bytes = sysconf(_SC_PAGESIZE);
-    return pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : UINT64_MAX;
+    const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    if (pages <= 0 || page_bytes <= 0) {
+        return UINT64_MAX;
+    }
+    return (uint64_t)pages * (uint64_t)page_bytes;
 }
 
-/* Of address space, besides what the options bound: programs, libraries, stacks, and what the C
- * library reserves for each thread. */
+/* Address space that the options do not limit: programs, libraries, stacks, and the C library's
+ * reserve for each thread. */
 #define PROGRAM_ADDRESS_MIB UINT64_C(256)
 
-/* An allocation that fails costs vampire a bucket, but libhdf5 ends the process. */
+/* A failed allocation costs vampire one bucket, but libhdf5 ends the process. */
 static void check_address_space(const struct config_loader *loader, uint64_t need_mib)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
         limit.rlim_cur >> 20 < need_mib + PROGRAM_ADDRESS_MIB) {
         config_warning(loader, "/statistics",
-                       "the bounds allow up to %" PRIu64 " MiB of memory, for which this process "
-                       "may be ended: with %" PRIu64 " MiB besides, it is more than its limit of "
-                       "%" PRIu64 " MiB of address space (ulimit -v)",
+                       "the limits allow up to %" PRIu64 " MiB of memory: with %" PRIu64
+                       " MiB for the program this exceeds the process's limit of %" PRIu64
+                       " MiB of address space (ulimit -v), and it may be ended",
                        need_mib, PROGRAM_ADDRESS_MIB, (uint64_t)limit.rlim_cur >> 20);
     }
 }
 
 static void check_memory(const struct config_loader *loader)
 {
-    uint64_t have =
-        loader->request->memory_bytes != 0 ? loader->request->memory_bytes : machine_bytes();
-    uint64_t need = worst_case_bytes(loader->config);
-    uint64_t need_mib = need >> 20;
-    uint64_t have_mib = have >> 20;
+    uint64_t have = loader->request->memory_bytes;
+    if (have == 0) {
+        have = machine_bytes();
+    }
+    const uint64_t need = worst_case_bytes(loader->config);
+    const uint64_t need_mib = need >> 20, have_mib = have >> 20;
     check_address_space(loader, need_mib);
     if (need <= have / 2) {
         return;
     }
     if (need > have) {
         config_error(loader, "/statistics",
-                     "the bounds allow up to %" PRIu64 " MiB of memory, this machine has %" PRIu64
+                     "the limits allow up to %" PRIu64 " MiB of memory, this machine has %" PRIu64
                      " MiB: lower max_series, max_histogram_memory, max_cdos, max_pending or "
                      "lateness, or choose fewer sets",
                      need_mib, have_mib);
     } else {
         config_warning(loader, "/statistics",
-                       "the bounds allow up to %" PRIu64
+                       "the limits allow up to %" PRIu64
                        " MiB of memory, more than half of this machine's %" PRIu64 " MiB",
                        need_mib, have_mib);
     }
@@ -134,18 +137,15 @@ static void check_memory(const struct config_loader *loader)
 /* ---- source */
 
 /* Two options name the pool manager: the one at the stronger level wins; both at the same level are
- * a mistake. */
+ * an error. */
 static int settle_info(const struct config_loader *loader)
 {
     const struct vamp_config *config = loader->config;
     const struct vamp_opt *const options[] = {vamp_opt_find(config->source->options, "info"),
                                               vamp_opt_find(config->source->options, "info_file")};
-    for (unsigned i = 0; i < 2; i++) {
-        if (options[i] == NULL || options[i]->type != VAMP_OPT_STRING ||
-            *(char *const *)(const void *)((const char *)config->source_options +
-                                           options[i]->offset) == NULL) {
-            return 0;
-        }
+    if (config_opt_text(options[0], config->source_options) == NULL ||
+        config_opt_text(options[1], config->source_options) == NULL) {
+        return 0;
     }
     const enum config_level info = config_level_of(loader, "/source/info");
     const enum config_level file = config_level_of(loader, "/source/info_file");
@@ -159,16 +159,18 @@ static int settle_info(const struct config_loader *loader)
 
 /* ---- options without an effect */
 
-/* Keys that have no effect, because of other options of the same object, are mistakes. The
- * environment is for every component of a workflow and may contain more than is needed. `value`
- * NULL: nothing is given. */
+/* A key that other options of the same object make ineffective is an error. The environment is
+ * shared by all components of a workflow and may contain more than one of them needs. `value` NULL:
+ * nothing was given. */
 static void check_effects(const struct config_loader *loader, const struct config_object *object,
                           const struct config_value *value)
 {
     const uint32_t holding = vamp_opt_holding(object->conditions, object->chosen);
     for (const struct config_table *table = object->tables; table->options != NULL; table++) {
-        const struct config_value *inside =
-            table->key != NULL ? config_member(value, table->key) : value;
+        const struct config_value *inside = value;
+        if (table->key != NULL) {
+            inside = config_member(value, table->key);
+        }
         for (const struct vamp_opt *opt = table->options; opt->key != NULL; opt++) {
             const struct config_value *member = config_member(inside, opt->key);
             if (member == NULL || member->level == CONFIG_LEVEL_ENVIRONMENT ||
@@ -203,7 +205,7 @@ static void check_all_effects(const struct config_loader *loader)
     }
 }
 
-/* A number of both components, and of all attributes, has to fit into the key of a series. */
+/* The number of a component and the values of all attributes must fit into the key of a series. */
 #define COMPONENTS_WITH_ATTRIBUTES 100000
 
 static void check_attributes(const struct config_loader *loader)
@@ -225,7 +227,9 @@ static int check_vampire(struct config_loader *loader)
     check_attributes(loader);
     config_check_samples(loader);
     int code = config_check_named(loader);
-    code = code != 0 ? code : config_check_metrics(loader);
+    if (code == 0) {
+        code = config_check_metrics(loader);
+    }
     if (code != 0) {
         return code;
     }
@@ -237,7 +241,10 @@ static int check_vampire(struct config_loader *loader)
     if (code == 0) {
         code = config_compose_filter(loader);
     }
-    return code != 0 ? code : config_check_metric_filters(loader);
+    if (code == 0) {
+        code = config_check_metric_filters(loader);
+    }
+    return code;
 }
 
 int config_check(struct config_loader *loader)
@@ -249,5 +256,8 @@ int config_check(struct config_loader *loader)
     } else {
         code = check_vampire(loader);
     }
-    return code != 0 ? code : config_check_outputs(loader);
+    if (code == 0) {
+        code = config_check_outputs(loader);
+    }
+    return code;
 }

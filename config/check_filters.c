@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Expressions of the filter language: those by name in "filters", each one that uses them, and the
- * section "events", which is composed into one expression so that there is only one mechanism. Each
- * of its parts is compiled by itself first: then a mistake has the place of that part.
+ * Expressions of the filter language: the named ones in "filters", all that use them, and the
+ * section "events", which is composed into one expression. Each part of it is first compiled by
+ * itself, so that an error is reported at that part.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,13 +21,13 @@ static int no_memory(const struct config_loader *loader)
 
 /* ---- any expression */
 
-/* Attributes of CDOs are not in the events: only a live pool manager can decide on them. */
+/* Events do not contain attributes of CDOs: only a live pool manager can evaluate them. */
 static enum vamp_filter_place first_place(const struct vamp_config *config)
 {
     return config->source->knows_attributes ? VAMP_FILTER_FIRST : VAMP_FILTER_INSIDE;
 }
 
-/* The kinds that can pass. 0, or as vamp_event_filter_compile. */
+/* Determines the kinds that can pass. 0, or as vamp_event_filter_compile. */
 static int find_kinds(const struct config_loader *loader, const char *text,
                       enum vamp_filter_place place, uint64_t *ret_kinds, struct vamp_err *err)
 {
@@ -40,13 +40,13 @@ static int find_kinds(const struct config_loader *loader, const char *text,
     return code;
 }
 
-/* A mistake in the filter NAME, of which the text says "@NAME, line L, column C: ...", has its
- * place there, and is reported once. */
+/* An error in the named filter NAME, whose text begins with "@NAME, line L, column C: ", is
+ * reported at that filter, once. */
 static void report_expression(const struct config_loader *loader, const char *path,
                               const char *text)
 {
-    const char *comma = text[0] == '@' ? strstr(text, ", line ") : NULL;
-    if (comma == NULL) {
+    const char *comma = strstr(text, ", line ");
+    if (text[0] != '@' || comma == NULL) {
         config_expression_error(loader, path, text);
         return;
     }
@@ -92,7 +92,7 @@ int config_check_named(struct config_loader *loader)
         }
         path[length] = '\0';
     }
-    /* All of them are known before the first is checked. */
+    /* Every name is defined before the first expression is checked. */
     for (size_t i = 0; i < filters->count && code == 0; i++) {
         uint64_t kinds = VAMP_EVENT_KINDS_ALL;
         const size_t length = config_path_push(path, filters->items[i].name);
@@ -105,7 +105,7 @@ int config_check_named(struct config_loader *loader)
         }
         path[length] = '\0';
     }
-    return code == -ENOMEM ? no_memory(loader) : code;
+    return code;
 }
 
 /* ---- the section "events" */
@@ -115,7 +115,10 @@ static void put_text(FILE *stream, const char *text)
 {
     (void)fputc('"', stream);
     for (; *text != '\0'; text++) {
-        (void)fprintf(stream, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+        if (*text == '"' || *text == '\\') {
+            (void)fputc('\\', stream);
+        }
+        (void)fputc(*text, stream);
     }
     (void)fputc('"', stream);
 }
@@ -127,19 +130,25 @@ static void put_glob(FILE *stream, const char *field, const char *glob)
     (void)fputc(')', stream);
 }
 
-/* One pattern must match. */
+/* Any of the patterns must match. */
 static void put_globs(FILE *stream, const char *blank, const char *field,
                       const struct vamp_strings *globs)
 {
-    (void)fprintf(stream, "%s%s", globs->count > 0 ? blank : "", globs->count > 1 ? "(or" : "");
+    const char *open = "", *before = "", *close = "";
+    if (globs->count > 1) {
+        open = "(or", before = " ", close = ")";
+    }
+    if (globs->count > 0) {
+        (void)fprintf(stream, "%s%s", blank, open);
+    }
     for (size_t i = 0; i < globs->count; i++) {
-        (void)fputs(globs->count > 1 ? " " : "", stream);
+        (void)fputs(before, stream);
         put_glob(stream, field, globs->items[i]);
     }
-    (void)fputs(globs->count > 1 ? ")" : "", stream);
+    (void)fputs(close, stream);
 }
 
-/* Bits of indices into the words are bits of kinds, one lower. */
+/* The option's bits are indices of words, which are one lower than the numbers of the kinds. */
 static uint64_t kinds_mask(const struct vamp_config_events *events)
 {
     return events->kinds << 1;
@@ -159,14 +168,18 @@ static void put_kinds(FILE *stream, const char *blank, uint64_t mask)
     (void)fputs("))", stream);
 }
 
-/* The conditions that must all hold; none when every event counts. */
+/* The conditions, all of which must hold; nothing if every event counts. */
 static void put_events(FILE *stream, const struct vamp_config_events *events)
 {
     const bool kinds = kinds_mask(events) != VAMP_EVENT_KINDS_ALL;
     const int parts = kinds + (events->components.count > 0) + (events->cdo_names.count > 0) +
                       (events->min_size_bytes > 0) + (events->filter != NULL);
-    const char *blank = parts > 1 ? " " : "";
-    (void)fputs(parts > 1 ? "(and" : "", stream);
+    const char *open = "", *blank = "", *end = "", *close = "";
+    if (parts > 1) {
+        open = "(and", blank = " ", close = ")";
+        end = "\n"; /* the filter may end in a comment */
+    }
+    (void)fputs(open, stream);
     if (kinds) {
         put_kinds(stream, blank, kinds_mask(events));
     }
@@ -176,14 +189,13 @@ static void put_events(FILE *stream, const struct vamp_config_events *events)
         (void)fprintf(stream, "%s(.cdo.size >= %" PRIu64 ")", blank, events->min_size_bytes);
     }
     if (events->filter != NULL) {
-        /* The new line ends a comment that the text may end with. */
-        (void)fprintf(stream, "%s%s%s", blank, events->filter, parts > 1 ? "\n" : "");
+        (void)fprintf(stream, "%s%s%s", blank, events->filter, end);
     }
-    (void)fputs(parts > 1 ? ")" : "", stream);
+    (void)fputs(close, stream);
 }
 
-/* One pattern for a field as an expression, or all of the section where the field is NULL. NULL
- * without memory. */
+/* The expression for one pattern of a field, or for the whole section if the field is NULL. NULL:
+ * out of memory. */
 static char *compose(const struct vamp_config_events *events, const char *field, const char *glob)
 {
     char *text = NULL;
@@ -205,18 +217,20 @@ static char *compose(const struct vamp_config_events *events, const char *field,
     return text;
 }
 
-/* Compiles what was composed here, in which a line or column has no meaning for the user. A mistake
- * is reported with `what` before the reason, and `*ret_kinds` stays. 0 or -ENOMEM. */
+/* Compiles a composed expression, whose lines and columns mean nothing to the user: an error is
+ * reported with `what` before the reason, and `*ret_kinds` stays. 0 or -ENOMEM. */
 static int check_composed(const struct config_loader *loader, const char *path, const char *what,
                           const char *text, enum vamp_filter_place place, uint64_t *ret_kinds)
 {
     struct vamp_err err = VAMP_ERR_NONE;
     const int code = find_kinds(loader, text, place, ret_kinds, &err);
-    if (code == 0 || code == -ENOMEM) {
-        return code == 0 ? 0 : no_memory(loader);
+    if (code == -ENOMEM) {
+        return no_memory(loader);
     }
-    const char *reason = strstr(err.text, ": ");
-    config_error(loader, path, "%s%s", what, reason != NULL ? reason + 2 : err.text);
+    if (code != 0) {
+        const char *reason = strstr(err.text, ": ");
+        config_error(loader, path, "%s%s", what, reason != NULL ? reason + 2 : err.text);
+    }
     return 0;
 }
 
@@ -229,8 +243,10 @@ static int check_globs(const struct config_loader *loader, const char *key, cons
         char path[CONFIG_PATH_BYTES];
         (void)snprintf(path, sizeof path, "/events/%s/%zu", key, i);
         char *text = compose(NULL, field, globs->items[i]);
-        code = text == NULL ? no_memory(loader)
-                            : check_composed(loader, path, "", text, VAMP_FILTER_INSIDE, &kinds);
+        if (text == NULL) {
+            return no_memory(loader);
+        }
+        code = check_composed(loader, path, "", text, VAMP_FILTER_INSIDE, &kinds);
         free(text);
     }
     return code;
@@ -243,7 +259,9 @@ int config_compose_filter(struct config_loader *loader)
     uint64_t kinds = VAMP_EVENT_KINDS_ALL;
     config->event_kinds = VAMP_EVENT_KINDS_ALL;
     int code = check_globs(loader, "components", ".component.name", &events->components);
-    code = code != 0 ? code : check_globs(loader, "cdo_names", ".cdo.name", &events->cdo_names);
+    if (code == 0) {
+        code = check_globs(loader, "cdo_names", ".cdo.name", &events->cdo_names);
+    }
     if (code == 0 && events->filter != NULL) {
         code = config_check_expression(loader, "/events/filter", events->filter,
                                        first_place(config), &kinds);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The metrics of the section "statistics": single ones, their filters, and the selected CDOs. */
+/* The metrics of the section "statistics": single metrics, their filters, and the selected CDOs. */
 
 #include "config/internal.h"
 #include "filters/extract.h"
@@ -13,24 +13,28 @@ static const struct vamp_metric *find_metric(const char *name)
     return id != VAMP_METRIC_NONE ? &vamp_metrics[id] : NULL;
 }
 
-/* `allowed`: NULL where the name stands for itself, as a key. */
+/* `allowed` is "" if the name is a key. */
 static void report_unknown(const struct config_loader *loader, const char *path, const char *name,
                            const char *allowed)
 {
     const char *names[VAMP_METRICS_MAX + 1];
     vamp_metric_names(names);
+    enum config_spot spot = CONFIG_AT_VALUE;
+    const char *hint = "";
+    if (allowed[0] == '\0') {
+        spot = CONFIG_AT_KEY;
+        hint = "; vampire --list-metrics shows all";
+    }
     struct vamp_diagnostic problem =
-        config_problem(loader, path, allowed == NULL ? CONFIG_AT_KEY : CONFIG_AT_VALUE,
-                       "there is no metric \"%.100s\"%s", name,
-                       allowed == NULL ? "; vampire --list-metrics shows all" : "");
-    (void)snprintf(problem.allowed, sizeof problem.allowed, "%s", allowed != NULL ? allowed : "");
+        config_problem(loader, path, spot, "there is no metric \"%.100s\"%s", name, hint);
+    (void)snprintf(problem.allowed, sizeof problem.allowed, "%s", allowed);
     config_near(&problem, vamp_opt_near_choice(names, name));
     vamp_diagnostics_add(loader->diagnostics, &problem);
 }
 
 void config_report_no_metric(const struct config_loader *loader, const char *path, const char *name)
 {
-    report_unknown(loader, path, name, NULL);
+    report_unknown(loader, path, name, "");
 }
 
 /* ---- "statistics.metrics", "statistics.selected" */
@@ -40,10 +44,9 @@ static void set_metric(const struct config_loader *loader, const char *path, con
     struct vamp_stats_options *statistics = &loader->config->statistics;
     const bool add = word[0] == '+';
     if (!add && word[0] != '-') {
-        config_error(
-            loader, path,
-            "\"%.80s\" does not say whether to add or to remove the metric: write +%.80s or -%.80s",
-            word, word, word);
+        config_error(loader, path,
+                     "\"%.80s\" has no sign: write +%.80s to add or -%.80s to remove the metric",
+                     word, word, word);
         return;
     }
     const struct vamp_metric *metric = find_metric(word + 1);
@@ -51,9 +54,10 @@ static void set_metric(const struct config_loader *loader, const char *path, con
         report_unknown(loader, path, word + 1,
                        "+NAME or -NAME; vampire --list-metrics shows all names");
     } else if ((metric->sets & VAMP_SET_COLLECT) != 0) {
-        config_error(loader, path, "%s is only of buckets that vampire-collect makes", word + 1);
+        config_error(loader, path, "%s exists only in buckets that vampire-collect makes",
+                     word + 1);
     } else if (!add && (metric->sets & VAMP_SET_SELF) != 0) {
-        config_error(loader, path, "vampire's account of itself is always written");
+        config_error(loader, path, "vampire's metrics of itself are always written");
     } else {
         statistics->metrics_on[metric - vamp_metrics] = add;
         statistics->metrics_off[metric - vamp_metrics] = !add;
@@ -69,16 +73,17 @@ static int check_selected(const struct config_loader *loader)
     uint64_t kinds = 0;
     int code = config_check_expression(loader, "/statistics/selected", config->selected,
                                        VAMP_FILTER_INSIDE, &kinds);
-    if (code == 0 && !config_is_wrong(loader, "/statistics/selected") &&
-        !config_is_wrong(loader, "/filters")) {
-        if ((kinds & VAMP_EVENT_KINDS_ALL & ~VAMP_EVENT_KINDS_WITHOUT_CDO) == 0) {
-            config_error(loader, "/statistics/selected",
-                         kinds == 0 ? "this filter is never true"
-                                    : "this filter is never true for an event of a CDO");
-        } else if (config->statistics.level != VAMP_LEVEL_CDO) {
-            config_warning(loader, "/statistics/selected",
-                           "has no effect unless \"level\" is \"cdo\"");
-        }
+    if (code != 0 || config_is_wrong(loader, "/statistics/selected") ||
+        config_is_wrong(loader, "/filters")) {
+        return code;
+    }
+    if (kinds == 0) {
+        config_error(loader, "/statistics/selected", "this filter is never true");
+    } else if ((kinds & VAMP_EVENT_KINDS_ALL & ~VAMP_EVENT_KINDS_WITHOUT_CDO) == 0) {
+        config_error(loader, "/statistics/selected",
+                     "this filter is never true for an event of a CDO");
+    } else if (config->statistics.level != VAMP_LEVEL_CDO) {
+        config_warning(loader, "/statistics/selected", "has no effect unless \"level\" is \"cdo\"");
     }
     return code;
 }
@@ -127,7 +132,7 @@ int config_declare_attributes(const struct config_loader *loader, const char *pa
     return code;
 }
 
-/* A weighted counter is made from the plain one. */
+/* A weighted counter is derived from the plain one. */
 static void check_weighted(const struct config_loader *loader)
 {
     const struct vamp_stats_options *statistics = &loader->config->statistics;
@@ -162,7 +167,7 @@ int config_check_metrics(const struct config_loader *loader)
 
 /* ---- "statistics.filters" */
 
-/* The kinds of events at which the metric counts; all where that may be any. */
+/* The kinds of events at which the metric counts; all if any may count. */
 static uint64_t counting_kinds(enum vamp_metric_id metric)
 {
     for (unsigned i = 0; i < VAMP_STATISTIC_COUNT; i++) {
@@ -173,25 +178,32 @@ static uint64_t counting_kinds(enum vamp_metric_id metric)
             }
         }
     }
-    return (vamp_metrics[metric].sets & VAMP_SET_SAMPLED) != 0 ? VAMP_EVENT_BIT(VAMP_EVENT_SAMPLE)
-                                                               : VAMP_EVENT_KINDS_ALL;
+    if ((vamp_metrics[metric].sets & VAMP_SET_SAMPLED) != 0) {
+        return VAMP_EVENT_BIT(VAMP_EVENT_SAMPLE);
+    }
+    return VAMP_EVENT_KINDS_ALL;
 }
 
-/* Why this metric can have no filter of its own; NULL: it can. */
+/* The reason why this metric cannot have a filter of its own; NULL: it can. */
 static const char *refusal(const struct vamp_metric *metric)
 {
-    return (metric->sets & VAMP_SET_SELF) != 0
-               ? "is vampire's own account, which counts every event"
-           : (metric->sets & VAMP_SET_IN_FLIGHT) != 0
-               ? "is taken from all that is pending at the end of a bucket, not counted at events; "
-                 "counters and histograms can be filtered"
-           : metric->kind == VAMP_GAUGE
-               ? "is a gauge: it rises with one event and falls with another, and a filter could "
-                 "keep one of the two; counters and histograms can be filtered"
-           : metric == &vamp_metrics[VAMP_METRIC_DEMAND_WAIT_PART_NS]
-               ? "has the filter of demand_wait_ns, so that the parts add up to the whole; filter "
-                 "that one"
-               : NULL;
+    if ((metric->sets & VAMP_SET_SELF) != 0) {
+        return "is a metric of vampire itself, which counts every event";
+    }
+    if ((metric->sets & VAMP_SET_IN_FLIGHT) != 0) {
+        return "is taken from all pending operations at the end of a bucket, not counted at "
+               "events; "
+               "counters and histograms can be filtered";
+    }
+    if (metric->kind == VAMP_GAUGE) {
+        return "is a gauge: it rises with one event and falls with another, and a filter could "
+               "keep one of the two; counters and histograms can be filtered";
+    }
+    if (metric == &vamp_metrics[VAMP_METRIC_DEMAND_WAIT_PART_NS]) {
+        return "has the filter of demand_wait_ns, so that the parts add up to the whole; filter "
+               "that one";
+    }
+    return NULL;
 }
 
 static void report_empty_metric(const struct config_loader *loader, const char *path,
@@ -199,28 +211,31 @@ static void report_empty_metric(const struct config_loader *loader, const char *
 {
     const uint64_t counting = counting_kinds((enum vamp_metric_id)(metric - vamp_metrics));
     char names[200] = "";
+    const char *before = "";
     size_t used = 0;
     if (kinds == 0) {
         config_error(loader, path, "this filter is never true: %s would stay empty", metric->name);
         return;
     }
-    if (counting == VAMP_EVENT_BIT(VAMP_EVENT_SAMPLE) && (kinds & counting) == 0) {
-        config_error(loader, path, "this filter asks nothing of samples, which %s counts",
+    if ((kinds & counting) != 0) {
+        return;
+    }
+    if (counting == VAMP_EVENT_BIT(VAMP_EVENT_SAMPLE)) {
+        config_error(loader, path, "this filter has no condition on samples, which %s counts",
                      metric->name);
         return;
     }
     for (unsigned kind = 1; kind < VAMP_EVENT_KIND_COUNT && used < sizeof names; kind++) {
         if ((counting & VAMP_EVENT_BIT(kind)) != 0) {
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
-                                     used == 0 ? "" : ", ", vamp_event_kind_name(kind));
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", before,
+                                     vamp_event_kind_name(kind));
+            before = ", ";
         }
     }
-    if ((kinds & counting) == 0) {
-        config_error(loader, path,
-                     "this filter is never true where %s counts, so that it would stay empty: it "
-                     "counts at %s",
-                     metric->name, names);
-    }
+    config_error(
+        loader, path,
+        "this filter is never true where %s counts, so that it would stay empty: it counts at %s",
+        metric->name, names);
 }
 
 static int check_metric_filter(const struct config_loader *loader,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names of outputs, the metrics and series they get, and where they write. */
+/* Checks of outputs: their names, their metrics and series, and where they write. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,7 +15,7 @@
 
 /* ---- names */
 
-/* The first other output with this name; `count` is how many to look at, `skip` is not. */
+/* Index of the first of `count` outputs with this name, `skip` aside; -1: none. */
 static int find_name(const struct vamp_config *config, const char *name, unsigned count,
                      unsigned skip)
 {
@@ -28,7 +28,7 @@ static int find_name(const struct vamp_config *config, const char *name, unsigne
     return -1;
 }
 
-/* Two outputs have no name in common; without one it is the type, then "hdf5-2", "hdf5-3", ... */
+/* Names are unique; an output without one gets its type, then "hdf5-2", "hdf5-3", ... */
 static int settle_names(const struct config_loader *loader)
 {
     struct vamp_config *config = loader->config;
@@ -41,12 +41,14 @@ static int settle_names(const struct config_loader *loader)
     for (unsigned i = 0; i < config->output_count; i++) {
         struct vamp_config_output *output = &config->outputs[i];
         char name[VAMP_OUTPUT_NAME_BYTES];
+        if (output->settings.name != NULL) {
+            continue;
+        }
         (void)snprintf(name, sizeof name, "%s", output->ops->name);
         for (unsigned number = 2; find_name(config, name, config->output_count, i) >= 0; number++) {
             (void)snprintf(name, sizeof name, "%.40s-%u", output->ops->name, number);
         }
-        output->settings.name =
-            output->settings.name != NULL ? output->settings.name : strdup(name);
+        output->settings.name = strdup(name);
         if (output->settings.name == NULL) {
             return vamp_err_set_errno(loader->err, ENOMEM, "name the outputs");
         }
@@ -58,7 +60,6 @@ static int settle_names(const struct config_loader *loader)
 
 #define ROTATE_BYTES_MIN UINT64_C(65536)
 
-/* Width of the output's buckets. */
 static int64_t bucket_width(const struct config_loader *loader, unsigned index)
 {
     const int64_t own_ns = loader->config->outputs[index].settings.bucket_ns;
@@ -105,7 +106,8 @@ static bool is_computed(const struct vamp_config *config, const char *pattern)
     return false;
 }
 
-/* Of an option `key` of an output, in it of `inside`: a name, or NULL and the index of an item. */
+/* Checks a pattern in the option `key` of an output: its member `inside`, or if that is NULL its
+ * item `item`. */
 static void check_computed(const struct config_loader *loader, unsigned output, const char *key,
                            const char *inside, size_t item, const char *pattern)
 {
@@ -114,7 +116,11 @@ static void check_computed(const struct config_loader *loader, unsigned output, 
         return;
     }
     config_output_path(loader, output, key, path);
-    (void)(inside != NULL ? config_path_push(path, inside) : config_path_push_index(path, item));
+    if (inside != NULL) {
+        (void)config_path_push(path, inside);
+    } else {
+        (void)config_path_push_index(path, item);
+    }
     if (vamp_metric_find(pattern) == VAMP_METRIC_NONE) {
         config_report_no_metric(loader, path, pattern);
     } else {
@@ -130,11 +136,12 @@ static void report_no_label(const struct config_loader *loader, const char *path
     const char *const *const names = vamp_label_words;
     char name[32];
     (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "="), text);
-    struct vamp_diagnostic problem = config_problem(
-        loader, path, CONFIG_AT_VALUE,
-        strchr(text, '=') == NULL ? "\"%.80s\" does not say of which label: write LABEL=PATTERN"
-                                  : "\"%.80s\" names no label of the metrics",
-        text);
+    const char *wrong = "names no label of the metrics";
+    if (strchr(text, '=') == NULL) {
+        wrong = "has no label: write LABEL=PATTERN";
+    }
+    struct vamp_diagnostic problem =
+        config_problem(loader, path, CONFIG_AT_VALUE, "\"%.80s\" %s", text, wrong);
     config_near(&problem, vamp_opt_near_choice(names, name));
     size_t used = (size_t)snprintf(problem.allowed, sizeof problem.allowed,
                                    "LABEL=PATTERN with a LABEL from");
@@ -166,6 +173,10 @@ static bool has_label(const struct config_loader *loader,
 static void check_output_series(const struct config_loader *loader, unsigned index)
 {
     const struct vamp_output_settings *settings = &loader->config->outputs[index].settings;
+    const char *hint = "";
+    if (loader->config->statistics.level == VAMP_LEVEL_WORKFLOW) {
+        hint = "; level workflow does not distinguish components";
+    }
     for (size_t i = 0; i < settings->series.count; i++) {
         enum vamp_label label = VAMP_LABEL_COMPONENT;
         const char *pattern = NULL;
@@ -176,11 +187,7 @@ static void check_output_series(const struct config_loader *loader, unsigned ind
             report_no_label(loader, path, settings->series.items[i]);
         } else if (!has_label(loader, settings, label)) {
             config_error(loader, path, "no metric of this output has the label \"%s\"%s",
-                         vamp_label_name(label),
-                         loader->config->statistics.level == VAMP_LEVEL_WORKFLOW &&
-                                 label <= VAMP_LABEL_PRODUCER
-                             ? "; level workflow does not distinguish components"
-                             : "");
+                         vamp_label_name(label), label <= VAMP_LABEL_PRODUCER ? hint : "");
         }
     }
 }
@@ -203,7 +210,7 @@ static void check_output_metrics(const struct config_loader *loader, unsigned in
     }
 }
 
-/* Whether the output's options give the labels to keep or to drop. */
+/* Whether the output's options name labels to keep or to drop. */
 static bool gives_labels(const struct config_loader *loader, unsigned index)
 {
     char path[CONFIG_PATH_BYTES];
@@ -228,7 +235,7 @@ static int add_labels(const struct config_loader *loader, struct vamp_config_out
     return code;
 }
 
-/* The format's own default of "by" or "without". */
+/* Applies the format's own defaults of "budget", "by" and "without". */
 static int settle_labels(const struct config_loader *loader, unsigned index)
 {
     struct vamp_config_output *output = &loader->config->outputs[index];
@@ -254,11 +261,13 @@ static int settle_labels(const struct config_loader *loader, unsigned index)
         code = add_labels(loader, output, "by", metric->name, metric->labels);
     }
     for (; code == 0 && kept != NULL && kept->metrics != NULL; kept++) {
-        /* One of metrics that are not computed would be a mistake when the dump is loaded. */
+        /* For metrics that are not computed it would be an error when the dump is loaded. */
         if (strcmp(kept->metrics, "*") == 0 || is_computed(loader->config, kept->metrics)) {
             code = vamp_opt_set_named(vamp_opt_find(vamp_output_options(output->ops), "by"),
                                       &output->settings, kept->metrics, NULL, loader->err);
-            code = code != 0 ? code : add_labels(loader, output, "by", kept->metrics, kept->labels);
+            if (code == 0) {
+                code = add_labels(loader, output, "by", kept->metrics, kept->labels);
+            }
         }
     }
     return code;
@@ -312,7 +321,7 @@ static void check_alarm_names(const struct config_loader *loader, unsigned index
     }
 }
 
-/* An output that sends changes of alarms needs some to send. */
+/* An output that sends changes of alarms needs rules. */
 static void check_sent_alarms(const struct config_loader *loader, unsigned index)
 {
     const struct vamp_config_output *output = &loader->config->outputs[index];
@@ -332,16 +341,20 @@ static void check_sent_alarms(const struct config_loader *loader, unsigned index
     }
 }
 
-/* The text of an option of the output's format; NULL: it has none of this name, or it is unset. */
-static const char *text_of(const struct vamp_config_output *output, const char *key)
+const char *config_opt_text(const struct vamp_opt *opt, const void *base)
 {
-    const struct vamp_opt *opt = vamp_opt_find(output->ops->options, key);
-    return opt != NULL && opt->type == VAMP_OPT_STRING
-               ? *(char *const *)(const void *)((const char *)output->options + opt->offset)
-               : NULL;
+    if (opt == NULL || opt->type != VAMP_OPT_STRING) {
+        return NULL;
+    }
+    return *(char *const *)(const void *)((const char *)base + opt->offset);
 }
 
-/* Who may read or change the secret, and where it goes as it is. */
+static const char *text_of(const struct vamp_config_output *output, const char *key)
+{
+    return config_opt_text(vamp_opt_find(output->ops->options, key), output->options);
+}
+
+/* Warns if other users can read the secret, or if it is sent unencrypted. */
 static void check_secret(const struct config_loader *loader, unsigned index)
 {
     const struct vamp_config_output *output = &loader->config->outputs[index];
@@ -359,26 +372,25 @@ static void check_secret(const struct config_loader *loader, unsigned index)
     if (file != NULL && url != NULL && vamp_secret_is_shown(url)) {
         config_output_path(loader, index, "url", path);
         config_warning(loader, path,
-                       "the secret crosses the network as it is, for all who listen: use https://");
+                       "the secret is sent over the network unencrypted: use https://");
     }
 }
 
-/* ---- where outputs write: files, directories, addresses, and that no two of them are the same */
+/* ---- where outputs write: files, directories, addresses, no two of them the same */
 
-/* A target as the file system sees it, so that two spellings of one place are found. */
+/* A target in terms of the file system, so that different spellings of one path are recognised. */
 struct place {
     const char *type; /* of the output; directories are shared by outputs of different types */
     bool file;
     dev_t device;
     ino_t directory;
-    const char *name; /* of the file in the directory; of a directory: the output's, which is in
-                         the names of its files */
+    const char *name; /* of the file in the directory; of a directory: the output's, which is part
+                         of its file names */
 };
 
 static const char *target_text(const struct vamp_config_output *output, const struct vamp_opt *opt)
 {
-    const char *base = output->options;
-    return *(char *const *)(const void *)(base + opt->offset);
+    return config_opt_text(opt, output->options);
 }
 
 static bool is_target(const struct vamp_opt *opt)
@@ -387,7 +399,7 @@ static bool is_target(const struct vamp_opt *opt)
            opt->role == VAMP_OPT_LISTEN;
 }
 
-/* The first option that says where the output writes, NULL: none does. */
+/* The first option that says where the output writes; NULL: none does. */
 static const struct vamp_opt *find_target(const struct vamp_config_output *output)
 {
     for (const struct vamp_opt *opt = output->ops->options; opt->key != NULL; opt++) {
@@ -398,13 +410,15 @@ static const struct vamp_opt *find_target(const struct vamp_config_output *outpu
     return NULL;
 }
 
-/* An output that writes to a place has to have one: all of its options for it may be empty. */
+/* An output that writes to a target must have one: all of its options for it may be empty. */
 static void check_target(const struct config_loader *loader, unsigned index)
 {
     const struct vamp_config_output *output = &loader->config->outputs[index];
     const struct vamp_opt *last = NULL;
     for (const struct vamp_opt *opt = output->ops->options; opt->key != NULL; opt++) {
-        last = is_target(opt) && opt->role != VAMP_OPT_LISTEN ? opt : last;
+        if (is_target(opt) && opt->role != VAMP_OPT_LISTEN) {
+            last = opt;
+        }
     }
     if (last != NULL && find_target(output) == NULL) {
         config_output_error(
@@ -414,8 +428,8 @@ static void check_target(const struct config_loader *loader, unsigned index)
     }
 }
 
-/* Checks the directory, and what already has the name of a new file in it, if there is one; next to
- * a regular file the new one gets a number. 0 or -errno: nothing can be written there. */
+/* Checks the directory, and an existing entry with the name of the new file; next to a regular file
+ * the new one gets a number. 0 or -errno: nothing can be written there. */
 static int look_at(const char *file, const char *directory, bool writable, struct vamp_err *err)
 {
     struct stat status;
@@ -448,13 +462,13 @@ static int look_at(const char *file, const char *directory, bool writable, struc
     return 0;
 }
 
-/* Whether the options mean one of these kinds of targets; `kinds` are their bits. */
+/* Whether the options select one of these kinds of targets; `kinds` are their bits. */
 static bool writes_to(const struct vamp_config_output *output, uint32_t kinds)
 {
     return (vamp_output_holding(output->ops, output->options, &output->settings) & kinds) != 0;
 }
 
-/* The directory, and the file's name in it when the option names a file. */
+/* Determines the directory, and the file's name in it if the option names a file. */
 static bool find_file(const struct config_loader *loader, unsigned index, struct place *place)
 {
     const struct vamp_config_output *output = &loader->config->outputs[index];
@@ -465,14 +479,17 @@ static bool find_file(const struct config_loader *loader, unsigned index, struct
     (void)snprintf(directory, sizeof directory, "%s", text);
     if (opt->role == VAMP_OPT_NEW_FILE) {
         place->file = true;
-        place->name = slash != NULL ? slash + 1 : text;
+        place->name = text;
+        (void)snprintf(directory, sizeof directory, ".");
+        if (slash != NULL) {
+            place->name = slash + 1;
+            (void)snprintf(directory, sizeof directory, "%.*s", VAMP_MAX((int)(slash - text), 1),
+                           text);
+        }
         if (place->name[0] == '\0') {
             config_output_error(loader, index, opt->key, "this names a directory, not a file");
             return false;
         }
-        (void)snprintf(directory, sizeof directory, "%.*s",
-                       slash == NULL || slash == text ? 1 : (int)(slash - text),
-                       slash == NULL ? "." : text);
     }
     const bool writable =
         !writes_to(output, VAMP_TARGET_BIT(VAMP_TARGET_FIFO) | VAMP_TARGET_BIT(VAMP_TARGET_DEVICE));
@@ -491,7 +508,7 @@ static bool find_file(const struct config_loader *loader, unsigned index, struct
     return true;
 }
 
-/* Where the output writes. False: nowhere, or not known; what is wrong is reported. */
+/* Determines where the output writes. False: nowhere, or unknown; errors are reported. */
 static bool find_place(const struct config_loader *loader, unsigned index, struct place *ret_place)
 {
     const struct vamp_config_output *output = &loader->config->outputs[index];
@@ -510,7 +527,7 @@ static bool find_place(const struct config_loader *loader, unsigned index, struc
         !writes_to(output, VAMP_TARGET_SOCKETS | VAMP_TARGET_BIT(VAMP_TARGET_STDOUT))) {
         return find_file(loader, index, ret_place);
     }
-    ret_place->file = true; /* one name, one place */
+    ret_place->file = true; /* the same text is the same target */
     ret_place->name = target_text(output, opt);
     return true;
 }
@@ -518,11 +535,14 @@ static bool find_place(const struct config_loader *loader, unsigned index, struc
 /* Two files with one name, or two outputs that give their files the same names. */
 static bool same_place(const struct place *left, const struct place *right)
 {
-    return left->file == right->file && left->device == right->device &&
-           left->directory == right->directory &&
-           (left->file ? strcmp(left->name, right->name) == 0
-                       : vamp_target_same_name(left->name, right->name) &&
-                             strcmp(left->type, right->type) == 0);
+    if (left->file != right->file || left->device != right->device ||
+        left->directory != right->directory) {
+        return false;
+    }
+    if (left->file) {
+        return strcmp(left->name, right->name) == 0;
+    }
+    return vamp_target_same_name(left->name, right->name) && strcmp(left->type, right->type) == 0;
 }
 
 static void check_targets(const struct config_loader *loader)
@@ -533,7 +553,7 @@ static void check_targets(const struct config_loader *loader)
     for (unsigned i = 0; i < config->output_count; i++) {
         const struct vamp_writer_ops *functions = NULL;
         struct vamp_err err = VAMP_ERR_NONE;
-        if (loader->request->paths && /* of a plug-in that is not installed */
+        if (loader->request->paths && /* a plug-in may not be installed */
             vamp_writer_load(config->outputs[i].ops, &functions, &err) != 0) {
             config_output_error(loader, i, "type", "%s", err.text);
         }
@@ -569,7 +589,9 @@ int config_check_outputs(struct config_loader *loader)
         check_output_metrics(loader, i);
         check_output_series(loader, i);
         code = check_output_filter(loader, i);
-        code = code != 0 ? code : settle_labels(loader, i);
+        if (code == 0) {
+            code = settle_labels(loader, i);
+        }
         if (code != 0) {
             return code;
         }

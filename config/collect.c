@@ -12,36 +12,37 @@
 
 /* In the order of enum vamp_level. */
 static const char *const level_words[] = {"workflow", "model", "component", NULL};
-/* Of index i: i + 2 sub-bits. */
+/* Index i selects i + 2 sub-bits. */
 static const char *const sub_bin_words[] = {"4", "8", "16", NULL};
 
 const struct vamp_opt config_collect_options[] = {
     VAMP_NATS_SERVER_OPTIONS(SERVER),
     {"subject", VAMP_OPT_STRING, AT(subject), "vampire.>", .max = 256,
-     .help = "what is subscribed to: outputs of type \"nats\" publish as PREFIX.WORKFLOW.RUN; * "
-             "stands for one word, > at the end for all that follow"},
+     .help =
+         "the subject to subscribe to: outputs of type \"nats\" publish as PREFIX.WORKFLOW.RUN; * "
+         "matches one word, > at the end all that follow"},
     {"consumer", VAMP_OPT_STRING, AT(consumer), "", .max = 64,
-     .help = "the name of the durable consumer of a stream of JetStream, which has to exist; the "
-             "consumer is made if it does not exist, and a message is acknowledged after it was "
-             "merged. Unset: a plain subscription, which misses what is published while there is "
-             "no connection"},
+     .help = "the name of a durable JetStream consumer of a stream that exists; the consumer is "
+             "created if needed, and a message is acknowledged after it was merged. Unset: a plain "
+             "subscription, which misses messages published while there is no connection"},
     {"answer", VAMP_OPT_STRING, AT(answer), "vampire-collect", .max = 256,
-     .help = "the subject of requests, which are answered with the present values as JSON; empty: "
-             "none are"},
+     .help = "the subject of requests, which are answered with the current values as JSON; empty: "
+             "requests are not answered"},
     {"name", VAMP_OPT_STRING, AT(name), "collected", .max = 256,
-     .help = "what stands for the workflow in the outputs' names of files, subjects and labels of "
-             "the run"},
+     .help =
+         "the name of the view, used instead of a workflow in the outputs' file names, subjects "
+         "and labels of the run"},
     {"bucket", VAMP_OPT_DURATION, AT(bucket_ns), "10s", .min = MILLISECONDS(1),
      .max = SECONDS(86400),
      .help = "the width of a merged bucket, a multiple of that of every run; a run with another "
              "width is refused and counted"},
     {"delay", VAMP_OPT_DURATION, AT(delay_ns), "30s", .min = MILLISECONDS(1), .max = SECONDS(86400),
-     .help = "how long after its end a bucket waits for the runs that have not reported; what "
-             "comes later is refused and counted"},
+     .help =
+         "how long after its end a bucket waits for runs that have not reported; later messages "
+         "are refused and counted"},
     {"forget", VAMP_OPT_DURATION, AT(forget_ns), "10min", .min = MILLISECONDS(1),
      .max = SECONDS(30 * 86400),
-     .help = "a run of which nothing was heard for so long has ended: it counts as missing until "
-             "then"},
+     .help = "a run without messages for this time has ended; until then it counts as missing"},
     {"level", VAMP_OPT_ENUM, AT(level), "component", .choices = level_words,
      .help = "Granularity of the merged series within a run; that of the runs, or coarser"},
     {"sub_bins", VAMP_OPT_ENUM, AT(sub_bins), "8", .choices = sub_bin_words,
@@ -60,8 +61,8 @@ const struct vamp_opt config_collect_options[] = {
     {"queue", VAMP_OPT_SIZE, AT(queue_bytes), "64MiB", .min = (uint64_t)1 << 20,
      .max = (uint64_t)16 << 30,
      .help =
-         "messages that wait to be merged; with a consumer the stream keeps what finds no room, "
-         "else it is lost and counted"},
+         "messages that wait to be merged; with a consumer, what does not fit stays in the stream, "
+         "otherwise it is lost and counted"},
     {.key = NULL},
 };
 
@@ -71,8 +72,8 @@ static bool is_name(const char *text)
            '\0';
 }
 
-/* Whether the subject PREFIX.WORKFLOW.RUN, of any workflow and run, can match the pattern. */
-static bool takes_prefix(const char *pattern, const char *prefix)
+/* Whether a subject PREFIX.WORKFLOW.RUN can match the pattern. */
+static bool matches_prefix(const char *pattern, const char *prefix)
 {
     char subject[1024];
     (void)snprintf(subject, sizeof subject, "%s.*.*", prefix);
@@ -94,20 +95,20 @@ static bool takes_prefix(const char *pattern, const char *prefix)
     }
 }
 
-/* What an output publishes must not come back. */
+/* An output must not publish what is collected again. */
 static void check_loop(const struct config_loader *loader, unsigned index)
 {
     const struct vamp_config_output *output = &loader->config->outputs[index];
-    const struct vamp_opt *opt = vamp_opt_find(output->ops->options, "prefix");
-    if (output->ops != &vamp_writer_nats || opt == NULL) {
+    if (output->ops != &vamp_writer_nats) {
         return;
     }
     const char *prefix =
-        *(char *const *)(const void *)((const char *)output->options + opt->offset);
-    if (prefix != NULL && takes_prefix(loader->config->collect.subject, prefix)) {
-        config_output_error(loader, index, "prefix",
-                            "what this output publishes would be collected again, since "
-                            "\"collect.subject\" takes it: give it another prefix");
+        config_opt_text(vamp_opt_find(output->ops->options, "prefix"), output->options);
+    if (prefix != NULL && matches_prefix(loader->config->collect.subject, prefix)) {
+        config_output_error(
+            loader, index, "prefix",
+            "its messages would be collected again, since they match \"collect.subject\": give it "
+            "another prefix");
     }
 }
 
@@ -117,7 +118,7 @@ void config_check_collect(const struct config_loader *loader)
     const struct vamp_config_collect *collect = &config->collect;
     struct vamp_err err = VAMP_ERR_NONE;
     const char *key = NULL;
-    /* What outputs are checked against. */
+    /* The outputs are checked against these two. */
     config->statistics.bucket_ns = collect->bucket_ns;
     config->statistics.level = collect->level;
     if (vamp_nats_server_check(&collect->server, &key, &err) != 0) {
@@ -141,7 +142,6 @@ void config_check_collect(const struct config_loader *loader)
                      "expected words with points between them, without blanks, * and >");
     }
     if (collect->consumer != NULL && !is_name(collect->consumer)) {
-        config_error(loader, "/collect/consumer",
-                     "expected letters, digits, - and _, of which the name of a consumer may be");
+        config_error(loader, "/collect/consumer", "expected letters, digits, - and _");
     }
 }

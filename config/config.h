@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The configuration: one JSON file (with // and block comments), read through option tables into
- * plain data. Everything is validated first and all mistakes are reported at once; a configuration
- * that was loaded is complete and never changes.
+ * plain data. Everything is validated and all errors are reported at once; a loaded configuration
+ * is complete and never changes.
  *
  * Precedence, weakest first: built-in default, configuration file, environment
  * (MSTRO_WORKFLOW_NAME, MSTRO_COMPONENT_NAME, MSTRO_POOL_MANAGER_INFO, as every Maestro component
@@ -21,6 +21,7 @@
 #include "vampire/alarms/rule.h"
 #include "vampire/core/err.h"
 #include "vampire/core/options/options.h"
+#include "vampire/core/values.h"
 #include "vampire/source/samples.h"
 #include "vampire/source/source.h"
 #include "vampire/stats/stats.h"
@@ -28,10 +29,10 @@
 #include "writers/output/output.h"
 #include "writers/writer.h"
 
-/* ---- mistakes
+/* ---- errors
  *
- * All mistakes of a configuration, each with its place. A bounded list: mistakes that do not fit
- * are counted and reported as a number. Adding cannot fail, so that checks stay simple. */
+ * All errors of a configuration with their locations. The list is bounded: errors that do not fit
+ * are only counted. Adding cannot fail, which keeps the checks simple. */
 
 #define VAMP_DIAGNOSTICS_MAX 64
 
@@ -40,18 +41,18 @@ enum vamp_severity { VAMP_SEVERITY_ERROR, VAMP_SEVERITY_WARNING };
 struct vamp_diagnostic {
     enum vamp_severity severity;
     char file[256];  /* or "-o", "--workflow", "environment variable MSTRO_WORKFLOW_NAME" */
-    unsigned line;   /* from 1; 0: no place in a file */
+    unsigned line;   /* from 1; 0: no location in a file */
     unsigned column; /* in characters, from 1 */
     char path[256];  /* JSON pointer, "/outputs/0/queue"; "" is the whole configuration */
     char text[384];  /* what is wrong, no full stop */
     char allowed[VAMP_OPT_ALLOWED_BYTES]; /* what is allowed; "" when the text says it */
-    char near[96];                        /* what was probably meant; "" */
+    char near[96];                        /* the probable intention; "" */
     char excerpt[160]; /* the source line, or the part of it around the column; "" */
-    unsigned caret;    /* column of the mark below the excerpt, from 0 */
+    unsigned caret;    /* column of the caret below the excerpt, from 0 */
 };
 
 struct vamp_diagnostics {
-    struct vamp_diagnostic *items; /* sorted by place once printed */
+    struct vamp_diagnostic *items; /* sorted by location once printed */
     unsigned count;
     unsigned error_count, warning_count; /* all of them, also those that did not fit */
 };
@@ -61,10 +62,10 @@ VAMP_MUST_CHECK int vamp_diagnostics_init(struct vamp_diagnostics *diagnostics,
                                           struct vamp_err *err);
 void vamp_diagnostics_done(struct vamp_diagnostics *diagnostics);
 
-/* Copies the diagnostic in; counted only when the list is full. */
+/* Adds a copy; only counts the diagnostic if the list is full. */
 void vamp_diagnostics_add(struct vamp_diagnostics *diagnostics,
                           const struct vamp_diagnostic *diagnostic);
-/* Into the order of their places: line, column; those without a line last, as they came. */
+/* Sorts by line and column; those without a line come last, in their order of arrival. */
 void vamp_diagnostics_sort(struct vamp_diagnostics *diagnostics);
 
 /* "FILE:LINE:COLUMN: error: TEXT (at /path)", the excerpt with a caret, "allowed: ..." and "did you
@@ -76,7 +77,7 @@ void vamp_diagnostics_print_json(const struct vamp_diagnostics *diagnostics, con
 
 /* ---- what was loaded */
 
-/* The section "events": shortcuts, composed into the one filter text. */
+/* The section "events": shortcuts, composed into one filter text. */
 struct vamp_config_events {
     uint64_t kinds; /* bits of indices into the kinds' table order; see event_kinds below */
     struct vamp_strings components, cdo_names; /* glob patterns */
@@ -84,7 +85,7 @@ struct vamp_config_events {
     char *filter; /* expression as written, NULL: none */
 };
 
-/* An expression of the filter language with its name or its metric. */
+/* An expression of the filter language, with its name or its metric. */
 struct vamp_config_text {
     char *name, *text;
 };
@@ -96,7 +97,7 @@ struct vamp_config_texts {
 
 /* The section "sampling". */
 struct vamp_config_sampling {
-    uint64_t fraction; /* of a million CDOs that count; a million: nothing is left out */
+    uint64_t fraction; /* counted CDOs per million */
 };
 
 struct vamp_config_output {
@@ -105,7 +106,7 @@ struct vamp_config_output {
     struct vamp_output_settings settings;
 };
 
-/* Whose configuration it is: each program has sections of its own, and outputs. */
+/* The program the configuration is for: each has sections of its own, and outputs. */
 enum vamp_config_program {
     VAMP_CONFIG_VAMPIRE,
     VAMP_CONFIG_COLLECT, /* vampire-collect: "collect" and "outputs" of buckets */
@@ -115,22 +116,22 @@ enum vamp_config_program {
 /* The section "collect". */
 struct vamp_config_collect {
     struct vamp_nats_server server;
-    char *subject;  /* that is subscribed to; never NULL */
+    char *subject;  /* subscribed to; never NULL */
     char *consumer; /* of JetStream; NULL: a plain subscription */
     char *answer;   /* subject of requests; NULL: none are answered */
-    char *name;     /* of the view, in the place of a workflow's; never NULL */
+    char *name;     /* of the view, instead of a workflow's; never NULL */
     int64_t bucket_ns, delay_ns, forget_ns;
     unsigned level;    /* enum vamp_level */
     unsigned sub_bins; /* as an index into "4", "8", "16" */
     uint64_t max_runs, max_series;
     uint64_t waiting_bytes;         /* of messages whose bucket is not closed */
-    uint64_t queue_bytes;           /* of messages that nothing was done with yet */
+    uint64_t queue_bytes;           /* of messages not processed yet */
     struct vamp_strings attributes; /* names of labels */
 };
 
 struct vamp_config {
     enum vamp_config_program program;
-    struct vamp_config_collect collect; /* of vampire-collect; of vampire: the defaults */
+    struct vamp_config_collect collect; /* the defaults unless for vampire-collect */
 
     char *workflow;  /* NULL only when the source is not live, or the request not for a run */
     char *component; /* never NULL */
@@ -158,12 +159,12 @@ struct vamp_config {
     struct vamp_named_filters named;         /* the same for the filter language */
     struct vamp_config_texts metric_filters; /* "statistics.filters": by metric */
     struct vamp_config_sampling sampling;
-    /* All of `events` as one expression; NULL: every event counts. With a live source it may ask
-     * for attributes of CDOs (VAMP_FILTER_FIRST), with others it does not. */
+    /* `events` as one expression; NULL: every event counts. With a live source it may use
+     * attributes of CDOs (VAMP_FILTER_FIRST), with others not. */
     char *filter;
 
     char *silences;                   /* a file, NULL: none */
-    struct vamp_alarm_config *alarms; /* owned; rules that were compiled without a mistake */
+    struct vamp_alarm_config *alarms; /* owned; compiled without errors */
     unsigned alarm_count;
 
     int64_t finish_ns; /* time for the end of a run, of all outputs together */
@@ -185,9 +186,9 @@ struct vamp_config_request {
     const char *file; /* NULL: defaults only; "-": standard input */
     const struct vamp_config_override *overrides;
     size_t override_count;
-    /* NULL: the environment is not looked at. */
+    /* NULL: the environment is ignored. */
     const char *(*environment)(const char *name);
-    /* For the check of the series' bound; 0: this machine's. */
+    /* For the check of the limits; 0: this machine's. */
     uint64_t memory_bytes;
     bool run;   /* also requires what only a run needs: the workflow to join */
     bool paths; /* check that the outputs' directories exist and can be written to */
@@ -204,22 +205,21 @@ void vamp_config_free(struct vamp_config *config);
 
 /* Whether a section of the effective configuration ("source", "ring", "statistics", "alarms") is
  * the same in both. The filters of metrics and the selection do not belong to "statistics" here.
- * False without memory. */
+ * False: out of memory. */
 bool vamp_config_same(const struct vamp_config *one, const struct vamp_config *other,
                       const char *section);
-/* Whether a rule has the action `level`: then CDOs have records while one of its alarms fires, and
- * at no other time. The statistics work at level cdo, whatever "statistics.level" says. */
+/* Whether a rule has the action `level`: CDOs have records while one of its alarms fires, and at no
+ * other time. The statistics then work at level cdo, whatever "statistics.level" is. */
 bool vamp_config_cdos_while_firing(const struct vamp_config *config);
-/* Says of each output with a budget how many lines it would have with all labels, in workflows of
- * some sizes, and what would be merged. */
+/* Prints, for each output with a budget, how many lines it would have with all labels in workflows
+ * of several sizes, and what would be merged. */
 void vamp_config_forecast(const struct vamp_config *config, FILE *out);
 /* The effective configuration with all defaults as JSON, `indent` blanks a level (0: one line),
- * without secrets and without options that have no effect with the others. It is valid input and
- * loads to the same configuration. malloc'ed, ends without a newline; NULL
- * without memory. */
+ * without secrets and options that have no effect. It loads to the same configuration. malloc'ed,
+ * ends without a newline; NULL: out of memory. */
 char *vamp_config_dump(const struct vamp_config *config, unsigned indent);
 /* The JSON Schema (2020-12) of the program's file, from the same tables. malloc'ed, ends without
- * a newline; NULL without memory. Comments are not JSON: a validator needs them removed first. */
+ * a newline; NULL: out of memory. Comments are not JSON: a validator needs them removed first. */
 char *vamp_config_schema(enum vamp_config_program program);
 /* The list of all options with type, default and help, for --help and the manual. */
 void vamp_config_help(enum vamp_config_program program, FILE *stream);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How many lines outputs with a budget would have, before there is a run. */
+/* Estimates the lines of outputs with a budget before there is a run. */
 #include <inttypes.h>
 
 #include "config/internal.h"
@@ -8,8 +8,8 @@
 static const unsigned sizes[] = {4, 60, 500}; /* components */
 #define SIZE_COUNT (sizeof sizes / sizeof sizes[0])
 
-/* Series with these labels when half of the components produce and the other half consumes all of
- * it, over one tier: others are fewer. */
+/* Number of series with these labels if half of the components produce and the other half consumes
+ * everything, over one tier: an upper bound for other workflows. */
 static uint64_t series_of(uint32_t labels, unsigned components)
 {
     uint64_t series = 1;

@@ -27,20 +27,24 @@ static void print_options(FILE *stream, const char *section, const struct vamp_o
     }
 }
 
-/* The types of a kind, each with the options of its own, which table `own` holds. */
 static void print_types(FILE *stream, enum vamp_config_program program, enum config_kind kind,
                         const char *section)
 {
-    const char *word = kind == CONFIG_SOURCE   ? "Source"
-                       : kind == CONFIG_ALARMS ? "Action"
-                                               : "Output";
+    static const char *const words[] = {
+        [CONFIG_SOURCE] = "Source", [CONFIG_ALARMS] = "Action", [CONFIG_OUTPUTS] = "Output"};
     struct config_object type;
     for (unsigned i = 0; config_type(program, kind, i, &type); i++) {
         const struct vamp_opt *options = type.tables[kind == CONFIG_OUTPUTS].options;
+        const char *note = "", *colon = "";
+        if (kind == CONFIG_SOURCE && i == 0) {
+            note = " (the default)";
+        }
+        if (kind != CONFIG_OUTPUTS || options->key != NULL) {
+            colon = ":";
+        }
         char heading[256];
-        (void)snprintf(heading, sizeof heading, "%s \"type\": \"%s\"%s: %s%s", word, type.type,
-                       kind == CONFIG_SOURCE && i == 0 ? " (the default)" : "", type.summary,
-                       kind != CONFIG_OUTPUTS || options->key != NULL ? ":" : "");
+        (void)snprintf(heading, sizeof heading, "%s \"type\": \"%s\"%s: %s%s", words[kind],
+                       type.type, note, type.summary, colon);
         print_wrapped(stream, 0, heading);
         if (kind == CONFIG_ALARMS && options->key == NULL) {
             print_wrapped(stream, INDENT, "No options");
@@ -56,11 +60,14 @@ static void print_shared(FILE *stream, enum vamp_config_program program, unsigne
     struct config_object first, other;
     for (unsigned i = 0; config_type(program, CONFIG_OUTPUTS, i, &first); i++) {
         const struct config_table *table = &first.tables[index];
-        char heading[512], section[64];
-        size_t used = (size_t)snprintf(heading, sizeof heading, "%s%s of type",
-                                       table->key != NULL ? table->help
-                                                          : "Outputs (N: number from 0, or name)",
-                                       table->key != NULL ? ", for outputs" : "");
+        char heading[512], section[64] = "outputs.N";
+        const char *help = "Outputs (N: number from 0, or name)", *where = "";
+        if (table->key != NULL) {
+            help = table->help;
+            where = ", for outputs";
+            (void)snprintf(section, sizeof section, "outputs.N.%s", table->key);
+        }
+        size_t used = (size_t)snprintf(heading, sizeof heading, "%s%s of type", help, where);
         bool printed = table->options == NULL;
         const char *separator = " ";
         for (unsigned k = 0; config_type(program, CONFIG_OUTPUTS, k, &other); k++) {
@@ -74,8 +81,6 @@ static void print_shared(FILE *stream, enum vamp_config_program program, unsigne
         if (!printed) {
             (void)snprintf(heading + used, sizeof heading - used, ":");
             heading[0] = (char)toupper((unsigned char)heading[0]);
-            (void)snprintf(section, sizeof section, "outputs.N%s%s", table->key != NULL ? "." : "",
-                           table->key != NULL ? table->key : "");
             print_wrapped(stream, 0, heading);
             print_options(stream, section, table->options, NULL);
         }

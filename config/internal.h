@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the stages of the configuration share. In the order in which load.c runs them:
+ * The stages of the configuration, in the order in which load.c runs them:
  *
- *   report.c                 mistakes, with the line and column of an offset
- *   read.c                   JSON with comments to values that know their offset (value.c)
- *   secret.c                 what no message may quote
+ *   report.c                 errors, with the line and column of an offset
+ *   read.c                   JSON with comments to values that have an offset (value.c)
+ *   secret.c                 values that no message may quote
  *   override.c               environment and command line, added to the values
  *   load.c, walk.c           from values to structs, along the option tables (parts.c)
- *   check.c, check_*.c       options that are valid one by one and invalid together
+ *   check.c, check_*.c       checks across options
  *
- * Every stage reports (report.c) to the same list of diagnostics and continues, so that all
- * mistakes are reported at once; only JSON that cannot be read, and a lack of memory (`-ENOMEM`),
- * end it. print.c and help.c print from the same tables.
+ * Every stage reports (report.c) to the same list of diagnostics and continues, so that all errors
+ * are reported at once; only unreadable JSON and running out of memory (`-ENOMEM`) end the load.
+ * print.c and help.c print from the same tables.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 #include "filters/event_filter.h"
 #include "vampire/alarms/action.h"
 
-/* ---- the file's bytes: read.c reads them, report.c finds places in them */
+/* ---- the file's bytes: read.c reads them, report.c finds locations in them */
 
 #define CONFIG_FILE_BYTES_MAX ((size_t)256 * 1024)
 #define CONFIG_BYTE_ORDER_MARK "\xef\xbb\xbf"
@@ -47,13 +47,13 @@ enum config_type {
     CONFIG_LIST,
     CONFIG_TEXT,
     CONFIG_INTEGER,
-    CONFIG_REAL, /* not whole, or beyond 2^53 */
+    CONFIG_REAL, /* not whole, or over 2^53 */
     CONFIG_TRUE,
     CONFIG_FALSE,
     CONFIG_NULL
 };
 
-/* Where a value came from; a stronger level wins. */
+/* The origin of a value; a stronger level wins. */
 enum config_level {
     CONFIG_LEVEL_DEFAULT,
     CONFIG_LEVEL_FILE,
@@ -61,17 +61,17 @@ enum config_level {
     CONFIG_LEVEL_COMMAND
 };
 
-/* One value with its place. Members and items keep their order; of two members with one key the
+/* One value with its location. Members and items keep their order; of two members with one key the
  * walk reports the second. */
 struct config_value {
     enum config_type type;
     enum config_level level;
-    const char *origin;  /* "--workflow": what set it from outside the file, borrowed; NULL: file */
-    const char *refused; /* the origin of what was to be set in this, which is no object; NULL */
+    const char *origin;  /* what set it, such as "--workflow"; borrowed; NULL: the file */
+    const char *refused; /* the origin of an attempt to set something inside this scalar; NULL */
     const char *key;     /* of a member of an object, else "" */
-    const char *text;    /* TEXT: what it means; INTEGER, REAL: as written; else "" */
+    const char *text;    /* TEXT: the meaning; INTEGER, REAL: as written; else "" */
     int64_t integer;     /* INTEGER */
-    uint32_t offset, key_offset; /* in the file: of its begin, and of the key's opening quote */
+    uint32_t offset, key_offset; /* in the file, of the value and of the key's opening quote */
     uint32_t end;                /* the offset after it */
     uint32_t index;              /* among the values of its parent */
     uint32_t count;              /* OBJECT, LIST: how many values */
@@ -87,8 +87,8 @@ struct config_tree {
     uint32_t count;                 /* of all allocated */
 };
 
-/* A new value as the last of `parent` (NULL: of none), with room for a key and a text of these
- * lengths and their terminators. NULL without memory. */
+/* Appends a value to `parent` (NULL: to none), with space for a key and a text of these lengths and
+ * their terminators. NULL: out of memory. */
 struct config_value *config_value_add(struct config_tree *tree, struct config_value *parent,
                                       size_t key_bytes, size_t text_bytes);
 /* Removes all values from a list or object. */
@@ -98,7 +98,7 @@ void config_tree_done(struct config_tree *tree);
 /* NULL: there is none, or the first argument is NULL or of another type. */
 struct config_value *config_member(const struct config_value *object, const char *key);
 struct config_value *config_item(const struct config_value *list, size_t index);
-/* A member's or item's text; NULL also when it is no text. */
+/* A member's text; NULL also if it is not a text. */
 const char *config_member_text(const struct config_value *object, const char *key);
 /* The member or item that a component of a path names. NULL: there is none. */
 struct config_value *config_child(const struct config_value *parent, const char *component);
@@ -117,11 +117,11 @@ size_t config_path_push_index(char path[static CONFIG_PATH_BYTES], size_t index)
 #define CONFIG_VALUES_MAX 8192
 #define CONFIG_DEPTH_MAX 16
 
-/* A mistake that ends the reading. */
+/* An error that ends the reading. */
 struct config_fault {
     size_t offset;
     char text[160];
-    /* Where the token ends that the text quotes, and the text without it; 0: it quotes none. */
+    /* The end of the token that the text quotes, and the text without it; 0: it quotes none. */
     size_t quoted_end;
     char unquoted[160];
 };
@@ -133,18 +133,18 @@ struct config_reading {
     struct config_fault *fault;
 };
 
-/* Reads one object or list; text[length] is 0. 0, -EINVAL with a fault, or -ENOMEM. What was read
- * up to a mistake stays in the tree. */
+/* Reads one object or list; text[length] is 0. 0, -EINVAL with a fault, or -ENOMEM. Values before
+ * an error stay in the tree. */
 VAMP_MUST_CHECK int config_read(const char *text, size_t length,
                                 const struct config_reading *reading);
 
-/* The offset of a place inside the text value whose opening quote is at `quote` in a file that was
- * read without a mistake. Lines and columns count from 1 and are those of the text's meaning; its
- * end when it is shorter. */
+/* The offset of a character inside the text value whose opening quote is at `quote` in a file that
+ * was read without errors. Lines and columns count from 1 in the decoded text; its end if it is
+ * shorter. */
 size_t config_text_offset(const struct config_file *file, size_t quote, unsigned line,
                           unsigned column);
 
-/* ---- secret.c: what no message may quote */
+/* ---- secret.c: values that no message may quote */
 
 /* Whether a value is a secret option's, or part of one. */
 bool config_is_secret(const struct config_value *value);
@@ -152,10 +152,10 @@ bool config_is_secret(const struct config_value *value);
 void config_hide_values(struct config_file *file, const struct config_tree *tree);
 /* Hides users and passwords in addresses, http://USER:PASSWORD@HOST, of any file. */
 void config_hide_addresses(struct config_file *file);
-/* The same for a file that cannot be read: hides all from the offset that it returns. */
+/* The same for a file that cannot be read: hides everything from the returned offset on. */
 size_t config_hide_rest(struct config_file *file);
 
-/* ---- one load under way */
+/* ---- the state of one load */
 
 struct config_loader {
     const struct vamp_config_request *request;
@@ -165,13 +165,13 @@ struct config_loader {
     const char *name; /* of the file, for messages */
     struct config_file file;
     struct config_tree tree;
-    /* Where each of config->outputs stands in the file's list, of which some may be wrong. */
+    /* The position of each of config->outputs in the file's list, some of which may be wrong. */
     unsigned output_index[VAMP_OUTPUTS_MAX];
-    /* The same of config->alarms. */
+    /* The same for config->alarms. */
     unsigned alarm_index[VAMP_ALARM_RULES_MAX];
 };
 
-/* ---- parts.c: what a configuration consists of */
+/* ---- parts.c: the parts of a configuration */
 
 extern const struct vamp_opt config_root_options[];       /* fills struct vamp_config */
 extern const struct vamp_opt config_statistics_options[]; /* fills struct vamp_config */
@@ -190,10 +190,10 @@ struct config_part {
     const char *key;                /* "": the options of the file's own object */
     const char *help;               /* without full stop */
     const struct vamp_opt *options; /* of OPTIONS, else NULL */
-    const char *filters_help;       /* of OPTIONS with an object "filters" in them, else NULL */
-    size_t texts;                   /* the offset of the filters or TEXTS in struct vamp_config */
+    const char *filters_help;       /* of OPTIONS that contain an object "filters", else NULL */
+    size_t texts;                   /* offset of the filters or TEXTS in struct vamp_config */
 };
-/* Of each program: the file's own options first; ended by a NULL key. */
+/* For each program: the file's own options first; ended by a NULL key. */
 extern const struct config_part *const config_parts[VAMP_CONFIG_PROGRAM_COUNT];
 struct vamp_config_texts *config_part_texts(const struct config_part *part,
                                             struct vamp_config *config);
@@ -201,14 +201,14 @@ struct vamp_config_texts *config_part_texts(const struct config_part *part,
 #define CONFIG_PARTS_MAX 12
 #define CONFIG_TABLES_MAX 4
 
-/* An object of the file, which consists of option tables. Bases are NULL where no struct is meant
- * but its shape. */
+/* An object of the file, which consists of option tables. Bases are NULL if only its shape is of
+ * interest. */
 struct config_object {
     char what[64];              /* "an output of type hdf5", for messages */
     const char *type, *summary; /* NULL: an object without "type" */
     const char *const *others;  /* members that are walked elsewhere; NULL: none */
     const struct vamp_opt_conditions *conditions; /* of the options; NULL: each has an effect */
-    const void *chosen;                           /* the struct that the conditions look at */
+    const void *chosen;                           /* the struct that the conditions evaluate */
     struct config_table {
         const char *key, *help; /* of an object inside; NULL: in this one */
         const struct vamp_opt *options;
@@ -223,53 +223,53 @@ struct config_object config_action_object(const struct vamp_alarm_action_ops *op
 /* The shape of one type of source, output or (ALARMS) action. False: there are fewer. */
 bool config_type(enum vamp_config_program program, enum config_kind kind, unsigned index,
                  struct config_object *ret_object);
-/* Defaults into all bases. As vamp_opt_presets. */
+/* Sets the defaults in all bases. As vamp_opt_presets. */
 VAMP_MUST_CHECK int config_object_presets(const struct config_object *object, struct vamp_err *err);
 /* Frees what the tables own in their bases. */
 void config_object_done(const struct config_object *object);
 
-/* ---- report.c: mistakes with their place */
+/* ---- report.c: errors with their locations */
 
 enum config_spot { CONFIG_AT_KEY, CONFIG_AT_VALUE };
 
-/* Starts a diagnostic about a value. The caller may add `allowed` and `near`, then hands it to
+/* Starts a diagnostic about a value. The caller may set `allowed` and `near`, then passes it to
  * vamp_diagnostics_add. */
 struct vamp_diagnostic config_value_problem(const struct config_loader *loader,
                                             const struct config_value *value, enum config_spot spot,
                                             const char *format, ...) VAMP_PRINTF(4, 5);
-/* The same about a path, at which nothing may have been given: then its place is that of the
- * nearest value around it. */
+/* The same about a path. If nothing was given there, the location is that of the nearest enclosing
+ * value. */
 struct vamp_diagnostic config_problem(const struct config_loader *loader, const char *path,
                                       enum config_spot spot, const char *format, ...)
     VAMP_PRINTF(4, 5);
-/* The whole of it for an error without more to say. */
+/* Adds an error that needs neither `allowed` nor `near`. */
 void config_error(const struct config_loader *loader, const char *path, const char *format, ...)
     VAMP_PRINTF(3, 4);
-/* The same about an option of an output; `inside` is in it, as in "rotate/size". */
+/* The same for an option of an output; `inside` is its path, as in "rotate/size". */
 void config_output_error(const struct config_loader *loader, unsigned output, const char *inside,
                          const char *format, ...) VAMP_PRINTF(4, 5);
 void config_warning(const struct config_loader *loader, const char *path, const char *format, ...)
     VAMP_PRINTF(3, 4);
-/* An error in an expression, whose message begins with "line L, column C: " within that text: the
- * place of the diagnostic is that character of the file, unless the text came from elsewhere. */
+/* Adds an error in an expression, whose message begins with "line L, column C: " within that text:
+ * it is reported at that character of the file, unless the text came from elsewhere. */
 void config_expression_error(const struct config_loader *loader, const char *path,
                              const char *message);
 /* The JSON pointer of an output as the file numbers it, or of its member `key` unless NULL. */
 void config_output_path(const struct config_loader *loader, unsigned output, const char *key,
                         char path[static CONFIG_PATH_BYTES]);
 void config_near(struct vamp_diagnostic *diagnostic, const char *near);
-/* Whether an error was reported at this path or inside it; then no other one is needed there. */
+/* Whether an error was reported at this path or inside it; no other one is then needed there. */
 bool config_is_wrong(const struct config_loader *loader, const char *path);
-/* DEFAULT: neither the file nor anything else gives a value at this path. */
+/* The level of the value at this path; DEFAULT: none was given. */
 enum config_level config_level_of(const struct config_loader *loader, const char *path);
 
-/* ---- override.c: environment and command line into the values */
+/* ---- override.c: adds environment and command line to the values */
 VAMP_MUST_CHECK int config_apply_overrides(struct config_loader *loader);
-/* After the walk, which reports most of these values as wrong: reports what was to be set inside a
- * text, a number or a truth value. */
+/* After the walk, which reports most of these values as wrong: reports attempts to set something
+ * inside a text, a number or a truth value. */
 void config_check_overrides(const struct config_loader *loader);
 
-/* ---- print.c: sentences about an option; `end` follows what is allowed, NULL: that is left out */
+/* ---- print.c: describes an option; `end` follows the allowed values, NULL: without these */
 #define CONFIG_DESCRIPTION_BYTES (1024 + 2 * VAMP_OPT_ALLOWED_BYTES)
 void config_describe_option(const struct vamp_opt *opt,
                             const struct vamp_opt_conditions *conditions, const char *end,
@@ -277,27 +277,27 @@ void config_describe_option(const struct vamp_opt *opt,
 
 /* ---- walk.c: one object */
 
-/* Walks an object and the objects of its tables in it. 0 (mistakes are in the diagnostics) or
+/* Walks an object and those of its tables inside it. 0 (errors are in the diagnostics) or
  * -ENOMEM. */
 VAMP_MUST_CHECK int config_walk_object(const struct config_loader *loader,
                                        const struct config_object *object,
                                        const struct config_value *value);
-/* Reports that an object has this member a second time. False: it is the first. */
+/* Reports a second member of this key. False: it is the first. */
 bool config_report_duplicate(const struct config_loader *loader, const struct config_value *member);
 /* "the number 5", "the text \"x\"", "a list"; of a secret only "a number" or "a text". */
 void config_describe(const struct config_value *value, char *text, size_t bytes);
-/* Reports that a value is not what is `needed` there. */
+/* Reports that a value is not of the `needed` kind. */
 void config_report_found(const struct config_loader *loader, const struct config_value *value,
                          const char *needed);
-/* The type that an object names in its "type", or a text by itself where `by_name`; `article` is
- * "an output". NULL: it is wrong or missing, and that was reported. */
+/* The type in an object's "type", or a text by itself if `by_name`; `article` is "an output".
+ * NULL: it is wrong or missing, which was reported. */
 const char *config_find_type(const struct config_loader *loader, enum config_kind kind,
                              const struct config_value *value, const char *article, bool by_name);
 
 /* ---- alarms.c: the list "alarms" */
 
 VAMP_MUST_CHECK int config_walk_alarms(struct config_loader *loader);
-/* Compiles the rules; the statistics' options are settled. */
+/* Compiles the rules; the statistics' options are final. */
 void config_check_alarms(struct config_loader *loader);
 void config_alarms_done(struct vamp_config *config);
 
@@ -307,16 +307,16 @@ void config_check_collect(const struct config_loader *loader);
 
 /* ---- samples.c: the section "samples" */
 extern const struct vamp_opt config_samples_options[]; /* fills struct vamp_config */
-/* Declares its metrics; before anything looks metrics up. */
+/* Declares the section's metrics; must precede any lookup of metrics. */
 void config_check_samples(const struct config_loader *loader);
 
 /* ---- check_filters.c: expressions */
 
-/* Compiles the filters by name; before every other filter is checked. */
+/* Compiles the named filters; must precede the checks of all other filters. */
 VAMP_MUST_CHECK int config_check_named(struct config_loader *loader);
-/* Compiles an expression and reports what is wrong with it, at its own place or at that of the
- * named filter in which the mistake is. `*ret_kinds` are the kinds that can pass, all when it or a
- * named filter is wrong. 0 or -ENOMEM. */
+/* Compiles an expression and reports its errors, at its own location or at that of the named filter
+ * that contains the error. `*ret_kinds` are the kinds that can pass, all if it or a named filter is
+ * wrong. 0 or -ENOMEM. */
 VAMP_MUST_CHECK int config_check_expression(const struct config_loader *loader, const char *path,
                                             const char *text, enum vamp_filter_place place,
                                             uint64_t *ret_kinds);
@@ -328,13 +328,15 @@ VAMP_MUST_CHECK int config_compose_filter(struct config_loader *loader);
 
 VAMP_MUST_CHECK int config_check_metrics(const struct config_loader *loader);
 VAMP_MUST_CHECK int config_check_metric_filters(struct config_loader *loader);
-/* Declares these attributes of CDOs, "NAME" or "NAME=PATTERN": before anything names labels. */
+/* Declares attributes of CDOs, "NAME" or "NAME=PATTERN"; must precede any use of labels. */
 VAMP_MUST_CHECK int config_declare_attributes(const struct config_loader *loader, const char *path,
                                               const struct vamp_strings *texts);
 /* Reports that there is no metric of this name, with the nearest. */
 void config_report_no_metric(const struct config_loader *loader, const char *path,
                              const char *name);
 
-/* ---- check.c, check_outputs.c: across options */
+/* ---- check.c, check_outputs.c: checks across options */
+/* The text of an option in its struct; NULL: it is unset, no text, or `opt` is NULL. */
+const char *config_opt_text(const struct vamp_opt *opt, const void *base);
 VAMP_MUST_CHECK int config_check(struct config_loader *loader);
 VAMP_MUST_CHECK int config_check_outputs(struct config_loader *loader);

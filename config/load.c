@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The order of the stages, from a file name to a struct vamp_config. */
+/* Runs the stages, from a file name to a struct vamp_config. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static int no_memory(const struct config_loader *loader)
     return vamp_err_set_errno(loader->err, ENOMEM, "read the configuration %s", loader->name);
 }
 
-/* Reports a mistake after which nothing can be walked. */
+/* Reports an error that prevents the walk. */
 static void report_fault(struct config_loader *loader, const struct config_fault *fault)
 {
     const bool hidden = fault->quoted_end > config_hide_rest(&loader->file);
@@ -23,8 +23,8 @@ static void report_fault(struct config_loader *loader, const struct config_fault
     vamp_diagnostics_add(loader->diagnostics, &problem);
 }
 
-/* The file's values; without a file none. 0, 1: it cannot be walked, which was reported, or
- * -errno. */
+/* Reads the file's values; without a file there are none. 0, 1: they cannot be walked, which was
+ * reported, or -errno. */
 static int read_values(struct config_loader *loader)
 {
     loader->tree.root = config_value_add(&loader->tree, NULL, 0, 0);
@@ -57,7 +57,7 @@ static int read_values(struct config_loader *loader)
 
 /* ---- from values to structs */
 
-/* Of every section, also of another program's: checks and outputs may look at all of them. */
+/* Sets the defaults of all sections, also of the other program: checks and outputs read them. */
 static int set_defaults(struct config_loader *loader)
 {
     int code = 0;
@@ -72,7 +72,6 @@ static int set_defaults(struct config_loader *loader)
     return code;
 }
 
-/* The root's own options, and the sections that are tables. */
 static int walk_options(const struct config_loader *loader, const struct config_part *part)
 {
     const struct config_value *value = loader->tree.root;
@@ -80,7 +79,10 @@ static int walk_options(const struct config_loader *loader, const struct config_
     const char *keys[CONFIG_PARTS_MAX + 1] = {NULL};
     if (part->key[0] != '\0') {
         value = config_member(value, part->key);
-        return value != NULL ? config_walk_object(loader, &object, value) : 0;
+        if (value == NULL) {
+            return 0;
+        }
+        return config_walk_object(loader, &object, value);
     }
     (void)snprintf(object.what, sizeof object.what, "the configuration");
     for (unsigned i = 0; part[i + 1].key != NULL; i++) {
@@ -98,26 +100,30 @@ static int add_text(const struct config_loader *loader, struct vamp_config_texts
         reallocarray(texts->items, texts->count + 1, sizeof *texts->items);
     if (items != NULL) {
         texts->items = items;
-        /* Also half-made: vamp_config_free frees it. */
-        items[texts->count++] = (struct vamp_config_text){strdup(name), strdup(text)};
+        /* Counted even if it is incomplete, so that vamp_config_free frees it. */
+        struct vamp_config_text *item = &items[texts->count++];
+        *item = (struct vamp_config_text){strdup(name), strdup(text)};
+        if (item->name != NULL && item->text != NULL) {
+            return 0;
+        }
     }
-    return items != NULL && items[texts->count - 1].name != NULL &&
-                   items[texts->count - 1].text != NULL
-               ? 0
-               : vamp_err_set_errno(loader->err, ENOMEM, "keep the filters");
+    return vamp_err_set_errno(loader->err, ENOMEM, "keep the filters");
 }
 
 /* Expressions by name; NULL: none are given. */
 static int walk_texts(const struct config_loader *loader, const struct config_value *object,
                       struct vamp_config_texts *texts)
 {
-    if (object != NULL && object->type != CONFIG_OBJECT) {
+    int code = 0;
+    if (object == NULL) {
+        return 0;
+    }
+    if (object->type != CONFIG_OBJECT) {
         config_report_found(loader, object, "an object {NAME: EXPRESSION}");
         return 0;
     }
-    int code = 0;
-    for (const struct config_value *member = object != NULL ? object->first : NULL;
-         member != NULL && code == 0; member = member->next) {
+    for (const struct config_value *member = object->first; member != NULL && code == 0;
+         member = member->next) {
         if (config_report_duplicate(loader, member)) {
             continue;
         }
@@ -130,24 +136,25 @@ static int walk_texts(const struct config_loader *loader, const struct config_va
     return code;
 }
 
-/* The struct of a format or source, zeroed. */
+/* The zeroed struct of a format or source. */
 static void *make_options(size_t bytes, struct vamp_err *err)
 {
-    void *options = calloc(1, bytes > 0 ? bytes : 1);
+    void *options = calloc(1, VAMP_MAX(bytes, 1));
     if (options == NULL) {
         (void)vamp_err_set_errno(err, ENOMEM, "read the configuration");
     }
     return options;
 }
 
-/* Without a type the first one is meant. */
+/* The default type is the first one. */
 static int walk_source(const struct config_loader *loader)
 {
     struct vamp_config *config = loader->config;
     const struct config_value *value = config_member(loader->tree.root, "source");
-    const char *name = config_member(value, "type") == NULL
-                           ? vamp_sources[0]->name
-                           : config_find_type(loader, CONFIG_SOURCE, value, "a source", false);
+    const char *name = vamp_sources[0]->name;
+    if (config_member(value, "type") != NULL) {
+        name = config_find_type(loader, CONFIG_SOURCE, value, "a source", false);
+    }
     config->source = name != NULL ? vamp_source_find(name) : vamp_sources[0];
     config->source_options = make_options(config->source->options_bytes, loader->err);
     if (config->source_options == NULL) {
@@ -156,8 +163,10 @@ static int walk_source(const struct config_loader *loader)
     const struct config_object object =
         config_source_object(config->source, config->source_options);
     const int code = config_object_presets(&object, loader->err);
-    return code != 0 || name == NULL || value == NULL ? code
-                                                      : config_walk_object(loader, &object, value);
+    if (code != 0 || name == NULL || value == NULL) {
+        return code;
+    }
+    return config_walk_object(loader, &object, value);
 }
 
 /* `value` NULL: all defaults. */
@@ -175,7 +184,10 @@ static int walk_output(struct config_loader *loader, const struct vamp_writer_op
     }
     const struct config_object object = config_output_object(ops, output);
     const int code = config_object_presets(&object, loader->err);
-    return code != 0 || value == NULL ? code : config_walk_object(loader, &object, value);
+    if (code != 0 || value == NULL) {
+        return code;
+    }
+    return config_walk_object(loader, &object, value);
 }
 
 /* Without "outputs" there is one HDF5 file; an empty list means none, on purpose. */
@@ -193,7 +205,9 @@ static int walk_outputs(struct config_loader *loader)
     for (const struct config_value *value = list->first;
          value != NULL && value->index < VAMP_OUTPUTS_MAX && code == 0; value = value->next) {
         const char *type = config_find_type(loader, CONFIG_OUTPUTS, value, "an output", false);
-        code = type != NULL ? walk_output(loader, vamp_writer_find(type), value) : 0;
+        if (type != NULL) {
+            code = walk_output(loader, vamp_writer_find(type), value);
+        }
     }
     if (list->count > VAMP_OUTPUTS_MAX) {
         config_error(loader, "/outputs", "%" PRIu32 " outputs, at most %d are allowed", list->count,
@@ -202,30 +216,38 @@ static int walk_outputs(struct config_loader *loader)
     return code;
 }
 
-/* The options first: in this order mistakes are listed that have no place in the file. */
+/* Options first: this determines the order of errors without a location in the file. */
 static int walk_parts(struct config_loader *loader)
 {
-    const struct config_part *const parts = config_parts[loader->config->program];
+    struct vamp_config *config = loader->config;
+    const struct config_part *const parts = config_parts[config->program];
     const struct config_value *root = loader->tree.root;
+    const char *path = "/statistics/attributes";
+    const struct vamp_strings *attributes = &config->attributes;
+    if (config->program == VAMP_CONFIG_COLLECT) {
+        path = "/collect/attributes";
+        attributes = &config->collect.attributes;
+    }
     int code = 0;
     for (const struct config_part *part = parts; part->key != NULL && code == 0; part++) {
-        code = part->kind == CONFIG_OPTIONS ? walk_options(loader, part) : 0;
+        if (part->kind == CONFIG_OPTIONS) {
+            code = walk_options(loader, part);
+        }
     }
     if (code == 0) {
-        const bool collects = loader->config->program == VAMP_CONFIG_COLLECT;
-        code = config_declare_attributes(
-            loader, collects ? "/collect/attributes" : "/statistics/attributes",
-            collects ? &loader->config->collect.attributes : &loader->config->attributes);
+        code = config_declare_attributes(loader, path, attributes);
     }
     for (const struct config_part *part = parts; part->key != NULL && code == 0; part++) {
         const struct config_value *value = config_member(root, part->key);
         switch (part->kind) {
         case CONFIG_OPTIONS:
-            value = part->filters_help != NULL ? config_member(value, "filters") : NULL;
-            code = walk_texts(loader, value, config_part_texts(part, loader->config));
+            if (part->filters_help != NULL) {
+                code = walk_texts(loader, config_member(value, "filters"),
+                                  config_part_texts(part, config));
+            }
             break;
         case CONFIG_TEXTS:
-            code = walk_texts(loader, value, config_part_texts(part, loader->config));
+            code = walk_texts(loader, value, config_part_texts(part, config));
             break;
         case CONFIG_SOURCE:
             code = walk_source(loader);
@@ -241,12 +263,12 @@ static int walk_parts(struct config_loader *loader)
     return code;
 }
 
-/* 0: as far as the diagnostics say. */
+/* 0: the diagnostics tell whether there were errors. */
 static int run_stages(struct config_loader *loader)
 {
     int code = read_values(loader);
     if (code != 0) {
-        return code > 0 ? 0 : code;
+        return VAMP_MIN(code, 0);
     }
     code = config_apply_overrides(loader);
     if (code == 0) {
@@ -271,21 +293,24 @@ int vamp_config_load(const struct vamp_config_request *request, struct vamp_conf
         .config = calloc(1, sizeof *loader.config),
         .diagnostics = diagnostics,
         .err = err != NULL ? err : &own,
-        .name = request->file == NULL             ? "built-in defaults"
-                : strcmp(request->file, "-") == 0 ? "standard input"
-                                                  : request->file,
+        .name = request->file,
     };
+    if (request->file == NULL) {
+        loader.name = "built-in defaults";
+    } else if (strcmp(request->file, "-") == 0) {
+        loader.name = "standard input";
+    }
     if (loader.config == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "prepare the configuration");
     }
     loader.config->program = request->program;
-    unsigned errors = diagnostics->error_count;
+    const unsigned before = diagnostics->error_count;
     int code = run_stages(&loader);
+    const unsigned errors = diagnostics->error_count - before;
     vamp_diagnostics_sort(diagnostics);
-    if (code == 0 && diagnostics->error_count > errors) {
-        code = vamp_err_set(err, -EINVAL, "the configuration has %u error%s",
-                            diagnostics->error_count - errors,
-                            diagnostics->error_count - errors > 1 ? "s" : "");
+    if (code == 0 && errors > 0) {
+        code = vamp_err_set(err, -EINVAL, "the configuration has %u error%s", errors,
+                            vamp_plural(errors));
     }
     if (code == 0) {
         loader.config->effective_text = vamp_config_dump(loader.config, 0);

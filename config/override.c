@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Values from the environment and the command line, added to the file's values before they are
- * walked, so that they are checked like the file's own. Each keeps its origin: messages name it,
- * and text is accepted there for every type.
+ * Adds values from the environment and the command line to the file's values before the walk, so
+ * that they are checked like the file's own. Each keeps its origin, which messages name; text is
+ * accepted there for every type.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -44,8 +44,8 @@ static struct config_value *add_value(struct config_loader *loader, struct confi
     return value;
 }
 
-/* The item of the list of outputs with this name, else of this type, else of this number; the
- * number after the last one is a new output. `*ret` NULL: there is none. -ENOMEM. */
+/* Finds the item of the list of outputs with this name, else of this type, else of this number; the
+ * number after the last one appends an output. `*ret` NULL: there is none. 0 or -ENOMEM. */
 static int find_output(struct config_loader *loader, struct config_value *list, const char *word,
                        const struct config_value *like, struct config_value **ret)
 {
@@ -61,12 +61,15 @@ static int find_output(struct config_loader *loader, struct config_value *list, 
     }
     char next[16];
     (void)snprintf(next, sizeof next, "%u", list->count);
-    const bool is_new = strcmp(word, next) == 0;
-    *ret = is_new ? add_value(loader, list, "", like) : config_child(list, word);
-    return is_new && *ret == NULL ? -ENOMEM : 0;
+    if (strcmp(word, next) != 0) {
+        *ret = config_child(list, word);
+        return 0;
+    }
+    *ret = add_value(loader, list, "", like);
+    return *ret == NULL ? -ENOMEM : 0;
 }
 
-/* The outputs that hold without "outputs" in the file, so that one of them can be changed. */
+/* The outputs that are the default without "outputs", so that one of them can be changed. */
 static struct config_value *add_default_outputs(struct config_loader *loader,
                                                 const struct config_value *like)
 {
@@ -82,7 +85,7 @@ static struct config_value *add_default_outputs(struct config_loader *loader,
     return list;
 }
 
-/* A mistake of an override, which has no place in a file. */
+/* Reports an error of an override, which has no location in a file. */
 static void VAMP_PRINTF(4, 5) report(const struct config_loader *loader, const char *origin,
                                      const char *path, const char *format, ...)
 {
@@ -96,7 +99,7 @@ static void VAMP_PRINTF(4, 5) report(const struct config_loader *loader, const c
     vamp_diagnostics_add(loader->diagnostics, &problem);
 }
 
-/* The value becomes the override's: a list where it is written as JSON, else the text. */
+/* Replaces the value by the override's: a list if that is written as JSON, else the text. */
 static int store_value(struct config_loader *loader, struct config_value *value,
                        const struct config_value *like, const char *text)
 {
@@ -118,8 +121,8 @@ static int store_value(struct config_loader *loader, struct config_value *value,
     return 0;
 }
 
-/* Descends along the path; a member is made where it is missing. A value that cannot be entered is
- * reported here or by config_check_overrides. */
+/* Descends along the path and creates missing members. A value that cannot be entered is reported
+ * here or by config_check_overrides. */
 static int apply_override(struct config_loader *loader, const struct vamp_config_override *override,
                           enum config_level level)
 {
@@ -141,21 +144,28 @@ static int apply_override(struct config_loader *loader, const struct vamp_config
             }
             if (child == NULL) {
                 config_value_path(value, path);
-                report(loader, override->origin, path,
-                       outputs ? "there is no output \"%.100s\": give its name, its type or its "
-                                 "number from 0; the next number adds one"
-                               : "\"%.100s\" cannot be set: a list is set as a whole, its words "
-                                 "separated by commas",
-                       component);
+                if (outputs) {
+                    report(loader, override->origin, path,
+                           "there is no output \"%.100s\": give its name, its type or its number "
+                           "from 0; the next "
+                           "number adds one",
+                           component);
+                } else {
+                    report(loader, override->origin, path,
+                           "\"%.100s\" cannot be set: a list is set as a whole, its words "
+                           "separated by commas",
+                           component);
+                }
                 return 0;
             }
         } else if (value->type != CONFIG_OBJECT) {
             value->refused = override->origin;
             return 0;
+        } else if (child == NULL && value == loader->tree.root && *rest == '.' &&
+                   strcmp(component, "outputs") == 0) {
+            child = add_default_outputs(loader, &like);
         } else if (child == NULL) {
-            child = value == loader->tree.root && strcmp(component, "outputs") == 0 && *rest == '.'
-                        ? add_default_outputs(loader, &like)
-                        : add_value(loader, value, component, &like);
+            child = add_value(loader, value, component, &like);
         }
         if (child == NULL) {
             return no_memory(loader);
@@ -167,20 +177,25 @@ static int apply_override(struct config_loader *loader, const struct vamp_config
     }
 }
 
-/* The requested type of source; NULL: it is no text. */
+/* The requested type of source; NULL: it is not a text. */
 static const char *source_type(const struct config_loader *loader)
 {
     const struct config_value *source = config_member(loader->tree.root, "source");
-    return config_member(source, "type") == NULL ? vamp_sources[0]->name
-                                                 : config_member_text(source, "type");
+    if (config_member(source, "type") == NULL) {
+        return vamp_sources[0]->name;
+    }
+    return config_member_text(source, "type");
 }
 
-/* A recording takes no info. Called when the command line has been applied, so that its type
- * counts. */
+/* Whether the source has the option "info", unlike a recording. Called after the command line was
+ * applied, which may change the type. */
 static bool source_takes_info(const struct config_loader *loader)
 {
     const char *name = source_type(loader);
-    const struct vamp_source_ops *source = name != NULL ? vamp_source_find(name) : NULL;
+    if (name == NULL) {
+        return false;
+    }
+    const struct vamp_source_ops *source = vamp_source_find(name);
     return source != NULL && vamp_opt_find(source->options, "info") != NULL;
 }
 
@@ -201,8 +216,8 @@ static int apply_environment(struct config_loader *loader)
     return code;
 }
 
-/* Where the command line sets another type of source, the file's options of its own source do not
- * count. */
+/* If the command line sets another type of source, the file's options of its own source are
+ * ignored. */
 static int apply_source_type(struct config_loader *loader)
 {
     const struct vamp_config_request *request = loader->request;
@@ -229,7 +244,10 @@ int config_apply_overrides(struct config_loader *loader)
     for (size_t i = 0; i < request->override_count && code == 0; i++) {
         code = apply_override(loader, &request->overrides[i], CONFIG_LEVEL_COMMAND);
     }
-    return code == 0 && request->environment != NULL ? apply_environment(loader) : code;
+    if (code == 0 && request->environment != NULL) {
+        code = apply_environment(loader);
+    }
+    return code;
 }
 
 void config_check_overrides(const struct config_loader *loader)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a configuration consists of: the option tables of the sections that belong to no source and
- * no writer, the parts of each program's file, and the objects in them. Walk, checks, dump, schema,
- * help and schema know the configuration by these alone.
+ * The parts of a configuration: the option tables of the sections that belong to no source and no
+ * writer, the parts of each program's file, and the objects in them. Walk, checks, dump, schema and
+ * help are driven by these tables alone.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -19,13 +19,14 @@
 
 #define AT(member) offsetof(struct vamp_config, member)
 
-/* Of both programs. */
+/* Common to both programs. */
 #define FINISH_OPTION                                                                              \
     VAMP_OPT_ROW(                                                                                  \
         "finish", VAMP_OPT_DURATION, AT(finish_ns), "20s", .max = SECONDS(3600),                   \
-        .help = "Time for the end of a run: within it all outputs together write what still "      \
-                "waits, side by side; what remains is lost and counted as lost. The program ends " \
-                "at most 1 s later, whatever a server or a disk does")
+        .help =                                                                                    \
+            "Time for the end of a run: all outputs together write pending data within it, in "    \
+            "parallel; what remains is lost and counted as lost. The program ends at most 1 s "    \
+            "later, whatever a server or a disk does")
 
 const struct vamp_opt config_root_options[] = {
     {"workflow", VAMP_OPT_STRING, AT(workflow), "", .max = 1024,
@@ -50,7 +51,7 @@ static const char *const level_words[] = {"workflow", "model", "component", "cdo
 /* In the order of the bits of enum vamp_metric_set; SELF is always on and has no word. */
 static const char *const set_words[] = {"basic",     "waits",     "transport", "lifecycle",
                                         "anomalies", "in_flight", NULL};
-/* Of index i: i + 2 sub-bits. */
+/* Index i selects i + 2 sub-bits. */
 static const char *const sub_bin_words[] = {"4", "8", "16", NULL};
 
 const struct vamp_opt config_statistics_options[] = {
@@ -68,12 +69,12 @@ const struct vamp_opt config_statistics_options[] = {
              "its own. None: \"(*) -- *\" and \"(*) [0-9]*\""},
     {"attributes", VAMP_OPT_STRINGS, AT(attributes), NULL, .max = 1024,
      .help = "At most four labels from the names of CDOs, for metrics of transports, waits and "
-             "lives: \"param\" is what stands after param: or param= in a list with commas, "
-             "\"step=_s([0-9]+)_\" what the group of a regular expression matches"},
+             "lifecycles: \"param\" is the text after param: or param= in a list with commas, "
+             "\"step=_s([0-9]+)_\" the match of the group of a regular expression"},
     {"attribute_values", VAMP_OPT_UINT, AT(statistics.attribute_values), "64", .min = 1,
      .max = 4096,
-     .help = "Values of each of these labels, the first that come; a further one reads (other), "
-             "counted in vampire_labels_given_up for each event of its CDO"},
+     .help = "Distinct values of each of these labels; further ones become (other), counted in "
+             "vampire_labels_given_up for each event of the CDO"},
     {"selected", VAMP_OPT_STRING, AT(selected), "", .max = 60000,
      .help = "At level cdo: an expression of the filter language; a CDO has a record only if the "
              "expression holds for one of its events. Empty: all CDOs"},
@@ -85,9 +86,9 @@ const struct vamp_opt config_statistics_options[] = {
     {"sub_bins", VAMP_OPT_ENUM, AT(sub_bins), "8", .choices = sub_bin_words,
      .help = "Histogram bins per doubling of the value: with 8, a value is accurate to 6.25%"},
     {"max_series", VAMP_OPT_UINT, AT(statistics.max_series), "262144", .min = 2, .max = 1048576,
-     .help =
-         "Series per label set; memory is taken for those that exist. Labels of values beyond it "
-         "collapse to (other), counted in vampire_labels_given_up"},
+     .help = "Series per label set; memory is allocated as they are needed. Over the limit, labels "
+             "collapse "
+             "to (other), counted in vampire_labels_given_up"},
     {"series_key_file", VAMP_OPT_STRING, AT(series_key_file), "", .max = 4096,
      .help =
          "A file that contains a key of the site, of 16 to 4096 bytes. The ids of series are the "
@@ -103,10 +104,10 @@ const struct vamp_opt config_statistics_options[] = {
          "Names of components; those with further ones are counted under (other). Also the rows of "
          "the component table"},
     {"max_cdos", VAMP_OPT_UINT, AT(statistics.max_cdos), "65536", .min = 16, .max = 16777216,
-     .help = "CDOs tracked at the same time; beyond this number the oldest is evicted and counted"},
+     .help = "CDOs tracked at the same time; over the limit the oldest is evicted and counted"},
     {"max_pending", VAMP_OPT_UINT, AT(statistics.max_pending), "65536", .min = 16, .max = 16777216,
-     .help = "Received operations, demands and transports tracked at the same time, each; beyond "
-             "this number the oldest is evicted and counted"},
+     .help = "Received operations, demands and transports tracked at the same time, each; over the "
+             "limit the oldest is evicted and counted"},
     {"max_empty", VAMP_OPT_UINT, AT(statistics.max_empty), "600", .min = 1, .max = 1000000,
      .help = "Consecutive empty buckets that are written; a longer silence is written as a gap"},
     {.key = NULL},
@@ -153,18 +154,18 @@ static const struct config_part vampire_parts[] = {
      "Expressions of the filter language by name; every filter, these included, may refer to one "
      "as @NAME",
      NULL, NULL, AT(filters)},
-    {CONFIG_OPTIONS, "statistics", "What is computed, and its bounds", config_statistics_options,
+    {CONFIG_OPTIONS, "statistics", "What is computed, and its limits", config_statistics_options,
      "Expressions by the name of a counter or histogram: an event counts for that metric only if "
-     "it holds, too; which event that is vampire --list-metrics says",
+     "it holds, too; vampire --list-metrics shows at which event a metric counts",
      AT(metric_filters)},
     {CONFIG_OPTIONS, "events", "Which events count", events_options, NULL, 0},
     {CONFIG_OPTIONS, "sampling",
      "Which of these events stand for all of them; joins and leaves always count", sampling_options,
      NULL, 0},
     {CONFIG_OPTIONS, "samples",
-     "What other layers and the components themselves say; docs/samples.md", config_samples_options,
-     NULL, 0},
-    {CONFIG_ALARMS, "alarms", "Rules that are looked at when a bucket closes; docs/alarms.md", NULL,
+     "Values from other layers and from the components themselves; docs/samples.md",
+     config_samples_options, NULL, 0},
+    {CONFIG_ALARMS, "alarms", "Rules that are evaluated when a bucket closes; docs/alarms.md", NULL,
      NULL, 0},
     {CONFIG_OUTPUTS, "outputs",
      "What is written; without this list one HDF5 output with its defaults", NULL, NULL, 0},
@@ -173,7 +174,7 @@ static const struct config_part vampire_parts[] = {
 
 static const struct config_part collect_parts[] = {
     {CONFIG_OPTIONS, "", "The whole", collect_root_options, NULL, 0},
-    {CONFIG_OPTIONS, "collect", "What is subscribed to and merged, and its bounds",
+    {CONFIG_OPTIONS, "collect", "What is subscribed to and merged, and its limits",
      config_collect_options, NULL, 0},
     {CONFIG_OUTPUTS, "outputs",
      "What is written; without this list one HDF5 output with its defaults", NULL, NULL, 0},
@@ -223,25 +224,30 @@ static uint32_t output_holding(const void *chosen)
     return vamp_output_holding(output->ops, output->options, &output->settings);
 }
 
-/* Of a format whose target, and of one whose elements depend on options. */
+/* For formats with a target, and for those whose elements depend on options. */
 static const struct vamp_opt_conditions of_targets = {vamp_target_words, output_holding};
 static const struct vamp_opt_conditions of_elements = {vamp_output_condition_words, output_holding};
 
 struct config_object config_output_object(const struct vamp_writer_ops *ops,
                                           struct vamp_config_output *output)
 {
-    void *settings = output != NULL ? &output->settings : NULL;
-    void *options = output != NULL ? output->options : NULL;
+    void *settings = NULL, *options = NULL;
+    if (output != NULL) {
+        settings = &output->settings;
+        options = output->options;
+    }
     struct config_object object = {
         .type = ops->name,
         .summary = ops->summary,
-        .conditions = ops->target != NULL                                        ? &of_targets
-                      : ops->alarms_at > 0 || ops->element == VAMP_ELEMENT_EVENT ? &of_elements
-                                                                                 : NULL,
         .chosen = output,
         .tables = {{.options = vamp_output_options(ops), .base = settings},
                    {.options = ops->options, .base = options}},
     };
+    if (ops->target != NULL) {
+        object.conditions = &of_targets;
+    } else if (ops->alarms_at > 0 || ops->element == VAMP_ELEMENT_EVENT) {
+        object.conditions = &of_elements;
+    }
     struct config_table *table = &object.tables[2];
     for (const struct vamp_output_section *section = vamp_output_sections(ops);
          section->key != NULL; section++) {

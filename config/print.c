@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The configuration as JSON, from the tables: the effective one, which loads to the same, and its
- * JSON Schema (draft 2020-12). What a schema cannot say (bounds of durations, checks across
- * options)
- * --check-config does.
+ * JSON Schema (draft 2020-12). --check-config covers what a schema cannot express: limits of
+ * durations and checks across options.
  */
 #include <assert.h>
 #include <ctype.h>
@@ -43,10 +42,10 @@ static void dump_set(struct vamp_json *json, const struct vamp_opt *opt, uint64_
 
 static void put_long_text(struct vamp_json *json, const char *key, const char *text)
 {
-    vamp_json_long_text(json, key, text != NULL ? text : "", CONFIG_FILE_BYTES_MAX * 6);
+    vamp_json_long_text(json, key, vamp_text_or(text, ""), CONFIG_FILE_BYTES_MAX * 6);
 }
 
-/* One word of a choice, a number where all of them are. */
+/* One word of a choice; a number if all of them are numbers. */
 static void put_choice(struct vamp_json *json, const char *key, const struct vamp_opt *opt,
                        const char *word)
 {
@@ -96,7 +95,7 @@ static void dump_option(struct vamp_json *json, const struct vamp_opt *opt, cons
         }
         vamp_json_close(json, ']');
         return;
-    case VAMP_OPT_SETS: /* an object, which is how "none" differs from an empty list for all */
+    case VAMP_OPT_SETS: /* an object, which distinguishes "none" from an empty list for all */
         vamp_json_open(json, opt->key, '{');
         for (size_t i = 0; i < sets->count; i++) {
             dump_words(json, sets->items[i].name, opt, sets->items[i].bits);
@@ -111,8 +110,7 @@ static void dump_option(struct vamp_json *json, const struct vamp_opt *opt, cons
     }
 }
 
-/* Without secrets, and without options that have no effect: given in a file they would be mistakes.
- */
+/* Without secrets, and without options that have no effect: in a file these are errors. */
 static void dump_members(struct vamp_json *json, const struct config_object *object)
 {
     const uint32_t holding = vamp_opt_holding(object->conditions, object->chosen);
@@ -175,7 +173,7 @@ static void dump_texts(struct vamp_json *json, const struct vamp_config_texts *t
 static void dump_part(struct vamp_json *json, const struct config_part *part,
                       const struct vamp_config *of)
 {
-    struct vamp_config *config = (struct vamp_config *)(uintptr_t)of; /* objects are for the walk */
+    struct vamp_config *config = (struct vamp_config *)(uintptr_t)of; /* objects are never const */
     struct config_object object;
     switch (part->kind) {
     case CONFIG_OPTIONS:
@@ -226,7 +224,7 @@ char *vamp_config_dump(const struct vamp_config *config, unsigned indent)
     return vamp_json_take(&json);
 }
 
-/* What vamp_config_same compares, as text; NULL without memory. */
+/* The text that vamp_config_same compares; NULL: out of memory. */
 static char *dump_compared(const struct vamp_config *config, const char *section)
 {
     struct vamp_json json = {.spaced = true};
@@ -280,11 +278,16 @@ void config_describe_option(const struct vamp_opt *opt,
     char allowed[VAMP_OPT_ALLOWED_BYTES], only_with[VAMP_OPT_ALLOWED_BYTES];
     vamp_opt_allowed(opt, allowed);
     vamp_opt_only_with(opt, conditions, only_with);
-    const bool limited = only_with[0] != '\0';
-    (void)snprintf(
-        text, CONFIG_DESCRIPTION_BYTES, "%c%s.%s%s%s%s%s%s", toupper((unsigned char)opt->help[0]),
-        opt->help + 1, limited ? " Has an effect " : "", only_with, limited ? "." : "",
-        end != NULL ? " Allowed: " : "", end != NULL ? allowed : "", end != NULL ? end : "");
+    int used = snprintf(text, CONFIG_DESCRIPTION_BYTES, "%c%s.",
+                        toupper((unsigned char)opt->help[0]), opt->help + 1);
+    if (only_with[0] != '\0') {
+        used += snprintf(text + used, (size_t)(CONFIG_DESCRIPTION_BYTES - used),
+                         " Has an effect %s.", only_with);
+    }
+    if (end != NULL) {
+        (void)snprintf(text + used, (size_t)(CONFIG_DESCRIPTION_BYTES - used), " Allowed: %s%s",
+                       allowed, end);
+    }
 }
 
 /* A help text as a sentence. */
@@ -295,7 +298,7 @@ static void put_description(struct vamp_json *json, const char *help)
     vamp_json_text(json, "description", text);
 }
 
-/* A list of the words, and of `last` unless that is NULL. */
+/* A list of the words, followed by `last` unless that is NULL. */
 static void put_choices(struct vamp_json *json, const struct vamp_opt *opt, const char *last)
 {
     if (opt->grows) {
@@ -319,7 +322,7 @@ static void put_word_list(struct vamp_json *json, const struct vamp_opt *opt, co
     vamp_json_close(json, '}');
 }
 
-/* Whole numbers beyond int64 have no bound in the schema. */
+/* Whole numbers over the range of int64 have no limit in the schema. */
 static void put_whole_number(struct vamp_json *json, const struct vamp_opt *opt)
 {
     vamp_json_text(json, "type", "integer");
@@ -336,7 +339,7 @@ static void put_max_length(struct vamp_json *json, const struct vamp_opt *opt)
     }
 }
 
-/* Two alternatives. */
+/* The two alternative forms of a size, a set or sets by name. */
 static void put_any_of(struct vamp_json *json, const struct vamp_opt *opt)
 {
     vamp_json_open(json, "anyOf", '[');
@@ -407,7 +410,7 @@ static void put_type(struct vamp_json *json, const struct vamp_opt *opt)
     }
 }
 
-/* The default as the configuration would write it; a list has one only when it is empty. */
+/* The default as a configuration would contain it; a list has a default only if that is empty. */
 static void put_default(struct vamp_json *json, const struct vamp_opt *opt)
 {
     const char *preset = opt->preset;
@@ -440,14 +443,14 @@ static void put_options(struct vamp_json *json, const struct vamp_opt *options,
     }
 }
 
-/* Begins the properties of an object that allows nothing unknown. */
+/* Begins the properties of an object that allows no unknown members. */
 static void open_properties(struct vamp_json *json)
 {
     vamp_json_text(json, "type", "object");
     vamp_json_open(json, "properties", '{');
 }
 
-/* `needed`: a property without which the object is wrong; NULL: there is none. */
+/* `needed`: a required property; NULL: there is none. */
 static void close_object(struct vamp_json *json, const char *needed)
 {
     vamp_json_close(json, '}');
@@ -460,7 +463,6 @@ static void close_object(struct vamp_json *json, const char *needed)
     vamp_json_close(json, '}');
 }
 
-/* One alternative of a source, output or action. */
 static void put_object(struct vamp_json *json, const struct config_object *object,
                        const char *needed)
 {
@@ -484,7 +486,7 @@ static void put_object(struct vamp_json *json, const struct config_object *objec
     close_object(json, needed);
 }
 
-/* All alternatives; an action may also be its type's name. */
+/* All alternatives; an action may also be just the name of its type. */
 static void put_one_of(struct vamp_json *json, enum vamp_config_program program,
                        enum config_kind kind)
 {
@@ -500,13 +502,13 @@ static void put_one_of(struct vamp_json *json, enum vamp_config_program program,
         vamp_json_close(json, '}');
     }
     for (unsigned i = 0; config_type(program, kind, i, &type); i++) {
-        /* The first type of a source is meant without "type". */
+        /* The first type of a source is the default. */
         put_object(json, &type, kind == CONFIG_SOURCE && i == 0 ? NULL : "type");
     }
     vamp_json_close(json, ']');
 }
 
-/* A list and its items' schema, which follows. */
+/* Begins a list and the schema of its items. */
 static void open_list(struct vamp_json *json, int max)
 {
     vamp_json_text(json, "type", "array");
@@ -583,10 +585,11 @@ char *vamp_config_schema(enum vamp_config_program program)
     vamp_json_text(&json, "$schema", "https://json-schema.org/draft/2020-12/schema");
     (void)snprintf(text, sizeof text, "%s configuration", name);
     vamp_json_text(&json, "title", text);
-    (void)snprintf(text, sizeof text,
-                   "Generated by %s --print-schema. The file may also hold // and /* */ comments, "
-                   "which JSON does not know.",
-                   name);
+    (void)snprintf(
+        text, sizeof text,
+        "Generated by %s --print-schema. The file may also contain // and /* */ comments, "
+        "which are not JSON.",
+        name);
     vamp_json_text(&json, "description", text);
     open_properties(&json);
     put_options(&json, config_parts[program]->options, NULL);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The reader: JSON (RFC 8259) with comments where blanks may stand, read once, into values that
- * know their place. It ends at the first mistake, since nothing after it can be checked.
+ * The reader: JSON (RFC 8259) with comments wherever blanks are allowed, read once, into values
+ * with locations. It ends at the first error, since nothing after it can be checked.
  *
  * Stricter than JSON in three points: at most CONFIG_DEPTH_MAX levels, at most CONFIG_VALUES_MAX
- * values, and no \u0000 in a text, which C cannot hold.
+ * values, and no \u0000 in a text, since C strings cannot contain it.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -26,7 +26,7 @@ struct reader {
     const char *text; /* text[length] is 0 */
     size_t length, at;
     const struct config_reading *reading;
-    struct config_value *open; /* innermost list or object whose end was not reached; NULL: none */
+    struct config_value *open; /* innermost list or object that is not closed yet; NULL: none */
     unsigned depth;
 };
 
@@ -41,23 +41,30 @@ void config_file_done(struct config_file *file)
 
 int config_file_read(struct config_file *file, const char *name, struct vamp_err *err)
 {
-    const bool standard = strcmp(name, "-") == 0;
-    const char *shown = standard ? "from standard input" : name;
     if (name[0] == '\0') {
         return vamp_err_set(err, -ENOENT, "open the configuration: the name of the file is empty");
     }
-    const int fd = standard ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC);
+    const bool standard = strcmp(name, "-") == 0;
+    const char *shown = "from standard input";
+    int fd = STDIN_FILENO;
+    if (!standard) {
+        shown = name;
+        fd = open(name, O_RDONLY | O_CLOEXEC);
+    }
     if (fd < 0) {
         return vamp_err_set_errno(err, errno, "open the configuration %s", name);
     }
     *file = (struct config_file){.bytes = malloc(CONFIG_FILE_BYTES_MAX + 2)};
-    int code = file->bytes != NULL
-                   ? -vamp_read_all(fd, file->bytes, CONFIG_FILE_BYTES_MAX + 1, &file->length)
-                   : -ENOMEM;
+    int code = -ENOMEM;
+    if (file->bytes != NULL) {
+        code = -vamp_read_all(fd, file->bytes, CONFIG_FILE_BYTES_MAX + 1, &file->length);
+    }
     if (code == 0 && file->length <= CONFIG_FILE_BYTES_MAX) {
         file->bytes[file->length] = '\0';
         file->shown = malloc(file->length + 1); /* the bytes may contain zeros */
-        code = file->shown != NULL ? 0 : -ENOMEM;
+        if (file->shown == NULL) {
+            code = -ENOMEM;
+        }
     }
     if (file->shown != NULL) {
         memcpy(file->shown, file->bytes, file->length + 1);
@@ -80,7 +87,7 @@ int config_file_read(struct config_file *file, const char *name, struct vamp_err
     return code;
 }
 
-/* ---- mistakes */
+/* ---- errors */
 
 /* Returns -EINVAL. */
 static int VAMP_PRINTF(3, 4)
@@ -94,8 +101,8 @@ static int VAMP_PRINTF(3, 4)
     return -EINVAL;
 }
 
-/* The same about the token from `first` up to `end`, which is quoted, and its begin is the place;
- * of a long one, which is not quoted, the end is the place. */
+/* The same for the token from `first` up to `end`, reported at its begin and quoted; a long token
+ * is reported at its end and not quoted. */
 static int refuse_token(struct config_fault *fault, const char *text, size_t first, size_t end,
                         const char *what, const char *hint)
 {
@@ -115,10 +122,10 @@ static int refuse_token(struct config_fault *fault, const char *text, size_t fir
 struct character {
     char bytes[VAMP_UTF8_BYTES_MAX];
     size_t count; /* of bytes */
-    size_t end;   /* the offset after it in the file, where an escape is longer */
+    size_t end;   /* offset of the next character in the file, where escapes are longer */
 };
 
-/* The number of "\uXXXX"; UINT_MAX: no four digits. */
+/* The number of "\uXXXX"; UINT_MAX: not four digits. */
 static unsigned read_hex4(const char *escape)
 {
     if (escape[0] != '\\' || escape[1] != 'u' || strspn(escape + 2, "0123456789abcdefABCDEF") < 4) {
@@ -133,7 +140,7 @@ static bool is_surrogate(unsigned point, unsigned first)
     return point >= first && point < first + 0x400;
 }
 
-/* "\n", "\uXXXX", or two of the latter that are one character. */
+/* "\n", "\uXXXX", or two of the latter that encode one character. */
 static int read_escape(const char *text, size_t quote, size_t at, struct character *ret_character,
                        struct config_fault *fault)
 {
@@ -157,7 +164,10 @@ static int read_escape(const char *text, size_t quote, size_t at, struct charact
         return refuse(fault, at, "a text of the configuration cannot contain \\u0000");
     }
     ret_character->end = at + 6;
-    const unsigned low = is_surrogate(point, 0xd800) ? read_hex4(text + at + 6) : 0;
+    unsigned low = 0;
+    if (is_surrogate(point, 0xd800)) {
+        low = read_hex4(text + at + 6);
+    }
     if (is_surrogate(low, 0xdc00)) {
         point = 0x10000 + ((point - 0xd800) << 10) + (low - 0xdc00);
         ret_character->end = at + 12;
@@ -196,9 +206,9 @@ static int read_character(const char *text, size_t length, size_t quote, size_t 
     return refuse_token(fault, text, quote, at, what, "");
 }
 
-/* Reads the literal whose opening quote is at `quote`. What it means goes to `out`, without a
- * terminator and never longer than what is written; NULL: it is only checked. 0 with the offset
- * after the closing quote, or -EINVAL. */
+/* Reads the literal whose opening quote is at `quote`. The decoded text goes to `out`, without a
+ * terminator and never longer than the literal; NULL: only checks it. 0 with the offset after the
+ * closing quote, or -EINVAL. */
 static int read_literal(const struct reader *reader, size_t quote, char *out, size_t *ret_end)
 {
     size_t at = quote + 1;
@@ -228,9 +238,12 @@ size_t config_text_offset(const struct config_file *file, size_t quote, unsigned
          file->bytes[at] != '"' && (l < line || (l == line && c < column)) &&
          read_character(file->bytes, file->length, quote, at, &character, &none) == 0;
          at = character.end) {
-        const bool new_line = character.bytes[0] == '\n';
-        l += new_line;
-        c = new_line ? 1 : c + 1;
+        if (character.bytes[0] == '\n') {
+            l++;
+            c = 1;
+        } else {
+            c++;
+        }
     }
     return at;
 }
@@ -263,10 +276,13 @@ static size_t number_length(const char *text)
         digits = count_digits(at);
         at += digits;
     }
-    return whole > 0 && digits > 0 ? (size_t)(at - text) : 0;
+    if (whole == 0 || digits == 0) {
+        return 0;
+    }
+    return (size_t)(at - text);
 }
 
-/* Another token stands where `what` says. */
+/* Refuses the present token; `what` names the expected one. */
 static int refuse_here(const struct reader *reader, const char *what, const char *hint)
 {
     const char *at = reader->text + reader->at;
@@ -323,8 +339,8 @@ struct key {
     size_t offset, end;
 };
 
-/* A value at the reader's place, which takes `bytes` there, with room for a text of as many. NULL
- * without memory. */
+/* Adds a value of `bytes` bytes at the reader's offset, with space for a text of that length. NULL:
+ * out of memory. */
 static struct config_value *add_value(const struct reader *reader, const struct key *key,
                                       enum config_type type, size_t bytes)
 {
@@ -353,31 +369,31 @@ static struct config_value *add_value(const struct reader *reader, const struct 
     return value;
 }
 
-/* A whole number is an INTEGER however it is written: 1000, 1000.0, 1e3. */
+/* A whole number is an INTEGER in any notation: 1000, 1000.0, 1e3. */
 static int convert_number(const struct reader *reader, struct config_value *value)
 {
     static const double exact = 9007199254740992.0; /* 2^53 */
     const double number = strtod(value->text, NULL);
-    const char *mistake = NULL;
+    const char *wrong = NULL;
     if (value->text[strcspn(value->text, ".eE")] == '\0') {
         errno = 0;
         value->integer = strtoll(value->text, NULL, 10);
-        mistake = errno == 0              ? NULL
-                  : value->text[0] == '-' ? "too big negative integer"
-                                          : "too big integer";
+        if (errno != 0) {
+            wrong = value->text[0] == '-' ? "too big negative integer" : "too big integer";
+        }
     } else if (isinf(number)) {
-        mistake = "real number overflow";
+        wrong = "real number overflow";
     } else if (number == floor(number) && fabs(number) <= exact) {
         value->integer = (int64_t)number;
     } else {
         value->type = CONFIG_REAL;
     }
-    return mistake == NULL ? 0
-                           : refuse_token(reader->reading->fault, reader->text, value->offset,
-                                          value->end, mistake, "");
+    if (wrong == NULL) {
+        return 0;
+    }
+    return refuse_token(reader->reading->fault, reader->text, value->offset, value->end, wrong, "");
 }
 
-/* A text, number or word. */
 static int read_scalar(struct reader *reader, const struct key *key)
 {
     static const struct {
@@ -411,10 +427,12 @@ static int read_scalar(struct reader *reader, const struct key *key)
         return -ENOMEM;
     }
     reader->at += bytes;
-    return type == CONFIG_INTEGER ? convert_number(reader, value) : 0;
+    if (type != CONFIG_INTEGER) {
+        return 0;
+    }
+    return convert_number(reader, value);
 }
 
-/* Enters a list or object, whose values follow. */
 static int open_value(struct reader *reader, struct config_value *value)
 {
     if (value == NULL) {
@@ -478,14 +496,17 @@ static int read_key(struct reader *reader, struct key *ret_key)
     }
     reader->at = ret_key->end;
     code = skip_blanks(reader);
-    if (code == 0 && reader->text[reader->at] != ':') {
+    if (code != 0) {
+        return code;
+    }
+    if (reader->text[reader->at] != ':') {
         return refuse_here(reader, "':' expected", "");
     }
     reader->at++;
-    return code != 0 ? code : skip_blanks(reader);
+    return skip_blanks(reader);
 }
 
-/* The next value of the open list or object, or its end. */
+/* Reads the next value of the open list or object, or its end. */
 static int read_next(struct reader *reader)
 {
     const bool object = reader->open->type == CONFIG_OBJECT;
@@ -506,7 +527,10 @@ static int read_next(struct reader *reader)
     if (code == 0 && object) {
         code = read_key(reader, &key);
     }
-    return code != 0 ? code : read_value(reader, &key);
+    if (code == 0) {
+        code = read_value(reader, &key);
+    }
+    return code;
 }
 
 int config_read(const char *text, size_t length, const struct config_reading *reading)
@@ -531,6 +555,8 @@ int config_read(const char *text, size_t length, const struct config_reading *re
     if (code == 0) {
         code = skip_blanks(&reader);
     }
-    return code == 0 && reader.at < length ? refuse_here(&reader, "end of file expected", "")
-                                           : code;
+    if (code == 0 && reader.at < length) {
+        code = refuse_here(&reader, "end of file expected", "");
+    }
+    return code;
 }

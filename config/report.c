@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Mistakes: the list of them and how it is printed, and their place, in the file or in the
- * environment or command line that caused them. */
+/* The list of errors and how it is printed, and their locations, in the file or in the environment
+ * or command line that caused them. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +29,11 @@ void vamp_diagnostics_done(struct vamp_diagnostics *diagnostics)
 void vamp_diagnostics_add(struct vamp_diagnostics *diagnostics,
                           const struct vamp_diagnostic *diagnostic)
 {
-    const bool error = diagnostic->severity == VAMP_SEVERITY_ERROR;
-    (*(error ? &diagnostics->error_count : &diagnostics->warning_count))++;
+    if (diagnostic->severity == VAMP_SEVERITY_ERROR) {
+        diagnostics->error_count++;
+    } else {
+        diagnostics->warning_count++;
+    }
     if (diagnostics->count < VAMP_DIAGNOSTICS_MAX) {
         diagnostics->items[diagnostics->count++] = *diagnostic;
     }
@@ -44,7 +47,7 @@ static bool comes_after(const struct vamp_diagnostic *left, const struct vamp_di
     return left->line > right->line || (left->line == right->line && left->column > right->column);
 }
 
-/* Insertion: the list is short, and equal places keep their order. */
+/* Insertion sort: the list is short, and equal locations keep their order. */
 void vamp_diagnostics_sort(struct vamp_diagnostics *diagnostics)
 {
     for (unsigned i = 1; i < diagnostics->count; i++) {
@@ -59,25 +62,29 @@ void vamp_diagnostics_sort(struct vamp_diagnostics *diagnostics)
 
 /* ---- as text */
 
+static const char *const severity_words[] = {
+    [VAMP_SEVERITY_ERROR] = "error",
+    [VAMP_SEVERITY_WARNING] = "warning",
+};
+
 static void print_item(const struct vamp_diagnostic *item, FILE *stream, bool colour)
 {
-    const bool error = item->severity == VAMP_SEVERITY_ERROR;
-    const char *strong = colour ? "\033[1m" : "", *plain = colour ? "\033[0m" : "";
+    const char *strong = "", *plain = "", *mark = "", *green = "";
+    if (colour) {
+        strong = "\033[1m", plain = "\033[0m", green = "\033[1;32m";
+        mark = item->severity == VAMP_SEVERITY_ERROR ? "\033[1;31m" : "\033[1;35m";
+    }
     (void)fprintf(stream, "%s%s", strong, item->file);
     if (item->line > 0) {
         (void)fprintf(stream, ":%u:%u", item->line, item->column);
     }
-    (void)fprintf(stream, ":%s %s%s:%s %s%s%s\n", plain,
-                  !colour ? ""
-                  : error ? "\033[1;31m"
-                          : "\033[1;35m",
-                  error ? "error" : "warning", plain, item->path, item->path[0] != '\0' ? ": " : "",
-                  item->text);
+    (void)fprintf(stream, ":%s %s%s:%s %s%s%s\n", plain, mark, severity_words[item->severity],
+                  plain, item->path, item->path[0] != '\0' ? ": " : "", item->text);
     if (item->excerpt[0] != '\0') {
         char clean[sizeof item->excerpt * 3]; /* valid UTF-8: the file may be binary */
         const size_t length = vamp_utf8_copy(clean, sizeof clean, item->excerpt);
         (void)fprintf(stream, "    %.*s\n    %*s%s^%s\n", (int)length, clean, (int)item->caret, "",
-                      colour ? "\033[1;32m" : "", plain);
+                      green, plain);
     }
     if (item->near[0] != '\0') {
         const char *quote = item->near[0] != '[' ? "\"" : "";
@@ -99,11 +106,11 @@ void vamp_diagnostics_print(const struct vamp_diagnostics *diagnostics, FILE *st
     }
 }
 
-/* Prints what was written so far and starts over; nothing without memory. */
+/* Prints the text so far and starts over; prints nothing when out of memory. */
 static void print_json(struct vamp_json *json, FILE *stream)
 {
     char *text = vamp_json_take(json);
-    (void)fputs(text != NULL ? text : "", stream);
+    (void)fputs(vamp_text_or(text, ""), stream);
     free(text);
     json->spaced = true;
 }
@@ -111,7 +118,7 @@ static void print_json(struct vamp_json *json, FILE *stream)
 static void put_item(struct vamp_json *json, const struct vamp_diagnostic *item)
 {
     vamp_json_open(json, NULL, '{');
-    vamp_json_text(json, "severity", item->severity == VAMP_SEVERITY_ERROR ? "error" : "warning");
+    vamp_json_text(json, "severity", severity_words[item->severity]);
     vamp_json_text(json, "file", item->file);
     if (item->line > 0) {
         vamp_json_unsigned(json, "line", item->line);
@@ -147,14 +154,14 @@ void vamp_diagnostics_print_json(const struct vamp_diagnostics *diagnostics, con
     (void)fputs(diagnostics->count > 0 ? "\n]}\n" : "]}\n", stream);
 }
 
-/* ---- places */
+/* ---- locations */
 
-/* The part of the line that fits, with the offset in the last third when the line is long. */
+/* Copies the part of the line that fits; in a long line the offset is in the last third. */
 static void copy_excerpt(const char *line, size_t length, size_t offset,
                          struct vamp_diagnostic *diagnostic)
 {
-    const size_t room = 100;
-    size_t first = offset > room * 3 / 4 ? offset - room * 3 / 4 : 0;
+    const size_t width = 100;
+    size_t first = vamp_minus(offset, width * 3 / 4);
     while (first < offset && !vamp_utf8_begins(line[first])) {
         first++;
     }
@@ -167,7 +174,7 @@ static void copy_excerpt(const char *line, size_t length, size_t offset,
     }
     size_t at = first;
     for (; at < length && used < sizeof diagnostic->excerpt - 8; at++) {
-        if (at - first >= room && vamp_utf8_begins(line[at])) {
+        if (at - first >= width && vamp_utf8_begins(line[at])) {
             memcpy(excerpt + used, "...", 3);
             used += 3;
             break;
@@ -185,9 +192,7 @@ static void copy_excerpt(const char *line, size_t length, size_t offset,
 void config_file_place(const struct config_file *file, size_t offset,
                        struct vamp_diagnostic *diagnostic)
 {
-    if (offset > file->length) {
-        offset = file->length;
-    }
+    offset = VAMP_MIN(offset, file->length);
     size_t line_start = 0;
     unsigned line = 1;
     for (size_t i = 0; i < offset; i++) {
@@ -209,9 +214,9 @@ void config_file_place(const struct config_file *file, size_t offset,
     copy_excerpt(start, strcspn(start, "\n"), offset - line_start, diagnostic);
 }
 
-/* ---- mistakes of a load */
+/* ---- errors of a load */
 
-/* Whether `path` is `inner` or lies around it. */
+/* Whether `path` is `inner` or encloses it. */
 static bool path_encloses(const char *path, const char *inner)
 {
     const size_t length = strlen(path);
@@ -245,14 +250,14 @@ bool config_is_wrong(const struct config_loader *loader, const char *path)
     return false;
 }
 
-/* A problem of `value`, or of something that is missing in it. */
+/* A diagnostic about `value`, or about something that is missing in it. */
 static struct vamp_diagnostic VAMP_PRINTF(5, 0)
     make_problem(const struct config_loader *loader, const struct config_value *value,
                  const char *path, bool at_key, const char *format, va_list arguments)
 {
     struct vamp_diagnostic diagnostic = {.severity = VAMP_SEVERITY_ERROR};
     (void)snprintf(diagnostic.file, sizeof diagnostic.file, "%s",
-                   value->origin != NULL ? value->origin : loader->name);
+                   vamp_text_or(value->origin, loader->name));
     (void)snprintf(diagnostic.path, sizeof diagnostic.path, "%.*s", (int)sizeof diagnostic.path - 1,
                    path);
     (void)vsnprintf(diagnostic.text, sizeof diagnostic.text, format, arguments);
@@ -278,7 +283,6 @@ struct vamp_diagnostic config_value_problem(const struct config_loader *loader,
     return problem;
 }
 
-/* The place of a path at which nothing was given is that of the nearest value around it. */
 static struct vamp_diagnostic VAMP_PRINTF(4, 0)
     path_problem(const struct config_loader *loader, const char *path, enum config_spot spot,
                  const char *format, va_list arguments)
@@ -337,16 +341,22 @@ void config_warning(const struct config_loader *loader, const char *path, const 
 void config_expression_error(const struct config_loader *loader, const char *path,
                              const char *message)
 {
+    static const char before_line[] = "line ", before_column[] = ", column ";
     struct vamp_diagnostic problem = config_problem(loader, path, CONFIG_AT_VALUE, "%s", message);
-    const bool has_line = strncmp(message, "line ", strlen("line ")) == 0;
-    char none[] = "", *rest = none;
-    const unsigned long line = has_line ? strtoul(message + strlen("line "), &rest, 10) : 0;
-    const bool has_column = strncmp(rest, ", column ", strlen(", column ")) == 0;
-    const unsigned long column = has_column ? strtoul(rest + strlen(", column "), &rest, 10) : 0;
+    unsigned long line = 0, column = 0;
+    char *rest = NULL;
+    bool located = strncmp(message, before_line, sizeof before_line - 1) == 0;
+    if (located) {
+        line = strtoul(message + sizeof before_line - 1, &rest, 10);
+        located = strncmp(rest, before_column, sizeof before_column - 1) == 0;
+    }
+    if (located) {
+        column = strtoul(rest + sizeof before_column - 1, &rest, 10);
+        located = *rest == ':';
+    }
     bool exact = false;
     const struct config_value *value = config_at(loader->tree.root, path, &exact);
-    if (has_column && *rest == ':' && exact && value->origin == NULL &&
-        value->type == CONFIG_TEXT) {
+    if (located && exact && value->origin == NULL && value->type == CONFIG_TEXT) {
         config_file_place(
             &loader->file,
             config_text_offset(&loader->file, value->offset, (unsigned)line, (unsigned)column),

@@ -15,14 +15,17 @@ const struct vamp_opt config_samples_options[] = {
      .help = "Where to receive lines of InfluxDB's protocol as datagrams: unix:PATH, udp:PORT on "
              "the loopback address, udp:ADDRESS:PORT; only with a live source"},
     {"files", VAMP_OPT_STRINGS, AT(samples.files), NULL, .max = 4096,
-     .help = "Files of such lines: with a live source what is appended to them from the start on, "
-             "else all of them, in the order of their times"},
+     .help =
+         "Files of such lines; with a live source only lines appended after the start, else the "
+         "whole files, in the order of their times"},
     {"precision", VAMP_OPT_ENUM, AT(samples.precision), "auto", .choices = precision_words,
-     .help = "The unit of the times in the lines; auto tells it by their size. A line without a "
-             "time is of when it arrives"},
+     .help =
+         "The unit of the times in the lines; auto infers it from their magnitude. A line without "
+         "a time gets the time of its arrival"},
     {"max_rate", VAMP_OPT_UINT, AT(samples.max_rate), "50000", .min = 1, .max = 1000000000,
-     .help = "Lines a second that are read of each input; what a socket gets beyond is counted and "
-             "dropped, what a file has beyond waits in it"},
+     .help =
+         "Lines read of each input a second; over the limit, lines from sockets are counted and "
+         "dropped, lines of files wait"},
     {"metrics", VAMP_OPT_STRINGS, AT(declared), NULL, .max = 512,
      .help = "Metrics made of samples, each a text NAME KIND MEASUREMENT.FIELD, then as needed "
              "unit=U, scale=N, only=TAG:VALUE, value=TAG and the labels component=TAG, host=TAG, "
@@ -56,8 +59,8 @@ void config_check_samples(const struct config_loader *loader)
     check_each(loader, "metrics", &config->declared, vamp_declare);
     if (samples->listen.count > 0 && samples->replayed) {
         config_error(loader, "/samples/listen",
-                     "what arrives now is not of the time that is replayed or generated; "
-                     "\"files\" are read by their times");
+                     "lines arrive now, not at the time that is replayed or generated; \"files\" "
+                     "are read by their times");
     }
     if (samples->listen.count + samples->files.count > VAMP_SAMPLE_INPUTS_MAX) {
         config_error(loader, "/samples", "more than %d sockets and files", VAMP_SAMPLE_INPUTS_MAX);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Secret options in a file: no message quotes their values. A key counts as a secret's wherever it
- * stands, and also when it is misspelt or no option, such as "password": its value is a secret all
- * the same. In a file that cannot
- * be read it is not known where a value ends: there, all that follows such a key is hidden.
+ * Secret options in a file: no message quotes their values. Every key that resembles a secret
+ * option's counts, wherever it is and even if no such option exists, as "password". In a file that
+ * cannot be read the end of a value is unknown: everything after such a key is hidden.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -11,9 +10,9 @@
 
 #include "config/internal.h"
 
-#define WORD_BYTES 80 /* longer words are no keys */
+#define WORD_BYTES 80 /* longer words are not keys */
 
-/* What a key was probably meant to be. Only sources have secrets; outputs have files of them. */
+/* The probable meaning of a key. Only sources have secrets; outputs have files of them. */
 enum meaning { UNKNOWN, PLAIN, SECRET };
 
 static enum meaning meaning_of(const char *key)
@@ -27,17 +26,20 @@ static enum meaning meaning_of(const char *key)
     }
     for (const struct vamp_source_ops *const *source = vamp_sources; *source != NULL; source++) {
         const char *near = vamp_opt_near_key((*source)->options, key);
-        const struct vamp_opt *opt = near != NULL ? vamp_opt_find((*source)->options, near) : NULL;
+        if (near == NULL) {
+            continue;
+        }
+        const struct vamp_opt *opt = vamp_opt_find((*source)->options, near);
         if (opt != NULL && opt->role == VAMP_OPT_SECRET) {
             return SECRET;
         }
-        meaning = opt != NULL ? PLAIN : meaning;
+        meaning = PLAIN;
     }
     return meaning;
 }
 
-/* In the section of the source a key that is near nothing may be meant as a secret, too. The keys
- * of filters are names that users give. */
+/* In the section of the source, a key that resembles no option may be meant as a secret, too. The
+ * keys of filters are names that users choose. */
 static bool has_secret_key(const struct config_value *value)
 {
     const struct config_value *parent = value->parent;
@@ -62,7 +64,9 @@ bool config_is_secret(const struct config_value *value)
 static void hide(struct config_file *file, size_t first, size_t end)
 {
     for (size_t i = first; i < end; i++) {
-        file->shown[i] = file->shown[i] == '\n' ? '\n' : '*';
+        if (file->shown[i] != '\n') {
+            file->shown[i] = '*';
+        }
     }
 }
 
@@ -98,13 +102,13 @@ static bool is_in_word(char c)
     return c == '_' || isalnum((unsigned char)c);
 }
 
-/* Such a character may be missing or misplaced, or be part of an escape. */
+/* These characters may be missing or misplaced, or be part of an escape. */
 static bool is_ignored(char c)
 {
     return c == '"' || c == '\'' || c == '\\';
 }
 
-/* The character that an escape such as "\u0069" stands for; '\0': there is none. */
+/* The character of an escape such as "\u0069"; '\0': it is not one. */
 static char read_escape(const char *text)
 {
     if (strncmp(text, "\\u00", 4) != 0 || !isxdigit((unsigned char)text[4]) ||
@@ -115,16 +119,19 @@ static char read_escape(const char *text)
     return (char)strtoul(digits, NULL, 16);
 }
 
-/* The word that begins here, with escapes resolved and without quotes. Returns how many bytes it
- * takes in the text. */
+/* The word that begins here, with escapes resolved and without quotes. Returns its length in the
+ * text. */
 static size_t read_word(const char *text, char word[static WORD_BYTES])
 {
     size_t at = 0;
     size_t used = 0;
     while (is_in_word(text[at]) || is_ignored(text[at])) {
-        const char escaped = read_escape(text + at);
-        const char c = escaped != '\0' ? escaped : text[at];
-        at += escaped != '\0' ? 6 : 1;
+        char c = read_escape(text + at);
+        if (c != '\0') {
+            at += 6;
+        } else {
+            c = text[at++];
+        }
         if (is_in_word(c) && used + 1 < WORD_BYTES) {
             word[used++] = c;
         }
@@ -133,8 +140,8 @@ static size_t read_word(const char *text, char word[static WORD_BYTES])
     return at;
 }
 
-/* Whether the file can be a configuration. Any other one, such as the pool manager's output, may
- * consist of a secret. */
+/* Whether the file can be a configuration. Any other file may consist of a secret, such as the pool
+ * manager's output. */
 static bool begins_as_configuration(const struct config_file *file)
 {
     const bool mark = strncmp(file->bytes, CONFIG_BYTE_ORDER_MARK, 3) == 0;
@@ -151,7 +158,7 @@ size_t config_hide_rest(struct config_file *file)
         char word[WORD_BYTES];
         const size_t bytes = read_word(file->bytes + at, word);
         found = meaning_of(word) == SECRET;
-        at += bytes > 0 ? bytes : 1;
+        at += VAMP_MAX(bytes, 1);
     }
     hide(file, at, file->length);
     return at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tree of values that the reader makes, and JSON pointers (RFC 6901) into it. */
+/* The tree of values that the reader builds, and JSON pointers (RFC 6901) into it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,11 @@ struct config_value *config_value_add(struct config_tree *tree, struct config_va
     tree->allocated = value;
     tree->count++;
     if (parent != NULL) {
-        *(parent->last != NULL ? &parent->last->next : &parent->first) = value;
+        if (parent->last != NULL) {
+            parent->last->next = value;
+        } else {
+            parent->first = value;
+        }
         parent->last = value;
         value->index = parent->count++;
     }
@@ -83,12 +87,16 @@ size_t config_path_push(char path[static CONFIG_PATH_BYTES], const char *key)
         path[used++] = '/';
     }
     for (; *key != '\0'; key++) {
-        const char *escaped = *key == '~' ? "~0" : *key == '/' ? "~1" : NULL;
-        const size_t bytes = escaped != NULL ? 2 : 1;
+        const char *escaped = key;
+        size_t bytes = 1;
+        if (*key == '~' || *key == '/') {
+            escaped = *key == '~' ? "~0" : "~1";
+            bytes = 2;
+        }
         if (used + bytes >= CONFIG_PATH_BYTES) {
             break;
         }
-        memcpy(path + used, escaped != NULL ? escaped : key, bytes);
+        memcpy(path + used, escaped, bytes);
         used += bytes;
     }
     path[used] = '\0';
@@ -125,7 +133,7 @@ void config_value_path(const struct config_value *value, char path[static CONFIG
     }
 }
 
-/* Copies the first component of a pointer, unescaped; returns what follows it. */
+/* Copies the first component of a pointer, unescaped; returns the rest of the pointer. */
 static const char *next_component(const char *path, char component[static CONFIG_PATH_BYTES])
 {
     size_t used = 0;
@@ -144,12 +152,13 @@ static const char *next_component(const char *path, char component[static CONFIG
 
 struct config_value *config_child(const struct config_value *parent, const char *component)
 {
+    if (parent->type == CONFIG_OBJECT) {
+        return config_member(parent, component);
+    }
     char *end = NULL;
     const unsigned long index = strtoul(component, &end, 10);
     const bool is_index = component[0] >= '0' && component[0] <= '9' && *end == '\0';
-    return parent->type == CONFIG_OBJECT ? config_member(parent, component)
-           : is_index                    ? config_item(parent, index)
-                                         : NULL;
+    return is_index ? config_item(parent, index) : NULL;
 }
 
 const struct config_value *config_at(const struct config_value *root, const char *path,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From one object to the structs, along the option tables. Every mistake is reported and the walk
- * continues with the default in its place; only a lack of memory ends it.
+ * Fills the structs from one object, along the option tables. Every error is reported, and the walk
+ * continues with the default instead; only running out of memory ends it.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -47,7 +47,7 @@ void config_report_found(const struct config_loader *loader, const struct config
 
 /* ---- one value */
 
-/* An option, the struct it fills, and what the configuration says of it. */
+/* An option, the struct it fills, and the value given for it. */
 struct setting {
     const struct config_loader *loader;
     const struct vamp_opt *opt;
@@ -56,7 +56,6 @@ struct setting {
     const char *name; /* of the set, in a SETS; else NULL */
 };
 
-/* The value, or an item of its list, has the wrong type. */
 static void report_type(const struct setting *setting, const struct config_value *value,
                         const char *near)
 {
@@ -69,34 +68,42 @@ static void report_type(const struct setting *setting, const struct config_value
     vamp_diagnostics_add(setting->loader->diagnostics, &problem);
 }
 
-/* Stores the text of the value, of an item of its list, or a word of it; NULL: makes a set of this
- * name that is empty. */
+/* Stores a text: of the value, of an item of its list, or one of its words; NULL: creates the named
+ * set, empty. */
 static int set_text(const struct setting *setting, const struct config_value *value,
                     const char *text)
 {
     const struct vamp_opt *opt = setting->opt;
     struct vamp_err err = VAMP_ERR_NONE;
-    const int code = setting->name != NULL
-                         ? vamp_opt_set_named(opt, setting->base, setting->name, text, &err)
-                         : vamp_opt_set(opt, setting->base, text, &err);
-    if (code == 0 || code == -ENOMEM) {
-        return code == 0 ? 0 : vamp_err_set(setting->loader->err, code, "%s", err.text);
+    int code = 0;
+    if (setting->name != NULL) {
+        code = vamp_opt_set_named(opt, setting->base, setting->name, text, &err);
+    } else {
+        code = vamp_opt_set(opt, setting->base, text, &err);
+    }
+    if (code == 0) {
+        return 0;
+    }
+    if (code == -ENOMEM) {
+        return vamp_err_set(setting->loader->err, code, "%s", err.text);
     }
     struct vamp_diagnostic problem =
         config_value_problem(setting->loader, value, CONFIG_AT_VALUE, "%s", err.text);
     const struct vamp_opt one_of = {.type = VAMP_OPT_ENUM, .choices = opt->choices};
     const bool is_word = opt->type == VAMP_OPT_SET || opt->type == VAMP_OPT_SETS;
     vamp_opt_allowed(is_word ? &one_of : opt, problem.allowed);
-    text = text != NULL ? text : setting->name;
+    text = vamp_text_or(text, setting->name);
     assert(text != NULL);
-    config_near(&problem, opt->type == VAMP_OPT_SET && strcasecmp(text, "all") == 0
-                              ? "all"
-                              : vamp_opt_near_choice(opt->choices, text));
+    const char *near = "all";
+    if (opt->type != VAMP_OPT_SET || strcasecmp(text, near) != 0) {
+        near = vamp_opt_near_choice(opt->choices, text);
+    }
+    config_near(&problem, near);
     vamp_diagnostics_add(setting->loader->diagnostics, &problem);
     return 0;
 }
 
-/* The words of a list, or those separated by commas that the command line gives. */
+/* Adds the words of a list, or those of a text from the command line, separated by commas. */
 static int add_words(const struct setting *setting)
 {
     const struct config_value *value = setting->value;
@@ -109,30 +116,39 @@ static int add_words(const struct setting *setting)
             report_type(setting, item, NULL);
         }
     }
-    char *words = value->type == CONFIG_TEXT ? strdup(value->text) : NULL;
+    if (value->type != CONFIG_TEXT) {
+        return code;
+    }
+    char *words = strdup(value->text);
     if (words == NULL) {
-        return value->type == CONFIG_TEXT
-                   ? vamp_err_set_errno(setting->loader->err, ENOMEM, "read the command line")
-                   : code;
+        return vamp_err_set_errno(setting->loader->err, ENOMEM, "read the command line");
     }
     char *rest = words;
     for (char *word = strsep(&rest, ","); word != NULL && code == 0; word = strsep(&rest, ",")) {
-        code = *word != '\0' ? set_text(setting, value, word) : 0;
+        if (*word != '\0') {
+            code = set_text(setting, value, word);
+        }
     }
     free(words);
     return code;
 }
 
-/* A list, or words separated by commas from the command line; the only text that the file may have
- * there is "all". Others get the list as a near miss. Of a SETS: the words of the set `name`. */
+/* A list, or words separated by commas from the command line; the only text allowed in the file is
+ * "all". For other texts the list is suggested. For SETS: the words of the set `name`. */
 static int set_list(const struct setting *setting)
 {
     const struct config_value *value = setting->value;
     const bool is_text = value->type == CONFIG_TEXT;
     char near[80] = "";
     if (value->type == CONFIG_LIST || (is_text && value->origin != NULL)) {
-        const int code = setting->name != NULL ? set_text(setting, value, NULL) : 0; /* empty */
-        return code != 0 ? code : add_words(setting);
+        int code = 0;
+        if (setting->name != NULL) {
+            code = set_text(setting, value, NULL);
+        }
+        if (code == 0) {
+            code = add_words(setting);
+        }
+        return code;
     }
     if (is_text && setting->opt->type == VAMP_OPT_SET && strcmp(value->text, "all") == 0) {
         return set_text(setting, value, value->text);
@@ -156,13 +172,15 @@ static int set_sets(const struct setting *setting)
     for (one.value = setting->value->first; one.value != NULL && code == 0;
          one.value = one.value->next) {
         one.name = one.value->key;
-        code = config_report_duplicate(setting->loader, one.value) ? 0 : set_list(&one);
+        if (!config_report_duplicate(setting->loader, one.value)) {
+            code = set_list(&one);
+        }
     }
     return code;
 }
 
-/* Whether an option that is no list takes a value of this type. */
-static bool takes(const struct vamp_opt *opt, const struct config_value *value)
+/* Whether an option that is not a list accepts a value of this type. */
+static bool accepts(const struct vamp_opt *opt, const struct config_value *value)
 {
     switch (value->type) {
     case CONFIG_TEXT:
@@ -196,7 +214,7 @@ static int set_value(const struct setting *setting)
         }
         return opt->type == VAMP_OPT_SETS ? set_sets(setting) : set_list(setting);
     }
-    if (!takes(opt, value)) {
+    if (!accepts(opt, value)) {
         if (value->type == CONFIG_INTEGER && opt->type == VAMP_OPT_DURATION &&
             value->integer >= 0) {
             (void)snprintf(text, sizeof text, "%" PRId64 "s", value->integer);
@@ -208,7 +226,7 @@ static int set_value(const struct setting *setting)
         return set_text(setting, value, value->type == CONFIG_TRUE ? "true" : "false");
     }
     if (value->type == CONFIG_INTEGER && opt->type != VAMP_OPT_FRACTION) {
-        (void)snprintf(text, sizeof text, "%" PRId64, value->integer); /* also of "1e3" */
+        (void)snprintf(text, sizeof text, "%" PRId64, value->integer); /* 1e3 becomes 1000 */
         return set_text(setting, value, text);
     }
     return set_text(setting, value, value->text);
@@ -218,7 +236,7 @@ static int set_value(const struct setting *setting)
 
 #define WORDS_MAX 15
 
-/* The members of an object that are no options, ended by NULL: "type", the objects of its tables,
+/* The members of an object that are not options, ended by NULL: "type", the objects of its tables,
  * and those that are walked elsewhere. */
 static void list_others(const struct config_object *object, const char *words[WORDS_MAX + 1])
 {
@@ -238,6 +256,14 @@ static void list_others(const struct config_object *object, const char *words[WO
     words[count] = NULL;
 }
 
+/* Appends a word to the allowed ones; what does not fit is cut. */
+static void add_allowed(struct vamp_diagnostic *problem, const char *word)
+{
+    const size_t used = strlen(problem->allowed);
+    (void)snprintf(problem->allowed + used, sizeof problem->allowed - used, "%s%s",
+                   used > 0 ? ", " : "", word);
+}
+
 static void report_unknown(const struct config_loader *loader, const struct config_object *object,
                            const char *const *others, const struct config_value *member)
 {
@@ -254,20 +280,18 @@ static void report_unknown(const struct config_loader *loader, const struct conf
     if (vamp_opt_find(config_parts[loader->config->program]->options, member->key) != NULL) {
         const size_t length = strlen(problem.text);
         (void)snprintf(problem.text + length, sizeof problem.text - length,
-                       "; it stands at the top of the configuration, once for all");
+                       "; it belongs at the top level of the configuration");
     }
-    size_t used = 0;
-    for (const char *const *each = others; *each != NULL && used < sizeof problem.allowed; each++) {
-        used += (size_t)snprintf(problem.allowed + used, sizeof problem.allowed - used, "%s%s",
-                                 used > 0 ? ", " : "", *each);
+    for (const char *const *each = others; *each != NULL; each++) {
+        add_allowed(&problem, *each);
     }
     for (const struct config_table *table = object->tables;
          table->options != NULL && table->key == NULL; table++) {
-        near = near != NULL ? near : vamp_opt_near_key(table->options, member->key);
-        for (const struct vamp_opt *opt = table->options;
-             opt->key != NULL && used < sizeof problem.allowed; opt++) {
-            used += (size_t)snprintf(problem.allowed + used, sizeof problem.allowed - used, "%s%s",
-                                     used > 0 ? ", " : "", opt->key);
+        if (near == NULL) {
+            near = vamp_opt_near_key(table->options, member->key);
+        }
+        for (const struct vamp_opt *opt = table->options; opt->key != NULL; opt++) {
+            add_allowed(&problem, opt->key);
         }
     }
     config_near(&problem, near);
@@ -316,7 +340,7 @@ static int walk_member(const struct config_loader *loader, const struct config_o
     return 0;
 }
 
-/* Without the objects in it. */
+/* Walks the object without the objects in it. */
 static int walk_members(const struct config_loader *loader, const struct config_object *object,
                         const struct config_value *value)
 {
@@ -340,8 +364,10 @@ int config_walk_object(const struct config_loader *loader, const struct config_o
     int code = walk_members(loader, object, value);
     for (const struct config_table *table = object->tables; table->options != NULL && code == 0;
          table++) {
-        const struct config_value *child =
-            table->key != NULL ? config_member(value, table->key) : NULL;
+        if (table->key == NULL) {
+            continue;
+        }
+        const struct config_value *child = config_member(value, table->key);
         if (child != NULL) {
             struct config_object inside = {
                 .tables = {{.options = table->options, .base = table->base}}};
@@ -356,8 +382,14 @@ const char *config_find_type(const struct config_loader *loader, enum config_kin
                              const struct config_value *value, const char *article, bool by_name)
 {
     const bool is_object = value->type == CONFIG_OBJECT;
-    const struct config_value *type = by_name && !is_object ? value : config_member(value, "type");
-    const char *text = type != NULL && type->type == CONFIG_TEXT ? type->text : NULL;
+    const struct config_value *type = value; /* the type alone */
+    if (is_object || !by_name) {
+        type = config_member(value, "type");
+    }
+    const char *text = NULL;
+    if (type != NULL && type->type == CONFIG_TEXT) {
+        text = type->text;
+    }
     const char *words[WORDS_MAX + 1] = {NULL};
     struct config_object known;
     for (unsigned i = 0; config_type(loader->config->program, kind, i, &known); i++) {
@@ -368,13 +400,21 @@ const char *config_find_type(const struct config_loader *loader, enum config_kin
         }
     }
     char found[128];
-    config_describe(type != NULL ? type : value, found, sizeof found);
-    const bool missing = type == NULL && is_object;
-    struct vamp_diagnostic problem = config_value_problem(
-        loader, type != NULL ? type : value, CONFIG_AT_VALUE, "%s%s%s",
-        missing ? article : "found ", missing ? " needs a \"type\"" : found,
-        type != NULL || missing ? "" : " where an object {\"type\": ...} is needed");
-    config_near(&problem, text != NULL ? vamp_opt_near_choice(words, text) : NULL);
+    struct vamp_diagnostic problem;
+    if (type != NULL) {
+        config_describe(type, found, sizeof found);
+        problem = config_value_problem(loader, type, CONFIG_AT_VALUE, "found %s", found);
+    } else if (is_object) {
+        problem =
+            config_value_problem(loader, value, CONFIG_AT_VALUE, "%s needs a \"type\"", article);
+    } else {
+        config_describe(value, found, sizeof found);
+        problem = config_value_problem(loader, value, CONFIG_AT_VALUE,
+                                       "found %s where an object {\"type\": ...} is needed", found);
+    }
+    if (text != NULL) {
+        config_near(&problem, vamp_opt_near_choice(words, text));
+    }
     vamp_opt_allowed(&(struct vamp_opt){.type = VAMP_OPT_ENUM, .choices = words}, problem.allowed);
     vamp_diagnostics_add(loader->diagnostics, &problem);
     return NULL;

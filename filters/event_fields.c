@@ -16,7 +16,7 @@ static const char *const kind_choices[] = {
 #define VAMP_EVENT_KIND(symbol, number, name, help) #name,
 #include "vampire/core/event/kinds.def"
     NULL};
-/* The words of core's tables, which are not available as a list; a unit test compares them. */
+/* Copies of words of core's tables, which are not available as lists; a unit test compares them. */
 static const char *const phase_choices[] = {"after", "before", NULL};
 static const char *const tier_choices[] = {"unknown", "OFI", "GFS", "MIO", NULL};
 static const char *const cause_choices[] = {"unknown", "demand", "manager", NULL};
@@ -49,20 +49,30 @@ static const uint64_t field_kinds[FIELD_COUNT] = {
 
 /* ---- vocabulary */
 
-/* Of the name of a field. NULL: it is none of a tag. */
+/* The tag in the name of a field; NULL: it names none. */
 static const char *tag_name(const char *field)
 {
     static const char begin[] = ".sample.tag.";
     const size_t length = sizeof begin - 1;
-    return strncmp(field, begin, length) == 0 && field[length] != '\0' ? field + length : NULL;
+    if (strncmp(field, begin, length) != 0 || field[length] == '\0') {
+        return NULL;
+    }
+    return field + length;
+}
+
+static bool is_name_of(int field, const char *name)
+{
+    if (field == FIELD_SAMPLE_TAG) {
+        return tag_name(name) != NULL;
+    }
+    return strcmp(field_names[field], name) == 0;
 }
 
 static int resolve(void *context, const char *name, struct vamp_field *ret_field)
 {
     (void)context;
     for (int field = 0; field < FIELD_COUNT; field++) {
-        if (field == FIELD_SAMPLE_TAG ? tag_name(name) != NULL
-                                      : strcmp(field_names[field], name) == 0) {
+        if (is_name_of(field, name)) {
             *ret_field = fields[field];
             ret_field->choices = field_choices[field];
             return field;
@@ -88,14 +98,17 @@ static const char *named_text(void *context, const char *name)
 
 struct vamp_vocabulary vamp_event_vocabulary(const struct vamp_named_filters *named)
 {
-    return (struct vamp_vocabulary){
+    struct vamp_vocabulary vocabulary = {
         .resolve = resolve,
         .attributes = ".maestro.",
-        .named = named != NULL ? named_text : NULL,
         .field_names = field_names,
-        .filter_names = named != NULL ? named->names : NULL,
         .context = (struct vamp_named_filters *)(uintptr_t)named,
     };
+    if (named != NULL) {
+        vocabulary.named = named_text;
+        vocabulary.filter_names = named->names;
+    }
+    return vocabulary;
 }
 
 /* ---- values */
@@ -124,11 +137,13 @@ static void set_name(struct vamp_value *ret, const struct vamp_event *event)
     ret->text.length = event->name_length;
 }
 
-/* The name in the component's JOIN; absent when none was seen, or kept. */
+/* The name in the component's JOIN; absent if none was observed, or if the name was not kept. */
 static void set_component(struct vamp_value *ret, const struct event_lookup *lookup, uint64_t id)
 {
-    const struct vamp_component *row =
-        lookup->components != NULL ? vamp_components_find(lookup->components, id) : NULL;
+    if (lookup->components == NULL) {
+        return;
+    }
+    const struct vamp_component *row = vamp_components_find(lookup->components, id);
     if (row != NULL && row->joined_ns != INT64_MIN && row->name_number != VAMP_NAME_OTHER) {
         set_word(ret, vamp_component_given_name(row));
         ret->number = row->name_number;
@@ -157,7 +172,7 @@ static void set_id(struct vamp_value *ret, struct event_lookup *lookup)
     ret->text.length = VAMP_CDO_ID_DIGITS;
 }
 
-/* Not inlined: its room would be made for each look-up of an operation. */
+/* Not inlined: otherwise the lookups of all events would reserve its stack space. */
 static __attribute__((noinline)) void look_up_sample(enum event_field field, const char *name,
                                                      struct event_lookup *lookup,
                                                      struct vamp_value *ret)
@@ -167,11 +182,15 @@ static __attribute__((noinline)) void look_up_sample(enum event_field field, con
     if (!vamp_sample_read(lookup->event->name, lookup->event->name_length, &sample)) {
         return;
     }
+    bool found = false;
     if (field == FIELD_SAMPLE_VALUE) {
         *ret = (struct vamp_value){.type = VAMP_VALUE_DOUBLE, .real = (double)sample.value};
-    } else if (field == FIELD_SAMPLE_NAME
-                   ? vamp_sample_name(&sample, lookup->text, EVENT_TEXT_BYTES)
-                   : vamp_sample_tag(&sample, tag_name(name), lookup->text, EVENT_TEXT_BYTES)) {
+    } else if (field == FIELD_SAMPLE_NAME) {
+        found = vamp_sample_name(&sample, lookup->text, EVENT_TEXT_BYTES);
+    } else {
+        found = vamp_sample_tag(&sample, tag_name(name), lookup->text, EVENT_TEXT_BYTES);
+    }
+    if (found) {
         set_word(ret, lookup->text);
     }
 }

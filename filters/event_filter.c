@@ -9,9 +9,9 @@
  * vampire's, and one that mixes both is an error, since neither side knows all of it. A
  * subscription has one selector, so all kinds must need the same one.
  *
- * The contract with the source: it subscribes to events of CDOs with the selector and to events
- * without a CDO without it (their attributes are absent, which vampire knows itself). Then both
- * parts together are exactly the filter.
+ * The contract with the source: it subscribes to events of CDOs with the selector, and to events
+ * without a CDO without it (their attributes are absent, so that vampire can evaluate the filter
+ * itself). Both parts together are then exactly the filter.
  */
 #include "filters/event_filter.h"
 
@@ -27,7 +27,7 @@ struct vamp_event_filter {
     struct vamp_expression *expression;
     uint64_t kinds;       /* bits of kinds that can pass */
     const char *selector; /* in the expression's arena; NULL: none */
-    /* What is to be evaluated here for an event of the kind; in the arena. [0]: false. */
+    /* Evaluated by vampire for events of the kind; in the arena. [0]: false. */
     const struct step *steps[VAMP_EVENT_SAMPLE + 1];
 };
 
@@ -45,7 +45,8 @@ int vamp_named_filters_add(struct vamp_named_filters *named, const char *name, c
 {
     if (!name_is_valid(name)) {
         return vamp_err_set(
-            err, -EINVAL, "'%.100s' is no name for a filter: letters, digits, '_', '-' and '.' are",
+            err, -EINVAL,
+            "'%.100s' is not a valid name of a filter: use letters, digits, '_', '-' and '.'",
             name);
     }
     if (vamp_named_filters_text(named, name) != NULL) {
@@ -61,7 +62,7 @@ int vamp_named_filters_add(struct vamp_named_filters *named, const char *name, c
 
 /* ---- terms on one name that no value can satisfy together */
 
-/* Each is compared with each: generated filters may have thousands. */
+/* Conjuncts are compared pairwise, and generated filters may have thousands. */
 #define CONJUNCTS_MAX 64
 
 static bool is_one_of(const struct node *term, enum node_kind one, enum node_kind other)
@@ -83,17 +84,17 @@ static bool any_matches(const struct vamp_expression *expression, const struct l
 static bool terms_exclude(const struct vamp_expression *expression, const struct node *one,
                           const struct node *other)
 {
-    if (is_one_of(one, NODE_EQ, NODE_IN)) { /* it holds for its literals and nothing else */
+    if (is_one_of(one, NODE_EQ, NODE_IN)) { /* true for its literals only */
         const bool has_values = other->kind >= NODE_EQ || other->kind == NODE_IN;
         return has_values && !any_matches(expression, one->literals, other);
     }
-    /* A lower and an upper bound: each has to admit the value of the other. */
+    /* A lower and an upper limit: each must admit the value of the other. */
     return is_one_of(one, NODE_GT, NODE_GE) && is_one_of(other, NODE_LT, NODE_LE) &&
            !(any_matches(expression, one->literals, other) &&
              any_matches(expression, other->literals, one));
 }
 
-/* Sizes and durations are never negative. */
+/* Whether the term requires a negative size or duration, which never occurs. */
 static bool is_below_zero(const struct vamp_expression *expression, const struct node *term)
 {
     static const struct vamp_value zero = {.type = VAMP_VALUE_INT, .integer = 0};
@@ -104,8 +105,8 @@ static bool is_below_zero(const struct vamp_expression *expression, const struct
            !vamp_term_match(expression, term, &zero);
 }
 
-/* Whether no value can satisfy a list of nodes joined by AND. True is certain; it finds two
- * comparisons or lists on one name among the first 64 nodes, and a size or duration below zero. */
+/* Whether no value can satisfy a list of nodes joined by AND. True is certain; detects pairs of
+ * comparisons or lists on one name among the first 64 nodes, and negative sizes or durations. */
 static bool contradict(const struct vamp_expression *expression, const struct node *conjuncts)
 {
     unsigned count = 0;
@@ -126,14 +127,14 @@ static bool contradict(const struct vamp_expression *expression, const struct no
 
 /* ---- the filter for one kind of event */
 
-/* The reduction of the compiler's expression for events of `kind`. Where one of its functions
- * returns NULL, the compilation failed. */
+/* The reduction of the compiler's expression for events of `kind`. A function that returns NULL has
+ * failed the compilation. */
 struct reduction {
     struct compiler *compiler;
     enum vamp_event_kind kind;
 };
 
-/* Another node like this one with these children, in no list. */
+/* A copy of the node with another kind and other children, not linked into a list. */
 static struct node *make_node(struct reduction *reduction, const struct node *like,
                               enum node_kind kind, struct node *children)
 {
@@ -150,9 +151,10 @@ static struct node *make_node(struct reduction *reduction, const struct node *li
 #define WITHOUT_ATTRIBUTES (VAMP_EVENT_KINDS_WITHOUT_CDO | VAMP_EVENT_BIT(VAMP_EVENT_SAMPLE))
 static bool is_possible(const struct reduction *reduction, const struct node *term)
 {
-    return term->field >= 0
-               ? vamp_event_field_possible((enum event_field)term->field, reduction->kind)
-               : (WITHOUT_ATTRIBUTES & VAMP_EVENT_BIT(reduction->kind)) == 0;
+    if (term->field < 0) {
+        return (WITHOUT_ATTRIBUTES & VAMP_EVENT_BIT(reduction->kind)) == 0;
+    }
+    return vamp_event_field_possible((enum event_field)term->field, reduction->kind);
 }
 
 static struct node *reduce_term(struct reduction *reduction, const struct node *term)
@@ -170,8 +172,8 @@ static struct node *reduce_term(struct reduction *reduction, const struct node *
     return make_node(reduction, term, kind, NULL);
 }
 
-/* The node simplified for this kind of event, with new nodes only. The comments are about an AND;
- * for an OR, true and false change places in them.
+/* The node simplified for this kind of event, with new nodes only. The comments describe an AND;
+ * for an OR, true and false are exchanged.
  * NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
 static struct node *reduce_node(struct reduction *reduction, const struct node *node)
 {
@@ -183,13 +185,20 @@ static struct node *reduce_node(struct reduction *reduction, const struct node *
     }
     if (node->kind == NODE_NOT) {
         struct node *child = reduce_node(reduction, node->children);
-        return child == NULL               ? NULL
-               : child->kind == NODE_TRUE  ? make_node(reduction, node, NODE_FALSE, NULL)
-               : child->kind == NODE_FALSE ? make_node(reduction, node, NODE_TRUE, NULL)
-                                           : make_node(reduction, node, NODE_NOT, child);
+        if (child == NULL) {
+            return NULL;
+        }
+        if (child->kind == NODE_TRUE || child->kind == NODE_FALSE) {
+            const bool is_true = child->kind == NODE_TRUE;
+            return make_node(reduction, node, is_true ? NODE_FALSE : NODE_TRUE, NULL);
+        }
+        return make_node(reduction, node, NODE_NOT, child);
     }
-    const enum node_kind neutral = node->kind == NODE_AND ? NODE_TRUE : NODE_FALSE;
-    const enum node_kind deciding = node->kind == NODE_AND ? NODE_FALSE : NODE_TRUE;
+    enum node_kind neutral = NODE_TRUE, deciding = NODE_FALSE;
+    if (node->kind == NODE_OR) {
+        neutral = NODE_FALSE;
+        deciding = NODE_TRUE;
+    }
     struct node *children = NULL, **tail = &children;
     for (const struct node *one = node->children; one != NULL; one = one->next) {
         struct node *child = reduce_node(reduction, one);
@@ -199,7 +208,7 @@ static struct node *reduce_node(struct reduction *reduction, const struct node *
         if (child->kind == neutral) {
             continue;
         }
-        /* A child may have become an AND itself, such as an OR of which one part is left. */
+        /* A child may have become an AND itself, such as an OR reduced to one part. */
         *tail = child->kind == node->kind ? child->children : child;
         while (*tail != NULL) {
             tail = &(*tail)->next;
@@ -211,7 +220,10 @@ static struct node *reduce_node(struct reduction *reduction, const struct node *
     if (node->kind == NODE_AND && contradict(reduction->compiler->expression, children)) {
         return make_node(reduction, node, NODE_FALSE, NULL);
     }
-    return children->next == NULL ? children : make_node(reduction, node, node->kind, children);
+    if (children->next == NULL) {
+        return children;
+    }
+    return make_node(reduction, node, node->kind, children);
 }
 
 /* ---- splitting */
@@ -262,23 +274,26 @@ static bool split_conjuncts(struct reduction *reduction, struct node *reduced, s
 static struct node *join_conjuncts(struct reduction *reduction, struct node *conjuncts)
 {
     static const struct node none = {.kind = NODE_TRUE};
-    return conjuncts != NULL && conjuncts->next == NULL
-               ? conjuncts
-               : make_node(reduction, &none, conjuncts == NULL ? NODE_TRUE : NODE_AND, conjuncts);
+    if (conjuncts == NULL) {
+        return make_node(reduction, &none, NODE_TRUE, NULL);
+    }
+    return conjuncts->next == NULL ? conjuncts : make_node(reduction, &none, NODE_AND, conjuncts);
 }
 
 /* The selector text of a kind, "" for none, in the arena. */
 static const char *selector_text(struct reduction *reduction, struct node *theirs)
 {
-    struct node *joined = theirs != NULL ? join_conjuncts(reduction, theirs) : NULL;
-    if (joined == NULL) {
-        return theirs == NULL ? "" : NULL;
+    if (theirs == NULL) {
+        return "";
     }
-    char *text = vamp_node_print(joined);
-    char *kept = NULL;
+    struct node *joined = join_conjuncts(reduction, theirs);
+    if (joined == NULL) {
+        return NULL;
+    }
+    char *text = vamp_node_print(joined), *kept = NULL;
     if (text == NULL) {
         reduction->compiler->code =
-            vamp_err_set(reduction->compiler->err, -ENOMEM, "compile a filter: no memory");
+            vamp_err_set(reduction->compiler->err, -ENOMEM, "compile a filter: out of memory");
     } else {
         const size_t bytes = strlen(text) + 1;
         kept = vamp_compile_alloc(reduction->compiler, bytes);
@@ -295,7 +310,7 @@ static const char *or_nothing(const char *selector)
     return selector[0] != '\0' ? selector : "nothing";
 }
 
-/* Returns what is to be evaluated here for an event of the kind. */
+/* Returns the part of the filter that vampire evaluates for events of the kind. */
 static struct node *push_kind(struct reduction *reduction, struct vamp_event_filter *result,
                               enum vamp_event_kind *asked_by)
 {
@@ -308,9 +323,10 @@ static struct node *push_kind(struct reduction *reduction, struct vamp_event_fil
         return reduced;
     }
     struct halves halves = {NULL, NULL};
-    const char *selector = split_conjuncts(reduction, reduced, &halves)
-                               ? selector_text(reduction, halves.theirs)
-                               : NULL;
+    const char *selector = NULL;
+    if (split_conjuncts(reduction, reduced, &halves)) {
+        selector = selector_text(reduction, halves.theirs);
+    }
     if (selector == NULL) {
         return NULL;
     }
@@ -321,7 +337,8 @@ static struct node *push_kind(struct reduction *reduction, struct vamp_event_fil
         reduction->compiler->code = vamp_err_set(
             reduction->compiler->err, -EINVAL,
             "the pool manager takes one selector on attributes for all events, but this filter "
-            "asks %.120s of %s and %.120s of %s; restrict .event.kind or ask the same of all",
+            "requires %.120s for %s and %.120s for %s; restrict .event.kind or require the same "
+            "for all",
             or_nothing(result->selector), vamp_event_kind_name(*asked_by), or_nothing(selector),
             vamp_event_kind_name(reduction->kind));
         return NULL;
@@ -330,32 +347,32 @@ static struct node *push_kind(struct reduction *reduction, struct vamp_event_fil
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
-static bool is_of_samples(const struct node *node)
+static bool mentions_samples(const struct node *node)
 {
     bool found = node->kind >= NODE_HAS && node->field >= 0 &&
                  vamp_event_field_possible((enum event_field)node->field, VAMP_EVENT_SAMPLE);
     for (const struct node *child = node->children; child != NULL && !found; child = child->next) {
-        found = is_of_samples(child);
+        found = mentions_samples(child);
     }
     return found;
 }
 
-/* A filter that asks nothing of samples is not about them: they pass. */
+/* A filter without conditions on samples lets all of them pass. */
 static void push_samples(struct compiler *compiler, struct vamp_event_filter *filter)
 {
     static const struct node always = {.kind = NODE_TRUE};
     struct reduction reduction = {compiler, VAMP_EVENT_SAMPLE};
     const struct node *root = compiler->expression->root;
     const struct node *rest = &always;
-    if (is_of_samples(root)) {
+    if (mentions_samples(root)) {
         rest = reduce_node(&reduction, root);
-        filter->kinds |=
-            rest != NULL && rest->kind != NODE_FALSE ? VAMP_EVENT_BIT(VAMP_EVENT_SAMPLE) : 0;
+        if (rest != NULL && rest->kind != NODE_FALSE) {
+            filter->kinds |= VAMP_EVENT_BIT(VAMP_EVENT_SAMPLE);
+        }
     }
     filter->steps[VAMP_EVENT_SAMPLE] = rest != NULL ? vamp_steps_create(compiler, rest) : NULL;
 }
 
-/* Reduces and splits. */
 static void push_down(struct compiler *compiler, struct vamp_event_filter *filter)
 {
     static const struct node never = {.kind = NODE_FALSE};
@@ -380,13 +397,15 @@ int vamp_event_filter_compile(const char *text, enum vamp_filter_place place,
     struct vamp_vocabulary vocabulary = vamp_event_vocabulary(named);
     struct vamp_event_filter *filter = calloc(1, sizeof(*filter));
     if (filter == NULL) {
-        return vamp_err_set(err, -ENOMEM, "compile a filter: no memory");
+        return vamp_err_set(err, -ENOMEM, "compile a filter: out of memory");
     }
     struct compiler compiler = {.err = err};
     compiler.code = vamp_expression_compile(text, &vocabulary, &filter->expression, err);
     compiler.expression = filter->expression;
-    const struct node *attribute =
-        compiler.code == 0 ? first_term(filter->expression->root, true) : NULL;
+    const struct node *attribute = NULL;
+    if (compiler.code == 0) {
+        attribute = first_term(filter->expression->root, true);
+    }
     if (attribute != NULL && place == VAMP_FILTER_INSIDE) {
         (void)vamp_compile_fail(&compiler, &attribute->at, -EINVAL,
                                 "%s is known to the pool manager only, and this filter is "
@@ -416,7 +435,7 @@ void vamp_event_filter_free(struct vamp_event_filter *filter)
     }
 }
 
-/* Not inlined: its room would be made for each operation. */
+/* Not inlined: otherwise matches of all events would reserve its stack space. */
 static __attribute__((noinline)) bool match_sample(const struct vamp_event_filter *filter,
                                                    const struct vamp_event *event,
                                                    const struct vamp_components *components)

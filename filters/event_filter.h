@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A filter on vampire's events: an expression over `.event.*`, `.component.*`, `.peer.*`, `.cdo.*`
- * and `.transport.*`. It is compiled for each kind of event: terms that the kind decides are
- * evaluated then, so an event of a kind that cannot match costs one array look-up.
+ * and `.transport.*`. It is compiled for each kind of event: terms that depend on the kind alone
+ * are evaluated then, so an event of a kind that cannot match costs one array access.
  *
- * The first filter of a run may also use CDO attributes (`.maestro.*`), which are not in the event:
- * the pool manager decides them (push-down).
+ * The first filter of a run may also use CDO attributes (`.maestro.*`), which the event does not
+ * contain: the pool manager evaluates them (push-down).
  *
- * Marks always pass: a loss is never filtered away. One thread at a time.
+ * Control events always pass: a loss is never filtered out. One thread at a time.
  */
 #pragma once
 
@@ -22,9 +22,9 @@ struct vamp_event_filter;
 
 #define VAMP_NAMED_FILTERS_MAX 256
 
-/* Filters that may refer to each other with `@name`, in any order: texts of somebody else, compiled
- * where they are used, so a name costs nothing at evaluation. All zeros: there are none. Any thread
- * may compile with them. */
+/* Filters that may refer to each other with `@name`, in any order. The texts are borrowed and
+ * compiled where they are used, so a name costs nothing at evaluation. All zeros: there are none.
+ * Any thread may compile with them. */
 struct vamp_named_filters {
     size_t count;
     const char *names[VAMP_NAMED_FILTERS_MAX + 1], *texts[VAMP_NAMED_FILTERS_MAX]; /* then NULL */
@@ -51,25 +51,25 @@ VAMP_MUST_CHECK int vamp_event_filter_compile(const char *text, enum vamp_filter
 /* NULL is fine. */
 void vamp_event_filter_free(struct vamp_event_filter *filter);
 
-/* Whether the event passes. `components` maps application ids to names and should have observed a
- * JOIN before, and is always the same; NULL: names are absent. Allocates nothing, cannot fail. */
+/* Whether the event passes. `components` maps application ids to names, should have observed a JOIN
+ * before, and is always the same object; NULL: names are absent. Allocates nothing, cannot fail. */
 bool vamp_event_filter_match(const struct vamp_event_filter *filter, const struct vamp_event *event,
                              const struct vamp_components *components);
-/* Bits of the kinds that can pass; 0: the filter is never true. That of samples is there if the
- * filter asks something of them; others pass them. */
+/* Bits of the kinds that can pass; 0: the filter is never true. Samples are included only if the
+ * filter has conditions on them; otherwise it lets them pass. */
 uint64_t vamp_event_filter_kinds(const struct vamp_event_filter *filter);
 /* The selector with which to subscribe to events of CDOs, owned by the filter; NULL: none is
  * needed. Events without a CDO must be subscribed to without it. */
 const char *vamp_event_filter_selector(const struct vamp_event_filter *filter);
-/* Normal form of the whole filter, malloc'ed; NULL without memory. */
+/* Normal form of the whole filter, malloc'ed; NULL: out of memory. */
 char *vamp_event_filter_print(const struct vamp_event_filter *filter);
-/* Pattern matches cut short by a bound so far. */
+/* Pattern matches cut short by a limit so far. */
 uint64_t vamp_event_filter_cut(const struct vamp_event_filter *filter);
 
-/* ---- sampling: some CDOs stand for all, each with all events of its life, so that a demand and
- * its transport are chosen together. A hash of the identifier chooses: independent of time, load
- * and order, so that neither a burst nor a period can hide from it. Marks, JOIN and LEAVE always
- * pass, as does every event without a CDO: they stand for themselves. */
+/* ---- sampling: some CDOs represent all, each with all events of its lifecycle, so that a demand
+ * and its transport are chosen together. A hash of the identifier chooses: independent of time,
+ * load and order, so that neither a burst nor a period is missed systematically. Control events,
+ * JOIN, LEAVE and all other events without a CDO always pass. */
 
 /* A fraction is a number of CDOs in this many. */
 #define VAMP_SAMPLE_ALL 1000000U

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The selector language: compiled once (all errors then, each with line and column), printed in a
- * normal form, evaluated without allocation, I/O, clock or failure. It knows nothing of events
- * or CDOs: the caller looks names up. The embedded pool manager evaluates selectors on CDO
- * attributes with it, vampire evaluates filters on events with it: same text, same meaning.
- * The grammar is in docs/filter-language.md.
+ * normal form, evaluated without allocation, I/O, clock or failure. It is independent of events and
+ * CDOs: the caller resolves names. The embedded pool manager evaluates selectors on CDO attributes
+ * with it, vampire evaluates filters on events with it: same text, same meaning. The grammar is in
+ * docs/filter-language.md.
  *
  * Two-valued: a term whose field is absent is false, whatever its operator (`!=` too), and `not`
  * is plain negation, so `not` of such a term is true. Every set of values satisfies either a filter
  * or its negation: a filter and its `not` split a stream into exactly two parts, De Morgan's laws
- * hold, and conjuncts may be decided in different places (push-down).
+ * hold, and conjuncts may be evaluated in different places (push-down).
  *
- * Threads: an expression with a regular expression owns the memory the match works in, so one
+ * Threads: an expression with a regular expression owns the working memory of its matches, so one
  * expression is used by one thread at a time. Different expressions share nothing.
  */
 #pragma once
@@ -22,17 +22,17 @@
 
 #include "vampire/core/err.h"
 
-/* Bounds of compilation; beyond one of them: -E2BIG with a text that names it. */
-#define VAMP_EXPRESSION_TEXT_BYTES_MAX 65536 /* of one text; named filters count for themselves */
+/* Limits of compilation; over the limit: -E2BIG with a text that names it. */
+#define VAMP_EXPRESSION_TEXT_BYTES_MAX 65536 /* of one text; named filters count separately */
 #define VAMP_EXPRESSION_DEPTH_MAX 64         /* nesting, references included */
 #define VAMP_EXPRESSION_TERMS_MAX 4096       /* terms and list members, references expanded */
 #define VAMP_EXPRESSION_PATTERN_BYTES_MAX 1024
 #define VAMP_EXPRESSION_PATTERNS_MAX 64 /* regular expressions in one expression */
-/* Bounds of one pattern match; beyond one of them the term is false and counted as cut. */
+/* Limits of one pattern match; over the limit the term is false and counted as cut. */
 #define VAMP_EXPRESSION_STEPS_MAX 100000        /* elements of the pattern that are tried */
 #define VAMP_EXPRESSION_SUBJECT_BYTES_MAX 65536 /* of the text that is searched */
-/* Bound of all matches of one expression together: each adds to an allowance of steps, which is
- * full at first, and takes from it the steps it needs. A match that finds less than it needs is
+/* Limit of all matches of one expression together: an allowance of steps that is full at first.
+ * Each match adds to it and takes its steps from it; a match that needs more steps than are left is
  * cut. */
 #define VAMP_EXPRESSION_ALLOWANCE_MAX 4000000
 #define VAMP_EXPRESSION_ALLOWANCE_PER_MATCH 200
@@ -53,8 +53,7 @@ enum vamp_value_type {
  * compared byte by byte. */
 struct vamp_value {
     enum vamp_value_type type;
-    uint32_t
-        number; /* the same for this TEXT in every look-up of an expression; 0: none is known */
+    uint32_t number; /* the same for this TEXT in every lookup of an expression; 0: unknown */
     union {
         bool boolean;
         int64_t integer;
@@ -74,13 +73,13 @@ static inline struct vamp_value vamp_value_natural(uint64_t natural)
                : (struct vamp_value){.type = VAMP_VALUE_INT, .integer = (int64_t)natural};
 }
 
-/* Looks one name up at evaluation. `field` is what `resolve` returned for the name, or -1 and the
- * full name for an attribute. Fills `*ret`, which is all zero (type ABSENT: there is none); a text
- * must stay valid until the next look-up. Must not block or allocate. */
+/* Looks up one name at evaluation. `field` is the result of `resolve` for the name, or -1 with the
+ * full name for an attribute. Fills `*ret`, which is all zero (type ABSENT: no value); a text must
+ * stay valid until the next lookup. Must not block or allocate. */
 typedef void vamp_lookup_fn(void *context, int field, const char *name, struct vamp_value *ret);
 
-/* How the values of a field are written. It decides which literals are accepted and how the normal
- * form prints them; the value itself is plain. */
+/* The notation of a field's values: decides which literals are accepted and how the normal form
+ * prints them; the value itself is plain. */
 enum vamp_notation {
     VAMP_NOTATION_PLAIN = 0,
     VAMP_NOTATION_SIZE,     /* bytes: 1MiB, or a plain number */
@@ -98,20 +97,19 @@ struct vamp_field {
     const char *const *choices;
 };
 
-/* What names mean at compile time. All but `context` may be NULL. */
+/* The meaning of names at compile time. All but `context` may be NULL. */
 struct vamp_vocabulary {
-    const char
-        *prefix; /* put before names that do not begin with '.', NULL: such names are errors */
-    /* The number (>= 0) of a well-known name (".event.kind") and what it is, -1 for none. NULL:
+    const char *prefix; /* put before names without a leading '.'; NULL: such names are errors */
+    /* The number (>= 0) of a well-known name (".event.kind") and its field, -1: unknown. NULL:
      * only attributes exist. */
     int (*resolve)(void *context, const char *name, struct vamp_field *ret_field);
-    /* A name that resolve does not know is an attribute of unknown type if it begins with this,
-     * else an error. NULL: every such name is an attribute. */
+    /* A name unknown to resolve is an attribute of unknown type if it begins with this, else an
+     * error. NULL: every such name is an attribute. */
     const char *attributes;
-    /* The text of the filter `@name`, NULL when there is none. The text must live until
+    /* The text of the filter `@name`, NULL if there is none; valid until
      * vamp_expression_compile returns. NULL: references are errors. */
     const char *(*named)(void *context, const char *name);
-    /* Names for "did you mean" and lists of what is allowed, ended by NULL; NULL: none. */
+    /* Names for "did you mean" and lists of allowed names, ended by NULL; NULL: none. */
     const char *const *field_names;
     const char *const *filter_names;
     void *context;
@@ -119,21 +117,21 @@ struct vamp_vocabulary {
 
 struct vamp_expression;
 
-/* Compiles `text`. 0; -EINVAL with "line L, column C: ..." in err (columns count characters from
- * 1); -E2BIG beyond the bounds above; -ENOMEM. Keeps no pointer to its arguments. */
+/* Compiles `text`. 0; -EINVAL with "line L, column C: ..." in err (columns count characters
+ * from 1); -E2BIG over the limits above; -ENOMEM. Keeps no pointer to its arguments. */
 VAMP_MUST_CHECK int vamp_expression_compile(const char *text,
                                             const struct vamp_vocabulary *vocabulary,
                                             struct vamp_expression **ret_expression,
                                             struct vamp_err *err);
 /* `expression` may be NULL. */
 void vamp_expression_free(struct vamp_expression *expression);
-/* Whether the expression holds. A pattern match that reaches a bound of steps is false and
- * counted each time. Allocates nothing. One thread at a time, although the expression is const:
- * matching uses its scratch memory. */
+/* Whether the expression holds. A pattern match that reaches a limit is false and counted each
+ * time. Allocates nothing. One thread at a time, although the expression is const: matching
+ * uses its working memory. */
 bool vamp_expression_match(const struct vamp_expression *expression, vamp_lookup_fn *lookup,
                            void *context);
-/* Pattern matches cut short by a bound so far. */
+/* Pattern matches cut short by a limit so far. */
 uint64_t vamp_expression_cut(const struct vamp_expression *expression);
-/* Normal form, one line, references expanded, malloc'ed and terminated; NULL without memory.
+/* Normal form, one line, references expanded, malloc'ed and terminated; NULL: out of memory.
  * Compiling it gives an expression of the same meaning that prints the same. */
 char *vamp_expression_print(const struct vamp_expression *expression);

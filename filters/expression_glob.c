@@ -9,9 +9,10 @@
 #include <string.h>
 
 #include "vampire/core/utf8.h"
+#include "vampire/core/values.h"
 
-/* One character at `*at`, moving it: its bytes as a number, so that invalid bytes (above all code
- * points, see below) never equal a real character. */
+/* Reads one character at `*at` and moves `*at` past it. Invalid bytes get numbers above all code
+ * points, so that they never equal a real character. */
 static uint32_t take(const char *text, size_t length, size_t *at)
 {
     const unsigned char *b = (const unsigned char *)text + *at;
@@ -21,7 +22,7 @@ static uint32_t take(const char *text, size_t length, size_t *at)
     }
     uint32_t character = 0x110000U + b[0];
     const size_t size = vamp_utf8_read(text + *at, length - *at, &character);
-    *at += size == 0 ? 1 : size;
+    *at += VAMP_MAX(size, 1);
     return character;
 }
 
@@ -100,9 +101,8 @@ const char *vamp_glob_check(const char *pattern, size_t length)
     return NULL;
 }
 
-/* Whether the element at pattern[*at], which is not a star, matches `character`; moves *at past it.
- */
-static bool element_takes(const char *pattern, size_t length, size_t *at, uint32_t character)
+/* Whether the element at pattern[*at], not a star, matches `character`; moves *at past it. */
+static bool element_matches(const char *pattern, size_t length, size_t *at, uint32_t character)
 {
     if (pattern[*at] == '?') {
         ++*at;
@@ -122,7 +122,7 @@ static bool is_plain(char c)
     return (c & 0x80) == 0 && !means_more[(unsigned char)c];
 }
 
-/* The first place from `at` on at which what follows a star may begin; SIZE_MAX: there is none. */
+/* The first position from `at` on where the text after a star may begin; SIZE_MAX: none. */
 static size_t next_start(char first, const char *text, size_t length, size_t at)
 {
     if (at == length || !is_plain(first)) {
@@ -137,8 +137,8 @@ static inline __attribute__((always_inline)) bool match(const char *pattern, siz
                                                         unsigned *steps)
 {
     size_t p = 0, t = 0;
-    /* Where to continue when an attempt fails: after the last star, one character later. An earlier
-     * star never needs another attempt. */
+    /* Where to continue after a failed attempt: after the last star, one character later. An
+     * earlier star never needs another attempt. */
     size_t star_p = SIZE_MAX, star_t = 0;
     while (p < pattern_length || t < text_length) {
         if (*steps == 0) {
@@ -165,7 +165,7 @@ static inline __attribute__((always_inline)) bool match(const char *pattern, siz
         } else if (p < pattern_length && t < text_length) {
             size_t after = t;
             uint32_t character = take(text, text_length, &after);
-            if (element_takes(pattern, pattern_length, &p, character)) {
+            if (element_matches(pattern, pattern_length, &p, character)) {
                 t = after;
                 continue;
             }

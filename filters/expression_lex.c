@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Text to tokens with positions, the errors at them, and the arena their texts live in. */
+/* Tokens with positions, the errors at them, and the arena that owns their texts. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 
 #include "filters/expression_tree.h"
 #include "vampire/core/utf8.h"
+#include "vampire/core/values.h"
 
 /* ---- arena */
 
@@ -24,7 +25,7 @@ void *vamp_arena_alloc(struct arena *arena, size_t bytes)
     size_t need = (bytes + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
     struct arena_chunk *chunk = arena->chunks;
     if (chunk == NULL || chunk->size - chunk->used < need) {
-        size_t size = need > CHUNK_BYTES ? need : CHUNK_BYTES;
+        size_t size = VAMP_MAX(need, CHUNK_BYTES);
         chunk = calloc(1, sizeof(*chunk) + size);
         if (chunk == NULL) {
             return NULL;
@@ -57,10 +58,13 @@ bool vamp_compile_fail(struct compiler *compiler, const struct position *at, int
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    const bool named = at->filter != NULL;
-    compiler->code =
-        vamp_err_set(compiler->err, code, "%s%s%sline %u, column %u: %s", named ? "@" : "",
-                     named ? at->filter : "", named ? ", " : "", at->line, at->column, text);
+    if (at->filter != NULL) {
+        compiler->code = vamp_err_set(compiler->err, code, "@%s, line %u, column %u: %s",
+                                      at->filter, at->line, at->column, text);
+    } else {
+        compiler->code =
+            vamp_err_set(compiler->err, code, "line %u, column %u: %s", at->line, at->column, text);
+    }
     return false;
 }
 
@@ -68,7 +72,7 @@ void *vamp_compile_alloc(struct compiler *compiler, size_t bytes)
 {
     void *memory = vamp_arena_alloc(&compiler->expression->arena, bytes);
     if (memory == NULL) {
-        compiler->code = vamp_err_set(compiler->err, -ENOMEM, "compile a filter: no memory");
+        compiler->code = vamp_err_set(compiler->err, -ENOMEM, "compile a filter: out of memory");
     }
     return memory;
 }
@@ -135,12 +139,14 @@ static bool read_word(struct compiler *compiler)
     }
     token->text = memcpy(text, start, token->length);
     for (enum node_kind kind = NODE_TRUE; kind < NODE_EQ && token->kind == TOKEN_WORD; kind++) {
-        token->means = strcmp(text, vamp_node_words[kind]) == 0 ? kind : token->means;
+        if (strcmp(text, vamp_node_words[kind]) == 0) {
+            token->means = kind;
+        }
     }
     return true;
 }
 
-/* The byte that an escape stands for; the cursor is at the backslash. */
+/* The byte that an escape represents; the cursor is at the backslash. */
 static bool read_escape(struct compiler *compiler, char *ret_byte)
 {
     static const char from[] = "\\\"'nrt", to[] = "\\\"'\n\r\t";
@@ -250,10 +256,11 @@ bool vamp_compile_next(struct compiler *compiler)
     case '@':
         token->kind = TOKEN_REFERENCE;
         step(compiler, 1);
-        return ends_word((unsigned char)*compiler->cursor)
-                   ? vamp_compile_fail(compiler, &token->at, -EINVAL,
-                                       "'@' needs the name of a filter right after it")
-                   : read_word(compiler);
+        if (ends_word((unsigned char)*compiler->cursor)) {
+            return vamp_compile_fail(compiler, &token->at, -EINVAL,
+                                     "'@' needs the name of a filter right after it");
+        }
+        return read_word(compiler);
     case '=':
     case '<':
     case '>':
@@ -266,10 +273,11 @@ bool vamp_compile_next(struct compiler *compiler)
                                  "a comma separates nothing here: list members are separated by "
                                  "blanks, and a text with a comma must be quoted");
     default:
-        return ends_word(byte) ? vamp_compile_fail(compiler, &token->at, -EINVAL,
-                                                   "this character (0x%02x) is allowed only in a "
-                                                   "quoted text",
-                                                   byte)
-                               : read_word(compiler);
+        if (ends_word(byte)) {
+            return vamp_compile_fail(compiler, &token->at, -EINVAL,
+                                     "this character (0x%02x) is allowed only in a quoted text",
+                                     byte);
+        }
+        return read_word(compiler);
     }
 }

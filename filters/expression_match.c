@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Evaluation: whether one term holds for a value, and whether the tree does. The tree becomes a
- * list of its terms, each with the next one to look at when it holds and when it does not: no
- * recursion and no node of AND, OR or NOT is left for each event.
+ * Evaluation: whether a term holds for a value, and whether the tree does. The tree is flattened
+ * into a list of its terms, each with the next term to evaluate if it holds and if it does not: no
+ * recursion and no AND, OR or NOT node remains at run time.
  */
 #include <float.h>
 #include <math.h>
@@ -10,8 +10,9 @@
 
 #include "filters/expression_tree.h"
 #include "vampire/core/hash.h"
+#include "vampire/core/values.h"
 
-/* The order of two values. NONE: they are of different sorts, which do not compare. */
+/* The order of two values. NONE: values of different sorts do not compare. */
 enum order {
     ORDER_LESS,
     ORDER_EQUAL,
@@ -22,18 +23,21 @@ enum order {
 
 static enum order order_of(bool less, bool greater)
 {
-    return less ? ORDER_LESS : greater ? ORDER_GREATER : ORDER_EQUAL;
+    if (less) {
+        return ORDER_LESS;
+    }
+    return greater ? ORDER_GREATER : ORDER_EQUAL;
 }
 
-/* Whole numbers of 64 bits and doubles are all exact in it. */
-_Static_assert(LDBL_MANT_DIG >= 64, "a long double holds every number exactly");
+_Static_assert(LDBL_MANT_DIG >= 64, "a long double represents every 64-bit integer and double");
 
-/* Of a value that is a number. */
 static long double exact(const struct vamp_value *value)
 {
-    return value->type == VAMP_VALUE_INT    ? (long double)value->integer
-           : value->type == VAMP_VALUE_UINT ? (long double)value->natural
-                                            : (long double)value->real;
+    if (value->type == VAMP_VALUE_DOUBLE) {
+        return value->real;
+    }
+    return value->type == VAMP_VALUE_INT ? (long double)value->integer
+                                         : (long double)value->natural;
 }
 
 static bool is_number(const struct vamp_value *value)
@@ -43,7 +47,7 @@ static bool is_number(const struct vamp_value *value)
 
 static enum order compare_texts(const struct vamp_value *a, const struct vamp_value *b)
 {
-    size_t common = a->text.length < b->text.length ? a->text.length : b->text.length;
+    size_t common = VAMP_MIN(a->text.length, b->text.length);
     int order = common > 0 ? memcmp(a->text.bytes, b->text.bytes, common) : 0;
     if (order != 0) {
         return order_of(order<0, order> 0);
@@ -57,24 +61,29 @@ static __attribute__((noinline)) enum order compare_any(const struct vamp_value 
 {
     if (is_number(a) && is_number(b)) {
         const long double left = exact(a), right = exact(b);
-        return isunordered(left, right) ? ORDER_DIFFERENT : order_of(left<right, left> right);
+        if (isunordered(left, right)) {
+            return ORDER_DIFFERENT;
+        }
+        return order_of(left<right, left> right);
     }
     if (a->type != b->type || a->type == VAMP_VALUE_ABSENT) {
         return ORDER_NONE;
     }
-    return a->type == VAMP_VALUE_TEXT ? compare_texts(a, b)
-           : a->boolean == b->boolean ? ORDER_EQUAL
-                                      : ORDER_DIFFERENT;
+    if (a->type == VAMP_VALUE_TEXT) {
+        return compare_texts(a, b);
+    }
+    return a->boolean == b->boolean ? ORDER_EQUAL : ORDER_DIFFERENT;
 }
 
 static inline enum order compare(const struct vamp_value *a, const struct vamp_value *b)
 {
-    return a->type == VAMP_VALUE_INT && b->type == VAMP_VALUE_INT
-               ? order_of(a->integer<b->integer, a->integer> b->integer)
-               : compare_any(a, b);
+    if (a->type == VAMP_VALUE_INT && b->type == VAMP_VALUE_INT) {
+        return order_of(a->integer<b->integer, a->integer> b->integer);
+    }
+    return compare_any(a, b);
 }
 
-/* The orders of a field's value and the literal with which each comparison holds. */
+/* The orders of a field's value and the literal for which each comparison holds. */
 #define ORDER_BIT(order) (1U << (order))
 static const unsigned char orders[] = {
     [NODE_EQ] = ORDER_BIT(ORDER_EQUAL),
@@ -106,7 +115,10 @@ static int match_pattern(const struct vamp_expression *expression, const struct 
     const struct vamp_value *pattern = &term->literals->value;
     const bool matches = vamp_glob_match(pattern->text.bytes, pattern->text.length,
                                          value->text.bytes, value->text.length, steps);
-    return matches ? 1 : *steps == 0 ? -1 : 0;
+    if (matches) {
+        return 1;
+    }
+    return *steps == 0 ? -1 : 0;
 }
 
 int vamp_pattern_match(const struct vamp_expression *expression, const struct node *term,
@@ -122,8 +134,10 @@ int vamp_pattern_match(const struct vamp_expression *expression, const struct no
     if (tally->allowance > VAMP_EXPRESSION_ALLOWANCE_MAX) {
         tally->allowance = VAMP_EXPRESSION_ALLOWANCE_MAX;
     }
-    const unsigned allowed =
-        tally->allowance < VAMP_EXPRESSION_STEPS_MAX ? tally->allowance : VAMP_EXPRESSION_STEPS_MAX;
+    unsigned allowed = VAMP_EXPRESSION_STEPS_MAX;
+    if (tally->allowance < allowed) {
+        allowed = tally->allowance;
+    }
     unsigned left = allowed;
     const int outcome = match_pattern(expression, term, value, &left);
     tally->allowance -= allowed - left;
@@ -131,7 +145,7 @@ int vamp_pattern_match(const struct vamp_expression *expression, const struct no
     return outcome;
 }
 
-/* A text whose result is not known. Not inlined: most results are. */
+/* Matches a text whose result is not memorised. Not inlined: most results are. */
 static __attribute__((noinline)) bool match_new_text(const struct vamp_expression *expression,
                                                      const struct node *term,
                                                      const struct vamp_value *value,
@@ -145,15 +159,15 @@ static __attribute__((noinline)) bool match_new_text(const struct vamp_expressio
     return outcome > 0;
 }
 
-/* That of the newest text is kept, which is often the next term's, too. Not inlined, as above. */
+/* Keeps the hash of the newest text, which the next term often needs. Not inlined, as above. */
 static __attribute__((noinline)) uint64_t hash_text(struct tally *tally,
                                                     const struct vamp_value *value)
 {
     if (value->text.bytes != tally->hashed || value->text.length != tally->hashed_length) {
         tally->hashed = value->text.bytes;
         tally->hashed_length = value->text.length;
-        tally->hash = vamp_hash_bytes(tally->seed, value->text.length > 0 ? value->text.bytes : "",
-                                      value->text.length);
+        tally->hash =
+            vamp_hash_bytes(tally->seed, vamp_text_or(value->text.bytes, ""), value->text.length);
     }
     return tally->hash;
 }
@@ -186,9 +200,11 @@ match_term(const struct vamp_expression *expression, const struct node *term,
     if (term->kind >= NODE_EQ) {
         return (orders[term->kind] >> compare(value, &term->literals->value) & 1U) != 0;
     }
-    return term->kind == NODE_HAS  ? true
-           : term->kind == NODE_IN ? is_in(value, term->literals)
-                                   : matches_pattern(expression, term, value);
+    if (term->kind == NODE_HAS) {
+        return true;
+    }
+    return term->kind == NODE_IN ? is_in(value, term->literals)
+                                 : matches_pattern(expression, term, value);
 }
 
 bool vamp_term_match(const struct vamp_expression *expression, const struct node *term,
@@ -197,9 +213,9 @@ bool vamp_term_match(const struct vamp_expression *expression, const struct node
     return match_term(expression, term, value);
 }
 
-/* ---- the whole */
+/* ---- the tree as a list of terms */
 
-/* Places at which the answer is known. */
+/* The results, in the place of a next step. */
 #define HOLDS UINT32_MAX
 #define FAILS (UINT32_MAX - 1)
 
@@ -237,8 +253,14 @@ static void write_steps(struct step *steps, uint32_t at, const struct node *node
     for (const struct node *child = node->children; child != NULL; child = child->next) {
         const uint32_t next = at + count_steps(child);
         const bool last = child->next == NULL;
-        write_steps(steps, at, child, node->kind == NODE_AND && !last ? next : yes,
-                    node->kind == NODE_OR && !last ? next : no);
+        uint32_t child_yes = yes, child_no = no;
+        if (node->kind == NODE_AND && !last) {
+            child_yes = next;
+        }
+        if (node->kind == NODE_OR && !last) {
+            child_no = next;
+        }
+        write_steps(steps, at, child, child_yes, child_no);
         at = next;
     }
 }

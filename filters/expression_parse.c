@@ -4,7 +4,7 @@
  * against the vocabulary on the way. The comment of each parsing function is its rule of the
  * grammar; the recursion is bounded by VAMP_EXPRESSION_DEPTH_MAX.
  *
- * A function that returns false or NULL has set the error; what it works on is the current token.
+ * A function that returns false or NULL has set the error; its input is the current token.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -23,7 +23,6 @@ struct reference {
 
 #define REFUSE_NODE(compiler, ...) ((void)REFUSE(compiler, __VA_ARGS__), NULL)
 
-/* The current token as an error names it. */
 static const char *token_text(const struct compiler *compiler)
 {
     static const char *const texts[] = {
@@ -38,7 +37,7 @@ static const char *token_text(const struct compiler *compiler)
     return token->kind == TOKEN_WORD ? token->text : texts[token->kind];
 }
 
-/* Counts one of the terms an expression may have. */
+/* Counts a term; false: over the limit. */
 static bool count_term(struct compiler *compiler)
 {
     return ++compiler->terms <= VAMP_EXPRESSION_TERMS_MAX ||
@@ -50,7 +49,10 @@ static bool count_term(struct compiler *compiler)
 
 static struct node *new_node(struct compiler *compiler, enum node_kind kind)
 {
-    struct node *node = count_term(compiler) ? vamp_compile_alloc(compiler, sizeof(*node)) : NULL;
+    if (!count_term(compiler)) {
+        return NULL;
+    }
+    struct node *node = vamp_compile_alloc(compiler, sizeof(*node));
     if (node != NULL) {
         node->kind = kind;
         node->at = compiler->token.at;
@@ -61,7 +63,6 @@ static struct node *new_node(struct compiler *compiler, enum node_kind kind)
 
 /* ---- names */
 
-/* The name with the vocabulary's prefix. */
 static const char *full_name(struct compiler *compiler)
 {
     const char *prefix = compiler->vocabulary->prefix, *name = compiler->token.text;
@@ -77,7 +78,7 @@ static const char *full_name(struct compiler *compiler)
     return full;
 }
 
-/* Letters, digits, '_', '-' and beyond ASCII, in parts joined by single dots. */
+/* Letters, digits, '_', '-' and non-ASCII characters, in parts joined by single dots. */
 static bool name_is_valid(const char *name)
 {
     char before = '.';
@@ -98,11 +99,14 @@ static bool unknown_name(struct compiler *compiler, const char *name)
     if (vamp_suggest(names, name, text)[0] != '\0') {
         return REFUSE(compiler, "unknown name '%s'%s", name, text);
     }
-    return REFUSE(compiler, "unknown name '%.200s'%s%s", name, names != NULL ? "; known are " : "",
-                  names != NULL ? vamp_list_words(names, text) : "");
+    if (names == NULL) {
+        return REFUSE(compiler, "unknown name '%.200s'", name);
+    }
+    return REFUSE(compiler, "unknown name '%.200s'; known are %s", name,
+                  vamp_list_words(names, text));
 }
 
-/* Sets field and name of a term, and what the field is. */
+/* Sets field and name of a term, and returns the properties of the field. */
 static bool check_name(struct compiler *compiler, struct node *term, struct vamp_field *ret_field)
 {
     const struct vamp_vocabulary *vocabulary = compiler->vocabulary;
@@ -128,9 +132,9 @@ static bool check_name(struct compiler *compiler, struct node *term, struct vamp
         return false;
     }
     term->name = name;
-    term->field = vocabulary->resolve != NULL
-                      ? vocabulary->resolve(vocabulary->context, name, ret_field)
-                      : -1;
+    if (vocabulary->resolve != NULL) {
+        term->field = vocabulary->resolve(vocabulary->context, name, ret_field);
+    }
     return term->field >= 0 || attributes == NULL ||
            strncmp(name, attributes, strlen(attributes)) == 0 || unknown_name(compiler, name);
 }
@@ -142,7 +146,6 @@ static bool is_value(const struct compiler *compiler)
     return compiler->token.kind == TOKEN_WORD || compiler->token.kind == TOKEN_TEXT;
 }
 
-/* Reads one value into *ret_literal. */
 static bool parse_value(struct compiler *compiler, const struct node *term,
                         const struct vamp_field *field, struct literal **ret_literal)
 {
@@ -160,9 +163,10 @@ static bool parse_value(struct compiler *compiler, const struct node *term,
 /* ")" */
 static bool close_term(struct compiler *compiler, const char *after)
 {
-    return compiler->token.kind == TOKEN_CLOSE
-               ? vamp_compile_next(compiler)
-               : REFUSE(compiler, "expected ')' %s, found %s", after, token_text(compiler));
+    if (compiler->token.kind != TOKEN_CLOSE) {
+        return REFUSE(compiler, "expected ')' %s, found %s", after, token_text(compiler));
+    }
+    return vamp_compile_next(compiler);
 }
 
 /* has = "(" "has" name ")" */
@@ -177,10 +181,11 @@ static struct node *parse_has(struct compiler *compiler)
         return REFUSE_NODE(compiler, "'has' takes a name such as .cdo.size, found %s",
                            token_text(compiler));
     }
-    return check_name(compiler, node, &field) && vamp_compile_next(compiler) &&
-                   close_term(compiler, "since 'has' takes one name")
-               ? node
-               : NULL;
+    if (!check_name(compiler, node, &field) || !vamp_compile_next(compiler) ||
+        !close_term(compiler, "since 'has' takes one name")) {
+        return NULL;
+    }
+    return node;
 }
 
 /* list = "in" "(" value { value } ")" */
@@ -201,12 +206,15 @@ static bool parse_list(struct compiler *compiler, struct node *term, const struc
             return false;
         }
     }
-    return fine &&
-           (term->literals != NULL ? close_term(compiler, "or another value in the list of 'in'")
-                                   : REFUSE(compiler, "the list of 'in' is empty"));
+    if (!fine) {
+        return false;
+    }
+    if (term->literals == NULL) {
+        return REFUSE(compiler, "the list of 'in' is empty");
+    }
+    return close_term(compiler, "or another value in the list of 'in'");
 }
 
-/* The pattern of a GLOB or REGEX, compiled. */
 static bool check_pattern(struct compiler *compiler, struct node *term,
                           const struct vamp_field *field)
 {
@@ -262,10 +270,14 @@ static bool parse_pattern(struct compiler *compiler, struct node *term,
 static bool parse_comparison(struct compiler *compiler, struct node *term,
                              const struct vamp_field *field)
 {
-    const char *unordered = field->type == VAMP_VALUE_BOOL        ? "is true or false"
-                            : field->choices != NULL              ? "is one of a set of words"
-                            : field->notation == VAMP_NOTATION_ID ? "is an identifier"
-                                                                  : NULL;
+    const char *unordered = NULL;
+    if (field->type == VAMP_VALUE_BOOL) {
+        unordered = "is true or false";
+    } else if (field->choices != NULL) {
+        unordered = "is one of a set of words";
+    } else if (field->notation == VAMP_NOTATION_ID) {
+        unordered = "is an identifier";
+    }
     if (term->kind >= NODE_LT && unordered != NULL) {
         return REFUSE(compiler, "%s %s and has no order; use = or != %s", term->name, unordered,
                       field->type == VAMP_VALUE_BOOL ? "" : "or in");
@@ -276,12 +288,13 @@ static bool parse_comparison(struct compiler *compiler, struct node *term,
 static bool operator_error(struct compiler *compiler, const struct node *term)
 {
     static const char *const words[] = {"in", "glob", "match", NULL};
-    const bool is_word = compiler->token.kind == TOKEN_WORD;
     char near[SUGGESTION_BYTES] = "";
+    if (compiler->token.kind == TOKEN_WORD) {
+        (void)vamp_suggest(words, compiler->token.text, near);
+    }
     return REFUSE(compiler,
                   "expected an operator after %s (one of = != < <= > >= in glob match), found %s%s",
-                  term->name, token_text(compiler),
-                  is_word ? vamp_suggest(words, compiler->token.text, near) : near);
+                  term->name, token_text(compiler), near);
 }
 
 /* comparison = "(" name operator value ")" ; the name is the current token */
@@ -293,10 +306,16 @@ static struct node *parse_term(struct compiler *compiler)
         return NULL;
     }
     term->kind = compiler->token.means;
-    const bool fine = term->kind == NODE_IN  ? parse_list(compiler, term, &field)
-                      : term->kind < NODE_IN ? operator_error(compiler, term)
-                      : term->kind < NODE_EQ ? parse_pattern(compiler, term, &field)
-                                             : parse_comparison(compiler, term, &field);
+    bool fine = false;
+    if (term->kind == NODE_IN) {
+        fine = parse_list(compiler, term, &field);
+    } else if (term->kind < NODE_IN) {
+        fine = operator_error(compiler, term);
+    } else if (term->kind < NODE_EQ) {
+        fine = parse_pattern(compiler, term, &field);
+    } else {
+        fine = parse_comparison(compiler, term, &field);
+    }
     if (fine && compiler->token.kind == TOKEN_WORD) {
         return REFUSE_NODE(
             compiler,
@@ -304,7 +323,10 @@ static struct node *parse_term(struct compiler *compiler)
             "unit follows its number without a blank",
             token_text(compiler));
     }
-    return fine && close_term(compiler, "after the value") ? term : NULL;
+    if (!fine || !close_term(compiler, "after the value")) {
+        return NULL;
+    }
+    return term;
 }
 
 /* ---- expressions */
@@ -342,9 +364,10 @@ static struct node *parse_group(struct compiler *compiler)
         return REFUSE_NODE(compiler, "'%s' needs at least one expression in parentheses after it",
                            vamp_node_words[group->kind]);
     }
-    return !close_term(compiler, "or another expression") ? NULL
-           : group->children->next == NULL                ? group->children
-                                                          : group;
+    if (!close_term(compiler, "or another expression")) {
+        return NULL;
+    }
+    return group->children->next == NULL ? group->children : group;
 }
 
 /* not = "(" "not" expression ")" */
@@ -356,16 +379,20 @@ static struct node *parse_not(struct compiler *compiler)
         return NULL;
     }
     node->children = parse_expression(compiler);
-    return node->children != NULL && close_term(compiler, "since 'not' takes one expression")
-               ? node
-               : NULL;
+    if (node->children == NULL || !close_term(compiler, "since 'not' takes one expression")) {
+        return NULL;
+    }
+    return node;
 }
 
 /* true = "true" ; false = "false" */
 static struct node *parse_constant(struct compiler *compiler)
 {
     struct node *node = new_node(compiler, compiler->token.means);
-    return node != NULL && vamp_compile_next(compiler) ? node : NULL;
+    if (node != NULL && !vamp_compile_next(compiler)) {
+        node = NULL;
+    }
+    return node;
 }
 
 /* An expression in parentheses of its own, whose "(" or "@name" is the current token. */
@@ -378,10 +405,13 @@ static struct node *parse_wrapped(struct compiler *compiler)
         return REFUSE_NODE(compiler, "'%s' precedes what it joins: (%s (A) (B))",
                            vamp_node_words[joins], vamp_node_words[joins]);
     }
-    return node != NULL && close_term(compiler, "after the expression") ? node : NULL;
+    if (node != NULL && !close_term(compiler, "after the expression")) {
+        node = NULL;
+    }
+    return node;
 }
 
-/* The inside of parentheses; the current token is the one after "(". */
+/* The contents of parentheses; the current token is the one after "(". */
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by VAMP_EXPRESSION_DEPTH_MAX. */
 static struct node *parse_inside(struct compiler *compiler)
 {
@@ -398,7 +428,9 @@ static struct node *parse_inside(struct compiler *compiler)
         node = parse_has(compiler);
     } else if (means == NODE_TRUE || means == NODE_FALSE) {
         node = parse_constant(compiler);
-        node = node != NULL && close_term(compiler, "after the constant") ? node : NULL;
+        if (node != NULL && !close_term(compiler, "after the constant")) {
+            node = NULL;
+        }
     } else if (token->kind == TOKEN_WORD) {
         node = parse_term(compiler);
     } else if (token->kind == TOKEN_OPEN || token->kind == TOKEN_REFERENCE) {
@@ -453,15 +485,14 @@ static struct node *parse_reference(struct compiler *compiler)
     const struct vamp_vocabulary *vocabulary = compiler->vocabulary;
     const char *name = compiler->token.text, *after = compiler->cursor;
     const struct position at = compiler->at;
-    const char *text =
-        vocabulary->named != NULL ? vocabulary->named(vocabulary->context, name) : NULL;
+    if (vocabulary->named == NULL) {
+        return REFUSE_NODE(compiler, "filters cannot be referred to by name here");
+    }
+    const char *text = vocabulary->named(vocabulary->context, name);
     if (text == NULL) {
         char near[SUGGESTION_BYTES];
-        (void)(vocabulary->named == NULL
-                   ? REFUSE(compiler, "filters cannot be referred to by name here")
-                   : REFUSE(compiler, "no filter is named '%s'%s", name,
-                            vamp_suggest(vocabulary->filter_names, name, near)));
-        return NULL;
+        return REFUSE_NODE(compiler, "no filter is named '%s'%s", name,
+                           vamp_suggest(vocabulary->filter_names, name, near));
     }
     /* Counted, because filters that each refer to two others grow exponentially. */
     if (!check_circle(compiler) || !count_term(compiler)) {
@@ -473,7 +504,10 @@ static struct node *parse_reference(struct compiler *compiler)
     compiler->references = reference.outer;
     compiler->cursor = after;
     compiler->at = at;
-    return node != NULL && vamp_compile_next(compiler) ? node : NULL;
+    if (node != NULL && !vamp_compile_next(compiler)) {
+        node = NULL;
+    }
+    return node;
 }
 
 /* expression = "(" ... ")" | true | false | reference ; the token after it becomes current */
@@ -486,7 +520,9 @@ static struct node *parse_expression(struct compiler *compiler)
         (void)vamp_compile_fail(compiler, &token->at, -E2BIG, "nested more than %d deep",
                                 VAMP_EXPRESSION_DEPTH_MAX);
     } else if (token->kind == TOKEN_OPEN) {
-        node = vamp_compile_next(compiler) ? parse_inside(compiler) : NULL;
+        if (vamp_compile_next(compiler)) {
+            node = parse_inside(compiler);
+        }
     } else if (token->kind == TOKEN_REFERENCE) {
         node = parse_reference(compiler);
     } else if (token->means == NODE_TRUE || token->means == NODE_FALSE) {
@@ -536,7 +572,7 @@ int vamp_expression_compile(const char *text, const struct vamp_vocabulary *voca
 {
     struct vamp_expression *expression = calloc(1, sizeof(*expression));
     if (expression == NULL) {
-        return vamp_err_set(err, -ENOMEM, "compile a filter: no memory");
+        return vamp_err_set(err, -ENOMEM, "compile a filter: out of memory");
     }
     struct compiler compiler = {.vocabulary = vocabulary, .expression = expression, .err = err};
     expression->tally = vamp_compile_alloc(&compiler, sizeof(*expression->tally));

@@ -16,12 +16,12 @@ static void print_text(FILE *out, const char *bytes, size_t length)
 {
     (void)fputc('"', out);
     for (size_t i = 0; i < length;) {
-        unsigned char byte = (unsigned char)bytes[i];
-        size_t character = vamp_utf8_read(bytes + i, length - i, NULL);
-        if (byte == '"' || byte == '\\') {
-            (void)fprintf(out, "\\%c", byte);
-        } else if (byte == '\n' || byte == '\r' || byte == '\t') {
-            (void)fputs(byte == '\n' ? "\\n" : byte == '\r' ? "\\r" : "\\t", out);
+        static const char special[] = "\"\\\n\r\t", letters[] = "\"\\nrt";
+        const unsigned char byte = (unsigned char)bytes[i];
+        const char *found = memchr(special, byte, sizeof special - 1);
+        const size_t character = vamp_utf8_read(bytes + i, length - i, NULL);
+        if (found != NULL) {
+            (void)fprintf(out, "\\%c", letters[found - special]);
         } else if (character == 0 || byte < ' ' || byte == 0x7F) {
             (void)fprintf(out, "\\x%02x", byte);
         } else {
@@ -33,7 +33,7 @@ static void print_text(FILE *out, const char *bytes, size_t length)
     (void)fputc('"', out);
 }
 
-/* The shortest text that reads back as the same double and is no integer. */
+/* The shortest text that reads back as the same double and not as an integer. */
 static void print_double(FILE *out, double real)
 {
     char text[40];
@@ -43,10 +43,13 @@ static void print_double(FILE *out, double real)
             break;
         }
     }
-    (void)fprintf(out, strpbrk(text, ".e") == NULL ? "%s.0" : "%s", text);
+    (void)fputs(text, out);
+    if (strpbrk(text, ".e") == NULL) {
+        (void)fputs(".0", out);
+    }
 }
 
-/* Of "....120000000Z" without the trailing zeros. */
+/* The time without trailing zeros in the fraction of a second. */
 static void print_time(FILE *out, int64_t ns)
 {
     char text[VAMP_TIME_TEXT_BYTES];
@@ -112,9 +115,10 @@ static void print_node(FILE *out, const struct node *node)
         (void)fputs(word, out);
         return;
     }
-    if (node->kind <= NODE_HAS) {
-        (void)fprintf(out, "(%s%s%s", word, node->kind == NODE_HAS ? " " : "",
-                      node->kind == NODE_HAS ? node->name : "");
+    if (node->kind == NODE_HAS) {
+        (void)fprintf(out, "(%s %s", word, node->name);
+    } else if (node->kind < NODE_HAS) {
+        (void)fprintf(out, "(%s", word);
     } else {
         (void)fprintf(out, "(%s %s%s", node->name, word, node->kind == NODE_IN ? " (" : " ");
     }
@@ -124,7 +128,9 @@ static void print_node(FILE *out, const struct node *node)
     }
     for (const struct literal *literal = node->literals; literal != NULL; literal = literal->next) {
         print_literal(out, literal);
-        (void)fputs(literal->next != NULL ? " " : "", out);
+        if (literal->next != NULL) {
+            (void)fputc(' ', out);
+        }
     }
     (void)fputs(node->kind == NODE_IN ? "))" : ")", out);
 }
@@ -134,14 +140,15 @@ char *vamp_node_print(const struct node *node)
     char *text = NULL;
     size_t bytes = 0;
     const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    FILE *out = plain != (locale_t)0 ? open_memstream(&text, &bytes) : NULL;
-    if (out == NULL) {
-        if (plain != (locale_t)0) {
-            freelocale(plain);
-        }
+    if (plain == (locale_t)0) {
         return NULL;
     }
-    /* Doubles have a dot whatever the program's locale is. */
+    FILE *out = open_memstream(&text, &bytes);
+    if (out == NULL) {
+        freelocale(plain);
+        return NULL;
+    }
+    /* Doubles have a dot in every locale of the program. */
     const locale_t before = uselocale(plain);
     print_node(out, node);
     (void)uselocale(before);

@@ -2,15 +2,14 @@
 /*
  * Regular expressions; the only file that uses PCRE2.
  *
- * Steps: PCRE2's own limit starts again at each position at which a match may begin, so it does not
- * bound a search. Its callout before each element of the pattern does: it counts, and ends the
- * match at the limit. Counting triples the time of a match, so a short text is first searched with
- * a copy of the pattern without callouts, under a limit that no text of that length can make
- * expensive.
+ * Steps: PCRE2's own limit restarts at each position at which a match may begin, so it does not
+ * limit a search. A callout before each element of the pattern counts steps and ends the match at
+ * the limit. Counting triples the time of a match, so a short text is first searched with a copy of
+ * the pattern without callouts, under a limit that keeps any text of that length cheap.
  *
- * Memory: all of it is allocated when the pattern is compiled. One warm-up match grows PCRE2's
- * backtracking frames to their limit; after it the allocator refuses. So a match allocates nothing
- * in any version of the library; one that would need more is cut short.
+ * Memory: everything is allocated when the pattern is compiled. One warm-up match grows PCRE2's
+ * backtracking frames to their limit; from then on the allocator refuses. So a match allocates
+ * nothing in any version of the library; a match that needs more memory is cut short.
  */
 #include "filters/expression_tree.h"
 
@@ -20,13 +19,15 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include "vampire/core/values.h"
+
 #define HEAP_LIMIT_KIB 512
 #define NESTED_PARENTHESES_MAX 100
-/* A text of this length is first searched without counting, and the steps of that search: both
- * together bound it to less than 0.1 ms. */
+/* The length up to which a text is first searched without counting, and the steps of that search:
+ * together they limit it to less than 0.1 ms. */
 #define QUICK_TEXT_BYTES 256
 #define QUICK_STEPS 5000
-/* An element that takes more characters counts one step for each CHARACTERS_PER_STEP of them. */
+/* An element that consumes more characters counts as one step for each CHARACTERS_PER_STEP. */
 #define CHARACTERS_PER_STEP 32
 
 struct regex_scratch {
@@ -34,7 +35,7 @@ struct regex_scratch {
     pcre2_match_context *match;
     pcre2_match_data *data;
     bool matching; /* the allocator refuses */
-    /* Of the match that runs. */
+                   /* Of the current match. */
     PCRE2_SIZE at;
     unsigned steps_left;
 };
@@ -61,7 +62,7 @@ static void scratch_done(struct regex_scratch *scratch)
     }
 }
 
-/* PCRE2 calls it before each element of a pattern. */
+/* Called by PCRE2 before each element of a pattern. */
 static int count_step(pcre2_callout_block *block, void *context)
 {
     struct regex_scratch *scratch = context;
@@ -77,12 +78,12 @@ static int count_step(pcre2_callout_block *block, void *context)
     return 0;
 }
 
-/* `further`: PCRE2_AUTO_CALLOUT for a pattern whose steps are counted; PCRE2_NO_AUTO_CAPTURE. */
+/* `further`: PCRE2_AUTO_CALLOUT to count the steps of the pattern; PCRE2_NO_AUTO_CAPTURE. */
 static pcre2_code *compile(const char *pattern, size_t length, uint32_t further,
                            struct regex_scratch *scratch, int *ret_code, PCRE2_SIZE *ret_offset)
 {
-    /* Any bytes may come from the wire: where the text is not UTF-8, nothing matches, but the rest
-     * of the text is searched. \C could stop inside a character. */
+    /* Text from the wire may contain any bytes: invalid UTF-8 matches nothing, but the rest of the
+     * text is searched. \C could stop inside a character. */
     const uint32_t options = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C |
                              PCRE2_DOLLAR_ENDONLY | further;
     pcre2_compile_context *context = pcre2_compile_context_create(scratch->general);
@@ -97,8 +98,8 @@ static pcre2_code *compile(const char *pattern, size_t length, uint32_t further,
     return code;
 }
 
-/* Grows the frames to their limit with a match that needs another one for each character. False
- * without memory. */
+/* Grows the frames to their limit with a match that needs one for each character. False: out of
+ * memory. */
 static bool warm_up(struct regex_scratch *scratch)
 {
     static const char pattern[] = "(*NO_START_OPT)(?:a|b)*c";
@@ -149,7 +150,7 @@ static int compile_both(const char *pattern, size_t length, uint32_t options,
     PCRE2_SIZE offset = 0;
     regex->quick = compile(pattern, length, options, scratch, &code, &offset);
     if (regex->quick != NULL) {
-        /* Not where the system grants no memory for machine code; it is only faster. */
+        /* Fails if the system grants no memory for machine code, which is only faster. */
         regex->machine_code = pcre2_jit_compile(regex->quick, PCRE2_JIT_COMPLETE) == 0;
         regex->counted =
             compile(pattern, length, options | PCRE2_AUTO_CALLOUT, scratch, &code, &offset);
@@ -159,7 +160,7 @@ static int compile_both(const char *pattern, size_t length, uint32_t options,
     }
     unsigned char text[200] = "";
     if (code == PCRE2_ERROR_NOMEMORY || code == PCRE2_ERROR_HEAP_FAILED) {
-        return vamp_err_set(err, -ENOMEM, "no memory");
+        return vamp_err_set(err, -ENOMEM, "out of memory");
     }
     (void)pcre2_get_error_message(code, text, sizeof(text));
     return vamp_err_set(err, -EINVAL, "%s (at byte %zu of the pattern)", (const char *)text,
@@ -178,10 +179,10 @@ int vamp_regex_add(struct vamp_expression *expression, const char *pattern, size
     }
     struct regex *regex = vamp_arena_alloc(&expression->arena, sizeof(*regex));
     if (expression->scratch == NULL || regex == NULL) {
-        return vamp_err_set(err, -ENOMEM, "no memory");
+        return vamp_err_set(err, -ENOMEM, "out of memory");
     }
-    regex->next =
-        expression->regexes; /* the expression frees what was compiled, also after a failure */
+    /* The expression frees what was compiled, also after a failure. */
+    regex->next = expression->regexes;
     expression->regexes = regex;
     expression->regex_count++;
     *ret_regex = regex;
@@ -194,8 +195,8 @@ static int search(struct regex_scratch *scratch, __typeof__(pcre2_match) *run, c
                   const char *text, size_t length)
 {
     scratch->matching = true;
-    const int rc = run(code, (PCRE2_SPTR)(length > 0 ? text : ""), length, 0, 0, scratch->data,
-                       scratch->match);
+    const int rc =
+        run(code, (PCRE2_SPTR)vamp_text_or(text, ""), length, 0, 0, scratch->data, scratch->match);
     scratch->matching = false;
     return rc;
 }

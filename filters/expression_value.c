@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The values of a text: which one a token means for a field. Reads numbers, sizes, durations and
- * times; units are those of vampire/core/options/options.h.
- * Doubles are read with a dot whatever the program's locale is, because this code also runs inside
- * users' programs.
+ * Values in a text: which one a token means for a field. Reads numbers, sizes, durations and times;
+ * units are those of vampire/core/options/options.h. Doubles are read with a dot in every locale of
+ * the program, because this code also runs inside users' programs.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -21,10 +20,9 @@
 
 enum word_kind {
     WORD_OTHER,  /* not a number */
-    WORD_BROKEN, /* begins like a number, but is none */
-    WORD_RANGE,  /* a number beyond 64 bits */
-    WORD_NUMBER, /* value set; the notation is SIZE or DURATION when it has a unit, TIME for a time
-                  */
+    WORD_BROKEN, /* begins like a number, but is not one */
+    WORD_RANGE,  /* a number over 64 bits */
+    WORD_NUMBER, /* value set; the notation is SIZE or DURATION if it has a unit, TIME for a time */
 };
 
 static size_t digits(const char *text)
@@ -41,11 +39,12 @@ static enum word_kind read_integer(const char *word, struct vamp_value *value)
     if (errno == ERANGE || (negative && magnitude > (uint64_t)INT64_MAX + 1)) {
         return WORD_RANGE;
     }
-    /* -(2^63) has no positive counterpart. */
-    *value =
-        negative && magnitude > 0
-            ? (struct vamp_value){.type = VAMP_VALUE_INT, .integer = -(int64_t)(magnitude - 1) - 1}
-            : vamp_value_natural(magnitude);
+    if (negative && magnitude > 0) { /* -(2^63) has no positive counterpart */
+        *value =
+            (struct vamp_value){.type = VAMP_VALUE_INT, .integer = -(int64_t)(magnitude - 1) - 1};
+    } else {
+        *value = vamp_value_natural(magnitude);
+    }
     return WORD_NUMBER;
 }
 
@@ -77,10 +76,13 @@ static enum word_kind read_with_unit(const char *word, struct vamp_value *value,
         *notation = VAMP_NOTATION_DURATION;
         *value = (struct vamp_value){.type = VAMP_VALUE_INT, .integer = ns};
     }
-    return code == 0 ? WORD_NUMBER : code == -ERANGE ? WORD_RANGE : WORD_BROKEN;
+    if (code == 0) {
+        return WORD_NUMBER;
+    }
+    return code == -ERANGE ? WORD_RANGE : WORD_BROKEN;
 }
 
-/* The value of `count` digits, which the caller has checked. */
+/* The value of `count` digits, checked by the caller. */
 static int64_t number_of(const char *text, size_t count)
 {
     int64_t number = 0;
@@ -90,7 +92,7 @@ static int64_t number_of(const char *text, size_t count)
     return number;
 }
 
-/* "Z" or "+02:00" to seconds east; the whole of text. */
+/* Converts the whole text "Z" or "+02:00" to seconds east. */
 static bool read_offset(const char *text, int64_t *ret_seconds)
 {
     *ret_seconds = 0;
@@ -106,21 +108,30 @@ static bool read_offset(const char *text, int64_t *ret_seconds)
     return hours <= 23 && minutes <= 59;
 }
 
-/* Whether the word looks like a date, so that the error can be about a time. */
+/* Whether the word resembles a date, so that errors are about a time. */
 static bool looks_like_time(const char *word)
 {
     return digits(word) == 4 && word[4] == '-' && digits(word + 5) == 2 && word[7] == '-' &&
            digits(word + 8) == 2;
 }
 
+static bool fits_outline(char outline, char character)
+{
+    switch (outline) {
+    case '0':
+        return character >= '0' && character <= '9';
+    case 'T':
+        return character == 'T' || character == 't';
+    default:
+        return character == outline;
+    }
+}
+
 static enum word_kind read_time(const char *word, struct vamp_value *value)
 {
     static const char outline[] = "0000-00-00T00:00:00";
     for (size_t i = 0; i < sizeof(outline) - 1; i++) {
-        bool fits = outline[i] == '0'   ? word[i] >= '0' && word[i] <= '9'
-                    : outline[i] == 'T' ? word[i] == 'T' || word[i] == 't'
-                                        : word[i] == outline[i];
-        if (!fits) {
+        if (!fits_outline(outline[i], word[i])) {
             return WORD_BROKEN;
         }
     }
@@ -131,7 +142,7 @@ static enum word_kind read_time(const char *word, struct vamp_value *value)
                       .tm_min = (int)number_of(word + 14, 2),
                       .tm_sec = (int)number_of(word + 17, 2)};
     const struct tm given = time;
-    const int64_t seconds = timegm(&time); /* makes March 2 of February 30 */
+    const int64_t seconds = timegm(&time); /* turns February 30 into March 2 */
     if (time.tm_mon != given.tm_mon || time.tm_mday != given.tm_mday ||
         time.tm_hour != given.tm_hour || time.tm_min != given.tm_min ||
         time.tm_sec != given.tm_sec) {
@@ -161,7 +172,7 @@ static enum word_kind read_time(const char *word, struct vamp_value *value)
     return WORD_NUMBER;
 }
 
-/* Length of "e+10" at the front of text, 0 when there is none. */
+/* Length of "e+10" at the begin of the text, 0 if there is none. */
 static size_t exponent_length(const char *text)
 {
     if (text[0] != 'e' && text[0] != 'E') {
@@ -186,22 +197,24 @@ static enum word_kind read_word(const char *word, struct vamp_value *ret_value,
         return read_time(word, ret_value);
     }
     p += whole;
-    size_t fraction = *p == '.' ? digits(p + 1) : 0;
-    if (*p == '.' && fraction == 0) {
-        return WORD_BROKEN;
+    size_t fraction = 0;
+    if (*p == '.') {
+        fraction = digits(p + 1);
+        if (fraction == 0) {
+            return WORD_BROKEN;
+        }
+        p += 1 + fraction;
     }
-    p += fraction > 0 ? 1 + fraction : 0;
     size_t exponent = exponent_length(p);
-    if (p[exponent] == '\0') {
-        return fraction + exponent > 0 ? read_double(word, ret_value)
-                                       : read_integer(word, ret_value);
+    if (p[exponent] != '\0') {
+        return read_with_unit(word, ret_value, ret_notation);
     }
-    return read_with_unit(word, ret_value, ret_notation);
+    return fraction + exponent > 0 ? read_double(word, ret_value) : read_integer(word, ret_value);
 }
 
 /* ---- values of fields */
 
-/* How an error names a value of each notation, and an example of one. */
+/* The name of each notation's values in errors, and an example. */
 static const struct {
     const char *name, *example;
 } sorts[] = {
@@ -275,7 +288,7 @@ static bool check_text(struct compiler *compiler, const struct node *term,
     if (field->notation == VAMP_NOTATION_ID) {
         return check_id(compiler, term, literal);
     }
-    /* A bare word that the user may have meant as something else. */
+    /* A bare word that may be meant as something else. */
     if (token->kind == TOKEN_WORD && token->text[0] == '.') {
         return REFUSE(compiler,
                       "'%.200s' looks like a name, and two fields cannot be compared; a text that "
@@ -293,21 +306,26 @@ static bool check_text(struct compiler *compiler, const struct node *term,
 static bool read_number(struct compiler *compiler, struct literal *literal, bool *ret_is_number)
 {
     const char *text = compiler->token.text;
-    const enum word_kind kind = compiler->token.kind == TOKEN_WORD
-                                    ? read_word(text, &literal->value, &literal->notation)
-                                    : WORD_OTHER;
+    enum word_kind kind = WORD_OTHER;
+    if (compiler->token.kind == TOKEN_WORD) {
+        kind = read_word(text, &literal->value, &literal->notation);
+    }
     *ret_is_number = kind == WORD_NUMBER;
     if (kind == WORD_RANGE) {
         return REFUSE(compiler, "%.100s is out of range", text);
     }
-    return kind != WORD_BROKEN ||
-           REFUSE(compiler,
-                  literal->notation == VAMP_NOTATION_TIME
-                      ? "'%.100s' is no time in RFC 3339 such as 2026-11-21T03:44:00Z; "
-                        "quote it if it is a text"
-                      : "'%.100s' begins like a number but is none (sizes B KiB MiB GiB "
-                        "TiB kB MB GB TB, durations ns us ms s min h d); quote it if it "
-                        "is a text",
+    if (kind != WORD_BROKEN) {
+        return true;
+    }
+    if (literal->notation == VAMP_NOTATION_TIME) {
+        return REFUSE(compiler,
+                      "'%.100s' is no time in RFC 3339 such as 2026-11-21T03:44:00Z; quote it if "
+                      "it is a text",
+                      text);
+    }
+    return REFUSE(compiler,
+                  "'%.100s' begins like a number but is none (sizes B KiB MiB GiB TiB kB MB GB TB, "
+                  "durations ns us ms s min h d); quote it if it is a text",
                   text);
 }
 
@@ -372,14 +390,16 @@ bool vamp_compile_literal(struct compiler *compiler, const struct node *term,
     return false;
 }
 
-/* ---- what an error proposes */
+/* ---- suggestions in errors */
 
 const char *vamp_suggest(const char *const *choices, const char *word,
                          char text[static SUGGESTION_BYTES])
 {
     const char *near = choices != NULL ? vamp_opt_near_choice(choices, word) : NULL;
-    (void)snprintf(text, SUGGESTION_BYTES, near != NULL ? "; did you mean '%s'?" : "%s",
-                   near != NULL ? near : "");
+    text[0] = '\0';
+    if (near != NULL) {
+        (void)snprintf(text, SUGGESTION_BYTES, "; did you mean '%s'?", near);
+    }
     return text;
 }
 

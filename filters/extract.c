@@ -8,7 +8,7 @@
 #include "filters/expression_tree.h"
 
 struct vamp_extract {
-    struct vamp_expression expression; /* what its terms share */
+    struct vamp_expression expression; /* shared by the terms */
     struct tally tally;
     struct node terms[VAMP_EXTRACT_MAX];
     const char *names[VAMP_EXTRACT_MAX];
@@ -39,9 +39,12 @@ void vamp_extract_free(struct vamp_extract *extract)
 
 int vamp_extract_add(struct vamp_extract *extract, const char *text, struct vamp_err *err)
 {
-    char usual[VAMP_EXPRESSION_PATTERN_BYTES_MAX + 1];
+    char default_pattern[VAMP_EXPRESSION_PATTERN_BYTES_MAX + 1];
     const size_t length = strcspn(text, "=");
-    const char *pattern = text[length] == '=' ? &text[length + 1] : usual;
+    const char *pattern = default_pattern;
+    if (text[length] == '=') {
+        pattern = &text[length + 1];
+    }
     if (extract->count == VAMP_EXTRACT_MAX) {
         return vamp_err_set(err, -E2BIG, "more than %d attributes", VAMP_EXTRACT_MAX);
     }
@@ -52,7 +55,7 @@ int vamp_extract_add(struct vamp_extract *extract, const char *text, struct vamp
     memcpy(name, text, length);
     struct node *term = &extract->terms[extract->count];
     extract->names[extract->count++] = name;
-    (void)snprintf(usual, sizeof usual, "(?:^|,)\\Q%s\\E[:=]([^,]*)", name);
+    (void)snprintf(default_pattern, sizeof default_pattern, "(?:^|,)\\Q%s\\E[:=]([^,]*)", name);
     if (strlen(pattern) > VAMP_EXPRESSION_PATTERN_BYTES_MAX) {
         return vamp_err_set(err, -E2BIG, "a pattern of more than %d bytes",
                             VAMP_EXPRESSION_PATTERN_BYTES_MAX);
@@ -60,12 +63,17 @@ int vamp_extract_add(struct vamp_extract *extract, const char *text, struct vamp
     term->kind = NODE_REGEX;
     const int status =
         vamp_regex_add(&extract->expression, pattern, strlen(pattern), &term->regex, err);
-    const unsigned groups = status == 0 ? vamp_regex_groups(term->regex) : 1;
-    return groups == 1 ? status
-                       : vamp_err_set(err, -EINVAL,
-                                      "a pattern with %u groups: expected one, which is the value, "
-                                      "such as \"step=_step([0-9]+)_\"; others are (?:...)",
-                                      groups);
+    if (status != 0) {
+        return status;
+    }
+    const unsigned groups = vamp_regex_groups(term->regex);
+    if (groups != 1) {
+        return vamp_err_set(err, -EINVAL,
+                            "a pattern with %u groups: expected one, which is the value, such as "
+                            "\"step=_step([0-9]+)_\"; others are (?:...)",
+                            groups);
+    }
+    return 0;
 }
 
 const char *const *vamp_extract_names(const struct vamp_extract *extract, unsigned *ret_count)

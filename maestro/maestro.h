@@ -12,9 +12,9 @@
  * to a function are copied unless said otherwise.
  *
  * Statuses that are not repeated below: MSTRO_INVARG, an argument is NULL that must not be, or
- * makes no sense; MSTRO_UNINIT, before mstro_init or after mstro_finalize; MSTRO_NOMEM; and of
- * everything that asks the pool manager, MSTRO_NO_PM when it is gone and MSTRO_OFI_FAIL.
- * mstro_last_error has the text of each, and the log, which is stderr unless it was chosen.
+ * is invalid; MSTRO_UNINIT, before mstro_init or after mstro_finalize; MSTRO_NOMEM; and of
+ * every function that calls the pool manager, MSTRO_NO_PM when it is gone and MSTRO_OFI_FAIL.
+ * mstro_last_error returns the text of each, which also goes to the log: stderr by default.
  *
  * C99 to C23 and C++98 to C++20, without warnings under the usual strict ones.
  */
@@ -54,7 +54,7 @@ struct timespec; /* strict C99 has none in <time.h>: POSIX's or the caller's own
 #define MSTRO_ENV_SCHEMA_PATH "MSTRO_SCHEMA_PATH"
 #define MSTRO_ENV_DROP_UNKNOWN_ATTRIBUTES "MSTRO_DROP_UNKNOWN_ATTRIBUTES"
 #define MSTRO_ENV_OFI_PROVIDER "MSTRO_OFI_PROVIDER"
-/* What goes to the log, and where it is; mstro_init reads them (docs/operations.md). */
+/* What is logged, and where; mstro_init reads them (docs/operations.md). */
 #define MSTRO_ENV_LOG_LEVEL "MSTRO_LOG_LEVEL"
 #define MSTRO_ENV_LOG_MODULES "MSTRO_LOG_MODULES"
 #define MSTRO_ENV_LOG_DST "MSTRO_LOG_DST"
@@ -66,17 +66,17 @@ struct timespec; /* strict C99 has none in <time.h>: POSIX's or the caller's own
 
 typedef enum mstro_status {
     MSTRO_OK = 0,
-    MSTRO_FAIL,       /* anything not named below; the log on stderr says more */
-    MSTRO_INVARG,     /* an argument makes no sense */
-    MSTRO_INVMSG,     /* a message could not be understood */
-    MSTRO_NOMEM,      /* no memory, or a documented bound was reached */
+    MSTRO_FAIL,       /* anything not listed below; details are in the log on stderr */
+    MSTRO_INVARG,     /* an argument is invalid */
+    MSTRO_INVMSG,     /* a message is malformed */
+    MSTRO_NOMEM,      /* out of memory, or a documented limit was reached */
     MSTRO_UNINIT,     /* mstro_init has not been called */
     MSTRO_NOT_TWICE,  /* done before, and only once allowed */
     MSTRO_NOENT,      /* no such key, name or handle */
     MSTRO_NOMATCH,    /* type or value does not fit the schema */
     MSTRO_TIMEOUT,    /* not within the time allowed */
     MSTRO_WOULDBLOCK, /* would have to wait */
-    MSTRO_INVSTATE,   /* not allowed in the CDO's present state */
+    MSTRO_INVSTATE,   /* not allowed in the CDO's current state */
     MSTRO_NO_PM,      /* no pool manager, or it is gone */
     MSTRO_REFUSED,    /* the pool manager refused (name taken, other workflow, other version) */
     MSTRO_OFI_FAIL,   /* libfabric reported an error */
@@ -108,9 +108,9 @@ typedef struct mstro_timestamp {
 mstro_status mstro_init(const char *workflow_name, const char *component_name,
                         uint64_t component_index);
 /* Once for each mstro_init that returned MSTRO_OK or MSTRO_NOT_TWICE; all but the last only count
- * down. The last one leaves, and waits until calls of other threads have returned. CDOs still held
- * are released with a warning; a pool manager that is gone is no failure. May be followed by
- * another mstro_init. */
+ * down. The last one leaves, and waits until calls of other threads have returned. CDOs that are
+ * still in use are released with a warning; a pool manager that is gone is no failure. May be
+ * followed by another mstro_init. */
 mstro_status mstro_finalize(void);
 
 /* Constant texts, never NULL. */
@@ -125,9 +125,9 @@ const char *mstro_last_error(void);
 /* Before mstro_init: no log unless MSTRO_LOG_LEVEL is set, for a program that prints
  * mstro_last_error itself. */
 void mstro_log_quiet(void);
-/* Before mstro_init: lists of events have no node for each but one of kind PACKED for all that came
- * in one message, with the serial of the first. It cannot be acknowledged. For a program that
- * decodes them itself, and keeps up with more of them. */
+/* Before mstro_init: lists of events have, instead of a node for each event, one of kind PACKED for
+ * all that arrived in one message, with the serial of the first. It cannot be acknowledged. For a
+ * program that decodes them itself and so can process more of them. */
 void mstro_receive_packed(void);
 #endif
 
@@ -175,8 +175,8 @@ enum mstro_cdo_attr_value_type {
  * `user_owned`: the caller frees it; otherwise, without `copy`, the library does with free(): the
  * value, of text the text itself, of a pointer what it points to.
  * The MARS keywords (.maestro.ecmwf.class, date, step and so on, docs/operations.md) are known
- * without a schema, which may replace them. For one that is not of a text's type, a text is taken
- * too (a const char **) when it converts.
+ * without a schema, which may replace them. For one that is not of a text's type, a text (a const
+ * char **) is accepted too when it converts.
  * MSTRO_NOENT: no schema has this key (MSTRO_OK without effect when
  * MSTRO_DROP_UNKNOWN_ATTRIBUTES=1); MSTRO_INVSTATE: the CDO is sealed; MSTRO_NOMATCH: the text does
  * not convert. */
@@ -186,7 +186,7 @@ mstro_status mstro_cdo_attribute_set(mstro_cdo cdo, const char *key, void *value
  * Either output may be NULL. MSTRO_NOENT: not set, or dropped when it was set. */
 mstro_status mstro_cdo_attribute_get(mstro_cdo cdo, const char *key,
                                      enum mstro_cdo_attr_value_type *type, const void **value);
-/* Prints all to stdout, one a line: KEY = VALUE (TYPE). MSTRO_FAIL: stdout takes nothing. */
+/* Prints all to stdout, one per line: KEY = VALUE (TYPE). MSTRO_FAIL: writing to stdout failed. */
 mstro_status mstro_cdo_attributes_print(mstro_cdo cdo);
 
 /* ------------------------------------------------------------------ CDOs */
@@ -222,17 +222,17 @@ mstro_status mstro_cdo_dispose(mstro_cdo cdo);
 const char *mstro_cdo_name(mstro_cdo cdo);
 /* The data of an offered or demanded CDO and their size; either output may be NULL. MSTRO_NOENT
  * when there are none. Of a CDO that was demanded without a raw-ptr of the caller's the memory
- * belongs to the caller once `data` was asked for: free() it, before or after the CDO is disposed;
- * what was not asked for is freed with the CDO. Else it is the caller's own raw-ptr, or the
+ * belongs to the caller once `data` was returned: free() it, before or after the CDO is disposed;
+ * otherwise it is freed with the CDO. Else it is the caller's own raw-ptr, or the
  * library's copy of it, which is valid until the CDO is disposed. */
 mstro_status mstro_cdo_access_ptr(mstro_cdo cdo, void **data, int64_t *bytes);
 
 /* ------------------------------------------------------------------ selectors */
 
 /* `query` NULL selects everything. `schema` and `schema_namespace` may be NULL: keys are then
- * full names. MSTRO_INVARG, with the place in mstro_last_error, when the text cannot be understood.
- * The language is in docs/filter-language.md. Any number of subscriptions may use a selector; it
- * may be disposed of as soon as they are made. */
+ * full names. MSTRO_INVARG, with the position in mstro_last_error, when the text is malformed.
+ * docs/filter-language.md describes the language. Any number of subscriptions may use a selector;
+ * it may be disposed of as soon as they are made. */
 mstro_status mstro_cdo_selector_create(mstro_schema schema, const char *schema_namespace,
                                        const char *query, mstro_cdo_selector *result);
 mstro_status mstro_cdo_selector_dispose(mstro_cdo_selector selector);
@@ -256,17 +256,17 @@ enum mstro_pool_event_kind MSTRO_ENUM_OF_32_BITS {
     MSTRO_POOL_EVENT_TRANSPORT_COMPLETED = 1 << 12,
 #ifndef MSTRO_PUBLIC_ONLY
     MSTRO_POOL_EVENT_TRANSPORT_FAILED = 1 << 13,
-    /* What the pool manager tells besides: a line of InfluxDB's protocol, for those who ask. After
-     * an APP_JOIN where the component's process is: "vampire_component,component=N,host=H pid=1i".
-     */
+    /* Other values from the pool manager, for those who subscribe to it: a line of InfluxDB's
+     * protocol. After an APP_JOIN where the component's process runs:
+     * "vampire_component,component=N,host=H pid=1i". */
     MSTRO_POOL_EVENT_SAMPLE = 1 << 16,
-    /* All events of a batch, to those who have called mstro_receive_packed. */
+    /* All events of a batch, for those who have called mstro_receive_packed. */
     MSTRO_POOL_EVENT_PACKED = 1 << 27,
     /* The pool manager's queue for this subscription was full and payload.lost.count events were
-     * dropped here. Delivered only to those who ask for it. */
+     * dropped here. Delivered only to those who subscribe to it. */
     MSTRO_POOL_EVENT_LOST = 1 << 29,
-    /* Delivered by this library when the pool manager is gone or has said good-bye, as the last
-     * event of a subscription, to those who ask for it. */
+    /* Delivered by this library when the pool manager is gone or has shut down, as the last event
+     * of a subscription, to those who subscribe to it. */
     MSTRO_POOL_EVENT_POOL_GONE = 1 << 30,
 #endif
     MSTRO_POOL_EVENT_SUBSCRIBE = 1 << 14,
@@ -277,13 +277,13 @@ typedef enum mstro_pool_event_kind mstro_pool_event_kind;
 /* Bits as well. */
 enum mstro_subscription_opts MSTRO_ENUM_OF_32_BITS {
     MSTRO_SUBSCRIPTION_OPTS_DEFAULT = 0,
-    /* The operation is held up until every such subscriber has acknowledged the event, is gone, or
-     * the event was lost: with SIGNAL_BEFORE before it is handled, else before it is answered. What
-     * is no component's request (APP_JOIN, TRANSPORT_INIT, a component found dead) is not held up.
-     */
+    /* The operation is delayed until every such subscriber has acknowledged the event, is gone, or
+     * the event was lost: with SIGNAL_BEFORE before it is handled, else before it is answered.
+     * APP_JOIN, TRANSPORT_INIT and the death of a component are not requests and not delayed. */
     MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK = 1 << 0,
     /* The event is sent before the pool manager handles the operation, else after. Without
-     * REQUIRE_ACK it holds up nothing: own promise, MSTRO_SIGNAL_BEFORE_HOLDS_UP_NOTHING. */
+     * REQUIRE_ACK it delays nothing, as this library guarantees with
+     * MSTRO_SIGNAL_BEFORE_HOLDS_UP_NOTHING. */
     MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE = 1 << 1,
     /* Not the events that this component causes itself. */
     MSTRO_SUBSCRIPTION_OPTS_NO_LOCAL_EVENTS = 1 << 2
@@ -386,18 +386,19 @@ enum mstro_pool_event_field {
 #endif
 
 /* Events from now on, none from before. Selectors choose CDOs: events that are not about a CDO pass
- * them. A subscriber that does not poll delays no other component: beyond 48 MiB of waiting events
- * in this process (not with REQUIRE_ACK) they stay in the pool manager's queue, and those that find
- * no room there are dropped and counted as LOST. MSTRO_NOMEM also when there are too many
- * subscriptions. */
+ * them. A subscriber that does not poll delays no other component: over the limit of 48 MiB of
+ * waiting events in this process (not with REQUIRE_ACK) they stay in the pool manager's queue, and
+ * those that do not fit there are dropped and counted as LOST. MSTRO_NOMEM also when there are too
+ * many subscriptions. */
 mstro_status mstro_subscribe(mstro_cdo_selector selector, mstro_pool_event_kind event_mask,
                              mstro_subscription_opts opts, mstro_subscription *result);
-/* Ends it; events that were not polled are dropped, lists that were polled stay the caller's. */
+/* Ends it; events that were not polled are dropped, lists that were polled still belong to the
+ * caller. */
 mstro_status mstro_subscription_dispose(mstro_subscription subscription);
 /* MSTRO_OK with *result NULL when there is nothing; else the head of a list linked by next, which
- * the caller gives back with mstro_pool_event_dispose. MSTRO_NO_PM, with *result NULL, once the
- * pool manager is gone and everything was taken. MSTRO_NOMEM: events were lost for lack of memory,
- * and there is none to report how many; poll again. */
+ * the caller frees with mstro_pool_event_dispose. MSTRO_NO_PM, with *result NULL, once the pool
+ * manager is gone and all events were polled. MSTRO_NOMEM: events were lost because memory was
+ * short, and there is none to report how many; poll again. */
 mstro_status mstro_subscription_poll(mstro_subscription subscription, mstro_pool_event *result);
 /* The same, but returns only when there is something, or nothing will come any more. */
 mstro_status mstro_subscription_wait(mstro_subscription subscription, mstro_pool_event *result);
@@ -406,7 +407,7 @@ mstro_status mstro_subscription_timedwait(mstro_subscription subscription,
                                           const struct timespec *abstime, mstro_pool_event *result);
 /* Acknowledges every event of the list. Without REQUIRE_ACK it does nothing. */
 mstro_status mstro_subscription_ack(mstro_subscription subscription, mstro_pool_event event);
-/* Frees a whole list, by its head; NULL is fine. Always MSTRO_OK. */
+/* Frees a whole list, by its head; NULL is allowed. Always MSTRO_OK. */
 mstro_status mstro_pool_event_dispose(mstro_pool_event head);
 /* A constant text for one kind, never NULL. */
 const char *mstro_pool_event_description(mstro_pool_event_kind kind);

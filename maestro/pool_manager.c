@@ -18,6 +18,7 @@
 #include "maestro/wire/stream.h"
 #include "vampire/core/options/command_line.h"
 #include "vampire/core/options/options.h"
+#include "vampire/core/values.h"
 #include "version.h"
 
 enum exit_code { EXIT_FINE = 0, EXIT_USAGE = 2, EXIT_NO_START = 3, EXIT_FAILED = 4 };
@@ -62,7 +63,8 @@ static const struct vamp_command_option options_table[] = {
      "name of the pool manager as a component of the workflow; default: " MSTRO_ENV_COMPONENT_NAME
      ", else \"" COMPONENT_PRESET "\""},
     {"--provider", 0, KEY_PROVIDER, "NAME",
-     "libfabric provider that carries payloads, such as verbs, cxi, or shm if all processes are on "
+     "libfabric provider that transfers payloads, such as verbs, cxi, or shm if all processes are "
+     "on "
      "one host; default: " MSTRO_ENV_OFI_PROVIDER ", else FI_PROVIDER, else a high-speed network's "
      "where a component has one, and connections of TCP where it has none"},
     {"--bind", 0, KEY_BIND, "ADDRESS",
@@ -75,8 +77,7 @@ static const struct vamp_command_option options_table[] = {
      "that this program prints, which contains a random key"},
     {"--munge", 0, KEY_MUNGE, NULL,
      "let only components of this user join, as MUNGE confirms (munged runs on each host): each "
-     "join "
-     "needs a credential in addition to the key"},
+     "join needs a credential in addition to the key"},
     {"--move-at", 0, KEY_MOVE_AT, "OPERATION",
      "when the data of a CDO that is offered move to a component: at its demand (the default), or "
      "at its require: a demand then finds them there"},
@@ -87,17 +88,17 @@ static const struct vamp_command_option options_table[] = {
      "a component from which nothing is heard for this time is gone; at least three heartbeats; "
      "default 60s, long enough for a process that is stopped for a while"},
     {"--acknowledge", 0, KEY_ACKNOWLEDGE, "TIME",
-     "a subscriber with REQUIRE_ACK that acknowledges an event later than this is given up, as "
+     "a subscriber with REQUIRE_ACK that acknowledges an event later than this is dismissed, since "
      "others wait for it; default: the silence time"},
     {"--tell-use", 0, KEY_TELL_USE, "TIME",
-     "tell those who subscribe to samples this often how much of its limits is used: "
+     "report to subscribers of samples this often how much of its limits is used: "
      "maestro_pool components, cdos, object_bytes, queue_bytes, and each with _limit; default: "
      "never"},
     {"--queue-bytes", 0, KEY_QUEUE_BYTES, "SIZE",
      "queue of events for one subscription; events that do not fit are lost and counted; from "
      "16KiB; default 16MiB"},
     {"--memory", 0, KEY_MEMORY, "SIZE",
-     "bound on everything kept for components: half for components, CDOs, attributes and "
+     "limit on everything kept for components: half for components, CDOs, attributes and "
      "subscriptions (further ones are refused), half for queued events (further ones are lost and "
      "counted); from 64KiB; default 2GiB"},
     {"--max-components", 0, KEY_MAX_COMPONENTS, "N", "components at the same time; default 4096"},
@@ -105,8 +106,8 @@ static const struct vamp_command_option options_table[] = {
     {"--max-handles", 0, KEY_MAX_HANDLES, "N", "CDO handles of one component; default 1048576"},
     {"--max-subscriptions", 0, KEY_MAX_SUBSCRIPTIONS, "N",
      "subscriptions of one component; default 256"},
-    {"--help", 'h', KEY_HELP, NULL, "print this text, and end"},
-    {"--version", 'V', KEY_VERSION, NULL, "print the version, and end"},
+    {"--help", 'h', KEY_HELP, NULL, "print this text and end"},
+    {"--version", 'V', KEY_VERSION, NULL, "print the version and end"},
     {NULL, 0, 0, NULL, NULL},
 };
 
@@ -184,31 +185,34 @@ static int take_option(struct settings *settings, const struct vamp_opt *target,
         *(const char **)((char *)settings + target->offset) = text;
         return 0;
     }
-    return vamp_opt_set(target, settings, text != NULL ? text : "true", err);
+    return vamp_opt_set(target, settings, vamp_text_or(text, "true"), err);
 }
 
-static const char *environment(const char *name, const char *preset)
+static const char *environment(const char *name, const char *other)
 {
     const char *value = getenv(name);
-    return value != NULL && value[0] != '\0' ? value : preset;
+    return value != NULL && value[0] != '\0' ? value : other;
 }
 
-/* -1: go on; else the exit code. */
+/* -1: continue; else the exit code. */
 static int read_arguments(struct settings *settings, int count, char **arguments)
 {
     const struct vamp_command_line line = {PROGRAM, options_table, count, arguments};
     struct vamp_command_given given;
     struct vamp_err err = VAMP_ERR_NONE;
-    int found = 0;
     vamp_command_line_start();
-    while ((found = vamp_command_line_next(&line, &given, &err)) == 1) {
+    int found = vamp_command_line_next(&line, &given, &err);
+    for (; found == 1; found = vamp_command_line_next(&line, &given, &err)) {
         if (given.key == KEY_HELP || given.key == KEY_VERSION) {
             if (given.key == KEY_HELP) {
                 print_help();
             } else {
                 (void)puts(PROGRAM " " VAMP_VERSION);
             }
-            return fflush(stdout) != 0 || ferror(stdout) ? EXIT_FAILED : EXIT_FINE;
+            if (fflush(stdout) != 0 || ferror(stdout)) {
+                return EXIT_FAILED;
+            }
+            return EXIT_FINE;
         }
         if (take_option(settings, &targets[given.key], given.argument, &err) != 0) {
             char allowed[VAMP_OPT_ALLOWED_BYTES];
@@ -221,7 +225,7 @@ static int read_arguments(struct settings *settings, int count, char **arguments
         return EXIT_USAGE;
     }
     if (vamp_command_line_rest() < count) {
-        return usage("\"%s\" is no option", arguments[vamp_command_line_rest()]);
+        return usage("\"%s\" is not an option", arguments[vamp_command_line_rest()]);
     }
     if (settings->workflow == NULL || settings->workflow[0] == '\0') {
         return usage("no workflow name: give --workflow or set " MSTRO_ENV_WORKFLOW_NAME);
@@ -240,7 +244,10 @@ static int write_file(const char *path, const char *info, struct vamp_err *err)
     }
     /* Every process that can read it can join. */
     int descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
-    FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+    FILE *file = NULL;
+    if (descriptor >= 0) {
+        file = fdopen(descriptor, "w");
+    }
     if (file == NULL) {
         int failure = errno;
         if (descriptor >= 0) {
@@ -249,7 +256,10 @@ static int write_file(const char *path, const char *info, struct vamp_err *err)
         }
         return vamp_err_set_errno(err, failure, "create %s", temporary);
     }
-    int failure = fprintf(file, LINE, info) < 0 ? errno : 0;
+    int failure = 0;
+    if (fprintf(file, LINE, info) < 0) {
+        failure = errno;
+    }
     if (fclose(file) != 0 && failure == 0) {
         failure = errno;
     }
@@ -297,9 +307,9 @@ static void print_summary(const struct server_counts *counts)
     (void)fprintf(
         stderr,
         PROGRAM ": %" PRIu64 " components joined, %" PRIu64 " vanished, %" PRIu64
-                " refused, %" PRIu64 " strangers ignored; %" PRIu64 " operations; %" PRIu64
-                " events sent in %" PRIu64 " messages, %" PRIu64 " lost; %" PRIu64
-                " bad messages; %" PRIu64 " refused for lack of memory; %" PRIu64
+                " refused, %" PRIu64 " unauthenticated connections; %" PRIu64
+                " operations; %" PRIu64 " events sent in %" PRIu64 " messages, %" PRIu64
+                " lost; %" PRIu64 " bad messages; %" PRIu64 " refused at the memory limit; %" PRIu64
                 " messages of components that had gone\n",
         counts->joins, counts->vanished, counts->refused, counts->strangers, counts->requests,
         counts->events_sent, counts->event_messages, counts->events_lost, counts->protocol_errors,
@@ -325,7 +335,10 @@ static int serve(const struct settings *settings, struct port *port, int signals
     }
     struct server_counts counts;
     const char *info = server_info(server);
-    int result = settings->info_file == NULL ? 0 : write_file(settings->info_file, info, &err);
+    int result = 0;
+    if (settings->info_file != NULL) {
+        result = write_file(settings->info_file, info, &err);
+    }
     if (result == 0 && (printf(LINE, info) < 0 || fflush(stdout) != 0)) {
         result = vamp_err_set_errno(&err, errno, "print the info to stdout");
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The attributes of a CDO: set, converted, printed, and to messages and back. */
+/* The attributes of a CDO: setting, conversion, printing, and the wire format. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "maestro/api/internal.h"
 
-/* Values of the types: their size here, and what they travel as. */
+/* The size of each type in memory, and its type on the wire. */
 static const struct value_type {
     size_t bytes;
     Mstro__Wire__Attribute__ValueCase wire;
@@ -52,7 +52,8 @@ void attributes_free(struct mstro_cdo_ *cdo)
     }
 }
 
-/* Replaces one with the same key, else appends: attributes are sent in the order of setting. */
+/* Replaces the attribute with the same key, else appends: attributes are sent in the order in which
+ * they were set. */
 static void insert(struct mstro_cdo_ *cdo, struct attribute *attribute)
 {
     struct attribute **at = &cdo->attributes;
@@ -60,15 +61,15 @@ static void insert(struct mstro_cdo_ *cdo, struct attribute *attribute)
         at = &(*at)->next;
     }
     struct attribute *old = *at;
-    attribute->next = old == NULL ? NULL : old->next;
-    *at = attribute;
     if (old != NULL) {
+        attribute->next = old->next;
         free_attribute(old);
     }
+    *at = attribute;
 }
 
-/* Memory that the library frees although it was passed as const, or that protobuf-c, which has no
- * const, only reads. */
+/* Casts const away from memory that the library frees although it was passed as const, or that
+ * protobuf-c, which lacks const, only reads. */
 static void *disown(const void *memory)
 {
     return (void *)(uintptr_t)memory;
@@ -83,18 +84,24 @@ mstro_status attribute_put(struct mstro_cdo_ *cdo, const char *key,
     if (value == NULL && !is_pointer) {
         return api_fail(MSTRO_INVARG, "mstro_cdo_attribute_set: no value for \"%.200s\"", key);
     }
-    const void *lent = is_text ? *(const char *const *)value : value;
+    const void *lent = value;
+    if (is_text) {
+        lent = *(const char *const *)value;
+    }
     if (lent == NULL && is_text) {
         return api_fail(MSTRO_NOMATCH, "mstro_cdo_attribute_set: \"%s\" needs a text, not NULL",
                         key);
     }
     size_t key_bytes = strlen(key) + 1;
     struct attribute *attribute = calloc(1, sizeof *attribute + key_bytes);
-    char *text = is_text && copy ? strdup(lent) : NULL;
+    char *text = NULL;
+    if (is_text && copy) {
+        text = strdup(lent);
+    }
     if (attribute == NULL || (is_text && copy && text == NULL)) {
         free(attribute);
         free(text);
-        return api_fail(MSTRO_NOMEM, "mstro_cdo_attribute_set: no memory");
+        return api_fail(MSTRO_NOMEM, "mstro_cdo_attribute_set: out of memory");
     }
     memcpy(attribute->key, key, key_bytes);
     attribute->type = type;
@@ -102,7 +109,7 @@ mstro_status attribute_put(struct mstro_cdo_ *cdo, const char *key,
     attribute->owned = copy || user_owned ? text : disown(lent);
     if (is_text) {
         attribute->own.text = copy ? text : lent;
-    } else if (is_pointer) { /* `copy` means the data it points to; the caller copies them */
+    } else if (is_pointer) { /* `copy` refers to the data it points to, which the caller copies */
         attribute->own.pointer = disown(value);
     } else if (copy) {
         memcpy(&attribute->own, value, value_types[type].bytes);
@@ -113,8 +120,7 @@ mstro_status attribute_put(struct mstro_cdo_ *cdo, const char *key,
     return MSTRO_OK;
 }
 
-/* ------------------------------------------------------------------ a text for a key of another
- * type
+/* ------------------------------------------------------------------ texts for keys of other types
  *
  * The users of the MARS keywords disagree about types (a date as a timestamp and as a text), and
  * maestro.h takes an untyped pointer. The memory it points to distinguishes them: for a text, the
@@ -132,17 +138,17 @@ enum {
 static size_t read_memory(uint64_t address, char *buffer, size_t size)
 {
     const size_t of_page = PAGE_LEAST - (size_t)(address % PAGE_LEAST);
-    const size_t first = of_page < size ? of_page : size;
+    const size_t first = VAMP_MIN(of_page, size);
     const struct iovec ours = {.iov_base = buffer, .iov_len = size};
     const struct iovec theirs[] = {
         {.iov_base = (void *)(uintptr_t)address, .iov_len = first},
         {.iov_base = (void *)(uintptr_t)(address + first), .iov_len = size - first}};
     const ssize_t count = process_vm_readv(getpid(), &ours, 1, theirs, first < size ? 2 : 1, 0);
-    return count < 0 ? 0 : (size_t)count;
+    return (size_t)VAMP_MAX(count, 0);
 }
 
-/* Returns the length of the text at which `value`, of eight bytes at least, points, and a copy,
- * both cut at its size; -1: it points at none. */
+/* Returns the length of the text to which `value`, of at least eight bytes, points, and a copy,
+ * both cut at its size; -1: it does not point to a text. */
 static int text_of(const void *value, char text[TEXT_BYTES])
 {
     uint64_t address;
@@ -176,7 +182,7 @@ static bool to_number(const char *text, bool has_sign, union attribute_value *re
     return errno == 0 && end != text && *end == '\0' && (has_sign || strchr(text, '-') == NULL);
 }
 
-/* A day that does not exist is no date: its fields change in the conversion. */
+/* Rejects days that do not exist: their fields change in the conversion. */
 static bool to_timestamp(const char *text, mstro_timestamp *ret)
 {
     static const char *const formats[] = {"%Y%m%d", "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S",
@@ -194,8 +200,8 @@ static bool to_timestamp(const char *text, mstro_timestamp *ret)
     return false;
 }
 
-/* Converts `text` to a value. MSTRO_NOMATCH: it does not convert to an int64, a uint64 or a
- * timestamp, or `type` is another. */
+/* Converts `text` to a value. MSTRO_NOMATCH: it is not a valid int64, uint64 or timestamp, or
+ * `type` is another. */
 static mstro_status convert(const char *key, enum mstro_cdo_attr_value_type type, const char *text,
                             union attribute_value *ret)
 {
@@ -213,18 +219,18 @@ static mstro_status convert(const char *key, enum mstro_cdo_attr_value_type type
                         : "no number of that type");
 }
 
-/* ------------------------------------------------------------------ to messages and back
+/* ------------------------------------------------------------------ wire format
  *
  * Pointers are not sent, since addresses mean nothing to other processes; name and size have fields
  * of their own. */
 
-/* One attribute in the block that is sent. */
+/* One attribute of the message, in one block with the others. */
 struct slot {
     Mstro__Wire__Attribute item;
     Mstro__Wire__Timestamp timestamp;
 };
 
-static bool travels(const struct attribute *attribute)
+static bool is_sent(const struct attribute *attribute)
 {
     return attribute->type != MSTRO_CDO_ATTR_VALUE_pointer &&
            strcmp(attribute->key, MSTRO_ATTR_CORE_CDO_NAME) != 0 &&
@@ -277,7 +283,7 @@ Mstro__Wire__Attribute **attributes_to_wire(const struct mstro_cdo_ *cdo, size_t
 {
     size_t count = 0;
     for (const struct attribute *at = cdo->attributes; at != NULL; at = at->next) {
-        count += travels(at);
+        count += is_sent(at);
     }
     Mstro__Wire__Attribute **items =
         malloc((count + 1) * sizeof(Mstro__Wire__Attribute *) + count * sizeof(struct slot));
@@ -287,7 +293,7 @@ Mstro__Wire__Attribute **attributes_to_wire(const struct mstro_cdo_ *cdo, size_t
     struct slot *slot = (struct slot *)(void *)(items + count + 1);
     *ret_count = 0;
     for (const struct attribute *at = cdo->attributes; at != NULL; at = at->next) {
-        if (travels(at)) {
+        if (is_sent(at)) {
             fill(slot, at);
             items[(*ret_count)++] = &slot++->item;
         }
@@ -295,7 +301,7 @@ Mstro__Wire__Attribute **attributes_to_wire(const struct mstro_cdo_ *cdo, size_t
     return items;
 }
 
-/* A number that does not fit into the type that it should have keeps the one it travels as. */
+/* A number that does not fit into its declared type keeps its type on the wire. */
 static enum mstro_cdo_attr_value_type value_of(const Mstro__Wire__Attribute *item,
                                                union attribute_value *value)
 {
@@ -347,7 +353,7 @@ mstro_status attributes_from_wire(struct mstro_cdo_ *cdo, Mstro__Wire__Attribute
         union attribute_value value;
         enum mstro_cdo_attr_value_type type = value_of(items[i], &value);
         if (type == MSTRO_CDO_ATTR_VALUE_INVALID) {
-            continue; /* of a newer sender */
+            continue; /* from a newer sender */
         }
         mstro_status status = attribute_put(cdo, items[i]->key, type, &value, true, false);
         if (status != MSTRO_OK) {
@@ -402,9 +408,10 @@ mstro_status mstro_cdo_attributes_print(mstro_cdo cdo)
         print_value(at);
         (void)printf(" (%s)\n", schema_type_name(at->type));
     }
-    return fflush(stdout) == 0
-               ? MSTRO_OK
-               : api_fail(MSTRO_FAIL, "mstro_cdo_attributes_print: %s", strerror(errno));
+    if (fflush(stdout) != 0) {
+        return api_fail(MSTRO_FAIL, "mstro_cdo_attributes_print: %s", strerror(errno));
+    }
+    return MSTRO_OK;
 }
 
 /* ------------------------------------------------------------------ setting */
@@ -421,10 +428,10 @@ void attributes_warn(const struct mstro_cdo_ *cdo)
             continue;
         }
         (void)pthread_mutex_lock(&library.lock);
-        const bool told = at->told;
-        at->told = true;
+        const bool reported = at->reported;
+        at->reported = true;
         (void)pthread_mutex_unlock(&library.lock);
-        if (!told) {
+        if (!reported) {
             log_say(LOG_LEVEL_WARNING,
                     "schema: \"%.100s\" is declared without \"%.200s\", which its schema requires; "
                     "further CDOs without it are not reported",
@@ -433,8 +440,8 @@ void attributes_warn(const struct mstro_cdo_ *cdo)
     }
 }
 
-/* A text for a MARS keyword of another type is converted, and for some that are texts another type
- * is taken; others have their schema's type. */
+/* A text for a MARS keyword of another type is converted, and some text keywords accept another
+ * type; all others have their schema's type. */
 static mstro_status put_known(struct mstro_cdo_ *cdo, const struct schema_attribute *known,
                               const void *value, bool copy, bool user_owned)
 {
@@ -446,9 +453,9 @@ static mstro_status put_known(struct mstro_cdo_ *cdo, const struct schema_attrib
     }
     const int length = text_of(value, text);
     if (is_text || length <= 0) {
-        return attribute_put(cdo, known->key,
-                             is_text && length < 0 ? known->otherwise : known->type, value, copy,
-                             user_owned);
+        const bool is_other = is_text && length < 0;
+        return attribute_put(cdo, known->key, is_other ? known->otherwise : known->type, value,
+                             copy, user_owned);
     }
     union attribute_value converted;
     mstro_status status = convert(known->key, known->type, text, &converted);

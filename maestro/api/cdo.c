@@ -11,7 +11,7 @@ static void *allocate_pages(uint64_t bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     void *memory = NULL;
-    if (bytes > SIZE_MAX - page || posix_memalign(&memory, page, bytes == 0 ? 1 : bytes) != 0) {
+    if (bytes > SIZE_MAX - page || posix_memalign(&memory, page, VAMP_MAX(bytes, 1)) != 0) {
         return NULL;
     }
     return memory;
@@ -23,7 +23,7 @@ static struct mstro_cdo_ *find_cdo(uint64_t handle)
     return link == NULL ? NULL : CONTAINER_OF(link, struct mstro_cdo_, by_handle);
 }
 
-/* ------------------------------------------------------------------ what the producer set */
+/* ------------------------------------------------------------------ set by the producer */
 
 static void *raw_pointer(const struct mstro_cdo_ *cdo)
 {
@@ -57,9 +57,11 @@ void *cdo_place(void *context, const Mstro__Wire__Ticket *ticket)
         if (fits) {
             memory = own;
         } else if (cdo->received != NULL && !cdo->in_user_memory && cdo->received_bytes >= bytes) {
-            memory = cdo->received; /* of a transport that failed before */
+            memory = cdo->received; /* left by a failed transport */
         } else {
-            free(cdo->in_user_memory ? NULL : cdo->received);
+            if (!cdo->in_user_memory) {
+                free(cdo->received);
+            }
             memory = allocate_pages(bytes);
         }
         cdo->in_user_memory = fits;
@@ -84,9 +86,8 @@ void cdo_arrived(void *context, const Mstro__Wire__Ticket *ticket, mstro_status 
             "address, which its " STREAM_ENV_BIND " chooses",
             cdo->name, ticket->memory->place->provider);
     }
-    cdo = ends ? cdo : NULL;
-    if (cdo != NULL && cdo->demand == DEMAND_WAITS) {
-        /* What the consumer can query afterwards. */
+    if (cdo != NULL && ends && cdo->demand == DEMAND_WAITS) {
+        /* The consumer can query these afterwards. */
         if (status == MSTRO_OK) {
             status = attributes_from_wire(cdo, ticket->attributes, ticket->n_attributes);
         }
@@ -162,7 +163,7 @@ mstro_status mstro_cdo_declare(const char *name, mstro_cdo_attributes attributes
         free(cdo);
         free(own_name);
         api_leave();
-        return api_fail(MSTRO_NOMEM, "mstro_cdo_declare: no memory");
+        return api_fail(MSTRO_NOMEM, "mstro_cdo_declare: out of memory");
     }
     cdo->name = own_name;
     list_link_init(&cdo->of_library);
@@ -194,19 +195,20 @@ mstro_status mstro_cdo_declare(const char *name, mstro_cdo_attributes attributes
 
 /* ------------------------------------------------------------------ operations */
 
-/* The caller sets only the fields of `operation` that are specific to it; NULL: none are. */
+/* The caller sets only the fields that are specific to the operation; NULL: there are none. */
 static mstro_status operate(const struct mstro_cdo_ *cdo, Mstro__Wire__Operation kind,
                             Mstro__Wire__CdoOperation *operation)
 {
     Mstro__Wire__CdoOperation plain = MSTRO__WIRE__CDO_OPERATION__INIT;
-    Mstro__Wire__Request request =
-        PORT_REQUEST(OPERATION, operation, operation == NULL ? &plain : operation);
+    if (operation == NULL) {
+        operation = &plain;
+    }
+    Mstro__Wire__Request request = PORT_REQUEST(OPERATION, operation, operation);
     request.operation->operation = kind;
     request.operation->handle = cdo->handle;
     return api_call(&request, NULL);
 }
 
-/* One operation of the public interface. */
 static mstro_status run(const char *what, struct mstro_cdo_ *cdo,
                         mstro_status (*step)(struct mstro_cdo_ *cdo))
 {
@@ -221,7 +223,7 @@ static mstro_status run(const char *what, struct mstro_cdo_ *cdo,
     return status;
 }
 
-/* raw-ptr was set with `copy`: from now on the caller's memory is not needed. */
+/* Copies the data if raw-ptr was set with `copy`: the caller's memory is not needed afterwards. */
 static mstro_status copy_data(struct mstro_cdo_ *cdo)
 {
     uint64_t bytes;
@@ -232,7 +234,7 @@ static mstro_status copy_data(struct mstro_cdo_ *cdo)
     cdo->copy = allocate_pages(bytes);
     if (cdo->copy == NULL) {
         return api_fail(MSTRO_NOMEM,
-                        "mstro_cdo_seal: no memory for a copy of the data of "
+                        "mstro_cdo_seal: out of memory for a copy of the data of "
                         "\"%.200s\"",
                         cdo->name);
     }
@@ -250,7 +252,7 @@ static mstro_status seal(struct mstro_cdo_ *cdo)
     Mstro__Wire__CdoOperation operation = MSTRO__WIRE__CDO_OPERATION__INIT;
     operation.attributes = attributes_to_wire(cdo, &operation.n_attributes);
     if (operation.attributes == NULL) {
-        return api_fail(MSTRO_NOMEM, "mstro_cdo_seal: no memory");
+        return api_fail(MSTRO_NOMEM, "mstro_cdo_seal: out of memory");
     }
     operation.has_size_bytes = local_size(cdo, &operation.size_bytes);
     status = operate(cdo, MSTRO__WIRE__OPERATION__SEAL, &operation);
@@ -258,7 +260,7 @@ static mstro_status seal(struct mstro_cdo_ *cdo)
     if (status == MSTRO_OK && !cdo->sealed) {
         attributes_warn(cdo);
     }
-    cdo->sealed = cdo->sealed || status == MSTRO_OK;
+    cdo->sealed |= status == MSTRO_OK;
     return status;
 }
 
@@ -272,7 +274,10 @@ static void forget_memory(struct mstro_cdo_ *cdo)
 
 static mstro_status offer(struct mstro_cdo_ *cdo)
 {
-    mstro_status status = cdo->sealed ? MSTRO_OK : seal(cdo);
+    mstro_status status = MSTRO_OK;
+    if (!cdo->sealed) {
+        status = seal(cdo);
+    }
     if (status != MSTRO_OK) {
         return status;
     }
@@ -297,19 +302,27 @@ static mstro_status offer(struct mstro_cdo_ *cdo)
     return status;
 }
 
-/* What arrives from now on, or has arrived, is for the demand. */
+/* Data that arrive from now on, or have arrived, are for the demand. */
 static void wait_for_data(struct mstro_cdo_ *cdo)
 {
     (void)pthread_mutex_lock(&library.lock);
-    cdo->demand = cdo->demand == DEMAND_NONE ? DEMAND_WAITS : cdo->demand;
+    if (cdo->demand == DEMAND_NONE) {
+        cdo->demand = DEMAND_WAITS;
+    }
     (void)pthread_mutex_unlock(&library.lock);
 }
 
 static mstro_status require(struct mstro_cdo_ *cdo)
 {
-    mstro_status status = cdo->sealed ? MSTRO_OK : seal(cdo);
+    mstro_status status = MSTRO_OK;
+    if (!cdo->sealed) {
+        status = seal(cdo);
+    }
     wait_for_data(cdo); /* the pool manager may move them at once */
-    return status == MSTRO_OK ? operate(cdo, MSTRO__WIRE__OPERATION__REQUIRE, NULL) : status;
+    if (status == MSTRO_OK) {
+        status = operate(cdo, MSTRO__WIRE__OPERATION__REQUIRE, NULL);
+    }
+    return status;
 }
 
 static mstro_status demand(struct mstro_cdo_ *cdo)
@@ -318,7 +331,7 @@ static mstro_status demand(struct mstro_cdo_ *cdo)
     mstro_status status = operate(cdo, MSTRO__WIRE__OPERATION__DEMAND, NULL);
     const bool accepted = status == MSTRO_OK;
     (void)pthread_mutex_lock(&library.lock);
-    /* The data may be here already. */
+    /* The data may have arrived already. */
     while (accepted && cdo->demand == DEMAND_WAITS && !library.gone && library.ready) {
         (void)pthread_cond_wait(&cdo->changed, &library.lock);
     }
@@ -367,12 +380,15 @@ mstro_status mstro_cdo_dispose(mstro_cdo cdo)
         return api_fail(MSTRO_INVARG, "mstro_cdo_dispose: no CDO");
     }
     const bool inside = api_is_inside(cdo->generation);
-    mstro_status status = inside ? operate(cdo, MSTRO__WIRE__OPERATION__DISPOSE, NULL) : MSTRO_OK;
+    mstro_status status = MSTRO_OK;
+    if (inside) {
+        status = operate(cdo, MSTRO__WIRE__OPERATION__DISPOSE, NULL);
+    }
     if (status == MSTRO_NO_PM) {
         status = MSTRO_OK; /* the handle ended with the pool */
     }
     if (status == MSTRO_OK) {
-        forget_memory(cdo); /* of a leftover none is registered */
+        forget_memory(cdo); /* a leftover has none */
         (void)pthread_mutex_lock(&library.lock);
         if (inside) {
             map_remove(&library.cdos, &cdo->by_handle);

@@ -7,7 +7,7 @@
 #include "vampire/core/event/read.h"
 #include "vampire/core/list.h"
 
-/* Events in a batch. An event of two bytes on the wire takes a hundred times as many here. */
+/* Limit of a batch: an event of two bytes on the wire takes a hundred times as many here. */
 enum { EVENTS_MAX = 1024 };
 
 struct node {
@@ -43,7 +43,7 @@ static void append(struct event_block *block, struct node *node)
     block->tail = &node->event;
 }
 
-/* A LOST or POOL_GONE, as the first node. */
+/* Puts a LOST or POOL_GONE into the first node. */
 static void put_mark(struct event_block *block, mstro_pool_event_kind kind, uint64_t count)
 {
     struct node *node = nodes_of(block);
@@ -53,7 +53,7 @@ static void put_mark(struct event_block *block, mstro_pool_event_kind kind, uint
     append(block, node);
 }
 
-/* ------------------------------------------------------------------ straight from the wire */
+/* ------------------------------------------------------------------ from the wire */
 
 #define STORE(item, target)                                                                        \
     case VAMP_ITEM_##item:                                                                         \
@@ -62,8 +62,11 @@ static void put_mark(struct event_block *block, mstro_pool_event_kind kind, uint
 #define STORE_OPTIONAL(item, bit, target)                                                          \
     case VAMP_ITEM_##item:                                                                         \
         event->target = (__typeof__(event->target))value;                                          \
-        event->present = known ? event->present | MSTRO_POOL_EVENT_HAS_##bit                       \
-                               : event->present & ~(uint32_t)MSTRO_POOL_EVENT_HAS_##bit;           \
+        if (known) {                                                                               \
+            event->present |= MSTRO_POOL_EVENT_HAS_##bit;                                          \
+        } else {                                                                                   \
+            event->present &= ~(uint32_t)MSTRO_POOL_EVENT_HAS_##bit;                               \
+        }                                                                                          \
         break;
 
 static inline __attribute__((always_inline)) void
@@ -76,7 +79,7 @@ store_public(void *record, enum vamp_event_item item, uint64_t value, bool known
         STORE(APP, payload.declare.appid)
 #define VAMP_EVENT_MAESTRO(symbol, bit, member, name) STORE_OPTIONAL(symbol, bit, member)
 #include "vampire/core/event/fields.def"
-    case VAMP_ITEM_CDO_ID: /* one of the parts */
+    case VAMP_ITEM_CDO_ID: /* filled by fill_parts */
     case VAMP_ITEM_COUNT:
         break;
     }
@@ -101,8 +104,8 @@ static void fill_parts(const struct vamp_event_parts *parts, char *name,
     }
 }
 
-/* Reads the events of the batch into the nodes from `node` on. `texts` is a copy of the batch, from
- * `packed` on, and a zero. False: an event is malformed. */
+/* Reads the events of the batch into the nodes from `node` on. `texts` is a copy of the batch,
+ * which begins at `packed`, and a zero. False: an event is malformed. */
 static bool fill_all(struct event_block *block, struct vamp_event_batch batch,
                      const uint8_t *packed, struct node *node, char *texts)
 {
@@ -124,8 +127,8 @@ static bool fill_all(struct event_block *block, struct vamp_event_batch batch,
             node->event = (struct mstro_pool_event_){0};
             continue;
         }
-        /* Names stay where they are in the copy. What follows one there is read from the batch
-         * itself, so its place can be the terminator's. */
+        /* Names stay in place in the copy. The byte after a name is read from the batch itself, so
+         * the terminator can overwrite it. */
         char *name = texts + (batch.end - packed);
         if (parts.name_length > 0) {
             name = texts + (parts.name - packed);
@@ -138,7 +141,7 @@ static bool fill_all(struct event_block *block, struct vamp_event_batch batch,
     return true;
 }
 
-/* All its events in one node, as they came. */
+/* Puts all events into one node, as received. */
 static void put_packed(struct event_block *block, struct vamp_event_batch batch, struct node *node,
                        const char *bytes)
 {
@@ -167,7 +170,7 @@ int event_block_create(const struct vamp_event_batch *batch, bool packed,
     }
     struct event_block *block = allocate(nodes, length + 1);
     if (block == NULL) {
-        return vamp_err_set(err, -ENOMEM, "no memory for a batch of %zu events", batch->events);
+        return vamp_err_set(err, -ENOMEM, "out of memory for a batch of %zu events", batch->events);
     }
     struct node *node = nodes_of(block);
     char *texts = (char *)(node + nodes);
@@ -190,7 +193,7 @@ int event_block_create(const struct vamp_event_batch *batch, bool packed,
     return 0;
 }
 
-/* ------------------------------------------------------------------ marks */
+/* ------------------------------------------------------------------ control events */
 
 struct event_block *event_block_mark(mstro_pool_event_kind kind, uint64_t count)
 {
@@ -206,7 +209,9 @@ void event_block_hide_lost(struct event_block *block)
     if (block->lost > 0 && block->head != NULL) {
         block->lost = 0;
         block->head = block->head->next;
-        block->tail = block->head == NULL ? NULL : block->tail;
+        if (block->head == NULL) {
+            block->tail = NULL;
+        }
     }
 }
 
@@ -232,7 +237,11 @@ void event_block_free(struct event_block *block)
 
 void event_queue_append(struct event_queue *queue, struct event_block *block)
 {
-    *(queue->last == NULL ? &queue->first : &queue->last->next) = block;
+    if (queue->last == NULL) {
+        queue->first = block;
+    } else {
+        queue->last->next = block;
+    }
     queue->last = block;
     queue->bytes += block->bytes;
 }

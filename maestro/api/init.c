@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The start and the end of the library, and of the pool manager in it. */
+/* Start and end of the library and of the pool manager in it. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,8 +37,11 @@ static uint32_t join_deadline_ms(void)
 {
     const char *text = environment(MSTRO_ENV_JOIN_TIMEOUT_MS);
     char *end = NULL;
-    unsigned long value = text != NULL ? strtoul(text, &end, 10) : 0;
-    bool fits = text != NULL && *end == '\0' && value > 0 && value <= 3600000;
+    if (text == NULL) {
+        return JOIN_DEADLINE_MS;
+    }
+    const unsigned long value = strtoul(text, &end, 10);
+    const bool fits = *end == '\0' && value > 0 && value <= 3600000;
     return fits ? (uint32_t)value : JOIN_DEADLINE_MS;
 }
 
@@ -54,24 +57,25 @@ static void forget_all(void)
     library.server = NULL;
 }
 
-/* Where this process is; the texts last as long as the caller's buffers. */
+/* Describes this process; the texts are valid as long as the caller's buffers. */
 static Mstro__Wire__Process describe_process(char host[static 256], char job[static 128])
 {
     Mstro__Wire__Process process = MSTRO__WIRE__PROCESS__INIT;
     const char *slurm = environment("SLURM_JOB_ID");
     const char *step = environment("SLURM_STEP_ID");
     const char *other = environment(environment("PBS_JOBID") != NULL ? "PBS_JOBID" : "LSB_JOBID");
-    const char *user = environment("LOGNAME");
     process.pid = (uint64_t)getpid();
-    process.host = gethostname(host, 255) == 0 ? host : NULL;
-    process.user = frame_text(user != NULL ? user : environment("USER"));
-    (void)snprintf(job, 128, "%s%s%s",
-                   slurm != NULL   ? slurm
-                   : other != NULL ? other
-                                   : "",
-                   slurm != NULL && step != NULL ? "." : "",
-                   slurm != NULL && step != NULL ? step : "");
-    process.batch_job = *job != '\0' ? job : NULL;
+    if (gethostname(host, 255) == 0) {
+        process.host = host;
+    }
+    process.user = frame_text(vamp_text_or(environment("LOGNAME"), environment("USER")));
+    (void)snprintf(job, 128, "%s", vamp_text_or(slurm, vamp_text_or(other, "")));
+    if (slurm != NULL && step != NULL) {
+        (void)snprintf(job, 128, "%s.%s", slurm, step);
+    }
+    if (*job != '\0') {
+        process.batch_job = job;
+    }
     return process;
 }
 
@@ -87,7 +91,7 @@ static mstro_status start_library(const char *workflow, const char *component, u
     library.workflow = strdup(workflow);
     library.component = strdup(component);
     if (library.workflow == NULL || library.component == NULL || map_init(&library.cdos) < 0) {
-        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "no memory");
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "out of memory");
     }
     mstro_status status = schema_load(environment(MSTRO_ENV_SCHEMA_LIST),
                                       environment(MSTRO_ENV_SCHEMA_PATH), &library.schemas, err);
@@ -105,9 +109,10 @@ static mstro_status start_library(const char *workflow, const char *component, u
                                        .index = index,
                                        .process = &process};
     const char *info = environment(MSTRO_ENV_POOL_INFO);
-    return info == NULL
-               ? port_open_local(&member, NULL, &events, &library.port, err)
-               : port_open_remote(info, &member, join_deadline_ms(), &events, &library.port, err);
+    if (info == NULL) {
+        return port_open_local(&member, NULL, &events, &library.port, err);
+    }
+    return port_open_remote(info, &member, join_deadline_ms(), &events, &library.port, err);
 }
 
 /* Under the lock: waits until no thread starts or ends the library. */
@@ -121,15 +126,16 @@ static void await_change(void)
 mstro_status mstro_init(const char *workflow_name, const char *component_name,
                         uint64_t component_index)
 {
-    const char *workflow =
-        workflow_name == NULL ? environment(MSTRO_ENV_WORKFLOW_NAME) : workflow_name;
-    const char *component =
-        component_name == NULL ? environment(MSTRO_ENV_COMPONENT_NAME) : component_name;
-    if (workflow == NULL || component == NULL || *workflow == '\0' || *component == '\0') {
-        return api_fail(MSTRO_INVARG, "mstro_init: no %s name: give one, or set %s",
-                        workflow == NULL || *workflow == '\0' ? "workflow" : "component",
-                        workflow == NULL || *workflow == '\0' ? MSTRO_ENV_WORKFLOW_NAME
-                                                              : MSTRO_ENV_COMPONENT_NAME);
+    const char *workflow = vamp_text_or(workflow_name, environment(MSTRO_ENV_WORKFLOW_NAME));
+    const char *component = vamp_text_or(component_name, environment(MSTRO_ENV_COMPONENT_NAME));
+    if (workflow == NULL || *workflow == '\0') {
+        return api_fail(MSTRO_INVARG,
+                        "mstro_init: no workflow name: give one, or set " MSTRO_ENV_WORKFLOW_NAME);
+    }
+    if (component == NULL || *component == '\0') {
+        return api_fail(
+            MSTRO_INVARG,
+            "mstro_init: no component name: give one, or set " MSTRO_ENV_COMPONENT_NAME);
     }
     (void)pthread_mutex_lock(&library.lock);
     await_change();
@@ -154,7 +160,10 @@ mstro_status mstro_init(const char *workflow_name, const char *component_name,
     library.changing = false;
     (void)pthread_cond_broadcast(&library.changed);
     (void)pthread_mutex_unlock(&library.lock);
-    return status == MSTRO_OK ? status : api_fail(status, "mstro_init: %s", err.text);
+    if (status != MSTRO_OK) {
+        return api_fail(status, "mstro_init: %s", err.text);
+    }
+    return MSTRO_OK;
 }
 
 /* ------------------------------------------------------------------ end */
@@ -167,16 +176,18 @@ mstro_status mstro_finalize(void)
     assert(!ready || library.users > 0);
     library.users -= ready;
     const bool last = ready && library.users == 0;
-    if (last) { /* no call begins any more, and waits that only this process can end do */
+    if (last) { /* no call begins any more, and waits that only this process can end are ended */
         library.ready = false;
         library.changing = true;
         cdos_wake();
         subscriptions_gone();
     }
     (void)pthread_mutex_unlock(&library.lock);
+    if (!ready) {
+        return api_fail(MSTRO_UNINIT, "mstro_finalize: mstro_init was not called");
+    }
     if (!last) {
-        return ready ? MSTRO_OK
-                     : api_fail(MSTRO_UNINIT, "mstro_finalize: mstro_init was not called");
+        return MSTRO_OK;
     }
     server_stop(library.server, NULL);
     Mstro__Wire__Leave leave = MSTRO__WIRE__LEAVE__INIT;
@@ -241,13 +252,15 @@ mstro_status mstro_pm_getinfo(char **result)
     if (status != MSTRO_OK) {
         return status;
     }
-    char *copy = NULL;
     if (library.server == NULL) {
         status = api_fail(MSTRO_NO_PM, "mstro_pm_getinfo: mstro_pm_start was not called");
-    } else if ((copy = strdup(server_info(library.server))) == NULL) {
-        status = api_fail(MSTRO_NOMEM, "mstro_pm_getinfo: no memory");
     } else {
-        *result = copy;
+        char *copy = strdup(server_info(library.server));
+        if (copy != NULL) {
+            *result = copy;
+        } else {
+            status = api_fail(MSTRO_NOMEM, "mstro_pm_getinfo: out of memory");
+        }
     }
     api_leave();
     return status;

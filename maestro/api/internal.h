@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of the public interface share. There is one library a process, since maestro.h has
- * no handle for it; `library.lock` protects everything in it. A CDO or subscription is used by one
- * thread at a time by contract; the port's thread accesses it under the lock too. No port function
- * but those of the fabric's memory is called with the lock held.
+ * Internals of the public interface. There is one library per process, since maestro.h has no
+ * handle for it; `library.lock` protects everything in it. A CDO or subscription is used by one
+ * thread at a time by contract; the port's thread accesses it under the lock, too. No port function
+ * is called with the lock held, except those of the fabric's memory.
  */
 #pragma once
 
@@ -18,6 +18,7 @@
 #include "vampire/core/err.h"
 #include "vampire/core/list.h"
 #include "vampire/core/map.h"
+#include "vampire/core/values.h"
 
 /* ------------------------------------------------------------------ attributes */
 
@@ -37,23 +38,23 @@ union attribute_value {
 struct attribute {
     struct attribute *next;
     enum mstro_cdo_attr_value_type type;
-    const void *value;         /* what mstro_cdo_attribute_get yields */
+    const void *value;         /* the value that mstro_cdo_attribute_get returns */
     void *owned;               /* freed with the attribute */
-    union attribute_value own; /* the value; of a text or pointer always the pointer itself */
+    union attribute_value own; /* the value; for a text or pointer always the pointer itself */
     char key[];
 };
 
 /* NULL: not set. */
 struct attribute *attribute_find(const struct mstro_cdo_ *cdo, const char *key);
-/* Frees all. */
+/* Frees all attributes. */
 void attributes_free(struct mstro_cdo_ *cdo);
-/* Sets a copy of a value; text and pointers by their address, as in mstro_cdo_attribute_set. */
+/* Sets a copy of a value; texts and pointers by address, as in mstro_cdo_attribute_set. */
 mstro_status attribute_put(struct mstro_cdo_ *cdo, const char *key,
                            enum mstro_cdo_attr_value_type type, const void *value, bool copy,
                            bool user_owned);
-/* Warns of what a schema requires: of a CDO that has attributes of its namespace. */
+/* Warns if the CDO has attributes of a schema's namespace but lacks a required one. */
 void attributes_warn(const struct mstro_cdo_ *cdo);
-/* The CDO's attributes as they are sent, in one block to be freed; NULL without memory. */
+/* The CDO's attributes in wire format, in one block to be freed; NULL: out of memory. */
 Mstro__Wire__Attribute **attributes_to_wire(const struct mstro_cdo_ *cdo, size_t *ret_count);
 /* Adds the attributes of a ticket to the CDO. */
 mstro_status attributes_from_wire(struct mstro_cdo_ *cdo, Mstro__Wire__Attribute *const *items,
@@ -73,7 +74,7 @@ struct mstro_cdo_ {
     struct attribute *attributes;
     bool copy_wanted; /* raw-ptr was set with copy: its data are copied at seal */
     void *copy;       /* that copy; page aligned */
-    void *received;   /* data that a demand received, or is receiving; page aligned */
+    void *received;   /* target of a demand's data; page aligned */
     uint64_t received_bytes;
     bool in_user_memory; /* `received` is the caller's: its raw-ptr, or handed over */
     void *registration;  /* of offered memory */
@@ -87,10 +88,10 @@ struct mstro_cdo_ {
 /* Callbacks of the port. */
 void *cdo_place(void *context, const Mstro__Wire__Ticket *ticket);
 void cdo_arrived(void *context, const Mstro__Wire__Ticket *ticket, mstro_status status);
-/* Under the lock: wakes demands because the pool is gone or the library ends. */
+/* Under the lock: wakes demands when the pool is gone or the library ends. */
 void cdos_wake(void);
-/* Under the lock, at the end: the handles become leftovers, for their owners to dispose. Returns
- * how many there were. */
+/* Under the lock, at the end: the handles become leftovers, to be disposed by their owners. Returns
+ * their number. */
 size_t cdos_detach(void);
 
 /* ------------------------------------------------------------------ subscriptions */
@@ -100,10 +101,10 @@ struct mstro_subscription_ {
     uint64_t generation, id;
     mstro_pool_event_kind kinds;
     mstro_subscription_opts options;
-    struct event_queue waiting;      /* the blocks that were not polled yet */
+    struct event_queue waiting;      /* blocks that were not polled yet */
     bool held;                       /* the pool keeps further events */
     uint64_t flow_number, flow_sent; /* of the last change of `held`; of the last one sent */
-    uint64_t lost; /* events behind all those blocks, for whose mark there was no memory */
+    uint64_t lost; /* events lost after those blocks, without memory for a control event */
     bool gone;     /* no more events will arrive */
     pthread_cond_t changed;
 };
@@ -114,7 +115,7 @@ struct mstro_cdo_selector_ {
 
 /* Callbacks of the port. */
 int subscriptions_events(void *context, const uint8_t *packed, size_t length, struct vamp_err *err);
-/* Under the lock: the last event of each. */
+/* Under the lock: appends the last event of each subscription. */
 void subscriptions_gone(void);
 void subscriptions_detach(void);
 
@@ -129,32 +130,31 @@ struct library {
     size_t users;           /* calls of mstro_init without their mstro_finalize, while ready */
     bool gone;              /* the pool manager is */
     uint64_t generation;
-    size_t active; /* calls inside */
+    size_t active; /* calls between api_enter and api_leave */
     struct port *port;
     struct server *server;
     char *workflow, *component;
     struct schema_set *schemas;
     bool drop_unknown;
-    atomic_bool packed; /* how events are handed over */
+    atomic_bool packed; /* events are delivered packed */
     struct map cdos;    /* by handle */
     struct list cdo_list, subscription_list;
-    struct list leftovers;              /* CDOs and subscriptions that outlived mstro_finalize */
-    size_t subscribing;                 /* calls of mstro_subscribe inside */
+    struct list leftovers;              /* CDOs and subscriptions not disposed at mstro_finalize */
+    size_t subscribing;                 /* active calls of mstro_subscribe */
     struct event_queue strays;          /* events that arrived before mstro_subscribe returned */
-    uint64_t stray_lost, stray_lost_of; /* events behind them that are lost; whose */
+    uint64_t stray_lost, stray_lost_of; /* events lost after them; of which subscription */
 };
 extern struct library library;
 
-/* Notes `status` and its text for mstro_last_error, and says it at that level. Returns the status.
- */
+/* Stores the text for mstro_last_error and logs it at that level. Returns the status. */
 mstro_status api_note(enum log_level level, mstro_status status, const char *format, ...)
     VAMP_PRINTF(3, 4);
 #define api_fail(status, ...) api_note(LOG_LEVEL_ERROR, status, __VA_ARGS__)
-/* Every call that uses the port is between enter and leave. MSTRO_UNINIT: do not leave; also when a
- * handle is of an earlier mstro_init, as its `generation` says (0: no handle). */
+/* Every call that uses the port is between enter and leave. MSTRO_UNINIT: do not leave; also if a
+ * handle belongs to an earlier mstro_init, according to its `generation` (0: no handle). */
 mstro_status api_enter(const char *what, uint64_t generation);
-/* The same, where to be outside is no failure. */
+/* The same for calls that do not fail outside. */
 bool api_is_inside(uint64_t generation);
 void api_leave(void);
-/* Sends a request and waits; notes a failure for mstro_last_error. */
+/* Sends a request and waits; stores a failure for mstro_last_error. */
 mstro_status api_call(Mstro__Wire__Request *request, struct port_answer *ret_answer);

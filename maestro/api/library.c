@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one library of a process: its state, its last error, and how calls enter and leave it. */
+/* The library of a process: its state, its last error, and how calls enter and leave it. */
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ struct library library = {
 };
 
 static _Thread_local char last_error[VAMP_ERR_TEXT_BYTES];
-/* The call of maestro.h in which this thread is, or was last. */
+/* The current or latest call of maestro.h in this thread. */
 static _Thread_local const char *current_call = "mstro";
 
 const char *mstro_version(void)
@@ -42,8 +42,11 @@ mstro_status api_note(enum log_level level, mstro_status status, const char *for
     (void)vsnprintf(last_error, sizeof last_error, format, arguments);
     va_end(arguments);
     /* The pool's answers do not name the function. */
-    const bool named = strncmp(last_error, "mstro_", sizeof "mstro_" - 1) == 0;
-    log_say(level, "%s%s%s", named ? "" : current_call, named ? "" : ": ", last_error);
+    if (strncmp(last_error, "mstro_", sizeof "mstro_" - 1) == 0) {
+        log_say(level, "%s", last_error);
+    } else {
+        log_say(level, "%s: %s", current_call, last_error);
+    }
     return status;
 }
 
@@ -53,7 +56,7 @@ const char *mstro_pool_event_description(mstro_pool_event_kind kind)
         return "events were lost";
     }
     if (kind == MSTRO_POOL_EVENT_SAMPLE) {
-        return "the pool manager tells something besides";
+        return "a sample from the pool manager";
     }
     if (kind == MSTRO_POOL_EVENT_PACKED) {
         return "several events in one";
@@ -88,12 +91,11 @@ bool api_is_inside(uint64_t generation)
 mstro_status api_enter(const char *what, uint64_t generation)
 {
     current_call = what;
-    return api_is_inside(generation)
-               ? MSTRO_OK
-               : api_fail(MSTRO_UNINIT,
-                          "%s: mstro_init has not been called, or mstro_finalize "
-                          "has",
-                          what);
+    if (api_is_inside(generation)) {
+        return MSTRO_OK;
+    }
+    return api_fail(MSTRO_UNINIT, "%s: mstro_init has not been called, or mstro_finalize has",
+                    what);
 }
 
 void api_leave(void)
@@ -110,9 +112,14 @@ mstro_status api_call(Mstro__Wire__Request *request, struct port_answer *ret_ans
 {
     struct vamp_err err = VAMP_ERR_NONE;
     struct port_answer unused;
-    mstro_status status = library.port->ops->call(library.port, request, 0,
-                                                  ret_answer == NULL ? &unused : ret_answer, &err);
-    /* That it is gone was said once. */
-    const enum log_level level = status == MSTRO_NO_PM ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR;
-    return status == MSTRO_OK ? status : api_note(level, status, "%s", err.text);
+    if (ret_answer == NULL) {
+        ret_answer = &unused;
+    }
+    mstro_status status = library.port->ops->call(library.port, request, 0, ret_answer, &err);
+    if (status != MSTRO_OK) {
+        /* The end of the pool manager was reported before. */
+        const bool known = status == MSTRO_NO_PM;
+        (void)api_note(known ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, status, "%s", err.text);
+    }
+    return status;
 }

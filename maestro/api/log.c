@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The library's log: which messages, where to, and at most how many. */
+/* The library's log: selection, destination and rate limit of messages. */
 #include "maestro/api/log.h"
 
 #include <ctype.h>
@@ -14,8 +14,9 @@
 
 #include "maestro/maestro.h"
 #include "vampire/core/clock.h"
+#include "vampire/core/values.h"
 
-/* A component that fails in a loop must not fill a disk: what is more is counted, and said. */
+/* A component that fails in a loop must not fill a disk: further lines are only counted. */
 enum { LINES_MAX = 100 };
 #define WINDOW_NS INT64_C(60000000000)
 
@@ -24,7 +25,7 @@ static const char *const levels[][2] = {
 static const int priorities[] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
 enum { LEVELS = sizeof levels / sizeof levels[0] };
 
-/* A message is of the first module whose beginning is that of its function. */
+/* A message belongs to the first module whose prefix its function has. */
 static const struct {
     const char *begins, *module;
 } modules[] = {
@@ -40,24 +41,23 @@ enum { MODULES = sizeof modules / sizeof modules[0] };
 
 static struct {
     pthread_mutex_t lock;
-    int level; /* the last that is shown; -1: none is */
+    int level; /* highest level that is shown; -1: none */
     bool shown[MODULES];
     bool opened, to_syslog, quiet;
     char component[64];
-    int64_t window_ns; /* since when `lines` are counted */
+    int64_t window_ns; /* start of the period of `lines` */
     uint64_t lines;
     uint64_t left_out;
 } log_ = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = LOG_LEVEL_PRESET};
 
 static void print(enum log_level level, const char *text)
 {
-    const char *of = log_.component;
+    const char *of = log_.component, *colon = *of != '\0' ? ": " : "";
     if (log_.to_syslog) {
-        syslog(LOG_USER | priorities[level], "maestro: %s%s%s: %s", of, *of != '\0' ? ": " : "",
-               levels[level][0], text);
+        syslog(LOG_USER | priorities[level], "maestro: %s%s%s: %s", of, colon, levels[level][0],
+               text);
     } else {
-        (void)fprintf(stderr, "maestro: %s%s%s: %s\n", of, *of != '\0' ? ": " : "",
-                      levels[level][0], text);
+        (void)fprintf(stderr, "maestro: %s%s%s: %s\n", of, colon, levels[level][0], text);
     }
 }
 
@@ -72,8 +72,8 @@ static void print_left_out(void)
     }
 }
 
-/* Under the lock: whether a line more may be printed; else it is counted. */
-static bool has_room(void)
+/* Under the lock: counts a line; false: over the limit, do not print it. */
+static bool count_line(void)
 {
     const int64_t now_ns = vamp_clock_monotonic_ns(&vamp_clock_system);
     if (log_.lines == 0 || now_ns - log_.window_ns >= WINDOW_NS) {
@@ -82,16 +82,16 @@ static bool has_room(void)
         log_.lines = 0;
     }
     log_.lines++;
-    log_.left_out += log_.lines > LINES_MAX ? 1U : 0U;
+    log_.left_out += log_.lines > LINES_MAX;
     return log_.lines <= LINES_MAX;
 }
 
-/* LEVELS: it is none. */
+/* LEVELS: unknown. */
 static int level_of(const char *text)
 {
     int level = 0;
     if (isdigit((unsigned char)text[0]) && text[1] == '\0') {
-        return text[0] - '0' < LEVELS ? text[0] - '0' : LOG_LEVEL_DEBUG;
+        return VAMP_MIN(text[0] - '0', (int)LOG_LEVEL_DEBUG);
     }
     if (strcasecmp(text, "none") == 0) {
         return -1;
@@ -103,8 +103,8 @@ static int level_of(const char *text)
     return level;
 }
 
-/* "all,^mamba": from left to right, ^ takes out. What begins with taking out begins with all. Names
- * of modules that another Maestro has mean nothing here. */
+/* "all,^mamba": applied from left to right, ^ removes. A list that begins by removing begins with
+ * all modules. Names of modules of other Maestro implementations are ignored. */
 static void choose_modules(const char *list)
 {
     for (unsigned i = 0; i < MODULES; i++) {
@@ -112,7 +112,7 @@ static void choose_modules(const char *list)
     }
     for (size_t length; list != NULL && *list != '\0'; list += length + (list[length] == ',')) {
         length = strcspn(list, ",");
-        const size_t out = *list == '^' ? 1 : 0;
+        const size_t out = *list == '^';
         for (unsigned i = 0; i < MODULES; i++) {
             if ((length - out == 3 && strncasecmp(list + out, "all", 3) == 0) ||
                 (length - out == strlen(modules[i].module) &&
@@ -123,12 +123,17 @@ static void choose_modules(const char *list)
     }
 }
 
-/* Under the lock. False: the level is none. */
+/* Under the lock. False: the level is unknown. */
 static bool read_settings(void)
 {
     const char *level = getenv(MSTRO_ENV_LOG_LEVEL), *to = getenv(MSTRO_ENV_LOG_DST);
     const bool is_set = level != NULL && *level != '\0';
-    const int asked = is_set ? level_of(level) : log_.quiet ? -1 : LOG_LEVEL_PRESET;
+    int asked = LOG_LEVEL_PRESET;
+    if (is_set) {
+        asked = level_of(level);
+    } else if (log_.quiet) {
+        asked = -1;
+    }
     log_.opened = true;
     log_.level = asked < LEVELS ? asked : LOG_LEVEL_PRESET;
     log_.to_syslog = to != NULL && strcasecmp(to, "syslog") == 0;
@@ -157,7 +162,7 @@ void log_say(enum log_level level, const char *format, ...)
         va_start(arguments, format);
         (void)vsnprintf(text, sizeof text, format, arguments);
         va_end(arguments);
-        if (log_.shown[module_of(text)] && has_room()) {
+        if (log_.shown[module_of(text)] && count_line()) {
             print(level, text);
         }
     }
@@ -171,8 +176,9 @@ void log_open(const char *component)
     (void)snprintf(log_.component, sizeof log_.component, "%s", component);
     (void)pthread_mutex_unlock(&log_.lock);
     if (!understood) {
-        log_say(LOG_LEVEL_WARNING, MSTRO_ENV_LOG_LEVEL " is none of none, error, warning, info, "
-                                                       "debug and 0 to 3; warning is used");
+        log_say(LOG_LEVEL_WARNING,
+                MSTRO_ENV_LOG_LEVEL " must be none, error, warning, info, debug or 0 "
+                                    "to 3; warning is used");
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The set of attributes, what is built in, and the files of MSTRO_SCHEMA_LIST. The only place that
- * knows libyaml. */
+/* The set of attributes: the built-in ones and those of the files in MSTRO_SCHEMA_LIST. The only
+ * file that uses libyaml. */
 #include "maestro/api/schema.h"
 
 #include <stdio.h>
@@ -11,6 +11,7 @@
 
 #include "maestro/api/log.h"
 #include "vampire/core/map.h"
+#include "vampire/core/values.h"
 
 struct entry {
     struct map_link by_key;
@@ -60,7 +61,7 @@ static struct entry *find_entry(const struct schema_set *set, const char *key, u
     return NULL;
 }
 
-/* Takes a copy of the attribute and its key, in place of a MARS keyword that is built in. */
+/* Stores a copy of the attribute and its key; it may replace a built-in MARS keyword. */
 static void keep(struct schema_set *set, struct entry *entry,
                  const struct schema_attribute *attribute)
 {
@@ -96,7 +97,7 @@ static mstro_status add_attribute(struct schema_set *set, const struct schema_at
     size_t bytes = strlen(key) + 1;
     struct entry *entry = malloc(sizeof *entry + bytes);
     if (entry == NULL) {
-        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "no memory");
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "out of memory");
     }
     memcpy(entry->key, key, bytes);
     keep(set, entry, attribute);
@@ -129,7 +130,7 @@ void schema_free(struct schema_set *set)
     }
 }
 
-/* ---- what is built in */
+/* ---- built-in attributes */
 
 #define MARS(keyword, type_word) MARS_OR(keyword, type_word, INVALID)
 #define MARS_OR(keyword, type_word, other)                                                         \
@@ -200,19 +201,26 @@ static mstro_status fault(struct reader *reader, const yaml_node_t *node, const 
 /* NULL: not a scalar. */
 static const char *text_of(const yaml_node_t *node)
 {
-    return node != NULL && node->type == YAML_SCALAR_NODE ? (const char *)node->data.scalar.value
-                                                          : NULL;
+    if (node == NULL || node->type != YAML_SCALAR_NODE) {
+        return NULL;
+    }
+    return (const char *)node->data.scalar.value;
 }
 
-/* What `fault` found is left out. */
+static const yaml_node_t *node_or(const yaml_node_t *node, const yaml_node_t *other)
+{
+    return node != NULL ? node : other;
+}
+
+/* Turns the error set by `fault` into a warning. */
 static void warn(struct reader *reader, const char *what)
 {
     log_say(LOG_LEVEL_WARNING, "schema %s; %s", reader->err->text, what);
     *reader->err = (struct vamp_err)VAMP_ERR_NONE;
 }
 
-/* The values of a mapping's keys `names`, up to a NULL; of those that are missing `ret_values`
- * stays as it is. Others, which may be misspelt or of another Maestro, are left out. */
+/* Reads the values of a mapping's keys `names`, which end with NULL; values of missing keys stay as
+ * they are. Other keys, which may be misspelt or from another Maestro, are ignored. */
 static void read_members(struct reader *reader, const yaml_node_t *mapping,
                          const char *const *names, const yaml_node_t **ret_values)
 {
@@ -227,7 +235,7 @@ static void read_members(struct reader *reader, const yaml_node_t *mapping,
         if (names[i] == NULL) {
             char what[256];
             (void)snprintf(what, sizeof what, "unknown key \"%.80s\"",
-                           text == NULL ? "(not a text)" : text);
+                           vamp_text_or(text, "(not a text)"));
             (void)fault(reader, node, what);
             warn(reader, "it is left out");
         } else if (ret_values[i] == NULL) {
@@ -236,11 +244,11 @@ static void read_members(struct reader *reader, const yaml_node_t *mapping,
     }
 }
 
-/* A type as a schema file has it, such as "int()", or "int(min=0)": values are not checked. */
+/* A type in a schema file, such as "int()" or "int(min=0)": values are not checked. */
 static mstro_status read_type(struct reader *reader, const yaml_node_t *node,
                               enum mstro_cdo_attr_value_type *ret_type)
 {
-    const char *text = text_of(node) == NULL ? "" : text_of(node);
+    const char *text = vamp_text_or(text_of(node), "");
     for (size_t i = 0; i < sizeof type_words / sizeof type_words[0]; i++) {
         size_t length = strlen(type_words[i].word);
         if (strncmp(text, type_words[i].word, length) == 0 && text[length] == '(' &&
@@ -275,9 +283,11 @@ static mstro_status full_key(struct reader *reader, const yaml_node_t *node, cha
     if (text == NULL || *text == '\0' || strpbrk(text, " \t\n()\"") != NULL) {
         return fault(reader, node, "an attribute needs a \"key\": a name without blanks");
     }
-    const char *space = text[0] == '.' ? "" : reader->schema_namespace;
-    size_t length = strlen(space);
-    const char *dot = length > 0 && space[length - 1] != '.' ? "." : "";
+    const char *space = "", *dot = "";
+    if (text[0] != '.') {
+        space = reader->schema_namespace;
+        dot = space[strlen(space) - 1] != '.' ? "." : "";
+    }
     int written = snprintf(key, KEY_BYTES, "%s%s%s", space, dot, text);
     if (written < 0 || written >= KEY_BYTES) {
         return fault(reader, node, "the key with its namespace is longer than 511 bytes");
@@ -299,9 +309,9 @@ static mstro_status read_attribute(struct reader *reader, const yaml_node_t *nod
     char key[KEY_BYTES];
     struct schema_attribute attribute = {.key = key};
     read_members(reader, node, names, values);
-    mstro_status status = full_key(reader, values[KEY] == NULL ? node : values[KEY], key);
+    mstro_status status = full_key(reader, node_or(values[KEY], node), key);
     if (status == MSTRO_OK) {
-        status = read_type(reader, values[TYPE] == NULL ? node : values[TYPE], &attribute.type);
+        status = read_type(reader, node_or(values[TYPE], node), &attribute.type);
     }
     if (status == MSTRO_OK) {
         status = read_required(reader, values[REQUIRED], &attribute.required);
@@ -309,9 +319,10 @@ static mstro_status read_attribute(struct reader *reader, const yaml_node_t *nod
     if (status != MSTRO_OK) {
         return status;
     }
-    const bool is_full = *text_of(values[KEY]) == '.';
-    attribute.space_bytes =
-        is_full ? (size_t)(strrchr(key, '.') - key) : strlen(key) - strlen(text_of(values[KEY]));
+    attribute.space_bytes = strlen(key) - strlen(text_of(values[KEY]));
+    if (*text_of(values[KEY]) == '.') {
+        attribute.space_bytes = (size_t)(strrchr(key, '.') - key);
+    }
     status = add_attribute(reader->set, &attribute, reader->err);
     if (status != MSTRO_OK) {
         (void)vamp_err_wrap(reader->err, "%.280s:%lu", reader->file,
@@ -338,13 +349,12 @@ static mstro_status read_document(struct reader *reader)
     }
     reader->schema_namespace = text_of(values[NAMESPACE]);
     if (reader->schema_namespace == NULL || reader->schema_namespace[0] != '.') {
-        return fault(reader, values[NAMESPACE] == NULL ? root : values[NAMESPACE],
+        return fault(reader, node_or(values[NAMESPACE], root),
                      "\"schema-namespace\" is missing, or does not begin with '.'");
     }
     const yaml_node_t *list = values[ATTRIBUTES];
     if (list == NULL || list->type != YAML_SEQUENCE_NODE) {
-        return fault(reader, list == NULL ? root : list,
-                     "\"maestro-attributes\" is missing, or no list");
+        return fault(reader, node_or(list, root), "\"maestro-attributes\" is missing, or no list");
     }
     mstro_status status = MSTRO_OK;
     for (const yaml_node_item_t *item = list->data.sequence.items.start;
@@ -358,7 +368,6 @@ static mstro_status read_document(struct reader *reader)
     return status;
 }
 
-/* Adds what one file defines. */
 static mstro_status read_file(struct schema_set *set, const char *file, struct vamp_err *err)
 {
     struct vamp_err own = VAMP_ERR_NONE;
@@ -371,7 +380,7 @@ static mstro_status read_file(struct schema_set *set, const char *file, struct v
     }
     if (!yaml_parser_initialize(&parser)) {
         (void)fclose(stream);
-        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "%s: no memory", file);
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "%s: out of memory", file);
     }
     yaml_parser_set_input_file(&parser, stream);
     mstro_status status = MSTRO_INVARG;
@@ -381,7 +390,7 @@ static mstro_status read_file(struct schema_set *set, const char *file, struct v
     } else {
         (void)vamp_err_set(err, -EINVAL, "%s:%lu: %s", file,
                            (unsigned long)parser.problem_mark.line + 1,
-                           parser.problem == NULL ? "not readable as YAML" : parser.problem);
+                           vamp_text_or(parser.problem, "not readable as YAML"));
     }
     yaml_parser_delete(&parser);
     (void)fclose(stream);
@@ -390,8 +399,8 @@ static mstro_status read_file(struct schema_set *set, const char *file, struct v
 
 /* ---- all files */
 
-/* "directory/name", or the name alone when it is a path of its own, as it is or with ".yaml".
- * malloc'ed, NULL when it is in none of the directories. */
+/* "directory/name", or the name alone if it is absolute, as given or with ".yaml". malloc'ed; NULL:
+ * there is no such file. */
 static char *find_file(const char *name, const char *path)
 {
     static const char *const suffixes[] = {"", ".yaml"};
@@ -400,10 +409,14 @@ static char *find_file(const char *name, const char *path)
     for (; *directory != '\0'; directory += length + (directory[length] == ';')) {
         length = strcspn(directory, ";");
         for (size_t i = 0; length > 0 && i < 2; i++) {
-            const bool is_path = name[0] == '/';
             char *file = NULL;
-            if (asprintf(&file, "%.*s%s%s%s", is_path ? 0 : (int)length, directory,
-                         is_path ? "" : "/", name, suffixes[i]) < 0) {
+            int written = 0;
+            if (name[0] == '/') {
+                written = asprintf(&file, "%s%s", name, suffixes[i]);
+            } else {
+                written = asprintf(&file, "%.*s/%s%s", (int)length, directory, name, suffixes[i]);
+            }
+            if (written < 0) {
                 continue;
             }
             if (access(file, R_OK) == 0) {
@@ -427,9 +440,12 @@ static mstro_status load_all(struct schema_set *set, const char *list, const cha
          list += length + (list[length] == ';')) {
         length = strcspn(list, ";");
         char *name = strndup(list, length);
-        char *file = name == NULL || length == 0 ? NULL : find_file(name, path);
+        char *file = NULL;
+        if (name != NULL && length > 0) {
+            file = find_file(name, path);
+        }
         if (name == NULL) {
-            (void)vamp_err_set(err, -ENOMEM, "schemas: no memory");
+            (void)vamp_err_set(err, -ENOMEM, "schemas: out of memory");
             status = MSTRO_NOMEM;
         } else if (file != NULL) {
             status = read_file(set, file, err);
@@ -437,7 +453,7 @@ static mstro_status load_all(struct schema_set *set, const char *list, const cha
             (void)vamp_err_set(err, -ENOENT,
                                "the schema \"%s\" of " MSTRO_ENV_SCHEMA_LIST
                                " is in no directory of " MSTRO_ENV_SCHEMA_PATH " (%s)",
-                               name, path == NULL ? "not set: the current directory" : path);
+                               name, vamp_text_or(path, "not set: the current directory"));
             status = MSTRO_INVARG;
         }
         free(file);
@@ -452,7 +468,7 @@ mstro_status schema_load(const char *list, const char *path, struct schema_set *
     struct schema_set *set = calloc(1, sizeof *set);
     if (set == NULL || map_init(&set->keys) < 0) {
         free(set);
-        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "schemas: no memory");
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "schemas: out of memory");
     }
     mstro_status status = load_all(set, list, path, err);
     if (status != MSTRO_OK) {

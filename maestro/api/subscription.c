@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Selectors; subscriptions; their events that have been received and not been polled, and whether
- * the pool may send more. */
+/* Selectors, subscriptions, their received events that have not been polled, and flow control. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,18 +17,18 @@ enum { ACKS_PER_MESSAGE = 512 };
 #define KINDS_ALL                                                                                  \
     (KINDS_OF_POOL | MSTRO_POOL_EVENT_SAMPLE | MSTRO_POOL_EVENT_LOST | MSTRO_POOL_EVENT_POOL_GONE)
 
-/* Bytes of unpolled events from which the pool is asked to keep the further ones; it loses and
- * counts what then finds no room in its queue. Not with REQUIRE_ACK: there the held operations
- * are the bound. */
+/* Bytes of unpolled events at which the pool is requested to hold further ones; it loses and counts
+ * those for which its queue has no space. Not with REQUIRE_ACK: there the held operations are the
+ * limit. */
 #define SUBSCRIPTION_BYTES_HOLD ((size_t)48 << 20)
-/* Bytes of unpolled events a subscription may have in this process. What is under way when the pool
- * is asked is less than the difference, so only from an older pool manager a batch can come that is
- * beyond it: it is dropped and counted as LOST. */
+/* Limit of a subscription's unpolled events in this process. Less than the difference is in transit
+ * at the time of the request, so only an older pool manager can exceed it: its batch is dropped and
+ * counted as LOST. */
 #define SUBSCRIPTION_BYTES_MAX ((size_t)64 << 20)
 
 /* ------------------------------------------------------------------ selectors */
 
-/* The normal form with full names, as it is sent. A subscriber may lack the schemas of the
+/* The normal form with full names, as sent to the pool. A subscriber may lack the schemas of the
  * components it watches: every name is an attribute. */
 static mstro_status normalise(const char *schema_namespace, const char *query, char **ret_text)
 {
@@ -37,7 +36,7 @@ static mstro_status normalise(const char *schema_namespace, const char *query, c
     const size_t length = schema_namespace == NULL ? 0 : strlen(schema_namespace);
     const char *dot = length > 0 && schema_namespace[length - 1] != '.' ? "." : "";
     if (schema_namespace != NULL && asprintf(&prefix, "%s%s", schema_namespace, dot) < 0) {
-        return api_fail(MSTRO_NOMEM, "mstro_cdo_selector_create: no memory");
+        return api_fail(MSTRO_NOMEM, "mstro_cdo_selector_create: out of memory");
     }
     const struct vamp_vocabulary vocabulary = {.prefix = prefix};
     struct vamp_expression *expression;
@@ -50,8 +49,10 @@ static mstro_status normalise(const char *schema_namespace, const char *query, c
     }
     *ret_text = vamp_expression_print(expression);
     vamp_expression_free(expression);
-    return *ret_text == NULL ? api_fail(MSTRO_NOMEM, "mstro_cdo_selector_create: no memory")
-                             : MSTRO_OK;
+    if (*ret_text == NULL) {
+        return api_fail(MSTRO_NOMEM, "mstro_cdo_selector_create: out of memory");
+    }
+    return MSTRO_OK;
 }
 
 mstro_status mstro_cdo_selector_create(mstro_schema schema, const char *schema_namespace,
@@ -63,10 +64,12 @@ mstro_status mstro_cdo_selector_create(mstro_schema schema, const char *schema_n
     }
     struct mstro_cdo_selector_ *selector = calloc(1, sizeof *selector);
     if (selector == NULL) {
-        return api_fail(MSTRO_NOMEM, "mstro_cdo_selector_create: no memory");
+        return api_fail(MSTRO_NOMEM, "mstro_cdo_selector_create: out of memory");
     }
-    mstro_status status =
-        query == NULL ? MSTRO_OK : normalise(schema_namespace, query, &selector->text);
+    mstro_status status = MSTRO_OK;
+    if (query != NULL) {
+        status = normalise(schema_namespace, query, &selector->text);
+    }
     if (status != MSTRO_OK) {
         free(selector);
         return status;
@@ -87,22 +90,22 @@ mstro_status mstro_cdo_selector_dispose(mstro_cdo_selector selector)
 
 /* ------------------------------------------------------------------ receiving */
 
-/* Whether the pool is to keep further events, to be sent without the lock. */
+/* A request to the pool to hold or to send further events, made without the lock. */
 struct flow {
     struct port *port; /* NULL: nothing to send */
     uint64_t subscription, number;
     bool hold;
 };
 
-/* Under the lock, as what follows unless it says otherwise. */
+/* Under the lock, like the functions below unless stated otherwise. */
 static void append(struct mstro_subscription_ *subscription, struct event_block *block)
 {
     event_queue_append(&subscription->waiting, block);
     (void)pthread_cond_broadcast(&subscription->changed);
 }
 
-/* Appends a mark after all blocks for the lost events that are not reported yet. False: no memory
- * now; the caller tries again later. */
+/* Appends a control event for the lost events that are not reported yet. False: out of memory; the
+ * caller tries again later. */
 static bool mark_lost(struct mstro_subscription_ *subscription)
 {
     if (subscription->lost > 0) {
@@ -116,7 +119,7 @@ static bool mark_lost(struct mstro_subscription_ *subscription)
     return true;
 }
 
-/* Reports events dropped here, at their place: consecutive losses share one mark. */
+/* Reports events dropped here, at their position: consecutive losses share one control event. */
 static void count_lost(struct mstro_subscription_ *subscription, uint64_t count)
 {
     if ((subscription->kinds & MSTRO_POOL_EVENT_LOST) == 0 || count == 0) {
@@ -151,7 +154,7 @@ static struct flow next_flow(struct mstro_subscription_ *subscription)
                          .hold = subscription->held};
 }
 
-/* Without the lock; the port is open during a callback of its own and between enter and leave. */
+/* Without the lock; the port is open during its own callbacks and between enter and leave. */
 static void send_flow(const struct flow *flow)
 {
     if (flow->port != NULL) {
@@ -214,8 +217,8 @@ static void keep_stray(struct event_block *block)
     event_queue_append(&library.strays, block);
 }
 
-/* Adds to a new subscription the events that arrived before it was known, NULL when it did not come
- * to be. The other blocks stay as long as an mstro_subscribe is in progress. */
+/* Adds to a new subscription the events that arrived before it was known; NULL: it was not created.
+ * Other blocks stay as long as an mstro_subscribe is in progress. */
 static void adopt_strays(struct mstro_subscription_ *subscription)
 {
     struct event_block *block = library.strays.first;
@@ -234,11 +237,13 @@ static void adopt_strays(struct mstro_subscription_ *subscription)
         count_lost(subscription, library.stray_lost);
         library.stray_lost = 0;
     }
-    library.stray_lost = library.subscribing > 0 ? library.stray_lost : 0;
+    if (library.subscribing == 0) {
+        library.stray_lost = 0;
+    }
 }
 
-/* There is no memory for the batch: its events are lost, their number is not. False: there is not
- * even memory to report it. */
+/* Counts the events of a batch for which there is no memory as lost. False: there is no memory to
+ * report that either. */
 static bool lose_batch(const struct vamp_event_batch *batch)
 {
     bool reported = true;
@@ -277,7 +282,7 @@ int subscriptions_events(void *context, const uint8_t *packed, size_t length, st
         (void)pthread_mutex_unlock(&library.lock);
         send_flow(&flow);
     } else if (result == -ENOMEM && lose_batch(&batch)) {
-        result = 0; /* else the connection ends, and that is reported */
+        result = 0; /* otherwise the connection ends, and that is reported */
     }
     return result;
 }
@@ -321,7 +326,9 @@ void subscriptions_detach(void)
 static mstro_status subscribe(mstro_cdo_selector selector, struct mstro_subscription_ *subscription)
 {
     Mstro__Wire__Subscribe subscribe = MSTRO__WIRE__SUBSCRIBE__INIT;
-    subscribe.selector = selector == NULL ? NULL : selector->text;
+    if (selector != NULL) {
+        subscribe.selector = selector->text;
+    }
     subscribe.event_kinds = subscription->kinds;
     subscribe.options = subscription->options;
     Mstro__Wire__Request request = PORT_REQUEST(SUBSCRIBE, subscribe, &subscribe);
@@ -364,7 +371,7 @@ mstro_status mstro_subscribe(mstro_cdo_selector selector, mstro_pool_event_kind 
     }
     struct mstro_subscription_ *subscription = calloc(1, sizeof *subscription);
     if (subscription == NULL) {
-        status = api_fail(MSTRO_NOMEM, "mstro_subscribe: no memory");
+        status = api_fail(MSTRO_NOMEM, "mstro_subscribe: out of memory");
     } else {
         subscription->kinds = event_mask;
         subscription->options = opts;
@@ -413,13 +420,12 @@ mstro_status mstro_subscription_dispose(mstro_subscription subscription)
  * not change its length. */
 static struct timespec monotonic_of(const struct timespec *abstime)
 {
-    /* A far future must not overflow. */
-    const int64_t seconds =
-        (int64_t)abstime->tv_sec < WAIT_UNTIL_MAX ? (int64_t)abstime->tv_sec : WAIT_UNTIL_MAX;
+    /* A distant future must not overflow. */
+    const int64_t seconds = VAMP_MIN((int64_t)abstime->tv_sec, WAIT_UNTIL_MAX);
     const int64_t until_ns = seconds * VAMP_NS_PER_SECOND + abstime->tv_nsec -
                              vamp_clock_utc_ns(&vamp_clock_system) +
                              vamp_clock_monotonic_ns(&vamp_clock_system);
-    const int64_t bounded_ns = until_ns > 0 ? until_ns : 0;
+    const int64_t bounded_ns = VAMP_MAX(until_ns, 0);
     return (struct timespec){.tv_sec = bounded_ns / VAMP_NS_PER_SECOND,
                              .tv_nsec = bounded_ns % VAMP_NS_PER_SECOND};
 }
@@ -438,9 +444,12 @@ static mstro_status poll(const char *what, mstro_subscription subscription, bool
     library.active += ours;
     while (ours && wait && in_time && subscription->waiting.first == NULL &&
            subscription->lost == 0 && !subscription->gone) {
-        in_time = until == NULL ? pthread_cond_wait(&subscription->changed, &library.lock) == 0
-                                : pthread_cond_clockwait(&subscription->changed, &library.lock,
-                                                         CLOCK_MONOTONIC, until) == 0;
+        if (until == NULL) {
+            in_time = pthread_cond_wait(&subscription->changed, &library.lock) == 0;
+        } else {
+            in_time = pthread_cond_clockwait(&subscription->changed, &library.lock, CLOCK_MONOTONIC,
+                                             until) == 0;
+        }
     }
     const bool marked = mark_lost(subscription);
     struct event_block *first = subscription->waiting.first;
@@ -452,7 +461,10 @@ static mstro_status poll(const char *what, mstro_subscription subscription, bool
         subscription->waiting = (struct event_queue){0};
     }
     hold(subscription, false);
-    const struct flow flow = ours ? next_flow(subscription) : (struct flow){.port = NULL};
+    struct flow flow = {.port = NULL};
+    if (ours) {
+        flow = next_flow(subscription);
+    }
     bool ended = subscription->gone;
     (void)pthread_mutex_unlock(&library.lock);
     send_flow(&flow);
@@ -463,7 +475,7 @@ static mstro_status poll(const char *what, mstro_subscription subscription, bool
         return MSTRO_OK;
     }
     if (!marked) {
-        return api_fail(MSTRO_NOMEM, "%s: no memory to report lost events yet", what);
+        return api_fail(MSTRO_NOMEM, "%s: still out of memory to report lost events", what);
     }
     if (!ours) {
         return api_fail(MSTRO_UNINIT, "%s: mstro_finalize was called", what);
@@ -471,8 +483,10 @@ static mstro_status poll(const char *what, mstro_subscription subscription, bool
     if (ended) {
         return api_note(LOG_LEVEL_DEBUG, MSTRO_NO_PM, "%s: no more events will come", what);
     }
-    return in_time ? MSTRO_OK
-                   : api_note(LOG_LEVEL_DEBUG, MSTRO_TIMEOUT, "%s: no event in time", what);
+    if (!in_time) {
+        return api_note(LOG_LEVEL_DEBUG, MSTRO_TIMEOUT, "%s: no event in time", what);
+    }
+    return MSTRO_OK;
 }
 
 mstro_status mstro_subscription_poll(mstro_subscription subscription, mstro_pool_event *result)

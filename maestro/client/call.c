@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vampire/core/values.h"
+
 static struct call *call_of(struct list_link *link)
 {
     return CONTAINER_OF(link, struct call, of_port);
@@ -27,8 +29,7 @@ void calls_answer(const struct list *calls, const Mstro__Wire__Response *respons
     if (response->has_cdo_id && response->cdo_id.len == sizeof call->answer.cdo_id) {
         memcpy(call->answer.cdo_id, response->cdo_id.data, sizeof call->answer.cdo_id);
     }
-    (void)snprintf(call->text, sizeof call->text, "%s",
-                   response->text != NULL ? response->text : "");
+    (void)snprintf(call->text, sizeof call->text, "%s", vamp_text_or(response->text, ""));
     (void)pthread_cond_signal(&call->answered);
 }
 

@@ -23,5 +23,5 @@ struct call {
 /* Copies the response into the call with its id, and wakes that call. A response without a call is
  * ignored. A status that this program does not know becomes MSTRO_FAIL. */
 void calls_answer(const struct list *calls, const Mstro__Wire__Response *response);
-/* Wakes every call, so that it sees that no response will come. */
+/* Wakes every call, so that it finds that no response will come. */
 void calls_wake(const struct list *calls);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "maestro/client/join.h"
 
+#include <stdio.h>
 #include <string.h>
 
-/* An attempt without an answer ends after this time; a pool manager that is stopped answers later.
- */
+#include "vampire/core/values.h"
+
+/* Time limit of one attempt; a pool manager that is stopped answers a later one. */
 #define ATTEMPT_NS INT64_C(5000000000)
 /* After an error, the pool manager may not be listening yet. */
 #define ERROR_PAUSE_NS INT64_C(50000000)
@@ -30,24 +32,28 @@ static mstro_status take_welcome(struct pool_manager *pm, const Mstro__Wire__Wel
     pm->answered = true;
     if (welcome->status != MSTRO_OK) {
         (void)vamp_err_set(err, -EPERM, "the pool manager refuses: %s",
-                           welcome->text != NULL ? welcome->text : "it gives no reason");
+                           vamp_text_or(welcome->text, "it gives no reason"));
         return welcome->status < mstro_status_MAX ? (mstro_status)welcome->status : MSTRO_REFUSED;
     }
     if (!welcome->has_app_id || welcome->app_id == 0) {
-        return VAMP_REFUSE(MSTRO_INVMSG, err, -EBADMSG,
-                           "the pool manager's welcome cannot be understood");
+        return VAMP_REFUSE(MSTRO_INVMSG, err, -EBADMSG, "the pool manager's welcome is malformed");
     }
     pm->app_id = welcome->app_id;
-    uint32_t heartbeat_ms = welcome->heartbeat_ms >= 10 ? welcome->heartbeat_ms : 500;
-    uint32_t silence_ms =
-        welcome->silence_ms / 2 >= heartbeat_ms ? welcome->silence_ms : 10 * heartbeat_ms;
+    uint32_t heartbeat_ms = welcome->heartbeat_ms;
+    if (heartbeat_ms < 10) {
+        heartbeat_ms = 500;
+    }
+    uint32_t silence_ms = welcome->silence_ms;
+    if (silence_ms / 2 < heartbeat_ms) {
+        silence_ms = 10 * heartbeat_ms;
+    }
     pm->heartbeat_ns = (int64_t)heartbeat_ms * 1000000;
     pm->silence_ns = (int64_t)silence_ms * 1000000;
     return MSTRO_OK;
 }
 
-/* Adds what the pool manager asks for besides the key. 0; -EKEYREJECTED with text: there is no
- * credential. */
+/* Adds what the pool manager requires in addition to the key. 0; -EKEYREJECTED with text: there is
+ * no credential. */
 static int prove(struct pool_manager *pm, Mstro__Wire__Join *join, struct vamp_err *err)
 {
     struct secure_binding binding;
@@ -57,7 +63,7 @@ static int prove(struct pool_manager *pm, Mstro__Wire__Join *join, struct vamp_e
     }
     if (stream_bind(pm->link.stream, &binding) != 0 ||
         credential_make(pm->credentials, &binding, credential, err) != 0) {
-        (void)vamp_err_wrap(err, "the pool manager asks for a credential of MUNGE");
+        (void)vamp_err_wrap(err, "the pool manager requires a MUNGE credential");
         return -EKEYREJECTED;
     }
     join->has_credential = 1;
@@ -65,7 +71,7 @@ static int prove(struct pool_manager *pm, Mstro__Wire__Join *join, struct vamp_e
     return 0;
 }
 
-/* Goes on until `done` holds, or the connection has ended, or `until_ns`. */
+/* Makes progress until `done` is true, or the connection has ended, or `until_ns`. */
 static void go_on(struct pool_manager *pm, const bool *done, int64_t until_ns)
 {
     int64_t now_ns = monotonic_ns();
@@ -78,7 +84,7 @@ static void go_on(struct pool_manager *pm, const bool *done, int64_t until_ns)
     }
 }
 
-/* Connects, sends the join and waits until `until_ns` for its welcome. 0: pm->welcome is there, or
+/* Connects, sends the join and waits until `until_ns` for its welcome. 0: pm->welcome is set, or
  * the time is over; -errno: there is no connection; -EKEYREJECTED and -EMSGSIZE with text. */
 static int join_once(struct pool_manager *pm, Mstro__Wire__Join *join, int64_t until_ns,
                      struct vamp_err *err)
@@ -90,8 +96,8 @@ static int join_once(struct pool_manager *pm, Mstro__Wire__Join *join, int64_t u
     go_on(pm, &pm->opened, until_ns);
     if (pm->closed == -EKEYREJECTED) {
         return vamp_err_set(err, -EKEYREJECTED,
-                            "the pool manager that listens there does not know the key of this "
-                            "info, which is of an earlier or another one; take the info of the "
+                            "the pool manager that listens there does not accept the key of this "
+                            "info, which belongs to an earlier or another one; use the info of the "
                             "pool manager that runs now");
     }
     if (pm->closed == 0 && pm->opened) {
@@ -110,6 +116,23 @@ static int join_once(struct pool_manager *pm, Mstro__Wire__Join *join, int64_t u
     return pm->welcome != NULL ? 0 : pm->closed;
 }
 
+static mstro_status no_answer(const char *address, uint32_t deadline_ms, int failure,
+                              struct vamp_err *err)
+{
+    const char *hint = "does this host reach that address, or does the pool manager need another "
+                       "one (--bind)?";
+    if (failure == 0 || failure == -ECONNREFUSED || failure == -ECONNRESET) {
+        hint = "is it still running, and is the info its own?";
+    }
+    char reason[80] = "";
+    if (failure != 0) {
+        (void)snprintf(reason, sizeof reason, ": %s", strerror(-failure));
+    }
+    return VAMP_REFUSE(MSTRO_NO_PM, err, -ETIMEDOUT,
+                       "no pool manager answers at %s within %.1f s%s; %s", address,
+                       (double)deadline_ms / 1e3, reason, hint);
+}
+
 static mstro_status exchange(struct pool_manager *pm, Mstro__Wire__Join *join, uint32_t deadline_ms,
                              struct vamp_err *err)
 {
@@ -120,14 +143,13 @@ static mstro_status exchange(struct pool_manager *pm, Mstro__Wire__Join *join, u
     int failure = 0;
     int64_t now_ns = monotonic_ns();
     do {
-        const int64_t again_ns =
-            now_ns + ATTEMPT_NS < deadline_ns ? now_ns + ATTEMPT_NS : deadline_ns;
+        const int64_t again_ns = VAMP_MIN(now_ns + ATTEMPT_NS, deadline_ns);
         const int result = join_once(pm, join, again_ns, err);
         if (elsewhere && result != 0 && !pm->opened) { /* a tunnel would lead there */
             return VAMP_REFUSE(MSTRO_NO_PM, err, -EHOSTUNREACH,
                                "the pool manager listens on %s, an address of loopback, and runs "
-                               "on another host than this process, or in another name space of the "
-                               "network; start it with --bind ADDRESS or " STREAM_ENV_BIND
+                               "on another host than this process, or in another network "
+                               "namespace; start it with --bind ADDRESS or " STREAM_ENV_BIND
                                "=ADDRESS, an address of its host that others reach",
                                address);
         }
@@ -140,32 +162,26 @@ static mstro_status exchange(struct pool_manager *pm, Mstro__Wire__Join *join, u
             }
             return take_welcome(pm, pm->welcome, err);
         }
-        failure = result != 0 ? result : failure;
+        if (result != 0) {
+            failure = result;
+        }
         if (pm->link.stream != NULL) {
             stream_close(pm->link.stream);
             pm->link.stream = NULL;
         }
         now_ns = monotonic_ns();
         pm->closed = 0;
-        go_on(pm, &never,
-              now_ns + ERROR_PAUSE_NS < deadline_ns ? now_ns + ERROR_PAUSE_NS : deadline_ns);
+        go_on(pm, &never, VAMP_MIN(now_ns + ERROR_PAUSE_NS, deadline_ns));
         now_ns = monotonic_ns();
     } while (now_ns < deadline_ns);
-    return VAMP_REFUSE(MSTRO_NO_PM, err, -ETIMEDOUT,
-                       "no pool manager answers at %s within %.1f s%s%s; %s", address,
-                       (double)deadline_ms / 1e3, failure != 0 ? ": " : "",
-                       failure != 0 ? strerror(-failure) : "",
-                       failure == 0 || failure == -ECONNREFUSED || failure == -ECONNRESET
-                           ? "is it still running, and is the info its own?"
-                           : "does this host reach that address, or does the pool manager need "
-                             "another one (--bind)?");
+    return no_answer(address, deadline_ms, failure, err);
 }
 
 mstro_status pool_manager_join(struct pool_manager *pm, const struct port_member *member,
                                uint32_t deadline_ms, struct vamp_err *err)
 {
     if (pm->info.munge && credentials_open(&pm->credentials, err) != 0) {
-        (void)vamp_err_wrap(err, "the pool manager asks for a credential of MUNGE");
+        (void)vamp_err_wrap(err, "the pool manager requires a MUNGE credential");
         return MSTRO_REFUSED;
     }
     const int result = stream_hub_open(&pm->handler, &pm->hub, err);

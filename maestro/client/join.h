@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How a component comes to be a member of a pool in another process: from the text of
- * MSTRO_POOL_MANAGER_INFO to the pool manager's welcome. One thread.
+ * How a component joins a pool in another process: from the text of MSTRO_POOL_MANAGER_INFO to the
+ * pool manager's welcome. One thread.
  */
 #pragma once
 
@@ -12,20 +12,20 @@
 #include "maestro/wire/stream.h"
 #include "vampire/core/protobuf/arena.h"
 
-/* The way to a pool manager. All zeros to begin with, but for `info`, `handler` and `arena`. */
+/* The connection to a pool manager. Initially all zeros, except `info`, `handler` and `arena`. */
 struct pool_manager {
     struct info info;
     struct stream_handler handler; /* its functions call those below until there is a welcome */
     struct stream_hub *hub;
     struct link link;
-    bool opened;                     /* both ends of the connection know the key */
+    bool opened;                     /* both ends of the connection have proved the key */
     int closed;                      /* why there is no connection, -errno; 0: there may be one */
-    struct credentials *credentials; /* of MUNGE, while joining, when the info asks for them */
+    struct credentials *credentials; /* of MUNGE, while joining, when the info requires them */
     struct credential credential;    /* of the last join */
     struct vamp_decode_arena arena;  /* of messages */
     const Mstro__Wire__Welcome *welcome; /* in the arena, as long as that is not used again */
     bool answered;                       /* by a welcome, be it a refusal */
-    /* What the welcome says. */
+    /* From the welcome. */
     uint64_t app_id;
     int64_t heartbeat_ns, silence_ns;
 };

@@ -2,11 +2,11 @@
 /*
  * A port: how a component reaches its pool. One table has two implementations: `remote` over
  * libfabric to a pool manager, `local` to a pool in this process (alone, or because this process is
- * the pool manager). The api room uses nothing else of the client room.
+ * the pool manager). maestro/api uses nothing else of maestro/client.
  *
  * A port owns a progress thread where it needs one. Callbacks of `struct port_events` run on that
  * thread (or on the calling thread of a local port) without any lock of the port held; they must
- * not block on the network and may call port functions except close.
+ * not block on the network, and may call all port functions except close.
  */
 #pragma once
 
@@ -31,8 +31,8 @@ struct port_events {
      * TransportEnd. A ticket without memory: no place, TransportEnd, MSTRO_OK. */
     void (*arrived)(void *context, const Mstro__Wire__Ticket *ticket, mstro_status status);
     /* A batch of events as it came (EventBatch of event.proto), valid during the call. 0, or
-     * -EBADMSG with text: it is malformed; -ENOMEM with text: its events are lost, and there is no
-     * memory to report that now. */
+     * -EBADMSG with text: it is malformed; -ENOMEM with text: its events are lost, and memory is
+     * too short to report that now. */
     int (*events)(void *context, const uint8_t *batch, size_t length, struct vamp_err *err);
     /* The pool manager is gone (it vanished or sent a good-bye): every call in progress and every
      * later one ends with MSTRO_NO_PM. Called once. */
@@ -59,14 +59,13 @@ struct port_answer {
 struct port_ops {
     /* Sends a request and waits for its response. `request->id` is set by the port. `deadline_ms`
      * 0: as long as the pool lives (withdraw, subscribers' acknowledgements). `ret_response` is
-     * only written on MSTRO_OK; other statuses are the pool's or the port's own, with text in err.
-     */
+     * only written on MSTRO_OK; other statuses are the pool's or the port's, with text in err. */
     mstro_status (*call)(struct port *port, Mstro__Wire__Request *request, uint32_t deadline_ms,
                          struct port_answer *ret_answer, struct vamp_err *err);
-    /* The component has no room for the events of a subscription (`hold`), or has room again; what
-     * is on its way still comes, at most 512 KiB. `number` grows with each call for one
+    /* The component cannot store more events of a subscription (`hold`), or can again; what is
+     * being sent still arrives, at most 512 KiB. `number` grows with each call for one
      * subscription: a call that is overtaken by a later one has no effect. An older pool manager
-     * does not know this and goes on sending. */
+     * ignores this and continues to send. */
     void (*flow)(struct port *port, uint64_t subscription, uint64_t number, bool hold);
     /* Makes memory readable for sinks until forgotten. */
     mstro_status (*expose)(struct port *port, void *address, uint64_t bytes,
@@ -90,7 +89,7 @@ struct port {
 struct port_member {
     const char *workflow, *component;
     uint64_t index;                /* only reported to the pool manager */
-    Mstro__Wire__Process *process; /* NULL: not told */
+    Mstro__Wire__Process *process; /* NULL: not reported */
 };
 
 /* Joins the pool manager that `info` describes. MSTRO_REFUSED, MSTRO_NO_PM (no answer within

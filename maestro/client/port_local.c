@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +38,7 @@ struct local {
     struct list calls, jobs;
     uint64_t last_request;
     bool shut, delivering, events_ready;
-    /* What is left of tickets that could not be copied for lack of memory. */
+    /* What is left of tickets that could not be copied because memory was short. */
     Mstro__Wire__Ticket failed[FAILED_MAX];
     size_t failed_count;
     uint8_t batch[FRAME_BYTES_MAX]; /* of the delivering thread */
@@ -78,7 +79,10 @@ static void queue_job(struct local *local, uint64_t source_app_id,
                       const Mstro__Wire__Ticket *ticket)
 {
     struct job *job = calloc(1, sizeof *job);
-    Mstro__Wire__Ticket *copy = job == NULL ? NULL : copy_ticket(ticket);
+    Mstro__Wire__Ticket *copy = NULL;
+    if (job != NULL) {
+        copy = copy_ticket(ticket);
+    }
     if (copy == NULL) {
         free(job);
         if (local->failed_count < FAILED_MAX) {
@@ -87,7 +91,10 @@ static void queue_job(struct local *local, uint64_t source_app_id,
             failed->transport_id = ticket->transport_id;
             failed->handle = ticket->handle;
             failed->has_status = true;
-            failed->status = ticket->has_status ? ticket->status : MSTRO_NOMEM;
+            failed->status = MSTRO_NOMEM;
+            if (ticket->has_status) {
+                failed->status = ticket->status;
+            }
         }
         return;
     }
@@ -172,8 +179,10 @@ static void run_job(struct job *job)
         finish_job(job, MSTRO_OK);
         return;
     }
-    void *destination =
-        local->events.place != NULL ? local->events.place(local->events.context, ticket) : NULL;
+    void *destination = NULL;
+    if (local->events.place != NULL) {
+        destination = local->events.place(local->events.context, ticket);
+    }
     if (destination == NULL) {
         finish_job(job, MSTRO_NOMEM);
         return;
@@ -233,7 +242,7 @@ static bool deliver_one(struct local *local)
     if (local->events.events != NULL) {
         const int result =
             local->events.events(local->events.context, local->batch, batch.bytes, NULL);
-        /* The pool's own batches are well-formed; a loss that found no memory is reported later. */
+        /* The pool's own batches are well-formed; a loss is reported later when memory is short. */
         assert(result == 0 || result == -ENOMEM);
         (void)result;
     }
@@ -293,7 +302,7 @@ static mstro_status local_call(struct port *port, Mstro__Wire__Request *request,
 
     if (!call.done) {
         call.status = MSTRO_NO_PM;
-        (void)strcpy(call.text, "this component is leaving");
+        (void)snprintf(call.text, sizeof call.text, "this component is leaving");
     }
     if (call.status == MSTRO_OK) {
         *ret_answer = call.answer;
@@ -361,10 +370,12 @@ mstro_status port_open_local(const struct port_member *member, const struct pool
 {
     struct local *local = calloc(1, sizeof *local);
     if (local == NULL) {
-        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "local pool: no memory");
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "local pool: out of memory");
     }
     local->port.ops = &local_ops;
-    local->events = events != NULL ? *events : (struct port_events){.place = NULL};
+    if (events != NULL) {
+        local->events = *events;
+    }
     list_init(&local->calls);
     list_init(&local->jobs);
     (void)pthread_mutex_init(&local->lock, NULL);

@@ -27,7 +27,7 @@ struct port_service {
 
 struct pool *port_local_lock(struct port *local_port);
 /* Then delivers, on the calling thread, what the pool had for the port's own component (events,
- * tickets): hold no lock that a port_events callback may want. */
+ * tickets): hold no lock that a port_events callback may take. */
 void port_local_unlock(struct port *local_port);
 /* Attaches the server, which stays valid until detached with NULL. Takes the lock itself. */
 void port_local_serve(struct port *local_port, const struct port_service *service);

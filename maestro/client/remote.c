@@ -16,16 +16,17 @@
 #include "maestro/wire/fetch.h"
 #include "vampire/core/list.h"
 #include "vampire/core/thread.h"
+#include "vampire/core/values.h"
 
 /* Batches of events received before the pool manager is notified: a quarter of its window of full
- * ones at the end of a round, the same of small ones within a round, so that it has not all been
- * used when the notice comes. */
+ * ones at the end of a round, the same of small ones within a round, so that the window is not yet
+ * used up when the notification arrives. */
 #define ACKNOWLEDGE_BATCHES 8U
 #define ACKNOWLEDGE_AT_ONCE 64U
 
 /* Check for silence at the latest after this many rounds in a row that received something. */
 #define BUSY_ROUNDS_MAX 100U
-/* Rounds with messages in so quick a succession let messages gather before the next one. */
+/* Rounds with messages that follow each other this fast let messages gather before the next one. */
 #define ROUNDS_GATHER_WITHIN_NS INT64_C(200000)
 /* Longest wait at the end until the last messages are sent. */
 #define GOODBYE_NS INT64_C(200000000)
@@ -56,7 +57,7 @@ struct remote {
     int64_t received_ns;                  /* the last round with messages */
     unsigned busy_rounds;
     unsigned exposed; /* pieces of memory that others may read */
-    bool gathers;     /* the progress thread: messages come densely, and no thread waits for one */
+    bool gathers;     /* the progress thread: many messages arrive, and no thread waits for one */
     int waits_for[FETCH_WAITS];
     bool answer_heartbeat;
 };
@@ -66,7 +67,6 @@ static struct remote *as_remote(struct port *port)
     return CONTAINER_OF(port, struct remote, port);
 }
 
-/* The pool manager cannot be reached any more. */
 static void lose(struct remote *remote, const char *text)
 {
     if (!remote->gone) {
@@ -83,7 +83,7 @@ static int post(struct remote *remote, enum frame_kind kind, const ProtobufCMess
     if (result == 0) {
         stream_flush(remote->pm.link.stream);
     } else if (result != -EMSGSIZE) {
-        lose(remote, "the pool manager does not take messages");
+        lose(remote, "the pool manager does not receive messages");
     }
     return result;
 }
@@ -102,7 +102,10 @@ static void send_heartbeat(struct remote *remote, Mstro__Wire__Flow *flow)
 static void transport_done(void *context, int status)
 {
     struct transport *transport = context;
-    transport->status = status == 0 ? MSTRO_OK : MSTRO_OFI_FAIL;
+    transport->status = MSTRO_OK;
+    if (status != 0) {
+        transport->status = MSTRO_OFI_FAIL;
+    }
     list_append(&transport->remote->ended, &transport->of_ended);
 }
 
@@ -120,7 +123,7 @@ static void send_end(struct remote *remote, const struct transport *transport)
     (void)post(remote, FRAME_REQUEST, &request.base);
 }
 
-/* Finds a place for the payload and starts reading. MSTRO_OK: under way. */
+/* Gets memory for the payload and starts reading. MSTRO_OK: it has started. */
 static mstro_status begin_transport(struct remote *remote, struct transport *transport)
 {
     const Mstro__Wire__Ticket *ticket = transport->ticket;
@@ -141,8 +144,10 @@ static mstro_status begin_transport(struct remote *remote, struct transport *tra
     (void)pthread_mutex_unlock(&remote->lock);
     order.destination = remote->events.place(remote->events.context, ticket);
     (void)pthread_mutex_lock(&remote->lock);
-    return order.destination != NULL && fetch_start(&remote->fetcher, &order) == 0 ? MSTRO_OK
-                                                                                   : MSTRO_NOMEM;
+    if (order.destination == NULL || fetch_start(&remote->fetcher, &order) != 0) {
+        return MSTRO_NOMEM;
+    }
+    return MSTRO_OK;
 }
 
 static void finish_transport(struct remote *remote, struct transport *transport)
@@ -158,7 +163,6 @@ static void finish_transport(struct remote *remote, struct transport *transport)
     free(transport);
 }
 
-/* Reports the transports that have ended. */
 static void finish_transports(struct remote *remote)
 {
     struct list_link *link;
@@ -176,12 +180,12 @@ static void take_ticket(struct remote *remote, const struct frame *frame)
     }
     if (ticket == NULL) {
         free(transport);
-        lose(remote, "no memory for a ticket of the pool manager");
+        lose(remote, "out of memory for a ticket of the pool manager");
         return;
     }
     *transport = (struct transport){.remote = remote, .ticket = ticket};
     /* A transport of the same handle that is still under way has been given up by the pool manager.
-     * Its memory may be given back as soon as the demand ends, so nothing may be written to it any
+     * Its memory may be released as soon as the demand ends, so nothing may be written to it any
      * more. */
     for (struct list_link *link = list_first(&remote->transports); link != NULL;
          link = list_next(&remote->transports, link)) {
@@ -234,8 +238,11 @@ static void take_events(struct remote *remote, const struct frame *frame)
 
 static void take_goodbye(struct remote *remote, const Mstro__Wire__Goodbye *goodbye)
 {
-    bool has_text = goodbye->text != NULL && goodbye->text[0] != '\0';
-    lose(remote, has_text ? goodbye->text : "the pool manager said good-bye");
+    const char *text = goodbye->text;
+    if (text == NULL || text[0] == '\0') {
+        text = "the pool manager ended the connection";
+    }
+    lose(remote, text);
     Mstro__Wire__Goodbye answer = MSTRO__WIRE__GOODBYE__INIT;
     (void)post(remote, FRAME_GOODBYE, &answer.base);
 }
@@ -357,23 +364,25 @@ static int64_t look_after(struct remote *remote, int64_t now_ns)
     remote->answer_heartbeat = false;
     int64_t beat_ns = remote->pm.link.sent_ns + 2 * remote->pm.heartbeat_ns;
     int64_t silence_ns = remote->heard_ns + remote->pm.silence_ns;
-    return beat_ns < silence_ns ? beat_ns : silence_ns;
+    return VAMP_MIN(beat_ns, silence_ns);
 }
 
-/* Does the work that is due. Returns the time until the next work. */
+/* Does the work that is due. Returns the time until more is due. */
 static int64_t advance(struct remote *remote, bool drained, int64_t now_ns)
 {
     int64_t next_ns = fetch_advance(&remote->fetcher, now_ns);
-    remote->busy_rounds = drained ? 0 : remote->busy_rounds + 1;
+    remote->busy_rounds++;
+    if (drained) {
+        remote->busy_rounds = 0;
+    }
     if (remote->busy_rounds % BUSY_ROUNDS_MAX == 0 || remote->answer_heartbeat) {
         remote->look_ns = look_after(remote, now_ns);
     }
-    next_ns = remote->look_ns < next_ns ? remote->look_ns : next_ns;
-    if ((remote->exposed > 0 || !list_is_empty(&remote->transports)) &&
-        next_ns > now_ns + CARRIER_WAIT_LONGEST_NS) {
-        next_ns = now_ns + CARRIER_WAIT_LONGEST_NS;
+    next_ns = VAMP_MIN(next_ns, remote->look_ns);
+    if (remote->exposed > 0 || !list_is_empty(&remote->transports)) {
+        next_ns = VAMP_MIN(next_ns, now_ns + CARRIER_WAIT_LONGEST_NS);
     }
-    return next_ns <= now_ns ? 0 : next_ns - now_ns;
+    return VAMP_MAX(next_ns, now_ns) - now_ns;
 }
 
 /* Not before the last read has ended: the users of the calls that end now may free its memory. */
@@ -392,7 +401,7 @@ static void report_gone(struct remote *remote)
     }
 }
 
-/* One round. Returns the time until the next work; below 0: the thread must end. */
+/* One round. Returns the time until more is due; below 0: the thread must end. */
 static int64_t go_round(struct remote *remote)
 {
     const unsigned count = stream_poll(remote->pm.hub);
@@ -402,8 +411,12 @@ static int64_t go_round(struct remote *remote)
     remote->gathers = count > 0 && !remote->gone && remote->exposed == 0 &&
                       list_is_empty(&remote->calls) && list_is_empty(&remote->transports) &&
                       now_ns - remote->received_ns < ROUNDS_GATHER_WITHIN_NS;
-    remote->received_ns = count > 0 ? now_ns : remote->received_ns;
-    idle_ns = list_is_empty(&remote->ended) ? idle_ns : 0;
+    if (count > 0) {
+        remote->received_ns = now_ns;
+    }
+    if (!list_is_empty(&remote->ended)) {
+        idle_ns = 0;
+    }
     const bool stop = remote->stop;
     finish_transports(remote);
     report_gone(remote);
@@ -462,9 +475,12 @@ static mstro_status send_and_wait(struct remote *remote, Mstro__Wire__Request *r
     const struct timespec until = vamp_timespec(monotonic_ns() + (int64_t)deadline_ms * 1000000);
     result = 0;
     while (!call->done && !remote->gone_reported && !remote->shut && result != ETIMEDOUT) {
-        result = deadline_ms == 0 ? pthread_cond_wait(&call->answered, &remote->lock)
-                                  : pthread_cond_clockwait(&call->answered, &remote->lock,
-                                                           CLOCK_MONOTONIC, &until);
+        if (deadline_ms == 0) {
+            result = pthread_cond_wait(&call->answered, &remote->lock);
+        } else {
+            result =
+                pthread_cond_clockwait(&call->answered, &remote->lock, CLOCK_MONOTONIC, &until);
+        }
     }
     list_remove(&call->of_port);
     if (!call->done && !remote->gone_reported && !remote->shut) {
@@ -514,7 +530,7 @@ static void remote_flow(struct port *port, uint64_t subscription, uint64_t numbe
 
 /* ---- memory */
 
-/* Memory that others may read; where it is said to be. */
+/* Memory that others may read, and where they find it. */
 struct exposed {
     struct carrier_memory memory;
     struct carrier_place place;
@@ -535,12 +551,18 @@ static mstro_status remote_expose(struct port *port, void *address, uint64_t byt
     const bool opens = remote->fetcher.own == NULL;
     (void)pthread_mutex_unlock(&remote->lock);
     struct carrier *carrier = NULL;
-    int result = opens ? fetch_open(&remote->fetcher, &carrier, err) : 0;
+    int result = 0;
+    if (opens) {
+        result = fetch_open(&remote->fetcher, &carrier, err);
+    }
     (void)pthread_mutex_lock(&remote->lock);
-    result = result != 0 ? result
-                         : fetch_expose(&remote->fetcher, carrier, address, bytes, &exposed->memory,
-                                        &exposed->place, err);
-    remote->exposed += result == 0 ? 1U : 0U;
+    if (result == 0) {
+        result = fetch_expose(&remote->fetcher, carrier, address, bytes, &exposed->memory,
+                              &exposed->place, err);
+    }
+    if (result == 0) {
+        remote->exposed++;
+    }
     (void)pthread_mutex_unlock(&remote->lock);
     if (result != 0) {
         free(exposed);
@@ -591,7 +613,7 @@ static void say_goodbye(struct remote *remote)
 {
     Mstro__Wire__Goodbye goodbye = MSTRO__WIRE__GOODBYE__INIT;
     const int64_t end_ns = monotonic_ns() + GOODBYE_NS;
-    remote->gone = true; /* nothing is taken any more */
+    remote->gone = true; /* nothing is received any more */
     (void)post(remote, FRAME_GOODBYE, &goodbye.base);
     while (remote->pm.link.stream != NULL && monotonic_ns() < end_ns) {
         stream_wait(remote->pm.hub, NULL, end_ns - monotonic_ns());
@@ -669,9 +691,11 @@ mstro_status port_open_remote(const char *info, const struct port_member *member
         fetch_init(&remote->fetcher, remote->pm.info.provider, stream_bind_choice(NULL, host),
                    remote->pm.silence_ns);
         remote->heard_ns = remote->looked_ns = monotonic_ns();
-        remote->thread_started =
-            vamp_thread_start(&remote->thread, "maestro", make_progress, remote, err) == 0;
-        status = remote->thread_started ? MSTRO_OK : MSTRO_NOMEM;
+        status = MSTRO_NOMEM;
+        if (vamp_thread_start(&remote->thread, "maestro", make_progress, remote, err) == 0) {
+            remote->thread_started = true;
+            status = MSTRO_OK;
+        }
     }
     if (status != MSTRO_OK) {
         remote_close(&remote->port);

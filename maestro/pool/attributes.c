@@ -3,7 +3,7 @@
 
 #include "maestro/pool/internal.h"
 
-/* Copies text behind the items of the block. */
+/* Copies a text behind the items of the block. */
 static char *put_text(char **at, const char *text)
 {
     size_t bytes = strlen(text) + 1;
@@ -22,7 +22,7 @@ static size_t text_bytes(const Mstro__Wire__Attribute *item)
     return bytes;
 }
 
-/* One slot of the block: where the item is, the item, and room for its timestamp. */
+/* One slot of the block: an item, and space for its timestamp. */
 struct slot {
     Mstro__Wire__Attribute item;
     Mstro__Wire__Timestamp timestamp;
@@ -88,7 +88,7 @@ size_t pool_attributes_bytes(Mstro__Wire__Attribute *const *items, size_t count)
     return bytes;
 }
 
-/* Timestamps in nanoseconds since 1970, as times are written in selectors. */
+/* Timestamps become nanoseconds since 1970, like times in selectors. */
 static void item_value(const Mstro__Wire__Attribute *item, struct vamp_value *ret)
 {
     int64_t ns;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * CDOs, their handles and the transports between them: what each operation of a component does.
+ * CDOs, their handles and the transports between them: the effect of each operation of a component.
  *
  * A transport begins with a ticket to the sink and ends when the sink reports its end or leaves;
  * when its source has left, the sink's read fails and the sink reports that, so every transport
- * ends exactly once. When a transport fails, the next offer that this demand has not tried is
- * taken. When there is none, the demand ends with MSTRO_FAIL and the handle is `required` again:
- * its owner may demand once more, which waits for a new offer, or retract.
+ * ends exactly once. When a transport fails, the next offer that this demand has not tried is used.
+ * If there is none, the demand ends with MSTRO_FAIL and the handle is `required` again: its owner
+ * may demand once more, which waits for a new offer, or retract.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -29,7 +29,7 @@ static void cdo_subject(enum vamp_event_kind kind, uint64_t app_id, struct cdo *
     }
 }
 
-/* ------------------------------------------------------------------ declare, and the end */
+/* ------------------------------------------------------------------ declare and end */
 
 static struct cdo *find_cdo(const struct pool *pool, const char *name, uint64_t *ret_hash)
 {
@@ -82,7 +82,7 @@ static mstro_status check_declare(struct pool *pool, struct component *component
     return MSTRO_OK;
 }
 
-/* Its id has to be different, not secret. */
+/* Its id must be unique, not secret. */
 static struct cdo *create_cdo(struct pool *pool, const char *name, uint64_t hash)
 {
     size_t length = strlen(name);
@@ -103,7 +103,7 @@ static struct cdo *create_cdo(struct pool *pool, const char *name, uint64_t hash
     return cdo;
 }
 
-/* Frees the CDO when it has no handle. */
+/* Frees the CDO if it has no handle. */
 static void free_unused_cdo(struct pool *pool, struct cdo *cdo)
 {
     if (cdo->handle_count == 0) {
@@ -148,12 +148,12 @@ static mstro_status apply_declare(struct pool *pool, struct component *component
 
 const struct request_rule rule_declare = {check_declare, apply_declare};
 
-/* Frees the handle, which receives no transport, and the CDO with its last handle. */
+/* Frees a handle that receives no transport, and the CDO with its last handle. */
 static void free_handle(struct pool *pool, struct handle *handle)
 {
     assert(handle->receiving == NULL);
     assert(handle->component->handle_count > 0 && handle->cdo->handle_count > 0);
-    /* Transports from the handle continue without it: only their sinks know how they end. */
+    /* Transports from the handle continue without it: only their sinks report their end. */
     struct list_link *link;
     while ((link = list_take(&handle->sending)) != NULL) {
         CONTAINER_OF(link, struct transport, of_source)->source = NULL;
@@ -179,8 +179,8 @@ static void finish(struct pool *pool, enum vamp_event_kind kind, struct handle *
     pool_finish(pool, &subject, request_id, NULL);
 }
 
-/* A withdrawal waits for transports from it, and, while there is no other offer, for all components
- * that require or demand the CDO. */
+/* Finds a withdrawal that can be answered: it waits for transports from it and, while there is no
+ * other offer, for all components that require or demand the CDO. */
 static struct handle *find_free_withdrawal(const struct cdo *cdo)
 {
     bool stays = false;
@@ -196,7 +196,7 @@ static struct handle *find_free_withdrawal(const struct cdo *cdo)
     return NULL;
 }
 
-/* Answers the withdrawals that need not wait any more. */
+/* Answers the withdrawals that do not have to wait any more. */
 static void settle(struct pool *pool, struct cdo *cdo)
 {
     struct handle *handle;
@@ -251,15 +251,15 @@ static void transport_subject(enum vamp_event_kind kind, const struct transport 
     event->size_bytes = transport->size_bytes;
     event->cause = transport->for_demand ? VAMP_CAUSE_DEMAND : VAMP_CAUSE_MANAGER;
     event->present |= VAMP_HAS_PEER | VAMP_HAS_TRANSPORT | VAMP_HAS_SIZE | VAMP_HAS_CAUSE;
-    /* Within one component memory is copied: no tier. */
+    /* Within one component memory is copied, without a tier. */
     if (sink != transport->source_app_id) {
         event->tier = VAMP_TIER_OFI;
         event->present |= VAMP_HAS_TIER;
     }
 }
 
-/* Of an event that ends the transport. By the monotonic clock, which steps of the wall clock do not
- * affect. */
+/* The subject of an event that ends the transport. Durations use the monotonic clock, which is not
+ * affected by steps of the wall clock. */
 static void end_subject(const struct pool *pool, enum vamp_event_kind kind,
                         const struct transport *transport, struct subject *ret_subject)
 {
@@ -316,9 +316,9 @@ static int begin_transport(struct pool *pool, struct handle *sink, struct handle
     return 0;
 }
 
-/* The demand has ended without data; a ticket with a status reports that to its component. What was
- * only required waits for its demand. */
-static void give_up(struct pool *pool, struct handle *demand, mstro_status status)
+/* Ends a demand without data; a ticket with a status reports that to its component. A handle that
+ * only required the CDO then waits for its demand. */
+static void end_demand(struct pool *pool, struct handle *demand, mstro_status status)
 {
     char text[] = "no offer of this CDO could be read";
     list_remove(&demand->of_role);
@@ -345,22 +345,25 @@ static void match(struct pool *pool, struct cdo *cdo)
         struct handle *offer = choose_offer(cdo, demand);
         if (offer != NULL) {
             if (begin_transport(pool, demand, offer) < 0) {
-                give_up(pool, demand, MSTRO_NOMEM);
+                end_demand(pool, demand, MSTRO_NOMEM);
             }
         } else if (demand->tried_count > 0) {
-            give_up(pool, demand, MSTRO_FAIL);
+            end_demand(pool, demand, MSTRO_FAIL);
         }
         link = next;
     }
 }
 
-/* NULL: none that the component receives. */
+/* NULL: the component receives no such transport. */
 static struct transport *find_transport(const struct pool *pool, const struct component *component,
                                         uint64_t id)
 {
     struct map_link *link = map_find_number(&pool->transports, id);
-    struct transport *transport = link == NULL ? NULL : CONTAINER_OF(link, struct transport, by_id);
-    return transport != NULL && transport->sink->component == component ? transport : NULL;
+    if (link == NULL) {
+        return NULL;
+    }
+    struct transport *transport = CONTAINER_OF(link, struct transport, by_id);
+    return transport->sink->component == component ? transport : NULL;
 }
 
 static mstro_status check_transport_end(struct pool *pool, struct component *component,
@@ -374,9 +377,8 @@ static mstro_status check_transport_end(struct pool *pool, struct component *com
                            "transport end: this component has no transport %llu",
                            (unsigned long long)end->transport_id);
     }
-    end_subject(pool,
-                end->status == MSTRO_OK ? VAMP_EVENT_TRANSPORT_COMPLETED
-                                        : VAMP_EVENT_TRANSPORT_FAILED,
+    const bool completed = end->status == MSTRO_OK;
+    end_subject(pool, completed ? VAMP_EVENT_TRANSPORT_COMPLETED : VAMP_EVENT_TRANSPORT_FAILED,
                 transport, ret_subject);
     return MSTRO_OK;
 }
@@ -423,7 +425,7 @@ static mstro_status apply_transport_end(struct pool *pool, struct component *com
         finish(pool, VAMP_EVENT_RETRACT, sink, sink->waiting_request);
     } else if (end->status != MSTRO_OK) {
         if (sink->tried_count == POOL_OFFERS_TRIED_MAX) {
-            give_up(pool, sink, MSTRO_FAIL);
+            end_demand(pool, sink, MSTRO_FAIL);
         }
         match(pool, cdo);
     }
@@ -435,7 +437,7 @@ const struct request_rule rule_transport_end = {check_transport_end, apply_trans
 
 /* ------------------------------------------------------------------ operations */
 
-/* The attributes become final: those of the first handle with any are the CDO's. */
+/* Makes the attributes final: those of the first handle with any become the CDO's. */
 static void seal(struct handle *handle, const Mstro__Wire__CdoOperation *operation)
 {
     struct cdo *cdo = handle->cdo;
@@ -519,8 +521,8 @@ static void do_retract(struct pool *pool, struct handle *handle,
 {
     list_remove(&handle->of_role);
     assert(handle->delivered || handle->cdo->needs > 0);
-    handle->cdo->needs -= handle->delivered ? 0 : 1;
-    if (handle->receiving != NULL) { /* the data come into memory that must stay until then */
+    handle->cdo->needs -= !handle->delivered;
+    if (handle->receiving != NULL) { /* until its end the memory for the data must stay */
         handle->state = HANDLE_RETRACTING;
         handle->waiting_request = request->id;
         return;
@@ -588,13 +590,16 @@ static const struct rule rules[] = {
                                          do_dispose},
 };
 
-/* NULL: the component has none with this id. */
+/* NULL: the component has no handle with this id. */
 static struct handle *find_handle(const struct pool *pool, const struct component *component,
                                   uint64_t id)
 {
     struct map_link *link = map_find_number(&pool->handles, id);
-    struct handle *handle = link == NULL ? NULL : CONTAINER_OF(link, struct handle, by_id);
-    return handle != NULL && handle->component == component ? handle : NULL;
+    if (link == NULL) {
+        return NULL;
+    }
+    struct handle *handle = CONTAINER_OF(link, struct handle, by_id);
+    return handle->component == component ? handle : NULL;
 }
 
 static bool keeps_attributes(const struct handle *handle,
@@ -669,7 +674,7 @@ static mstro_status apply_operation(struct pool *pool, struct component *compone
 
 const struct request_rule rule_operation = {check_operation, apply_operation};
 
-/* ------------------------------------------------------------------ a component goes */
+/* ------------------------------------------------------------------ the end of a component */
 
 void handle_release(struct pool *pool, struct handle *handle)
 {
@@ -686,7 +691,7 @@ void handle_release(struct pool *pool, struct handle *handle)
         assert(cdo->needs > 0);
         cdo->needs--;
     }
-    cdo->handle_count++; /* stays until it is settled */
+    cdo->handle_count++; /* keeps it until it is settled */
     free_handle(pool, handle);
     settle(pool, cdo);
     cdo->handle_count--;

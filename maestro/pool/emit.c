@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes the event of an operation and queues it for the subscriptions it concerns; answers the
- * request, at once or when subscribers have acknowledged the event. */
+/* Creates the event of an operation and queues it for the subscriptions it concerns; answers the
+ * request, at once or after acknowledgements of the event by subscribers. */
 #include <assert.h>
 #include <string.h>
 
@@ -10,9 +10,9 @@
 #include "vampire/core/utf8.h"
 
 enum {
-    /* All of an event in a batch but its name. */
+    /* Limit of an event in a batch without its name. */
     BESIDE_NAME_MOST = VAMP_EVENT_PACKED_BYTES_MAX - VAMP_NAME_BYTES_MAX + VAMP_WIRE_LEAD_BYTES_MAX,
-    /* Of most messages: the id, kind, time, and short numbers. */
+    /* The same for most messages: the id, kind, time, and short numbers. */
     BESIDE_NAME_USUAL = 46,
 };
 
@@ -42,7 +42,7 @@ void subject_name(struct subject *subject, const char *name, size_t length)
     event->present = (uint16_t)(event->present | vamp_event_name_field(event->kind));
 }
 
-/* A core attribute is known from the CDO itself, whatever was sealed. */
+/* Core attributes come from the CDO itself, whatever was sealed. */
 static void look_up_attribute(void *context, int field, const char *name, struct vamp_value *ret)
 {
     (void)field;
@@ -52,11 +52,12 @@ static void look_up_attribute(void *context, int field, const char *name, struct
         *ret = (struct vamp_value){.type = VAMP_VALUE_TEXT,
                                    .text = {.bytes = event->name, .length = event->name_length}};
     } else if (strcmp(name, MSTRO_ATTR_CORE_CDO_SCOPE_LOCAL_SIZE) == 0) {
-        *ret = (struct vamp_value){.type = vamp_event_has(event, VAMP_HAS_SIZE) ? VAMP_VALUE_INT
-                                                                                : VAMP_VALUE_ABSENT,
-                                   .integer = (int64_t)event->size_bytes};
-    } else {
-        pool_attributes_lookup(subject->cdo == NULL ? NULL : subject->cdo->attributes, name, ret);
+        if (vamp_event_has(event, VAMP_HAS_SIZE)) {
+            *ret =
+                (struct vamp_value){.type = VAMP_VALUE_INT, .integer = (int64_t)event->size_bytes};
+        }
+    } else if (subject->cdo != NULL) {
+        pool_attributes_lookup(subject->cdo->attributes, name, ret);
     }
 }
 
@@ -65,7 +66,7 @@ static bool evaluate(const struct subscription *subscription, struct subject *su
     return vamp_expression_match(subscription->selector, look_up_attribute, subject);
 }
 
-/* Selectors say which CDOs; events that are not about a CDO pass them. */
+/* Selectors restrict CDOs; events that do not concern a CDO pass them. */
 static bool selects(const struct pool *pool, const struct subscription *subscription,
                     struct subject *subject)
 {
@@ -83,9 +84,11 @@ static bool selects(const struct pool *pool, const struct subscription *subscrip
     }
     uint64_t bit = UINT64_C(1) << (unsigned)subscription->match_bit;
     if ((cdo->match_known & bit) == 0) {
-        bool holds = evaluate(subscription, subject);
         cdo->match_known |= bit;
-        cdo->match_holds = holds ? cdo->match_holds | bit : cdo->match_holds & ~bit;
+        cdo->match_holds &= ~bit;
+        if (evaluate(subscription, subject)) {
+            cdo->match_holds |= bit;
+        }
     }
     return (cdo->match_holds & bit) != 0;
 }
@@ -106,13 +109,18 @@ static size_t pack(const struct subject *subject, uint8_t *at)
     const struct vamp_event *event = &subject->event;
     const struct cdo *cdo = subject->cdo;
     const size_t gap = vamp_wire_lead_bytes(event->name_length + BESIDE_NAME_USUAL);
-    const size_t length = vamp_event_pack_of_cdo(event, cdo != NULL ? cdo->packed : NULL,
-                                                 cdo != NULL ? cdo->packed_length : 0, at + gap);
+    const uint8_t *packed = NULL;
+    size_t packed_length = 0;
+    if (cdo != NULL) {
+        packed = cdo->packed;
+        packed_length = cdo->packed_length;
+    }
+    const size_t length = vamp_event_pack_of_cdo(event, packed, packed_length, at + gap);
     return (size_t)(vamp_wire_wrap(at, gap, VAMP_EVENT_BATCH_EVENT, length) - at);
 }
 
-/* Without memory the operation is not held: a subscriber that is informed late does less harm than
- * a workflow that stops. */
+/* If out of memory, the operation is not held: a late notification of a subscriber does less harm
+ * than a workflow that stops. */
 static void await_acknowledgement(struct pool *pool, const struct subscription *subscription,
                                   struct held **ret_held)
 {
@@ -158,7 +166,7 @@ void pool_emit(struct pool *pool, struct subject *subject, bool before, struct h
         if (!concerns(pool, subscription, subject, phase)) {
             continue;
         }
-        if (!numbered) { /* the event takes its place in the stream */
+        if (!numbered) { /* the event gets its serial number */
             numbered = true;
             event->serial = ++pool->last_serial;
             event->time_ns = vamp_clock_utc_ns(pool->clock);

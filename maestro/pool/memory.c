@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "maestro/pool/internal.h"
+#include "vampire/core/values.h"
 
-/* What the allocator adds to a block, and two slots of the table that finds it. */
+/* The allocator's overhead of a block, and two slots of the table that indexes it. */
 enum { OVERHEAD_BYTES = 24 };
 
 static size_t *bytes_of(struct pool_memory *memory, enum pool_memory_use use)
@@ -26,10 +27,13 @@ bool pool_memory_has_room(const struct pool_memory *memory, enum pool_memory_use
 
 void *pool_memory_take(struct pool_memory *memory, enum pool_memory_use use, size_t bytes)
 {
-    void *block = pool_memory_has_room(memory, use, bytes) ? malloc(bytes) : NULL;
+    if (!pool_memory_has_room(memory, use, bytes)) {
+        return NULL;
+    }
+    void *block = malloc(bytes);
     if (block != NULL) {
         if (use != POOL_MEMORY_EVENTS) {
-            /* glibc's calloc does not take the blocks that the thread has freed last. */
+            /* glibc's calloc does not reuse the blocks that the thread has freed last. */
             memset(block, 0, bytes);
         }
         *bytes_of(memory, use) += malloc_usable_size(block) + OVERHEAD_BYTES;
@@ -62,18 +66,19 @@ mstro_status pool_memory_refuse(struct pool_memory *memory, const char *what, st
 {
     memory->refused++;
     if (memory->limit == 0) {
-        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "%s: no memory", what);
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM, "%s: out of memory", what);
     }
-    return VAMP_REFUSE(MSTRO_NOMEM, err, -ENOMEM,
-                       "%s: no memory: the pool keeps %zu KiB for its components, and %zu KiB are "
-                       "allowed (half of the pool manager's --memory); dispose of CDOs or end "
-                       "subscriptions",
-                       what, memory->object_bytes / 1024, memory->limit / 2 / 1024);
+    return VAMP_REFUSE(
+        MSTRO_NOMEM, err, -ENOMEM,
+        "%s: out of memory: the pool keeps %zu KiB for its components, and %zu KiB are "
+        "allowed (half of the pool manager's --memory); dispose of CDOs or end "
+        "subscriptions",
+        what, memory->object_bytes / 1024, memory->limit / 2 / 1024);
 }
 
 static void *take_message(void *context, size_t bytes)
 {
-    return pool_memory_take(context, POOL_MEMORY_OBJECTS, bytes == 0 ? 1 : bytes);
+    return pool_memory_take(context, POOL_MEMORY_OBJECTS, VAMP_MAX(bytes, 1));
 }
 
 static void give_message(void *context, void *block)

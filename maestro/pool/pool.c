@@ -15,6 +15,7 @@
 #include <sys/random.h>
 
 #include "maestro/pool/internal.h"
+#include "vampire/core/values.h"
 
 /* ------------------------------------------------------------------ components */
 
@@ -91,23 +92,25 @@ mstro_status pool_join(struct pool *pool, const char *name, uint64_t index, uint
     return MSTRO_OK;
 }
 
-/* Appends ",tag=value" as InfluxDB's protocol writes it; false: it does not fit. */
+/* Appends ",tag=value" in InfluxDB's protocol, if there is a value; false: it does not fit. */
 static bool add_tag(char *text, size_t bytes, const char *tag, const char *value)
 {
     size_t used = strlen(text);
-    const bool known = value != NULL && *value != '\0';
-    used += known ? (size_t)snprintf(text + used, bytes - used, ",%s=", tag) : 0;
-    for (; known && *value != '\0' && used + 3 <= bytes; value++) {
+    if (value == NULL || *value == '\0') {
+        return true;
+    }
+    used += (size_t)snprintf(text + used, bytes - used, ",%s=", tag);
+    for (; *value != '\0' && used + 3 <= bytes; value++) {
         if (strchr(",= \\", *value) != NULL) {
             text[used++] = '\\';
         }
         text[used++] = *value;
     }
-    text[used < bytes ? used : bytes - 1] = '\0';
-    return !known || *value == '\0';
+    text[VAMP_MIN(used, bytes - 1)] = '\0';
+    return *value == '\0';
 }
 
-static void tell(struct pool *pool, const char *text)
+static void emit_sample(struct pool *pool, const char *text)
 {
     struct subject subject = {.event.kind = VAMP_EVENT_SAMPLE};
     subject_name(&subject, text, strlen(text));
@@ -128,9 +131,9 @@ void pool_tell_use(struct pool *pool)
     for (unsigned i = 0; i < sizeof all / sizeof all[0]; i++) {
         char text[128];
         (void)snprintf(text, sizeof text, "maestro_pool %s=%zui", all[i].what, all[i].used);
-        tell(pool, text);
+        emit_sample(pool, text);
         (void)snprintf(text, sizeof text, "maestro_pool %s_limit=%zui", all[i].what, all[i].limit);
-        tell(pool, text);
+        emit_sample(pool, text);
     }
 }
 
@@ -144,11 +147,11 @@ void pool_tell_process(struct pool *pool, const char *component,
         add_tag(text, room, "job", process->batch_job)) {
         const size_t used = strlen(text);
         (void)snprintf(text + used, sizeof text - used, " pid=%" PRIu64 "i", process->pid);
-        tell(pool, text);
+        emit_sample(pool, text);
     }
 }
 
-/* Frees everything that the component has, without an event. */
+/* Frees everything that belongs to the component, without an event. */
 static void release_component(struct pool *pool, struct component *component)
 {
     struct list_link *link;
@@ -187,8 +190,10 @@ void pool_flow(struct pool *pool, uint64_t app_id, uint64_t subscription_id, uin
                bool hold)
 {
     struct component *component = find_component(pool, app_id);
-    struct subscription *subscription =
-        component == NULL ? NULL : subscription_find(component, subscription_id);
+    struct subscription *subscription = NULL;
+    if (component != NULL) {
+        subscription = subscription_find(component, subscription_id);
+    }
     if (subscription == NULL || number <= subscription->flow_number) {
         return;
     }
@@ -309,7 +314,7 @@ static mstro_status apply_leave(struct pool *pool, struct component *component,
 
 static const struct request_rule rule_leave = {check_leave, apply_leave};
 
-/* An EventAck is not among them: it has no event of its own and is never held. */
+/* EventAck is not included: it has no event of its own and is never held. */
 static const struct request_rule *const rules[] = {
     [MSTRO__WIRE__REQUEST__WHAT_DECLARE] = &rule_declare,
     [MSTRO__WIRE__REQUEST__WHAT_OPERATION] = &rule_operation,
@@ -326,12 +331,12 @@ static mstro_status check_request(struct pool *pool, struct component *component
     const size_t what = (size_t)request->what_case;
     if (what >= sizeof rules / sizeof rules[0] || rules[what] == NULL) {
         return VAMP_REFUSE(MSTRO_INVMSG, err, -EINVAL,
-                           "the request asks for nothing this pool manager knows");
+                           "this pool manager does not know the kind of request");
     }
     return rules[what]->check(pool, component, request, ret_subject, err);
 }
 
-/* After a check with this result just now. */
+/* Handles a request that was just checked with this result. */
 static void handle_request(struct pool *pool, struct component *component,
                            const Mstro__Wire__Request *request, mstro_status status,
                            struct vamp_err *err)
@@ -345,7 +350,7 @@ static void handle_request(struct pool *pool, struct component *component,
     }
 }
 
-/* True when the request now waits; false: go on. */
+/* True: the request now waits; false: continue with it. */
 static bool hold_before(struct pool *pool, struct component *component,
                         const Mstro__Wire__Request *request, struct subject *subject)
 {
@@ -364,7 +369,7 @@ static bool hold_before(struct pool *pool, struct component *component,
     return true;
 }
 
-/* Continues the requests that wait no longer. At the end of every call into the pool. */
+/* Continues requests that need not wait any more. At the end of every call into the pool. */
 static void run_held(struct pool *pool)
 {
     struct list_link *link;
@@ -445,13 +450,16 @@ int pool_create(const struct pool_bounds *bounds, const struct vamp_clock *clock
 {
     struct pool *pool = calloc(1, sizeof *pool);
     if (pool == NULL) {
-        return vamp_err_set(err, -ENOMEM, "pool: no memory");
+        return vamp_err_set(err, -ENOMEM, "pool: out of memory");
     }
-    pool->bounds = bounds == NULL ? pool_bounds_default : *bounds;
+    pool->bounds = pool_bounds_default;
+    if (bounds != NULL) {
+        pool->bounds = *bounds;
+    }
     pool_memory_init(&pool->memory, pool->bounds.memory_bytes);
     pool->clock = clock;
     pool->outlet = *outlet;
-    pool->match_epoch = 1; /* a new CDO has 0: it knows no results */
+    pool->match_epoch = 1; /* a new CDO has 0: no known results */
     list_init(&pool->component_list);
     list_init(&pool->held_list);
     list_init(&pool->runnable);
@@ -463,7 +471,7 @@ int pool_create(const struct pool_bounds *bounds, const struct vamp_clock *clock
                                   &pool->handles,    &pool->transports,      &pool->helds};
     for (size_t i = 0; status == 0 && i < sizeof tables / sizeof tables[0]; i++) {
         if (map_init(tables[i]) < 0) {
-            status = vamp_err_set(err, -ENOMEM, "pool: no memory");
+            status = vamp_err_set(err, -ENOMEM, "pool: out of memory");
         }
     }
     if (status < 0) {
@@ -479,12 +487,12 @@ void pool_free(struct pool *pool)
     if (pool == NULL) {
         return;
     }
-    pool->outlet = (struct pool_outlet){.respond = NULL}; /* nobody listens any more */
+    pool->outlet = (struct pool_outlet){.respond = NULL}; /* nothing is sent any more */
     struct list_link *link;
     while ((link = list_first(&pool->component_list)) != NULL) {
         release_component(pool, CONTAINER_OF(link, struct component, of_pool));
     }
-    /* What is left belonged to components that had gone with their answer outstanding. */
+    /* The rest belonged to components that had left with their answer outstanding. */
     struct list *const lists[] = {&pool->held_list, &pool->runnable};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         while ((link = list_take(lists[i])) != NULL) {

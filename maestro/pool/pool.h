@@ -8,7 +8,7 @@
  * Requests and answers are the wire's message structs (pool.proto), decoded and checked for
  * well-formedness by the caller; the pool checks their meaning. All its output goes through `struct
  * pool_outlet`, called from inside the pool_* functions; an outlet must not call back into the
- * pool, but for pool_component_name. The caller serialises all calls with one lock.
+ * pool, except pool_component_name. The caller serialises all calls with one lock.
  *
  * With `move_at_require` a transport begins as soon as a component requires what is offered (its
  * cause is then the manager): the demand finds the data there, and a retract is answered when a
@@ -23,14 +23,14 @@
  *
  * Events: the operation is checked; SIGNAL_BEFORE subscribers get the event; it is handled; it is
  * answered; the others get the event, outside of the time that the component waits. A refused
- * operation has no event. REQUIRE_ACK holds a request before it is handled, or, once its event is
- * sent, before it is answered; JOIN, TRANSPORT_INIT and a death are no requests and are not held.
- * Selectors see the attributes of the first handle of the CDO that was sealed with any; before that
- * only the name. Events about no CDO pass every selector.
+ * operation has no event. REQUIRE_ACK delays a request before it is handled, or, once its event is
+ * sent, before it is answered; JOIN, TRANSPORT_INIT and a death are no requests and are not
+ * delayed. Selectors see the attributes of the first handle of the CDO that was sealed with any;
+ * before that only the name. Events about no CDO pass every selector.
  *
- * Bounds, all refused with MSTRO_NOMEM and a text: components, handles of one component, live CDOs,
+ * Limits, all refused with MSTRO_NOMEM and a text: components, handles of one component, live CDOs,
  * attribute bytes of one CDO, subscriptions of one component, bytes queued in one subscription
- * (there: dropped and counted, never refused). One bound of memory covers them all: half of it for
+ * (there: dropped and counted, never refused). One memory limit covers them all: half of it for
  * components, CDOs and subscriptions, half for queued events: at the first, a join, a declaration,
  * attributes and a subscription are refused; at the second, events are dropped and counted. A
  * request that releases something is never refused.
@@ -52,8 +52,8 @@ struct pool;
 struct pool_bounds {
     size_t components, cdos, handles_per_component, subscriptions_per_component;
     size_t attribute_bytes_per_cdo, queue_bytes_per_subscription;
-    size_t memory_bytes;      /* of the pool in all; 0: only the other bounds */
-    unsigned move_at_require; /* no bound; 1: data move before they are demanded */
+    size_t memory_bytes;      /* of the whole pool; 0: only the other limits */
+    unsigned move_at_require; /* not a limit; 1: data move before they are demanded */
 };
 extern const struct pool_bounds pool_bounds_default;
 
@@ -83,10 +83,10 @@ mstro_status pool_may_join(const struct pool *pool, const char *component, struc
  * reused), MSTRO_REFUSED (name taken, or not valid UTF-8, or empty) or MSTRO_NOMEM. Emits JOIN. */
 mstro_status pool_join(struct pool *pool, const char *component, uint64_t index,
                        uint64_t *ret_app_id, struct vamp_err *err);
-/* Emits a SAMPLE that says where the component, which has joined, is. NULL: nothing. */
+/* Emits a SAMPLE that reports where the component, which has joined, runs. NULL: nothing. */
 void pool_tell_process(struct pool *pool, const char *component,
                        const Mstro__Wire__Process *process);
-/* Emits SAMPLEs that say how much of its limits is used: "maestro_pool cdos=40i". */
+/* Emits SAMPLEs that report how much of its limits is used: "maestro_pool cdos=40i". */
 void pool_tell_use(struct pool *pool);
 /* The component is gone: releases its handles, fails what it was sending, ends its subscriptions,
  * resumes requests of others that waited for it. Emits LEAVE. Unknown ids are ignored. */
@@ -108,14 +108,14 @@ struct pool_batch {
 /* Moves waiting events of one subscription of app_id into `buffer` as one packed
  * vamp.wire.EventBatch (the bytes that follow the tag and length of Envelope.events). At most
  * `size` bytes (at least POOL_BATCH_BYTES_MIN) and `max_events` events; the events leave the queue,
- * so call it only with room to send them. The subscription whose first event has the lowest serial
+ * so call it only when they can be sent. The subscription whose first event has the lowest serial
  * goes first, so that all subscriptions of one component advance together. Returns what was
  * written; no bytes: nothing waits, and events_ready is called again for the next event. */
 struct pool_batch pool_events_take(struct pool *pool, uint64_t app_id, uint8_t *buffer, size_t size,
                                    size_t max_events);
-/* A component has no room for the events of a subscription (`hold`), or has room again: while it
- * has none they stay in the queue, where they are lost and counted once it is full. A `number` that
- * is not higher than the last one is out of date and ignored, as is an unknown subscription. */
+/* A component cannot store more events of a subscription (`hold`), or can again: until then they
+ * stay in the queue, where they are lost and counted once it is full. A `number` that is not higher
+ * than the last one is out of date and ignored, as is an unknown subscription. */
 void pool_flow(struct pool *pool, uint64_t app_id, uint64_t subscription, uint64_t number,
                bool hold);
 
@@ -126,7 +126,7 @@ uint64_t pool_overdue(const struct pool *pool, int64_t until_ns);
 /* Memory in use under bounds.memory_bytes, in bytes. */
 struct pool_memory_state {
     size_t limit, object_bytes, event_bytes;
-    uint64_t refused; /* joins and requests, at the bound */
+    uint64_t refused; /* joins and requests, at the limit */
 };
 void pool_memory_state(const struct pool *pool, struct pool_memory_state *ret_state);
 

@@ -5,6 +5,7 @@
 #include "maestro/pool/internal.h"
 #include "vampire/core/event/codec.h"
 #include "vampire/core/protobuf/wire.h"
+#include "vampire/core/values.h"
 
 enum { CAPACITY_MIN = 4096, CAPACITY_KEPT = 65536 };
 /* Some 400 events: of a small queue, a quarter of its limit. */
@@ -15,13 +16,15 @@ enum { NUMBER_BYTES_MAX = 1 + VAMP_VARINT_BYTES_MAX };
 void pool_queue_init(struct pool_queue *queue, size_t limit, size_t components,
                      struct pool_memory *memory)
 {
-    const size_t room = SIZE_MAX / 2 / POOL_QUEUE_COMPONENT_BYTES;
-    const size_t ends = (components < room ? components : room) * POOL_QUEUE_COMPONENT_BYTES;
-    const size_t part = limit / MANY_PART;
+    const size_t most = SIZE_MAX / 2 / POOL_QUEUE_COMPONENT_BYTES;
+    const size_t ends = VAMP_MIN(components, most) * POOL_QUEUE_COMPONENT_BYTES;
     *queue = (struct pool_queue){.limit = limit,
-                                 .many = part < MANY_BYTES ? part : MANY_BYTES,
-                                 .limit_of_ends = limit < SIZE_MAX - ends ? limit + ends : limit,
+                                 .many = VAMP_MIN(limit / MANY_PART, MANY_BYTES),
+                                 .limit_of_ends = limit,
                                  .memory = memory};
+    if (limit < SIZE_MAX - ends) {
+        queue->limit_of_ends += ends;
+    }
 }
 
 void pool_queue_done(struct pool_queue *queue)
@@ -30,12 +33,12 @@ void pool_queue_done(struct pool_queue *queue)
     *queue = (struct pool_queue){.memory = queue->memory};
 }
 
-/* The ring's marks once an event was put at `at`. */
+/* The ring's positions once an event was put at `at`. */
 struct place {
     size_t at, wrap;
 };
 
-/* `at` of a place where there is none. */
+/* `at` where the ring has no free position. */
 #define NOWHERE SIZE_MAX
 
 /* Where `need` bytes in one piece are free after the newest event. */
@@ -63,12 +66,14 @@ static inline bool leaves_fit(const struct pool_queue *queue, size_t tail, size_
     return behind / POOL_QUEUE_LEAVE_BYTES + front / POOL_QUEUE_LEAVE_BYTES >= queue->expected;
 }
 
-/* A place after which the expected LEAVEs still fit. */
-static inline struct place find_room(const struct pool_queue *queue, size_t need)
+/* A position after which the expected LEAVEs still fit. */
+static inline struct place find_place_before_leaves(const struct pool_queue *queue, size_t need)
 {
     const struct place place = find_place(queue, need);
-    const bool fit = place.at != NOWHERE && leaves_fit(queue, place.at + need, place.wrap);
-    return fit ? place : (struct place){.at = NOWHERE};
+    if (place.at != NOWHERE && leaves_fit(queue, place.at + need, place.wrap)) {
+        return place;
+    }
+    return (struct place){.at = NOWHERE};
 }
 
 /* Moves the events to the start of another block. */
@@ -100,11 +105,11 @@ static bool grow(struct pool_queue *queue, size_t need)
     if (largest < used || largest - used < need) {
         return false;
     }
-    size_t capacity = queue->capacity == 0 ? CAPACITY_MIN : queue->capacity;
+    size_t capacity = VAMP_MAX(queue->capacity, CAPACITY_MIN);
     while (capacity < largest && (capacity - used < need || capacity == queue->capacity)) {
         capacity *= 2;
     }
-    capacity = capacity < largest ? capacity : largest;
+    capacity = VAMP_MIN(capacity, largest);
     return capacity > queue->capacity && move(queue, capacity);
 }
 
@@ -113,13 +118,13 @@ void pool_queue_expect_leaves(struct pool_queue *queue, size_t count, uint64_t a
     queue->expected += count;
     if (leaves_fit(queue, queue->tail, queue->wrap) ||
         grow(queue, queue->expected * POOL_QUEUE_LEAVE_BYTES)) {
-        queue->unreserved_from = 0; /* those that joined earlier have room, too */
+        queue->unreserved_from = 0; /* there is space for those that joined earlier, too */
     } else if (queue->unreserved_from == 0) {
         queue->unreserved_from = app_id;
     }
 }
 
-/* Finds a place for the event outside the room of the LEAVEs. */
+/* Finds a position for the event outside the space reserved for LEAVEs. */
 static struct place admit(struct pool_queue *queue, const struct vamp_event *event,
                           enum pool_queue_class class, size_t need)
 {
@@ -130,12 +135,12 @@ static struct place admit(struct pool_queue *queue, const struct vamp_event *eve
     if (class == POOL_QUEUE_OTHER && (need > queue->limit || queue->used > queue->limit - need)) {
         return (struct place){.at = NOWHERE};
     }
-    struct place place = find_room(queue, need);
+    struct place place = find_place_before_leaves(queue, need);
     if (place.at == NOWHERE && grow(queue, need + queue->expected * POOL_QUEUE_LEAVE_BYTES)) {
-        place = find_room(queue, need);
+        place = find_place_before_leaves(queue, need);
     }
     if (place.at != NOWHERE) {
-        queue->unreserved_from = 0; /* there is room for every LEAVE */
+        queue->unreserved_from = 0; /* every LEAVE fits */
     }
     return place;
 }
@@ -159,9 +164,11 @@ static void put_lost(struct pool_queue *queue)
 uint8_t *pool_queue_begin(struct pool_queue *queue, const struct vamp_event *event,
                           enum pool_queue_class class, size_t bytes)
 {
-    size_t need = bytes + (queue->lost > 0 ? NUMBER_BYTES_MAX : 0);
+    size_t need = bytes;
     if (class == POOL_QUEUE_LEAVE) {
         need = POOL_QUEUE_LEAVE_BYTES;
+    } else if (queue->lost > 0) {
+        need += NUMBER_BYTES_MAX;
     }
     const struct place place = admit(queue, event, class, need);
     if (place.at == NOWHERE) {
@@ -210,7 +217,7 @@ static void shrink(struct pool_queue *queue)
     const size_t ends = queue->expected * POOL_QUEUE_LEAVE_BYTES;
     if (queue->count == 0 && queue->capacity > CAPACITY_KEPT && queue->capacity / 2 > ends &&
         memory->limit != 0 && memory->event_bytes > memory->limit / 4) {
-        (void)move(queue, ends > CAPACITY_MIN ? ends : CAPACITY_MIN); /* else it stays as it is */
+        (void)move(queue, VAMP_MAX(ends, CAPACITY_MIN)); /* else it stays as it is */
     }
 }
 

@@ -18,7 +18,10 @@ static mstro_status compile(const char *text, struct vamp_expression **ret_selec
     /* Every name is an attribute: the pool knows no schemas. */
     const struct vamp_vocabulary vocabulary = {.prefix = NULL};
     *ret_selector = NULL;
-    int status = text == NULL ? 0 : vamp_expression_compile(text, &vocabulary, ret_selector, err);
+    if (text == NULL) {
+        return MSTRO_OK;
+    }
+    const int status = vamp_expression_compile(text, &vocabulary, ret_selector, err);
     if (status == 0) {
         return MSTRO_OK;
     }
@@ -65,11 +68,14 @@ static void gather_kinds(struct pool *pool)
         const struct subscription *subscription = pool->subscriptions[i];
         pool->kinds[VAMP_PHASE_AFTER] |= subscription->kinds[VAMP_PHASE_AFTER];
         pool->kinds[VAMP_PHASE_BEFORE] |= subscription->kinds[VAMP_PHASE_BEFORE];
-        pool->kinds_awaited |= subscription->awaited ? subscription->kinds[VAMP_PHASE_AFTER] : 0;
+        if (subscription->awaited) {
+            pool->kinds_awaited |= subscription->kinds[VAMP_PHASE_AFTER];
+        }
     }
 }
 
-/* A bit of its own in every CDO; the results that CDOs keep for its last user become void. */
+/* A bit of its own in every CDO; the results that CDOs keep for its last user become invalid. -1:
+ * all are used. */
 static int take_match_bit(struct pool *pool)
 {
     if (~pool->match_bits_used == 0) {
@@ -114,7 +120,10 @@ static mstro_status apply_subscribe(struct pool *pool, struct component *compone
         subscribe->event_kinds & (VAMP_EVENT_KINDS_ALL | VAMP_EVENT_BIT(VAMP_EVENT_SAMPLE));
     subscription->awaited = (subscribe->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) != 0;
     subscription->no_local = (subscribe->options & MSTRO_SUBSCRIPTION_OPTS_NO_LOCAL_EVENTS) != 0;
-    subscription->match_bit = subscription->selector == NULL ? -1 : take_match_bit(pool);
+    subscription->match_bit = -1;
+    if (subscription->selector != NULL) {
+        subscription->match_bit = take_match_bit(pool);
+    }
     pool_queue_init(&subscription->queue, pool->bounds.queue_bytes_per_subscription,
                     pool->bounds.components, &pool->memory);
     if (subscription_reports_leaves(subscription)) {

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-/* A credential of its own shows at the start whether munged works. */
+/* Making a credential at the start shows whether munged works. */
 static int init_munge(struct gate *gate, struct vamp_err *err)
 {
     const struct secure_binding none = {{0}};
@@ -24,15 +24,21 @@ int gate_init(struct gate *gate, const struct server_options *options, struct va
     gate->open = options->open;
     if (options->open && options->munge) {
         return vamp_err_set(err, -EINVAL,
-                            "a pool manager that any component may join (--open) cannot ask for "
-                            "credentials of MUNGE (--munge)");
+                            "a pool manager that any component may join (--open) cannot require "
+                            "MUNGE credentials (--munge)");
     }
     if (options->open) {
         gate->key = secure_open_key;
         return 0;
     }
-    const int result = options->munge ? init_munge(gate, err) : 0;
-    return result == 0 ? secure_random(&gate->key, sizeof gate->key, err) : result;
+    int result = 0;
+    if (options->munge) {
+        result = init_munge(gate, err);
+    }
+    if (result == 0) {
+        result = secure_random(&gate->key, sizeof gate->key, err);
+    }
+    return result;
 }
 
 void gate_done(struct gate *gate)

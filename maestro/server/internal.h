@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of this room share: the service of a pool manager. One lock guards everything
+ * What the files of this module share: the service of a pool manager. One lock guards everything
  * here, the pool included: the local port's. The server's thread holds it except while it waits.
  */
 #pragma once
@@ -21,6 +21,7 @@
 #include "vampire/core/list.h"
 #include "vampire/core/map.h"
 #include "vampire/core/protobuf/arena.h"
+#include "vampire/core/values.h"
 
 /* Batches a component may have unread before no more are sent: enough for any rate within one round
  * trip, and little enough that a stopped subscriber costs 512 KiB. Of small ones there may be more,
@@ -29,7 +30,7 @@
 #define SERVER_WINDOW 32U
 #define SERVER_WINDOW_SMALL 256U
 #define SERVER_WINDOW_SMALL_BYTES (64U << 10)
-/* More than fit into a message of 16 KiB, and fewer than a component takes. */
+/* More than fit into a message of 16 KiB, and fewer than a component accepts. */
 #define SERVER_BATCH_EVENTS ((size_t)256)
 /* A subscriber to which nothing was sent for this time gets an event at once. Otherwise events wait
  * until this time has passed or the pool asks for them at once: each message costs both sides some
@@ -43,9 +44,9 @@
 #define SERVER_REFUSED_MAX 64U
 
 /*
- * What a component has to know or to be to join: the pool manager's key, which its connection
- * proves (maestro/wire/secure.h), and, where the site wants it, a credential of MUNGE. Under the
- * lock of the server.
+ * What a component needs to join: the pool manager's key, which its connection proves
+ * (maestro/wire/secure.h), and, where the site requires it, a MUNGE credential. Under the lock of
+ * the server.
  */
 struct gate {
     bool open;                       /* any component may join: the key is no secret */
@@ -53,11 +54,11 @@ struct gate {
     struct secure_key key;
 };
 
-/* Obeys `open` and `munge`. 0 or -errno, also when munged does not answer; gate_done is fine either
- * way. */
+/* Uses the options `open` and `munge`. 0 or -errno, also when munged does not answer; gate_done may
+ * follow in both cases. */
 VAMP_MUST_CHECK int gate_init(struct gate *gate, const struct server_options *options,
                               struct vamp_err *err);
-/* A zeroed gate is fine. */
+/* The gate may be zeroed. */
 void gate_done(struct gate *gate);
 /* Whether the join has the credential that it needs. 0 or -errno, with a text for its sender. */
 VAMP_MUST_CHECK int gate_check_credential(const struct gate *gate, struct stream *stream,
@@ -114,7 +115,6 @@ struct server {
     struct port_service service;
     struct pool_outlet outlet;
     pthread_t thread;
-    bool thread_started;
     struct gate gate;
     struct info info;
     char info_text[INFO_TEXT_BYTES];
@@ -139,10 +139,10 @@ struct server {
     struct server_counts counts;
 };
 
-/* Something new will be due at this time: when liveness is checked next. */
+/* Liveness is checked at this time at the latest. */
 static inline void server_look_by(struct server *server, int64_t time_ns)
 {
-    server->check_ns = time_ns < server->check_ns ? time_ns : server->check_ns;
+    server->check_ns = VAMP_MIN(time_ns, server->check_ns);
 }
 
 /* peer.c */
@@ -168,7 +168,7 @@ void server_outlet_init(struct server *server);
 int64_t server_work(struct server *server, int64_t now_ns);
 
 /* live.c: heartbeats, silence, lingering peers, shutdown. */
-/* Dismisses a component that does not answer or read, and says so to the operator and to it. */
+/* Dismisses a component that does not answer or read; reports that to the operator and to it. */
 VAMP_PRINTF(3, 4)
 void server_give_up(struct server *server, struct server_peer *peer, const char *why, ...);
 int64_t server_look_after(struct server *server, int64_t now_ns);

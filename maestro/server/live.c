@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "maestro/server/internal.h"
+#include "vampire/core/values.h"
 
 /* Shortest time between two checks of the liveness of all peers. */
 #define CHECK_NS INT64_C(10000000)
@@ -16,11 +17,6 @@
 #define PHASE_NS INT64_C(1000000000)
 /* Refusals are reported at once, then at most once in this time. */
 #define REPORT_NS INT64_C(60000000000)
-
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 void server_give_up(struct server *server, struct server_peer *peer, const char *why, ...)
 {
@@ -64,7 +60,7 @@ static int64_t look_at(struct server *server, struct server_peer *peer, int64_t 
         Mstro__Wire__Heartbeat heartbeat = MSTRO__WIRE__HEARTBEAT__INIT;
         server_send(server, peer, FRAME_HEARTBEAT, &heartbeat.base);
     }
-    return earlier(peer->link.sent_ns + server->heartbeat_ns, peer->heard_ns + server->silence_ns);
+    return VAMP_MIN(peer->link.sent_ns + server->heartbeat_ns, peer->heard_ns + server->silence_ns);
 }
 
 static bool all_delivered(const struct server *server)
@@ -80,7 +76,7 @@ static bool all_delivered(const struct server *server)
     return true;
 }
 
-/* Runs -> drains -> says good-bye -> ended. */
+/* Runs -> drains -> sends good-byes -> ended. */
 static void advance_phase(struct server *server, int64_t now_ns)
 {
     bool late = now_ns >= server->phase_end_ns;
@@ -146,8 +142,8 @@ static void report_counts(struct server *server, int64_t now_ns)
            " in all were not answered, because too many came at once",
            mstro_status_description(server->refusal), server->counts.unanswered);
     report(server, &server->joins_ignored, stream_strangers(server->hub), now_ns,
-           "connections of strangers closed",
-           "they do not know this pool manager's key; a component of this workflow has to use the "
+           "unauthenticated connections closed",
+           "they do not have this pool manager's key; a component of this workflow has to use the "
            "information that this pool manager printed");
 }
 
@@ -193,9 +189,10 @@ int64_t server_look_after(struct server *server, int64_t now_ns)
         for (struct list_link *link = list_first(&server->all), *next; link != NULL; link = next) {
             struct server_peer *peer = CONTAINER_OF(link, struct server_peer, of_server);
             next = list_next(&server->all, link);
-            next_ns = earlier(next_ns, look_at(server, peer, now_ns));
+            const int64_t again_ns = look_at(server, peer, now_ns);
+            next_ns = VAMP_MIN(next_ns, again_ns);
         }
-        server->check_ns = next_ns < now_ns + CHECK_NS ? now_ns + CHECK_NS : next_ns;
+        server->check_ns = VAMP_MAX(next_ns, now_ns + CHECK_NS);
         if (server->tell_use_ns > 0) {
             server_look_by(server, server->told_ns + server->tell_use_ns);
         }

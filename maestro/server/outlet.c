@@ -49,12 +49,14 @@ static void send_ticket(void *context, uint64_t app_id, uint64_t source_app_id,
     Mstro__Wire__Memory memory = MSTRO__WIRE__MEMORY__INIT;
     Mstro__Wire__Place place = MSTRO__WIRE__PLACE__INIT;
     struct carrier_place lent;
+    const struct carrier_place *at = NULL;
     if (ticket->memory != NULL && ticket->memory->bytes > 0) {
         const struct server_peer *source = server_find_app(server, source_app_id);
-        const struct carrier_place *at = source != NULL ? &source->place : NULL;
         memory = *ticket->memory;
         whole.memory = &memory;
-        if (source == NULL && lend(server, peer, ticket->transport_id, &memory, &lent)) {
+        if (source != NULL) {
+            at = &source->place;
+        } else if (lend(server, peer, ticket->transport_id, &memory, &lent)) {
             at = &lent;
         }
         if (at != NULL) { /* else the sink reports the transport as failed */
@@ -159,15 +161,17 @@ static size_t fill_batch(void *context, uint8_t *body, size_t size)
 }
 
 /* Events are due, and a message with them can be sent. */
-static bool wants_batch(const struct server_peer *peer)
+static bool may_send_batch(const struct server_peer *peer)
 {
-    const uint64_t unread = peer->batches_sent - peer->batches_taken;
+    uint64_t window = SERVER_WINDOW;
+    if (peer->window_bytes < SERVER_WINDOW_SMALL_BYTES) {
+        window = SERVER_WINDOW_SMALL;
+    }
     return peer->emptying && link_clear(&peer->link) &&
-           unread < (peer->window_bytes < SERVER_WINDOW_SMALL_BYTES ? SERVER_WINDOW_SMALL
-                                                                    : SERVER_WINDOW);
+           peer->batches_sent - peer->batches_taken < window;
 }
 
-/* Until then the peer is not looked at in every round. */
+/* Until its events are due, the peer is not checked in every round. */
 static void gather(struct server *server, struct server_peer *peer)
 {
     const int64_t due_ns = peer->batched_ns + SERVER_BATCH_NS;
@@ -178,8 +182,8 @@ static void gather(struct server *server, struct server_peer *peer)
     list_append(&server->gathering, &peer->of_gathering);
 }
 
-/* Once the events of one peer are due, looks at all that gather; those that are not due gather on.
- */
+/* Once the events of one peer are due, checks all that gather; those that are not due continue to
+ * gather. */
 static void end_gathering(struct server *server, int64_t now_ns)
 {
     struct list_link *link;
@@ -188,7 +192,6 @@ static void end_gathering(struct server *server, int64_t now_ns)
     }
 }
 
-/* Sends batches while the window is open, once they are due. */
 static void send_batches(struct server *server, struct server_peer *peer, int64_t now_ns)
 {
     struct filling filling = {server, peer, 0};
@@ -201,14 +204,13 @@ static void send_batches(struct server *server, struct server_peer *peer, int64_
     }
     peer->batched_ns = now_ns;
     peer->emptying = true;
-    while (wants_batch(peer)) {
+    while (may_send_batch(peer)) {
         const int result = link_send_events(&peer->link, now_ns, fill_batch, &filling);
-        if (result <=
-            0) { /* nothing waits, or there is no memory now: the next event tries again */
+        if (result <= 0) { /* nothing waits, or out of memory: the next event tries again */
             peer->events_waiting = peer->emptying = false;
             break;
         }
-        static_assert(FRAME_BYTES_MAX <= UINT16_MAX, "the size of a batch has a place");
+        static_assert(FRAME_BYTES_MAX <= UINT16_MAX, "the size of a batch fits into window[]");
         peer->window[peer->batches_sent++ % SERVER_WINDOW_SMALL] = (uint16_t)filling.bytes;
         peer->window_bytes += (uint32_t)filling.bytes;
         server->counts.event_messages++;
@@ -218,7 +220,6 @@ static void send_batches(struct server *server, struct server_peer *peer, int64_
     }
 }
 
-/* Sends what can be sent to the peer now. */
 static void work_for(struct server *server, struct server_peer *peer, int64_t now_ns)
 {
     if (peer->silent && peer->state == SERVER_PEER_JOINED) {

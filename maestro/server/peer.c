@@ -12,7 +12,7 @@ struct server_peer *server_find_app(const struct server *server, uint64_t app_id
     return link != NULL ? CONTAINER_OF(link, struct server_peer, by_app) : NULL;
 }
 
-/* The server's thread has to go round; any thread with the lock. */
+/* Starts a round of the server's thread; any thread with the lock. */
 static void wake(struct server *server)
 {
     if (!pthread_equal(pthread_self(), server->thread)) {
@@ -59,7 +59,9 @@ void server_peer_remove(struct server *server, struct server_peer *peer)
     if (peer->link.stream != NULL) {
         stream_close(peer->link.stream);
     }
-    server->refused -= peer->app_id == 0 ? 1U : 0U;
+    if (peer->app_id == 0) {
+        server->refused--;
+    }
     free(peer);
 }
 
@@ -78,8 +80,11 @@ void server_dismiss(struct server *server, struct server_peer *peer, enum vamp_l
     if (peer->state == SERVER_PEER_ENDING) {
         return;
     }
-    server_peer_left(server, peer,
-                     reason == VAMP_LEAVE_VANISHED ? SERVER_VANISHED_LINGER_NS : SERVER_LINGER_NS);
+    int64_t linger_ns = SERVER_LINGER_NS;
+    if (reason == VAMP_LEAVE_VANISHED) {
+        linger_ns = SERVER_VANISHED_LINGER_NS;
+    }
+    server_peer_left(server, peer, linger_ns);
     Mstro__Wire__Goodbye goodbye = MSTRO__WIRE__GOODBYE__INIT;
     goodbye.status = (uint32_t)status;
     goodbye.text = frame_text(text);
@@ -94,9 +99,10 @@ void server_dismiss(struct server *server, struct server_peer *peer, enum vamp_l
     }
     if (reason == VAMP_LEAVE_VANISHED) {
         fabric_bury(&peer->place);
+        server->counts.vanished++;
+    } else if (reason == VAMP_LEAVE_PROTOCOL) {
+        server->counts.protocol_errors++;
     }
-    server->counts.vanished += reason == VAMP_LEAVE_VANISHED ? 1U : 0U;
-    server->counts.protocol_errors += reason == VAMP_LEAVE_PROTOCOL ? 1U : 0U;
     pool_leave(server->pool, peer->app_id, reason);
 }
 
@@ -113,7 +119,7 @@ void server_send(struct server *server, struct server_peer *peer, enum frame_kin
 
 /* ---- joining */
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 static struct server_peer *new_peer(struct stream *stream)
 {
     struct server_peer *peer = calloc(1, sizeof *peer);
@@ -145,13 +151,12 @@ static void send_welcome(struct server *server, struct server_peer *peer, mstro_
     server_send(server, peer, FRAME_WELCOME, &welcome.base);
 }
 
-/* Whether the component may join. */
 static mstro_status examine(const struct server *server, const Mstro__Wire__Join *join,
                             int version_result, struct vamp_err *err)
 {
     if (version_result != 0) {
         return VAMP_REFUSE(MSTRO_REFUSED, err, -EPROTO,
-                           "the pool manager speaks pool protocol version %d, the component "
+                           "the pool manager uses pool protocol version %d, the component "
                            "another one; use the same release for both",
                            FRAME_VERSION);
     }
@@ -161,7 +166,7 @@ static mstro_status examine(const struct server *server, const Mstro__Wire__Join
     if (join->pool_session != server->info.session) {
         return VAMP_REFUSE(MSTRO_REFUSED, err, -ESTALE,
                            "the pool manager's info is of an earlier pool manager; "
-                           "take the one of the pool manager that runs now");
+                           "use the one of the pool manager that runs now");
     }
     if (strcmp(join->workflow, server->info.workflow) != 0) {
         return VAMP_REFUSE(MSTRO_REFUSED, err, -EPERM,
@@ -172,7 +177,7 @@ static mstro_status examine(const struct server *server, const Mstro__Wire__Join
 }
 
 /* Counts the refusal. False: SERVER_REFUSED_MAX are pending, so this one gets no answer. */
-static bool may_refuse(struct server *server, mstro_status status)
+static bool count_refusal(struct server *server, mstro_status status)
 {
     server->refusal = status;
     server->counts.refused++;
@@ -208,13 +213,15 @@ void server_join(struct server *server, struct stream *stream, const Mstro__Wire
     if (gate_check_credential(&server->gate, stream, join, &err) == 0) {
         status = examine(server, join, version_result, &err);
     }
-    /* Before the pool reports the join: a component for which there is no room here has not joined,
-     * and joins again later. */
-    struct server_peer *peer =
-        status == MSTRO_OK || may_refuse(server, status) ? new_peer(stream) : NULL;
+    /* Before the pool reports the join: a component that cannot be stored here has not joined, and
+     * joins again later. */
+    struct server_peer *peer = NULL;
+    if (status == MSTRO_OK || count_refusal(server, status)) {
+        peer = new_peer(stream);
+    }
     if (peer != NULL && status == MSTRO_OK) {
         status = pool_join(server->pool, join->component, join->index, &peer->app_id, &err);
-        if (status != MSTRO_OK && !may_refuse(server, status)) {
+        if (status != MSTRO_OK && !count_refusal(server, status)) {
             free(peer);
             peer = NULL;
         }

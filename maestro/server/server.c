@@ -8,6 +8,7 @@
 #include "maestro/server/internal.h"
 #include "maestro/wire/fabric.h"
 #include "vampire/core/thread.h"
+#include "vampire/core/values.h"
 
 #define SILENCE_PRESET_NS INT64_C(60000000000)
 /* Heartbeats in one silence time, unless the options set the heartbeat. */
@@ -41,14 +42,14 @@ static void take_request(struct server *server, struct server_peer *peer,
                          const Mstro__Wire__Request *request)
 {
     if (request->what_case == MSTRO__WIRE__REQUEST__WHAT__NOT_SET) {
-        reject(server, peer, "a request asks for nothing");
+        reject(server, peer, "a request without a content");
         return;
     }
     server->counts.requests++;
     if (request->what_case == MSTRO__WIRE__REQUEST__WHAT_OPERATION &&
         request->operation->memory != NULL &&
         !take_place(peer, request->operation->memory->place)) {
-        reject(server, peer, "an offer of data that does not say where they are");
+        reject(server, peer, "an offer of data without their address");
         return;
     }
     if (request->what_case == MSTRO__WIRE__REQUEST__WHAT_TRANSPORT_END) {
@@ -68,7 +69,7 @@ static void take_body(struct server *server, struct server_peer *peer, const str
     case FRAME_REQUEST:
         take_request(server, peer, body);
         break;
-    case FRAME_HEARTBEAT: /* often its arrival is enough */
+    case FRAME_HEARTBEAT: /* most have no content */
         flow = ((const Mstro__Wire__Heartbeat *)body)->flow;
         if (flow != NULL) {
             pool_flow(server->pool, peer->app_id, flow->subscription, flow->number, flow->hold);
@@ -109,7 +110,10 @@ static bool take_head(struct server *server, struct server_peer *peer, const str
 static void take_first(struct server *server, struct stream *stream, const struct frame *frame,
                        int version_result)
 {
-    const void *join = frame->kind == FRAME_JOIN ? frame_unpack(frame, &server->arena, NULL) : NULL;
+    const void *join = NULL;
+    if (frame->kind == FRAME_JOIN) {
+        join = frame_unpack(frame, &server->arena, NULL);
+    }
     if (join != NULL) {
         server_join(server, stream, join, version_result);
     } else {
@@ -202,16 +206,20 @@ static int64_t go_round(struct server *server)
     const int64_t now_ns = monotonic_ns();
     int64_t next_ns = fetch_advance(&server->fetcher, now_ns);
     int64_t work_ns = server_work(server, now_ns);
-    /* A peer can be called silent only after everything that came in was handled. */
-    server->busy_rounds = count == 0 ? 0 : server->busy_rounds + 1;
-    const int64_t look_ns = server->busy_rounds % BUSY_ROUNDS_MAX == 0
-                                ? server_look_after(server, now_ns)
-                                : server->check_ns;
+    /* A peer counts as silent only after everything that was received has been handled. */
+    server->busy_rounds++;
+    if (count == 0) {
+        server->busy_rounds = 0;
+    }
+    int64_t look_ns = server->check_ns;
+    if (server->busy_rounds % BUSY_ROUNDS_MAX == 0) {
+        look_ns = server_look_after(server, now_ns);
+    }
     stream_flush_all(server->hub);
-    next_ns = work_ns < next_ns ? work_ns : next_ns;
-    next_ns = look_ns < next_ns ? look_ns : next_ns;
-    int64_t idle_ns = next_ns <= now_ns ? 0 : next_ns - now_ns;
-    idle_ns = idle_ns < CARRIER_WAIT_LONGEST_NS ? idle_ns : CARRIER_WAIT_LONGEST_NS;
+    next_ns = VAMP_MIN(next_ns, work_ns);
+    next_ns = VAMP_MIN(next_ns, look_ns);
+    int64_t idle_ns = VAMP_MAX(next_ns, now_ns) - now_ns;
+    idle_ns = VAMP_MIN(idle_ns, CARRIER_WAIT_LONGEST_NS);
     fetch_wait(&server->fetcher, server->waits_for, &idle_ns);
     return idle_ns;
 }
@@ -247,9 +255,9 @@ static int describe(struct server *server, const char *workflow,
     const char *provider = fabric_provider_choice(options->provider);
     if (strlen(provider) >= sizeof info->provider ||
         (provider[0] != '\0' && !fabric_provider_is_known(provider))) {
-        return vamp_err_set(err, -EINVAL,
-                            "\"%.60s\" is no provider that carries payloads; " FABRIC_PROVIDERS,
-                            provider);
+        return vamp_err_set(
+            err, -EINVAL, "\"%.60s\" is not a provider that transfers payloads; " FABRIC_PROVIDERS,
+            provider);
     }
     (void)snprintf(info->provider, sizeof info->provider, "%s", provider);
     const uint8_t *address = stream_address(server->hub, &info->address_length);
@@ -267,27 +275,32 @@ static int describe(struct server *server, const char *workflow,
     return info_print(info, server->info_text, err);
 }
 
+static int64_t number_or(int64_t number, int64_t other)
+{
+    return number != 0 ? number : other;
+}
+
 static int take_options(struct server *server, const struct server_options *options,
                         struct vamp_err *err)
 {
-    server->silence_ns = options->silence_ns != 0 ? options->silence_ns : SILENCE_PRESET_NS;
+    server->silence_ns = number_or(options->silence_ns, SILENCE_PRESET_NS);
     const int64_t twelfth_ns = server->silence_ns / HEARTBEATS_PER_SILENCE;
-    server->heartbeat_ns = options->heartbeat_ns != 0        ? options->heartbeat_ns
-                           : twelfth_ns > HEARTBEAT_LEAST_NS ? twelfth_ns
-                                                             : HEARTBEAT_LEAST_NS;
+    server->heartbeat_ns =
+        number_or(options->heartbeat_ns, VAMP_MAX(twelfth_ns, HEARTBEAT_LEAST_NS));
     if (server->heartbeat_ns < HEARTBEAT_LEAST_NS ||
         server->silence_ns / 3 < server->heartbeat_ns) {
         return vamp_err_set(err, -EINVAL,
                             "a heartbeat of %" PRId64 " ms and a silence of %" PRId64
-                            " ms do not go together; the "
+                            " ms do not fit together; the "
                             "heartbeat is at least 100 ms, the silence at least three heartbeats",
                             server->heartbeat_ns / 1000000, server->silence_ns / 1000000);
     }
     server->tell_use_ns = options->tell_use_ns;
-    server->acknowledge_ns =
-        options->acknowledge_ns != 0 ? options->acknowledge_ns : server->silence_ns;
-    server->events_per_message =
-        options->events_per_message != 0 ? options->events_per_message : SERVER_BATCH_EVENTS;
+    server->acknowledge_ns = number_or(options->acknowledge_ns, server->silence_ns);
+    server->events_per_message = SERVER_BATCH_EVENTS;
+    if (options->events_per_message != 0) {
+        server->events_per_message = options->events_per_message;
+    }
     server->say = options->say;
     return 0;
 }
@@ -322,6 +335,18 @@ static int open_server(struct server *server, const char *workflow,
     return result;
 }
 
+static mstro_status status_of_start(int result)
+{
+    switch (result) {
+    case -ENOMEM:
+        return MSTRO_NOMEM;
+    case -EINVAL:
+        return MSTRO_INVARG;
+    default:
+        return MSTRO_OFI_FAIL;
+    }
+}
+
 static void free_server(struct server *server)
 {
     struct list_link *link;
@@ -339,7 +364,10 @@ mstro_status server_start(struct port *local_port, const char *workflow,
                           const struct server_options *options, struct server **ret_server,
                           struct vamp_err *err)
 {
-    static const struct server_options presets = {0};
+    static const struct server_options defaults = {0};
+    if (options == NULL) {
+        options = &defaults;
+    }
     struct server *server = calloc(1, sizeof *server);
     if (server == NULL) {
         (void)vamp_err_set_errno(err, ENOMEM, "start the pool manager");
@@ -347,14 +375,13 @@ mstro_status server_start(struct port *local_port, const char *workflow,
     }
     server->port = local_port;
     server_outlet_init(server);
-    int result = open_server(server, workflow, options != NULL ? options : &presets, err);
+    int result = open_server(server, workflow, options, err);
     if (result != 0) {
         free_server(server);
-        return result == -ENOMEM ? MSTRO_NOMEM : result == -EINVAL ? MSTRO_INVARG : MSTRO_OFI_FAIL;
+        return status_of_start(result);
     }
     fetch_init(&server->fetcher, server->info.provider,
-               stream_bind_choice(options != NULL ? options->bind : NULL, STREAM_BIND_PRESET),
-               server->silence_ns);
+               stream_bind_choice(options->bind, STREAM_BIND_PRESET), server->silence_ns);
     server->looked_ns = monotonic_ns();
     server->pool = port_local_lock(local_port);
     result = vamp_thread_start(&server->thread, "pool manager", serve, server, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The pool manager's service: serves the pool of a local port to other processes over streams, from
- * a thread of its own.
+ * The pool manager's service: serves the pool of a local port to other processes over streams, on
+ * its own thread.
  */
 #pragma once
 
@@ -23,9 +23,9 @@ struct server_options {
     int64_t heartbeat_ns;      /* a twelfth of silence_ns; at least 100 ms */
     int64_t silence_ns;        /* 60 s; at least three heartbeats */
     int64_t tell_use_ns;       /* 0: never */
-    int64_t acknowledge_ns;    /* for REQUIRE_ACK: silence_ns; then the subscriber is given up */
+    int64_t acknowledge_ns;    /* for REQUIRE_ACK: silence_ns; then the subscriber is dismissed */
     size_t events_per_message; /* at most; 256 */
-    bool open;                 /* any component may join; else only components that know the key */
+    bool open;                 /* any component may join; else only those that have the key */
     bool munge;                /* and, as MUNGE confirms, run as the same user; not with `open` */
     /* Prints a line for the operator of the workflow; called rarely, on the server's thread with
      * the local port's lock held. NULL: the line is dropped. */
@@ -41,7 +41,7 @@ struct server_counts {
     uint64_t protocol_errors;
     uint64_t late;      /* messages of components that had left or been given up: not handled */
     uint64_t strangers; /* connections that did not prove the key, or did not join */
-    uint64_t memory_refused; /* joins and requests, at the pool's bound of memory */
+    uint64_t memory_refused; /* joins and requests, at the pool's memory limit */
 };
 
 /* `local_port` stays open until server_stop has returned. `options` NULL: all defaults.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Addresses of this host: where to listen, and from where to reach another. */
+/* Addresses of this host: to listen on, and to be reached at by a peer. */
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ const char *stream_take_port(char *text, const char **ret_node)
     char *colon = strrchr(text, ':');
     const bool bracketed = text[0] == '[' && colon != NULL && colon[-1] == ']';
     if (colon == NULL || (!bracketed && strchr(text, ':') != colon)) {
-        return NULL; /* several without brackets: an address of version 6 */
+        return NULL; /* several colons without brackets: an IPv6 address */
     }
     *colon = '\0';
     if (bracketed) {
@@ -26,8 +26,13 @@ const char *stream_take_port(char *text, const char **ret_node)
 
 const char *stream_bind_choice(const char *wanted, const char *preset)
 {
-    wanted = wanted != NULL && wanted[0] != '\0' ? wanted : getenv(STREAM_ENV_BIND);
-    return wanted != NULL && wanted[0] != '\0' ? wanted : preset;
+    if (wanted == NULL || wanted[0] == '\0') {
+        wanted = getenv(STREAM_ENV_BIND);
+    }
+    if (wanted == NULL || wanted[0] == '\0') {
+        wanted = preset;
+    }
+    return wanted;
 }
 
 bool stream_host_towards(const uint8_t *address, size_t length, char ret_host[STREAM_HOST_BYTES])

@@ -10,6 +10,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "vampire/core/values.h"
+
 #define LIBRARY "libmunge.so.2"
 
 struct credentials {
@@ -22,7 +24,7 @@ struct credentials {
     __typeof__(munge_ctx_get) *get;
     __typeof__(munge_ctx_strerror) *text_of;
     munge_ctx_t context;  /* to make credentials */
-    munge_ctx_t decoding; /* another: decoding overwrites its settings */
+    munge_ctx_t decoding; /* separate: decoding overwrites its settings */
 };
 
 /* ---- the library */
@@ -50,7 +52,7 @@ static bool find_functions(struct credentials *credentials)
     return true;
 }
 
-/* Fails only without memory. */
+/* Fails only when out of memory. */
 static bool open_context(struct credentials *credentials, munge_ctx_t *ret_context)
 {
     const char *path = getenv(CREDENTIAL_ENV_SOCKET);
@@ -112,10 +114,10 @@ static int no_daemon(struct credentials *credentials, int failure, struct vamp_e
         err, -ECONNREFUSED,
         "munged does not answer at %s (%s); is it running on this host? " CREDENTIAL_ENV_SOCKET
         " names another socket",
-        path != NULL ? path : "its socket", strerror(failure));
+        vamp_text_or(path, "its socket"), strerror(failure));
 }
 
-/* libmunge tries for seconds to connect; the pool manager must not wait for that. */
+/* libmunge tries for seconds to connect, which would block the pool manager. */
 static int look_for_daemon(struct credentials *credentials, struct vamp_err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -134,7 +136,10 @@ static int look_for_daemon(struct credentials *credentials, struct vamp_err *err
         failure = errno;
     }
     (void)close(probe);
-    return failure == 0 ? 0 : no_daemon(credentials, failure, err);
+    if (failure != 0) {
+        return no_daemon(credentials, failure, err);
+    }
+    return 0;
 }
 
 int credential_make(struct credentials *credentials, const struct secure_binding *binding,
@@ -193,7 +198,7 @@ int credential_check(struct credentials *credentials, const struct secure_bindin
     char text[CREDENTIAL_BYTES];
     if (length == 0 || length >= sizeof text) {
         return vamp_err_set(
-            err, -EACCES, "the join has no credential of MUNGE, which this pool manager asks for");
+            err, -EACCES, "the join has no credential of MUNGE, which this pool manager requires");
     }
     int result = look_for_daemon(credentials, err);
     if (result != 0) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A question is three numbers: the key of memory, the offset in it, and how many bytes. The answer
- * is that many bytes, in frames; answers come in the order of the questions. A question without an
- * answer ends the connection.
+ * A question requests memory: its key, an offset in it, and a number of bytes. The answer is that
+ * many bytes, in frames; answers come in the order of the questions. A question that cannot be
+ * answered ends the connection.
  */
 #include "maestro/wire/carrier.h"
 
@@ -13,14 +13,15 @@
 
 #include "maestro/wire/stream.h"
 #include "vampire/core/list.h"
+#include "vampire/core/values.h"
 
-/* Of all peers, or asked by one. */
+/* Limit of reads in flight to all peers together, and of open questions from one peer. */
 #define READS 64U
 /* Bytes of answers in a stream's queue. */
 #define ANSWER_BYTES ((size_t)262144)
 
 struct question {
-    uint64_t key, offset, bytes; /* little-endian on the way */
+    uint64_t key, offset, bytes; /* little-endian on the wire */
 };
 
 /* Memory of this process. */
@@ -31,13 +32,13 @@ struct region {
     uint64_t bytes;
 };
 
-/* Who reads this process's memory. */
+/* A process that reads this process's memory. */
 struct caller {
     struct question questions[READS]; /* a ring */
     unsigned first, count;
 };
 
-/* Whose memory this process reads. */
+/* A process whose memory this process reads. */
 struct door_peer {
     struct list_link of_door;
     struct list reads; /* in the order of their questions */
@@ -48,7 +49,7 @@ struct door_peer {
 };
 
 struct door_read {
-    struct list_link of_peer; /* or of the free, or of those that have ended */
+    struct list_link of_peer; /* or of free_reads, or of ended */
     uint8_t *destination;
     size_t left;
     struct carrier_event event;
@@ -92,7 +93,7 @@ static const struct region *region_of(const struct door *door, uint64_t key)
     return NULL;
 }
 
-/* Fills the stream's queue with answers. False: a question has none. */
+/* Fills the stream's queue with answers. False: a question cannot be answered. */
 static bool answer(struct door *door, struct stream *stream, struct caller *caller)
 {
     int64_t since_ns;
@@ -103,8 +104,7 @@ static bool answer(struct door *door, struct stream *stream, struct caller *call
             question->bytes > region->bytes - question->offset) {
             return false;
         }
-        const size_t piece =
-            question->bytes < STREAM_FRAME_BYTES ? (size_t)question->bytes : STREAM_FRAME_BYTES;
+        const size_t piece = (size_t)VAMP_MIN(question->bytes, STREAM_FRAME_BYTES);
         uint8_t *room = stream_reserve(stream, piece);
         if (room == NULL) {
             return false;
@@ -169,9 +169,12 @@ static void stream_received(void *context, struct stream *stream, const uint8_t 
         return;
     }
     struct list_link *link = list_first(&peer->reads);
-    struct door_read *read = link != NULL ? CONTAINER_OF(link, struct door_read, of_peer) : NULL;
-    if (read == NULL || length > read->left) {
+    if (link == NULL) {
         return; /* the deadline of the payload ends it */
+    }
+    struct door_read *read = CONTAINER_OF(link, struct door_read, of_peer);
+    if (length > read->left) {
+        return; /* likewise */
     }
     memcpy(read->destination, bytes, length);
     read->destination += length;
@@ -222,7 +225,7 @@ static void door_close(struct carrier *carrier)
     free(door);
 }
 
-/* The key and, behind it, where the process listens. */
+/* The key, followed by the address on which the process listens. */
 static void door_place(const struct carrier *carrier, struct carrier_place *ret_place)
 {
     const struct door *door = as_door(carrier);
@@ -364,7 +367,9 @@ static int door_poll(struct carrier *carrier, struct carrier_event events[CARRIE
 static int door_wait(struct carrier *carrier, int64_t *timeout_ns)
 {
     const struct door *door = as_door(carrier);
-    *timeout_ns = list_is_empty(&door->ended) ? *timeout_ns : 0;
+    if (!list_is_empty(&door->ended)) {
+        *timeout_ns = 0;
+    }
     return stream_descriptor(door->hub, timeout_ns);
 }
 
@@ -402,7 +407,9 @@ int door_open(const char *bind, struct carrier **ret_carrier, struct vamp_err *e
         list_append(&door->free_reads, &door->reads[i].of_peer);
     }
     int result = secure_random(&door->key, sizeof door->key, err);
-    result = result == 0 ? stream_hub_open(&door->handler, &door->hub, err) : result;
+    if (result == 0) {
+        result = stream_hub_open(&door->handler, &door->hub, err);
+    }
     if (result != 0) {
         free(door);
         return result;

@@ -24,19 +24,20 @@
 
 #include "maestro/wire/secure.h"
 #include "maestro/wire/stream.h"
+#include "vampire/core/values.h"
 
 #define LIBRARY "libfabric.so.1"
 #define API_VERSION FI_VERSION(1, 17)
 #define ALLOWED FABRIC_PROVIDERS
 #define ENDPOINT_TRIES 16U
-/* All operations that can be in flight fit: an overrun of the queue would be fatal. */
+/* Large enough for all operations in flight: an overrun of the queue would be fatal. */
 #define QUEUE_ENTRIES (FABRIC_READS + 64)
 /* Sleeps of timed polling: short after traffic, to keep round trips short; long when idle. */
 #define NAP_SHORTEST_NS INT64_C(20000)
 #define NAP_LONGEST_NS INT64_C(2000000)
 #define FABRIC_READS 64
 
-/* One read that libfabric may hold a pointer to. libfabric's own part comes first. */
+/* A read to which libfabric may hold a pointer. libfabric's own part comes first. */
 struct fabric_read {
     struct fi_context2 context;
     uint64_t tag;
@@ -84,8 +85,8 @@ bool fabric_provider_is_known(const char *name)
     return false;
 }
 
-/* Before anything else of libfabric. Bounds what ofi_rxm reserves, 70 MB for each endpoint; a value
- * that the user has set is kept. */
+/* Must precede any other use of libfabric. Limits the memory that ofi_rxm reserves, 70 MB for each
+ * endpoint; values set by the user are kept. */
 static int provider_load(struct vamp_err *err)
 {
     static const char *const settings[][2] = {
@@ -96,24 +97,26 @@ static int provider_load(struct vamp_err *err)
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
         (void)setenv(settings[i][0], settings[i][1], 0);
     }
-    return dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE) != NULL
-               ? 0
-               : vamp_err_set(err, -ENOSYS,
-                              LIBRARY " cannot be loaded (%s); install it (package libfabric1), or "
-                                      "let payloads go without it: MSTRO_OFI_PROVIDER=stream",
-                              dlerror());
+    if (dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE) == NULL) {
+        return vamp_err_set(err, -ENOSYS,
+                            LIBRARY
+                            " cannot be loaded (%s); install it (package libfabric1), or transfer "
+                            "payloads without it: MSTRO_OFI_PROVIDER=stream",
+                            dlerror());
+    }
+    return 0;
 }
 
 typedef void provider_function(void);
 
-/* libfabric's functions that are none of its headers'; only after provider_load. */
+/* The functions that libfabric exports, unlike those in its headers; only after provider_load. */
 static provider_function *provider_find_function(const char *name)
 {
     const union {
         void *symbol;
         provider_function *function;
     } found = {dlsym(RTLD_DEFAULT, name)};
-    assert(found.function != NULL); /* each is as old as the library's name */
+    assert(found.function != NULL); /* all are as old as the library's name */
     return found.function;
 }
 
@@ -124,8 +127,8 @@ static provider_function *provider_find_function(const char *name)
 #define fi_fabric PROVIDER_FUNCTION(fi_fabric)
 #define fi_strerror PROVIDER_FUNCTION(fi_strerror)
 
-/* The shm provider installs handlers for these signals as soon as libfabric looks for providers. A
- * program's own handlers are put back; where it had none, shm's stay: they remove its files. */
+/* The shm provider installs handlers for these signals as soon as libfabric looks for providers.
+ * The program's own handlers are restored; the others stay shm's, which remove its files. */
 static const int taken_signals[] = {SIGBUS, SIGSEGV, SIGTERM, SIGINT};
 #define TAKEN_SIGNALS (sizeof taken_signals / sizeof taken_signals[0])
 
@@ -133,7 +136,7 @@ static int get_info(const struct fi_info *hints, const char *bind, struct fi_inf
 {
     char text[CARRIER_ADDRESS_BYTES];
     const char *node = NULL;
-    if (bind != NULL) { /* any port: the one of `bind` is the pool manager's */
+    if (bind != NULL) { /* on any port: that of `bind` is the pool manager's */
         (void)snprintf(text, sizeof text, "%s", bind);
         (void)stream_take_port(text, &node);
     }
@@ -150,7 +153,7 @@ static int get_info(const struct fi_info *hints, const char *bind, struct fi_inf
     return result;
 }
 
-/* Does the provider exist, with these capabilities and this kind of endpoint? */
+/* Looks for the provider with these capabilities and this type of endpoint. */
 static int look_for(const struct carrier_place *kind, const char *bind, uint64_t capabilities,
                     enum fi_ep_type type, struct fi_info **ret_info)
 {
@@ -170,7 +173,10 @@ static int look_for(const struct carrier_place *kind, const char *bind, uint64_t
         hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
     }
     hints->fabric_attr->prov_name = strdup(kind->provider);
-    int result = hints->fabric_attr->prov_name == NULL ? -ENOMEM : get_info(hints, bind, ret_info);
+    int result = -ENOMEM;
+    if (hints->fabric_attr->prov_name != NULL) {
+        result = get_info(hints, bind, ret_info);
+    }
     fi_freeinfo(hints);
     return result;
 }
@@ -184,7 +190,7 @@ static bool exists(const struct carrier_place *kind, const char *bind, uint64_t 
     return result == 0;
 }
 
-/* The error text for why fi_getinfo found nothing. */
+/* Sets the reason why fi_getinfo found nothing. */
 static int explain(const struct carrier_place *kind, const char *bind, struct vamp_err *err)
 {
     const char *provider = kind->provider;
@@ -192,7 +198,7 @@ static int explain(const struct carrier_place *kind, const char *bind, struct va
     any.protocol = 0;
     if (kind->protocol != 0 && exists(&any, bind, FI_MSG | FI_RMA, FI_EP_RDM)) {
         return vamp_err_set(err, -EPROTONOSUPPORT,
-                            "the other end speaks libfabric's protocol %" PRIu32
+                            "the other end uses libfabric's protocol %" PRIu32
                             " of \"%s\", which this process cannot open, because it used libfabric "
                             "before; start it with FI_OFI_RXM_ENABLE_PASSTHRU=1, or the pool "
                             "manager with FI_OFI_RXM_ENABLE_PASSTHRU=0",
@@ -203,19 +209,21 @@ static int explain(const struct carrier_place *kind, const char *bind, struct va
                             "libfabric provider \"%s\" is not available here; " ALLOWED, provider);
     }
     if (!exists(&any, NULL, FI_MSG | FI_RMA, FI_EP_RDM)) {
+        const char *missing = "reliable datagram endpoints (FI_EP_RDM)";
+        if (exists(&any, NULL, FI_MSG, FI_EP_RDM)) {
+            missing = "remote reads (FI_RMA) of plain memory";
+        }
         return vamp_err_set(err, -ENOTSUP, "libfabric provider \"%s\" lacks %s; " ALLOWED, provider,
-                            exists(&any, NULL, FI_MSG, FI_EP_RDM)
-                                ? "remote reads (FI_RMA) of plain memory"
-                                : "reliable datagram endpoints (FI_EP_RDM)");
+                            missing);
     }
     return vamp_err_set(
         err, -EADDRNOTAVAIL,
         "libfabric provider \"%s\" cannot listen on \"%s\": give an address of this "
         "host",
-        provider, bind != NULL ? bind : "any");
+        provider, vamp_text_or(bind, "any"));
 }
 
-/* An info to be freed with fi_freeinfo. Keeps the program's signal handlers. */
+/* Returns an info to be freed with fi_freeinfo. Keeps the program's signal handlers. */
 static int provider_find(const struct carrier_place *kind, const char *bind,
                          struct fi_info **ret_info, struct vamp_err *err)
 {
@@ -232,15 +240,14 @@ static int provider_find(const struct carrier_place *kind, const char *bind,
     }
     if (info->tx_attr->size < 64) {
         fi_freeinfo(info);
-        return vamp_err_set(err, -ENOTSUP,
-                            "libfabric provider \"%s\" does not take 64 reads at a time; " ALLOWED,
-                            provider);
+        return vamp_err_set(
+            err, -ENOTSUP,
+            "libfabric provider \"%s\" does not support 64 reads at a time; " ALLOWED, provider);
     }
     *ret_info = info;
     return 0;
 }
 
-/* Whether the kernel has a device of this class. */
 static bool has_device(const char *folder)
 {
     struct dirent *entry;
@@ -279,6 +286,12 @@ static struct fabric *as_fabric(const struct carrier *carrier)
     return (struct fabric *)(uintptr_t)carrier;
 }
 
+/* A result of libfabric as -errno. */
+static int to_errno(ssize_t result)
+{
+    return result < 0 && result > -4096 ? (int)result : -EIO;
+}
+
 /* Maps the different codes with which libfabric reports "not now" to one. */
 static int plain_result(ssize_t result)
 {
@@ -288,13 +301,12 @@ static int plain_result(ssize_t result)
     if (result == -FI_EAGAIN || result == -FI_ENOMEM) {
         return -EAGAIN;
     }
-    return result < 0 && result > -4096 ? (int)result : -EIO;
+    return to_errno(result);
 }
 
 static int failed(struct vamp_err *err, int result, const char *what)
 {
-    return vamp_err_set(err, result < 0 && result > -4096 ? result : -EIO, "%s: %s", what,
-                        fi_strerror(-result));
+    return vamp_err_set(err, to_errno(result), "%s: %s", what, fi_strerror(-result));
 }
 
 /* ---- opening */
@@ -306,7 +318,7 @@ static int open_with(struct fabric *fabric, enum fi_wait_obj object)
     return fi_cq_open(fabric->domain, &attributes, &fabric->cq, NULL);
 }
 
-/* Opens the completion queue with a descriptor to wait for where the provider supports that well:
+/* Opens the completion queue, with a descriptor to wait for if the provider supports that well:
  * plain tcp keeps its descriptor readable forever; shm has none, and spins in a blocking read. */
 static int open_queue(struct fabric *fabric, struct vamp_err *err)
 {
@@ -322,7 +334,10 @@ static int open_queue(struct fabric *fabric, struct vamp_err *err)
         fabric->cq_fd = -1;
     }
     int result = open_with(fabric, FI_WAIT_NONE);
-    return result == 0 ? 0 : failed(err, result, "open the completion queue");
+    if (result != 0) {
+        return failed(err, result, "open the completion queue");
+    }
+    return 0;
 }
 
 static int start_endpoint(struct fabric *fabric, struct vamp_err *err)
@@ -338,7 +353,7 @@ static int start_endpoint(struct fabric *fabric, struct vamp_err *err)
     }
     if (result != 0) {
         /* ofi_rxm of libfabric 1.17 crashes when it closes an endpoint without its table and queue,
-         * so all of them stay open; the process is about to end. */
+         * so all of them stay open; the process ends soon anyway. */
         return failed(err, result, "connect the endpoint with its queue");
     }
     result = fi_enable(endpoint);
@@ -372,8 +387,8 @@ static int open_objects(struct fabric *fabric, struct vamp_err *err)
     if (result != 0) {
         return result;
     }
-    /* A killed process leaves its shm file; when its process id is used again, that name is taken.
-     * Each try uses the next name. */
+    /* A killed process leaves its shm file, whose name collides when the process id is reused. Each
+     * try uses the next name. */
     do {
         result = start_endpoint(fabric, err);
     } while (result == -FI_EBUSY && ++tries < ENDPOINT_TRIES);
@@ -419,7 +434,7 @@ static int fabric_peer_add(struct carrier *carrier, const struct carrier_place *
                            carrier_peer *ret_peer)
 {
     struct fabric *fabric = as_fabric(carrier);
-    /* libfabric takes an address without its length, as long as those of its own kind. */
+    /* libfabric takes an address without its length, which is that of its own address format. */
     uint8_t whole[CARRIER_ADDRESS_BYTES + 1] = {0};
     if (place->length == 0 || place->length > CARRIER_ADDRESS_BYTES ||
         (fabric->info->addr_format != FI_ADDR_STR && place->length != fabric->address_length)) {
@@ -429,7 +444,10 @@ static int fabric_peer_add(struct carrier *carrier, const struct carrier_place *
     fi_addr_t peer = FI_ADDR_UNSPEC;
     const int inserted = fi_av_insert(fabric->av, whole, 1, &peer, 0, NULL);
     *ret_peer = peer;
-    return inserted == 1 && peer != FI_ADDR_UNSPEC ? 0 : -EINVAL;
+    if (inserted != 1 || peer == FI_ADDR_UNSPEC) {
+        return -EINVAL;
+    }
+    return 0;
 }
 
 static void fabric_peer_remove(struct carrier *carrier, carrier_peer peer)
@@ -519,7 +537,7 @@ static int fabric_read(struct carrier *carrier, carrier_peer peer, uint64_t addr
     return result;
 }
 
-/* Turns a completion into an event; the context that libfabric returns begins the read. */
+/* Converts a completion to an event; the context that libfabric returns is the read. */
 static int complete(struct fabric *fabric, void *context, int status, struct carrier_event *event)
 {
     struct fabric_read *read = context;
@@ -543,8 +561,11 @@ static int fabric_poll(struct carrier *carrier, struct carrier_event events[CARR
     if (got == -FI_EAVAIL) { /* a failed completion is at the head of the queue */
         struct fi_cq_err_entry entry = {0};
         got = fi_cq_readerr(fabric->cq, &entry, 0);
+        if (got != 1) {
+            return 0;
+        }
         const int status = entry.err > 0 && entry.err < 4096 ? -entry.err : -EIO;
-        return got == 1 ? complete(fabric, entry.op_context, status, events) : 0;
+        return complete(fabric, entry.op_context, status, events);
     }
     int count = 0;
     for (ssize_t i = 0; i < got; i++) {
@@ -558,8 +579,10 @@ static int fabric_wait(struct carrier *carrier, int64_t *timeout_ns)
     struct fabric *fabric = as_fabric(carrier);
     struct fid *fid = &fabric->cq->fid;
     if (fabric->cq_fd < 0) {
-        *timeout_ns = fabric->nap_ns < *timeout_ns ? fabric->nap_ns : *timeout_ns;
-        fabric->nap_ns += fabric->nap_ns < NAP_LONGEST_NS ? fabric->nap_ns / 8 : 0;
+        *timeout_ns = VAMP_MIN(fabric->nap_ns, *timeout_ns);
+        if (fabric->nap_ns < NAP_LONGEST_NS) {
+            fabric->nap_ns += fabric->nap_ns / 8;
+        }
     } else if (fi_trywait(fabric->fabric, &fid, 1) != 0) {
         *timeout_ns = 0; /* there is something to read already; normal under load */
     }
@@ -569,12 +592,12 @@ static int fabric_wait(struct carrier *carrier, int64_t *timeout_ns)
 /* ---- whether a process listens */
 
 /*
- * Probes whether a process listens at a peer's address. tcp;ofi_rxm connects again, forever, to a
- * peer whose connection broke, and reports only that it cannot send now. The kernel of the peer's
- * host is more precise: it refuses a connection at once where no process listens any more, and
- * accepts one for a process that is only stopped.
+ * Probes whether a process listens at a peer's address. tcp;ofi_rxm reconnects forever to a peer
+ * whose connection broke, and reports only that it cannot send now. The kernel of the peer's host
+ * is more precise: it refuses a connection at once if no process listens any more, and accepts one
+ * for a process that is only stopped.
  */
-/* A host that does not answer proves nothing; do not delay the caller for it. */
+/* A host that does not answer proves nothing and must not delay the caller. */
 #define ANSWER_MS 2
 
 static bool fabric_refuses(const struct carrier *carrier, const struct carrier_place *place)
@@ -593,7 +616,10 @@ static bool fabric_refuses(const struct carrier *carrier, const struct carrier_p
     if (end < 0) {
         return false;
     }
-    int result = connect(end, (const struct sockaddr *)&to, (socklen_t)length) == 0 ? 0 : errno;
+    int result = 0;
+    if (connect(end, (const struct sockaddr *)&to, (socklen_t)length) != 0) {
+        result = errno;
+    }
     struct pollfd answer = {.fd = end, .events = POLLOUT};
     if (result == EINPROGRESS && poll(&answer, 1, ANSWER_MS) == 1) {
         socklen_t bytes = sizeof result;
@@ -603,7 +629,7 @@ static bool fabric_refuses(const struct carrier *carrier, const struct carrier_p
     return result == ECONNREFUSED;
 }
 
-/* ---- opening it all */
+/* ---- opening the carrier */
 
 static const struct carrier_ops fabric_ops = {
     .close = fabric_close,
@@ -634,10 +660,15 @@ int fabric_open(const struct carrier_place *like, const char *bind, struct carri
         give(fabric, &fabric->reads[i]);
     }
     int length = snprintf(fabric->bind, sizeof fabric->bind, "%s", bind);
-    int result = length < 0 || (size_t)length >= sizeof fabric->bind
-                     ? vamp_err_set(err, -EINVAL, "the address to listen on is too long")
-                     : provider_find(like, fabric->bind, &fabric->info, err);
-    result = result == 0 ? open_objects(fabric, err) : result;
+    int result = 0;
+    if (length < 0 || (size_t)length >= sizeof fabric->bind) {
+        result = vamp_err_set(err, -EINVAL, "the address to listen on is too long");
+    } else {
+        result = provider_find(like, fabric->bind, &fabric->info, err);
+    }
+    if (result == 0) {
+        result = open_objects(fabric, err);
+    }
     if (result != 0) {
         (void)vamp_err_wrap(err, "libfabric provider \"%s\" on the address %s%s", like->provider,
                             fabric->bind,

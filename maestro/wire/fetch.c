@@ -11,14 +11,14 @@
 
 #define PIECE_BYTES ((uint64_t)1 << 20)
 #define PIECES_IN_FLIGHT 4U
-/* Jobs under way at a time; at most one for each read. The others wait without a deadline. */
+/* Active jobs; at most one for each read. The others wait without a deadline. */
 #define JOBS_ACTIVE 16U
 #define RETRY_NS INT64_C(200000)
 /* Probe a source that accepts no reads for ASK_NS; repeat every ASK_NS. */
 #define ASK_NS INT64_C(500000000)
-/* After one piece has failed the others usually fail too: wait for them for GRACE_NS. */
+/* After one piece has failed, the others usually fail too: they get GRACE_NS to end. */
 #define GRACE_NS INT64_C(100000000)
-/* Connections kept for reuse; beyond this number, unused ones are closed. */
+/* Connections kept for reuse; over the limit, unused ones are closed. */
 #define CONNECTIONS_MAX 256U
 
 /* A source in the reader's address table. */
@@ -27,7 +27,7 @@ struct fetch_connection {
     struct carrier_place source;
     carrier_peer peer;
     unsigned in_flight; /* pieces */
-    bool broken;        /* make it again once nothing is in flight */
+    bool broken;        /* to be reopened once nothing is in flight */
 };
 
 struct fetch_job {
@@ -37,8 +37,8 @@ struct fetch_job {
     uint64_t issued;                     /* bytes */
     unsigned in_flight;                  /* pieces */
     int status;
-    int64_t deadline_ns; /* 0: has not begun */
-    int64_t ask_ns;      /* when to probe the source; 0: reads can be posted */
+    int64_t deadline_ns; /* 0: not started */
+    int64_t ask_ns;      /* time of the next probe of the source; 0: reads can be posted */
 };
 
 void fetch_init(struct fetcher *fetcher, const char *provider, const char *bind,
@@ -54,13 +54,13 @@ void fetch_init(struct fetcher *fetcher, const char *provider, const char *bind,
     list_init(&fetcher->jobs);
 }
 
-/* What carries payloads of this place. */
 static int open_carrier(const struct fetcher *fetcher, const struct carrier_place *place,
                         struct carrier **ret_carrier, struct vamp_err *err)
 {
-    return strcmp(place->provider, DOOR_PROVIDER) == 0
-               ? door_open(fetcher->bind, ret_carrier, err)
-               : fabric_open(place, fetcher->bind, ret_carrier, err);
+    if (strcmp(place->provider, DOOR_PROVIDER) == 0) {
+        return door_open(fetcher->bind, ret_carrier, err);
+    }
+    return fabric_open(place, fetcher->bind, ret_carrier, err);
 }
 
 /* ---- memory of this process */
@@ -69,9 +69,8 @@ int fetch_open(const struct fetcher *fetcher, struct carrier **ret_carrier, stru
 {
     struct carrier_place wish = fetcher->wish;
     if (wish.provider[0] == '\0') {
-        const char *present = fabric_present();
         (void)snprintf(wish.provider, sizeof wish.provider, "%s",
-                       present != NULL ? present : DOOR_PROVIDER);
+                       vamp_text_or(fabric_present(), DOOR_PROVIDER));
     }
     return open_carrier(fetcher, &wish, ret_carrier, err);
 }
@@ -84,7 +83,7 @@ int fetch_expose(struct fetcher *fetcher, struct carrier *opened, void *address,
     if (fetcher->own == NULL && opened != NULL) {
         fetcher->own = opened;
     } else if (opened != NULL) {
-        opened->ops->close(opened); /* another thread was faster */
+        opened->ops->close(opened); /* another thread was first */
     } else if (fetcher->own == NULL) {
         result = fetch_open(fetcher, &fetcher->own, err);
     }
@@ -152,14 +151,16 @@ static void drop_useless(struct fetcher *fetcher, bool all)
         fetcher->connection_count--;
         for (struct fetch_job *job = first_job(fetcher); job != NULL;
              job = next_job(fetcher, job)) {
-            job->connection = job->connection == connection ? NULL : job->connection;
+            if (job->connection == connection) {
+                job->connection = NULL;
+            }
         }
         fetcher->reader->ops->peer_remove(fetcher->reader, connection->peer);
         free(connection);
     }
 }
 
-/* Ends every read for good. Jobs that were under way and have not failed begin again. */
+/* Ends all reads for good. Active jobs that have not failed start over. */
 static void close_reader(struct fetcher *fetcher)
 {
     for (struct fetch_job *job = first_job(fetcher); job != NULL; job = next_job(fetcher, job)) {
@@ -233,7 +234,7 @@ static void fail(struct fetch_job *job, int status, int64_t until_ns)
     }
 }
 
-/* The deadline is long past: the reader is closed at once if necessary. */
+/* Sets a deadline in the past, so that the reader is closed at once if necessary. */
 static void cancel(struct fetch_job *job)
 {
     fail(job, -ECANCELED, 1);
@@ -265,7 +266,7 @@ static void take_completions(struct fetcher *fetcher, int64_t now_ns)
 {
     struct carrier_event events[CARRIER_EVENTS];
     int count = CARRIER_EVENTS;
-    if (fetcher->own != NULL) { /* progress for those who read this process's memory */
+    if (fetcher->own != NULL) { /* progress for the readers of this process's memory */
         count = fetcher->own->ops->poll(fetcher->own, events);
         assert(count <= 0); /* it reads nothing itself */
         count = CARRIER_EVENTS;
@@ -273,7 +274,7 @@ static void take_completions(struct fetcher *fetcher, int64_t now_ns)
     while (fetcher->reader != NULL && count == CARRIER_EVENTS) {
         count = fetcher->reader->ops->poll(fetcher->reader, events);
         for (int i = 0; i < count; i++) {
-            /* The tag of a read is its job: it exists as long as one of its reads may complete. */
+            /* The tag of a read is its job, which exists until its last read has completed. */
             struct fetch_job *job = (struct fetch_job *)(uintptr_t)events[i].tag;
             job->in_flight--;
             job->connection->in_flight--;
@@ -295,8 +296,8 @@ static bool issue(struct fetcher *fetcher, struct fetch_job *job, int64_t now_ns
 {
     const struct fetch_order *order = &job->order;
     while (job->status == 0 && job->issued < order->bytes && job->in_flight < PIECES_IN_FLIGHT) {
-        uint64_t left = order->bytes - job->issued;
-        size_t piece = (size_t)(left < PIECE_BYTES ? left : PIECE_BYTES);
+        const uint64_t left = order->bytes - job->issued;
+        const size_t piece = (size_t)VAMP_MIN(left, PIECE_BYTES);
         int result = 0;
         if (job->connection == NULL) {
             result = connect_job(fetcher, job);
@@ -322,7 +323,7 @@ static bool issue(struct fetcher *fetcher, struct fetch_job *job, int64_t now_ns
     return true;
 }
 
-/* The provider tries to connect to a dead source forever. Fails the job when no process listens
+/* The provider tries to connect to a dead source forever. Fails the job if no process listens
  * there. */
 static void probe_source(struct fetcher *fetcher, struct fetch_job *job, int64_t now_ns)
 {
@@ -349,7 +350,7 @@ static void end(struct fetch_job *job, int status)
     order.done(order.context, status);
 }
 
-/* True: the job is over and out of the list. */
+/* True: the job has ended and is not in the list any more. */
 static bool check(struct fetcher *fetcher, struct fetch_job *job, int64_t now_ns)
 {
     if (now_ns >= job->deadline_ns) {
@@ -379,13 +380,13 @@ int64_t fetch_advance(struct fetcher *fetcher, int64_t now_ns)
             job->ask_ns = 0;
         } else {
             probe_source(fetcher, job, now_ns);
-            next_ns = now_ns + RETRY_NS < next_ns ? now_ns + RETRY_NS : next_ns;
+            next_ns = VAMP_MIN(now_ns + RETRY_NS, next_ns);
         }
         struct fetch_job *next = next_job(fetcher, job);
         if (check(fetcher, job, now_ns)) {
-            next_ns = now_ns; /* there is room for another, or one was started meanwhile */
+            next_ns = now_ns; /* another job can start, or was started meanwhile */
         } else {
-            next_ns = job->deadline_ns < next_ns ? job->deadline_ns : next_ns;
+            next_ns = VAMP_MIN(job->deadline_ns, next_ns);
         }
         job = next;
     }

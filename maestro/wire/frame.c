@@ -9,7 +9,7 @@ enum { FIELD_VERSION = 1, FIELD_EVENTS_TAKEN = 4 };
 
 /* ---- writing */
 
-/* A number below 2^21 in three bytes, whatever it is. */
+/* A number below 2^21, always in three bytes. */
 static uint8_t *write_length(uint8_t *at, size_t length)
 {
     *at++ = (uint8_t)(length | 0x80);
@@ -83,10 +83,11 @@ int frame_parse(const uint8_t *bytes, size_t length, struct frame *ret_frame, st
         }
     }
     if (length > FRAME_BYTES_MAX || wire.bad || envelope.version == 0 || envelope.bodies != 1) {
-        return vamp_err_set(err, -EBADMSG,
-                            "%zu bytes that are no message of the pool protocol: a version and "
-                            "exactly one body",
-                            length);
+        return vamp_err_set(
+            err, -EBADMSG,
+            "%zu bytes are not a message of the pool protocol, which has a version and "
+            "exactly one body",
+            length);
     }
     *ret_frame = envelope.frame;
     if (envelope.version != FRAME_VERSION) {

@@ -16,7 +16,7 @@
 #include "vampire/core/hash.h"
 
 #define PREFIX "embedded-maestro-3:"
-/* Of releases that speak another protocol. */
+/* Of releases with another protocol. */
 #define PREFIX_EARLIER "embedded-maestro-"
 #define RECORD_BYTES ((size_t)2049) /* whole groups of base64 */
 #define ARENA_BYTES ((size_t)8192)
@@ -48,7 +48,7 @@ static uint32_t check_of(const Mstro__Wire__PoolInfo *record)
     sum = add_bytes(sum, record->address.data, record->address.len);
     if (record->has_key) {
         sum = add_bytes(sum, record->key.data, record->key.len);
-        sum = add_number(sum, record->munge ? 1 : 0, 8);
+        sum = add_number(sum, record->munge != 0, 8);
     }
     if (record->has_host) {
         sum = add_number(sum, record->host, 64);
@@ -82,7 +82,7 @@ int info_print(const struct info *info, char text[static INFO_TEXT_BYTES], struc
                             strlen(info->workflow), INFO_WORKFLOW_BYTES - 1);
     }
     (void)mstro__wire__pool_info__pack(&record, packed);
-    static_assert(sizeof PREFIX + (RECORD_BYTES + 2) / 3 * 4 < INFO_TEXT_BYTES, "text has room");
+    static_assert(sizeof PREFIX + (RECORD_BYTES + 2) / 3 * 4 < INFO_TEXT_BYTES, "the text fits");
     memcpy(text, PREFIX, sizeof PREFIX - 1);
     (void)EVP_EncodeBlock((unsigned char *)text + sizeof PREFIX - 1, packed, (int)length);
     return 0;
@@ -98,7 +98,7 @@ static int take_record(const Mstro__Wire__PoolInfo *record, struct info *ret_inf
 {
     if (record->version != FRAME_VERSION) {
         return vamp_err_set(err, -EINVAL,
-                            "the pool manager speaks protocol version %u, this is "
+                            "the pool manager uses protocol version %u, this is "
                             "version %d",
                             record->version, FRAME_VERSION);
     }
@@ -132,7 +132,10 @@ static bool decode(const char *text, size_t length, uint8_t packed[static RECORD
         return false;
     }
     const int bytes = EVP_DecodeBlock(packed, (const unsigned char *)text, (int)length);
-    const unsigned padding = text[length - 1] != '=' ? 0 : text[length - 2] != '=' ? 1 : 2;
+    unsigned padding = 0;
+    while (padding < 2 && text[length - 1 - padding] == '=') {
+        padding++;
+    }
     *ret_bytes = (size_t)bytes - padding; /* OpenSSL counts zeros for the padding */
     return bytes > (int)padding;
 }
@@ -150,17 +153,19 @@ int info_parse(const char *text, struct info *ret_info, struct vamp_err *err)
         return vamp_err_set(err, -EINVAL, "the pool manager's info is empty");
     }
     if (strncmp(text, PREFIX, sizeof PREFIX - 1) != 0) {
-        const bool earlier = strncmp(text, PREFIX_EARLIER, sizeof PREFIX_EARLIER - 1) == 0;
-        return vamp_err_set(
-            err, -EINVAL,
-            earlier ? "the pool manager's info \"%.20s%s\" is of another release, which speaks "
-                      "another protocol; use the same release for the pool manager and for all "
-                      "components"
-                    : "the pool manager's info \"%.20s%s\" was not written by an embedded Maestro, "
-                      "whose "
-                      "begins with " PREFIX "; build this component and the pool manager with the "
-                      "same Maestro",
-            text, length > 20 ? "..." : "");
+        const char *dots = length > 20 ? "..." : "";
+        if (strncmp(text, PREFIX_EARLIER, sizeof PREFIX_EARLIER - 1) == 0) {
+            return vamp_err_set(err, -EINVAL,
+                                "the pool manager's info \"%.20s%s\" is of another release with "
+                                "another protocol; use the same "
+                                "release for the pool manager and for all components",
+                                text, dots);
+        }
+        return vamp_err_set(err, -EINVAL,
+                            "the pool manager's info \"%.20s%s\" was not written by an embedded "
+                            "Maestro, whose begins with " PREFIX
+                            "; build this component and the pool manager with the same Maestro",
+                            text, dots);
     }
     uint8_t packed[RECORD_BYTES];
     size_t bytes = 0;
@@ -176,12 +181,16 @@ int info_parse(const char *text, struct info *ret_info, struct vamp_err *err)
     }
     const Mstro__Wire__PoolInfo *record =
         mstro__wire__pool_info__unpack(vamp_decode_arena_reset(&arena), bytes, packed);
-    result = record == NULL ? damaged(err) : take_record(record, ret_info, err);
+    if (record == NULL) {
+        result = damaged(err);
+    } else {
+        result = take_record(record, ret_info, err);
+    }
     vamp_decode_arena_done(&arena);
     return result;
 }
 
-/* A host is known by the number of its boot; containers of one host differ by their name spaces. */
+/* Identified by the host's boot id; containers of one host differ in their name spaces. */
 uint64_t info_host(void)
 {
     char boot[64] = "";
@@ -192,7 +201,10 @@ uint64_t info_host(void)
     if (file != NULL) {
         (void)fclose(file);
     }
-    return known ? vamp_hash_bytes(space.st_ino, boot, strlen(boot)) | 1 : 0;
+    if (!known) {
+        return 0;
+    }
+    return vamp_hash_bytes(space.st_ino, boot, strlen(boot)) | 1;
 }
 
 static bool is_loopback(const struct sockaddr_storage *address)

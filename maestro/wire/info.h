@@ -20,26 +20,26 @@
 
 struct info {
     uint64_t session;
-    char provider[INFO_PROVIDER_BYTES]; /* of payloads, as the pool manager's user named it */
+    char provider[INFO_PROVIDER_BYTES]; /* of payloads, as selected by the pool manager's user */
     char workflow[INFO_WORKFLOW_BYTES];
     uint8_t address[STREAM_ADDRESS_BYTES];
     size_t address_length;
     bool keyed;            /* else the key is secure_open_key */
-    struct secure_key key; /* that a component has to know */
-    uint64_t host;         /* info_host() of the pool manager; 0: not known */
+    struct secure_key key; /* required to join */
+    uint64_t host;         /* info_host() of the pool manager; 0: unknown */
     bool munge; /* a join also needs a credential of MUNGE (credential.h); only with a key */
 };
 
-/* 0, or -EMSGSIZE when it does not fit. */
+/* 0, or -EMSGSIZE if it does not fit. */
 VAMP_MUST_CHECK int info_print(const struct info *info, char text[static INFO_TEXT_BYTES],
                                struct vamp_err *err);
-/* Reads what info_print wrote; also the whole line "MSTRO_POOL_MANAGER_INFO;<info>;" and blanks
- * around it. 0, or -EINVAL with a text that explains what is wrong with it. */
+/* Reads the text of info_print; also the whole line "MSTRO_POOL_MANAGER_INFO;<info>;" with blanks
+ * around it. 0, or -EINVAL with a text that explains the error. */
 VAMP_MUST_CHECK int info_parse(const char *text, struct info *ret_info, struct vamp_err *err);
-/* This host and the name space of its network in which this process is; 0: not known. */
+/* An id of this host and of this process's network name space; 0: unknown. */
 uint64_t info_host(void);
-/* Where the pool manager listens, "ADDRESS:PORT". Returns whether that is an address of loopback,
- * and `here` is known to be another host than the pool manager's. */
+/* The address on which the pool manager listens, "ADDRESS:PORT". Returns whether it is a loopback
+ * address and `here` is known to be another host than the pool manager's. */
 #define INFO_ADDRESS_BYTES 80
 bool info_is_elsewhere(const struct info *info, uint64_t here,
                        char ret_address[static INFO_ADDRESS_BYTES]);

@@ -9,6 +9,8 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
+#include "vampire/core/values.h"
+
 #define IDENTITY "embedded-maestro-3"
 #define BINDING "EXPORTER-embedded-maestro-member"
 
@@ -30,14 +32,15 @@ struct secure {
 
 int secure_random(void *bytes, size_t length, struct vamp_err *err)
 {
-    return getrandom(bytes, length, 0) == (ssize_t)length
-               ? 0
-               : vamp_err_set_errno(err, errno, "get a random number");
+    if (getrandom(bytes, length, 0) != (ssize_t)length) {
+        return vamp_err_set_errno(err, errno, "get a random number");
+    }
+    return 0;
 }
 
 /* ---- the key */
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 static SSL_SESSION *session_of(SSL *ssl)
 {
     static const unsigned char aes_128_gcm_sha256[] = {0x13, 0x01};
@@ -72,7 +75,7 @@ static int find_key(SSL *ssl, const unsigned char *identity, size_t length,
     return !known || *ret_session != NULL;
 }
 
-/* ---- between OpenSSL and the socket: what was fed is read, and a write never raises SIGPIPE */
+/* ---- OpenSSL's access to the socket: reads consume fed bytes, writes never raise SIGPIPE */
 
 static int take_fed(BIO *bio, char *bytes, int size)
 {
@@ -82,7 +85,7 @@ static int take_fed(BIO *bio, char *bytes, int size)
         BIO_set_retry_read(bio);
         return -1;
     }
-    const size_t taken = secure->fed_bytes < (size_t)size ? secure->fed_bytes : (size_t)size;
+    const size_t taken = VAMP_MIN(secure->fed_bytes, (size_t)size);
     memcpy(bytes, secure->fed, taken);
     secure->fed += taken;
     secure->fed_bytes -= taken;
@@ -105,7 +108,7 @@ static int send_out(BIO *bio, const char *bytes, int length)
 static long control(BIO *bio, int command, long number, void *pointer)
 {
     (void)bio, (void)number, (void)pointer;
-    return command == BIO_CTRL_FLUSH ? 1 : 0;
+    return command == BIO_CTRL_FLUSH;
 }
 
 /* ---- terms */
@@ -153,9 +156,10 @@ int secure_open(struct secure_terms *terms, const struct secure_key *key, int so
                 struct secure **ret_secure)
 {
     struct secure *secure = calloc(1, sizeof *secure);
-    SSL *ssl = secure != NULL ? SSL_new(terms->context) : NULL;
-    BIO *bio = ssl != NULL ? BIO_new(terms->socket) : NULL;
-    if (bio == NULL) {
+    SSL *ssl = SSL_new(terms->context);
+    BIO *bio = BIO_new(terms->socket);
+    if (secure == NULL || ssl == NULL || bio == NULL) {
+        (void)BIO_free(bio);
         SSL_free(ssl);
         free(secure);
         return -ENOMEM;
@@ -188,8 +192,8 @@ void secure_feed(struct secure *secure, const uint8_t *bytes, size_t length)
     secure->fed_bytes = length;
 }
 
-/* Why a call did not succeed: it waits for the socket, or `broken` when that is no matter of the
- * socket. */
+/* The reason why a call did not succeed: -EAGAIN if it waits for the socket, the socket's failure,
+ * or else `broken`. */
 static int reason(struct secure *secure, bool waits, int broken)
 {
     if (waits && secure->failure == 0) {
@@ -204,18 +208,19 @@ int secure_handshake(struct secure *secure)
     ERR_clear_error(); /* of other users of OpenSSL in this thread */
     const int result = SSL_do_handshake(secure->ssl);
     const int why = SSL_get_error(secure->ssl, result);
-    return result == 1 ? 0
-                       : reason(secure, why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE,
-                                -EKEYREJECTED);
+    if (result == 1) {
+        return 0;
+    }
+    return reason(secure, why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE, -EKEYREJECTED);
 }
 
-/* Here and below without SSL_get_error, which wants an empty list of errors before each call, at
- * the price of a tenth of a record. */
+/* Here and below without SSL_get_error, which requires an empty error queue before each call and
+ * costs a tenth of a record. */
 ssize_t secure_read(struct secure *secure, uint8_t *bytes, size_t size)
 {
     size_t got = 0;
     if (secure->fed_bytes == 0 && SSL_has_pending(secure->ssl) == 0) {
-        return -EAGAIN; /* OpenSSL would find out at the price of half a record */
+        return -EAGAIN; /* to let OpenSSL detect this costs half a record */
     }
     if (SSL_read_ex(secure->ssl, bytes, size, &got) == 1) {
         return (ssize_t)got;
@@ -227,15 +232,17 @@ ssize_t secure_read(struct secure *secure, uint8_t *bytes, size_t size)
 ssize_t secure_write(struct secure *secure, const uint8_t *bytes, size_t length)
 {
     size_t taken = 0;
-    return SSL_write_ex(secure->ssl, bytes, length, &taken) == 1
-               ? (ssize_t)taken
-               : reason(secure, SSL_want_write(secure->ssl), -EIO);
+    if (SSL_write_ex(secure->ssl, bytes, length, &taken) != 1) {
+        return reason(secure, SSL_want_write(secure->ssl), -EIO);
+    }
+    return (ssize_t)taken;
 }
 
 int secure_bind(struct secure *secure, struct secure_binding *ret_binding)
 {
-    return SSL_export_keying_material(secure->ssl, ret_binding->bytes, sizeof ret_binding->bytes,
-                                      BINDING, sizeof BINDING - 1, NULL, 0, 0) == 1
-               ? 0
-               : -EPROTO;
+    if (SSL_export_keying_material(secure->ssl, ret_binding->bytes, sizeof ret_binding->bytes,
+                                   BINDING, sizeof BINDING - 1, NULL, 0, 0) != 1) {
+        return -EPROTO;
+    }
+    return 0;
 }

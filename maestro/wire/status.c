@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The texts of the statuses in answers: both ends print them. */
+/* The texts of statuses, which both ends print. */
 #include "maestro/maestro.h"
 
 static const char *const descriptions[mstro_status_MAX] = {
@@ -7,14 +7,14 @@ static const char *const descriptions[mstro_status_MAX] = {
     [MSTRO_FAIL] = "failure",
     [MSTRO_INVARG] = "invalid argument",
     [MSTRO_INVMSG] = "message not understood",
-    [MSTRO_NOMEM] = "no memory, or a bound was reached",
+    [MSTRO_NOMEM] = "out of memory, or a limit was reached",
     [MSTRO_UNINIT] = "Maestro is not initialised",
     [MSTRO_NOT_TWICE] = "allowed only once",
     [MSTRO_NOENT] = "no such entry",
     [MSTRO_NOMATCH] = "type or value does not match",
     [MSTRO_TIMEOUT] = "timed out",
     [MSTRO_WOULDBLOCK] = "operation would block",
-    [MSTRO_INVSTATE] = "not allowed in the present state",
+    [MSTRO_INVSTATE] = "not allowed in the current state",
     [MSTRO_NO_PM] = "no pool manager",
     [MSTRO_REFUSED] = "refused by the pool manager",
     [MSTRO_OFI_FAIL] = "libfabric failure",

@@ -20,48 +20,50 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/list.h"
+#include "vampire/core/values.h"
 
 /* Before each frame: its length, little-endian. */
 #define PREFIX_BYTES ((size_t)4)
 #define RECORD_BYTES ((size_t)16384)
 static_assert(STREAM_FRAME_BYTES + PREFIX_BYTES == RECORD_BYTES, "a frame is a record");
-/* Of one stream in one turn: then it is the others'. */
+/* Bytes read from one stream before the others have their turn. */
 #define READ_BYTES ((size_t)65536)
-/* A queue's memory that is kept when it is empty. */
+/* Memory that a queue keeps when it is empty. */
 #define QUEUE_KEPT_BYTES ((size_t)65536)
 #define EVENTS 64
-/* Newcomers of one turn: those before them have some turns to say who they are, even in a flood. */
+/* Connections accepted in a turn, so that earlier ones can authenticate even in a flood. */
 #define ACCEPTS 16
-/* The kernel adds its 50 us: half of the pool manager's window at a message every 4 us. */
+/* The kernel adds 50 us: half of the pool manager's window at one message every 4 us. */
 #define GATHER_NS INT64_C(20000)
 #define MS_NS INT64_C(1000000)
 
 enum stream_state { STREAM_CONNECTS, STREAM_GREETS, STREAM_OPEN };
 
 struct stream {
-    struct list_link of_hub; /* strangers in the order of their deadlines, or members */
+    struct list_link of_hub; /* unauthenticated peers in the order of their deadlines, or members */
     struct list_link of_dirty;
     struct stream_hub *hub;
     void *owner;
     const struct secure_key *key;
-    struct secure *secure; /* NULL until its first bytes are there */
+    struct secure *secure; /* NULL until the first bytes arrive */
     enum stream_state state;
     int socket;
-    int failure; /* of sending, -errno; what came before it is still read */
-    bool stranger, accepted, watches_room, drains;
+    int failure;   /* of sending, -errno; bytes received before are still read */
+    bool stranger; /* not authenticated and admitted yet */
+    bool accepted, watches_room, drains;
     int64_t deadline_ns; /* of a stranger */
     size_t greeted;      /* bytes read before it was open */
-    uint8_t *part;       /* the begin of a frame whose end has not come */
+    uint8_t *part;       /* the begin of an incomplete frame */
     size_t part_bytes;
     uint8_t *queue;
     size_t begin, end, capacity;
-    int64_t taken_ns; /* when the host last took bytes of the queue, or it was empty */
+    int64_t taken_ns; /* when the host last accepted bytes of the queue, or it was empty */
 };
 
 struct stream_hub {
     const struct stream_handler *handler;
     struct secure_terms *terms;
-    const struct secure_key *key; /* of those who call */
+    const struct secure_key *key; /* of connecting peers */
     int events, wake, listener;   /* descriptors */
     atomic_bool wake_pending;
     struct list strangers, members, dirty;
@@ -70,7 +72,7 @@ struct stream_hub {
     uint8_t address[STREAM_ADDRESS_BYTES];
     size_t address_length;
     struct stream *current; /* whose frames are being handled; NULL: it was closed meanwhile */
-    struct epoll_event ready[EVENTS]; /* to be served; without data.ptr: closed meanwhile */
+    struct epoll_event ready[EVENTS]; /* not served yet; data.ptr NULL: closed meanwhile */
     int ready_count;
     uint8_t raw[READ_BYTES];
     uint8_t plain[2 * RECORD_BYTES];
@@ -108,7 +110,10 @@ int stream_hub_open(const struct stream_handler *handler, struct stream_hub **re
     list_init(&hub->dirty);
     hub->events = epoll_create1(EPOLL_CLOEXEC);
     hub->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    int result = hub->events < 0 || hub->wake < 0 ? -errno : watch(hub, hub->wake, EPOLLIN, hub);
+    int result = -errno;
+    if (hub->events >= 0 && hub->wake >= 0) {
+        result = watch(hub, hub->wake, EPOLLIN, hub);
+    }
     if (result != 0) {
         (void)vamp_err_set_errno(err, -result, "open the network");
     } else {
@@ -149,7 +154,7 @@ void stream_hub_close(struct stream_hub *hub)
     free(hub);
 }
 
-/* The socket that listens there, or -errno. */
+/* Returns the listening socket, or -errno. */
 static int listen_at(const struct addrinfo *at)
 {
     const int on = 1;
@@ -182,7 +187,7 @@ int stream_listen(struct stream_hub *hub, const struct secure_key *key, const ch
         return vamp_err_set(err, -EINVAL, "the address to listen on is too long");
     }
     const char *port = stream_take_port(text, &node);
-    const int found = getaddrinfo(node, port != NULL ? port : "0", &wanted, &at);
+    const int found = getaddrinfo(node, vamp_text_or(port, "0"), &wanted, &at);
     if (found != 0) {
         return vamp_err_set(err, -EADDRNOTAVAIL,
                             "cannot listen on \"%s\": %s; give an address of this host", bind,
@@ -191,8 +196,10 @@ int stream_listen(struct stream_hub *hub, const struct secure_key *key, const ch
     hub->key = key;
     hub->listener = listen_at(at);
     freeaddrinfo(at);
-    int result =
-        hub->listener < 0 ? hub->listener : watch(hub, hub->listener, EPOLLIN, &hub->listener);
+    int result = hub->listener;
+    if (result >= 0) {
+        result = watch(hub, hub->listener, EPOLLIN, &hub->listener);
+    }
     socklen_t address_length = sizeof hub->address;
     if (result == 0 &&
         getsockname(hub->listener, (struct sockaddr *)hub->address, &address_length) != 0) {
@@ -205,7 +212,10 @@ int stream_listen(struct stream_hub *hub, const struct secure_key *key, const ch
                             "an address of this host",
                             bind);
     }
-    return result == 0 ? 0 : vamp_err_set_errno(err, -result, "listen on \"%s\"", bind);
+    if (result != 0) {
+        return vamp_err_set_errno(err, -result, "listen on \"%s\"", bind);
+    }
+    return 0;
 }
 
 const uint8_t *stream_address(const struct stream_hub *hub, size_t *ret_length)
@@ -231,22 +241,26 @@ void stream_close(struct stream *stream)
     struct stream_hub *hub = stream->hub;
     list_remove(&stream->of_hub);
     list_remove(&stream->of_dirty);
-    hub->stranger_count -= stream->stranger ? 1U : 0U;
-    hub->strangers_closed += stream->stranger && stream->accepted ? 1U : 0U;
-    hub->current = hub->current == stream ? NULL : hub->current;
+    hub->stranger_count -= stream->stranger;
+    hub->strangers_closed += stream->stranger && stream->accepted;
+    if (hub->current == stream) {
+        hub->current = NULL;
+    }
     for (int i = 0; i < hub->ready_count; i++) {
-        hub->ready[i].data.ptr = hub->ready[i].data.ptr == stream ? NULL : hub->ready[i].data.ptr;
+        if (hub->ready[i].data.ptr == stream) {
+            hub->ready[i].data.ptr = NULL;
+        }
     }
     secure_close(stream->secure);
     if (stream->socket >= 0) {
-        (void)close(stream->socket); /* the kernel removes it from the descriptor of events */
+        (void)close(stream->socket); /* the kernel removes it from the epoll descriptor */
     }
     free(stream->part);
     free(stream->queue);
     free(stream);
 }
 
-/* Tells the owner, then frees it. */
+/* Reports the end to the owner, then frees the stream. */
 static void end(struct stream *stream, int status)
 {
     const struct stream_handler *handler = stream->hub->handler;
@@ -260,7 +274,7 @@ static struct stream *oldest_stranger(const struct stream_hub *hub)
     return link != NULL ? CONTAINER_OF(link, struct stream, of_hub) : NULL;
 }
 
-/* Takes the socket, also when it fails: NULL. */
+/* Takes ownership of the socket, also on failure. NULL: failed. */
 static struct stream *new_stream(struct stream_hub *hub, const struct secure_key *key, int socket,
                                  bool accepted)
 {
@@ -350,7 +364,7 @@ uint8_t *stream_reserve(struct stream *stream, size_t bytes)
         stream->end = used;
     }
     if (stream->capacity - stream->end < need) {
-        size_t capacity = stream->capacity == 0 ? 512 : stream->capacity;
+        size_t capacity = VAMP_MAX(stream->capacity, 512);
         while (capacity - used < need) {
             capacity *= 2;
         }
@@ -378,7 +392,7 @@ void stream_commit(struct stream *stream, size_t length)
     }
 }
 
-/* Whether the descriptor of events reports room for more. */
+/* Sets whether epoll reports that the socket accepts more bytes. */
 static void watch_room(struct stream *stream, bool wanted)
 {
     if (stream->watches_room != wanted) {
@@ -399,7 +413,7 @@ void stream_flush(struct stream *stream)
 {
     list_remove(&stream->of_dirty);
     if (stream->state != STREAM_OPEN) {
-        return; /* what waits is sent when it is open */
+        return; /* waiting frames are sent when it is open */
     }
     if (stream->failure != 0) {
         stream->begin = stream->end = 0;
@@ -409,17 +423,19 @@ void stream_flush(struct stream *stream)
     while (stream->begin < stream->end) {
         const size_t waiting = stream->end - stream->begin;
         taken = secure_write(stream->secure, stream->queue + stream->begin,
-                             waiting < RECORD_BYTES ? waiting : RECORD_BYTES);
+                             VAMP_MIN(waiting, RECORD_BYTES));
         if (taken < 0) {
             break;
         }
         stream->begin += (size_t)taken;
-        stream->taken_ns = stream->begin < stream->end ? now_ns() : stream->taken_ns;
+        if (stream->begin < stream->end) {
+            stream->taken_ns = now_ns();
+        }
     }
     if (taken < 0 && taken != -EAGAIN) {
         stream->failure = (int)taken;
         stream->begin = stream->end = 0;
-        (void)shutdown(stream->socket, SHUT_RDWR); /* stream_poll reads the rest, and finds it */
+        (void)shutdown(stream->socket, SHUT_RDWR); /* stream_poll reads the rest, then detects it */
     }
     if (stream->begin < stream->end) {
         stream_ask_room(stream);
@@ -443,7 +459,7 @@ void stream_flush_all(struct stream_hub *hub)
 
 /* ---- receiving */
 
-/* Hands over the whole frames of hub->plain; what is left of the last one is kept. 0 or -errno; the
+/* Passes on the complete frames of hub->plain; the begin of the last one is kept. 0 or -errno; the
  * stream may be closed afterwards (hub->current). */
 static int take_frames(struct stream_hub *hub, struct stream *stream, size_t length)
 {
@@ -473,7 +489,7 @@ static int take_frames(struct stream_hub *hub, struct stream *stream, size_t len
     return 0;
 }
 
-/* Reads one record and handles its frames. 0; -EAGAIN: there is none; another -errno. */
+/* Reads one record and handles its frames. 0; -EAGAIN: none; another -errno. */
 static int read_record(struct stream_hub *hub, struct stream *stream)
 {
     const size_t before = stream->part_bytes;
@@ -490,7 +506,7 @@ static int read_record(struct stream_hub *hub, struct stream *stream)
     return take_frames(hub, stream, before + (size_t)got);
 }
 
-/* What TLS makes of the bytes that were fed. 0 or -errno; the stream may be closed afterwards. */
+/* Processes the fed bytes. 0 or -errno; the stream may be closed afterwards. */
 static int digest(struct stream_hub *hub, struct stream *stream)
 {
     int result = 0;
@@ -513,12 +529,13 @@ static int digest(struct stream_hub *hub, struct stream *stream)
 
 static int start_greeting(struct stream_hub *hub, struct stream *stream)
 {
-    return stream->secure != NULL ? 0
-                                  : secure_open(hub->terms, stream->key, stream->socket,
-                                                stream->accepted, &stream->secure);
+    if (stream->secure != NULL) {
+        return 0;
+    }
+    return secure_open(hub->terms, stream->key, stream->socket, stream->accepted, &stream->secure);
 }
 
-/* The connection is there, or has failed. */
+/* Completes a connection attempt, which may have failed. */
 static int finish_connecting(struct stream_hub *hub, struct stream *stream)
 {
     int failure = 0;
@@ -551,7 +568,9 @@ static int read_stream(struct stream_hub *hub, struct stream *stream)
     }
     if (result == 0 && hub->current == stream && stream->state == STREAM_GREETS) {
         stream->greeted += (size_t)got;
-        result = stream->greeted > STREAM_STRANGER_BYTES ? -EKEYREJECTED : 0;
+        if (stream->greeted > STREAM_STRANGER_BYTES) {
+            result = -EKEYREJECTED;
+        }
     }
     return result;
 }
@@ -581,7 +600,7 @@ static void serve(struct stream_hub *hub, struct stream *stream, uint32_t what)
     hub->current = NULL;
 }
 
-/* ---- newcomers */
+/* ---- new connections */
 
 static void accept_all(struct stream_hub *hub)
 {
@@ -589,14 +608,14 @@ static void accept_all(struct stream_hub *hub)
         const int socket = accept4(hub->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         struct stream *oldest = oldest_stranger(hub);
         if (socket < 0 && (errno == EMFILE || errno == ENFILE) && oldest != NULL) {
-            end(oldest, -EMFILE); /* gives its descriptor to the next one */
+            end(oldest, -EMFILE); /* frees a descriptor for the next one */
             continue;
         }
         if (socket < 0) {
             if (errno == EAGAIN || errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
                 return;
             }
-            continue; /* of this connection alone */
+            continue; /* concerns this connection only */
         }
         if (hub->stranger_count >= STREAM_STRANGERS && oldest != NULL) {
             end(oldest, -EUSERS);
@@ -605,11 +624,14 @@ static void accept_all(struct stream_hub *hub)
     }
 }
 
-/* Strangers whose time is over. */
+/* Ends unauthenticated peers whose time is over. */
 static void end_late(struct stream_hub *hub)
 {
     struct stream *oldest = oldest_stranger(hub);
-    const int64_t now = oldest != NULL ? now_ns() : 0;
+    if (oldest == NULL) {
+        return;
+    }
+    const int64_t now = now_ns();
     while (oldest != NULL && now >= oldest->deadline_ns) {
         end(oldest, -ETIMEDOUT);
         oldest = oldest_stranger(hub);
@@ -620,7 +642,7 @@ unsigned stream_poll(struct stream_hub *hub)
 {
     unsigned happened = 0;
     bool newcomers = false;
-    if (hub->ready_count <= 0) { /* stream_wait has found none */
+    if (hub->ready_count <= 0) { /* stream_wait found none */
         hub->ready_count = epoll_wait(hub->events, hub->ready, EVENTS, 0);
     }
     for (int i = 0; i < hub->ready_count; i++) {
@@ -630,7 +652,8 @@ unsigned stream_poll(struct stream_hub *hub)
         } else if (of == hub) {
             uint64_t times;
             (void)!read(hub->wake, &times, sizeof times);
-            atomic_store(&hub->wake_pending, false); /* who saw it set is seen in this turn */
+            /* Callers that saw it set are served in this turn. */
+            atomic_store(&hub->wake_pending, false);
         } else if (of != NULL) {
             serve(hub, of, hub->ready[i].events);
             happened++;
@@ -657,7 +680,7 @@ int stream_descriptor(const struct stream_hub *hub, int64_t *timeout_ns)
     const struct stream *oldest = oldest_stranger(hub);
     if (oldest != NULL) {
         const int64_t left_ns = oldest->deadline_ns - now_ns();
-        *timeout_ns = left_ns < *timeout_ns ? left_ns : *timeout_ns;
+        *timeout_ns = VAMP_MIN(left_ns, *timeout_ns);
     }
     return hub->events;
 }
@@ -665,7 +688,9 @@ int stream_descriptor(const struct stream_hub *hub, int64_t *timeout_ns)
 void stream_wait(struct stream_hub *hub, const int others[STREAM_OTHERS], int64_t timeout_ns)
 {
     static const int none[STREAM_OTHERS] = {-1, -1};
-    others = others != NULL ? others : none;
+    if (others == NULL) {
+        others = none;
+    }
     struct pollfd descriptors[] = {{.fd = stream_descriptor(hub, &timeout_ns), .events = POLLIN},
                                    {.fd = others[0], .events = POLLIN},
                                    {.fd = others[1], .events = POLLIN}};
@@ -674,8 +699,8 @@ void stream_wait(struct stream_hub *hub, const int others[STREAM_OTHERS], int64_
     }
     if (others[0] < 0 && others[1] < 0 && timeout_ns >= MS_NS) {
         const int64_t timeout_ms = timeout_ns / MS_NS + 1;
-        hub->ready_count = epoll_wait(hub->events, hub->ready, EVENTS,
-                                      timeout_ms < INT_MAX ? (int)timeout_ms : INT_MAX);
+        hub->ready_count =
+            epoll_wait(hub->events, hub->ready, EVENTS, (int)VAMP_MIN(timeout_ms, INT_MAX));
     } else {
         const struct timespec timeout = vamp_timespec(timeout_ns);
         (void)ppoll(descriptors, 3, &timeout, NULL); /* an early return is allowed */

@@ -11,16 +11,17 @@ static const char *const set_names[] = {"basic",     "waits",     "transport",
                                         "vampire",   "collect",   "samples"};
 #define SET_COUNT (sizeof set_names / sizeof set_names[0])
 
-/* Words of a bit mask, joined. `name_of` may be vamp_label_name or set_name. */
+/* The names of the bits of a mask, joined. `name_of` may be vamp_label_name or set_name. */
 static void join_names(uint32_t mask, const char *(*name_of)(unsigned), const char *separator,
                        char *text, size_t bytes)
 {
+    const char *before = "";
     size_t used = 0;
     text[0] = '\0';
     for (unsigned bit = 0; bit < 32 && used < bytes; bit++) {
         if ((mask & UINT32_C(1) << bit) != 0) {
-            used += (size_t)snprintf(text + used, bytes - used, "%s%s", used > 0 ? separator : "",
-                                     name_of(bit));
+            used += (size_t)snprintf(text + used, bytes - used, "%s%s", before, name_of(bit));
+            before = separator;
         }
     }
 }
@@ -35,6 +36,11 @@ static const char *unknown_word(unsigned bit)
     return vamp_unknown_word((enum vamp_unknown)bit);
 }
 
+static const char *or_dash(const char *text)
+{
+    return text[0] != '\0' ? text : "-";
+}
+
 static void list_text(FILE *stream, uint32_t unknown)
 {
     (void)fprintf(stream, "%-28s %-9s %-8s %s\n", "METRIC", "KIND", "UNIT", "LABELS; SETS");
@@ -45,12 +51,11 @@ static void list_text(FILE *stream, uint32_t unknown)
         join_names(metric->labels & ~VAMP_BY_ATTRIBUTE, vamp_label_name, ", ", labels,
                    sizeof labels);
         join_names(metric->sets, set_name, ", ", sets, sizeof sets);
+        const bool by_attribute = (metric->labels & VAMP_BY_ATTRIBUTE) != 0;
         (void)fprintf(stream, "%-28s %-9s %-8s %s%s; %s\n    %s: %s\n    merge: %s\n", metric->name,
-                      vamp_metric_kind_name(metric->kind), metric->unit,
-                      labels[0] != '\0' ? labels : "-",
-                      (metric->labels & VAMP_BY_ATTRIBUTE) != 0 ? ", (attributes)" : "",
-                      sets[0] != '\0' ? sets : "-", metric->help, metric->origin,
-                      vamp_metric_merge_rule(metric));
+                      vamp_metric_kind_name(metric->kind), metric->unit, or_dash(labels),
+                      by_attribute ? ", (attributes)" : "", or_dash(sets), metric->help,
+                      metric->origin, vamp_metric_merge_rule(metric));
         char reason[VAMP_ABSENCE_BYTES];
         if ((metric->basis & unknown) != 0) {
             (void)fprintf(stream, "    not observable with this Maestro: %s\n",
@@ -65,14 +70,17 @@ static void list_text(FILE *stream, uint32_t unknown)
         stream);
 }
 
-/* The tables hold plain text without quotes and backslashes; what may change is checked by a test.
- */
+/* The tables contain plain text without quotes and backslashes; a test checks those that may
+ * change. */
 static void put_list(FILE *stream, const char *key, uint32_t mask, const char *(*name_of)(unsigned))
 {
     char names[256];
     join_names(mask, name_of, "\", \"", names, sizeof names);
-    (void)fprintf(stream, ", \"%s\": [%s%s%s]", key, names[0] != '\0' ? "\"" : "", names,
-                  names[0] != '\0' ? "\"" : "");
+    if (names[0] != '\0') {
+        (void)fprintf(stream, ", \"%s\": [\"%s\"]", key, names);
+    } else {
+        (void)fprintf(stream, ", \"%s\": []", key);
+    }
 }
 
 static void list_json(FILE *stream, uint32_t unknown)

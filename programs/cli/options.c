@@ -25,7 +25,7 @@ static int add_setting(struct vamp_options *options, const char *text, struct va
 {
     const char *equals = strchr(text, '=');
     if (equals == NULL || equals == text) {
-        /* What comes after a key may be the value of a secret. */
+        /* The text after a key may be the value of a secret. */
         const size_t shown = equals == NULL ? strspn(text, KEY_CHARACTERS) : strlen(text);
         return vamp_err_set(err, -EINVAL,
                             "-o %.*s: expected KEY=VALUE, such as -o %s; see %s --help", (int)shown,
@@ -61,17 +61,18 @@ static int choose_file(struct vamp_options *options, const char *file, struct va
     return 0;
 }
 
-/* Of an option that takes one word only. */
+/* Checks an option that accepts only one word. */
 static int check_word(const struct vamp_options *options, const struct vamp_command_given *given,
                       const char *word, struct vamp_err *err)
 {
-    return given->argument == NULL || strcmp(given->argument, word) == 0
-               ? 0
-               : vamp_err_set(err, -EINVAL, "%s=%s: only %s is known; see %s --help", given->name,
-                              given->argument, word, options->program->name);
+    if (given->argument == NULL || strcmp(given->argument, word) == 0) {
+        return 0;
+    }
+    return vamp_err_set(err, -EINVAL, "%s=%s: only %s is known; see %s --help", given->name,
+                        given->argument, word, options->program->name);
 }
 
-/* Of --help and --help=all the second wins, in either order. */
+/* --help=all wins over --help, in either order. */
 static int choose_help(struct vamp_options *options, const struct vamp_command_given *given,
                        struct vamp_err *err)
 {
@@ -80,7 +81,10 @@ static int choose_help(struct vamp_options *options, const struct vamp_command_g
     if (all && options->command == VAMP_KEY_HELP) {
         options->command = VAMP_KEY_HELP_ALL;
     }
-    return code != 0 ? code : choose_command(options, all ? VAMP_KEY_HELP_ALL : VAMP_KEY_HELP, err);
+    if (code != 0) {
+        return code;
+    }
+    return choose_command(options, all ? VAMP_KEY_HELP_ALL : VAMP_KEY_HELP, err);
 }
 
 static int set_option(struct vamp_options *options, const struct vamp_command_given *given,
@@ -116,7 +120,7 @@ static int set_option(struct vamp_options *options, const struct vamp_command_gi
         return 0;
     case VAMP_KEY_LIST_METRICS:
         code = check_word(options, given, "json", err);
-        options->json = options->json || argument != NULL;
+        options->json |= argument != NULL;
         argument = NULL;
         break;
     case VAMP_KEY_HELP:
@@ -124,16 +128,21 @@ static int set_option(struct vamp_options *options, const struct vamp_command_gi
     default:
         break;
     }
-    if (code != 0 || paths[given->key] != NULL) {
-        return code != 0 ? code
-                         : add_override(options, paths[given->key], argument, given->name, err);
+    if (code != 0) {
+        return code;
+    }
+    if (paths[given->key] != NULL) {
+        return add_override(options, paths[given->key], argument, given->name, err);
     }
     code = choose_command(options, given->key, err);
-    return code == 0 && argument != NULL ? choose_file(options, argument, err) : code;
+    if (code == 0 && argument != NULL) {
+        code = choose_file(options, argument, err);
+    }
+    return code;
 }
 
-/* Words that belong to no option: the file of --check-config FILE and --dump-config FILE, those of
- * --summary, --export and --recover. */
+/* Reads the words that are not options: the file of --check-config FILE and --dump-config FILE,
+ * those of --summary, --export and --recover. */
 static int take_rest(struct vamp_options *options, int argc, char **argv, struct vamp_err *err)
 {
     const int rest = vamp_command_line_rest();
@@ -148,37 +157,39 @@ static int take_rest(struct vamp_options *options, int argc, char **argv, struct
     if (files[options->command].least > 0) {
         options->files = argv + rest;
         options->file_count = argc - rest;
-        return options->file_count >= files[options->command].least
-                   ? 0
-                   : vamp_err_set(err, -EINVAL, "%s; see %s --help",
-                                  files[options->command].missing, options->program->name);
+        if (options->file_count < files[options->command].least) {
+            return vamp_err_set(err, -EINVAL, "%s; see %s --help", files[options->command].missing,
+                                options->program->name);
+        }
+        return 0;
     }
     const bool takes_file =
         options->command == VAMP_KEY_CHECK_CONFIG || options->command == VAMP_KEY_DUMP_CONFIG;
     int code = 0;
     for (int i = rest; i < argc && code == 0; i++) {
-        code = takes_file
-                   ? choose_file(options, argv[i], err)
-                   : vamp_err_set(err, -EINVAL,
-                                  "unexpected argument \"%s\"; the configuration is given by -c "
-                                  "FILE; see %s --help",
-                                  argv[i], options->program->name);
+        if (takes_file) {
+            code = choose_file(options, argv[i], err);
+        } else {
+            code = vamp_err_set(
+                err, -EINVAL,
+                "unexpected argument \"%s\"; the configuration is given by -c FILE; see %s --help",
+                argv[i], options->program->name);
+        }
     }
     return code;
 }
 
-/* A user of --dry-run without --recover expects that nothing happens: a run would be a surprise. */
+/* A user of --dry-run without --recover expects no effect, so a run would be wrong. */
 static int check_together(const struct vamp_options *options, struct vamp_err *err)
 {
     if (options->command != VAMP_KEY_RUN || (!options->dry_run && !options->json)) {
         return 0;
     }
-    return vamp_err_set(
-        err, -EINVAL, "%s; see %s --help",
-        options->dry_run
-            ? "--dry-run works with --recover only; --check-config checks a configuration"
-            : "--json works with --check-config and --list-metrics only",
-        options->program->name);
+    const char *reason = "--json works with --check-config and --list-metrics only";
+    if (options->dry_run) {
+        reason = "--dry-run works with --recover only; --check-config checks a configuration";
+    }
+    return vamp_err_set(err, -EINVAL, "%s; see %s --help", reason, options->program->name);
 }
 
 static int parse_arguments(struct vamp_options *options, int argc, char **argv,
@@ -189,15 +200,23 @@ static int parse_arguments(struct vamp_options *options, int argc, char **argv,
     struct vamp_command_given given;
     int found = 0, code = 0;
     vamp_command_line_start();
-    while (code == 0 && (found = vamp_command_line_next(&line, &given, err)) > 0) {
-        code = set_option(options, &given, err);
+    do {
+        found = vamp_command_line_next(&line, &given, err);
+        if (found > 0) {
+            code = set_option(options, &given, err);
+        }
+    } while (code == 0 && found > 0);
+    if (code == 0) {
+        code = found;
     }
-    code = code != 0 ? code : found;
-    return code != 0 ? code : take_rest(options, argc, argv, err);
+    if (code == 0) {
+        code = take_rest(options, argc, argv, err);
+    }
+    return code;
 }
 
-/* Everyone on the host can read a process's arguments (ps): keeps a copy of each secret among them
- * and overwrites it there. */
+/* All users of the host can read a process's arguments (ps): keeps a copy of each secret and
+ * overwrites it there. */
 static int hide_secrets(struct vamp_options *options, int argc, char **argv, struct vamp_err *err)
 {
     for (size_t i = 0; i < options->override_count; i++) {

@@ -30,10 +30,10 @@ static bool wants_colour(FILE *stream)
 
 static const char *file_name(const struct vamp_options *options)
 {
-    return options->config_file != NULL ? options->config_file : "built-in defaults";
+    return vamp_text_or(options->config_file, "built-in defaults");
 }
 
-/* `run`: for a run that begins now or goes on, in which paths and values have to hold. */
+/* `run`: for a run that begins or continues, in which paths and values must be valid. */
 static struct vamp_config_request make_request(const struct vamp_options *options, bool run)
 {
     return (struct vamp_config_request){
@@ -47,14 +47,13 @@ static struct vamp_config_request make_request(const struct vamp_options *option
     };
 }
 
-/* Says what is wrong; the exit code. */
 static int fail(const struct vamp_options *options, FILE *error, const char *text)
 {
     (void)fprintf(error, "%s: error: %s\n", options->program->name, text);
     return VAMP_EXIT_FAILED;
 }
 
-/* NULL: it has mistakes, which have been printed, and `*ret_exit_code` is set. */
+/* NULL: it has errors, which have been printed, and `*ret_exit_code` is set. */
 static struct vamp_config *load_configuration(const struct vamp_options *options, bool run,
                                               const char *consequence, FILE *error,
                                               int *ret_exit_code)
@@ -94,11 +93,11 @@ struct vamp_config *vamp_start_reload(const struct vamp_start *start)
 
 /* ---- commands other than a run: check, dump, list, print */
 
-/* "2 errors" after `before`; nothing where there are none. */
+/* Prints "2 errors" after `before`; nothing for 0. */
 static void print_count(FILE *out, const char *before, unsigned count, const char *what)
 {
     if (count > 0) {
-        (void)fprintf(out, "%s%u %s%s", before, count, what, count > 1 ? "s" : "");
+        (void)fprintf(out, "%s%u %s%s", before, count, what, vamp_plural(count));
     }
 }
 
@@ -115,7 +114,7 @@ static int check_config(const struct vamp_options *options, FILE *out, FILE *err
     int code = vamp_config_load(&request, &config, &diagnostics, &err);
     const char *file = file_name(options);
     if (code != 0 && diagnostics.error_count == 0) {
-        /* A mistake like any other, so that --json reports it, too. */
+        /* Handled like any other error, so that --json reports it, too. */
         struct vamp_diagnostic problem = {.severity = VAMP_SEVERITY_ERROR};
         (void)snprintf(problem.file, sizeof problem.file, "%s", file);
         (void)snprintf(problem.text, sizeof problem.text, "%.*s", (int)sizeof problem.text - 1,
@@ -162,7 +161,7 @@ static int dump_config(const struct vamp_options *options, FILE *out, FILE *erro
     return exit_code;
 }
 
-/* Those that the configuration declares, too. */
+/* Includes the metrics that the configuration declares. */
 static int list_metrics(const struct vamp_options *options, FILE *out, FILE *error)
 {
     int exit_code = VAMP_EXIT_OK;
@@ -170,15 +169,17 @@ static int list_metrics(const struct vamp_options *options, FILE *out, FILE *err
     struct vamp_config *config =
         load_configuration(options, false, "nothing was listed", error, &exit_code);
     if (config != NULL) {
-        const struct vamp_live *live =
-            options->program->live != NULL ? options->program->live(&err) : NULL;
+        const struct vamp_live *live = NULL;
+        if (options->program->live != NULL) {
+            live = options->program->live(&err);
+        }
         vamp_list_metrics(out, options->json, live != NULL ? live->source.unknown(NULL) : 0);
         vamp_config_free(config);
     }
     return exit_code;
 }
 
-/* One line for each file; all are tried. */
+/* Prints one line for each file; all are tried. */
 static int recover_recordings(const struct vamp_options *options, FILE *out, FILE *error)
 {
     int exit_code = VAMP_EXIT_OK;
@@ -202,8 +203,8 @@ static int recover_recordings(const struct vamp_options *options, FILE *out, FIL
 
 /* Runs main() of a module of python/vampire with the files; argv[1] is vampire's executable,
  * argv[2] the module. The package is taken from where `make install` puts it, or from the source
- * tree, else from where Python looks, all other modules from there only. Nothing comes from the
- * current folder. Exit code VAMP_EXIT_USAGE: the package or a module is not there. */
+ * tree, else from Python's path, all other modules from that path only. Nothing comes from the
+ * current folder. Exit code VAMP_EXIT_USAGE: the package or a module is missing. */
 static const char python_program[] =
     "import importlib, os, sys\n"
     "home = os.path.dirname(os.path.dirname(sys.argv[1]))\n"
@@ -219,7 +220,7 @@ static const char python_program[] =
     "    sys.exit(2)\n"
     "sys.exit(main(sys.argv[3:]))\n";
 
-/* Exit code of the program above; VAMP_EXIT_USAGE also without such a Python. */
+/* Returns the exit code of the program above; VAMP_EXIT_USAGE also without such a Python. */
 static int run_python(const char *python, char *const arguments[])
 {
     pid_t child = 0;
@@ -232,8 +233,8 @@ static int run_python(const char *python, char *const arguments[])
     return WIFEXITED(status) ? WEXITSTATUS(status) : VAMP_EXIT_FAILED;
 }
 
-/* Its Debian package is for Debian's Python; a site may have h5py in another one. `option` needs
- * these packages besides. */
+/* The package's Debian version is for Debian's Python; a site may have h5py in another one.
+ * `option` needs these further packages. */
 static int run_package(const struct vamp_options *options, const char *module,
                        const char *const words[], size_t count, const char *option,
                        const char *packages, FILE *error)
@@ -265,7 +266,7 @@ static int run_package(const struct vamp_options *options, const char *module,
     return code;
 }
 
-/* Each is loaded: whether it can be depends on the libraries of this machine. */
+/* Loads each plug-in, since loading depends on the libraries of this machine. */
 static void list_plug_ins(FILE *out)
 {
     for (unsigned i = 0; vamp_writers[i] != NULL; i++) {
@@ -279,7 +280,7 @@ static void list_plug_ins(FILE *out)
     }
 }
 
-/* The package receives them: it is told the configuration. */
+/* The Python package receives the samples; it gets the configuration. */
 static int show_samples(const struct vamp_options *options, FILE *error)
 {
     int code = VAMP_EXIT_OK;
@@ -290,10 +291,12 @@ static int show_samples(const struct vamp_options *options, FILE *error)
     }
     char *text = vamp_config_dump(config, 0);
     const char *const words[] = {text};
-    (void)signal(SIGINT, SIG_IGN); /* it is the package's, which then has something to say */
-    code = text != NULL
-               ? run_package(options, "samples_show", words, 1, "--samples-show", "", error)
-               : fail(options, error, "out of memory");
+    (void)signal(SIGINT, SIG_IGN); /* handled by the package, which then prints its results */
+    if (text != NULL) {
+        code = run_package(options, "samples_show", words, 1, "--samples-show", "", error);
+    } else {
+        code = fail(options, error, "out of memory");
+    }
     free(text);
     vamp_config_free(config);
     return code;
@@ -305,21 +308,24 @@ struct examining {
     FILE *error;
 };
 
-/* The exit code: main()'s, which has another one than VAMP_EXIT_USAGE for what is not usable. */
+/* Returns the exit code: main()'s, which uses another one than VAMP_EXIT_USAGE for unusable. */
 static int judge(void *context, const struct vamp_examination *examination)
 {
     const struct examining *self = context;
     const int *sockets = examination->sockets;
     char numbers[64];
+    const char *workflow = "", *intrusive = "";
     static_assert(VAMP_EXAMINE_ACTORS == 4, "as many numbers");
     (void)snprintf(numbers, sizeof numbers, "%d,%d,%d,%d", sockets[0], sockets[1], sockets[2],
                    sockets[3]);
-    const char *const words[] = {numbers,
-                                 VAMP_VERSION,
-                                 examination->maestro,
-                                 examination->path,
-                                 examination->shared ? self->workflow : "",
-                                 self->options->intrusive ? "intrusive" : ""};
+    if (examination->shared) {
+        workflow = self->workflow;
+    }
+    if (self->options->intrusive) {
+        intrusive = "intrusive";
+    }
+    const char *const words[] = {numbers,           VAMP_VERSION, examination->maestro,
+                                 examination->path, workflow,     intrusive};
     const int code = run_package(self->options, "examine", words, sizeof words / sizeof words[0],
                                  "--examine", "", self->error);
     return code <= 1 ? code : VAMP_EXIT_USAGE;
@@ -383,11 +389,13 @@ static int run_command(const struct vamp_options *options, FILE *out, FILE *erro
         return VAMP_EXIT_OK;
     case VAMP_KEY_VERSION:
         (void)fprintf(out, "%s %s\n", options->program->name, VAMP_VERSION);
-        live = options->program->live != NULL ? options->program->live(&err) : NULL;
-        if (live != NULL) {
-            live->abilities(out);
-        } else if (options->program->live != NULL) {
-            (void)fprintf(out, "maestro.h: not known: %s\n", err.text);
+        if (options->program->live != NULL) {
+            live = options->program->live(&err);
+            if (live != NULL) {
+                live->abilities(out);
+            } else {
+                (void)fprintf(out, "maestro.h: not known: %s\n", err.text);
+            }
         }
         list_plug_ins(out);
         return VAMP_EXIT_OK;
@@ -440,15 +448,19 @@ int vamp_start(const struct vamp_program *program, int argc, char **argv,
 {
     struct vamp_options options;
     struct vamp_err err = VAMP_ERR_NONE;
-    /* Else glibc moves it up at each large block that is freed, and keeps what a reload replaced.
-     */
+    /* Otherwise glibc raises it at each large block that is freed, and keeps what a reload
+     * replaced. */
     (void)mallopt(M_MMAP_THRESHOLD, 128 * 1024);
     if (vamp_options_parse(program, argc, argv, &options, &err) != 0) {
         (void)fprintf(stderr, "%s: %s\n", program->name, err.text);
         return VAMP_EXIT_USAGE;
     }
-    const int code = options.command == VAMP_KEY_RUN ? load_and_run(&options, run)
-                                                     : vamp_perform(&options, stdout, stderr);
+    int code = VAMP_EXIT_OK;
+    if (options.command == VAMP_KEY_RUN) {
+        code = load_and_run(&options, run);
+    } else {
+        code = vamp_perform(&options, stdout, stderr);
+    }
     vamp_options_done(&options);
     return code;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From the arguments of main to a run: what every program with a configuration does first. */
+/* The common start of every program with a configuration: from the arguments of main to a run. */
 #pragma once
 
 #include "programs/cli/options.h"
@@ -7,7 +7,7 @@
 #include "programs/run/process.h"
 #include "programs/run/signals.h"
 
-/* What a run gets; all of it outlives the run. */
+/* The objects passed to a run; all of them outlive it. */
 struct vamp_start {
     const struct vamp_options *options;
     const struct vamp_config *config;
@@ -20,10 +20,10 @@ struct vamp_start {
 int vamp_start(const struct vamp_program *program, int argc, char **argv,
                enum vamp_exit_code (*run)(const struct vamp_start *start));
 
-/* Performs any command but a run: prints results to `out` and mistakes to `error`. `command` must
- * not be RUN. Returns the exit code. */
+/* Performs any command but a run: prints results to `out` and errors to `error`. `command` must not
+ * be RUN. Returns the exit code. */
 int vamp_perform(const struct vamp_options *options, FILE *out, FILE *error);
 
-/* The configuration once more, for a run that goes on; the messages on stderr say so. NULL: it has
- * mistakes, which have been printed. */
+/* Loads the configuration again, for a run that continues, which the messages on stderr say. NULL:
+ * it has errors, which have been printed. */
 struct vamp_config *vamp_start_reload(const struct vamp_start *start);

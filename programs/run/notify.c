@@ -15,7 +15,7 @@
 #define MESSAGE_BYTES 512
 #define NS_PER_US 1000
 
-/* An absolute path, or with '@' a name in the abstract space. False: neither. */
+/* Sets an absolute path, or with '@' a name in the abstract name space. False: neither. */
 static bool take_address(struct vamp_notify *notify, const char *path)
 {
     const size_t length = strlen(path);
@@ -36,9 +36,15 @@ static bool take_address(struct vamp_notify *notify, const char *path)
 static uint64_t parse_number(const char *text)
 {
     char *end = NULL;
+    if (text == NULL) {
+        return 0;
+    }
     errno = 0;
-    const unsigned long long value = text != NULL ? strtoull(text, &end, 10) : 0;
-    return errno == 0 && end != text && end != NULL && *end == '\0' ? value : 0;
+    const unsigned long long value = strtoull(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0') {
+        return 0;
+    }
+    return value;
 }
 
 /* Ignores a watchdog whose WATCHDOG_PID names another process. */
@@ -87,8 +93,11 @@ static void send_with_status(const struct vamp_notify *notify, const char *state
                              const char *status)
 {
     char text[MESSAGE_BYTES];
-    (void)snprintf(text, sizeof text, "%s%s%s", state, status != NULL ? "\nSTATUS=" : "",
-                   status != NULL ? status : "");
+    if (status != NULL) {
+        (void)snprintf(text, sizeof text, "%s\nSTATUS=%s", state, status);
+    } else {
+        (void)snprintf(text, sizeof text, "%s", state);
+    }
     send_text(notify, text);
 }
 

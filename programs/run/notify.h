@@ -18,13 +18,13 @@ struct vamp_notify {
     struct sockaddr_un address;
     socklen_t address_length;
     int64_t watchdog_ns; /* longest time between two keep-alives; 0: no watchdog */
-    int64_t alive_ns;    /* monotonic: the last one */
-    int64_t status_ns;   /* and of the last STATUS */
+    int64_t alive_ns;    /* monotonic: the last keep-alive */
+    int64_t status_ns;   /* monotonic: the last STATUS */
     bool ready;
 };
 
-/* Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, and removes them from the environment:
- * they are for this process alone. Before other threads exist. */
+/* Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, and removes them from the environment, since
+ * they apply to this process alone. Before other threads exist. */
 void vamp_notify_init(struct vamp_notify *notify);
 void vamp_notify_done(struct vamp_notify *notify);
 /* READY=1 with a status; after a reload, too. */
@@ -32,7 +32,7 @@ void vamp_notify_ready(struct vamp_notify *notify, const char *status);
 /* RELOADING=1 with the monotonic time; to be followed by ready. `now_ns` monotonic. */
 void vamp_notify_reloading(struct vamp_notify *notify, int64_t now_ns);
 void vamp_notify_stopping(struct vamp_notify *notify, const char *status);
-/* Sends a keep-alive when one is due, and STATUS at intervals; to be called only where work makes
+/* Sends a keep-alive when one is due, and STATUS at intervals; to be called only while work makes
  * progress; `status` NULL: none. */
 void vamp_notify_alive(struct vamp_notify *notify, int64_t now_ns, const char *status);
 /* Whether vamp_notify_alive would send a status now. */

@@ -6,12 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vampire/core/values.h"
 #include "vampire/core/worker.h"
 
-/* How long before the deadline outputs give up what waits, and how long they have to close then. */
+/* Time before the deadline when outputs drop pending elements, and time to close after that. */
 #define GIVE_UP_NS (3 * VAMP_NS_PER_SECOND / 2)
 #define CLOSE_NS VAMP_NS_PER_SECOND
-/* Between two attempts to find room for the last elements. */
+/* Pause between two attempts to queue the last elements. */
 #define ROOM_NS 200000
 
 static bool filter_matches(void *context, const struct vamp_event *event)
@@ -52,14 +53,13 @@ static int open_one(struct vamp_run_output *output, const struct vamp_config_out
                               err);
 }
 
-/* The highest segment number of all outputs. */
 static unsigned newest_segment(const struct vamp_outputs *outputs)
 {
     unsigned newest = 0;
     for (unsigned i = 0; outputs != NULL && i < outputs->count; i++) {
         struct vamp_output_state state;
         vamp_output_state(outputs->items[i].output, &state);
-        newest = state.segment > newest ? state.segment : newest;
+        newest = VAMP_MAX(state.segment, newest);
     }
     return newest;
 }
@@ -157,8 +157,8 @@ size_t vamp_run_output_paths(const struct vamp_run_output *output,
     return before + vamp_output_paths(output->output, each, context);
 }
 
-/* An output that waits (for a server, for space) fails at each attempt: reminders are enough until
- * it writes again. */
+/* An output that waits (for a server, for disk space) fails at each attempt: reminders suffice
+ * until it writes again. */
 static void report_failure(struct vamp_run_output *item, struct vamp_status *status)
 {
     struct vamp_output_account account;
@@ -173,7 +173,8 @@ static void report_failure(struct vamp_run_output *item, struct vamp_status *sta
         item->outages++;
     }
     memcpy(item->outage, failure.text, sizeof item->outage);
-    if (vamp_reminder_is_due(&item->waits, failure.text, vamp_clock_monotonic_ns(status->clock))) {
+    if (vamp_reminder_take_due(&item->waits, failure.text,
+                               vamp_clock_monotonic_ns(status->clock))) {
         vamp_status_error(status, "output %s: %s", account.name, failure.text);
     }
 }
@@ -216,7 +217,6 @@ void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
     }
 }
 
-/* Reports to a user who waits for the end what it waits for. */
 static void report_waiting(const struct vamp_run_output *item, const struct vamp_ending *ending,
                            struct vamp_status *status)
 {
@@ -253,7 +253,7 @@ static void finish_one(struct vamp_run_output *item, int64_t until_ns, struct va
     } else {
         vamp_status_error(status, "output %s: %s", account.name, err.text);
         outputs->left_behind |= result == -ETIMEDOUT;
-        /* Of what is stuck and has written all nothing is lost. */
+        /* A stuck output that has written everything loses nothing. */
         outputs->lost |= result != -ETIMEDOUT || account.lost > 0;
     }
 }
@@ -262,9 +262,9 @@ void vamp_outputs_finish(struct vamp_outputs *outputs, const struct vamp_ending 
                          struct vamp_status *status)
 {
     const int64_t now_ns = vamp_worker_now_ns();
-    const int64_t left_ns = ending->until_ns > now_ns ? ending->until_ns - now_ns : 0;
+    const int64_t left_ns = VAMP_MAX(ending->until_ns - now_ns, 0);
     struct vamp_ending own = *ending;
-    own.until_ns = now_ns + left_ns - (left_ns / 2 < GIVE_UP_NS ? left_ns / 2 : GIVE_UP_NS);
+    own.until_ns = now_ns + left_ns - VAMP_MIN(left_ns / 2, GIVE_UP_NS);
     for (unsigned i = 0; i < outputs->count; i++) {
         report_waiting(&outputs->items[i], &own, status);
     }
@@ -279,11 +279,12 @@ void vamp_outputs_finish(struct vamp_outputs *outputs, const struct vamp_ending 
     }
     for (unsigned i = 0; i < outputs->count; i++) {
         struct vamp_output_state state;
+        int64_t until_ns = own.until_ns + CLOSE_NS;
         vamp_output_state(outputs->items[i].output, &state);
-        finish_one(&outputs->items[i],
-                   own.until_ns + CLOSE_NS +
-                       (ending->completed && ending->stop == 0 ? state.linger_ns : 0),
-                   outputs, status);
+        if (ending->completed && ending->stop == 0) {
+            until_ns += state.linger_ns;
+        }
+        finish_one(&outputs->items[i], until_ns, outputs, status);
     }
 }
 

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
+#include "vampire/core/values.h"
+
 #define FILES_SHOWN 8
 
 void vamp_page_line(const struct vamp_page *page, const char *name, const char *format, ...)
@@ -39,7 +41,7 @@ void vamp_page_alarms(const struct vamp_page *page, const struct vamp_alarms *al
                        "%s (%s): fired %" PRIu64 " time%s, %" PRIu64 " firing, %" PRIu64
                        " pending%s%s",
                        rule.name, vamp_alarm_severity_words[rule.severity], rule.fired,
-                       rule.fired == 1 ? "" : "s", rule.firing, rule.pending, bound, late);
+                       vamp_plural(rule.fired), rule.firing, rule.pending, bound, late);
         word = "";
     }
 }
@@ -47,7 +49,7 @@ void vamp_page_alarms(const struct vamp_page *page, const struct vamp_alarms *al
 struct files {
     const struct vamp_page *page;
     unsigned count;
-    const char *last; /* that is not printed yet */
+    const char *last; /* not printed yet */
 };
 
 static void print_path(void *context, const char *path)
@@ -72,18 +74,18 @@ static void print_output(const struct vamp_page *page, const struct vamp_run_out
     }
     if (state.deleted > 0) {
         (void)snprintf(deleted, sizeof deleted, ", %" PRIu64 " older file%s deleted", state.deleted,
-                       state.deleted == 1 ? "" : "s");
+                       vamp_plural(state.deleted));
     }
     if (state.left_out > 0) {
         (void)snprintf(left_out, sizeof left_out, ", %" PRIu64 " %s LEFT OUT at a bound",
                        state.left_out, state.left_out_what);
     }
     vamp_page_line(page, account.name, "%" PRIu64 " %s%s written%s%s%s", account.written,
-                   state.unit, account.written == 1 ? "" : "s", lost, deleted, left_out);
+                   state.unit, vamp_plural(account.written), lost, deleted, left_out);
     if (output->outages > 0) {
         vamp_page_line(page, "", "failed to write %u time%s%s: %.300s", output->outages,
-                       output->outages == 1 ? "" : "s",
-                       account.lost == 0 ? ", nothing was lost" : "", output->outage);
+                       vamp_plural(output->outages), account.lost == 0 ? ", nothing was lost" : "",
+                       output->outage);
     }
     struct files files = {.page = page};
     const size_t in_all = vamp_run_output_paths(output, print_path, &files);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a person reads of a run, line by line: the summary at the end, the state on SIGUSR1. */
+/* The lines about a run for people: the summary at the end, the state on SIGUSR1. */
 #pragma once
 
 #include <stdio.h>
@@ -18,8 +18,8 @@ struct vamp_page {
 /* "  NAME  text", with a newline. */
 void vamp_page_line(const struct vamp_page *page, const char *name, const char *format, ...)
     VAMP_PRINTF(3, 4);
-/* What finished outputs wrote, and where. */
+/* Prints what finished outputs wrote, and where. */
 void vamp_page_outputs(const struct vamp_page *page, const struct vamp_outputs *outputs);
-/* Those rules that have fired or are pending, and those at a bound; `all`: every rule. `alarms`
- * NULL: none. */
+/* Prints the rules that have fired or are pending, and those at a limit; `all`: every rule.
+ * `alarms` NULL: none. */
 void vamp_page_alarms(const struct vamp_page *page, const struct vamp_alarms *alarms, bool all);

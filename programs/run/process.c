@@ -13,16 +13,17 @@
 
 #include "vampire/core/io.h"
 #include "vampire/core/utf8.h"
+#include "vampire/core/values.h"
 #include "version.h"
 
-/* The first of the variables that is set; "": none is. */
+/* The first of the variables that is set; "": none. */
 static void take_variable(const char *const *names, char text[static VAMP_PROCESS_TEXT_BYTES])
 {
     const char *value = NULL;
     for (; *names != NULL && (value == NULL || *value == '\0'); names++) {
         value = getenv(*names);
     }
-    (void)vamp_utf8_copy(text, VAMP_PROCESS_TEXT_BYTES - 1, value != NULL ? value : "");
+    (void)vamp_utf8_copy(text, VAMP_PROCESS_TEXT_BYTES - 1, vamp_text_or(value, ""));
     text[VAMP_PROCESS_TEXT_BYTES - 1] = '\0';
 }
 
@@ -91,7 +92,7 @@ int64_t vamp_self_cpu_ns(void)
 #define KEY_BYTES_LEAST 16
 #define KEY_BYTES_MOST 4096
 
-/* Of vampire's series, in RFC 4122's sense; docs/metrics.md has it. */
+/* The name space of vampire's series, in RFC 4122's sense; also in docs/metrics.md. */
 static const char series_of_vampire[] = "5b0e7a52-3d0c-5f6e-9b8a-6f1a2c94d7e3";
 
 static int check_key(const char *path, size_t length, struct vamp_err *err)
@@ -110,14 +111,17 @@ static int check_key(const char *path, size_t length, struct vamp_err *err)
     return 0;
 }
 
-/* Without the white space at its end. */
+/* Reads the key without the white space at its end. */
 static int read_key(const char *path, char key[static KEY_BYTES_MOST + 1], size_t *ret_length,
                     struct vamp_err *err)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     size_t length = 0;
-    const int code = fd < 0 ? errno : vamp_read_all(fd, key, KEY_BYTES_MOST + 1, &length);
-    if (fd >= 0) {
+    int code = 0;
+    if (fd < 0) {
+        code = errno;
+    } else {
+        code = vamp_read_all(fd, key, KEY_BYTES_MOST + 1, &length);
         (void)close(fd);
     }
     if (code != 0) {
@@ -152,16 +156,17 @@ int vamp_series_space(const char *workflow, const char *key_file, char space[sta
 
 #define WHAT "write the ready file %s"
 
-/* Closes `descriptor` in any case. */
+/* Closes `descriptor` in any case. Returns 0 or an errno. */
 static int write_process_id(int descriptor)
 {
-    const bool written =
-        fchmod(descriptor, 0644) == 0 && dprintf(descriptor, "%ld\n", (long)getpid()) > 0;
-    const int wrong = errno;
-    if (close(descriptor) != 0) {
-        return written ? errno : wrong;
+    int wrong = 0;
+    if (fchmod(descriptor, 0644) != 0 || dprintf(descriptor, "%ld\n", (long)getpid()) <= 0) {
+        wrong = errno;
     }
-    return written ? 0 : wrong;
+    if (close(descriptor) != 0 && wrong == 0) {
+        wrong = errno;
+    }
+    return wrong;
 }
 
 int vamp_ready_file_prepare(struct vamp_ready_file *file, const char *path, struct vamp_err *err)
@@ -185,7 +190,10 @@ int vamp_ready_file_prepare(struct vamp_ready_file *file, const char *path, stru
         return vamp_err_set_errno(err, wrong, WHAT, path);
     }
     const int wrong = write_process_id(descriptor);
-    return wrong == 0 ? 0 : vamp_err_set_errno(err, wrong, WHAT, path);
+    if (wrong != 0) {
+        return vamp_err_set_errno(err, wrong, WHAT, path);
+    }
+    return 0;
 }
 
 int vamp_ready_file_show(struct vamp_ready_file *file, struct vamp_err *err)

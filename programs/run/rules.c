@@ -53,7 +53,10 @@ static int add_metric_filters(struct vamp_rules *rules, struct vamp_err *err)
 static int add_attributes(struct vamp_rules *rules, struct vamp_err *err)
 {
     const struct vamp_strings *texts = &rules->config->attributes;
-    int status = texts->count > 0 ? vamp_extract_create(&rules->attributes, err) : 0;
+    int status = 0;
+    if (texts->count > 0) {
+        status = vamp_extract_create(&rules->attributes, err);
+    }
     for (size_t i = 0; i < texts->count && status == 0; i++) {
         status = vamp_extract_add(rules->attributes, texts->items[i], err);
     }
@@ -71,9 +74,11 @@ int vamp_rules_create(const struct vamp_config *config, const struct vamp_compon
     rules->components = components;
     rules->while_firing = vamp_config_cdos_while_firing(config);
     rules->fraction = config->sampling.fraction;
-    (void)snprintf(rules->sampling, sizeof rules->sampling,
-                   rules->fraction < VAMP_SAMPLE_ALL ? "fraction %" PRIu64 : "none",
-                   rules->fraction);
+    (void)snprintf(rules->sampling, sizeof rules->sampling, "none");
+    if (rules->fraction < VAMP_SAMPLE_ALL) {
+        (void)snprintf(rules->sampling, sizeof rules->sampling, "fraction %" PRIu64,
+                       rules->fraction);
+    }
     int status = 0;
     if (config->filter != NULL) {
         status = vamp_rules_add_filter(rules, config->filter, VAMP_FILTER_FIRST, "events",
@@ -94,21 +99,25 @@ int vamp_rules_create(const struct vamp_config *config, const struct vamp_compon
         return status;
     }
     rules->judges = rules->first != NULL || rules->fraction < VAMP_SAMPLE_ALL;
-    rules->selector =
-        rules->first != NULL ? vamp_event_filter_selector(rules->first->compiled) : NULL;
+    if (rules->first != NULL) {
+        rules->selector = vamp_event_filter_selector(rules->first->compiled);
+    }
     *ret_rules = rules;
     return 0;
 }
 
 void vamp_rules_free(struct vamp_rules *rules)
 {
-    while (rules != NULL && rules->filters != NULL) {
+    if (rules == NULL) {
+        return;
+    }
+    while (rules->filters != NULL) {
         struct vamp_filter_use *use = rules->filters;
         rules->filters = use->next;
         vamp_event_filter_free(use->compiled);
         free(use);
     }
-    vamp_extract_free(rules != NULL ? rules->attributes : NULL);
+    vamp_extract_free(rules->attributes);
     free(rules);
 }
 

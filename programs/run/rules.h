@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The configuration's rules for which events count, compiled: the first filter, the sampling after
- * it, the filters of single metrics and of outputs, and the selection of CDOs. Worker thread;
- * judging an event allocates nothing.
+ * The compiled rules of the configuration that decide which events count: the first filter, the
+ * sampling after it, the filters of single metrics and of outputs, and the selection of CDOs.
+ * Worker thread; judging an event allocates nothing.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 /* Enough for "statistics.filters.NAME" and "outputs.NAME.filter". */
 #define VAMP_FILTER_PATH_BYTES 128
 
-/* A filter of the configuration, and what it did. */
+/* A filter of the configuration with its counters. */
 struct vamp_filter_use {
     struct vamp_event_filter *compiled;
     const struct vamp_components *components;
@@ -31,12 +31,12 @@ struct vamp_metric_rule {
     struct vamp_filter_use *filter;
 };
 
-/* To be read by others. */
+/* Members are read-only for others. */
 struct vamp_rules {
     const struct vamp_config *config;
     const struct vamp_components *components;
-    struct vamp_filter_use *filters; /* all of them, those of outputs too */
-    bool judges;                     /* any operation can be found not to count */
+    struct vamp_filter_use *filters; /* all of them, including those of outputs */
+    bool judges;                     /* an operation may be excluded */
     const char *selector; /* the part of the filter that the pool manager evaluates; NULL: none */
     uint64_t fraction;    /* of a million CDOs that count */
     char sampling[32];    /* the same as text, "fraction 10000"; "none" */
@@ -46,20 +46,21 @@ struct vamp_rules {
     struct vamp_extract *attributes;  /* of CDOs, from their names; NULL: none */
     struct vamp_metric_rule metrics[VAMP_METRICS_MAX];
     unsigned metric_count;
-    bool while_firing;                           /* CDOs are selected by alarms that fire */
-    const struct vamp_action_services *services; /* which know them */
+    bool while_firing;                           /* CDOs are selected by firing alarms */
+    const struct vamp_action_services *services; /* of those alarms */
 };
 
-/* `config` and `components` outlive the rules. 0, -ENOMEM, or -EINVAL for a mistake that the check
+/* `config` and `components` outlive the rules. 0, -ENOMEM, or -EINVAL for an error that the check
  * of the configuration should have found. */
 VAMP_MUST_CHECK int vamp_rules_create(const struct vamp_config *config,
                                       const struct vamp_components *components,
                                       struct vamp_rules **ret_rules, struct vamp_err *err);
 /* NULL is fine. */
 void vamp_rules_free(struct vamp_rules *rules);
-/* Whether an operation (not a mark) counts. A JOIN was observed by the components already. */
+/* Whether an operation (not a control event) counts. A JOIN has already been observed by the
+ * components. */
 enum vamp_verdict vamp_rules_judge(struct vamp_rules *rules, const struct vamp_event *event);
-/* Compiles one more filter, of an output, and sets `*ret_use`, which the rules own. Results as
+/* Compiles another filter, of an output, and sets `*ret_use`, which the rules own. Results as
  * above. */
 VAMP_MUST_CHECK int vamp_rules_add_filter(struct vamp_rules *rules, const char *text,
                                           enum vamp_filter_place place, const char *path,

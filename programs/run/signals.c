@@ -10,11 +10,12 @@
 
 #include "programs/run/process.h"
 #include "vampire/core/thread.h"
+#include "vampire/core/values.h"
 #include "vampire/core/worker.h"
 
-/* Sent by vamp_signals_stop to end the thread; from others it asks for the silences. */
+/* Sent by vamp_signals_stop to end the thread; from outside it requests the silences. */
 #define END_THREAD SIGUSR2
-/* How much longer than "finish" an orderly end may take, and how much at least in all. */
+/* How much longer than "finish" an orderly end may take, and its shortest limit in all. */
 #define LATER_NS (VAMP_NS_PER_SECOND / 2)
 #define LEAST_NS (5 * VAMP_NS_PER_SECOND / 2)
 
@@ -31,19 +32,21 @@ static void watched_signals(sigset_t *set)
 static int next_signal(const struct vamp_signals *signals, const sigset_t *set)
 {
     const int64_t longer_ns = atomic_load(&signals->finish_ns) + LATER_NS;
-    const int64_t until_ns =
-        atomic_load(&signals->stop_ns) + (longer_ns > LEAST_NS ? longer_ns : LEAST_NS);
+    const int64_t until_ns = atomic_load(&signals->stop_ns) + VAMP_MAX(longer_ns, LEAST_NS);
     int number = -1;
     do {
-        const int64_t left_ns = until_ns - vamp_worker_now_ns();
-        const struct timespec left = vamp_timespec(left_ns > 0 ? left_ns : 0);
-        number = atomic_load(&signals->stop) == 0 ? sigwaitinfo(set, NULL)
-                                                  : sigtimedwait(set, NULL, &left);
+        if (atomic_load(&signals->stop) == 0) {
+            number = sigwaitinfo(set, NULL);
+        } else {
+            const int64_t left_ns = until_ns - vamp_worker_now_ns();
+            const struct timespec left = vamp_timespec(VAMP_MAX(left_ns, 0));
+            number = sigtimedwait(set, NULL, &left);
+        }
     } while (number < 0 && errno == EINTR);
-    return number > 0 ? number : 0;
+    return VAMP_MAX(number, 0);
 }
 
-/* Something holds the end up that can neither be interrupted nor left behind. */
+/* The end is blocked by something that can neither be interrupted nor left behind. */
 static void give_up(void)
 {
     (void)dprintf(STDERR_FILENO,
@@ -72,7 +75,7 @@ static void *wait_for_signals(void *argument)
         } else if (number == END_THREAD) {
             (void)atomic_fetch_add(&signals->silence, 1);
         } else if (atomic_load(&signals->stop) != 0) {
-            _exit(128 + number); /* asked twice: the user does not want to wait */
+            _exit(128 + number); /* the second request: the user does not want to wait */
         } else {
             atomic_store(&signals->stop_ns, vamp_worker_now_ns());
             atomic_store(&signals->stop, number);
@@ -82,9 +85,11 @@ static void *wait_for_signals(void *argument)
 
 int64_t vamp_signals_deadline(const struct vamp_signals *signals)
 {
-    return atomic_load(&signals->finish_ns) + (atomic_load(&signals->stop) != 0
-                                                   ? atomic_load(&signals->stop_ns)
-                                                   : vamp_worker_now_ns());
+    int64_t end_ns = atomic_load(&signals->stop_ns);
+    if (atomic_load(&signals->stop) == 0) {
+        end_ns = vamp_worker_now_ns();
+    }
+    return atomic_load(&signals->finish_ns) + end_ns;
 }
 
 int vamp_signals_start(struct vamp_signals *signals, int64_t finish_ns, struct vamp_err *err)
@@ -98,7 +103,7 @@ int vamp_signals_start(struct vamp_signals *signals, int64_t finish_ns, struct v
     return vamp_thread_start(&signals->thread, "signals", wait_for_signals, signals, err);
 }
 
-bool vamp_signals_asked(const atomic_uint *count, unsigned *seen)
+bool vamp_signals_take(const atomic_uint *count, unsigned *seen)
 {
     const unsigned before = *seen;
     *seen = atomic_load(count);

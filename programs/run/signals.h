@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Signals, taken by a thread of their own so that no handler runs anywhere and every other thread
- * (libraries' included) has them blocked. SIGINT and SIGTERM ask for an orderly end; a second one
- * ends the process at once, and so does the time for it when it is over, whatever a disk or a
- * library does: exit code 1 then. SIGHUP asks to read the configuration again, SIGUSR1 to print the
- * state of the run, SIGUSR2 to read the file of silenced alarms. SIGPIPE and SIGXFSZ are ignored: a
- * closed reader or a limit on file size is a write error. To be started first in main, before any
- * other thread exists.
+ * Signals are received by a thread of their own, so that no handler runs anywhere and every other
+ * thread (libraries' included) has them blocked. SIGINT and SIGTERM request an orderly end; a
+ * second one ends the process at once, and so does the end of the time for it, whatever a disk or a
+ * library does, then with exit code 1. SIGHUP requests to read the configuration again, SIGUSR1 to
+ * print the state of the run, SIGUSR2 to read the file of silenced alarms. SIGPIPE and SIGXFSZ are
+ * ignored: a closed reader or a limit on file size is a write error. To be started first in main,
+ * before any other thread exists.
  */
 #pragma once
 
@@ -18,10 +18,10 @@
 #include "vampire/core/err.h"
 
 struct vamp_signals {
-    atomic_int stop;     /* the signal that asked vampire to end, else 0 */
-    atomic_uint reload;  /* how often SIGHUP came */
-    atomic_uint show;    /* and SIGUSR1 */
-    atomic_uint silence; /* and SIGUSR2 */
+    atomic_int stop;     /* the signal that requested the end, else 0 */
+    atomic_uint reload;  /* number of SIGHUP */
+    atomic_uint show;    /* of SIGUSR1 */
+    atomic_uint silence; /* of SIGUSR2 */
     atomic_bool ending;
     _Atomic int64_t stop_ns;   /* when `stop` was set; monotonic */
     _Atomic int64_t finish_ns; /* "finish": how long an end may take */
@@ -31,10 +31,10 @@ struct vamp_signals {
 /* 0 or -errno. `finish_ns`: as in the struct. */
 VAMP_MUST_CHECK int vamp_signals_start(struct vamp_signals *signals, int64_t finish_ns,
                                        struct vamp_err *err);
-/* By when (monotonic) a run that ends now should have ended: `finish_ns` after the signal that
- * ended it, if one did. */
+/* The deadline (monotonic) of a run that ends now: `finish_ns` after the signal that ended it, if
+ * any. */
 int64_t vamp_signals_deadline(const struct vamp_signals *signals);
 /* Whether one of these counts has grown since the last call with the same `seen`. */
-bool vamp_signals_asked(const atomic_uint *count, unsigned *seen);
+bool vamp_signals_take(const atomic_uint *count, unsigned *seen);
 /* Ends the thread. */
 void vamp_signals_stop(struct vamp_signals *signals);

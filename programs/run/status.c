@@ -10,13 +10,14 @@
 #include "vampire/core/clock.h"
 #include "vampire/core/hash.h"
 #include "vampire/core/units.h"
+#include "vampire/core/values.h"
 
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-/* What messages of one kind share: a hash of the text without its numbers; never 0. */
+/* Identifies messages of one kind: a hash of the text without its numbers; never 0. */
 static uint64_t kind_of(const char *text)
 {
     uint64_t hash = 0;
@@ -85,7 +86,7 @@ bool vamp_repeats_admit(struct vamp_repeats *repeats, const char *message, int64
     return ++kind->count <= VAMP_REPEATS_SAID;
 }
 
-bool vamp_reminder_is_due(struct vamp_reminder *reminder, const char *message, int64_t now_ns)
+bool vamp_reminder_take_due(struct vamp_reminder *reminder, const char *message, int64_t now_ns)
 {
     const uint64_t kind = kind_of(message);
     if (kind != reminder->kind) {
@@ -97,9 +98,7 @@ bool vamp_reminder_is_due(struct vamp_reminder *reminder, const char *message, i
     if (now_ns < reminder->due_ns) {
         return false;
     }
-    const int64_t longer_ns = reminder->pause_ns * 2;
-    reminder->pause_ns =
-        longer_ns > VAMP_REMINDER_LONGEST_NS ? VAMP_REMINDER_LONGEST_NS : longer_ns;
+    reminder->pause_ns = VAMP_MIN(reminder->pause_ns * 2, VAMP_REMINDER_LONGEST_NS);
     reminder->due_ns = now_ns + reminder->pause_ns;
     return true;
 }
@@ -136,7 +135,7 @@ static int terminal_columns(void)
     return 80;
 }
 
-/* The transports' part of the line, or "" when there were none. */
+/* The transports' part of the line, "" without transports. */
 static void transports_text(const struct vamp_totals *totals, const struct vamp_bins *bins,
                             char *text, size_t bytes)
 {
@@ -161,7 +160,9 @@ void vamp_status_show(struct vamp_status *status, const struct vamp_totals *tota
     }
     uint64_t operations = vamp_totals_operations(totals);
     double seconds = (double)(now_ns - status->previous_ns) / 1e9;
-    seconds = seconds > 0 ? seconds : 1;
+    if (seconds <= 0) {
+        seconds = 1;
+    }
     double per_second = (double)(operations - status->previous_operations) / seconds;
     double bytes_per_second = (double)(totals->transport_bytes - status->previous_bytes) / seconds;
     status->previous_ns = now_ns;
@@ -188,7 +189,7 @@ void vamp_status_show(struct vamp_status *status, const struct vamp_totals *tota
     (void)pthread_mutex_unlock(&status->lock);
 }
 
-/* The functions from here to the next remark are called with the lock. */
+/* Functions up to the next heading are called with the lock. */
 
 static void clear_line(struct vamp_status *status)
 {
@@ -280,7 +281,7 @@ void vamp_status_kept(struct vamp_status *status,
                       void *context)
 {
     (void)pthread_mutex_lock(&status->lock);
-    const unsigned kept = status->said < VAMP_STATUS_KEPT ? status->said : VAMP_STATUS_KEPT;
+    const unsigned kept = VAMP_MIN(status->said, (unsigned)VAMP_STATUS_KEPT);
     for (unsigned i = status->said - kept; i != status->said; i++) {
         each(context, &status->kept[i % VAMP_STATUS_KEPT]);
     }

@@ -14,7 +14,7 @@ static const struct vamp_command_option options[] = {
      "outputs.0.directory=/scratch; commas separate the words of a list"},
     {"--quiet", 'q', VAMP_KEY_QUIET, NULL, "no summary; errors only"},
     {"--check-config", 0, VAMP_KEY_CHECK_CONFIG, "[=FILE]",
-     "check the configuration, report every mistake, and end with 0 or 2"},
+     "check the configuration, report every error, and end with 0 or 2"},
     {"--dump-config", 0, VAMP_KEY_DUMP_CONFIG, "[=FILE]",
      "print the configuration in effect with all defaults, and end"},
     {"--help", 'h', VAMP_KEY_HELP, "[=all]", "print the common options or all of them, and end"},

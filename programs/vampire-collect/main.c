@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * vampire-collect: messages of many runs from NATS (writers/nats/subscriber.h) through the core
- * (vampire/collect/collect.h) to the outputs. One thread owns all of it. See docs/exporters.md.
+ * vampire-collect: passes messages of many runs from NATS (writers/nats/subscriber.h) through the
+ * core (vampire/collect/collect.h) to the outputs. One thread owns everything. See
+ * docs/exporters.md.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,9 +17,9 @@
 #include "vampire/core/units.h"
 #include "writers/nats/subscriber.h"
 
-/* A reason of refusals is reported at once, then no more often than this. */
+/* A reason for refusals is reported at once, then no more often than this. */
 #define SAY_AGAIN_NS (60 * VAMP_NS_PER_SECOND)
-#define LOST VAMP_REFUSAL_COUNT /* the index of what found no room in the queue */
+#define LOST VAMP_REFUSAL_COUNT /* the index of messages lost because the queue was full */
 #define TICK_NS (VAMP_NS_PER_SECOND / 2)
 
 struct collector {
@@ -35,7 +36,7 @@ struct collector {
     struct vamp_nats_subscription subscription;
     const struct vamp_nats_subscriber_ops *bus;
     void *subscriber;
-    /* UTC: the time up to which everything was received, as the stream says, while it has more; 0:
+    /* UTC: the time up to which everything was received, from the stream while it has more; 0:
      * now. */
     int64_t behind_ns;
 
@@ -44,7 +45,7 @@ struct collector {
     unsigned connections_seen;
     struct vamp_reminder no_server;    /* until it is connected again */
     unsigned shows_seen, reloads_seen; /* requests of signals that were served */
-    /* What was reported, and when again; the last one is what found no room in the queue. */
+    /* Counts that were reported, and when to report again; the last one is LOST. */
     uint64_t said[VAMP_REFUSAL_COUNT + 1];
     int64_t say_again_ns[VAMP_REFUSAL_COUNT + 1]; /* monotonic */
 };
@@ -58,8 +59,8 @@ static uint64_t all_refused(const struct vamp_collect_counts *counts)
     return sum;
 }
 
-/* Whether there is something new to say about a count that only grows. */
-static bool is_new(struct collector *self, unsigned index, uint64_t count, int64_t now_ns)
+/* Whether to report a growing count now, which is then noted as reported. */
+static bool note_count(struct collector *self, unsigned index, uint64_t count, int64_t now_ns)
 {
     if (count == self->said[index] || now_ns < self->say_again_ns[index]) {
         return false;
@@ -73,7 +74,7 @@ static void report_refusals(struct collector *self, int64_t now_ns)
 {
     const struct vamp_collect_counts *counts = vamp_collect_counts(self->core);
     for (unsigned reason = 0; reason < VAMP_REFUSAL_COUNT; reason++) {
-        if (is_new(self, reason, counts->refused[reason], now_ns)) {
+        if (note_count(self, reason, counts->refused[reason], now_ns)) {
             vamp_status_error(&self->status, "messages refused so far: %" PRIu64 " (%s)",
                               counts->refused[reason], vamp_refusal_name(reason));
         }
@@ -84,7 +85,7 @@ static void report_subscriber(struct collector *self, int64_t now_ns)
 {
     struct vamp_nats_subscriber_state state;
     self->bus->state(self->subscriber, &state);
-    if (is_new(self, LOST, state.lost, now_ns)) {
+    if (note_count(self, LOST, state.lost, now_ns)) {
         vamp_status_error(&self->status,
                           "messages lost so far: %" PRIu64 " (no room in \"collect.queue\")",
                           state.lost);
@@ -112,7 +113,8 @@ static void status_line(const struct collector *self, char *line, size_t bytes)
                    counts->runs_known, counts->runs_ended, counts->collected, all_refused(counts));
 }
 
-/* New refusals and losses, failures of outputs, the service manager. At intervals. */
+/* Reports new refusals and losses, and failures of outputs, and notifies the service manager. At
+ * intervals. */
 static void report(struct collector *self, int64_t now_ns)
 {
     struct vamp_output_account accounts[VAMP_OUTPUTS_MAX];
@@ -132,7 +134,7 @@ static void report(struct collector *self, int64_t now_ns)
 }
 
 /* `state` is "stopped by signal after", "still running after"; `finished`: the core and the outputs
- * are, so that it has no runs any more, and all that was written. */
+ * have finished, so that no runs are known any more, and everything was written. */
 static void print_summary(const struct collector *self, const char *state, bool finished,
                           FILE *stream)
 {
@@ -176,7 +178,10 @@ static void print_summary(const struct collector *self, const char *state, bool 
 static void answer(struct collector *self, const struct vamp_nats_received *request)
 {
     char *text = vamp_collect_present(self->core, request->data, request->bytes);
-    int code = text == NULL ? -ENOMEM : self->bus->answer(self->subscriber, request, text);
+    int code = -ENOMEM;
+    if (text != NULL) {
+        code = self->bus->answer(self->subscriber, request, text);
+    }
     free(text);
     if (code == -ENOMEM) {
         code = self->bus->answer(self->subscriber, request, "{\"error\": \"out of memory\"}");
@@ -188,8 +193,8 @@ static void answer(struct collector *self, const struct vamp_nats_received *requ
     self->answered += code == 0;
 }
 
-/* The time for the core: while a stream has more than was received, that of its newest message, so
- * that nothing is late which was published in time. */
+/* The time for the core: while a stream has more messages, that of its newest received message, so
+ * that messages published in time are not late. */
 static int64_t present_ns(const struct collector *self)
 {
     return self->behind_ns > 0 ? self->behind_ns : vamp_clock_utc_ns(self->clock);
@@ -202,12 +207,15 @@ static void take(struct collector *self, const struct vamp_nats_received *receiv
         return;
     }
     self->behind_ns = received->more ? received->published_ns : 0;
-    const int64_t now_ns = received->published_ns > 0 ? received->published_ns : present_ns(self);
+    int64_t now_ns = received->published_ns;
+    if (now_ns <= 0) {
+        now_ns = present_ns(self);
+    }
     vamp_collect_advance(self->core, now_ns);
     vamp_collect_message(self->core, received->subject, received->data, received->bytes, now_ns);
 }
 
-/* One message, or none within the time, which means that a stream has no more. */
+/* Receives one message, or none within the time, which means that a stream has no more. */
 static void receive(struct collector *self, int64_t timeout_ns)
 {
     struct vamp_nats_received received;
@@ -218,8 +226,9 @@ static void receive(struct collector *self, int64_t timeout_ns)
         self->bus->done(self->subscriber, &received);
     } else if (code == 0) {
         self->behind_ns = 0;
-    } else if (err.text[0] != '\0' && vamp_reminder_is_due(&self->no_server, err.text,
-                                                           vamp_clock_monotonic_ns(self->clock))) {
+    } else if (err.text[0] != '\0' &&
+               vamp_reminder_take_due(&self->no_server, err.text,
+                                      vamp_clock_monotonic_ns(self->clock))) {
         vamp_status_error(&self->status, "%s", err.text);
     }
 }
@@ -238,17 +247,17 @@ static void tick_if_due(struct collector *self)
 static void serve_signals(struct collector *self)
 {
     const struct vamp_signals *signals = self->start->signals;
-    if (vamp_signals_asked(&signals->show, &self->shows_seen)) {
+    if (vamp_signals_take(&signals->show, &self->shows_seen)) {
         print_summary(self, "still running after", false, stderr);
     }
-    if (vamp_signals_asked(&signals->reload, &self->reloads_seen)) {
+    if (vamp_signals_take(&signals->reload, &self->reloads_seen)) {
         vamp_status_error(&self->status,
                           "the configuration is not read again while runs are collected; end it "
                           "with SIGTERM and start it again");
     }
 }
 
-/* Until a signal asks to stop, and what waits then. */
+/* Runs until a signal requests the end, then handles the messages that wait. */
 static void run_loop(struct collector *self)
 {
     while (atomic_load(&self->start->signals->stop) == 0) {
@@ -265,7 +274,6 @@ static void run_loop(struct collector *self)
 
 /* ---- start and end */
 
-/* Passes a closed bucket to the outputs. */
 static void emit(void *context, const struct vamp_bucket *bucket)
 {
     struct collector *self = context;
@@ -393,7 +401,7 @@ static enum vamp_exit_code run_collector(const struct vamp_start *start)
         self.bus->free(self.subscriber);
     }
     if (self.outputs.left_behind) {
-        _exit((int)code); /* what libraries do at exit would wait for the thread that is stuck */
+        _exit((int)code); /* cleanup in libraries at exit would wait for the thread that is stuck */
     }
     vamp_outputs_done(&self.outputs);
     vamp_collect_free(self.core);

@@ -27,7 +27,7 @@ static const struct vamp_command_option options[] = {
      "from all segments of a run; -o source.speed=1 replays at the original speed"},
     {"--quiet", 'q', VAMP_KEY_QUIET, NULL, "no status line, no summary; errors only"},
     {"--check-config", 0, VAMP_KEY_CHECK_CONFIG, "[=FILE]",
-     "check the configuration, report every mistake, and end with 0 or 2"},
+     "check the configuration, report every error, and end with 0 or 2"},
     {"--dump-config", 0, VAMP_KEY_DUMP_CONFIG, "[=FILE]",
      "print the configuration in effect with all defaults, and end"},
     {"--list-metrics", 0, VAMP_KEY_LIST_METRICS, "[=json]",

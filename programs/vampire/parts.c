@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the start of a run and a reload create, and what runs at each closed bucket and each tick.
- */
+/* Objects that both the start of a run and a reload create, and the work at each closed bucket and
+ * each tick. */
 #include "programs/vampire/pipeline.h"
 
 /* ---- alarms: evaluated when a bucket closes, before the outputs get it */
@@ -20,7 +20,7 @@ static void read_silences(struct pipeline *pipeline)
     const char *path = pipeline->config->silences;
     struct vamp_err err = VAMP_ERR_NONE;
     if (path == NULL || !pipeline->first->source->is_live) {
-        return; /* a recording is of another time */
+        return; /* silences do not apply to the time of a recording */
     }
     if (vamp_silences_read(&pipeline->silences, path, &err) != 0) {
         vamp_status_error(&pipeline->status, "%s; the silences stay as they were", err.text);
@@ -32,7 +32,7 @@ static void read_silences(struct pipeline *pipeline)
 
 void pipeline_silence_if_asked(struct pipeline *pipeline)
 {
-    if (vamp_signals_asked(&pipeline->start->signals->silence, &pipeline->silences_seen)) {
+    if (vamp_signals_take(&pipeline->start->signals->silence, &pipeline->silences_seen)) {
         read_silences(pipeline);
     }
 }
@@ -72,7 +72,7 @@ static void evaluate_alarms(struct pipeline *pipeline, const struct vamp_bucket 
     if (count > 0) {
         vamp_bucket_set_alarms(bucket, changes, count);
     }
-    /* Of this bucket, for the next one: this one is complete. */
+    /* Counted in the next bucket, since this one is complete. */
     const struct vamp_alarms_sum sum = vamp_alarms_sum(pipeline->alarms);
     vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_ALARMS_FIRING, 0, (int64_t)sum.firing);
     vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_ALARMS_FIRED, 0,
@@ -111,7 +111,7 @@ int pipeline_create_stats(struct pipeline *pipeline, const struct vamp_config *c
     options.not_subscribed = VAMP_EVENT_KINDS_ALL & ~pipeline->kinds;
     options.replayed = pipeline->run->replayed;
     if (vamp_config_cdos_while_firing(config)) {
-        options.level = VAMP_LEVEL_CDO; /* the files have their table from the start */
+        options.level = VAMP_LEVEL_CDO; /* so that the files have their table from the start */
     }
     return vamp_stats_create(&options, space, pipeline->components, emit, pipeline, ret_stats, err);
 }
@@ -133,7 +133,7 @@ struct vamp_output_context pipeline_output_context(const struct pipeline *pipeli
     };
 }
 
-/* ---- what vampire says of itself */
+/* ---- vampire's metrics of itself */
 
 uint64_t pipeline_filter_cut(const struct pipeline *pipeline)
 {
@@ -141,8 +141,10 @@ uint64_t pipeline_filter_cut(const struct pipeline *pipeline)
     for (struct vamp_filter_use *use = pipeline->rules->filters; use != NULL; use = use->next) {
         sum += vamp_event_filter_cut(use->compiled);
     }
-    const struct vamp_extract *attributes = pipeline->rules->attributes;
-    return sum + (attributes != NULL ? vamp_extract_cut(attributes) : 0);
+    if (pipeline->rules->attributes != NULL) {
+        sum += vamp_extract_cut(pipeline->rules->attributes);
+    }
+    return sum;
 }
 
 static void report_cuts(struct pipeline *pipeline)

@@ -13,11 +13,11 @@
 #define TICK_NS (VAMP_NS_PER_SECOND / 2)
 /* The same while no event arrives and no status line is shown. */
 #define IDLE_TICK_NS (2 * VAMP_NS_PER_SECOND)
-/* The reader counts as stuck after this time without progress. Joining again takes some
- * seconds an attempt, and a pool manager that does not answer is given up after 30 s. */
+/* The reader counts as stuck after this time without progress. An attempt to join again takes some
+ * seconds, and a pool manager that does not answer is abandoned after 30 s. */
 #define SOURCE_STUCK_NS (120 * VAMP_NS_PER_SECOND)
 
-/* ---- the worker's loop: takes events until the source has ended */
+/* ---- the worker's loop: processes events until the source has ended */
 
 static void process_event(struct pipeline *pipeline, const struct vamp_event *event)
 {
@@ -26,7 +26,7 @@ static void process_event(struct pipeline *pipeline, const struct vamp_event *ev
         pipeline_process_sample(pipeline, event);
         return;
     }
-    if (vamp_time_is_valid(event->time_ns)) { /* else it will be rejected */
+    if (vamp_time_is_valid(event->time_ns)) { /* otherwise it will be rejected */
         if (pipeline->samples.source != NULL) {
             pipeline_take_samples(pipeline, event->time_ns);
         }
@@ -38,20 +38,21 @@ static void process_event(struct pipeline *pipeline, const struct vamp_event *ev
             }
         }
     }
-    pipeline_pass_on(pipeline, event, verdict == VAMP_PASSED);
+    vamp_outputs_pass_on(&pipeline->outputs, event, verdict == VAMP_PASSED);
     vamp_stats_observe(pipeline->stats, event, verdict);
     if (event->kind == VAMP_EVENT_GONE) {
         vamp_components_gone(pipeline->components, event->time_ns);
     }
 }
 
-/* Processes the events that are there, at most BATCH_EVENTS. Returns how many. */
+/* Processes available events, at most BATCH_EVENTS. Returns their number. */
 static unsigned process_batch(struct pipeline *pipeline)
 {
     const struct vamp_event *events[VAMP_LOOK_AHEAD];
     unsigned all = 0;
     unsigned count = 1;
-    static_assert(VAMP_LOOK_AHEAD <= VAMP_READER_TAKE_MAX, "more than the reader gives at a time");
+    static_assert(VAMP_LOOK_AHEAD <= VAMP_READER_TAKE_MAX,
+                  "more than the reader returns at a time");
     while (count > 0 && all < BATCH_EVENTS) {
         count = vamp_reader_take(&pipeline->reader, events, VAMP_LOOK_AHEAD);
         vamp_stats_look_ahead(pipeline->stats, events, count);
@@ -89,8 +90,8 @@ static int64_t idle_tick_ns(const struct pipeline *pipeline, int64_t now_ns)
     return close_ns > event_now_ns + TICK_NS ? close_ns - event_now_ns : TICK_NS;
 }
 
-/* When the clock of the events was set back, the statistics open older buckets again. The estimate
- * of event time from before would set it forward again, so it is started over. */
+/* When the clock of the events was set back, the statistics open older buckets again. The previous
+ * estimate of event time would set it forward again, so it is started over. */
 static void follow_clock_steps(struct pipeline *pipeline, int64_t now_ns)
 {
     struct vamp_stats_state state;
@@ -121,7 +122,7 @@ static void report_silence(struct pipeline *pipeline)
         pipeline_take_samples(pipeline, event_ns);
     }
     const struct vamp_event mark = {.kind = VAMP_EVENT_TIME, .time_ns = event_ns};
-    pipeline_pass_on(pipeline, &mark, true);
+    vamp_outputs_pass_on(&pipeline->outputs, &mark, true);
     vamp_stats_observe(pipeline->stats, &mark, VAMP_PASSED);
 }
 
@@ -136,10 +137,12 @@ static void tick_if_due(struct pipeline *pipeline, int64_t now_ns, bool idle)
     pipeline_report_self(pipeline);
     vamp_status_flush(&pipeline->status);
     follow_clock_steps(pipeline, now_ns);
+    int64_t pause_ns = TICK_NS;
     if (idle) {
         report_silence(pipeline);
+        pause_ns = idle_tick_ns(pipeline, now_ns);
     }
-    pipeline->next_tick_ns = now_ns + (idle ? idle_tick_ns(pipeline, now_ns) : TICK_NS);
+    pipeline->next_tick_ns = now_ns + pause_ns;
     if (pipeline->status.live) {
         show_status(pipeline, now_ns);
     }
@@ -205,14 +208,13 @@ static void run_loop(struct pipeline *pipeline)
 static void set_models(struct pipeline *pipeline)
 {
     const struct vamp_strings *given = &pipeline->config->models;
-    const struct vamp_model_rules rules =
-        given->count == 0
-            ? vamp_model_rules_usual
-            : (struct vamp_model_rules){(const char *const *)given->items, given->count};
+    struct vamp_model_rules rules = vamp_model_rules_usual;
+    if (given->count > 0) {
+        rules = (struct vamp_model_rules){(const char *const *)given->items, given->count};
+    }
     vamp_components_set_models(pipeline->components, &rules);
 }
 
-/* Creates what the source needs. */
 static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
 {
     const struct vamp_config *config = pipeline->config;
@@ -238,14 +240,17 @@ static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
     }
     pipeline->run->sampling = pipeline->rules->sampling;
     const char *selector = pipeline->rules->selector;
-    pipeline->selector = selector != NULL ? strdup(selector) : NULL;
-    return selector != NULL && pipeline->selector == NULL
-               ? vamp_err_set_errno(err, ENOMEM, "prepare the filters")
-               : vamp_ready_file_prepare(&pipeline->ready_file,
-                                         pipeline->start->options->ready_file, err);
+    if (selector != NULL) {
+        pipeline->selector = strdup(selector);
+        if (pipeline->selector == NULL) {
+            return vamp_err_set_errno(err, ENOMEM, "prepare the filters");
+        }
+    }
+    return vamp_ready_file_prepare(&pipeline->ready_file, pipeline->start->options->ready_file,
+                                   err);
 }
 
-/* Creates what counts, and watches what is counted: it depends on what the source knows. */
+/* Creates the statistics and the alarms, which depend on properties of the source. */
 static int create_statistics(struct pipeline *pipeline, struct vamp_err *err)
 {
     const struct vamp_config *config = pipeline->config;
@@ -272,37 +277,50 @@ static int open_outputs(struct pipeline *pipeline, struct vamp_err *err)
 {
     const struct vamp_output_context context =
         pipeline_output_context(pipeline, pipeline->run, pipeline->stats);
-    const int status = vamp_outputs_open(&pipeline->outputs, pipeline->config, &context,
-                                         pipeline->rules, NULL, err);
-    return status == 0 ? vamp_ready_file_show(&pipeline->ready_file, err) : status;
+    int status = vamp_outputs_open(&pipeline->outputs, pipeline->config, &context, pipeline->rules,
+                                   NULL, err);
+    if (status == 0) {
+        status = vamp_ready_file_show(&pipeline->ready_file, err);
+    }
+    return status;
 }
 
-/* What the source knows of its events, and of the run: it may have a workflow of its own, such as
- * the one that was recorded. */
+/* Copies properties of the source's events and of its run: it may have a workflow of its own, such
+ * as the recorded one. */
 static void describe_source(struct pipeline *pipeline)
 {
     const struct vamp_source_ops *ops = pipeline->ops;
     struct vamp_run *run = pipeline->run;
+    const char *workflow = NULL, *examined = NULL;
+    uint64_t kinds = VAMP_EVENT_KINDS_ALL;
     assert(ops != NULL); /* the source has been opened */
-    const char *workflow = ops->workflow != NULL ? ops->workflow(pipeline->source) : NULL;
+    if (ops->workflow != NULL) {
+        workflow = ops->workflow(pipeline->source);
+    }
     if (workflow != NULL) {
         (void)snprintf(pipeline->workflow, sizeof pipeline->workflow, "%s", workflow);
         run->workflow = pipeline->workflow;
     }
-    const char *examined = ops->examined != NULL ? ops->examined(pipeline->source) : NULL;
+    if (ops->examined != NULL) {
+        examined = ops->examined(pipeline->source);
+    }
     if (examined != NULL) {
         (void)snprintf(pipeline->examined, sizeof pipeline->examined, "%s", examined);
         run->examined = pipeline->examined;
     }
-    run->unknown = ops->unknown != NULL ? ops->unknown(pipeline->source) : 0;
-    pipeline->kinds = pipeline->first->event_kinds &
-                      (ops->kinds != NULL ? ops->kinds(pipeline->source) : VAMP_EVENT_KINDS_ALL);
+    if (ops->unknown != NULL) {
+        run->unknown = ops->unknown(pipeline->source);
+    }
+    if (ops->kinds != NULL) {
+        kinds = ops->kinds(pipeline->source);
+    }
+    pipeline->kinds = pipeline->first->event_kinds & kinds;
     if ((run->unknown & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_TIME)) != 0) {
         run->clock = "arrival";
     }
 }
 
-/* The source calls it on its thread. */
+/* Called by the source on its thread. */
 static void note_roundtrip(void *context, enum vamp_own_operation operation, int64_t ns)
 {
     struct roundtrips *roundtrips = context;
@@ -330,9 +348,10 @@ static int open_source(struct pipeline *pipeline, struct vamp_err *err)
         .stop = &pipeline->start->signals->stop,
     };
     pipeline->ops = vamp_source_load(config->source, err);
-    const int status = pipeline->ops == NULL ? err->code
-                                             : pipeline->ops->open(config->source_options, &context,
-                                                                   &pipeline->source, err);
+    int status = err->code;
+    if (pipeline->ops != NULL) {
+        status = pipeline->ops->open(config->source_options, &context, &pipeline->source, err);
+    }
     if (status == 0) {
         describe_source(pipeline);
     }
@@ -341,7 +360,7 @@ static int open_source(struct pipeline *pipeline, struct vamp_err *err)
 
 /* ---- the end */
 
-/* Why the run ended, as text and as exit code; reports a failure of the source. */
+/* The reason why the run ended, as text and as exit code; reports a failure of the source. */
 static const char *reason_of_end(struct pipeline *pipeline, enum vamp_exit_code *ret_code)
 {
     const struct vamp_reader *reader = &pipeline->reader;
@@ -394,9 +413,8 @@ static enum vamp_exit_code finish_run(struct pipeline *pipeline)
     assert(totals.accounting.decoded == totals.accounting.counted + totals.accounting.filtered);
     if (totals.buckets_without_memory > 0) {
         vamp_status_error(&pipeline->status,
-                          "no memory for %" PRIu64 " buckets; the files show them as gaps",
+                          "out of memory for %" PRIu64 " buckets; the files show them as gaps",
                           totals.buckets_without_memory);
-        code = code == VAMP_EXIT_OK ? VAMP_EXIT_FAILED : code;
     }
     const struct vamp_ending end = {
         .time_ns = vamp_clock_utc_ns(pipeline->clock),
@@ -407,8 +425,8 @@ static enum vamp_exit_code finish_run(struct pipeline *pipeline)
         .accounting = totals.accounting,
     };
     vamp_outputs_finish(&pipeline->outputs, &end, &pipeline->status);
-    if (pipeline->outputs.lost) {
-        code = code == VAMP_EXIT_OK ? VAMP_EXIT_FAILED : code;
+    if ((totals.buckets_without_memory > 0 || pipeline->outputs.lost) && code == VAMP_EXIT_OK) {
+        code = VAMP_EXIT_FAILED;
     }
     vamp_status_clear(&pipeline->status);
     if (!pipeline->start->options->quiet) {
@@ -417,7 +435,7 @@ static enum vamp_exit_code finish_run(struct pipeline *pipeline)
     return code;
 }
 
-/* Reports why the start failed and returns the exit code for it. */
+/* Reports the reason of a failed start and returns the exit code for it. */
 static enum vamp_exit_code report_failed_start(struct pipeline *pipeline, int status,
                                                const struct vamp_err *err)
 {
@@ -429,7 +447,7 @@ static enum vamp_exit_code report_failed_start(struct pipeline *pipeline, int st
     if (status == -ETIMEDOUT || status == -ECONNREFUSED) {
         return VAMP_EXIT_NO_POOL;
     }
-    /* Options whose error shows only in use, such as a malformed source.info. */
+    /* Options whose errors show only in use, such as a malformed source.info. */
     return status == -EINVAL ? VAMP_EXIT_USAGE : VAMP_EXIT_FAILED;
 }
 
@@ -486,7 +504,7 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_start *start)
     (void)pthread_mutex_init(&pipeline->roundtrips.lock, NULL);
     pipeline->event_clock = (struct vamp_event_clock){0};
     vamp_process_describe(&pipeline->process, pipeline->config, pipeline->clock, pipeline->run);
-    pipeline->run->workflow = pipeline->config->workflow != NULL ? pipeline->config->workflow : "";
+    pipeline->run->workflow = vamp_text_or(pipeline->config->workflow, "");
     pipeline->run->component = pipeline->config->component;
     pipeline->run->replayed = !pipeline->first->source->is_live;
     pipeline->run->has_alarms = pipeline->config->alarm_count > 0;
@@ -497,7 +515,7 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_start *start)
     pipeline_samples_done(pipeline);
     vamp_ready_file_done(&pipeline->ready_file);
     if (pipeline->outputs.left_behind) {
-        _exit((int)code); /* what libraries do at exit would wait for the thread that is stuck */
+        _exit((int)code); /* cleanup in libraries at exit would wait for the thread that is stuck */
     }
     vamp_outputs_done(&pipeline->outputs);
     vamp_alarms_free(pipeline->alarms);

@@ -4,19 +4,19 @@
 #include <assert.h>
 
 #include "vampire/core/thread.h"
+#include "vampire/core/values.h"
 
-/* Longest wait before the stop flag is checked again; the longer one after several waits without an
- * event. */
+/* Longest wait before the stop flag is checked again; the longer one applies after several waits
+ * without an event. */
 #define WAIT_NS (VAMP_NS_PER_SECOND / 2)
 #define IDLE_WAIT_NS VAMP_NS_PER_SECOND
 #define WAITS_TO_IDLE 4
 /* If the source is empty twice, this far apart, all events from before the first time have arrived.
- * This also holds when the process was stopped in between: the first look after that starts again.
- */
+ * This also holds if the process was stopped in between: the first read after that starts again. */
 #define QUIET_NS (VAMP_NS_PER_SECOND / 5)
-/* Time for the worker to make room at the end. */
+/* Pause for the worker to make room at the end. */
 #define ROOM_NS 200000
-/* The consumer sees events after this many, or when the source has no more. */
+/* Events are published after this many, or when the source has no more. */
 #define PUBLISH_EVENTS 64
 
 /* ---- the thread of a live source */
@@ -27,19 +27,19 @@ static void push_event(struct vamp_reader *reader, const struct vamp_event *even
         return;
     }
     if (event->kind == VAMP_EVENT_SAMPLE) {
-        reader->lost_samples++; /* no event of the pool: its accounts stay exact */
+        reader->lost_samples++; /* not an event of the pool, whose accounting stays exact */
     } else {
         vamp_losses_note(&reader->losses, event, VAMP_LOSS_RING);
     }
 }
 
-/* Marks of losses are pushed before the event: it cannot be in the slot that they take. */
+/* Control events of losses are pushed before the event, which therefore cannot be in their slot. */
 static struct vamp_event *next_slot(struct vamp_reader *reader, struct vamp_event *spare)
 {
     return reader->losses.any ? spare : vamp_ring_slot(reader->ring, spare);
 }
 
-/* Only this thread writes it. */
+/* Written by this thread only. */
 static void count_beat(struct vamp_reader *reader)
 {
     const unsigned beats = atomic_load_explicit(&reader->beats, memory_order_relaxed);
@@ -59,8 +59,8 @@ static void note_empty(struct vamp_reader *reader)
     reader->empty_since_ns = now_ns;
 }
 
-/* Puts events into the ring until the source has no more, at most PUBLISH_EVENTS; then the consumer
- * sees them. */
+/* Puts events into the ring until the source has no more, at most PUBLISH_EVENTS; then publishes
+ * them. */
 static enum vamp_source_status read_events(struct vamp_reader *reader, unsigned *ret_events)
 {
     enum vamp_source_status status = VAMP_SOURCE_MORE;
@@ -80,8 +80,8 @@ static enum vamp_source_status read_events(struct vamp_reader *reader, unsigned 
     return status;
 }
 
-/* Whether to go on reading. */
-static bool goes_on(struct vamp_reader *reader)
+/* Counts a beat. Returns whether to continue reading. */
+static bool begin_turn(struct vamp_reader *reader)
 {
     count_beat(reader);
     return atomic_load_explicit(reader->stop, memory_order_relaxed) == 0;
@@ -106,7 +106,7 @@ static void *run_thread(void *argument)
 {
     struct vamp_reader *reader = argument;
     unsigned waits = 0; /* since an event came */
-    while (goes_on(reader)) {
+    while (begin_turn(reader)) {
         unsigned events = 0;
         const enum vamp_source_status status = read_events(reader, &events);
         if (events > 0) {
@@ -136,12 +136,15 @@ static unsigned read_batch(struct vamp_reader *reader, const struct vamp_event *
     enum vamp_source_status status = VAMP_SOURCE_MORE;
     unsigned count = 0;
     assert(max <= VAMP_READER_TAKE_MAX);
-    if (reader->ended || !goes_on(reader)) {
+    if (reader->ended || !begin_turn(reader)) {
         reader->ended = true;
         return 0;
     }
-    while (count < most && (status = reader->ops->next(reader->source, &reader->batch[count],
-                                                       &reader->err)) == VAMP_SOURCE_MORE) {
+    while (count < most) {
+        status = reader->ops->next(reader->source, &reader->batch[count], &reader->err);
+        if (status != VAMP_SOURCE_MORE) {
+            break;
+        }
         events[count] = &reader->batch[count];
         count++;
     }
@@ -152,12 +155,15 @@ static unsigned read_batch(struct vamp_reader *reader, const struct vamp_event *
     return count;
 }
 
-/* ---- for the caller */
+/* ---- functions for the caller */
 
 int vamp_reader_prepare(struct vamp_reader *reader, size_t ring_bytes, struct vamp_err *err)
 {
     reader->end = VAMP_SOURCE_END;
-    return reader->ops->may_block ? 0 : vamp_ring_create(ring_bytes, &reader->ring, err);
+    if (reader->ops->may_block) {
+        return 0;
+    }
+    return vamp_ring_create(ring_bytes, &reader->ring, err);
 }
 
 void vamp_reader_done(struct vamp_reader *reader)
@@ -168,9 +174,10 @@ void vamp_reader_done(struct vamp_reader *reader)
 
 int vamp_reader_start(struct vamp_reader *reader, struct vamp_err *err)
 {
-    return reader->ops->may_block
-               ? 0
-               : vamp_thread_start(&reader->thread, "source", run_thread, reader, err);
+    if (reader->ops->may_block) {
+        return 0;
+    }
+    return vamp_thread_start(&reader->thread, "source", run_thread, reader, err);
 }
 
 void vamp_reader_join(struct vamp_reader *reader)
@@ -195,7 +202,7 @@ void vamp_reader_wait(struct vamp_reader *reader, int64_t timeout_ns)
     if (!reader->ops->may_block) {
         vamp_ring_wait(reader->ring, timeout_ns);
     } else if (!reader->ended) {
-        reader->ops->wait(reader->source, timeout_ns < WAIT_NS ? timeout_ns : WAIT_NS);
+        reader->ops->wait(reader->source, VAMP_MIN(timeout_ns, WAIT_NS));
     }
 }
 
@@ -206,6 +213,10 @@ bool vamp_reader_finished(const struct vamp_reader *reader)
 
 size_t vamp_reader_waiting_bytes(const struct vamp_reader *reader, size_t *ret_bound)
 {
-    *ret_bound = reader->ops->may_block ? 0 : vamp_ring_capacity_bytes(reader->ring);
-    return reader->ops->may_block ? 0 : vamp_ring_used_bytes(reader->ring);
+    *ret_bound = 0;
+    if (reader->ops->may_block) {
+        return 0;
+    }
+    *ret_bound = vamp_ring_capacity_bytes(reader->ring);
+    return vamp_ring_used_bytes(reader->ring);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Replaces the configuration while the run goes on. Everything that can fail is done first, next to
- * what is in use; then the old files are completed, the new ones take over between two buckets, and
+ * Replaces the configuration during the run. Everything that can fail is done first, beside the
+ * objects in use; then the old files are completed, the new ones take over between two buckets, and
  * the new rules apply from the next event on. The statistics continue with their state unless their
  * own options have changed.
  */
@@ -9,16 +9,30 @@
 
 #include <string.h>
 
-/* What a reload prepares before it replaces what is in use. */
+/* Prepared by a reload before it replaces the objects in use. */
 struct replacement {
     struct vamp_config *config;
     struct vamp_run *run;
     struct vamp_rules *rules;
-    struct vamp_stats *stats; /* NULL: the present ones continue */
+    struct vamp_stats *stats; /* NULL: the current ones continue */
     struct vamp_alarms *alarms;
-    bool keep_alarms; /* the rules and the statistics are the same: the alarms keep their state */
+    bool keep_alarms; /* rules and statistics are unchanged: the alarms keep their state */
     struct vamp_outputs outputs;
 };
+
+static struct vamp_stats *stats_after(const struct pipeline *pipeline,
+                                      const struct replacement *next)
+{
+    return next->stats != NULL ? next->stats : pipeline->stats;
+}
+
+static bool same_text(const char *one, const char *other)
+{
+    if (one == NULL || other == NULL) {
+        return one == other;
+    }
+    return strcmp(one, other) == 0;
+}
 
 /* Reports changed options that cannot take effect: they were sent to the pool manager or sized
  * memory at the start. */
@@ -40,14 +54,12 @@ static int check_events(const struct pipeline *pipeline, const struct replacemen
 {
     const char *selector = next->rules->selector;
     const char *present = pipeline->selector;
-    bool same =
-        selector == NULL ? present == NULL : present != NULL && strcmp(selector, present) == 0;
-    if (!same) {
+    if (!same_text(selector, present)) {
         return vamp_err_set(err, -EINVAL,
                             "\"events\" asks the pool manager for CDOs with %s, but vampire has "
                             "subscribed to those with %s; that cannot change while it runs",
-                            selector != NULL ? selector : "any attributes",
-                            present != NULL ? present : "any attributes");
+                            vamp_text_or(selector, "any attributes"),
+                            vamp_text_or(present, "any attributes"));
     }
     if ((next->config->event_kinds & ~pipeline->first->event_kinds) != 0) {
         return vamp_err_set(err, -EINVAL,
@@ -57,7 +69,7 @@ static int check_events(const struct pipeline *pipeline, const struct replacemen
     if (next->config->sampling.fraction != pipeline->first->sampling.fraction) {
         return vamp_err_set(err, -EINVAL,
                             "\"sampling.fraction\" cannot change while vampire runs: a CDO counts "
-                            "with its whole life, or not at all");
+                            "with its whole lifecycle, or not at all");
     }
     if (next->config->statistics.max_components != pipeline->first->statistics.max_components) {
         return vamp_err_set(err, -EINVAL,
@@ -66,7 +78,7 @@ static int check_events(const struct pipeline *pipeline, const struct replacemen
     return 0;
 }
 
-/* The statistics identify an output by its position in the list: whether all keep theirs. */
+/* Whether all outputs keep their position in the list, by which the statistics identify them. */
 static bool outputs_match(const struct vamp_config *before, const struct vamp_config *after)
 {
     for (unsigned i = 0; i < before->output_count; i++) {
@@ -94,11 +106,11 @@ static int prepare_alarms(struct pipeline *pipeline, struct replacement *next, s
 {
     next->keep_alarms =
         next->stats == NULL && vamp_config_same(pipeline->config, next->config, "alarms");
-    return next->keep_alarms
-               ? 0
-               : pipeline_create_alarms(pipeline, next->config,
-                                        next->stats != NULL ? next->stats : pipeline->stats,
-                                        &next->alarms, err);
+    if (next->keep_alarms) {
+        return 0;
+    }
+    return pipeline_create_alarms(pipeline, next->config, stats_after(pipeline, next),
+                                  &next->alarms, err);
 }
 
 static void describe_next_run(const struct pipeline *pipeline, struct replacement *next)
@@ -128,8 +140,8 @@ static int prepare_replacement(struct pipeline *pipeline, struct replacement *ne
         return status;
     }
     describe_next_run(pipeline, next);
-    struct vamp_output_context context = pipeline_output_context(
-        pipeline, next->run, next->stats != NULL ? next->stats : pipeline->stats);
+    struct vamp_output_context context =
+        pipeline_output_context(pipeline, next->run, stats_after(pipeline, next));
     context.present = pipeline->components;
     return vamp_outputs_open(&next->outputs, next->config, &context, next->rules,
                              &pipeline->outputs, err);
@@ -149,15 +161,16 @@ static void retire_outputs(struct pipeline *pipeline)
     vamp_outputs_finish(&pipeline->outputs, &end, &pipeline->status);
 }
 
-/* Replaces the rules unless they are the same, and frees the configurations that are no longer in
- * use; `keep`: the one of the outputs still is. */
+/* Replaces the rules unless they are unchanged, and frees configurations that are no longer in use;
+ * `keep`: that of the outputs still is. */
 static void release_configs(struct pipeline *pipeline, struct replacement *next, bool keep)
 {
     struct vamp_config *of_alarms = pipeline->alarms_config;
     if (!next->keep_alarms) {
-        pipeline->fired_before =
-            next->stats != NULL ? 0
-                                : pipeline->fired_before + vamp_alarms_sum(pipeline->alarms).fired;
+        pipeline->fired_before += vamp_alarms_sum(pipeline->alarms).fired;
+        if (next->stats != NULL) {
+            pipeline->fired_before = 0;
+        }
         vamp_alarms_free(pipeline->alarms);
         pipeline->alarms = next->alarms;
         pipeline->alarms_config = next->config;
@@ -180,16 +193,15 @@ static void install_replacement(struct pipeline *pipeline, struct replacement *n
     retire_outputs(pipeline);
     next->outputs.lost = pipeline->outputs.lost;
     next->outputs.left_behind = pipeline->outputs.left_behind;
-    /* The thread of a stuck output may still read what is not freed here. */
+    /* Not freed then, since the thread of a stuck output may still read it. */
     const bool keep = pipeline->outputs.left_behind;
     if (next->stats == NULL) {
         vamp_outputs_continue(&next->outputs, &pipeline->outputs, next->keep_alarms);
     }
     vamp_outputs_done(&pipeline->outputs);
     pipeline->outputs = next->outputs;
-    vamp_components_changed_all(pipeline->components); /* the new files hold none of them */
-    vamp_rules_apply(next->rules, next->stats != NULL ? next->stats : pipeline->stats,
-                     &pipeline->services);
+    vamp_components_changed_all(pipeline->components); /* the new files have none of them */
+    vamp_rules_apply(next->rules, stats_after(pipeline, next), &pipeline->services);
     vamp_rules_free(pipeline->rules);
     pipeline->rules = next->rules;
     if (next->stats != NULL) {
@@ -234,7 +246,7 @@ static void reload_configuration(struct pipeline *pipeline)
 
 void pipeline_reload_if_asked(struct pipeline *pipeline)
 {
-    if (vamp_signals_asked(&pipeline->start->signals->reload, &pipeline->reloads_seen)) {
+    if (vamp_signals_take(&pipeline->start->signals->reload, &pipeline->reloads_seen)) {
         vamp_notify_reloading(pipeline->start->notify, vamp_clock_monotonic_ns(pipeline->clock));
         reload_configuration(pipeline);
         vamp_notify_ready(pipeline->start->notify, NULL);

@@ -9,12 +9,13 @@
 #include "vampire/stats/bucket/declared.h"
 #include "vampire/stats/sampled.h"
 
-/* A share of its own: what finds no room is lost, and costs the pool's events nothing. Samples wait
- * here until the pool's time has come to theirs, as many as come in 4 s at 20,000 a second. */
+/* Samples have a ring of their own: those over its limit are lost, at no cost for the pool's
+ * events. They wait here until the pool reaches their time; it holds 4 s of 20,000 samples a
+ * second. */
 #define RING_BYTES ((size_t)16 << 20)
-/* So far behind a sample's time is no pool whose events are on their way, but another clock. */
+/* A pool this far behind a sample's time is not just slow: its clock differs. */
 #define PATIENCE_NS (60 * VAMP_NS_PER_SECOND)
-/* How long to wait for samples at a time. */
+/* Duration of one wait for samples. */
 #define WAIT_NS (VAMP_NS_PER_SECOND / 100)
 #define SHOWN_NAMES_MAX 8
 
@@ -41,8 +42,11 @@ int pipeline_open_samples(struct pipeline *pipeline, struct vamp_err *err)
         .clock = pipeline->clock,
         .stop = &samples->never,
     };
-    const int status = vamp_reader_prepare(&samples->reader, RING_BYTES, err);
-    return status != 0 ? status : samples->ops.open(options, &context, &samples->source, err);
+    int status = vamp_reader_prepare(&samples->reader, RING_BYTES, err);
+    if (status == 0) {
+        status = samples->ops.open(options, &context, &samples->source, err);
+    }
+    return status;
 }
 
 int pipeline_start_samples(struct pipeline *pipeline, struct vamp_err *err)
@@ -65,7 +69,7 @@ void pipeline_process_sample(struct pipeline *pipeline, const struct vamp_event 
     const bool passes =
         first == NULL || vamp_event_filter_match(first->compiled, sample, first->components);
     vamp_stats_tick(pipeline->stats, sample->time_ns);
-    pipeline_pass_on(pipeline, sample, passes);
+    vamp_outputs_pass_on(&pipeline->outputs, sample, passes);
     if (passes) {
         vamp_stats_sample(pipeline->stats, sample);
     } else {
@@ -73,7 +77,6 @@ void pipeline_process_sample(struct pipeline *pipeline, const struct vamp_event 
     }
 }
 
-/* The first sample that is there; NULL: none. */
 static const struct vamp_event *first_sample(struct samples_intake *samples)
 {
     if (samples->held == NULL) {
@@ -83,7 +86,7 @@ static const struct vamp_event *first_sample(struct samples_intake *samples)
     return samples->held;
 }
 
-/* The room of samples is half full. */
+/* Whether the ring of samples is half full. */
 static bool many_wait(const struct samples_intake *samples)
 {
     size_t bound = 0;
@@ -101,11 +104,11 @@ static bool waits(const struct samples_intake *samples, const struct vamp_event 
 void pipeline_take_samples(struct pipeline *pipeline, int64_t until_ns)
 {
     struct samples_intake *samples = &pipeline->samples;
-    const struct vamp_event *sample = NULL;
     const bool before_all = samples->until_ns == 0;
     samples->until_ns = until_ns;
     for (;;) {
-        if ((sample = first_sample(samples)) == NULL) {
+        const struct vamp_event *sample = first_sample(samples);
+        if (sample == NULL) {
             if (!samples->ops.may_block || vamp_reader_finished(&samples->reader)) {
                 return;
             }
@@ -155,7 +158,7 @@ void pipeline_finish_samples(struct pipeline *pipeline)
 void pipeline_samples_done(struct pipeline *pipeline)
 {
     struct samples_intake *samples = &pipeline->samples;
-    if (samples->runs) { /* the start failed after it */
+    if (samples->runs) { /* a later step of the start failed */
         pipeline_finish_samples(pipeline);
     }
     if (samples->source != NULL) {
@@ -186,9 +189,10 @@ void pipeline_print_samples(const struct pipeline *pipeline, const struct vamp_p
 {
     const struct samples_intake *samples = &pipeline->samples;
     const struct vamp_sampled_account *account = vamp_stats_samples(pipeline->stats);
-    const struct vamp_samples_account lines = samples->source != NULL
-                                                  ? vamp_samples_account(samples->source)
-                                                  : (struct vamp_samples_account){0};
+    struct vamp_samples_account lines = {0};
+    if (samples->source != NULL) {
+        lines = vamp_samples_account(samples->source);
+    }
     const struct {
         uint64_t count;
         const char *what;

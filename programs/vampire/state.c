@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a person or the service manager reads of the run: the state on SIGUSR1, one line in
- * between. */
+/* The state of the run for people and for the service manager: a page on SIGUSR1, one line at
+ * intervals. */
 #include "programs/vampire/pipeline.h"
 
 #include <inttypes.h>
@@ -107,16 +107,18 @@ static void print_statistics(const struct vamp_page *page, const struct pipeline
 
 static void print_outputs(const struct vamp_page *page, const struct vamp_outputs *outputs)
 {
+    const char *word = "outputs";
     for (unsigned i = 0; i < outputs->count; i++) {
         struct vamp_output_account account;
         struct vamp_output_state state;
         vamp_run_output_account(&outputs->items[i], &account);
         vamp_output_state(outputs->items[i].output, &state);
-        vamp_page_line(page, i == 0 ? "outputs" : "",
+        vamp_page_line(page, word,
                        "%s: queued %" PRIu64 " = written %" PRIu64 " + lost %" PRIu64
                        " + waiting %" PRIu64 "; queue %" PRIu64 " (of %" PRIu64 ") %s%s",
                        account.name, account.queued, account.written, account.lost, account.waiting,
                        state.used, state.bound, state.bound_unit, state.stuck ? "; stuck" : "");
+        word = "";
     }
 }
 
@@ -164,17 +166,17 @@ static void print_page(struct vamp_page *page, struct pipeline *pipeline)
     (void)fputs("  end of the state\n", page->stream);
 }
 
-/* The page is written with one call, so that no other output stands inside it. */
+/* The page is written with one call, so that no other output is printed inside it. */
 void pipeline_show_if_asked(struct pipeline *pipeline)
 {
-    if (!vamp_signals_asked(&pipeline->start->signals->show, &pipeline->shows_seen)) {
+    if (!vamp_signals_take(&pipeline->start->signals->show, &pipeline->shows_seen)) {
         return;
     }
     char *text = NULL;
     size_t length = 0;
     struct vamp_page page = {open_memstream(&text, &length), NAME_COLUMNS};
     if (page.stream == NULL) {
-        vamp_status_error(&pipeline->status, "no memory to show the state");
+        vamp_status_error(&pipeline->status, "out of memory to show the state");
         return;
     }
     print_page(&page, pipeline);

@@ -13,7 +13,7 @@
 #define COMPONENTS_SHOWN 20
 #define SHARE_BYTES 256
 
-/* A total that is printed. */
+/* A printed total. */
 struct total {
     enum vamp_metric_id id;
     uint64_t value;
@@ -25,38 +25,43 @@ static const char *total_text(uint64_t value, bool is_bytes, char text[static VA
     return is_bytes ? vamp_bytes_people((double)value, text) : vamp_count_people(value, text);
 }
 
-/* What the shown totals stand for: "  (55.0 % of 9.01 GiB, without what statistics.filters exclude;
- * of 55.0 % of the events)"; "" when that is all. */
+/* The coverage of the shown totals: "  (55.0 % of 9.01 GiB, without what statistics.filters
+ * exclude; of 55.0 % of the events)"; "" if it is complete. */
 static const char *share_text(const struct vamp_totals *totals, const struct total *shown,
                               unsigned count, char text[static SHARE_BYTES])
 {
     const double events = (double)vamp_totals_events(totals);
     const double counted = (double)totals->accounting.counted;
     char share[VAMP_UNIT_TEXT_BYTES], every[VAMP_UNIT_TEXT_BYTES];
+    const char *before = "  (";
     int used = 0;
     text[0] = '\0';
     for (unsigned i = 0; i < count; i++) {
         const uint64_t all = shown[i].value + totals->filtered[shown[i].id];
         if (all > shown[i].value) {
             used += snprintf(text + used, SHARE_BYTES - (size_t)used, "%s" VAMP_WORDS_OF_TOTAL,
-                             used > 0 ? " and " : "  (",
-                             vamp_share_people((double)shown[i].value, (double)all, share),
+                             before, vamp_share_people((double)shown[i].value, (double)all, share),
                              total_text(all, shown[i].is_bytes, every));
+            before = " and ";
         }
     }
-    used += snprintf(text + used, SHARE_BYTES - (size_t)used, "%s",
-                     used > 0 ? ", without " VAMP_WORDS_FILTERED : "");
+    if (used > 0) {
+        used += snprintf(text + used, SHARE_BYTES - (size_t)used, ", without " VAMP_WORDS_FILTERED);
+        before = "; ";
+    }
     if (counted < events) {
         used += snprintf(text + used, SHARE_BYTES - (size_t)used, "%sof " VAMP_WORDS_OF_EVENTS,
-                         used > 0 ? "; " : "  (", vamp_share_people(counted, events, share));
+                         before, vamp_share_people(counted, events, share));
     }
-    (void)snprintf(text + used, SHARE_BYTES - (size_t)used, "%s", used > 0 ? ")" : "");
+    if (used > 0) {
+        (void)snprintf(text + used, SHARE_BYTES - (size_t)used, ")");
+    }
     return text;
 }
 
-/* What cannot be known is said, in place of a number. */
-static bool is_observable(const struct vamp_page *page, const struct vamp_coverage *coverage,
-                          enum vamp_metric_id id, const char *what)
+/* Prints the reason in place of a number if the metric cannot be observed. True: it can. */
+static bool check_observable(const struct vamp_page *page, const struct vamp_coverage *coverage,
+                             enum vamp_metric_id id, const char *what)
 {
     const struct vamp_absence *absence = vamp_coverage_find(coverage, id);
     if (absence != NULL) {
@@ -67,8 +72,8 @@ static bool is_observable(const struct vamp_page *page, const struct vamp_covera
     return absence == NULL;
 }
 
-static bool is_counted(const struct vamp_page *page, const struct vamp_totals *totals,
-                       enum vamp_totals_metric metric, const char *what)
+static bool check_counted(const struct vamp_page *page, const struct vamp_totals *totals,
+                          enum vamp_totals_metric metric, const char *what)
 {
     const bool counted = (totals->counted & VAMP_TOTALS_BIT(metric)) != 0;
     if (!counted) {
@@ -79,7 +84,7 @@ static bool is_counted(const struct vamp_page *page, const struct vamp_totals *t
 
 static void print_operations(const struct vamp_page *page, const struct vamp_totals *totals)
 {
-    if (is_counted(page, totals, VAMP_TOTALS_OPERATIONS, "operations")) {
+    if (check_counted(page, totals, VAMP_TOTALS_OPERATIONS, "operations")) {
         char text[VAMP_UNIT_TEXT_BYTES], share[SHARE_BYTES];
         vamp_page_line(page, "operation", "%14s", "count");
         for (unsigned kind = 1; kind < VAMP_EVENT_KIND_COUNT; kind++) {
@@ -110,11 +115,14 @@ static void print_quantiles(const struct vamp_page *page, const char *what,
     const uint64_t filtered = totals->filtered[id], no_room = totals->no_room[id];
     const uint64_t aside = filtered + no_room, resolution_ns = totals->accounting.resolution_ns;
     if (aside > 0) {
-        (void)snprintf(note, sizeof note, "  (%s of them, without %s%s%s)",
-                       vamp_share_people((double)count, (double)(count + aside), share),
-                       filtered > 0 ? VAMP_WORDS_FILTERED : "",
-                       filtered > 0 && no_room > 0 ? " and " : "",
-                       no_room > 0 ? VAMP_WORDS_NO_ROOM : "");
+        const char *reasons = VAMP_WORDS_FILTERED " and " VAMP_WORDS_NO_ROOM;
+        if (no_room == 0) {
+            reasons = VAMP_WORDS_FILTERED;
+        } else if (filtered == 0) {
+            reasons = VAMP_WORDS_NO_ROOM;
+        }
+        (void)snprintf(note, sizeof note, "  (%s of them, without %s)",
+                       vamp_share_people((double)count, (double)(count + aside), share), reasons);
     }
     if (count == 0 && aside > 0) {
         vamp_page_line(page, what, "none%s", note);
@@ -133,26 +141,30 @@ static void print_movement(const struct vamp_page *page, const struct vamp_total
 {
     const struct vamp_coverage *coverage = schema->coverage;
     char count[VAMP_UNIT_TEXT_BYTES], bytes[VAMP_UNIT_TEXT_BYTES], share[SHARE_BYTES];
-    if (is_observable(page, coverage, VAMP_METRIC_PRODUCED_BYTES, "produced") &&
-        is_counted(page, totals, VAMP_TOTALS_PRODUCED, "produced")) {
+    if (check_observable(page, coverage, VAMP_METRIC_PRODUCED_BYTES, "produced") &&
+        check_counted(page, totals, VAMP_TOTALS_PRODUCED, "produced")) {
         const struct total all = {VAMP_METRIC_PRODUCED_BYTES, totals->produced_bytes, true};
         vamp_page_line(page, "produced", "%s%s", total_text(all.value, true, bytes),
                        share_text(totals, &all, 1, share));
     }
-    if (is_observable(page, coverage, VAMP_METRIC_TRANSPORTS, "transports") &&
-        is_counted(page, totals, VAMP_TOTALS_TRANSPORTS, "transports")) {
-        const bool sized = (totals->counted & VAMP_TOTALS_BIT(VAMP_TOTALS_TRANSPORT_BYTES)) != 0;
+    if (check_observable(page, coverage, VAMP_METRIC_TRANSPORTS, "transports") &&
+        check_counted(page, totals, VAMP_TOTALS_TRANSPORTS, "transports")) {
         const struct total all[] = {{VAMP_METRIC_TRANSPORTS, totals->transports, false},
                                     {VAMP_METRIC_TRANSPORT_BYTES, totals->transport_bytes, true}};
-        vamp_page_line(page, "transports", "%s%s%s%s", total_text(all[0].value, false, count),
-                       sized ? ", " : "", sized ? total_text(all[1].value, true, bytes) : "",
-                       share_text(totals, all, sized ? 2 : 1, share));
+        (void)total_text(all[0].value, false, count);
+        if ((totals->counted & VAMP_TOTALS_BIT(VAMP_TOTALS_TRANSPORT_BYTES)) != 0) {
+            vamp_page_line(page, "transports", "%s, %s%s", count,
+                           total_text(all[1].value, true, bytes),
+                           share_text(totals, all, 2, share));
+        } else {
+            vamp_page_line(page, "transports", "%s%s", count, share_text(totals, all, 1, share));
+        }
     }
-    if (is_observable(page, coverage, VAMP_METRIC_TRANSPORT_NS, "transport time")) {
+    if (check_observable(page, coverage, VAMP_METRIC_TRANSPORT_NS, "transport time")) {
         print_quantiles(page, "transport time", totals, VAMP_METRIC_TRANSPORT_NS,
                         totals->transport_ns, &schema->bins);
     }
-    if (is_observable(page, coverage, VAMP_METRIC_DEMAND_WAIT_NS, "wait on demand")) {
+    if (check_observable(page, coverage, VAMP_METRIC_DEMAND_WAIT_NS, "wait on demand")) {
         print_quantiles(page, "wait on demand", totals, VAMP_METRIC_DEMAND_WAIT_NS,
                         totals->demand_wait_ns, &schema->bins);
     }
@@ -167,8 +179,12 @@ static void print_name(FILE *stream, const char *name)
         uint32_t point = 0;
         const size_t bytes = vamp_utf8_read(c, VAMP_UTF8_BYTES_MAX, &point);
         const bool shown = point >= 0x20 && (point < 0x7f || point >= 0xa0);
-        (void)fprintf(stream, "%.*s", (int)(shown ? bytes : 1), shown ? c : "?");
-        c += bytes > 0 ? bytes : 1;
+        if (shown) {
+            (void)fwrite(c, 1, bytes, stream);
+        } else {
+            (void)fputc('?', stream);
+        }
+        c += VAMP_MAX(bytes, 1);
     }
     (void)fprintf(stream, "%*s", VAMP_PAGE_SUMMARY_COLUMNS - columns, "");
 }
@@ -200,7 +216,7 @@ static void print_components(const struct vamp_page *page, const struct vamp_com
     (void)fputc('\n', page->stream);
 }
 
-/* Returns whether there was any. */
+/* Returns whether there were any. */
 static bool print_output_losses(const struct vamp_page *page, const struct vamp_outputs *outputs)
 {
     bool any = false;
@@ -213,14 +229,14 @@ static bool print_output_losses(const struct vamp_page *page, const struct vamp_
         if (account.lost > 0) {
             vamp_page_line(page, "LOST", "%s %s%s (output %s)",
                            vamp_count_people(account.lost, text), state.unit,
-                           account.lost == 1 ? "" : "s", account.name);
+                           vamp_plural(account.lost), account.name);
             any = true;
         }
     }
     return any;
 }
 
-/* Events that were turned away, and their share of those that were understood. */
+/* Rejected events, and their fraction of the decoded ones. */
 static void print_turned_away(const struct vamp_page *page, const char *what, uint64_t events,
                               uint64_t of, const char *note)
 {
@@ -231,7 +247,6 @@ static void print_turned_away(const struct vamp_page *page, const char *what, ui
     }
 }
 
-/* What is no metric and not known. */
 static void print_unknown(const struct vamp_page *page, const struct vamp_coverage *coverage)
 {
     unsigned position = coverage->absence_count;
@@ -244,7 +259,7 @@ static void print_unknown(const struct vamp_page *page, const struct vamp_covera
     }
 }
 
-/* Whether every event that happened is in every number. */
+/* Whether every number includes every event that happened. */
 static bool is_all_counted(const struct vamp_totals *totals, const struct vamp_coverage *coverage)
 {
     bool all = totals->accounting.counted == vamp_totals_events(totals) &&
@@ -263,7 +278,7 @@ static void print_losses(const struct vamp_page *page, const struct vamp_totals 
     char text[VAMP_UNIT_TEXT_BYTES];
     if (totals->unwatched > 0) {
         vamp_page_line(page, "NOT WATCHED", "%u time%s, %s in all: " VAMP_WORDS_UNWATCHED,
-                       totals->unwatched, totals->unwatched == 1 ? "" : "s",
+                       totals->unwatched, vamp_plural(totals->unwatched),
                        vamp_duration_people(totals->unwatched_ns, text));
     }
     const bool none = totals->unwatched == 0 && vamp_totals_lost(totals) == 0 &&
@@ -312,7 +327,7 @@ static void print_filters(const struct vamp_page *page, const struct pipeline *p
     }
 }
 
-/* Counts that reached a bound and so have less detail than configured. */
+/* Counts that reached a limit and therefore have less detail than configured. */
 static void print_bounds(const struct vamp_page *page, const struct vamp_totals *totals)
 {
     const struct {

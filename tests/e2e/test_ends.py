@@ -196,7 +196,7 @@ def test_secrets_that_others_may_read_change_or_hear(space):
     secret.chmod(0o600)
     assert "warning" not in checked(space, here, 0)
     assert "warning" not in checked(space, {**away, "url": "https://influx.site:8086"}, 0)
-    assert "the secret crosses the network as it is" in checked(space, away, 0)
+    assert "the secret is sent over the network unencrypted" in checked(space, away, 0)
     secret.chmod(0o644)
     assert f"other users may read the secret in {secret}" in checked(space, here, 0)
     secret.chmod(0o666)

@@ -114,7 +114,7 @@ def test_a_verdict_that_a_run_cannot_use_is_said(tmp_path, text, reason):
     done = subprocess.run([harness.program("vampire"), "-w", "w", "-o", f"source.examined={path}", "-o", "source.wait=0s", "-i",
                            tmp_path / "none"], capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
     assert done.returncode == 3 and reason.replace("FILE", str(path)) in done.stderr, done.stderr
-    assert "the run goes on as with a Maestro that was not examined" in done.stderr
+    assert "the run continues as with a Maestro that was not examined" in done.stderr
 
 
 def test_what_cannot_be_used_is_said(program):

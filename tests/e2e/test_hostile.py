@@ -97,7 +97,7 @@ def end_of(manager):
     """The pool manager's last words as numbers."""
     manager.signal(signal.SIGUSR2)
     manager.expect_exit(0)
-    words = re.search(r"(\d+) components joined, (\d+) vanished, (\d+) refused, (\d+) strangers ignored;.* (\d+) bad messages; (\d+) refused for lack",
+    words = re.search(r"(\d+) components joined, (\d+) vanished, (\d+) refused, (\d+) unauthenticated connections;.* (\d+) bad messages; (\d+) refused at the memory limit",
                       manager.stderr)
     assert words, manager.stderr
     return dict(zip(("joined", "vanished", "refused", "strangers", "bad", "starved"), map(int, words.groups())))
@@ -222,7 +222,7 @@ def test_strangers_disturb_no_component(space):
     end = end_of(manager)
     assert end["joined"] == len(reports) + 1
     assert end["vanished"] == end["refused"] == 0
-    assert manager.stderr.count("connections of strangers closed") == 1, "said once a minute"
+    assert manager.stderr.count("unauthenticated connections closed") == 1, "said once a minute"
     assert space.info not in manager.stderr
 
 

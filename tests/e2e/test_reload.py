@@ -87,7 +87,7 @@ def test_a_wrong_file_keeps_the_old_one(space):
     assert "did you mean" in vampire.stderr
     reload(space, vampire, {**made, "events": {"filter": "(.maestro.ecmwf.step = 1)"}},
            "cannot change while it runs")
-    reload(space, vampire, {**made, "sampling": {"fraction": 100000}}, "a CDO counts with its whole life, or not at all")
+    reload(space, vampire, {**made, "sampling": {"fraction": 100000}}, "a CDO counts with its whole lifecycle, or not at all")
     outputs = [{"type": "hdf5", "directory": "nowhere"}]
     reload(space, vampire, {**made, "outputs": outputs}, "nowhere cannot be used")
     reports = workflow.finish()

@@ -213,7 +213,7 @@ def test_filters_ask_for_samples(space):
     ("(.sample.host = n1)", "unknown name '.sample.host'"),
     ("(.sample.value > 3)", "never true"),
     ("(and (has .maestro.a) (has .sample.name))", "never true"),
-    ("(.component.name = Model)", "this filter asks nothing of samples, which steps counts"),
+    ("(.component.name = Model)", "this filter has no condition on samples, which steps counts"),
 ])
 def test_mistakes_in_filters_of_samples(space, text, message):
     asked = {"statistics": {"filters": {"steps": text}}, "samples": {"metrics": ["steps counter ifs.step"]}} if "Model" in text else {
@@ -243,7 +243,7 @@ def test_more_series_than_there_is_room_for(space):
     ({"metrics": ["x gauge a.b only=c"]}, "expected only=TAG:VALUE"),
     ({"metrics": ["x gauge a.b value=c"]}, '"value=c" is for histograms only'),
     ({"metrics": ["x gauge a.b scale=0"]}, "expected a number above 0"),
-    ({"listen": ["udp:8094"]}, "what arrives now is not of the time that is replayed"),
+    ({"listen": ["udp:8094"]}, "lines arrive now, not at the time that is replayed"),
     ({"listen": ["tcp:8094"]}, "expected unix:PATH or udp:ADDRESS:PORT"),
 ])
 def test_mistakes_are_found_before_a_run(space, samples, message):

@@ -17,7 +17,7 @@ static unsigned printed(struct vamp_reminder *reminder, const char *text, int fr
 {
     unsigned count = 0;
     for (int64_t ns = from_s * VAMP_NS_PER_SECOND; ns < to_s * VAMP_NS_PER_SECOND; ns += STEP_NS) {
-        count += vamp_reminder_is_due(reminder, text, ns);
+        count += vamp_reminder_take_due(reminder, text, ns);
     }
     return count;
 }
@@ -37,19 +37,19 @@ static void another_message_is_news(void **state)
 {
     (void)state;
     struct vamp_reminder reminder = {0};
-    assert_true(vamp_reminder_is_due(&reminder, "sent 1000 bytes: refused", 0));
-    assert_false(vamp_reminder_is_due(&reminder, "sent 20 bytes: refused", STEP_NS));
-    assert_true(vamp_reminder_is_due(&reminder, "sent 20 bytes: no answer", STEP_NS));
+    assert_true(vamp_reminder_take_due(&reminder, "sent 1000 bytes: refused", 0));
+    assert_false(vamp_reminder_take_due(&reminder, "sent 20 bytes: refused", STEP_NS));
+    assert_true(vamp_reminder_take_due(&reminder, "sent 20 bytes: no answer", STEP_NS));
 }
 
 static void what_is_over_is_news_again(void **state)
 {
     (void)state;
     struct vamp_reminder reminder = {0};
-    assert_true(vamp_reminder_is_due(&reminder, "no server", 0));
+    assert_true(vamp_reminder_take_due(&reminder, "no server", 0));
     vamp_reminder_end(&reminder);
-    assert_true(vamp_reminder_is_due(&reminder, "no server", STEP_NS));
-    assert_false(vamp_reminder_is_due(&reminder, "no server", 2 * STEP_NS));
+    assert_true(vamp_reminder_take_due(&reminder, "no server", STEP_NS));
+    assert_false(vamp_reminder_take_due(&reminder, "no server", 2 * STEP_NS));
 }
 
 int main(void)

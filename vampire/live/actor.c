@@ -11,26 +11,26 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/json_emit.h"
+#include "vampire/core/values.h"
 #include "vampire/live/maestro_fields.h"
 #include "vampire/live/session.h"
 
-/* Events have come when none has come for this long. */
+/* Events count as complete when none has come for this long. */
 #define QUIET_NS (VAMP_NS_PER_SECOND / 5)
 #define LOOK_NS (5 * 1000 * 1000)
-/* A flood of CDOs with long names, of which nobody reads the events. */
+/* A flood of CDOs with long names, whose events are not read meanwhile. */
 #define FLOOD_NS (24 * VAMP_NS_PER_SECOND)
 #define FLOOD_NAME_BYTES 4000
 #define FLOOD_CDOS 40000
-#define BYTES 4096 /* of each CDO that is offered */
+#define BYTES 4096 /* of each offered CDO */
 #define ORDER_BYTES 8192
 #define LINES_MAX 4
 #define SEEN_MAX 256 /* in an answer, which is one message */
 
-enum stream { STREAM_ALL, STREAM_OFFERS, STREAM_BEFORE };
-static const char *const stream_names[] = {"all", "offers", "before"};
-#define STREAM_COUNT 3
+enum stream { STREAM_ALL, STREAM_OFFERS, STREAM_BEFORE, STREAM_COUNT };
+static const char *const stream_names[STREAM_COUNT] = {"all", "offers", "before"};
 
-/* What an actor holds. */
+/* The state of an actor. */
 struct stage {
     mstro_cdo cdos[VAMP_ACT_CDOS];
     mstro_subscription subscriptions[STREAM_COUNT];
@@ -45,10 +45,16 @@ struct stage {
 
 static mstro_status join(struct stage *stage, const char *info)
 {
-    const int set =
-        info == NULL ? unsetenv(MSTRO_ENV_POOL_INFO) : setenv(MSTRO_ENV_POOL_INFO, info, 1);
-    const mstro_status status =
-        set == 0 ? mstro_init(stage->lines[1], stage->lines[2], 0) : MSTRO_FAIL;
+    int failure = 0;
+    if (info == NULL) {
+        failure = unsetenv(MSTRO_ENV_POOL_INFO);
+    } else {
+        failure = setenv(MSTRO_ENV_POOL_INFO, info, 1);
+    }
+    mstro_status status = MSTRO_FAIL;
+    if (failure == 0) {
+        status = mstro_init(stage->lines[1], stage->lines[2], 0);
+    }
     stage->joined = status == MSTRO_OK;
     return status;
 }
@@ -62,9 +68,13 @@ static mstro_status manage(struct stage *stage)
 {
     char *info = NULL;
     mstro_status status = join(stage, NULL);
-    status = status == MSTRO_OK ? mstro_pm_start() : status;
+    if (status == MSTRO_OK) {
+        status = mstro_pm_start();
+    }
     stage->manages = status == MSTRO_OK;
-    status = status == MSTRO_OK ? mstro_pm_getinfo(&info) : status;
+    if (stage->manages) {
+        status = mstro_pm_getinfo(&info);
+    }
     if (status == MSTRO_OK) {
         vamp_json_long_text(&stage->answer, "info", info, ORDER_BYTES);
         free(info);
@@ -83,10 +93,12 @@ static mstro_status subscribe(struct stage *stage, enum stream stream, uint64_t 
 static mstro_status subscribe_after(struct stage *stage)
 {
     const uint64_t all = (UINT64_C(1) << VAMP_EVENT_KIND_COUNT) - 2;
-    const mstro_status status = subscribe(stage, STREAM_OFFERS, VAMP_EVENT_BIT(VAMP_EVENT_OFFER),
-                                          MSTRO_SUBSCRIPTION_OPTS_DEFAULT);
-    return status != MSTRO_OK ? status
-                              : subscribe(stage, STREAM_ALL, all, MSTRO_SUBSCRIPTION_OPTS_DEFAULT);
+    mstro_status status = subscribe(stage, STREAM_OFFERS, VAMP_EVENT_BIT(VAMP_EVENT_OFFER),
+                                    MSTRO_SUBSCRIPTION_OPTS_DEFAULT);
+    if (status == MSTRO_OK) {
+        status = subscribe(stage, STREAM_ALL, all, MSTRO_SUBSCRIPTION_OPTS_DEFAULT);
+    }
+    return status;
 }
 
 static mstro_status subscribe_before(struct stage *stage)
@@ -104,11 +116,14 @@ static mstro_status drop(struct stage *stage, enum stream stream)
 {
     mstro_subscription subscription = stage->subscriptions[stream];
     stage->subscriptions[stream] = NULL;
-    return subscription != NULL ? mstro_subscription_dispose(subscription) : MSTRO_OK;
+    if (subscription == NULL) {
+        return MSTRO_OK;
+    }
+    return mstro_subscription_dispose(subscription);
 }
 
-/* Whether it is of one of the examination's own CDOs; `*ret_cdo`: which, or VAMP_ACT_CDOS for those
- * of a flood. */
+/* Whether the event concerns one of the examination's own CDOs; `*ret_cdo`: its number, or
+ * VAMP_ACT_CDOS for those of a flood. */
 static bool is_ours(const struct stage *stage, const struct vamp_event *event, unsigned *ret_cdo)
 {
     const size_t length = strlen(stage->prefix);
@@ -151,11 +166,15 @@ static void take_list(struct stage *stage, enum stream stream, mstro_pool_event 
         vamp_maestro_convert(at, stream == STREAM_BEFORE ? VAMP_PHASE_BEFORE : VAMP_PHASE_AFTER, 0,
                              &event);
         if (stream == STREAM_ALL) {
-            stage->lost += event.kind == VAMP_EVENT_LOST ? event.count : 0;
-            stage->gaps += stage->last != 0 && event.serial > stage->last + 1
-                               ? event.serial - stage->last - 1
-                               : 0;
-            stage->last = event.serial != 0 ? event.serial : stage->last;
+            if (event.kind == VAMP_EVENT_LOST) {
+                stage->lost += event.count;
+            }
+            if (stage->last != 0 && event.serial > stage->last + 1) {
+                stage->gaps += event.serial - stage->last - 1;
+            }
+            if (event.serial != 0) {
+                stage->last = event.serial;
+            }
         }
         if (!is_ours(stage, &event, &cdo)) {
             continue;
@@ -187,8 +206,9 @@ static mstro_status take(struct stage *stage)
             }
         }
         now_ns = vamp_clock_monotonic_ns(&vamp_clock_system);
-        came_ns = came ? now_ns : came_ns;
-        if (!came) {
+        if (came) {
+            came_ns = now_ns;
+        } else {
             vamp_sleep_ns(LOOK_NS);
         }
     }
@@ -205,7 +225,10 @@ static mstro_status offer(mstro_cdo cdo)
     if (status == MSTRO_OK) {
         status = mstro_cdo_attribute_set(cdo, MSTRO_ATTR_CORE_CDO_RAW_PTR, data, false, true);
     }
-    return status == MSTRO_OK ? mstro_cdo_offer(cdo) : status;
+    if (status == MSTRO_OK) {
+        status = mstro_cdo_offer(cdo);
+    }
+    return status;
 }
 
 static mstro_status flood(struct stage *stage)
@@ -295,7 +318,7 @@ static mstro_status perform(struct stage *stage)
     return strcmp(word, "declare") == 0 ? declare(stage, cdo) : MSTRO_INVARG;
 }
 
-/* malloc'ed; NULL: no memory. */
+/* malloc'ed; NULL: out of memory. */
 static char *answer(struct stage *stage)
 {
     struct vamp_json *json = &stage->answer;
@@ -328,8 +351,7 @@ void vamp_actor_follow(int orders)
         order[bytes] = '\0';
         char *rest = order;
         for (unsigned i = 0; i < LINES_MAX; i++) {
-            const char *line = strsep(&rest, "\n");
-            stage.lines[i] = line != NULL ? line : "";
+            stage.lines[i] = vamp_text_or(strsep(&rest, "\n"), "");
         }
         char *text = answer(&stage);
         sent = text != NULL && send(orders, text, strlen(text), MSG_NOSIGNAL) > 0;

@@ -15,6 +15,7 @@
 
 #include <maestro.h>
 
+#include "vampire/core/values.h"
 #include "vampire/live/actor.h"
 #include "vampire/live/maestro_fields.h"
 #include "vampire/live/session.h"
@@ -32,7 +33,7 @@ static const char *maestro_version(void)
 #endif
 }
 
-/* Where the verdict is: where the options say, or next to the plug-in. */
+/* The path of the verdict: that of the options, or next to the plug-in. */
 static int find_path(const struct vamp_maestro_options *options, char path[static PATH_MAX],
                      struct vamp_err *err)
 {
@@ -45,14 +46,16 @@ static int find_path(const struct vamp_maestro_options *options, char path[stati
         length = snprintf(path, PATH_MAX, "%.*s/maestro.examined.json",
                           (int)(strrchr(here.dli_fname, '/') - here.dli_fname), here.dli_fname);
     } else {
-        return vamp_err_set(err, -ENOENT,
-                            "the folder of vampire's plug-in, where the verdict is, is not known; "
-                            "source.examined names another file");
+        return vamp_err_set(
+            err, -ENOENT,
+            "the folder of vampire's plug-in, which contains the verdict, is unknown; "
+            "source.examined names another file");
     }
-    return length < PATH_MAX
-               ? 0
-               : vamp_err_set(err, -ENAMETOOLONG, "the path of the verdict has more than %d bytes",
-                              PATH_MAX - 1);
+    if (length >= PATH_MAX) {
+        return vamp_err_set(err, -ENAMETOOLONG, "the path of the verdict has more than %d bytes",
+                            PATH_MAX - 1);
+    }
+    return 0;
 }
 
 /* ------------------------------------------------------------------ the file */
@@ -78,17 +81,18 @@ static int read_file(const char *path, struct vamp_examined *examined, struct va
     json_error_t fault;
     errno = 0;
     json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &fault);
+    if (root == NULL && errno != 0 && fault.line < 0) {
+        return vamp_err_set_errno(err, errno, "read %s", path);
+    }
     if (root == NULL) {
-        return errno != 0 && fault.line < 0
-                   ? vamp_err_set_errno(err, errno, "read %s", path)
-                   : vamp_err_set(err, -EBADMSG, "line %d of %s is damaged: %s", fault.line, path,
-                                  fault.text);
+        return vamp_err_set(err, -EBADMSG, "line %d of %s is damaged: %s", fault.line, path,
+                            fault.text);
     }
     const char *maestro = json_string_value(json_object_get(root, "maestro"));
     int code = 0;
     if (maestro == NULL || strcmp(maestro, maestro_version()) != 0) {
         code = vamp_err_set(err, -ESTALE, "%s is of Maestro %s, and this one is %s", path,
-                            maestro != NULL ? maestro : "(not named)", maestro_version());
+                            vamp_text_or(maestro, "(not named)"), maestro_version());
     } else {
         code = take_words(root, path, examined, err);
     }
@@ -105,13 +109,16 @@ void vamp_examined_read(const struct vamp_maestro_options *options,
     struct vamp_err err = VAMP_ERR_NONE;
     memset(ret_examined, 0, sizeof *ret_examined);
     int code = find_path(options, path, &err);
-    code = code != 0 ? code : read_file(path, ret_examined, &err);
+    if (code == 0) {
+        code = read_file(path, ret_examined, &err);
+    }
     if (code != 0 && (named || code != -ENOENT)) {
         memset(ret_examined, 0, sizeof *ret_examined);
-        vamp_source_say(context,
-                        "%s: what vampire --examine found is not used; the run goes on as with a "
-                        "Maestro that was not examined",
-                        err.text);
+        vamp_source_say(
+            context,
+            "%s: the verdict of vampire --examine is not used; the run continues as with a "
+            "Maestro that was not examined",
+            err.text);
     }
 }
 
@@ -123,7 +130,7 @@ bool vamp_examined_says(const struct vamp_examined *examined, enum vamp_question
 
 /* ------------------------------------------------------------------ the examination */
 
-/* The process of an actor; the socket is ours. */
+/* Starts the process of an actor; `*ret_socket` is the caller's end. */
 static pid_t start_actor(int *ret_socket, struct vamp_err *err)
 {
     int ends[2];
@@ -140,8 +147,10 @@ static pid_t start_actor(int *ret_socket, struct vamp_err *err)
     }
     (void)close(ends[0]);
     *ret_socket = ends[1];
-    return process > 0 ? process
-                       : vamp_err_set_errno(err, errno, "start a process of the examination");
+    if (process < 0) {
+        return vamp_err_set_errno(err, errno, "start a process of the examination");
+    }
+    return process;
 }
 
 int vamp_examine(const struct vamp_maestro_options *options, vamp_examine_fn *judge, void *context,
@@ -158,13 +167,18 @@ int vamp_examine(const struct vamp_maestro_options *options, vamp_examine_fn *ju
     }
     for (; code == 0 && started < VAMP_EXAMINE_ACTORS; started += code == 0) {
         processes[started] = start_actor(&examination.sockets[started], err);
-        code = processes[started] > 0 ? 0 : err->code;
+        if (processes[started] <= 0) {
+            code = err->code;
+        }
     }
-    code = code == 0 ? judge(context, &examination) : -1;
+    int verdict = -1;
+    if (code == 0) {
+        verdict = judge(context, &examination);
+    }
     while (started-- > 0) {
         (void)close(examination.sockets[started]);
         (void)kill(processes[started], SIGKILL);
         (void)waitpid(processes[started], NULL, 0);
     }
-    return code;
+    return verdict;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The live source: a component of the workflow that watches the pool through maestro.h and nothing
- * else. It asks for default subscriptions and, for operations whose wait is measured, for one with
- * SIGNAL_BEFORE, never for acknowledgements, so that no component waits for vampire.
+ * The live source: a component of the workflow that watches the pool through maestro.h alone. It
+ * uses default subscriptions and, for operations whose wait is measured, one with SIGNAL_BEFORE,
+ * never acknowledgements, so that no component waits for vampire.
  *
- * maestro.h has no handle for the library, only one instance a process; so there can be only one
+ * maestro.h has no handle for the library and one instance per process, so there can be only one
  * open source of this kind at a time (mstro_init refuses the second).
  */
 #include <inttypes.h>
@@ -17,6 +17,7 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/hash.h"
+#include "vampire/core/values.h"
 #include "vampire/live/examine.h"
 #include "vampire/live/maestro_fields.h"
 #include "vampire/live/roster.h"
@@ -24,26 +25,26 @@
 #include "vampire/source/live.h"
 #include "version.h"
 
-/* Where something comes soon after something else, more is on its way: reading after this time
- * takes it all at once, at half the processor time of reading each event by itself. */
+/* Events that follow others closely are usually followed by more: reading after this time takes
+ * them all at once, at half the processor time of reading each event by itself. */
 #define GATHER_NS (200 * 1000)
 #define GATHER_WITHIN_NS (1000 * 1000)
-/* Where events have no time of their own the moment of reading is theirs, so the subscriptions that
- * cannot be waited on are looked at this often. */
+/* Without times in events the time of reading is used, so the subscriptions that are not waited on
+ * are read this often. */
 #define SLICE_NS (5 * 1000 * 1000)
 /* While events wait for their turn, the subscriptions are read this often: as often as the embedded
  * pool manager sends. In a busy workflow some event always waits. */
 #define LOOK_NS (10 * 1000 * 1000)
 
-/* When nothing has come for so long after the announcement of an operation, this may be what holds
- * it up; where Maestro has not promised that it does not. */
+/* If no event has come for this long after the announcement of an operation, announcements may be
+ * what blocks the operation, unless Maestro guarantees that they do not. */
 #define HELD_UP_NS (5 * VAMP_NS_PER_SECOND)
 
-/* In this order, but for WATCHING behind BACK. */
+/* In this order, except that WATCHING also follows BACK. */
 enum maestro_phase {
     PHASE_WATCHING,
     PHASE_SEEKING,  /* the pool manager is gone, and that has been reported */
-    PHASE_BACK,     /* there is another; to be reported */
+    PHASE_BACK,     /* joined again; to be reported */
     PHASE_GIVEN_UP, /* there is none; that the pool was not watched is to be reported */
     PHASE_OVER,
 };
@@ -53,22 +54,22 @@ struct maestro_source {
     struct vamp_roster roster;
     int64_t all_left_ns; /* monotonic, when the last component left; INT64_MAX: not yet */
     int64_t woken_ns;    /* monotonic, when a wait last ended with something */
-    bool said_goodbye;   /* the pool manager; who was in the pool was thrown out */
+    bool said_goodbye;   /* the pool manager, which removed all components */
     struct vamp_event_clock event_clock;
-    /* The last operation that was announced, as long as nothing else has come of its component. */
+    /* The last announced operation, unless another event of its component has come. */
     struct vamp_event announced; /* kind NONE: none */
     int64_t came_ns;             /* monotonic, the last event */
     struct vamp_examined examined;
-    atomic_uint learned;           /* bit per enum vamp_unknown: what turned out to be unknown */
+    atomic_uint learned;           /* bit per enum vamp_unknown: found to be unknown */
     int64_t given_ns, given_at_ns; /* the newest event, INT64_MAX: none; monotonic, its list came */
-    /* Where events carry no time of their own: the newest event, the last mark, and the event that
-     * follows it. */
+    /* Without times in events: the newest event, the last control event, and the event that follows
+     * it. */
     int64_t newest_ns, empty_ns;
     struct vamp_event marked;
     struct vamp_merge_arrival marked_arrival;
     bool is_marked;
 
-    pthread_mutex_t lock; /* of what follows, which others may ask for */
+    pthread_mutex_t lock; /* of the following members, which other threads read */
     enum maestro_phase phase;
     int64_t phase_since_ns; /* monotonic */
     unsigned rejoins;
@@ -114,7 +115,7 @@ static int maestro_open(const void *options, const struct vamp_source_context *c
 {
     struct maestro_source *source = calloc(1, sizeof *source);
     if (source == NULL) {
-        return vamp_err_set(err, -ENOMEM, "no memory for the live source");
+        return vamp_err_set(err, -ENOMEM, "out of memory for the live source");
     }
     (void)pthread_mutex_init(&source->lock, NULL);
     source->session.options = options;
@@ -143,18 +144,19 @@ static int maestro_open(const void *options, const struct vamp_source_context *c
 
 /* ------------------------------------------------------------------ events */
 
-/* Times of reading follow the order of the events, which two subscriptions bring in lists of their
- * own. A clock that was set back further than lists wait for each other stays so. */
+/* Times of reading follow the order of the events, which two subscriptions deliver in separate
+ * lists. A clock that was set back further than lists wait for each other is respected. */
 static void order_arrival(struct maestro_source *source, struct vamp_event *event)
 {
     const int64_t behind_ns = source->newest_ns - event->time_ns;
-    event->time_ns =
-        behind_ns > 0 && behind_ns < VAMP_NS_PER_SECOND ? source->newest_ns : event->time_ns;
+    if (behind_ns > 0 && behind_ns < VAMP_NS_PER_SECOND) {
+        event->time_ns = source->newest_ns;
+    }
     source->newest_ns = event->time_ns;
 }
 
-/* Says in a mark, before the event, since when it may have been there: an event that carries no
- * time happened between the two. False: there is nothing new to say. */
+/* Puts a control event before the event with the earliest time at which it may have happened: an
+ * event without a time happened between the two. False: there is nothing new to report. */
 static bool mark_empty(struct maestro_source *source, const struct vamp_merge_arrival *arrival,
                        struct vamp_event *event)
 {
@@ -199,7 +201,7 @@ static void note_announcement(struct maestro_source *source, const struct vamp_e
     }
 }
 
-/* After the announcement of an operation nothing has come any more, of nobody. */
+/* Whether no event at all has come since the announcement of an operation. */
 static bool is_held_up(const struct maestro_source *source)
 {
     return !VAMP_MSTRO_HAS_HARMLESS_BEFORE && !source->session.harmless &&
@@ -212,7 +214,7 @@ static void leave_before(struct maestro_source *source)
     vamp_source_say(&source->session.context,
                     "no event has come for %d s since component %" PRIu64
                     " was to %s: this Maestro may wait for an answer to events before handling. "
-                    "vampire goes on without them; set source.signal_before to \"off\"",
+                    "vampire continues without them; set source.signal_before to \"off\"",
                     (int)(HELD_UP_NS / VAMP_NS_PER_SECOND), source->announced.app_id,
                     vamp_event_kind_name(source->announced.kind));
     atomic_fetch_or(&source->learned, VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_PHASES));
@@ -221,7 +223,6 @@ static void leave_before(struct maestro_source *source)
     vamp_merge_drop(&source->session.merge, VAMP_PHASE_BEFORE);
 }
 
-/* Who is there, as far as that changes. */
 static void note_component(struct maestro_source *source, const struct vamp_event *event)
 {
     vamp_roster_observe(&source->roster, event);
@@ -232,7 +233,7 @@ static void note_component(struct maestro_source *source, const struct vamp_even
     }
 }
 
-/* The next event that is wanted. */
+/* Yields the next event that is wanted. */
 static bool give(struct maestro_source *source, struct vamp_event *ret_event)
 {
     struct vamp_merge *merge = &source->session.merge;
@@ -241,10 +242,14 @@ static bool give(struct maestro_source *source, struct vamp_event *ret_event)
         if (source->is_marked) {
             *ret_event = source->marked;
             source->is_marked = false;
-        } else if ((arrival = vamp_merge_next(merge, ret_event)) == NULL) {
-            return false;
-        } else if (mark_empty(source, arrival, ret_event)) {
-            return true;
+        } else {
+            arrival = vamp_merge_next(merge, ret_event);
+            if (arrival == NULL) {
+                return false;
+            }
+            if (mark_empty(source, arrival, ret_event)) {
+                return true;
+            }
         }
         if (!VAMP_MSTRO_HAS_TIME) {
             order_arrival(source, ret_event);
@@ -271,10 +276,11 @@ static bool give(struct maestro_source *source, struct vamp_event *ret_event)
 static uint32_t maestro_unknown(const void *self)
 {
     const struct maestro_source *source = self;
-    const uint32_t phases = VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_PHASES);
-    return vamp_maestro_unknown() | (source != NULL ? atomic_load(&source->learned)
-                                     : VAMP_MSTRO_HAS_HARMLESS_BEFORE ? 0
-                                                                      : phases);
+    uint32_t learned = VAMP_MSTRO_HAS_HARMLESS_BEFORE ? 0 : VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_PHASES);
+    if (source != NULL) {
+        learned = atomic_load(&source->learned);
+    }
+    return vamp_maestro_unknown() | learned;
 }
 
 static const char *maestro_examined(const void *self)
@@ -292,7 +298,7 @@ static int64_t grace_left_ns(const struct maestro_source *source)
            vamp_session_now(&source->session);
 }
 
-/* Everything that was read has been given out. */
+/* Called when all events read before have been delivered. */
 static enum vamp_source_status watch(struct maestro_source *source, struct vamp_event *ret_event,
                                      struct vamp_err *err)
 {
@@ -305,7 +311,7 @@ static enum vamp_source_status watch(struct maestro_source *source, struct vamp_
         return VAMP_SOURCE_EMPTY;
     }
     if (vamp_merge_ended(&source->session.merge)) {
-        /* Everything was given out and the pool manager is gone. */
+        /* All events were delivered and the pool manager is gone. */
         const mstro_status failure = source->session.merge.failure;
         if (source->all_left_ns != INT64_MAX && !source->said_goodbye) {
             return VAMP_SOURCE_END;
@@ -324,8 +330,8 @@ static enum vamp_source_status watch(struct maestro_source *source, struct vamp_
 
 /* ------------------------------------------------------------------ a pool that is gone */
 
-/* A mark at what the pool's clock says. Ours may be another; a mark from the future makes others
- * late. */
+/* A control event at the pool's time. The local clock may differ; a control event in the future
+ * makes later events late. */
 static enum vamp_source_status return_mark(const struct maestro_source *source,
                                            enum vamp_event_kind mark, struct vamp_event *ret_event)
 {
@@ -337,7 +343,7 @@ static enum vamp_source_status return_mark(const struct maestro_source *source,
     return VAMP_SOURCE_MORE;
 }
 
-/* Nothing of the old pool is kept but the time. */
+/* Keeps nothing of the old pool but the time. */
 static enum vamp_source_status lose_pool(struct maestro_source *source,
                                          struct vamp_event *ret_event)
 {
@@ -389,17 +395,18 @@ static enum vamp_source_status give_up(const struct maestro_source *source, stru
     return VAMP_SOURCE_GONE;
 }
 
-/* Not inlined: nearly always there is an event. */
+/* Not inlined: usually there is an event. */
 static __attribute__((noinline)) enum vamp_source_status
 go_on(struct maestro_source *source, struct vamp_event *ret_event, struct vamp_err *err)
 {
     switch (source->phase) {
     case PHASE_WATCHING: {
-        enum vamp_source_status status = watch(source, ret_event, err);
-        /* Who says good-bye has ended the workflow and does not come back. */
-        return status == VAMP_SOURCE_GONE && !source->said_goodbye ? lose_pool(source, ret_event)
-               : status == VAMP_SOURCE_GONE                        ? give_up(source, err)
-                                                                   : status;
+        const enum vamp_source_status status = watch(source, ret_event, err);
+        if (status != VAMP_SOURCE_GONE) {
+            return status;
+        }
+        /* A pool manager that says good-bye has ended the workflow and does not come back. */
+        return source->said_goodbye ? give_up(source, err) : lose_pool(source, ret_event);
     }
     case PHASE_SEEKING:
         return VAMP_SOURCE_EMPTY;
@@ -419,9 +426,10 @@ static enum vamp_source_status maestro_next(void *self, struct vamp_event *ret_e
                                             struct vamp_err *err)
 {
     struct maestro_source *source = self;
-    return source->phase == PHASE_WATCHING && give(source, ret_event)
-               ? VAMP_SOURCE_MORE
-               : go_on(source, ret_event, err);
+    if (source->phase == PHASE_WATCHING && give(source, ret_event)) {
+        return VAMP_SOURCE_MORE;
+    }
+    return go_on(source, ret_event, err);
 }
 
 static void maestro_describe(void *self, struct vamp_source_state *ret_state)
@@ -447,11 +455,6 @@ static void maestro_describe(void *self, struct vamp_source_state *ret_state)
 
 /* ------------------------------------------------------------------ waiting */
 
-static int64_t least(int64_t left, int64_t right)
-{
-    return left < right ? left : right;
-}
-
 static void maestro_wait(void *self, int64_t timeout_ns)
 {
     struct maestro_source *source = self;
@@ -460,12 +463,13 @@ static void maestro_wait(void *self, int64_t timeout_ns)
         seek(source, timeout_ns);
         return;
     }
-    timeout_ns = least(timeout_ns, grace_left_ns(source));
+    const int64_t grace_ns = grace_left_ns(source);
+    timeout_ns = VAMP_MIN(timeout_ns, grace_ns);
     if (timeout_ns <= 0 || vamp_merge_ended(merge)) {
         return;
     }
     if (vamp_merge_holds(merge)) {
-        vamp_sleep_ns(least(timeout_ns, LOOK_NS));
+        vamp_sleep_ns(VAMP_MIN(timeout_ns, LOOK_NS));
         return;
     }
     const int64_t slice_ns = VAMP_MSTRO_HAS_TIME ? timeout_ns : SLICE_NS;
@@ -473,7 +477,7 @@ static void maestro_wait(void *self, int64_t timeout_ns)
     int64_t left_ns = timeout_ns;
     while (left_ns > 0) {
         const int64_t before_ns = vamp_session_now(&source->session);
-        vamp_merge_wait(merge, least(left_ns, slice_ns));
+        vamp_merge_wait(merge, VAMP_MIN(left_ns, slice_ns));
         const int64_t now_ns = vamp_session_now(&source->session);
         if (vamp_merge_holds(merge)) {
             if (now_ns - source->woken_ns < GATHER_WITHIN_NS) {
@@ -486,8 +490,7 @@ static void maestro_wait(void *self, int64_t timeout_ns)
             return;
         }
         if (now_ns - before_ns < GATHER_NS) {
-            vamp_sleep_ns(
-                GATHER_NS); /* the wait came back with nothing before its time: never spin */
+            vamp_sleep_ns(GATHER_NS); /* the wait ended early without events: never spin */
         }
         left_ns = start_ns + timeout_ns - now_ns;
     }

@@ -16,7 +16,7 @@
 #define KIND_LOST UINT64_C(0)
 #define LOST_COUNT(theirs) UINT64_C(0)
 #endif
-/* Told after a JOIN, to those who ask for both. */
+/* Reported after a JOIN, to subscribers of both. */
 #if VAMP_MSTRO_HAS_KIND_SAMPLE
 #define KIND_SAMPLE ((uint64_t)MSTRO_POOL_EVENT_SAMPLE)
 #define SAMPLE_TEXT(theirs) ((theirs)->payload.sample.text)
@@ -30,13 +30,18 @@
 #define KIND_GONE UINT64_C(0)
 #endif
 
-/* Of a kind that this maestro.h lacks, VAMP_MSTRO_KIND_<kind> is 0. */
+/* VAMP_MSTRO_KIND_<kind> is 0 for kinds that this maestro.h lacks. */
 
 uint64_t vamp_maestro_kinds(uint64_t event_kinds)
 {
-    uint64_t theirs = (event_kinds & VAMP_EVENT_BIT(VAMP_EVENT_JOIN)) != 0 ? KIND_SAMPLE : 0;
+    uint64_t theirs = 0;
+    if ((event_kinds & VAMP_EVENT_BIT(VAMP_EVENT_JOIN)) != 0) {
+        theirs = KIND_SAMPLE;
+    }
 #define VAMP_EVENT_KIND(symbol, number, name, help)                                                \
-    theirs |= (event_kinds >> (number)&1) != 0 ? VAMP_MSTRO_KIND_##name : 0;
+    if ((event_kinds >> (number)&1) != 0) {                                                        \
+        theirs |= VAMP_MSTRO_KIND_##name;                                                          \
+    }
 #include "vampire/core/event/kinds.def"
     return theirs;
 }
@@ -108,7 +113,7 @@ static void now_has(struct vamp_event *event, unsigned fields)
     event->present = (uint16_t)(event->present | fields);
 }
 
-/* Who acted and on what, from the member of the union that belongs to the kind. */
+/* The component and its object, from the member of the union that belongs to the kind. */
 static void take_actor(const struct mstro_pool_event_ *theirs, struct vamp_event *event)
 {
     const char *name = NULL; /* not reported */
@@ -139,7 +144,7 @@ static void take_actor(const struct mstro_pool_event_ *theirs, struct vamp_event
     }
 }
 
-/* A choice that vampire does not know (a newer Maestro) counts as absent. */
+/* A value unknown to vampire (from a newer Maestro) counts as absent. */
 #define TAKE_CHOICE(symbol, type, member, values)                                                  \
     case VAMP_ITEM_##symbol:                                                                       \
         if (value >= (values)) {                                                                   \
@@ -201,8 +206,10 @@ void vamp_maestro_convert(const struct mstro_pool_event_ *theirs, enum vamp_even
         take_actor(theirs, ret_event);
         return;
     }
-    const char *sample =
-        KIND_SAMPLE != 0 && (uint64_t)theirs->kind == KIND_SAMPLE ? SAMPLE_TEXT(theirs) : NULL;
+    const char *sample = NULL;
+    if (KIND_SAMPLE != 0 && (uint64_t)theirs->kind == KIND_SAMPLE) {
+        sample = SAMPLE_TEXT(theirs);
+    }
     if (sample != NULL) {
         ret_event->kind = VAMP_EVENT_SAMPLE;
         ret_event->name = sample;
@@ -210,15 +217,21 @@ void vamp_maestro_convert(const struct mstro_pool_event_ *theirs, enum vamp_even
         now_has(ret_event, VAMP_HAS_CDO_NAME);
         return;
     }
-    const uint64_t lost =
-        KIND_LOST != 0 && (uint64_t)theirs->kind == KIND_LOST ? LOST_COUNT(theirs) : 0;
+    uint64_t lost = 0;
+    if (KIND_LOST != 0 && (uint64_t)theirs->kind == KIND_LOST) {
+        lost = LOST_COUNT(theirs);
+    }
     *ret_event = (struct vamp_event){
-        .kind = lost != 0 ? VAMP_EVENT_LOST : VAMP_EVENT_REJECTED,
-        .reason = VAMP_LOSS_POOL_MANAGER, /* of REJECTED not looked at */
+        .kind = VAMP_EVENT_REJECTED,
+        .reason = VAMP_LOSS_POOL_MANAGER, /* ignored for REJECTED */
         .phase = (uint8_t)phase,
         .time_ns = ret_event->time_ns,
-        .count = lost != 0 ? lost : 1,
+        .count = 1,
     };
+    if (lost != 0) {
+        ret_event->kind = VAMP_EVENT_LOST;
+        ret_event->count = lost;
+    }
 }
 
 /* ------------------------------------------------------------------ statuses */
@@ -228,12 +241,12 @@ bool vamp_maestro_status_no_manager(mstro_status status)
 #if VAMP_MSTRO_HAS_STATUS_NO_PM
     return status == MSTRO_NO_PM;
 #else
-    /* Without a status of its own any failure to read a subscription has to be taken for it. */
+    /* Without a status for this, any failure to read a subscription counts as such. */
     return status != MSTRO_OK && status != MSTRO_TIMEOUT;
 #endif
 }
 
-/* ------------------------------------------------------------------ what is there, and what not */
+/* ------------------------------------------------------------------ missing features */
 
 uint32_t vamp_maestro_unknown(void)
 {
@@ -254,7 +267,9 @@ uint32_t vamp_maestro_unknown(void)
     };
     uint32_t unknown = 0;
     for (unsigned i = 0; i < VAMP_UNKNOWN_COUNT; i++) {
-        unknown |= there[i] ? 0 : VAMP_UNKNOWN_BIT(i);
+        if (!there[i]) {
+            unknown |= VAMP_UNKNOWN_BIT(i);
+        }
     }
     return unknown;
 }

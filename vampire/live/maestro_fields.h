@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the maestro.h of this build has: the one place that knows. Maestro's events become
- * vampire's; a field that a maestro.h lacks has no presence bit. Source thread only.
+ * The differences between versions of maestro.h, all of which are handled here. Converts Maestro's
+ * events to vampire's; a field that a maestro.h lacks has no presence bit. Source thread only.
  */
 #pragma once
 
@@ -15,36 +15,39 @@
 #include "vampire/core/event/codec.h"
 #include "vampire/core/event/event.h"
 
-/* From bits by enum vamp_event_kind to Maestro's own; kinds that this maestro.h does not have are
- * left out. */
+/* Converts bits by enum vamp_event_kind to Maestro's own; kinds that this maestro.h lacks are left
+ * out. */
 uint64_t vamp_maestro_kinds(uint64_t event_kinds);
-/* The kinds that report a subscription's end and losses, to be added to every mask; 0 when this
+/* The kinds that report a subscription's end and losses, to be added to every mask; 0: this
  * maestro.h has none. */
 uint64_t vamp_maestro_service_kinds(void);
 
-/* The event's number, 0 when it has none. */
+/* The event's serial number, 0: none. */
 uint64_t vamp_maestro_serial(const struct mstro_pool_event_ *theirs);
-/* The pool manager is gone: no event, and nothing follows on this subscription. */
+/* Whether this reports that the pool manager is gone: not an event, and the last of its
+ * subscription. */
 bool vamp_maestro_is_gone(const struct mstro_pool_event_ *theirs);
-/* Of vamp_maestro_service_kinds: no event of the pool, and without a number. */
+/* Whether the kind is one of vamp_maestro_service_kinds: not an event of the pool, without a
+ * number. */
 bool vamp_maestro_is_service(const struct mstro_pool_event_ *theirs);
-/* It holds a batch of events, for vamp_event_batch_next; else `*ret_batch` stays. */
+/* Whether this contains a batch of events, for vamp_event_batch_next; else `*ret_batch` is
+ * unchanged. */
 bool vamp_maestro_packed(const struct mstro_pool_event_ *theirs,
                          struct vamp_event_batch *ret_batch);
-/* Fills `*ret_event` from an event that is neither gone nor packed. The name stays Maestro's,
- * valid as long as `theirs`. A kind that vampire does not know becomes a REJECTED mark, a loss a
- * LOST mark. `arrival_ns` is taken as the time of an event that has none. */
+/* Fills `*ret_event` from an event that is neither gone nor packed. The name is borrowed from
+ * `theirs`. An unknown kind becomes REJECTED, a loss LOST, both control events. `arrival_ns` is the
+ * time of an event without one. */
 void vamp_maestro_convert(const struct mstro_pool_event_ *theirs, enum vamp_event_phase phase,
                           int64_t arrival_ns, struct vamp_event *ret_event);
-/* What no event of this maestro.h says: bit per enum vamp_unknown. Any thread. */
+/* The information that events of this maestro.h lack: bit per enum vamp_unknown. Any thread. */
 uint32_t vamp_maestro_unknown(void);
 /* The lines of `vampire --version`. */
 void vamp_maestro_abilities(FILE *stream);
-/* The status says that there is no pool manager (any more); any thread. */
+/* Whether the status means that there is no pool manager (any more); any thread. */
 bool vamp_maestro_status_no_manager(mstro_status status);
 
-/* What this maestro.h lacks: statuses that no function returns, and the environment variable that
- * holds the pool manager's info. */
+/* Replacements for what this maestro.h lacks: statuses that no function returns, and the
+ * environment variable with the pool manager's info. */
 #if !VAMP_MSTRO_HAS_STATUS_NOMEM
 #define MSTRO_NOMEM ((mstro_status)-1)
 #endif

@@ -66,14 +66,14 @@ void vamp_merge_done(struct vamp_merge *merge)
 
 /* ------------------------------------------------------------------ reading */
 
-/* Whether the first serials of two streams say that each is numbered by itself. */
+/* Whether the first serials of two streams show that each is numbered separately. */
 static bool overlap(const struct vamp_merge_stream *one, const struct vamp_merge_stream *other)
 {
     return one->run_last != 0 && other->run_last != 0 && one->run_first <= other->run_last &&
            other->run_first <= one->run_last;
 }
 
-/* Looks at a new list as long as its serials follow each other without a gap. */
+/* Examines a new list as long as its serials follow each other without a gap. */
 static void learn_serials(struct vamp_merge *merge, struct vamp_merge_stream *stream,
                           const struct mstro_pool_event_ *at)
 {
@@ -85,7 +85,9 @@ static void learn_serials(struct vamp_merge *merge, struct vamp_merge_stream *st
         } else if (serial == 0) {
             merge->serials = VAMP_SERIALS_ZERO;
         } else {
-            stream->run_first = stream->run_last == 0 ? serial : stream->run_first;
+            if (stream->run_last == 0) {
+                stream->run_first = serial;
+            }
             stream->run_last = serial;
         }
     }
@@ -112,8 +114,9 @@ static void take(struct vamp_merge *merge, struct vamp_merge_stream *stream, mst
     };
 }
 
-/* A read that failed ends its stream; one that only timed out, or lacked memory, does not. */
-static bool failed(struct vamp_merge *merge, struct vamp_merge_stream *stream, mstro_status status)
+/* Whether the read failed, which ends its stream, except a timeout or being out of memory. */
+static bool note_failure(struct vamp_merge *merge, struct vamp_merge_stream *stream,
+                         mstro_status status)
 {
     if (status == MSTRO_OK || status == MSTRO_TIMEOUT || status == MSTRO_NOMEM) {
         return false;
@@ -129,7 +132,7 @@ static bool read_stream(struct vamp_merge *merge, struct vamp_merge_stream *stre
         return false;
     }
     mstro_pool_event list = NULL;
-    if (failed(merge, stream, mstro_subscription_poll(stream->subscription, &list))) {
+    if (note_failure(merge, stream, mstro_subscription_poll(stream->subscription, &list))) {
         return false;
     }
     if (list == NULL) {
@@ -143,8 +146,8 @@ static bool read_stream(struct vamp_merge *merge, struct vamp_merge_stream *stre
 
 bool vamp_merge_read(struct vamp_merge *merge)
 {
-    /* When the pool manager was gone for one subscription before this round began, an empty
-     * other one has nothing to come either. */
+    /* If the pool manager was gone for one subscription before this round began, an empty one has
+     * no further events either. */
     bool closing = false;
     bool came = false;
     for (unsigned i = 0; i < merge->stream_count; i++) {
@@ -166,14 +169,14 @@ void vamp_merge_wait(struct vamp_merge *merge, int64_t timeout_ns)
     const struct timespec until = vamp_timespec(vamp_clock_utc_ns(merge->clock) + timeout_ns);
     mstro_pool_event list = NULL;
     mstro_status status = mstro_subscription_timedwait(stream->subscription, &until, &list);
-    if (!failed(merge, stream, status) && list != NULL) {
+    if (!note_failure(merge, stream, status) && list != NULL) {
         take(merge, stream, list);
     }
 }
 
-/* ------------------------------------------------------------------ giving out */
+/* ------------------------------------------------------------------ delivering */
 
-/* Moves past the front list, of which no batch is left, once all of it was given out. */
+/* Moves past the front list, which has no batch left, once it was delivered completely. */
 static void leave_list(struct vamp_merge *merge, struct vamp_merge_stream *stream)
 {
     if (front(stream)->at == NULL) {
@@ -183,7 +186,7 @@ static void leave_list(struct vamp_merge *merge, struct vamp_merge_stream *strea
     }
 }
 
-/* The next event of the batch that is being read. False: there are no more. */
+/* The next event of the current batch. False: there are no more. */
 static inline bool unpack(struct vamp_merge_stream *stream, int64_t arrival_ns,
                           struct vamp_event *event)
 {
@@ -204,7 +207,7 @@ static inline bool unpack(struct vamp_merge_stream *stream, int64_t arrival_ns,
     return true;
 }
 
-/* Goes on to the next of the list. False: it is no event, but a batch or the end. */
+/* Moves on in the list. False: not an event, but a batch or the end. */
 static bool convert(struct vamp_merge_stream *stream, struct vamp_merge_list *list)
 {
     const struct mstro_pool_event_ *theirs = list->at;
@@ -219,13 +222,13 @@ static bool convert(struct vamp_merge_stream *stream, struct vamp_merge_list *li
     vamp_maestro_convert(theirs, stream->phase, list->arrival.utc_ns, &stream->next);
     stream->serial = vamp_maestro_serial(theirs);
     if (stream->serial == 0 && list->at != NULL) {
-        stream->serial = vamp_maestro_serial(list->at); /* a loss belongs before what follows */
+        stream->serial = vamp_maestro_serial(list->at); /* a loss belongs before the next event */
     }
     return true;
 }
 
-/* Makes the stream's next event ready, unless it is. */
-static bool has_next(struct vamp_merge *merge, struct vamp_merge_stream *stream)
+/* Prepares the stream's next event unless it is ready. False: there is none. */
+static bool prepare_next(struct vamp_merge *merge, struct vamp_merge_stream *stream)
 {
     while (!stream->is_ready && stream->count > 0) {
         struct vamp_merge_list *list = front(stream);
@@ -242,7 +245,7 @@ static bool has_next(struct vamp_merge *merge, struct vamp_merge_stream *stream)
     return stream->is_ready;
 }
 
-/* The place of the stream's next event in the common order; 0 when it has none. */
+/* The position of the stream's next event in the common order; 0: none. */
 static uint64_t key(const struct vamp_merge *merge, const struct vamp_merge_stream *stream)
 {
     return merge->serials == VAMP_SERIALS_USED ? stream->serial : (uint64_t)stream->next.time_ns;
@@ -264,7 +267,7 @@ static bool may_go(const struct vamp_merge *merge, struct vamp_merge_stream *str
     return true;
 }
 
-/* NULL: none has one. *ret_below: the least place of the others. */
+/* NULL: no stream has an event. *ret_below: the least position of the other streams. */
 static struct vamp_merge_stream *earliest(struct vamp_merge *merge, uint64_t *ret_below)
 {
     struct vamp_merge_stream *best = NULL;
@@ -272,7 +275,7 @@ static struct vamp_merge_stream *earliest(struct vamp_merge *merge, uint64_t *re
     *ret_below = UINT64_MAX;
     for (unsigned i = 0; i < merge->stream_count; i++) {
         struct vamp_merge_stream *stream = &merge->streams[i];
-        if (!has_next(merge, stream)) {
+        if (!prepare_next(merge, stream)) {
             continue;
         }
         const uint64_t place = key(merge, stream);
@@ -287,7 +290,7 @@ static struct vamp_merge_stream *earliest(struct vamp_merge *merge, uint64_t *re
     return best;
 }
 
-/* The list, whose next event was given out, or left if that was its last. */
+/* Called after the next event of the front list was delivered; leaves the list after its last. */
 static inline const struct vamp_merge_arrival *given(struct vamp_merge *merge,
                                                      struct vamp_merge_stream *stream)
 {
@@ -299,7 +302,7 @@ static inline const struct vamp_merge_arrival *given(struct vamp_merge *merge,
     return &list->arrival;
 }
 
-/* Looks at all streams. Not inlined: most events are the next one of a run. */
+/* Compares all streams. Not inlined: most events are the next one of a run. */
 static __attribute__((noinline)) const struct vamp_merge_arrival *
 choose(struct vamp_merge *merge, struct vamp_event *ret_event)
 {
@@ -321,7 +324,7 @@ const struct vamp_merge_arrival *vamp_merge_next(struct vamp_merge *merge,
     retire(merge);
     struct vamp_merge_stream *stream = merge->run;
     if (stream != NULL && unpack(stream, front(stream)->arrival.utc_ns, ret_event)) {
-        /* Without a serial, 0, it is its own turn. */
+        /* An event without a serial (0) is due at once. */
         if (ret_event->serial - 1 < merge->run_below - 1) {
             return given(merge, stream);
         }

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-/* A member is its link alone: the hash of its application id is no other one's.
- * `joined`: the id is certainly new, so it counts even where it cannot be kept. */
+/* A member is its link alone: the hash of its application id is unique. `joined`: the id is
+ * certainly new, so it counts even if it cannot be stored. */
 static void add_component(struct vamp_roster *roster, uint64_t app_id, bool joined)
 {
     if (map_find_number(&roster->present, app_id) != NULL) {
@@ -13,7 +13,10 @@ static void add_component(struct vamp_roster *roster, uint64_t app_id, bool join
     }
     const bool has_room = roster->present.count < VAMP_ROSTER_MAX &&
                           (roster->present.slots != NULL || map_init(&roster->present) == 0);
-    struct map_link *member = has_room ? malloc(sizeof *member) : NULL;
+    struct map_link *member = NULL;
+    if (has_room) {
+        member = malloc(sizeof *member);
+    }
     if (member == NULL) {
         roster->uncounted += joined;
         return;
@@ -25,7 +28,9 @@ static void remove_component(struct vamp_roster *roster, uint64_t app_id)
 {
     struct map_link *member = map_find_number(&roster->present, app_id);
     uint64_t *seen = &roster->seen[app_id % 64];
-    *seen = *seen == app_id ? 0 : *seen;
+    if (*seen == app_id) {
+        *seen = 0;
+    }
     roster->left++;
     if (member != NULL) {
         map_remove(&roster->present, member);

@@ -11,25 +11,26 @@
 #include <maestro.h>
 
 #include "vampire/core/hash.h"
+#include "vampire/core/values.h"
 #include "vampire/live/maestro_fields.h"
 
-/* Infos seen in the wild are some hundred characters; a log in front of them may be long. */
+/* Typical infos have some hundred characters; a log in front of them may be long. */
 #define INFO_BYTES 8192
 #define INFO_FILE_BYTES ((size_t)64 * 1024)
-/* Between two attempts at the start, and two looks at the info file later. */
+/* Pause between two attempts at the start, and between two checks of the info file later. */
 #define PAUSE_NS (100 * 1000 * 1000)
-/* Between two messages that there is still no pool manager. */
+/* Time between two messages that there is still no pool manager. */
 #define REMIND_NS (10 * VAMP_NS_PER_SECOND)
-/* After the pool manager is gone pauses double up to a bound, each a quarter longer or shorter by
- * chance, so that many who lost the same one do not come back at once. */
+/* After the pool manager is gone, pauses double up to a limit, each randomly varied by a quarter,
+ * so that components that lost the same pool manager do not come back at once. */
 #define SHORTEST_NS INT64_C(500000000)
 #define LONGEST_NS INT64_C(5000000000)
 /* One attempt: short enough to stop between two when a signal comes. The embedded Maestro takes
- * this from the environment, others have their own idea. */
+ * this from the environment, others have their own timeout. */
 #define ATTEMPT_MS 3000
 #define ATTEMPT_VARIABLE "MSTRO_JOIN_TIMEOUT_MS"
 
-/* The text that begins the line, as the environment variable is called. */
+/* The beginning of the line, as the environment variable is called. */
 #define LINE_START "MSTRO_POOL_MANAGER_INFO;"
 
 struct vamp_status_text vamp_maestro_status_text(mstro_status status)
@@ -39,8 +40,12 @@ struct vamp_status_text vamp_maestro_status_text(mstro_status status)
 #if VAMP_MSTRO_HAS_LAST_ERROR
     more = mstro_last_error();
 #endif
-    (void)snprintf(made.text, sizeof made.text, "%s%s%s%s", mstro_status_description(status),
-                   *more != '\0' ? " (" : "", more, *more != '\0' ? ")" : "");
+    const char *meaning = mstro_status_description(status);
+    if (*more != '\0') {
+        (void)snprintf(made.text, sizeof made.text, "%s (%s)", meaning, more);
+    } else {
+        (void)snprintf(made.text, sizeof made.text, "%s", meaning);
+    }
     return made;
 }
 
@@ -49,7 +54,6 @@ static double seconds(int64_t ns)
     return (double)ns / (double)VAMP_NS_PER_SECOND;
 }
 
-/* Says what is waited for, once in a while. */
 static void remind(struct vamp_session *session, const char *why, int64_t now_ns)
 {
     if (now_ns >= session->remind_ns) {
@@ -59,7 +63,6 @@ static void remind(struct vamp_session *session, const char *why, int64_t now_ns
     }
 }
 
-/* One of our own operations took until now. */
 static void report(const struct vamp_session *session, enum vamp_own_operation operation,
                    int64_t start_ns)
 {
@@ -73,8 +76,11 @@ static void report(const struct vamp_session *session, enum vamp_own_operation o
 
 static int copy_info(const char *start, size_t length, char *info, size_t bytes)
 {
-    if (length == 0 || length >= bytes) {
-        return length == 0 ? -EAGAIN : -EINVAL;
+    if (length == 0) {
+        return -EAGAIN;
+    }
+    if (length >= bytes) {
+        return -EINVAL;
     }
     for (size_t i = 0; i < length; i++) {
         if (start[i] <= ' ' || start[i] > '~' || start[i] == ';') {
@@ -91,13 +97,17 @@ int vamp_maestro_info_parse(const char *text, char *info, size_t bytes)
     const char *line = text;
     while (line != NULL && strncmp(line, LINE_START, strlen(LINE_START)) != 0) {
         line = strchr(line, '\n');
-        line = line != NULL ? line + 1 : NULL;
+        if (line != NULL) {
+            line++;
+        }
     }
     if (line != NULL) {
         const char *start = line + strlen(LINE_START);
         size_t length = strcspn(start, ";\n");
-        /* Without its second semicolon the line is still being written. */
-        return start[length] == ';' ? copy_info(start, length, info, bytes) : -EAGAIN;
+        if (start[length] != ';') {
+            return -EAGAIN; /* the line is still being written */
+        }
+        return copy_info(start, length, info, bytes);
     }
     const char *start = text + strspn(text, " \t\r\n");
     size_t length = strcspn(start, " \t\r\n");
@@ -105,20 +115,29 @@ int vamp_maestro_info_parse(const char *text, char *info, size_t bytes)
         return -EAGAIN; /* nothing yet, or the line's first letters */
     }
     const char *rest = start + length;
-    return rest[strspn(rest, " \t\r\n")] == '\0' ? copy_info(start, length, info, bytes) : -EINVAL;
+    if (rest[strspn(rest, " \t\r\n")] != '\0') {
+        return -EINVAL;
+    }
+    return copy_info(start, length, info, bytes);
 }
 
 /* 0, -EAGAIN: not there yet, or another -errno. */
 static int read_info_file(const char *path, char *info, struct vamp_err *err)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0 && errno == ENOENT) {
+        return vamp_err_set(err, -EAGAIN, "%s does not exist yet", path);
+    }
     if (file < 0) {
-        return errno == ENOENT ? vamp_err_set(err, -EAGAIN, "%s does not exist yet", path)
-                               : vamp_err_set_errno(err, errno, "cannot read %s", path);
+        return vamp_err_set_errno(err, errno, "cannot read %s", path);
     }
     char *text = malloc(INFO_FILE_BYTES);
-    ssize_t length = text != NULL ? read(file, text, INFO_FILE_BYTES - 1) : -1;
-    int result = text == NULL ? -ENOMEM : length < 0 ? -errno : 0;
+    ssize_t length = 0;
+    int result = -ENOMEM;
+    if (text != NULL) {
+        length = read(file, text, INFO_FILE_BYTES - 1);
+        result = length < 0 ? -errno : 0;
+    }
     (void)close(file);
     if (result == 0) {
         text[length] = '\0';
@@ -129,22 +148,25 @@ static int read_info_file(const char *path, char *info, struct vamp_err *err)
     case 0:
         return 0;
     case -EAGAIN:
-        return vamp_err_set(err, -EAGAIN, "%s does not hold the pool manager's info yet", path);
+        return vamp_err_set(err, -EAGAIN, "%s does not contain the pool manager's info yet", path);
     case -EINVAL:
-        /* Perhaps something else is printed first: worth another look. */
-        return vamp_err_set(err, -EAGAIN, "%s holds no line \"" LINE_START "<info>;\" and no info",
+        /* Perhaps something else is printed first: worth another attempt. */
+        return vamp_err_set(err, -EAGAIN, "%s has no line \"" LINE_START "<info>;\" and no info",
                             path);
     default:
         return vamp_err_set_errno(err, -result, "cannot read %s", path);
     }
 }
 
-/* Puts the info where mstro_init looks for it. 0, -EAGAIN: not there yet, or another -errno. */
+/* Stores the info where mstro_init looks for it. 0, -EAGAIN: not there yet, or another -errno. */
 int vamp_session_info(const struct vamp_maestro_options *options, struct vamp_err *err)
 {
     const char *variable = MSTRO_ENV_POOL_INFO;
     if (options->alone) {
-        return unsetenv(variable) == 0 ? 0 : vamp_err_set_errno(err, errno, "unset %s", variable);
+        if (unsetenv(variable) != 0) {
+            return vamp_err_set_errno(err, errno, "unset %s", variable);
+        }
+        return 0;
     }
     char info[INFO_BYTES];
     int result = 0;
@@ -167,8 +189,8 @@ int vamp_session_info(const struct vamp_maestro_options *options, struct vamp_er
         }
         return 0;
     }
-    /* At a rejoin other threads are there; the variable is, too, and then the C library only
-     * exchanges its text and keeps the one before for those who read it. */
+    /* At a rejoin other threads exist, and so does the variable: the C library then only exchanges
+     * its text and keeps the previous one for concurrent readers. */
     if (result == 0 && setenv(variable, info, 1) != 0) {
         result = vamp_err_set_errno(err, errno, "set %s", variable);
     }
@@ -186,7 +208,7 @@ static struct stat look_at(const struct vamp_maestro_options *options)
     return found;
 }
 
-/* One attempt. 0; -EAGAIN: worth another one; or another -errno. */
+/* Makes one attempt. 0; -EAGAIN: worth another one; or another -errno. */
 static int join_once(struct vamp_session *session, struct vamp_err *err)
 {
     const struct vamp_source_context *context = &session->context;
@@ -208,11 +230,14 @@ static int join_once(struct vamp_session *session, struct vamp_err *err)
                             context->workflow, context->component,
                             vamp_maestro_status_text(status).text);
     }
-    /* A name that is taken may be that of a vampire killed a moment ago. */
+    if (status == MSTRO_REFUSED) {
+        /* A name that is taken may be that of a vampire killed a moment ago. */
+        return vamp_err_set(err, -EAGAIN, "the pool manager refuses \"%s\" in workflow \"%s\": %s",
+                            context->component, context->workflow,
+                            vamp_maestro_status_text(status).text);
+    }
     return vamp_err_set(
-        err, -EAGAIN,
-        status == MSTRO_REFUSED ? "the pool manager refuses \"%s\" in workflow \"%s\": %s"
-                                : "no answer to \"%s\" from a pool manager of workflow \"%s\": %s",
+        err, -EAGAIN, "no answer to \"%s\" from a pool manager of workflow \"%s\": %s",
         context->component, context->workflow, vamp_maestro_status_text(status).text);
 }
 
@@ -251,9 +276,10 @@ uint64_t vamp_session_before(const struct vamp_session *session)
     }
     switch ((enum vamp_signal_before)session->options->signal_before) {
     case VAMP_SIGNAL_BEFORE_AUTO:
-        return VAMP_MSTRO_HAS_HARMLESS_BEFORE || session->harmless
-                   ? session->context.event_kinds & waits
-                   : 0;
+        if (!VAMP_MSTRO_HAS_HARMLESS_BEFORE && !session->harmless) {
+            return 0;
+        }
+        return session->context.event_kinds & waits;
     case VAMP_SIGNAL_BEFORE_OFF:
         return 0;
     case VAMP_SIGNAL_BEFORE_WAITS:
@@ -264,7 +290,8 @@ uint64_t vamp_session_before(const struct vamp_session *session)
     return 0;
 }
 
-/* Subscribes to kinds given as vampire's bits; none of them known to this Maestro is no failure. */
+/* Subscribes to kinds given as vampire's bits; if this Maestro has none of them, that is not a
+ * failure. */
 static int subscribe(struct vamp_session *session, uint64_t event_kinds,
                      mstro_cdo_selector selector, mstro_subscription_opts options,
                      struct vamp_err *err)
@@ -290,9 +317,9 @@ static int subscribe(struct vamp_session *session, uint64_t event_kinds,
     return 0;
 }
 
-/* A selector speaks of CDOs only, so events of components need a subscription without it. The last
- * subscription is the one waited on, the busiest; being the last it does not report the others' own
- * making, and whatever it reports as done was reported as begun. */
+/* A selector applies to CDOs only, so events of components need a subscription without it. The last
+ * subscription is the one waited on, the busiest; being the last it does not report the creation of
+ * the others, and for whatever it reports as done the begin was reported. */
 static int subscribe_all(struct vamp_session *session, mstro_cdo_selector selector,
                          struct vamp_err *err)
 {
@@ -320,19 +347,23 @@ static int subscribe_all(struct vamp_session *session, mstro_cdo_selector select
     return result;
 }
 
-/* This process has joined. 0; -ENOTCONN: the pool manager is gone again; -EINVAL; another -errno.
- * On failure this process has left, and the first failure is the one to report. */
+/* Called after joining. 0; -ENOTCONN: the pool manager is gone again; -EINVAL; another -errno. On
+ * failure this process has left, and the first failure is the one to report. */
 static int subscribe_selected(struct vamp_session *session, struct vamp_err *err)
 {
     const char *text = session->context.selector;
     mstro_cdo_selector selector = NULL;
-    const mstro_status status =
-        text != NULL ? mstro_cdo_selector_create(NULL, NULL, text, &selector) : MSTRO_OK;
-    const int result =
-        status == MSTRO_OK
-            ? subscribe_all(session, selector, err)
-            : vamp_err_set(err, -EINVAL, "Maestro does not accept the selector \"%s\": %s", text,
-                           vamp_maestro_status_text(status).text);
+    mstro_status status = MSTRO_OK;
+    if (text != NULL) {
+        status = mstro_cdo_selector_create(NULL, NULL, text, &selector);
+    }
+    int result = 0;
+    if (status == MSTRO_OK) {
+        result = subscribe_all(session, selector, err);
+    } else {
+        result = vamp_err_set(err, -EINVAL, "Maestro does not accept the selector \"%s\": %s", text,
+                              vamp_maestro_status_text(status).text);
+    }
     if (selector != NULL) {
         (void)mstro_cdo_selector_dispose(selector);
     }
@@ -344,7 +375,7 @@ static int subscribe_selected(struct vamp_session *session, struct vamp_err *err
 
 /* ------------------------------------------------------------------ the first time */
 
-/* Tries until it has joined, the time is over or it is stopped. */
+/* Tries until this process has joined, the time is over or it is stopped. */
 static int join(struct vamp_session *session, struct vamp_err *err)
 {
     const struct vamp_source_context *context = &session->context;
@@ -355,8 +386,11 @@ static int join(struct vamp_session *session, struct vamp_err *err)
         }
         struct vamp_err why = VAMP_ERR_NONE;
         int result = join_once(session, &why);
+        if (result == 0) {
+            return 0;
+        }
         if (result != -EAGAIN) {
-            return result == 0 ? 0 : vamp_err_set(err, result, "%s", why.text);
+            return vamp_err_set(err, result, "%s", why.text);
         }
         const int64_t now_ns = vamp_session_now(session);
         if (now_ns >= session->until_ns) {
@@ -368,26 +402,27 @@ static int join(struct vamp_session *session, struct vamp_err *err)
     }
 }
 
-/* A pool manager that goes between the two is waited for again. */
+/* A pool manager that ends between joining and subscribing is waited for again. */
 int vamp_session_begin(struct vamp_session *session, struct vamp_err *err)
 {
     session->merge.clock = session->context.clock;
     session->until_ns = vamp_session_now(session) + session->options->wait_ns;
-    /* What the user has set stays; without memory, the library has its own patience. */
+    /* A value set by the user stays; out of memory, the library uses its own timeout. */
     const int64_t wait_ms = session->options->wait_ns / (VAMP_NS_PER_SECOND / 1000) + 1;
     char attempt_ms[32];
-    (void)snprintf(attempt_ms, sizeof attempt_ms, "%lld",
-                   (long long)(wait_ms < ATTEMPT_MS ? wait_ms : ATTEMPT_MS));
+    (void)snprintf(attempt_ms, sizeof attempt_ms, "%lld", (long long)VAMP_MIN(wait_ms, ATTEMPT_MS));
     (void)setenv(ATTEMPT_VARIABLE, attempt_ms, 0);
 #if VAMP_MSTRO_HAS_LOG_QUIET
-    mstro_log_quiet(); /* what fails is in our own messages, with the reason */
+    mstro_log_quiet(); /* failures are in our own messages, with the reason */
 #endif
 #if VAMP_MSTRO_HAS_PACKED
     mstro_receive_packed();
 #endif
     for (;;) {
         int result = join(session, err);
-        result = result != 0 ? result : subscribe_selected(session, err);
+        if (result == 0) {
+            result = subscribe_selected(session, err);
+        }
         if (result != -ENOTCONN) {
             return result;
         }
@@ -404,10 +439,10 @@ static void schedule_attempt(struct vamp_session *session, int64_t now_ns)
     const int64_t half = session->pause_ns / 2;
     const int64_t by_chance = (int64_t)(vamp_random_next(&session->chance) % (uint64_t)(half + 1));
     session->next_ns = now_ns + session->pause_ns - half / 2 + by_chance;
-    session->pause_ns = session->pause_ns * 2 < LONGEST_NS ? session->pause_ns * 2 : LONGEST_NS;
+    session->pause_ns = VAMP_MIN(session->pause_ns * 2, LONGEST_NS);
 }
 
-/* Another file, or other contents; a file that is gone is nothing to try. */
+/* Whether there is another file, or other contents; a missing file is not tried. */
 static bool info_has_changed(const struct vamp_session *session)
 {
     const struct stat found = look_at(session->options);
@@ -431,24 +466,27 @@ void vamp_session_seek(struct vamp_session *session)
     session->attempts = 0;
     (void)vamp_err_set(&session->why, -ENOTCONN, "nothing was tried yet");
     schedule_attempt(session, now_ns);
+    const char *watching = "", *file = "";
+    if (options->info_file != NULL) {
+        watching = ", watching ";
+        file = options->info_file;
+    }
     vamp_source_say(&session->context,
                     "the pool manager is gone; trying to join again for %.0f s%s%s",
-                    seconds(options->rejoin_ns), options->info_file != NULL ? ", watching " : "",
-                    options->info_file != NULL ? options->info_file : "");
+                    seconds(options->rejoin_ns), watching, file);
 }
 
-/* What is wrong with the info may be put right: every failure is worth another attempt. */
+/* A wrong info may be corrected: every failure is worth another attempt. */
 enum vamp_rejoin_status vamp_session_try(struct vamp_session *session, int64_t timeout_ns)
 {
     int64_t now_ns = vamp_session_now(session);
     if (now_ns < session->next_ns && !info_has_changed(session)) {
-        const int64_t next_ns =
-            session->next_ns < session->until_ns ? session->next_ns : session->until_ns;
+        const int64_t next_ns = VAMP_MIN(session->next_ns, session->until_ns);
         if (now_ns >= next_ns) {
             return VAMP_REJOIN_OVER;
         }
-        const int64_t left_ns = next_ns - now_ns < timeout_ns ? next_ns - now_ns : timeout_ns;
-        vamp_sleep_ns(left_ns < PAUSE_NS ? left_ns : PAUSE_NS);
+        const int64_t left_ns = VAMP_MIN(next_ns - now_ns, timeout_ns);
+        vamp_sleep_ns(VAMP_MIN(left_ns, PAUSE_NS));
         return VAMP_REJOIN_WAIT;
     }
     session->attempts++;
