@@ -3,8 +3,8 @@
  * The objects of a file: attributes, groups and datasets, and the writing of numbers and texts.
  * Whole chunks are shuffled and compressed here and passed to HDF5 in the form stored in the file.
  * The file is the same as if HDF5 did it: its filters are named in the dataset, and every reader
- * undoes them. HDF5 makes a new compressor for each chunk and so allocates, clears and frees 256
- * KiB; for a row of a few hundred bytes that was nine tenths of the time (deflate.c).
+ * undoes them. HDF5 itself would allocate, clear and free a compressor of 256 KiB for each chunk:
+ * nine tenths of the time for a row of a few hundred bytes.
  */
 #include "writers/hdf5/internal.h"
 
@@ -341,36 +341,31 @@ void hdf5_chunks_init(struct hdf5_file *file, size_t most_bytes)
         return;
     }
     chunks->shuffled_bytes = most_bytes;
-    chunks->deflate = hdf5_deflate_new(most_bytes);
+    chunks->packed_bytes = libdeflate_zlib_compress_bound(NULL, most_bytes);
+    chunks->compressor = libdeflate_alloc_compressor(HDF5_DEFLATE_LEVEL);
     chunks->shuffled = malloc(most_bytes);
-    chunks->packed = malloc(HDF5_DEFLATE_ROOM(most_bytes));
-    if (chunks->deflate == NULL || chunks->shuffled == NULL || chunks->packed == NULL) {
+    chunks->packed = malloc(chunks->packed_bytes + 1); /* and the check of its place */
+    if (chunks->compressor == NULL || chunks->shuffled == NULL || chunks->packed == NULL) {
         hdf5_no_memory(file, "prepare the file");
     }
 }
 
 void hdf5_chunks_done(struct hdf5_chunks *chunks)
 {
-    free(chunks->deflate);
+    libdeflate_free_compressor(chunks->compressor);
     free(chunks->shuffled);
     free(chunks->packed);
 }
 
-/* All first bytes of the numbers, then all second ones, up to the width in the file, as long as
- * they are not all zeros. Returns how many that are. */
-static size_t shuffle(const uint64_t *numbers, size_t count, size_t bytes, unsigned char *out)
+/* HDF5's shuffle filter: the first byte of each number, then the second byte of each, and so on, up
+ * to the width of the type in the file. */
+static void shuffle(const uint64_t *numbers, size_t count, size_t bytes, unsigned char *out)
 {
-    const unsigned char *const begin = out;
-    uint64_t any = 0;
-    for (size_t i = 0; i < count; i++) {
-        any |= numbers[i];
-    }
-    for (unsigned byte = 0; byte < bytes && (any >> (8 * byte)) != 0; byte++, out += count) {
+    for (size_t byte = 0; byte < bytes; byte++, out += count) {
         for (size_t i = 0; i < count; i++) {
             out[i] = (unsigned char)(numbers[i] >> (8 * byte));
         }
     }
-    return (size_t)(out - begin);
 }
 
 static void failed_to_write(struct hdf5_file *file, const struct hdf5_dataset *dataset)
@@ -396,9 +391,10 @@ static void put_chunk(struct hdf5_file *file, const struct hdf5_dataset *dataset
     struct hdf5_chunks *chunks = &file->chunks;
     const size_t bytes = hdf5_type_bytes(dataset->type);
     assert(count * bytes <= chunks->shuffled_bytes);
-    const size_t used = shuffle(numbers, count, bytes, chunks->shuffled);
-    size_t packed =
-        hdf5_deflate(chunks->deflate, chunks->shuffled, used, count * bytes, count, chunks->packed);
+    shuffle(numbers, count, bytes, chunks->shuffled);
+    size_t packed = libdeflate_zlib_compress(chunks->compressor, chunks->shuffled, count * bytes,
+                                             chunks->packed, chunks->packed_bytes);
+    assert(packed > 0); /* the buffer has the size of the worst case */
     chunks->packed[packed++] = place_of(dataset, start[0] / dataset->chunk[0]);
     if (H5Dwrite_chunk(dataset->id, H5P_DEFAULT, 0, start, packed, chunks->packed) < 0) {
         failed_to_write(file, dataset);
