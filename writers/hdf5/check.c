@@ -6,12 +6,16 @@
  * So each dimension along which such variables grow has one more, the CRC-32 of its row in all of
  * them. Where rows are written once, one value at a time, the row is kept as it comes.
  */
+#include "writers/hdf5/check.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "vampire/core/utf8.h"
 #include "writers/format/text.h"
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/error.h"
+#include "writers/hdf5/file.h"
+#include "writers/hdf5/row.h"
 
 /* Finds the variables, and their places in the row. */
 static size_t lay_out(struct hdf5_file *file, unsigned dimension, struct vamp_text *names)

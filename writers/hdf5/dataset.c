@@ -6,7 +6,7 @@
  * undoes them. HDF5 itself would allocate, clear and free a compressor of 256 KiB for each chunk:
  * nine tenths of the time for a row of a few hundred bytes.
  */
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/dataset.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -15,6 +15,9 @@
 
 #include "vampire/core/event/components.h"
 #include "vampire/core/utf8.h"
+#include "writers/hdf5/error.h"
+#include "writers/hdf5/file.h"
+#include "writers/hdf5/row.h"
 
 /* ---- types: little endian in the file, the machine's own in memory */
 

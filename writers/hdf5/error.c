@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/error.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "writers/hdf5/file.h"
 
 struct walk {
     char outer[160]; /* the error HDF5 reports at its interface */

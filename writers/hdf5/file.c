@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/file.h"
 
 #include <assert.h>
 #include <malloc.h>
@@ -11,6 +11,11 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/utf8.h"
+#include "writers/format/file.h"
+#include "writers/hdf5/check.h"
+#include "writers/hdf5/error.h"
+#include "writers/hdf5/layout.h"
+#include "writers/hdf5/space.h"
 
 /* Datasets other than those of metrics and label sets; creation refuses more than there is room
  * for. */

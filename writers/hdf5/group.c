@@ -4,13 +4,18 @@
  * are no closed list, or with a histogram. The labels of its series are written here; rows.c writes
  * the rows.
  */
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/group.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "vampire/stats/bucket/rows.h"
+#include "writers/hdf5/check.h"
+#include "writers/hdf5/error.h"
+#include "writers/hdf5/file.h"
+#include "writers/hdf5/row.h"
+#include "writers/hdf5/rows.h"
 
 /* Rows of a chunk unless the first bucket of the file has more. A bucket takes at least a chunk of
  * each variable, and a reader decompresses it whole. */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Every dimension and dataset of a file, from the schema. */
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/layout.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "writers/hdf5/check.h"
+#include "writers/hdf5/file.h"
 
 /* A name that is longer needs a new file, which then has room for it. Names of outputs fit. */
 #define NAME_LENGTH_STEP 64

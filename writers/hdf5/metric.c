@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The datasets of one metric and their attributes, in the overview and in the group of its rows. */
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/metric.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#include "writers/hdf5/file.h"
+#include "writers/hdf5/rows.h"
 
 /* What a part of a metric runs along. */
 enum axes {
@@ -20,7 +23,7 @@ enum axes {
  * here, values add and the extremes of a sum are bounds. */
 enum place { OVERVIEW, OVERVIEW_BOUNDS, ROWS, ROWS_BOUNDS };
 
-/* Those of one kind and place are in the order of its enumeration (internal.h). */
+/* Those of one kind and place are in the order of its enumeration (metric.h). */
 static const struct part {
     enum vamp_metric_kind kind;
     enum place place;

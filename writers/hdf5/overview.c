@@ -4,9 +4,11 @@
  * numbers, the account, and the metrics, each the sum of its series by cells: one for each
  * combination of words (words.c).
  */
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/overview.h"
 
 #include <string.h>
+
+#include "writers/hdf5/file.h"
 
 /* ---- cells */
 

@@ -5,9 +5,12 @@
  * reader opens. The weights of sampled events stay there: numbers of the overview are multiplied
  * with them. A histogram with a label is in its rows only.
  */
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/own.h"
 
 #include <stdio.h>
+
+#include "writers/hdf5/file.h"
+#include "writers/hdf5/overview.h"
 
 static bool is_weight(enum vamp_metric_id id)
 {

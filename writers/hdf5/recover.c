@@ -5,13 +5,16 @@
  * as h5clear does (h5clear -s --increment=0), after a check that everything can be read, and gives
  * all variables along time the length of `time`: a bucket that was being written is removed.
  */
+#include "writers/hdf5/recover.h"
+
 #include <errno.h>
 #include <hdf5_hl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/dataset.h"
+#include "writers/hdf5/error.h"
 
 /* Properties of HDF5's own tools, not named in its headers. */
 #define CLEAR_STATUS_FLAGS "clear_status_flags"

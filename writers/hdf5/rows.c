@@ -5,10 +5,13 @@
  * only what was added in it. What was there before is written in the first bucket of a segment, and
  * again after a bucket that was lost, so that totals are right after both.
  */
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "writers/hdf5/error.h"
+#include "writers/hdf5/file.h"
 
 /* ---- which series */
 

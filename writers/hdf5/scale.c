@@ -4,12 +4,15 @@
  * know each other are written once; H5DSattach_scale reads, extends and writes both again for each
  * dimension of each variable, which was a third of the time that making a file took.
  */
+#include "writers/hdf5/scale.h"
+
 #include <hdf5_hl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/error.h"
+#include "writers/hdf5/file.h"
 
 /* The scale of a dimension was created. A scale of texts has two dimensions, which netCDF finds by
  * their numbers: then all have one. */

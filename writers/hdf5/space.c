@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/alarms/change.h"
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/space.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -8,6 +7,10 @@
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+
+#include "vampire/alarms/change.h"
+#include "writers/hdf5/file.h"
+#include "writers/hdf5/rows.h"
 
 #define NFS_MAGIC 0x6969L
 #define SMB_MAGIC 0x517BL

@@ -4,7 +4,7 @@
  * each CDO whose record ended, and in the files of a run with rules a row for each alarm that
  * entered another state. Rows are written as one block for each column.
  */
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/tables.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -14,6 +14,10 @@
 
 #include "vampire/alarms/change.h"
 #include "vampire/core/utf8.h"
+#include "writers/hdf5/check.h"
+#include "writers/hdf5/error.h"
+#include "writers/hdf5/file.h"
+#include "writers/hdf5/row.h"
 
 #define SCRATCH_BYTES (VAMP_ALARM_TEXT_BYTES + 1)
 

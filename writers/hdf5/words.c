@@ -4,12 +4,15 @@
  * the overview. Word 0 is "(other)", the others follow in the order of the program's list. Outputs
  * have no such list: their words are named as they appear.
  */
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/words.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "writers/hdf5/error.h"
+#include "writers/hdf5/file.h"
 
 bool hdf5_is_unseen(const struct hdf5_file *file, unsigned place)
 {

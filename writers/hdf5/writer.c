@@ -6,13 +6,20 @@
  * each bucket. In a replay, which can be done again, some are flushed together: most of what a
  * flush writes, the ends of indexes and the lengths of variables, the next bucket changes again.
  */
-#include "writers/hdf5/internal.h"
-
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "writers/format/file.h"
+#include "writers/hdf5/error.h"
+#include "writers/hdf5/file.h"
+#include "writers/hdf5/overview.h"
+#include "writers/hdf5/recover.h"
+#include "writers/hdf5/row.h"
+#include "writers/hdf5/rows.h"
+#include "writers/hdf5/space.h"
 
 #define RESERVE_STEP_BYTES 65536
 
@@ -98,7 +105,7 @@ static void flush(struct hdf5_file *file, hid_t id, bool is_file)
     }
 }
 
-void hdf5_flush(struct hdf5_file *file)
+static void flush_rows(struct hdf5_file *file)
 {
     const struct hdf5_dataset *time = &file->datasets[file->time];
     const hsize_t chunk = time->chunk[0];
@@ -155,7 +162,7 @@ static void write_all(struct hdf5_file *file, const struct vamp_delivery *delive
     file->taken += bucket->buckets;
     /* With totals at once: those of a bucket that readers never see would be left. */
     if (!file->run->replayed || restart || file->rows - file->flushed == VAMP_UNFLUSHED_MAX) {
-        hdf5_flush(file);
+        flush_rows(file);
     }
 }
 
@@ -182,7 +189,7 @@ static int refuse(struct hdf5_file *file)
     if (code != -EAGAIN && code != -ENOBUFS) {
         file->code = 0;
         file->err = NULL; /* it says why the bucket is refused */
-        hdf5_flush(file);
+        flush_rows(file);
         if (file->code != 0) {
             (void)finish_failed(file);
         }
@@ -239,7 +246,7 @@ static int flush_file(void *self, struct vamp_err *err)
     hdf5_quiet();
     file->code = 0;
     file->err = err;
-    hdf5_flush(file);
+    flush_rows(file);
     return file->code == 0 ? 0 : finish_failed(file);
 }
 
