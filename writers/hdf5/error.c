@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/core/values.h"
 #include "writers/hdf5/file.h"
 
 struct walk {
@@ -17,7 +18,7 @@ struct walk {
 static herr_t visit(unsigned depth, const H5E_error2_t *entry, void *context)
 {
     struct walk *walk = context;
-    const char *text = entry->desc != NULL ? entry->desc : "";
+    const char *text = vamp_text_or(entry->desc, "");
     if (depth == 0) {
         (void)snprintf(walk->outer, sizeof walk->outer, "%s", text);
     }
