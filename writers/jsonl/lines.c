@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/core/values.h"
 #include "writers/jsonl/internal.h"
 
 #include <libdeflate.h>
@@ -9,6 +8,7 @@
 #include <string.h>
 
 #include "vampire/alarms/change.h"
+#include "vampire/core/values.h"
 #include "vampire/stats/bucket/bucket_json.h"
 
 /* A list continues in another line after this many bytes, which leaves room for any element. */
@@ -243,6 +243,14 @@ static void lost_line(struct jsonl *self, int64_t time_ns, const char *what, con
     vamp_json_line_end(&self->json);
 }
 
+static void unlisted_line(struct jsonl *self, const struct vamp_bucket *bucket, const char *what,
+                          uint64_t count)
+{
+    if (count > 0) {
+        lost_line(self, bucket->start_ns, what, "more than a bucket lists", count);
+    }
+}
+
 void jsonl_lost(struct jsonl *self, const char *what, const char *reason, uint64_t count)
 {
     lost_line(self, self->end_ns, what, reason, count);
@@ -304,10 +312,7 @@ static void cdo_lines(struct jsonl *self, const struct vamp_bucket *bucket)
         vamp_json_text(json, "end", vamp_cdo_end_name(row->end));
         vamp_json_line_end(json);
     }
-    if (bucket->cdos_unlisted > 0) {
-        lost_line(self, bucket->start_ns, "cdos", "more than a bucket lists",
-                  bucket->cdos_unlisted);
-    }
+    unlisted_line(self, bucket, "cdos", bucket->cdos_unlisted);
 }
 
 static void anomaly_lines(struct jsonl *self, const struct vamp_bucket *bucket)
@@ -320,10 +325,7 @@ static void anomaly_lines(struct jsonl *self, const struct vamp_bucket *bucket)
         vamp_bucket_json_anomaly(json, listed);
         vamp_json_line_end(json);
     }
-    if (bucket->anomalies_unlisted > 0) {
-        lost_line(self, bucket->start_ns, "alerts", "more than a bucket lists",
-                  bucket->anomalies_unlisted);
-    }
+    unlisted_line(self, bucket, "alerts", bucket->anomalies_unlisted);
 }
 
 /* Each line has the number of all pending demands, listed or not. */
@@ -354,10 +356,7 @@ static void alarm_lines(struct jsonl *self, const struct vamp_bucket *bucket)
         vamp_alarm_change_json(&self->json, &bucket->alarms[i]);
         vamp_json_line_end(&self->json);
     }
-    if (bucket->alarms_unlisted > 0) {
-        lost_line(self, bucket->start_ns, "alarms", "more than a bucket lists",
-                  bucket->alarms_unlisted);
-    }
+    unlisted_line(self, bucket, "alarms", bucket->alarms_unlisted);
 }
 
 /* ---- values */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/core/values.h"
 #include "writers/jsonl/internal.h"
 
 #include <fcntl.h>
@@ -12,6 +11,7 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/io.h"
+#include "vampire/core/values.h"
 #include "writers/format/listener.h"
 
 /* After poll reports it writable, a pipe takes this much without blocking. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Outputs of buckets, in the worker's queue; each segment begins with all rows of the component
  * table, and gaps and rows of lost buckets reach the next one. */
-#include "vampire/core/values.h"
 #include "writers/output/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/core/values.h"
 #include "writers/format/sent_alarms.h"
 #include "writers/output/resolution.h"
 

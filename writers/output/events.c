@@ -6,7 +6,6 @@
  * With `when`, events are written only while one of these alarms fires, beginning some time before
  * it as far as the history reaches. Each time is a separate, complete recording. Events move from
  * the history to the ring while it has room. */
-#include "vampire/core/values.h"
 #include "writers/output/internal.h"
 
 #include <assert.h>
@@ -20,6 +19,7 @@
 #include "vampire/alarms/change.h"
 #include "vampire/alarms/firing.h"
 #include "vampire/core/event/ring.h"
+#include "vampire/core/values.h"
 
 /* The format's own buffer is flushed at least this often. */
 #define FLUSH_NS VAMP_NS_PER_SECOND

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/core/values.h"
 #include "writers/output/internal.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "vampire/core/values.h"
 
 #define PAUSE_NS INT64_C(100000000)
 #define PAUSE_LONGEST_NS (5 * VAMP_NS_PER_SECOND)
