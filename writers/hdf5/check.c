@@ -13,6 +13,7 @@
 
 #include "vampire/core/utf8.h"
 #include "writers/format/text.h"
+#include "writers/hdf5/attribute.h"
 #include "writers/hdf5/error.h"
 #include "writers/hdf5/file.h"
 #include "writers/hdf5/row.h"

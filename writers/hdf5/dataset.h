@@ -102,17 +102,6 @@ static inline uint64_t hdf5_round_up(uint64_t count, uint64_t chunk)
     return (count + chunk - 1) / chunk * chunk;
 }
 
-/* Writes an attribute of the object `id`: any value; a text of fixed length, with invalid UTF-8
- * replaced; or `count` numbers in the type's form in memory (0: one scalar). The attribute is
- * closed on every path: SWMR does not start otherwise. */
-void hdf5_attribute_write(struct hdf5_file *file, hid_t id, const char *name, hid_t in_file,
-                          hid_t in_memory, hid_t space, const void *value);
-void hdf5_attribute_text(struct hdf5_file *file, hid_t id, const char *name, const char *text);
-void hdf5_attribute_numbers(struct hdf5_file *file, hid_t id, const char *name, enum hdf5_type type,
-                            const void *values, hsize_t count);
-/* Creates a group with one attribute. */
-void hdf5_group_create(struct hdf5_file *file, const char *name, const char *attribute,
-                       const char *text);
 /* Creates a dataset and attaches its scales. It stays open until the next one is created, since an
  * open dataset takes 43 KiB; `time` stays open. Returns its number. */
 unsigned hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spec);

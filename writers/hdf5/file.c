@@ -13,6 +13,7 @@
 #include "vampire/core/utf8.h"
 #include "vampire/core/values.h"
 #include "writers/format/file.h"
+#include "writers/hdf5/attribute.h"
 #include "writers/hdf5/check.h"
 #include "writers/hdf5/error.h"
 #include "writers/hdf5/layout.h"

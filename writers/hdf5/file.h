@@ -4,8 +4,9 @@
  * docs/output-hdf5.md. The modules, lowest first:
  *
  *   error, space        errors of HDF5; reservation of disk space
- *   row, dataset,       rows with check values; attributes and datasets; dimensions;
- *   scale, check        check values
+ *   row, attribute,     rows with check values; attributes and groups; datasets; dimensions;
+ *   dataset, scale,     check values
+ *   check
  *   words, metric,      labels with a closed list; the datasets of a metric; groups of rows;
  *   group, tables, own  gaps, components, CDOs and alarms; vampire's own metrics
  *   layout              everything that a new file has

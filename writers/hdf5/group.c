@@ -12,6 +12,7 @@
 
 #include "vampire/core/values.h"
 #include "vampire/stats/bucket/rows.h"
+#include "writers/hdf5/attribute.h"
 #include "writers/hdf5/check.h"
 #include "writers/hdf5/error.h"
 #include "writers/hdf5/file.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "vampire/core/values.h"
+#include "writers/hdf5/attribute.h"
 #include "writers/hdf5/check.h"
 #include "writers/hdf5/file.h"
 

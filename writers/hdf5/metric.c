@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "writers/hdf5/attribute.h"
 #include "writers/hdf5/file.h"
 #include "writers/hdf5/rows.h"
 

@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "writers/hdf5/attribute.h"
 #include "writers/hdf5/file.h"
 #include "writers/hdf5/overview.h"
 

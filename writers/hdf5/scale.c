@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "writers/hdf5/attribute.h"
 #include "writers/hdf5/error.h"
 #include "writers/hdf5/file.h"
 
