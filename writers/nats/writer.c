@@ -83,10 +83,7 @@ static natsStatus send_next(struct nats *self, const char *id, jsErrCode *refusa
 {
     const struct nats_messages *messages = &self->messages;
     const unsigned number = self->sent;
-    size_t begin = 0;
-    if (number > 0) {
-        begin = messages->ends[number - 1];
-    }
+    size_t begin = number > 0 ? messages->ends[number - 1] : 0;
     char whole_id[ID_BYTES];
     (void)snprintf(whole_id, sizeof whole_id, "%s.%u", id, number + 1);
     natsMsg *message = NULL;

@@ -377,10 +377,7 @@ static void add_to_ranks(struct vamp_output *output, const struct vamp_bucket *b
         vamp_worker_say(&output->worker, &err);
         return;
     }
-    int64_t start_ns = queue->of_ranks.start_ns;
-    if (queue->of_ranks.buckets == 0) {
-        start_ns = bucket->start_ns;
-    }
+    int64_t start_ns = queue->of_ranks.buckets == 0 ? bucket->start_ns : queue->of_ranks.start_ns;
     queue->of_ranks = *vamp_resolution_bucket(queue->ranks);
     queue->of_ranks.start_ns = start_ns;
     queue->of_ranks.width_ns = bucket->start_ns + bucket->width_ns - start_ns;

@@ -20,13 +20,13 @@
 #include "vampire/alarms/firing.h"
 #include "vampire/core/event/ring.h"
 #include "vampire/core/values.h"
+#include "writers/output/joins.h"
 
 /* The format's own buffer is flushed at least this often. */
 #define FLUSH_NS VAMP_NS_PER_SECOND
 /* Limit of the components whose JOINs are in each segment, including those that left. */
 #define COMPONENTS_MAX 16384
-/* Limit of the control events since the last flush; the next segment repeats them if this one
- * fails. */
+/* Limit of the control events since the last flush, which a segment after a failure repeats. */
 #define MARKS_MAX 16
 /* A control event ends a batch of a recording, so there is at most one in a second of event time.
  */
@@ -114,58 +114,6 @@ struct event_queue {
 
 /* ---- create and free */
 
-/* The JOIN of a component, at `time_ns`. False: its JOIN was not observed, or it has left. */
-static bool join_of(const struct vamp_component *row, int64_t time_ns, struct vamp_event *ret_join)
-{
-    *ret_join = (struct vamp_event){
-        .kind = VAMP_EVENT_JOIN,
-        .phase = VAMP_PHASE_AFTER,
-        .time_ns = time_ns,
-        .app_id = row->app_id,
-        .name = row->name,
-        .name_length = (uint32_t)strlen(row->name),
-        .present = VAMP_HAS_TIME | VAMP_HAS_APP | VAMP_HAS_COMPONENT_NAME,
-    };
-    return row->left_ns == INT64_MIN && row->joined_ns != INT64_MIN;
-}
-
-/* Replaces a component's JOIN by the sample that reported where it runs, with the time of the JOIN.
- * False: there is none. */
-static bool sample_of(const struct vamp_component *row, struct vamp_event *event)
-{
-    if (row->where == NULL || row->where->sample == NULL) {
-        return false;
-    }
-    *event = (struct vamp_event){
-        .kind = VAMP_EVENT_SAMPLE,
-        .time_ns = event->time_ns,
-        .name = row->where->sample,
-        .name_length = (uint32_t)strlen(row->where->sample),
-        .present = VAMP_HAS_TIME | VAMP_HAS_CDO_NAME,
-    };
-    return true;
-}
-
-/* Adds the components that were present at that time; INT64_MAX: that are present now. */
-static void learn_present(struct vamp_components *components, const struct vamp_components *all,
-                          int64_t time_ns)
-{
-    for (size_t i = 1; i < vamp_components_count(all); i++) {
-        const struct vamp_component *row = vamp_components_row(all, i);
-        struct vamp_event join;
-        (void)join_of(row, row->joined_ns, &join);
-        join.name = vamp_component_given_name(row);
-        join.name_length = (uint32_t)strlen(join.name);
-        if (row->joined_ns != INT64_MIN && row->joined_ns < time_ns &&
-            (row->left_ns == INT64_MIN || row->left_ns >= time_ns)) {
-            (void)vamp_components_observe(components, &join);
-            if (sample_of(row, &join)) {
-                (void)vamp_components_observe(components, &join);
-            }
-        }
-    }
-}
-
 VAMP_PRINTF(3, 4)
 static void say(const struct vamp_output *output, bool error, const char *format, ...)
 {
@@ -219,7 +167,7 @@ static int event_queue_create(struct vamp_output *output, const struct vamp_outp
         code = vamp_components_create(COMPONENTS_MAX, &queue->components, err);
     }
     if (code == 0 && context->present != NULL) {
-        learn_present(queue->components, context->present, INT64_MAX);
+        output_learn_present(queue->components, context->present, INT64_MAX);
     }
     output->opens_later = output->settings->when.count > 0;
     if (code == 0 && output->opens_later) {
@@ -248,14 +196,10 @@ static bool is_selected(const struct vamp_output *output, const struct vamp_even
     if (event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE) {
         return true;
     }
-    if (!passed && !output->settings->filtered) {
-        return false;
-    }
-    if (output->settings->concerned &&
-        !vamp_firing_concerns(&queue->trigger.recorded, queue->trigger.components, event)) {
-        return false;
-    }
-    return queue->filter == NULL || queue->filter(queue->filter_context, event);
+    return (passed || output->settings->filtered) &&
+           (!output->settings->concerned ||
+            vamp_firing_concerns(&queue->trigger.recorded, queue->trigger.components, event)) &&
+           (queue->filter == NULL || queue->filter(queue->filter_context, event));
 }
 
 static void publish_ring(struct event_queue *queue)
@@ -274,7 +218,7 @@ static void report_left_out(struct event_queue *queue)
     }
 }
 
-static void put_event(struct vamp_output *output, const struct vamp_event *event, bool passed)
+static void queue_event(struct vamp_output *output, const struct vamp_event *event, bool passed)
 {
     struct event_queue *queue = output->queue;
     const bool is_mark = vamp_event_is_mark(event);
@@ -315,7 +259,7 @@ static void put_border(const struct event_queue *queue, bool begins, int64_t fir
     if (begins && first_ns < INT64_MAX &&
         vamp_components_create(vamp_components_count(queue->trigger.components) + 1, &present,
                                &err) == 0) {
-        learn_present(present, queue->trigger.components, first_ns);
+        output_learn_present(present, queue->trigger.components, first_ns);
     }
     const struct vamp_event border = {
         .kind = VAMP_EVENT_NONE,
@@ -378,7 +322,7 @@ static bool follow_event(struct vamp_output *output)
             missed);
         count_missed(output, missed, event->time_ns);
     }
-    put_event(output, event, trigger->place.passed);
+    queue_event(output, event, trigger->place.passed);
     return true;
 }
 
@@ -464,7 +408,7 @@ static void note_alarms(struct vamp_output *output, const struct vamp_bucket *bu
 static void submit_event(struct vamp_output *output, const struct vamp_event *event, bool passed)
 {
     if (!output->opens_later) {
-        put_event(output, event, passed);
+        queue_event(output, event, passed);
     }
 }
 
@@ -613,9 +557,9 @@ static int repeat_joins(const struct vamp_output *output, struct vamp_err *err)
     for (size_t i = 1; i < vamp_components_count(queue->components) && code == 0; i++) {
         struct vamp_event join;
         const struct vamp_component *row = vamp_components_row(queue->components, i);
-        if (join_of(row, output->current.time_ns, &join)) {
+        if (output_join_of(row, output->current.time_ns, &join)) {
             code = output->format->repeat_event(output->segment.writer, &join, err);
-            if (code == 0 && sample_of(row, &join)) {
+            if (code == 0 && output_sample_of(row, &join)) {
                 code = output->format->repeat_event(output->segment.writer, &join, err);
             }
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The output: output.c is the interface and the thread; buckets.c and events.c are the two kinds of
- * elements; segments.c writes one element to a segment; keep.c deletes older files. Each calls only
- * those named after it. Private to these files.
+ * The output: output.c is the interface and the thread; buckets.c and events.c (with joins.c) are
+ * the two kinds of elements; segments.c writes one element to a segment; keep.c deletes older
+ * files. Each calls only those named after it. Private to these files.
  */
 #pragma once
 

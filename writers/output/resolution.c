@@ -318,10 +318,7 @@ const struct vamp_schema *vamp_resolution_schema(const struct vamp_resolution *r
 static int64_t begin_of(const struct vamp_resolution *resolution, int64_t time_ns)
 {
     const int64_t width_ns = resolution->merged.schema.bucket_ns, rest = time_ns % width_ns;
-    if (rest < 0) {
-        return time_ns - rest - width_ns;
-    }
-    return time_ns - rest;
+    return rest < 0 ? time_ns - rest - width_ns : time_ns - rest;
 }
 
 bool vamp_resolution_fits(const struct vamp_resolution *resolution,

@@ -100,10 +100,7 @@ static const char *label_at(struct output_routes *routes, const struct output_ro
     if (detail == VAMP_DETAIL_MODELS && is_component) {
         return model_text(routes, series->models[place]);
     }
-    if (route->of_model[at]) {
-        return series->models[place];
-    }
-    return series->labels[place];
+    return route->of_model[at] ? series->models[place] : series->labels[place];
 }
 
 enum placing { PLACED, NO_PLACE, NO_MEMORY };
@@ -220,10 +217,7 @@ static uint64_t lines_of(const struct output_routes *routes, const struct output
     const uint32_t count = routes->merged->sets[route->to].count;
     const unsigned coarser_from = routes->merged->metrics[route - routes->items].coarser_from;
     const uint64_t lines = (uint64_t)count * route->lines;
-    if (coarser_from == 0) {
-        return lines;
-    }
-    return lines + count - coarser_from;
+    return coarser_from == 0 ? lines : lines + count - coarser_from;
 }
 
 /* Lines of the output now, at most the budget. */

@@ -166,10 +166,7 @@ static const char *color_of(const struct vamp_trace_span *span)
         [VAMP_TRACE_WITHDRAW] = "yellow",     [VAMP_TRACE_LEAVE] = "olive",
         [VAMP_TRACE_SEND] = "rail_animation", [VAMP_TRACE_RECEIVE] = "rail_response",
     };
-    if (span->what == VAMP_TRACE_PART) {
-        return parts[span->part];
-    }
-    return colors[span->what];
+    return span->what == VAMP_TRACE_PART ? parts[span->part] : colors[span->what];
 }
 
 static void name_span(const struct vamp_trace_span *span, char name[static NAME_BYTES])
