@@ -253,10 +253,11 @@ static int bucket_queue_create(struct vamp_output *output,
     if (code == 0 && queue == NULL) {
         code = vamp_err_set_errno(err, ENOMEM, "make a queue of buckets");
     }
-    if (code == 0) {
-        code = make_resolution(output, err);
-    }
     if (code != 0 || queue == NULL) {
+        return code;
+    }
+    code = make_resolution(output, err);
+    if (code != 0) {
         return code;
     }
     const unsigned rows = output->schema->max_components + 1; /* and "(other)" */
