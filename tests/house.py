@@ -61,8 +61,8 @@ def top_of(name):
 
 
 def folder_sizes(texts):
-    """{folder: files of C}"""
-    return collections.Counter(str(pathlib.PurePath(name).parent) for name in texts)
+    """{folder: files of C, a source and its header being one}"""
+    return collections.Counter(str(stem.parent) for stem in {pathlib.PurePath(name).with_suffix("") for name in texts})
 
 
 def mutual_includes(texts):

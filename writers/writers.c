@@ -89,8 +89,20 @@ int vamp_plug_in_of(const struct vamp_writer_ops *format, const char **ret_name,
         return vamp_otf2_load(&sink, err);
     }
     const struct vamp_writer_ops *functions = NULL;
-    *ret_name = format->plug_in ? format->name : NULL;
+    *ret_name = NULL;
+    if (format->plug_in) {
+        *ret_name = format->name;
+    }
     return vamp_writer_load(format, &functions, err);
+}
+
+static bool is_own(const struct vamp_file_ops *files, const uint8_t *begin, size_t bytes)
+{
+    if (files->mark == NULL) {
+        return files->is_own(begin, bytes);
+    }
+    const size_t mark = strlen(files->mark);
+    return bytes >= mark && memcmp(begin, files->mark, mark) == 0;
 }
 
 static const struct vamp_file_ops *find_files(int fd)
@@ -99,9 +111,7 @@ static const struct vamp_file_ops *find_files(int fd)
     const ssize_t bytes = pread(fd, begin, sizeof begin, 0);
     for (unsigned i = 0; bytes > 0 && vamp_writers[i] != NULL; i++) {
         const struct vamp_file_ops *files = vamp_writers[i]->files;
-        const size_t mark = files != NULL && files->mark != NULL ? strlen(files->mark) : 0;
-        if (mark > 0 ? (size_t)bytes >= mark && memcmp(begin, files->mark, mark) == 0
-                     : files != NULL && files->is_own(begin, (size_t)bytes)) {
+        if (files != NULL && is_own(files, begin, (size_t)bytes)) {
             return files;
         }
     }
@@ -132,11 +142,12 @@ static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery 
                             path);
     }
     const struct vamp_file_ops *files = find_files(fd);
-    return files != NULL
-               ? files->recover(fd, path, dry_run, ret_recovery, err)
-               : vamp_err_set(err, -EBADMSG,
-                              "%s is neither an HDF5 file, nor JSON lines, a recording or a trace",
-                              path);
+    if (files == NULL) {
+        return vamp_err_set(err, -EBADMSG,
+                            "%s is neither an HDF5 file, nor JSON lines, a recording or a trace",
+                            path);
+    }
+    return files->recover(fd, path, dry_run, ret_recovery, err);
 }
 
 int vamp_recover_file(const char *path, bool dry_run, struct vamp_recovery *ret_recovery,
@@ -144,13 +155,13 @@ int vamp_recover_file(const char *path, bool dry_run, struct vamp_recovery *ret_
 {
     *ret_recovery = (struct vamp_recovery){.record = "record"};
     /* Not blocking: it may be a FIFO. */
-    int fd =
-        open(path, (dry_run ? O_RDONLY : O_RDWR) | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    const int mode = dry_run ? O_RDONLY : O_RDWR;
+    int fd = open(path, mode | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 && errno == ELOOP) {
+        return vamp_err_set(err, -ELOOP, "%s is a symbolic link; give the file's own name", path);
+    }
     if (fd < 0) {
-        return errno == ELOOP
-                   ? vamp_err_set(err, -ELOOP, "%s is a symbolic link; give the file's own name",
-                                  path)
-                   : vamp_err_set_errno(err, errno, "open %s", path);
+        return vamp_err_set_errno(err, errno, "open %s", path);
     }
     int code = recover(fd, path, dry_run, ret_recovery, err);
     (void)close(fd);

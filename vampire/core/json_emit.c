@@ -8,6 +8,7 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/utf8.h"
+#include "vampire/core/values.h"
 
 #define ELLIPSIS "\xE2\x80\xA6"
 
@@ -26,13 +27,13 @@ void vamp_json_clear(struct vamp_json *json)
     json->depth = 0;
 }
 
-/* Room for `bytes` more; false when there is no memory, now or earlier. */
+/* Makes room for `bytes` more. False: out of memory, now or earlier. */
 static bool reserve(struct vamp_json *json, size_t bytes)
 {
     if (json->failed || json->capacity - json->used >= bytes) {
         return !json->failed;
     }
-    size_t capacity = json->capacity > 0 ? json->capacity : 4096;
+    size_t capacity = VAMP_MAX(json->capacity, 4096);
     while (capacity - json->used < bytes) {
         capacity *= 2;
     }
@@ -71,7 +72,7 @@ char *vamp_json_take(struct vamp_json *json)
     return text;
 }
 
-/* The character at `text` as JSON; returns the bytes it took from there. */
+/* Writes the character at `text` as JSON; returns how many bytes it has in the text. */
 static size_t escape(const char *text, char out[static 8], size_t *ret_bytes)
 {
     const unsigned char first = (unsigned char)*text;
@@ -87,11 +88,15 @@ static size_t escape(const char *text, char out[static 8], size_t *ret_bytes)
         *ret_bytes = (size_t)snprintf(out, 8, "\\u%04x", first);
         return 1;
     }
-    size_t length = vamp_utf8_length(text);
-    const char *from = length > 0 ? text : VAMP_UTF8_REPLACEMENT;
-    *ret_bytes = length > 0 ? length : sizeof VAMP_UTF8_REPLACEMENT - 1;
-    memcpy(out, from, *ret_bytes);
-    return length > 0 ? length : 1;
+    const size_t length = vamp_utf8_length(text);
+    if (length == 0) {
+        *ret_bytes = sizeof VAMP_UTF8_REPLACEMENT - 1;
+        memcpy(out, VAMP_UTF8_REPLACEMENT, *ret_bytes);
+        return 1;
+    }
+    *ret_bytes = length;
+    memcpy(out, text, length);
+    return length;
 }
 
 static bool is_plain(char character)
@@ -99,8 +104,8 @@ static bool is_plain(char character)
     return character >= ' ' && character < 0x7F && character != '"' && character != '\\';
 }
 
-/* Whether each of the eight characters stands for itself: the high bit of a byte is set when it is
- * not, and after the first such byte perhaps wrongly. */
+/* Whether none of the eight characters needs an escape. The high bit of a byte in `special` is set
+ * if it does; after the first such byte, perhaps wrongly. */
 static bool are_plain(const char text[static 8])
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
@@ -112,8 +117,7 @@ static bool are_plain(const char text[static 8])
     return (special & high) == 0;
 }
 
-/* How many of the `most` characters from `text` on stand for themselves, until the first that does
- * not. */
+/* How many of at most `most` characters come before the first that needs an escape. */
 static size_t plain_length(const char *text, size_t most)
 {
     size_t length = 0;
@@ -126,18 +130,18 @@ static size_t plain_length(const char *text, size_t most)
     return length;
 }
 
-/* The text and the closing quote; it is cut when it would have more than `room` bytes. A copy for
- * each of the two callers: most of a line is texts. */
+/* Writes the text and the closing quote; the text is cut to `room` bytes. Inlined in both callers,
+ * since most of a line is texts. */
 static inline __attribute__((always_inline)) void put_rest(struct vamp_json *json, const char *text,
                                                            size_t room)
 {
-    /* No character becomes shorter: what follows has no room in any case. */
+    /* No character becomes shorter, so more characters than this cannot fit. */
     const char *const end = text + strnlen(text, room + 1);
     const size_t begin = json->used;
     while (text < end) {
         char out[8];
         const size_t left = room - (json->used - begin), rest = (size_t)(end - text);
-        size_t bytes = plain_length(text, rest < left ? rest : left);
+        size_t bytes = plain_length(text, VAMP_MIN(rest, left));
         if (bytes == rest && reserve(json, bytes + 1)) { /* most texts are plain to their end */
             *(char *)mempcpy(json->bytes + json->used, text, bytes) = '"';
             json->used += bytes + 1;
@@ -164,11 +168,11 @@ static void new_line(struct vamp_json *json)
     static const char blanks[] = "\n                                                ";
     const size_t wanted = 1 + (size_t)json->indent * json->depth;
     if (json->indent > 0) {
-        put(json, blanks, wanted < sizeof blanks ? wanted : sizeof blanks - 1);
+        put(json, blanks, VAMP_MIN(wanted, sizeof blanks - 1));
     }
 }
 
-/* What is before a value of a text for people, as begin_member, also without memory. */
+/* begin_member for texts for people. */
 static __attribute__((noinline)) char *begin_spaced(struct vamp_json *json, const char *key,
                                                     size_t bytes)
 {
@@ -187,8 +191,8 @@ static __attribute__((noinline)) char *begin_spaced(struct vamp_json *json, cons
     return reserve(json, bytes) ? json->bytes + json->used : NULL;
 }
 
-/* Comma and key, where needed, with one copy, since there are many. Returns where the value goes,
- * with room for `bytes` of it; NULL without memory. */
+/* Writes comma and key, if needed, with a single check for room, since there are many. Returns
+ * where the value begins, with room for its `bytes`; NULL: out of memory. */
 static char *begin_member(struct vamp_json *json, const char *key, size_t bytes)
 {
     const size_t length = key != NULL ? strlen(key) : 0;
@@ -214,7 +218,7 @@ static char *begin_member(struct vamp_json *json, const char *key, size_t bytes)
     return to;
 }
 
-/* With a value of few bytes. */
+/* Writes a member with a value of few bytes. */
 static void short_member(struct vamp_json *json, const char *key, const char *value, size_t bytes)
 {
     char *to = begin_member(json, key, bytes);
@@ -318,6 +322,11 @@ static char *digits_before(char *end, uint64_t value)
     return end;
 }
 
+static uint64_t magnitude_of(int64_t value)
+{
+    return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+}
+
 void vamp_json_unsigned(struct vamp_json *json, const char *key, uint64_t value)
 {
     char digits[24];
@@ -330,7 +339,7 @@ void vamp_json_signed(struct vamp_json *json, const char *key, int64_t value)
 {
     char digits[24];
     char *const end = digits + sizeof digits;
-    char *from = digits_before(end, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+    char *from = digits_before(end, magnitude_of(value));
     if (value < 0) {
         *--from = '-';
     }
@@ -356,7 +365,7 @@ void vamp_json_micros(struct vamp_json *json, const char *key, int64_t ns)
 {
     char digits[32];
     char *const end = digits + sizeof digits;
-    const uint64_t magnitude = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+    const uint64_t magnitude = magnitude_of(ns);
     const uint64_t fraction = magnitude % 1000;
     char *from = digits_before(end, 1000 + fraction); /* three digits after a one */
     *from = '.';

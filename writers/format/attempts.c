@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/core/values.h"
 #include "vampire/core/worker.h"
 
 #define POLL_NS INT64_C(50000000)
@@ -17,9 +18,10 @@ int vamp_attempts_await(const struct vamp_attempts *attempts, struct vamp_err *e
     while (vamp_worker_now_ns() < attempts->again_ns && vamp_worker_now_ns() < until_ns) {
         vamp_sleep_ns(POLL_NS);
     }
-    return vamp_worker_now_ns() >= attempts->again_ns
-               ? 0
-               : vamp_err_set(err, -EAGAIN, "%s", attempts->last);
+    if (vamp_worker_now_ns() >= attempts->again_ns) {
+        return 0;
+    }
+    return vamp_err_set(err, -EAGAIN, "%s", attempts->last);
 }
 
 int vamp_attempts_failed(struct vamp_attempts *attempts, struct vamp_err *err, const char *format,
@@ -29,8 +31,8 @@ int vamp_attempts_failed(struct vamp_attempts *attempts, struct vamp_err *err, c
     va_start(arguments, format);
     (void)vsnprintf(attempts->last, sizeof attempts->last, format, arguments);
     va_end(arguments);
-    const int64_t longer_ns = attempts->pause_ns == 0 ? PAUSE_FIRST_NS : attempts->pause_ns * 2;
-    attempts->pause_ns = longer_ns > PAUSE_LONGEST_NS ? PAUSE_LONGEST_NS : longer_ns;
+    const int64_t longer_ns = VAMP_MAX(attempts->pause_ns * 2, PAUSE_FIRST_NS);
+    attempts->pause_ns = VAMP_MIN(longer_ns, PAUSE_LONGEST_NS);
     attempts->again_ns = vamp_worker_now_ns() + attempts->pause_ns;
     return vamp_err_set(err, -EAGAIN, "%s", attempts->last);
 }
@@ -38,9 +40,9 @@ int vamp_attempts_failed(struct vamp_attempts *attempts, struct vamp_err *err, c
 void vamp_attempts_postpone(struct vamp_attempts *attempts, int64_t seconds)
 {
     const int64_t longest_s = VAMP_POSTPONE_NS / VAMP_NS_PER_SECOND;
-    const int64_t pause_s = seconds < longest_s ? seconds : longest_s;
+    const int64_t pause_s = VAMP_MIN(seconds, longest_s);
     const int64_t again_ns = vamp_worker_now_ns() + pause_s * VAMP_NS_PER_SECOND;
-    attempts->again_ns = again_ns > attempts->again_ns ? again_ns : attempts->again_ns;
+    attempts->again_ns = VAMP_MAX(again_ns, attempts->again_ns);
 }
 
 void vamp_attempts_succeeded(struct vamp_attempts *attempts)

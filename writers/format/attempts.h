@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Attempts to send to a server. After a failure the next attempt waits, longer each time, so that a
- * server that is down is not asked ten times a second. One thread at a time.
+ * Attempts to send to a server, with increasing pauses after failures. One thread at a time.
  */
 #pragma once
 
@@ -12,7 +11,7 @@
 /* How long a call of `write_bucket` may take. */
 #define VAMP_ATTEMPT_NS (INT64_C(1000000000) / 2)
 
-/* What a format's messages say of the time without a server. */
+/* For messages: what happens while there is no server. */
 #define VAMP_BUCKETS_WAIT "buckets wait, then are lost and counted"
 
 /* Zeroes: no attempt has failed. */
@@ -21,14 +20,13 @@ struct vamp_attempts {
     char last[VAMP_ERR_TEXT_BYTES]; /* why the newest attempt failed; "": it did not */
 };
 
-/* Waits until the next attempt is due, for VAMP_ATTEMPT_NS at most. 0; -EAGAIN: it is not due yet,
- * with why the newest one failed. */
+/* Waits until the next attempt is due, for at most VAMP_ATTEMPT_NS. 0; -EAGAIN: it is not due yet,
+ * with the reason of the newest failure. */
 VAMP_MUST_CHECK int vamp_attempts_await(const struct vamp_attempts *attempts, struct vamp_err *err);
-/* The attempt failed, as the text says. -EAGAIN. */
+/* Records a failure with its reason. Returns -EAGAIN. */
 int vamp_attempts_failed(struct vamp_attempts *attempts, struct vamp_err *err, const char *format,
                          ...) VAMP_PRINTF(3, 4);
-/* After a failure: the server asks for a pause of so many seconds, of which it gets at most
- * VAMP_POSTPONE_NS. */
+/* After a failure: waits as long as the server requests, at most VAMP_POSTPONE_NS. */
 #define VAMP_POSTPONE_NS (INT64_C(60000000000))
 void vamp_attempts_postpone(struct vamp_attempts *attempts, int64_t seconds);
 /* The attempt succeeded. */

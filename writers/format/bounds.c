@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/core/values.h"
+
 const char *const vamp_bounds_words[] = {"1", "2", "4", "8", "16", NULL};
 
 /* Values outside of these powers of 2 are rare: smaller ones are in the first bucket, larger ones
@@ -17,12 +19,15 @@ struct range {
 static struct range range_of(const struct vamp_metric *metric)
 {
     if (strcmp(metric->unit, "ns") == 0) {
-        return (metric->sets & VAMP_SET_LIFECYCLE) != 0
-                   ? (struct range){13, 43}  /* 8 us to 2 h */
-                   : (struct range){12, 38}; /* 4 us to 5 min */
+        if ((metric->sets & VAMP_SET_LIFECYCLE) != 0) {
+            return (struct range){13, 43}; /* 8 us to 2 h */
+        }
+        return (struct range){12, 38}; /* 4 us to 5 min */
     }
-    return strcmp(metric->unit, "1") == 0 ? (struct range){0, 12}   /* to 4096 */
-                                          : (struct range){16, 40}; /* 64 KiB to 1 TiB */
+    if (strcmp(metric->unit, "1") == 0) {
+        return (struct range){0, 12}; /* to 4096 */
+    }
+    return (struct range){16, 40}; /* 64 KiB to 1 TiB */
 }
 
 /* Whether a bin that ends before `edge` is the last one before a bound. The bounds divide each
@@ -51,7 +56,7 @@ unsigned vamp_bounds_count(const struct vamp_metric *metric, const struct vamp_b
                            unsigned resolution)
 {
     const struct range range = range_of(metric);
-    const unsigned bits = resolution < bins->sub_bits ? resolution : bins->sub_bits;
+    const unsigned bits = VAMP_MIN(resolution, bins->sub_bits);
     unsigned count = 0;
     for (unsigned bin = 0; bin < bins->count; bin++) {
         count += bins->upper[bin] < UINT64_MAX &&
@@ -64,7 +69,7 @@ struct vamp_bounds *vamp_bounds(const struct vamp_metric *metric, const struct v
                                 unsigned resolution)
 {
     const struct range range = range_of(metric);
-    const unsigned bits = resolution < bins->sub_bits ? resolution : bins->sub_bits;
+    const unsigned bits = VAMP_MIN(resolution, bins->sub_bits);
     struct vamp_base_metric base;
     vamp_base_metric(metric, &base);
     struct vamp_bounds *bounds = calloc(

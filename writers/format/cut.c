@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "vampire/core/json_emit.h"
+#include "vampire/core/values.h"
 
 #define BLOCK_BYTES 4096
 #define LINES_BLOCK_BYTES ((size_t)64 * 1024)
@@ -16,7 +17,10 @@ static bool only_zeros(int fd, uint64_t from, uint64_t to)
 {
     char block[BLOCK_BYTES];
     while (from < to) {
-        const size_t wanted = to - from < sizeof block ? (size_t)(to - from) : sizeof block;
+        size_t wanted = sizeof block;
+        if (to - from < sizeof block) {
+            wanted = (size_t)(to - from);
+        }
         const ssize_t got = pread(fd, block, wanted, (off_t)from);
         if (got <= 0) {
             return false;
@@ -39,7 +43,7 @@ int vamp_recover_cut(int fd, const char *path, const struct vamp_recover_cut *cu
         return vamp_err_set_errno(err, errno, "look at %s", path);
     }
     const uint64_t size = (uint64_t)status.st_size;
-    const uint64_t torn = size > cut->whole_bytes ? size - cut->whole_bytes : 0;
+    const uint64_t torn = vamp_minus(size, cut->whole_bytes);
     if (torn == 0) {
         return 0;
     }
@@ -94,5 +98,8 @@ int vamp_recover_lines(int fd, const char *path, bool dry_run, struct vamp_recov
     const int code = measure_lines(fd, path, &ret_recovery->records, &whole, err);
     const struct vamp_recover_cut cut = {
         .whole_bytes = whole, .record_bytes_max = VAMP_JSON_LINE_BYTES, .dry_run = dry_run};
-    return code != 0 ? code : vamp_recover_cut(fd, path, &cut, ret_recovery, err);
+    if (code != 0) {
+        return code;
+    }
+    return vamp_recover_cut(fd, path, &cut, ret_recovery, err);
 }

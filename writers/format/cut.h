@@ -9,12 +9,12 @@ struct vamp_recover_cut {
     uint64_t record_bytes_max; /* of a torn record after it; a longer rest is damage */
     bool dry_run;
 };
-/* Cuts the file to `cut->whole_bytes`, on the disk when it returns, and describes that in the
- * recovery. 0; -EBADMSG: what would be cut is too much; another -errno. */
+/* Cuts the file to `cut->whole_bytes`, synced to disk, and describes that in the recovery. 0;
+ * -EBADMSG: the rest is too long to be a torn record; another -errno. */
 VAMP_MUST_CHECK int vamp_recover_cut(int fd, const char *path, const struct vamp_recover_cut *cut,
                                      struct vamp_recovery *ret_recovery, struct vamp_err *err);
 
-/* Of a format whose records are lines of core's JSON: counts the whole ones into the recovery, as
- * "line", and cuts what follows the last. As vamp_recover_cut. */
+/* For formats whose records are JSON lines (json_emit.h): counts the complete lines and cuts the
+ * rest off. Results as vamp_recover_cut. */
 VAMP_MUST_CHECK int vamp_recover_lines(int fd, const char *path, bool dry_run,
                                        struct vamp_recovery *ret_recovery, struct vamp_err *err);

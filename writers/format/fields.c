@@ -50,13 +50,20 @@ uint64_t vamp_bits_of(double value)
     return bits;
 }
 
+void vamp_field_fixed32(struct vamp_text *text, unsigned field, uint32_t value)
+{
+    const uint32_t little = htole32(value);
+    vamp_field_varint(text, VAMP_WIRE_KEY(field, FIXED32));
+    vamp_text_add(text, (const char *)&little, sizeof little);
+}
+
 void vamp_field_fixed64(struct vamp_text *text, unsigned field, uint64_t bits)
 {
     vamp_field_varint(text, VAMP_WIRE_KEY(field, FIXED64));
     vamp_field_bits(text, bits);
 }
 
-/* Numbers, each in front of what was written since `begin`. */
+/* Inserts numbers before what was written since `begin`. */
 static void put_before(struct vamp_text *text, size_t begin, const uint64_t *numbers,
                        unsigned count)
 {
@@ -80,6 +87,13 @@ void vamp_field_end(struct vamp_text *text, unsigned field, size_t begin)
 void vamp_field_delimit(struct vamp_text *text, size_t begin)
 {
     put_before(text, begin, (uint64_t[]){text->used - begin}, 1);
+}
+
+void vamp_field_bytes(struct vamp_text *text, unsigned field, const struct vamp_text *bytes)
+{
+    vamp_field_varint(text, VAMP_WIRE_KEY(field, BYTES));
+    vamp_field_varint(text, bytes->used);
+    vamp_text_add(text, bytes->bytes, bytes->used);
 }
 
 void vamp_field_element(struct vamp_text *text, unsigned field, const char *word)

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define NAME_BYTES 64 /* of the workflow, of the output */
-/* Of the run's identifier: enough to distinguish runs that began in the same second. */
+/* Characters of the run's identifier: enough for runs that begin in the same second. */
 #define RUN_CHARACTERS 8
 
 const char *const vamp_target_access_words[] = {"private", "group", "all", NULL};
@@ -143,7 +143,10 @@ int vamp_target_publish(char **path, struct vamp_err *err)
     for (unsigned part = 0; part < 2; part++) { /* .PID.new */
         *strrchr(name, '.') = '\0';
     }
-    int code = renameat2(AT_FDCWD, *path, AT_FDCWD, name, RENAME_NOREPLACE) == 0 ? 0 : errno;
+    int code = 0;
+    if (renameat2(AT_FDCWD, *path, AT_FDCWD, name, RENAME_NOREPLACE) != 0) {
+        code = errno;
+    }
     if (code == EINVAL || code == ENOSYS) { /* as on NFS; a link replaces nothing either */
         code = link(*path, name) == 0 ? 0 : errno;
         if (code == 0) {
@@ -163,8 +166,11 @@ int vamp_target_publish(char **path, struct vamp_err *err)
 int vamp_target_permit(const char *path, enum vamp_target_access access, bool is_directory)
 {
     const mode_t files = file_modes[access];
-    /* Whoever may read a directory may also enter it. */
-    return chmod(path, is_directory ? files | (files & 0444) >> 2 : files) == 0 ? 0 : -errno;
+    mode_t mode = files;
+    if (is_directory) { /* read permission includes search permission */
+        mode |= (files & 0444) >> 2;
+    }
+    return chmod(path, mode) == 0 ? 0 : -errno;
 }
 
 int vamp_target_create_directory(const char *path, enum vamp_target_access access,

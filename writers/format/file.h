@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Names of output files and their safe creation, the same for every writer of files.
+ * Names of output files and their safe creation, shared by all formats of files.
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 enum vamp_target_access { VAMP_ACCESS_PRIVATE, VAMP_ACCESS_GROUP, VAMP_ACCESS_ALL };
 extern const char *const vamp_target_access_words[]; /* "private", "group", "all", NULL */
 
-/* Rows of a format's table of options: where its files are, of which `files` are the names, and who
- * may read them. */
+/* Rows of a format's table of options: the directory of its files, whose names `files` describes,
+ * and who may read them. */
 #define VAMP_TARGET_DIRECTORY_OPTION(files, place, conditions)                                     \
     VAMP_OPT_ROW("directory", VAMP_OPT_STRING, place, ".", .max = 3840,                            \
                  .role = VAMP_OPT_DIRECTORY, .only_with = conditions,                              \
@@ -40,8 +40,8 @@ bool vamp_target_same_name(const char *left, const char *right);
 VAMP_MUST_CHECK int vamp_target_create(char **path, enum vamp_target_access access, int *ret_fd,
                                        struct vamp_err *err);
 #define VAMP_TARGET_UNPUBLISHED ".new"
-/* Readers can open it: it gets its name, which `*path` becomes again. 0; -EEXIST, ... with text,
- * then the caller deletes it. */
+/* Renames the file to its final name, which `*path` becomes, once readers can open it. 0; -EEXIST,
+ * ... with text: the caller deletes it. */
 VAMP_MUST_CHECK int vamp_target_publish(char **path, struct vamp_err *err);
 
 /* Gives a file or directory that vampire created exactly the mode of `access`. 0 or -errno. */
@@ -52,7 +52,7 @@ VAMP_MUST_CHECK int vamp_target_permit(const char *path, enum vamp_target_access
 VAMP_MUST_CHECK int vamp_target_create_directory(const char *path, enum vamp_target_access access,
                                                  struct vamp_err *err);
 
-/* Locks the file behind `fd`: exclusively, or (`shared`) together with others that only read. The
- * lock goes with `fd`, and only with it. False: another process has it. Where files cannot be
- * locked: true. */
+/* Locks the file: exclusively, or (`shared`) together with other readers. The lock belongs to the
+ * open file description of `fd`. False: another process has it. True where files cannot be locked.
+ */
 bool vamp_target_lock(int fd, bool shared);

@@ -10,10 +10,12 @@ bool vamp_gzip(struct libdeflate_compressor *compressor, const struct vamp_text 
     if (room > packed->capacity) {
         vamp_text_done(packed);
         packed->bytes = malloc(room);
-        packed->capacity = packed->bytes != NULL ? room : 0;
+        if (packed->bytes == NULL) {
+            return false;
+        }
+        packed->capacity = room;
     }
-    packed->used = packed->bytes != NULL ? libdeflate_gzip_compress(compressor, text->bytes,
-                                                                    text->used, packed->bytes, room)
-                                         : 0;
+    packed->used =
+        libdeflate_gzip_compress(compressor, text->bytes, text->used, packed->bytes, room);
     return packed->used > 0;
 }

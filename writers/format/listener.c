@@ -73,7 +73,10 @@ static int clear_name(const struct vamp_address *address, struct vamp_err *err)
     const char *path = address->local.sun_path;
     struct stat status;
     if (lstat(path, &status) != 0) {
-        return errno == ENOENT ? 0 : vamp_err_set_errno(err, errno, "listen on unix:%s", path);
+        if (errno == ENOENT) {
+            return 0;
+        }
+        return vamp_err_set_errno(err, errno, "listen on unix:%s", path);
     }
     if (!S_ISSOCK(status.st_mode)) {
         return vamp_err_set(err, -EEXIST,
@@ -93,9 +96,10 @@ static int clear_name(const struct vamp_address *address, struct vamp_err *err)
                             "name or end that process",
                             path);
     }
-    return unlink(path) == 0 || errno == ENOENT
-               ? 0
-               : vamp_err_set_errno(err, errno, "remove the socket of an ended process, %s", path);
+    if (unlink(path) != 0 && errno != ENOENT) {
+        return vamp_err_set_errno(err, errno, "remove the socket of an ended process, %s", path);
+    }
+    return 0;
 }
 
 /* The mode is set before the name exists: there is no moment with another one. */
@@ -170,12 +174,12 @@ static int open_tcp(struct vamp_listener *listener, const struct vamp_address *a
     }
     if (bind(listener->fd, &address->any, address->bytes) != 0 ||
         listen(listener->fd, BACKLOG) != 0) {
-        return errno == EADDRINUSE
-                   ? vamp_err_set(err, -EADDRINUSE,
-                                  "listen on %s: another process listens there; choose another "
-                                  "port",
-                                  listener->name)
-                   : vamp_err_set_errno(err, errno, "listen on %s", listener->name);
+        if (errno == EADDRINUSE) {
+            return vamp_err_set(err, -EADDRINUSE,
+                                "listen on %s: another process listens there; choose another port",
+                                listener->name);
+        }
+        return vamp_err_set_errno(err, errno, "listen on %s", listener->name);
     }
     name_tcp(listener);
     return 0;
@@ -195,8 +199,11 @@ int vamp_listener_open(const char *address, enum vamp_target_access access,
     if (listener.fd < 0) {
         return vamp_err_set_errno(err, errno, "listen on %s", address);
     }
-    code = parsed.any.sa_family == AF_UNIX ? open_unix(&listener, &parsed, access, err)
-                                           : open_tcp(&listener, &parsed, err);
+    if (parsed.any.sa_family == AF_UNIX) {
+        code = open_unix(&listener, &parsed, access, err);
+    } else {
+        code = open_tcp(&listener, &parsed, err);
+    }
     if (code != 0) {
         vamp_listener_close(&listener);
         return code;

@@ -3,9 +3,9 @@
  * Listening stream sockets with addresses as in the configuration: unix:PATH, tcp:PORT,
  * tcp:ADDRESS:PORT, tcp:[ADDRESS]:PORT. One thread at a time.
  *
- * By default other users cannot connect: a Unix socket can be connected to by its owner only, and
- * tcp:PORT listens on loopback. A socket file that a dead process left is replaced; a file is
- * refused when a process listens on it, another user owns it, or it is no socket.
+ * By default other users cannot connect: only its owner can connect to a Unix socket, and tcp:PORT
+ * listens on loopback. The socket file of an ended process is replaced. A file is refused if a
+ * process listens on it, another user owns it, or it is not a socket.
  */
 #pragma once
 
@@ -18,16 +18,16 @@
 
 struct vamp_listener {
     int fd;                              /* -1: not listening */
-    char name[VAMP_LISTENER_NAME_BYTES]; /* the address with the port that was taken */
-    /* Of a Unix socket: its file, to be removed only if it is still the same one. */
+    char name[VAMP_LISTENER_NAME_BYTES]; /* the address with the actual port */
+    /* For a Unix socket: its file, which is removed only if it is still the same one. */
     char path[108]; /* sockaddr_un's; "": TCP */
     dev_t device;
     ino_t inode;
 };
 
-/* unix: or tcp: in front. */
+/* Whether the text begins with unix: or tcp:. */
 bool vamp_listener_is_address(const char *text);
-/* 0; -EINVAL, -ENAMETOOLONG: this is no address, and what is allowed. Looks at the text only. */
+/* Syntax check only. 0; -EINVAL or -ENAMETOOLONG, with what is allowed. */
 VAMP_MUST_CHECK int vamp_listener_check(const char *address, struct vamp_err *err);
 /* Listens, without blocking. 0; -EADDRINUSE: another process does; -EPERM, -EEXIST: the file is
  * another user's or no socket; another -errno. On failure nothing is left open. */

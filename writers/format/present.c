@@ -10,7 +10,7 @@ bool vamp_present_take(struct vamp_present *present, const struct vamp_delivery 
 {
     const struct vamp_component_row *rows = delivery->components;
     const unsigned delivered = delivery->component_count;
-    const unsigned count = delivered > 0 ? rows[delivered - 1].index + 1 : 0;
+    unsigned count = delivered > 0 ? rows[delivered - 1].index + 1 : 0;
     if (count > present->count) {
         struct vamp_component *all = realloc(present->rows, count * sizeof *all);
         if (all == NULL) {

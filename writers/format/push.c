@@ -33,5 +33,8 @@ int vamp_push_check(const char *url, bool other, const char *expected, struct va
     if ((!http && !other) || strpbrk(url, "?# ") != NULL) {
         return vamp_err_set(err, -EINVAL, "expected %s", expected);
     }
-    return port_exists(url) ? 0 : vamp_err_set(err, -EINVAL, "%.100s: a port is 1 to 65535", url);
+    if (port_exists(url)) {
+        return 0;
+    }
+    return vamp_err_set(err, -EINVAL, "%.100s: a port is 1 to 65535", url);
 }

@@ -7,16 +7,19 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "vampire/core/values.h"
+
 int vamp_secret_check(const char *path, bool *ret_loose, struct vamp_err *err)
 {
     struct stat status = {.st_mode = 0};
     (void)stat(path, &status);
     *ret_loose = S_ISREG(status.st_mode) && (status.st_mode & S_IROTH) != 0;
-    return S_ISREG(status.st_mode) && (status.st_mode & S_IWOTH) != 0
-               ? vamp_err_set(err, -EPERM,
-                              "every user may write to the file with the secret, %s: chmod 600 %s",
-                              path, path)
-               : 0;
+    if (S_ISREG(status.st_mode) && (status.st_mode & S_IWOTH) != 0) {
+        return vamp_err_set(err, -EPERM,
+                            "every user may write to the file with the secret, %s: chmod 600 %s",
+                            path, path);
+    }
+    return 0;
 }
 
 bool vamp_secret_is_shown(const char *url)
@@ -38,8 +41,7 @@ int vamp_secret_read(const char *path, const char *variable, char secret[static 
 {
     secret[0] = '\0';
     if (path == NULL) {
-        const char *value = getenv(variable);
-        (void)snprintf(secret, VAMP_SECRET_BYTES, "%s", value != NULL ? value : "");
+        (void)snprintf(secret, VAMP_SECRET_BYTES, "%s", vamp_text_or(getenv(variable), ""));
         return 0;
     }
     bool loose = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A password or token that a format sends to a server. It is in a file or in the environment, never
- * in an option, so that nothing shows it. */
+/* A password or token that a format sends to a server. It is read from a file or the environment,
+ * never from an option, since options are shown in many places. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,13 +9,12 @@
 
 #define VAMP_SECRET_BYTES 4096
 
-/* 0; -EPERM: everyone may write to the file; with `*ret_loose`: others than its owner may read it.
- * A file that cannot be looked at is neither. */
+/* 0; -EPERM: everyone may write to the file. `*ret_loose`: others than its owner may read it. 0
+ * also for a file that cannot be examined. */
 VAMP_MUST_CHECK int vamp_secret_check(const char *path, bool *ret_loose, struct vamp_err *err);
-/* Whether a secret that is sent to this address is on the network as it is: http:// to another
- * machine. */
+/* Whether a secret sent to this address is not encrypted: http:// to another machine. */
 bool vamp_secret_is_shown(const char *url);
-/* The first line of the file, or the environment variable when `path` is NULL. 0, with "" when
- * there is none; -EPERM as above; -errno of a file that cannot be read. */
+/* The first line of the file, or the environment variable if `path` is NULL. 0, with "" if there is
+ * none; -EPERM as above; -errno of a file that cannot be read. */
 VAMP_MUST_CHECK int vamp_secret_read(const char *path, const char *variable,
                                      char secret[static VAMP_SECRET_BYTES], struct vamp_err *err);

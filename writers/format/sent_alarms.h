@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Outputs that can send changes of alarms instead of buckets: their options, and which changes
- * that means. Such a change is one message; an output that sends them gets only buckets with such
- * changes, and counts changes in its account.
+ * Outputs that can send changes of alarms instead of buckets: their options, and the selection of
+ * changes. Each change is one message. Such an output receives only buckets with such changes, and
+ * its accounting counts changes.
  */
 #pragma once
 
@@ -42,7 +42,10 @@ static inline const struct vamp_sent_alarms *vamp_sent_alarms(const struct vamp_
     if (format->alarms_at > 0) {
         sent = (const void *)((const char *)options + format->alarms_at);
     }
-    return sent != NULL && sent->send == VAMP_SEND_ALARMS ? sent : NULL;
+    if (sent != NULL && sent->send == VAMP_SEND_ALARMS) {
+        return sent;
+    }
+    return NULL;
 }
 
 /* Whether this change is sent. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "vampire/core/utf8.h"
+#include "vampire/core/values.h"
 
 #define FIRST_BYTES 4096
 
@@ -20,7 +21,7 @@ static bool make_room(struct vamp_text *text, size_t length)
     if (text->failed || text->capacity - text->used >= length) {
         return !text->failed;
     }
-    size_t capacity = text->capacity > 0 ? text->capacity : FIRST_BYTES;
+    size_t capacity = VAMP_MAX(text->capacity, FIRST_BYTES);
     while (capacity - text->used < length) {
         capacity *= 2;
     }
@@ -55,9 +56,14 @@ void vamp_text_number(struct vamp_text *text, unsigned __int128 value, unsigned 
         if (place == decimals && decimals > 0) {
             digits[--first] = '.';
         }
-        const bool narrow = value <= UINT64_MAX; /* much faster to divide */
-        const unsigned digit = narrow ? (unsigned)((uint64_t)value % 10) : (unsigned)(value % 10);
-        value = narrow ? (uint64_t)value / 10 : value / 10;
+        unsigned digit = 0;
+        if (value <= UINT64_MAX) { /* much faster to divide */
+            digit = (unsigned)((uint64_t)value % 10);
+            value = (uint64_t)value / 10;
+        } else {
+            digit = (unsigned)(value % 10);
+            value /= 10;
+        }
         digits[--first] = (char)('0' + digit);
     }
     vamp_text_add(text, digits + first, sizeof digits - first);
@@ -65,10 +71,12 @@ void vamp_text_number(struct vamp_text *text, unsigned __int128 value, unsigned 
 
 void vamp_text_signed(struct vamp_text *text, int64_t value, unsigned decimals)
 {
+    uint64_t magnitude = (uint64_t)value;
     if (value < 0) {
         vamp_text_word(text, "-");
+        magnitude = 0 - magnitude;
     }
-    vamp_text_number(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, decimals);
+    vamp_text_number(text, magnitude, decimals);
 }
 
 void vamp_text_escaped(struct vamp_text *text, const char *word, const char *escaped)
@@ -83,7 +91,9 @@ void vamp_text_escaped(struct vamp_text *text, const char *word, const char *esc
         if (*word == '\n') {
             vamp_text_word(text, "\\n");
         } else {
-            vamp_text_add(text, "\\", strchr(escaped, *word) != NULL ? 1 : 0);
+            if (strchr(escaped, *word) != NULL) {
+                vamp_text_add(text, "\\", 1);
+            }
             vamp_text_add(text, word, length);
         }
         word += length;

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Check values. HDF5 has its own for metadata, and zlib one in each compressed chunk; variables of
- * a fixed length have HDF5's Fletcher32. What grows uncompressed, a number at a time, can have no
- * value for each chunk: a reader of a live file would find it outdated, and a kill half written.
- * So each dimension along which such variables grow has one more, the CRC-32 of its row in all of
- * them. Where rows are written once, one value at a time, the row is kept as it comes.
+ * a fixed length have HDF5's Fletcher32. An uncompressed variable that grows by a number at a time
+ * cannot have one for each chunk: a reader of a live file would find it outdated, and a kill could
+ * leave it half written. So each dimension along which such variables grow has one more variable,
+ * with the CRC-32 of its row in all of them. The row is collected in memory as it is written.
  */
+#include "writers/hdf5/check.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "vampire/core/utf8.h"
 #include "writers/format/text.h"
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/attribute.h"
+#include "writers/hdf5/error.h"
+#include "writers/hdf5/file.h"
+#include "writers/hdf5/row.h"
 
-/* Finds the variables, and their places in the row. */
+/* Lists the variables along the dimension and sets their places in its row. Returns the bytes of a
+ * row. */
 static size_t lay_out(struct hdf5_file *file, unsigned dimension, struct vamp_text *names)
 {
     size_t bytes = 0;
@@ -23,7 +29,9 @@ static size_t lay_out(struct hdf5_file *file, unsigned dimension, struct vamp_te
             continue;
         }
         const char *slash = strrchr(dataset->name, '/');
-        vamp_text_word(names, bytes > 0 ? " " : "");
+        if (bytes > 0) {
+            vamp_text_word(names, " ");
+        }
         vamp_text_word(names, slash != NULL ? slash + 1 : dataset->name);
         dataset->checked = true;
         dataset->place = bytes;
@@ -42,7 +50,8 @@ void hdf5_check_create(struct hdf5_file *file, unsigned number, const char *name
         return;
     }
     dimension->row_bytes = lay_out(file, number, &names);
-    dimension->row_count = number == HDF5_TIME ? VAMP_UNFLUSHED_MAX : 1;
+    const bool is_time = number == HDF5_TIME;
+    dimension->row_count = is_time ? VAMP_UNFLUSHED_MAX : 1;
     dimension->rows = malloc((dimension->row_count + 1) * dimension->row_bytes + 1);
     if (dimension->rows == NULL || names.failed) {
         hdf5_no_memory(file, "prepare the file");
@@ -60,14 +69,16 @@ void hdf5_check_create(struct hdf5_file *file, unsigned number, const char *name
         }
     }
     hdf5_rows_clear(dimension);
+    unsigned chunk_rows = 0;
+    if (!is_time) {
+        chunk_rows = type == HDF5_U32 ? HDF5_SERIES_CHUNK_ROWS : HDF5_TEXT_CHUNK_ROWS;
+    }
     dimension->check = hdf5_dataset_create(
         file, &(struct hdf5_spec){.name = name,
                                   .type = type,
                                   .rank = 1,
                                   .dimensions = {number},
-                                  .chunk_rows = number == HDF5_TIME ? 0
-                                                : type == HDF5_U32  ? HDF5_SERIES_CHUNK_ROWS
-                                                                    : HDF5_TEXT_CHUNK_ROWS,
+                                  .chunk_rows = chunk_rows,
                                   .units = "1",
                                   .long_name = "CRC-32 of the row of the variables"});
     hdf5_attribute_text(file, file->datasets[dimension->check].id, "variables", names.bytes);

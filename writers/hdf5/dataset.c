@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The objects of a file: attributes, groups and datasets, and the writing of numbers and texts.
+ * Datasets, and the writing of numbers and texts.
  * Whole chunks are shuffled and compressed here and passed to HDF5 in the form stored in the file.
  * The file is the same as if HDF5 did it: its filters are named in the dataset, and every reader
- * undoes them. HDF5 makes a new compressor for each chunk and so allocates, clears and frees 256
- * KiB; for a row of a few hundred bytes that was nine tenths of the time (deflate.c).
+ * undoes them. HDF5 itself would allocate, clear and free a compressor of 256 KiB for each chunk:
+ * nine tenths of the time for a row of a few hundred bytes.
  */
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/dataset.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -15,115 +15,21 @@
 
 #include "vampire/core/event/components.h"
 #include "vampire/core/utf8.h"
-
-/* ---- types: little endian in the file, the machine's own in memory */
-
-static hid_t file_type(enum hdf5_type type)
-{
-    const hid_t types[] = {
-        [HDF5_U64] = H5T_STD_U64LE, [HDF5_I64] = H5T_STD_I64LE, [HDF5_U32] = H5T_STD_U32LE,
-        [HDF5_U16] = H5T_STD_U16LE, [HDF5_U8] = H5T_STD_U8LE,   [HDF5_CHAR] = H5T_C_S1,
-    };
-    return types[type];
-}
-
-static hid_t memory_type(enum hdf5_type type)
-{
-    return type == HDF5_I64    ? H5T_NATIVE_INT64
-           : type == HDF5_U8   ? H5T_NATIVE_UINT8
-           : type == HDF5_CHAR ? H5T_C_S1
-                               : H5T_NATIVE_UINT64;
-}
-
-/* ---- attributes */
-
-void hdf5_attribute_write(struct hdf5_file *file, hid_t id, const char *name, hid_t in_file,
-                          hid_t in_memory, hid_t space, const void *value)
-{
-    hid_t attribute =
-        space < 0 ? -1 : H5Acreate2(id, name, in_file, space, H5P_DEFAULT, H5P_DEFAULT);
-    const herr_t written = attribute < 0 ? -1 : H5Awrite(attribute, in_memory, value);
-    const herr_t closed = attribute < 0 ? -1 : H5Aclose(attribute);
-    if (written < 0 || closed < 0) {
-        hdf5_failed(file, "write attribute \"%s\"", name);
-    }
-}
-
-/* The space of most attributes. */
-static hid_t scalar(struct hdf5_file *file)
-{
-    file->scalar = file->scalar > 0 ? file->scalar : H5Screate(H5S_SCALAR);
-    return file->scalar;
-}
-
-void hdf5_attribute_text(struct hdf5_file *file, hid_t id, const char *name, const char *text)
-{
-    if (file->code != 0) {
-        return;
-    }
-    /* A bad byte becomes three. HDF5 has no text of length 0: an empty one is a single NUL. */
-    const size_t room = strlen(text) * 3 + 1;
-    char *clean = malloc(room);
-    if (clean == NULL) {
-        hdf5_no_memory(file, "write an attribute");
-        return;
-    }
-    const size_t length = vamp_utf8_copy(clean, room, text);
-    const bool is_there = file->text > 0 || ((file->text = H5Tcopy(H5T_C_S1)) >= 0 &&
-                                             H5Tset_strpad(file->text, H5T_STR_NULLPAD) >= 0 &&
-                                             H5Tset_cset(file->text, H5T_CSET_UTF8) >= 0);
-    if (!is_there || H5Tset_size(file->text, length > 0 ? length : 1) < 0) {
-        hdf5_failed(file, "describe attribute \"%s\"", name);
-    } else {
-        hdf5_attribute_write(file, id, name, file->text, file->text, scalar(file), clean);
-    }
-    free(clean);
-}
-
-void hdf5_attribute_numbers(struct hdf5_file *file, hid_t id, const char *name, enum hdf5_type type,
-                            const void *values, hsize_t count)
-{
-    if (file->code == 0) {
-        hid_t row = count > 0 ? H5Screate_simple(1, &count, NULL) : -1;
-        hdf5_attribute_write(file, id, name, file_type(type), memory_type(type),
-                             count > 0 ? row : scalar(file), values);
-        (void)H5Sclose(row);
-    }
-}
-
-void hdf5_group_create(struct hdf5_file *file, const char *name, const char *attribute,
-                       const char *text)
-{
-    const unsigned order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
-    if (file->code != 0) {
-        return;
-    }
-    hid_t create = H5Pcreate(H5P_GROUP_CREATE);
-    hid_t group = -1;
-    if (create >= 0 && H5Pset_link_creation_order(create, order) >= 0 &&
-        H5Pset_attr_creation_order(create, order) >= 0 &&
-        H5Pset_obj_track_times(create, false) >= 0) {
-        group = H5Gcreate2(file->file, name, H5P_DEFAULT, create, H5P_DEFAULT);
-    }
-    (void)H5Pclose(create);
-    if (group >= 0) {
-        hdf5_attribute_text(file, group, attribute, text);
-    }
-    if (group < 0 || H5Gclose(group) < 0) {
-        hdf5_failed(file, "create group \"%s\"", name);
-    }
-}
+#include "vampire/core/values.h"
+#include "writers/hdf5/attribute.h"
+#include "writers/hdf5/error.h"
+#include "writers/hdf5/file.h"
+#include "writers/hdf5/row.h"
 
 /* ---- making datasets */
 
-/* A row of a packed dataset of several dimensions is a chunk of its own. Columns have many rows in
- * a chunk. */
+/* In a compressed dataset of several dimensions each row is a chunk; columns have many rows in a
+ * chunk. */
 static void choose_chunk(const struct hdf5_file *file, struct hdf5_dataset *dataset,
                          const struct hdf5_spec *spec)
 {
     for (unsigned i = 0; i < dataset->rank; i++) {
-        hsize_t size = file->dimensions[dataset->dimensions[i]].size;
-        dataset->chunk[i] = size > 0 ? size : 1;
+        dataset->chunk[i] = VAMP_MAX(file->dimensions[dataset->dimensions[i]].size, 1);
     }
     if (spec->chunk_rows > 0) {
         dataset->chunk[0] = spec->chunk_rows;
@@ -135,16 +41,51 @@ static void choose_chunk(const struct hdf5_file *file, struct hdf5_dataset *data
     }
 }
 
-/* So many attributes stay in the object header. HDF5 would move more than 8 to a tree and a heap of
- * their own, which take 1.5 kB a dataset, and half of the time of opening the file. */
+/* Up to this number, attributes stay in the object header. By default HDF5 moves more than 8 to a
+ * tree and a heap, which take 1.5 kB a dataset, and half of the time of opening the file. */
 #define ATTRIBUTES_MAX 32
 
-/* They are kept for the next datasets, which often have the same: to make and drop them takes as
- * long as to create a dataset. */
+static bool is_growing(const struct hdf5_file *file, const struct hdf5_dataset *dataset)
+{
+    return dataset->rank > 0 && file->dimensions[dataset->dimensions[0]].unlimited;
+}
+
+/* Sets the properties of a new dataset. */
+static bool set_properties(hid_t list, const struct hdf5_dataset *dataset,
+                           const struct hdf5_spec *spec, bool grows)
+{
+    const uint8_t byte = (uint8_t)spec->fill_value;
+    const void *fill = &spec->fill_value;
+    if (hdf5_type_bytes(dataset->type) == 1) {
+        fill = &byte;
+    }
+    /* No times of creation: the same buckets give the same file. */
+    if (list < 0 || H5Pset_obj_track_times(list, false) < 0 ||
+        H5Pset_attr_creation_order(list, H5P_CRT_ORDER_TRACKED) < 0 ||
+        H5Pset_attr_phase_change(list, ATTRIBUTES_MAX, 0) < 0 ||
+        H5Pset_fill_time(list, H5D_FILL_TIME_ALLOC) < 0 ||
+        H5Pset_fill_value(list, hdf5_memory_type(dataset->type), fill) < 0) {
+        return false;
+    }
+    if (dataset->rank > 0 && H5Pset_chunk(list, (int)dataset->rank, dataset->chunk) < 0) {
+        return false;
+    }
+    if (spec->early && H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY) < 0) {
+        return false;
+    }
+    if (dataset->packed &&
+        (H5Pset_shuffle(list) < 0 || H5Pset_deflate(list, HDF5_DEFLATE_LEVEL) < 0)) {
+        return false;
+    }
+    return dataset->rank == 0 || grows || H5Pset_fletcher32(list) >= 0;
+}
+
+/* The creation properties of a dataset. They are cached, since the next datasets often have the
+ * same: to create and release a list takes as long as to create a dataset. */
 static hid_t choose_creation(struct hdf5_file *file, struct hdf5_dataset *dataset,
                              const struct hdf5_spec *spec)
 {
-    const bool grows = dataset->rank > 0 && file->dimensions[dataset->dimensions[0]].unlimited;
+    const bool grows = is_growing(file, dataset);
     struct hdf5_creation wanted = {
         .fill = spec->fill_value,
         .traits = (uint64_t)dataset->type << 32 | dataset->rank << 3 |
@@ -162,23 +103,9 @@ static hid_t choose_creation(struct hdf5_file *file, struct hdf5_dataset *datase
     const unsigned place = file->creation_count++ % HDF5_CREATIONS;
     (void)H5Pclose(file->create[place]);
     file->creations[place] = wanted;
-    const hid_t list = file->create[place] = H5Pcreate(H5P_DATASET_CREATE);
-    /* No times of creation: the same buckets give the same file. */
-    bool good = list >= 0 && H5Pset_obj_track_times(list, false) >= 0 &&
-                H5Pset_attr_creation_order(list, H5P_CRT_ORDER_TRACKED) >= 0 &&
-                H5Pset_attr_phase_change(list, ATTRIBUTES_MAX, 0) >= 0 &&
-                H5Pset_fill_time(list, H5D_FILL_TIME_ALLOC) >= 0;
-    uint8_t byte = (uint8_t)spec->fill_value;
-    const void *fill =
-        hdf5_type_bytes(dataset->type) == 1 ? (const void *)&byte : (const void *)&spec->fill_value;
-    good = good && H5Pset_fill_value(list, memory_type(dataset->type), fill) >= 0;
-    good =
-        good && (dataset->rank == 0 || H5Pset_chunk(list, (int)dataset->rank, dataset->chunk) >= 0);
-    good = good && (!spec->early || H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY) >= 0);
-    good = good && (!dataset->packed ||
-                    (H5Pset_shuffle(list) >= 0 && H5Pset_deflate(list, HDF5_DEFLATE_LEVEL) >= 0));
-    good = good && (dataset->rank == 0 || grows || H5Pset_fletcher32(list) >= 0);
-    if (!good) {
+    const hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+    file->create[place] = list;
+    if (!set_properties(list, dataset, spec, grows)) {
         hdf5_failed(file, "describe dataset \"%s\"", spec->name);
     }
     return list;
@@ -204,8 +131,12 @@ static hid_t dataset_space(const struct hdf5_file *file, const struct hdf5_datas
     hsize_t size[HDF5_RANK_MAX], largest[HDF5_RANK_MAX];
     for (unsigned i = 0; i < dataset->rank; i++) {
         const struct hdf5_dimension *dimension = &file->dimensions[dataset->dimensions[i]];
-        size[i] = dimension->unlimited ? 0 : dimension->size;
-        largest[i] = dimension->unlimited ? H5S_UNLIMITED : size[i];
+        size[i] = dimension->size;
+        largest[i] = dimension->size;
+        if (dimension->unlimited) {
+            size[i] = 0;
+            largest[i] = H5S_UNLIMITED;
+        }
     }
     return H5Screate_simple((int)dataset->rank, size, largest);
 }
@@ -234,7 +165,8 @@ void hdf5_dataset_close(struct hdf5_file *file, unsigned index)
     }
 }
 
-/* The list of its dimensions' scales. What names its own dimension is a scale, which has none. */
+/* Writes the list of the dataset's scales. A scale itself, which has the name of its dimension, has
+ * none. */
 static void attach_scales(struct hdf5_file *file, const struct hdf5_dataset *dataset)
 {
     hvl_t scales[HDF5_RANK_MAX];
@@ -245,7 +177,9 @@ static void attach_scales(struct hdf5_file *file, const struct hdf5_dataset *dat
     for (unsigned i = 0; i < rank; i++) {
         scales[i] = (hvl_t){1, &file->dimensions[dataset->dimensions[i]].scale};
     }
-    file->list = file->list > 0 ? file->list : H5Tvlen_create(H5T_STD_REF_OBJ);
+    if (file->list <= 0) {
+        file->list = H5Tvlen_create(H5T_STD_REF_OBJ);
+    }
     hid_t space = H5Screate_simple(1, &rank, NULL);
     hdf5_attribute_write(file, dataset->id, "DIMENSION_LIST", file->list, file->list, space,
                          scales);
@@ -278,7 +212,7 @@ unsigned hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spe
     const hid_t create = choose_creation(file, dataset, spec);
     hid_t space = dataset_space(file, dataset);
     if (file->code == 0 && space >= 0) {
-        dataset->id = H5Dcreate2(file->file, dataset->name, file_type(dataset->type), space,
+        dataset->id = H5Dcreate2(file->file, dataset->name, hdf5_file_type(dataset->type), space,
                                  H5P_DEFAULT, create, H5P_DEFAULT);
     }
     if (dataset->id < 0) {
@@ -321,13 +255,13 @@ unsigned hdf5_texts_create(struct hdf5_file *file, const char *name, const char 
 
 unsigned hdf5_column_create(struct hdf5_file *file, unsigned dimension, const char *name,
                             enum hdf5_type type, const char *units, const char *about,
-                            uint64_t usual)
+                            uint64_t default_value)
 {
     return hdf5_dataset_create(file, &(struct hdf5_spec){.name = name,
                                                          .type = type,
                                                          .rank = 1,
                                                          .dimensions = {dimension},
-                                                         .fill_value = usual,
+                                                         .fill_value = default_value,
                                                          .units = units,
                                                          .long_name = about});
 }
@@ -341,36 +275,31 @@ void hdf5_chunks_init(struct hdf5_file *file, size_t most_bytes)
         return;
     }
     chunks->shuffled_bytes = most_bytes;
-    chunks->deflate = hdf5_deflate_new(most_bytes);
+    chunks->packed_bytes = libdeflate_zlib_compress_bound(NULL, most_bytes);
+    chunks->compressor = libdeflate_alloc_compressor(HDF5_DEFLATE_LEVEL);
     chunks->shuffled = malloc(most_bytes);
-    chunks->packed = malloc(HDF5_DEFLATE_ROOM(most_bytes));
-    if (chunks->deflate == NULL || chunks->shuffled == NULL || chunks->packed == NULL) {
+    chunks->packed = malloc(chunks->packed_bytes + 1); /* and the check of its place */
+    if (chunks->compressor == NULL || chunks->shuffled == NULL || chunks->packed == NULL) {
         hdf5_no_memory(file, "prepare the file");
     }
 }
 
 void hdf5_chunks_done(struct hdf5_chunks *chunks)
 {
-    free(chunks->deflate);
+    libdeflate_free_compressor(chunks->compressor);
     free(chunks->shuffled);
     free(chunks->packed);
 }
 
-/* All first bytes of the numbers, then all second ones, up to the width in the file, as long as
- * they are not all zeros. Returns how many that are. */
-static size_t shuffle(const uint64_t *numbers, size_t count, size_t bytes, unsigned char *out)
+/* HDF5's shuffle filter: the first byte of each number, then the second byte of each, and so on, up
+ * to the width of the type in the file. */
+static void shuffle(const uint64_t *numbers, size_t count, size_t bytes, unsigned char *out)
 {
-    const unsigned char *const begin = out;
-    uint64_t any = 0;
-    for (size_t i = 0; i < count; i++) {
-        any |= numbers[i];
-    }
-    for (unsigned byte = 0; byte < bytes && (any >> (8 * byte)) != 0; byte++, out += count) {
+    for (size_t byte = 0; byte < bytes; byte++, out += count) {
         for (size_t i = 0; i < count; i++) {
             out[i] = (unsigned char)(numbers[i] >> (8 * byte));
         }
     }
-    return (size_t)(out - begin);
 }
 
 static void failed_to_write(struct hdf5_file *file, const struct hdf5_dataset *dataset)
@@ -378,8 +307,8 @@ static void failed_to_write(struct hdf5_file *file, const struct hdf5_dataset *d
     hdf5_failed(file, "write \"%s\" in %s", dataset->name, file->path);
 }
 
-/* Says which chunk of which variable it is: after two pages of a file were exchanged, the check
- * values of both streams hold. */
+/* Identifies the chunk and its variable: if two pages of a file are exchanged, the check values of
+ * both streams still hold. */
 static unsigned char place_of(const struct hdf5_dataset *dataset, hsize_t chunk)
 {
     unsigned char number[sizeof(uint64_t)];
@@ -388,17 +317,18 @@ static unsigned char place_of(const struct hdf5_dataset *dataset, hsize_t chunk)
     return (unsigned char)libdeflate_crc32(name, number, sizeof number);
 }
 
-/* Writes the chunk that begins at `start`, whole. Behind its stream, where HDF5 does not look, is
- * its place. */
+/* Writes the chunk that begins at `start`, whole. A byte after the compressed stream, which HDF5
+ * ignores, identifies the chunk. */
 static void put_chunk(struct hdf5_file *file, const struct hdf5_dataset *dataset,
                       const hsize_t *start, const uint64_t *numbers, size_t count)
 {
     struct hdf5_chunks *chunks = &file->chunks;
     const size_t bytes = hdf5_type_bytes(dataset->type);
     assert(count * bytes <= chunks->shuffled_bytes);
-    const size_t used = shuffle(numbers, count, bytes, chunks->shuffled);
-    size_t packed =
-        hdf5_deflate(chunks->deflate, chunks->shuffled, used, count * bytes, count, chunks->packed);
+    shuffle(numbers, count, bytes, chunks->shuffled);
+    size_t packed = libdeflate_zlib_compress(chunks->compressor, chunks->shuffled, count * bytes,
+                                             chunks->packed, chunks->packed_bytes);
+    assert(packed > 0); /* the buffer has the size of the worst case */
     chunks->packed[packed++] = place_of(dataset, start[0] / dataset->chunk[0]);
     if (H5Dwrite_chunk(dataset->id, H5P_DEFAULT, 0, start, packed, chunks->packed) < 0) {
         failed_to_write(file, dataset);
@@ -410,7 +340,7 @@ static void put_chunk(struct hdf5_file *file, const struct hdf5_dataset *dataset
 uint64_t *hdf5_column_reserve(struct hdf5_file *file, struct hdf5_column *column, size_t count)
 {
     if (file->code == 0 && count > column->capacity) {
-        const size_t capacity = count < 2 * column->capacity ? 2 * column->capacity : count;
+        const size_t capacity = VAMP_MAX(count, 2 * column->capacity);
         uint64_t *numbers = realloc(column->numbers, capacity * sizeof *numbers);
         if (numbers == NULL) {
             hdf5_no_memory(file, "prepare the numbers of a bucket");
@@ -443,24 +373,23 @@ struct hdf5_dataset *hdf5_dataset_open(struct hdf5_file *file, unsigned index)
     return dataset;
 }
 
-/* Open, with at least so many rows. False: something failed. */
+/* Opens the dataset and makes it at least `rows` rows long. False: something failed. */
 static bool reach(struct hdf5_file *file, unsigned index, hsize_t rows)
 {
     struct hdf5_dataset *dataset = hdf5_dataset_open(file, index);
-    const bool grows = dataset->rank > 0 && file->dimensions[dataset->dimensions[0]].unlimited;
-    if (file->code == 0 && grows && rows > dataset->extent) {
+    if (file->code == 0 && is_growing(file, dataset) && rows > dataset->extent) {
         hdf5_dataset_set_rows(file, dataset, rows);
     }
     return file->code == 0;
 }
 
-/* `values` have the type `type`. Where it is not the one in the file, HDF5 takes and clears 1 MiB
- * to convert. */
+/* Writes a block of values of the type `type`. If the type in the file is another one, HDF5
+ * allocates and clears 1 MiB for the conversion. */
 static void put(struct hdf5_file *file, unsigned index, const hsize_t *start, const hsize_t *count,
                 hid_t type, const void *values)
 {
     struct hdf5_dataset *dataset = &file->datasets[index];
-    if (!reach(file, index, dataset->rank > 0 ? start[0] + count[0] : 0)) {
+    if (!reach(file, index, is_growing(file, dataset) ? start[0] + count[0] : 0)) {
         return;
     }
     herr_t written = -1;
@@ -487,7 +416,7 @@ static void put(struct hdf5_file *file, unsigned index, const hsize_t *start, co
 void hdf5_dataset_put(struct hdf5_file *file, unsigned index, const hsize_t *start,
                       const hsize_t *count, const void *values)
 {
-    put(file, index, start, count, memory_type(file->datasets[index].type), values);
+    put(file, index, start, count, hdf5_memory_type(file->datasets[index].type), values);
 }
 
 void hdf5_dataset_put_small(struct hdf5_file *file, unsigned index, hsize_t first, unsigned count,
@@ -495,17 +424,19 @@ void hdf5_dataset_put_small(struct hdf5_file *file, unsigned index, hsize_t firs
 {
     const hsize_t start[] = {first, 0}, size[] = {count, 1};
     uint8_t bytes[HDF5_TEXT_CHUNK_ROWS];
-    const bool is_byte = file->datasets[index].type == HDF5_U8;
     assert(count <= HDF5_TEXT_CHUNK_ROWS);
-    for (unsigned i = 0; is_byte && i < count; i++) {
+    if (file->datasets[index].type != HDF5_U8) {
+        put(file, index, start, size, H5T_NATIVE_UINT32, numbers);
+        return;
+    }
+    for (unsigned i = 0; i < count; i++) {
         bytes[i] = (uint8_t)numbers[i];
     }
-    put(file, index, start, size, is_byte ? H5T_NATIVE_UINT8 : H5T_NATIVE_UINT32,
-        is_byte ? (const void *)bytes : numbers);
+    put(file, index, start, size, H5T_NATIVE_UINT8, bytes);
 }
 
-/* Numbers of a row of an uncompressed variable, from `at` on, which are written once. Those along
- * time wait for the flush, which writes those of all its buckets. */
+/* Writes numbers of a row of an uncompressed variable, from cell `at` on, once each. Numbers along
+ * time are kept for the flush, which writes those of several buckets. */
 static void put_numbers(struct hdf5_file *file, unsigned index, hsize_t row, size_t at,
                         size_t count, const uint64_t *numbers)
 {
@@ -519,23 +450,30 @@ static void put_numbers(struct hdf5_file *file, unsigned index, hsize_t row, siz
     }
 }
 
+/* Whether a cell has a number that is not the fill value in one of the rows kept for the flush. */
 static bool is_held(const struct hdf5_file *file, const struct hdf5_dataset *dataset, unsigned rows,
                     size_t at, size_t bytes)
 {
     const unsigned char *fill =
         hdf5_row_place(file, dataset, file->dimensions[HDF5_TIME].row_count) + at;
-    bool is_fill = dataset != &file->datasets[file->bucket_number]; /* that one has all rows */
-    for (unsigned row = 0; is_fill && row < rows; row++) {
-        is_fill = memcmp(hdf5_row_place(file, dataset, row) + at, fill, bytes) == 0;
+    if (dataset == &file->datasets[file->bucket_number]) {
+        return true; /* always written in full */
     }
-    return !is_fill;
+    for (unsigned row = 0; row < rows; row++) {
+        if (memcmp(hdf5_row_place(file, dataset, row) + at, fill, bytes) != 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void hdf5_dataset_put_held(struct hdf5_file *file, unsigned index)
 {
     const struct hdf5_dataset *dataset = &file->datasets[index];
-    const bool is_kept = dataset->checked && dataset->dimensions[0] == HDF5_TIME;
-    const size_t cells = is_kept ? hdf5_row_numbers(file, dataset) : 0;
+    if (!dataset->checked || dataset->dimensions[0] != HDF5_TIME) {
+        return;
+    }
+    const size_t cells = hdf5_row_numbers(file, dataset);
     const size_t bytes = hdf5_type_bytes(dataset->type);
     const unsigned rows = file->dimensions[HDF5_TIME].row;
     assert(rows == file->rows - file->flushed);
@@ -554,7 +492,7 @@ void hdf5_dataset_put_held(struct hdf5_file *file, unsigned index)
         for (unsigned row = 0; numbers != NULL && row < rows; row++) {
             memcpy(numbers + row * length, hdf5_row_place(file, dataset, row) + at * bytes, length);
         }
-        put(file, index, start, count, file_type(dataset->type), numbers);
+        put(file, index, start, count, hdf5_file_type(dataset->type), numbers);
     }
 }
 
@@ -568,7 +506,7 @@ static bool is_fill(const struct hdf5_dataset *dataset, const uint64_t *numbers,
     return true;
 }
 
-/* Those that are not the fill value: each cell has chunks of its own. */
+/* Writes the cells that do not have the fill value; each cell has its own chunks. */
 static void put_cells(struct hdf5_file *file, unsigned index, hsize_t row, size_t cells,
                       const uint64_t *numbers)
 {
@@ -604,8 +542,8 @@ void hdf5_dataset_put_row(struct hdf5_file *file, unsigned index, hsize_t row,
     }
 }
 
-/* Rows of groups are announced ahead: those not written are padding. An extent that grows with each
- * bucket would be another piece of metadata to write. */
+/* Datasets of groups are extended in steps of this many chunks; rows not yet written are padding.
+ * An extent that changed with each bucket would be more metadata to write. */
 #define CHUNKS_AHEAD 32
 
 void hdf5_dataset_put_chunks(struct hdf5_file *file, unsigned index, hsize_t first, size_t count,
@@ -618,7 +556,9 @@ void hdf5_dataset_put_chunks(struct hdf5_file *file, unsigned index, hsize_t fir
         return;
     }
     hsize_t end = first + count;
-    end = end > dataset->extent ? (end + step - 1) / step * step : end;
+    if (end > dataset->extent) {
+        end = hdf5_round_up(end, step);
+    }
     (void)reach(file, index, end);
     for (size_t at = 0; file->code == 0 && at < count; at += rows) {
         const hsize_t start = first + at;
@@ -652,16 +592,15 @@ void hdf5_dataset_put_number(struct hdf5_file *file, unsigned index, hsize_t row
 
 /* ---- the end */
 
-/* A dataset that a failed file did not open has nothing to cut. */
+/* After a failure only the datasets that are open can be too long. */
 void hdf5_datasets_trim(struct hdf5_file *file, bool only_cut)
 {
     for (unsigned i = 0; file->code == 0 && i < file->dataset_count; i++) {
         struct hdf5_dataset *dataset = &file->datasets[i];
-        const struct hdf5_dimension *first =
-            dataset->rank > 0 ? &file->dimensions[dataset->dimensions[0]] : NULL;
-        if (first == NULL || !first->unlimited) {
+        if (!is_growing(file, dataset)) {
             continue;
         }
+        const struct hdf5_dimension *first = &file->dimensions[dataset->dimensions[0]];
         const bool is_open = dataset->id >= 0;
         if (!only_cut && dataset->extent < first->size) {
             (void)reach(file, i, first->size);
@@ -671,7 +610,9 @@ void hdf5_datasets_trim(struct hdf5_file *file, bool only_cut)
         if (!is_open) {
             hdf5_dataset_close(file, i);
         }
-        file->code = only_cut ? 0 : file->code;
+        if (only_cut) {
+            file->code = 0;
+        }
     }
 }
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/error.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "vampire/core/values.h"
+#include "writers/hdf5/file.h"
 
 struct walk {
     char outer[160]; /* the error HDF5 reports at its interface */
@@ -15,7 +18,7 @@ struct walk {
 static herr_t visit(unsigned depth, const H5E_error2_t *entry, void *context)
 {
     struct walk *walk = context;
-    const char *text = entry->desc != NULL ? entry->desc : "";
+    const char *text = vamp_text_or(entry->desc, "");
     if (depth == 0) {
         (void)snprintf(walk->outer, sizeof walk->outer, "%s", text);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/file.h"
 
 #include <assert.h>
 #include <malloc.h>
@@ -11,13 +11,20 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/utf8.h"
+#include "vampire/core/values.h"
+#include "writers/format/file.h"
+#include "writers/hdf5/attribute.h"
+#include "writers/hdf5/check.h"
+#include "writers/hdf5/error.h"
+#include "writers/hdf5/layout.h"
+#include "writers/hdf5/space.h"
 
-/* Datasets other than those of metrics and label sets; creation refuses more than there is room
- * for. */
+/* An upper bound of the datasets other than those of metrics and label sets; creating more
+ * fails. */
 #define OTHER_DATASETS 64
-/* Of a label set, besides its labels. */
+/* Datasets of a label set, besides its labels. */
 #define SET_DATASETS 6
-/* For everything a file has before its first bucket; a dataset takes about 1.5 KiB. */
+/* Reserved before the first bucket; a dataset takes about 1.5 KiB. */
 #define LAYOUT_BYTES_PER_DATASET 2560
 
 static unsigned datasets_of(const struct vamp_schema *schema)
@@ -56,18 +63,17 @@ static void allocate(struct hdf5_file *file)
     }
 }
 
-/* Numbers of the largest chunk. */
+/* How many numbers the largest chunk has. */
 static size_t largest_chunk(const struct hdf5_file *file)
 {
-    size_t numbers = VAMP_BINS_MAX > HDF5_OWN_COLUMNS_MAX ? VAMP_BINS_MAX : HDF5_OWN_COLUMNS_MAX;
+    size_t numbers = VAMP_MAX(VAMP_BINS_MAX, HDF5_OWN_COLUMNS_MAX);
     for (unsigned s = 0; s < file->schema->label_set_count; s++) {
         const struct hdf5_set *set = &file->sets[s];
-        numbers = set->cells > numbers ? set->cells : numbers;
-        numbers = set->chunk_rows > numbers ? set->chunk_rows : numbers;
+        numbers = VAMP_MAX(numbers, set->cells);
+        numbers = VAMP_MAX(numbers, set->chunk_rows);
     }
     for (unsigned m = 0; m < file->schema->metric_count; m++) {
-        const unsigned chunk = file->metrics[m].entry_chunk;
-        numbers = chunk > numbers ? chunk : numbers;
+        numbers = VAMP_MAX(numbers, file->metrics[m].entry_chunk);
     }
     return numbers;
 }
@@ -104,9 +110,9 @@ static bool without_locks(hid_t access)
 #endif
 }
 
-/* Of metadata that is kept in memory. Of the layout next to nothing is needed again. While buckets
- * are written everything that they change must fit, because HDF5 1.10 fails when it evicts parts of
- * an index of chunks under SWMR; each flush looks at all that is there. */
+/* Sizes of HDF5's metadata cache. Hardly any metadata of the layout is needed again. While buckets
+ * are written, all metadata that they change must fit, because HDF5 1.10 fails when it evicts parts
+ * of a chunk index under SWMR; but each flush scans the whole cache. */
 #define LAYOUT_CACHE_BYTES ((size_t)32 << 10)
 #define BUCKET_CACHE_BYTES ((size_t)1 << 20)
 
@@ -120,8 +126,8 @@ static H5AC_cache_config_t *fixed_cache(H5AC_cache_config_t *config, size_t byte
     return config;
 }
 
-/* HDF5 keeps freed memory of each kind for the same kind, up to these bytes: each bucket, and each
- * dataset of the layout, frees and takes the same again. */
+/* HDF5 keeps up to this many bytes of freed memory for allocations of the same kind: each bucket,
+ * and each dataset of the layout, frees and allocates the same again. */
 #define KEPT_BYTES (1 << 20)
 #define KEPT_OF_A_KIND_BYTES (64 << 10)
 
@@ -131,16 +137,16 @@ static void limit_kept_memory(void)
                                  KEPT_BYTES, KEPT_OF_A_KIND_BYTES);
 }
 
-/* What only the layout needed. */
+/* Frees the memory that only the layout needed. */
 static void free_kept_memory(void)
 {
     (void)H5garbage_collect();
     (void)malloc_trim(0);
 }
 
-/* The format of HDF5 1.10 by name, not "latest": files must not change with the library. Of
- * datasets no chunk is cached. Compressed chunks are written whole, once. Of columns only the new
- * number is written; with a cached chunk the whole chunk would be written for each number. */
+/* Creates the file in the format of HDF5 1.10, by name: with "latest", files would change with the
+ * library. The chunk cache is off: compressed chunks are written whole, once; and in a column, a
+ * cached chunk would be written whole for each new number. */
 static void create_hdf5(struct hdf5_file *file)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
@@ -169,7 +175,7 @@ static void create_hdf5(struct hdf5_file *file)
     (void)H5Pclose(access);
 }
 
-/* A line for each: "transport_ns: events carry no time". */
+/* Writes a line for each metric that is not observed: "transport_ns: events carry no time". */
 static void write_absences(struct hdf5_file *file)
 {
     char *text = NULL;
@@ -216,7 +222,7 @@ static void write_attributes(struct hdf5_file *file)
         {"output", file->output},
         {"level", vamp_level_name(file->schema->level)},
         {"clock", run->clock},
-        {"sampling", run->sampling != NULL ? run->sampling : "none"},
+        {"sampling", vamp_text_or(run->sampling, "none")},
         {"configuration", run->configuration},
         {"how_to_open_live",
          "closed file: xarray.open_dataset(path). While vampire writes it: "
@@ -314,7 +320,7 @@ int hdf5_file_open(const void *options, const struct vamp_writer_target *target,
 {
     const struct hdf5_options *chosen = options;
     hdf5_quiet();
-    const char *directory = chosen->directory != NULL ? chosen->directory : ".";
+    const char *directory = vamp_text_or(chosen->directory, ".");
     int code = hdf5_space_check(directory, err);
     if (code != 0) {
         return code;
@@ -355,7 +361,9 @@ int hdf5_file_open(const void *options, const struct vamp_writer_target *target,
     write_attributes(file);
     hdf5_chunks_init(file, largest_chunk(file) * sizeof(uint64_t));
     start_swmr(file);
-    file->code = file->code == 0 ? vamp_target_publish(&file->path, err) : file->code;
+    if (file->code == 0) {
+        file->code = vamp_target_publish(&file->path, err);
+    }
     if (file->code != 0) {
         code = file->code;
         file->failed = true; /* so that close removes it */
@@ -375,19 +383,21 @@ int hdf5_file_close(void *self, const struct vamp_ending *ending, struct vamp_er
     }
     hdf5_quiet();
     file->code = 0;
-    file->err = file->failed ? NULL : err;
     assert(file->failed || file->flushed == file->rows);
     if (file->failed) {
-        /* What a failed write left beyond the last good bucket would show up as half a bucket, or
-         * as one that the next file has too. Best effort: the file's state is not known any more.
-         */
+        /* Rows that a failed write left after the last good bucket would appear as half a bucket,
+         * or as one that the next file has too. Best effort: the file's state is unknown. */
+        file->err = NULL;
         hdf5_datasets_trim(file, true);
         file->err = err;
     } else {
+        file->err = err;
         hdf5_datasets_trim(file, false);
-        hdf5_end_write(file, ending == NULL ? HDF5_ROTATED : HDF5_ENDED,
-                       ending == NULL ? (int64_t)HDF5_TIME_MISSING : ending->time_ns,
-                       ending == NULL ? "" : ending->reason);
+        if (ending == NULL) {
+            hdf5_end_write(file, HDF5_ROTATED, (int64_t)HDF5_TIME_MISSING, "");
+        } else {
+            hdf5_end_write(file, HDF5_ENDED, ending->time_ns, ending->reason);
+        }
     }
     hdf5_datasets_close(file);
     if (file->file >= 0 && H5Fclose(file->file) < 0) {

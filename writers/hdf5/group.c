@@ -4,13 +4,20 @@
  * are no closed list, or with a histogram. The labels of its series are written here; rows.c writes
  * the rows.
  */
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/group.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/core/values.h"
 #include "vampire/stats/bucket/rows.h"
+#include "writers/hdf5/attribute.h"
+#include "writers/hdf5/check.h"
+#include "writers/hdf5/error.h"
+#include "writers/hdf5/file.h"
+#include "writers/hdf5/row.h"
+#include "writers/hdf5/rows.h"
 
 /* Rows of a chunk unless the first bucket of the file has more. A bucket takes at least a chunk of
  * each variable, and a reader decompresses it whole. */
@@ -23,7 +30,7 @@
 #define CHUNK_OF_PARTS 1472
 #define ENTRY_CHUNK_LEAST 512U
 
-/* Only of a metric with open labels, or of a histogram with labels. */
+/* Only metrics with open labels, and histograms with labels, have rows. */
 static bool needs_rows(const struct hdf5_file *file, unsigned metric)
 {
     const struct vamp_schema_metric *entry = &file->schema->metrics[metric];
@@ -41,7 +48,7 @@ static unsigned chunk_for(uint64_t rows, unsigned least)
     return chunk;
 }
 
-/* Series with a value in the first bucket, from above. */
+/* An upper bound of the series with a value in the first bucket. */
 static unsigned rows_of_first(const struct hdf5_file *file, unsigned set,
                               const struct vamp_delivery *first)
 {
@@ -56,7 +63,7 @@ static unsigned rows_of_first(const struct hdf5_file *file, unsigned set,
         while (vamp_rows_next(&of)) {
             rows++;
         }
-        most = rows > most ? rows : most;
+        most = VAMP_MAX(most, rows);
     }
     return most;
 }
@@ -76,30 +83,30 @@ static unsigned create_dimension(struct hdf5_file *file, const struct hdf5_set *
     return file->dimension_count++;
 }
 
-/* The labels of the series by number: of the name, or of the word in the label's list. */
+/* Creates the labels of the series, as numbers of names or of words in the label's list. */
 static void create_series(struct hdf5_file *file, unsigned number)
 {
     const struct vamp_label_set *description = &file->schema->label_sets[number];
     struct hdf5_set *set = &file->sets[number];
-    char path[HDF5_NAME_BYTES], about[HDF5_NAME_BYTES], words[64];
+    char path[HDF5_NAME_BYTES], about[HDF5_NAME_BYTES], names[64];
     set->label_count = description->label_count;
     for (unsigned l = 0; l < set->label_count; l++) {
         const enum vamp_label label = description->labels[l];
+        const bool is_open = vamp_label_is_open(label);
         join_path(path, set, vamp_label_name(label));
-        (void)snprintf(words, sizeof words, "/%s", vamp_label_name(label));
+        (void)snprintf(names, sizeof names, "/%s", is_open ? "name_text" : vamp_label_name(label));
         (void)snprintf(about, sizeof about, "%s of the series: its number in %s",
-                       vamp_label_name(label), vamp_label_is_open(label) ? "/name_text" : words);
-        set->label_number[l] = hdf5_dataset_create(
-            file, &(struct hdf5_spec){.name = path,
-                                      .type = vamp_label_is_open(label) ? HDF5_U32 : HDF5_U8,
-                                      .rank = 1,
-                                      .dimensions = {set->series},
-                                      .chunk_rows = HDF5_SERIES_CHUNK_ROWS,
-                                      .units = "1",
-                                      .long_name = about});
+                       vamp_label_name(label), names);
+        set->label_number[l] =
+            hdf5_dataset_create(file, &(struct hdf5_spec){.name = path,
+                                                          .type = is_open ? HDF5_U32 : HDF5_U8,
+                                                          .rank = 1,
+                                                          .dimensions = {set->series},
+                                                          .chunk_rows = HDF5_SERIES_CHUNK_ROWS,
+                                                          .units = "1",
+                                                          .long_name = about});
         if (file->code == 0) {
-            hdf5_attribute_text(file, file->datasets[set->label_number[l]].id, "names",
-                                vamp_label_is_open(label) ? "/name_text" : words);
+            hdf5_attribute_text(file, file->datasets[set->label_number[l]].id, "names", names);
         }
     }
     join_path(path, set, "series_check");
@@ -158,14 +165,28 @@ static void create_metric(struct hdf5_file *file, unsigned number,
     if (is_histogram(file, number)) {
         char name[HDF5_NAME_BYTES];
         (void)snprintf(name, sizeof name, "%s_entry", vamp_metrics[entry->id].name);
-        const uint64_t entries = first != NULL ? hdf5_rows_entries(first->bucket, number) : 0;
-        const unsigned least = set->closed_count == 1 && set->cells == VAMP_OUTPUTS_MAX + 1
-                                   ? CHUNK_OF_WORDS
-                                   : ENTRY_CHUNK_LEAST;
-        metric->entry_chunk = chunk_for(entries, set->chunk_rows > least ? set->chunk_rows : least);
+        const bool is_of_outputs = set->closed_count == 1 && set->cells == VAMP_OUTPUTS_MAX + 1;
+        const unsigned least = is_of_outputs ? CHUNK_OF_WORDS : ENTRY_CHUNK_LEAST;
+        uint64_t entries = 0;
+        if (first != NULL) {
+            entries = hdf5_rows_entries(first->bucket, number);
+        }
+        metric->entry_chunk = chunk_for(entries, VAMP_MAX(set->chunk_rows, least));
         metric->entry = create_dimension(file, set, name);
     }
     hdf5_metric_create_rows(file, number);
+}
+
+/* The rows of a chunk, by the number of open labels. */
+static unsigned default_chunk(const struct hdf5_set *set, unsigned names)
+{
+    if (names == 0) {
+        return CHUNK_OF_WORDS;
+    }
+    if (names > 1) {
+        return set->closed_count == 1 ? CHUNK_OF_PARTS : CHUNK_OF_PAIRS;
+    }
+    return set->cells <= HDF5_FEW_CELLS ? CHUNK_OF_NAMES : CHUNK_OF_NAME_WORDS;
 }
 
 static void create_set(struct hdf5_file *file, unsigned number, const struct vamp_delivery *first)
@@ -174,12 +195,7 @@ static void create_set(struct hdf5_file *file, unsigned number, const struct vam
     char labels[HDF5_NAME_BYTES] = "";
     hdf5_label_list(&file->schema->label_sets[number], true, " ", labels, sizeof labels);
     const unsigned names = file->schema->label_sets[number].label_count - set->closed_count;
-    const unsigned usual = names == 0                            ? CHUNK_OF_WORDS
-                           : names > 1 && set->closed_count == 1 ? CHUNK_OF_PARTS
-                           : names > 1                           ? CHUNK_OF_PAIRS
-                           : set->cells <= HDF5_FEW_CELLS        ? CHUNK_OF_NAMES
-                                                                 : CHUNK_OF_NAME_WORDS;
-    set->chunk_rows = chunk_for(rows_of_first(file, number, first), usual);
+    set->chunk_rows = chunk_for(rows_of_first(file, number, first), default_chunk(set, names));
     hdf5_group_create(file, set->group, "labels", labels);
     set->series = create_dimension(file, set, "series");
     set->row = create_dimension(file, set, "row");
@@ -215,7 +231,7 @@ static void name_places(struct hdf5_file *file, unsigned slot)
     }
 }
 
-/* Which metrics have rows, which sets a group, and the slots of both. */
+/* Decides which metrics have rows and which sets a group, and assigns the slots of both. */
 static void plan_groups(struct hdf5_file *file)
 {
     for (unsigned m = 0; m < file->schema->metric_count; m++) {
@@ -302,7 +318,7 @@ void hdf5_names_done(struct hdf5_file *file)
     map_drop(&file->names, drop_name);
 }
 
-/* A name that is new is written. */
+/* The number of a name; a new name is written to the file. */
 static uint32_t number_of_name(struct hdf5_file *file, const char *text)
 {
     const uint64_t hash = map_hash_text(&file->names, text, strlen(text));
@@ -310,8 +326,11 @@ static uint32_t number_of_name(struct hdf5_file *file, const char *text)
     while (name != NULL && strcmp(name->text, text) != 0) {
         name = (struct hdf5_name *)map_next(&name->link);
     }
-    if (name != NULL || file->code != 0) {
-        return name != NULL ? name->number : 0;
+    if (name != NULL) {
+        return name->number;
+    }
+    if (file->code != 0) {
+        return 0;
     }
     name = malloc(sizeof *name);
     if (name == NULL) {
@@ -329,22 +348,25 @@ static uint32_t number_of_name(struct hdf5_file *file, const char *text)
     return name->number;
 }
 
-/* The next series of the set, up to a batch. */
+/* Writes the labels of the next `count` series of the set, at most BATCH. */
 static void write_series(struct hdf5_file *file, struct hdf5_set *set,
                          const struct vamp_label_set *description,
                          const struct vamp_series *const *series, unsigned count)
 {
     uint32_t numbers[VAMP_LABELS_MAX][BATCH], sums[BATCH];
-    uint32_t words[BATCH]; /* of each label, those before it included */
+    uint32_t words[BATCH]; /* cells, less the words of the labels done so far */
     assert(set->written + count <= set->known);
     memcpy(words, set->cell + set->written, count * sizeof *words);
     for (unsigned l = set->label_count; l-- > 0;) {
         const enum vamp_label label = description->labels[l];
         const unsigned slots = file->words[label].slots;
         for (unsigned i = 0; i < count; i++) {
-            numbers[l][i] = vamp_label_is_open(label) ? number_of_name(file, series[i]->labels[l])
-                                                      : words[i] % slots;
-            words[i] /= vamp_label_is_open(label) ? 1 : slots;
+            if (vamp_label_is_open(label)) {
+                numbers[l][i] = number_of_name(file, series[i]->labels[l]);
+            } else {
+                numbers[l][i] = words[i] % slots;
+                words[i] /= slots;
+            }
         }
         hdf5_dataset_put_small(file, set->label_number[l], set->written, count, numbers[l]);
     }
@@ -375,9 +397,8 @@ void hdf5_series_write(struct hdf5_file *file)
     for (unsigned s = 0; s < file->schema->label_set_count; s++) {
         struct hdf5_set *set = &file->sets[s];
         while (set->has_group && set->written < set->due) {
-            const unsigned left = set->due - set->written;
             write_series(file, set, &file->schema->label_sets[s], file->series[s] + set->written,
-                         left < BATCH ? left : BATCH);
+                         VAMP_MIN(set->due - set->written, BATCH));
         }
     }
     file->dimensions[HDF5_NAME].size = file->dimensions[HDF5_NAME].next;

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Every dimension and dataset of a file, from the schema. */
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/layout.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A name that is longer needs a new file, which then has room for it. Names of outputs fit. */
+#include "vampire/core/values.h"
+#include "writers/hdf5/attribute.h"
+#include "writers/hdf5/check.h"
+#include "writers/hdf5/file.h"
+
+/* A longer name needs a new file, created with room for it. Names of outputs always fit. */
 #define NAME_LENGTH_STEP 64
 #define WORD_LENGTH 32
 
@@ -15,8 +20,7 @@ static_assert(VAMP_OUTPUT_NAME_BYTES <= NAME_LENGTH_STEP, "names of outputs must
 
 static size_t longer(size_t longest, const char *text)
 {
-    const size_t length = strlen(text);
-    return length > longest ? length : longest;
+    return VAMP_MAX(longest, strlen(text));
 }
 
 /* Component names are free text, up to VAMP_NAME_BYTES_MAX. */
@@ -30,14 +34,14 @@ static unsigned longest_name(const struct vamp_schema *schema, const struct vamp
         const struct vamp_label_set *set = &schema->label_sets[s];
         for (unsigned i = 0; i < first->bucket->series_count[s]; i++) {
             for (unsigned l = 0; l < set->label_count; l++) {
-                longest = vamp_label_is_open(set->labels[l])
-                              ? longer(longest, first->bucket->series[s][i]->labels[l])
-                              : longest;
+                if (vamp_label_is_open(set->labels[l])) {
+                    longest = longer(longest, first->bucket->series[s][i]->labels[l]);
+                }
             }
         }
     }
-    longest = (longest + NAME_LENGTH_STEP - 1) / NAME_LENGTH_STEP * NAME_LENGTH_STEP;
-    return longest < VAMP_NAME_BYTES_MAX ? (unsigned)longest : VAMP_NAME_BYTES_MAX;
+    longest = hdf5_round_up(longest, NAME_LENGTH_STEP);
+    return (unsigned)VAMP_MIN(longest, VAMP_NAME_BYTES_MAX);
 }
 
 static void create_dimensions(struct hdf5_file *file, const struct vamp_delivery *first)
@@ -80,14 +84,16 @@ static void create_bins(struct hdf5_file *file)
     hdf5_dataset_put(file, upper, &start, &count, bins->upper);
 }
 
-/* The values of labels that are no closed list: each once in the file. */
+/* Creates the list of values of open labels, each once in the file. */
 static void create_names(struct hdf5_file *file)
 {
     file->name =
         hdf5_texts_create(file, "name_text", "values of labels, which the groups have by number",
                           HDF5_NAME, HDF5_NAME_LENGTH);
     hdf5_check_create(file, HDF5_NAME, "name_check", HDF5_U32);
-    file->code = file->code == 0 && map_init(&file->names) != 0 ? -ENOMEM : file->code;
+    if (file->code == 0 && map_init(&file->names) != 0) {
+        file->code = -ENOMEM;
+    }
 }
 
 static void create_columns(struct hdf5_file *file)
@@ -114,16 +120,19 @@ static void create_columns(struct hdf5_file *file)
     file->statistics_buckets = hdf5_column_create(
         file, HDF5_TIME, "statistics_buckets", HDF5_U64, "1",
         "buckets of the statistics in the row; those missing before the next row were lost", 1);
-    for (unsigned i = 0; i < HDF5_EVENT_COLUMNS; i++) {
+    for (unsigned i = 0; i < count; i++) {
+        file->events[i] =
+            hdf5_column_create(file, HDF5_TIME, events[i][0], HDF5_U64, "1", events[i][1], 0);
+    }
+    for (unsigned i = 0; i < VAMP_LOSS_COUNT; i++) {
         char name[HDF5_NAME_BYTES], about[HDF5_NAME_BYTES];
-        const char *loss = vamp_loss_name(i < count ? 0 : i - count);
+        const char *loss = vamp_loss_name(i);
         (void)snprintf(name, sizeof name, "events_lost_%s", loss);
         (void)snprintf(about, sizeof about,
                        "events lost before they reached vampire (%s), since the start", loss);
-        if (i < count || !hdf5_is_unseen(file, i - count)) {
-            file->events[i] =
-                hdf5_column_create(file, HDF5_TIME, i < count ? events[i][0] : name, HDF5_U64, "1",
-                                   i < count ? events[i][1] : about, 0);
+        if (!hdf5_is_unseen(file, i)) {
+            file->events[count + i] =
+                hdf5_column_create(file, HDF5_TIME, name, HDF5_U64, "1", about, 0);
         }
     }
     file->absences = hdf5_texts_create(
@@ -151,7 +160,9 @@ static void create_outputs(struct hdf5_file *file)
                                                           .chunk_columns = 1,
                                                           .units = "1",
                                                           .long_name = names[i][1]});
-        file->outputs_first = i == 0 ? index : file->outputs_first;
+        if (i == 0) {
+            file->outputs_first = index;
+        }
         hdf5_attribute_text(file, file->datasets[index].id, "coordinates", "output_name");
     }
 }

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The datasets of one metric and their attributes, in the overview and in the group of its rows. */
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/metric.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* What a part of a metric runs along. */
+#include "writers/hdf5/attribute.h"
+#include "writers/hdf5/file.h"
+#include "writers/hdf5/rows.h"
+
+/* The dimensions of a part of a metric. */
 enum axes {
     ALONG_TIME,
     ALONG_TIME_WORDS,    /* the closed labels */
@@ -16,11 +20,11 @@ enum axes {
     ALONG_BEFORE,
 };
 
-/* Where a part is. Over labels that only rows have, or of series that were added before they came
- * here, values add and the extremes of a sum are bounds. */
+/* Where a part is. Where series are summed, over labels that only rows have or before they came
+ * here, the minimum and maximum of the sum are only bounds. */
 enum place { OVERVIEW, OVERVIEW_BOUNDS, ROWS, ROWS_BOUNDS };
 
-/* Those of one kind and place are in the order of its enumeration (internal.h). */
+/* The parts of one kind and place are in the order of its enumeration (metric.h). */
 static const struct part {
     enum vamp_metric_kind kind;
     enum place place;
@@ -101,7 +105,7 @@ static void describe_metric(struct hdf5_file *file, hid_t id,
                             bool rows)
 {
     const struct vamp_metric *metric = &vamp_metrics[entry->id];
-    /* The others of the metric are of the same. */
+    /* The metric's other variables have the same description. */
     const bool is_main = part->suffix[0] == '\0' || strcmp(part->suffix, "_delta") == 0 ||
                          strcmp(part->suffix, "_count") == 0;
     const bool has_words = part->axes == ALONG_TIME_WORDS || part->axes == ALONG_RESTART_WORDS;
@@ -110,22 +114,24 @@ static void describe_metric(struct hdf5_file *file, hid_t id,
         hdf5_label_list(&file->schema->label_sets[entry->label_set], rows, " ", labels,
                         sizeof labels);
     }
-    const char *const attributes[][2] = {
-        {"coordinates", part->axes == ALONG_TIME_BIN ? "bin_lower bin_upper"
-                        : has_words                  ? labels
-                                                     : ""},
-        {"cell_methods", part->cell_methods},
-        {"metric", metric->name},
-        {"kind", is_main ? vamp_metric_kind_name(metric->kind) : ""},
-        {"labels", is_main ? labels : ""},
-        {"help", is_main ? metric->help : ""},
-        {"origin", is_main ? metric->origin : ""},
-        {"value_units", is_main ? metric->unit : ""},
-        {"between_rows", rows && hdf5_is_age(entry->id) ? "grows as time does" : ""},
+    const struct {
+        bool is_due;
+        const char *name, *text; /* an empty text is left out, too */
+    } attributes[] = {
+        {part->axes == ALONG_TIME_BIN, "coordinates", "bin_lower bin_upper"},
+        {has_words, "coordinates", labels},
+        {true, "cell_methods", part->cell_methods},
+        {true, "metric", metric->name},
+        {is_main, "kind", vamp_metric_kind_name(metric->kind)},
+        {is_main, "labels", labels},
+        {is_main, "help", metric->help},
+        {is_main, "origin", metric->origin},
+        {is_main, "value_units", metric->unit},
+        {rows && hdf5_is_age(entry->id), "between_rows", "grows as time does"},
     };
     for (unsigned i = 0; i < sizeof attributes / sizeof attributes[0]; i++) {
-        if (attributes[i][1][0] != '\0') {
-            hdf5_attribute_text(file, id, attributes[i][0], attributes[i][1]);
+        if (attributes[i].is_due && attributes[i].text[0] != '\0') {
+            hdf5_attribute_text(file, id, attributes[i].name, attributes[i].text);
         }
     }
 }
@@ -145,21 +151,25 @@ static void choose_axes(const struct hdf5_file *file, unsigned number, enum axes
     const unsigned set_number = file->schema->metrics[number].label_set;
     const struct hdf5_set *set = &file->sets[set_number];
     spec->rank = 1;
+    spec->chunk_rows = set->chunk_rows;
     switch (axes) {
     case ALONG_TIME:
         spec->dimensions[0] = HDF5_TIME;
+        spec->chunk_rows = 0;
         return;
     case ALONG_TIME_WORDS:
     case ALONG_RESTART_WORDS:
         spec->dimensions[0] = axes == ALONG_TIME_WORDS ? HDF5_TIME : HDF5_RESTART;
+        spec->chunk_rows = 0;
         add_words(file, set_number, spec);
         spec->packed = spec->rank > 2 || (spec->rank == 2 && set->cells > HDF5_FEW_CELLS);
-        spec->chunk_columns = spec->packed ? 0 : 1;
+        spec->chunk_columns = !spec->packed; /* a cell each, or all */
         return;
     case ALONG_TIME_BIN:
         spec->dimensions[0] = HDF5_TIME;
         spec->dimensions[spec->rank++] = HDF5_BIN;
         spec->packed = true;
+        spec->chunk_rows = 0;
         return;
     case ALONG_ROW:
         spec->dimensions[0] = set->row;
@@ -169,17 +179,17 @@ static void choose_axes(const struct hdf5_file *file, unsigned number, enum axes
         break;
     case ALONG_ENTRY:
         spec->dimensions[0] = file->metrics[number].entry;
+        spec->chunk_rows = file->metrics[number].entry_chunk;
         break;
     }
-    spec->chunk_rows = axes == ALONG_ENTRY ? file->metrics[number].entry_chunk : set->chunk_rows;
     spec->packed = true;
 }
 
-/* The weight of a bucket whose events all count, in millionths. */
+/* The weight, in millionths, of a bucket in which every event was counted. */
 #define WEIGHT_OF_ALL 1000000
 
-/* What is not written: "no value" where a series may have none, else what a quiet bucket has, so
- * that it takes no space. A sum over the series of a gauge with names is none without a series. */
+/* The fill value, which takes no space: "no value" where a series may have none, else the value in
+ * a quiet bucket. The sum of a gauge over open labels has no value if there is no series. */
 static uint64_t fill_of(const struct hdf5_file *file, unsigned number, const struct part *part,
                         const struct hdf5_spec *spec)
 {
@@ -202,10 +212,11 @@ static unsigned create_part(struct hdf5_file *file, unsigned number, const struc
 {
     const struct vamp_schema_metric *entry = &file->schema->metrics[number];
     const struct vamp_metric *metric = &vamp_metrics[entry->id];
-    char name[HDF5_NAME_BYTES], about[2 * HDF5_NAME_BYTES];
-    (void)snprintf(name, sizeof name, "%.100s%s%s%s",
-                   rows ? file->sets[entry->label_set].group : "", rows ? "/" : "", metric->name,
-                   part->suffix);
+    char name[HDF5_NAME_BYTES], about[2 * HDF5_NAME_BYTES], group[HDF5_NAME_BYTES] = "";
+    if (rows) {
+        (void)snprintf(group, sizeof group, "%.100s/", file->sets[entry->label_set].group);
+    }
+    (void)snprintf(name, sizeof name, "%.101s%.80s%s", group, metric->name, part->suffix);
     (void)snprintf(about, sizeof about, "%s: %s", metric->help, part->about);
     struct hdf5_spec spec = {
         .name = name,
@@ -228,13 +239,17 @@ static unsigned create_parts(struct hdf5_file *file, unsigned number, bool rows,
 {
     const enum vamp_metric_kind kind = hdf5_kind(file, number);
     const bool bounds = kind == VAMP_GAUGE && has_bounds;
-    const enum place place =
-        rows ? (bounds ? ROWS_BOUNDS : ROWS) : (bounds ? OVERVIEW_BOUNDS : OVERVIEW);
+    enum place place = bounds ? OVERVIEW_BOUNDS : OVERVIEW;
+    if (rows) {
+        place = bounds ? ROWS_BOUNDS : ROWS;
+    }
     unsigned first = 0;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (parts[i].kind == kind && parts[i].place == place) {
             const unsigned index = create_part(file, number, &parts[i], rows);
-            first = first == 0 ? index : first;
+            if (first == 0) {
+                first = index;
+            }
         }
     }
     return first;

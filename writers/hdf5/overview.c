@@ -1,28 +1,47 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The overview: a row for each bucket, over all labels whose values are no closed list. Columns of
- * numbers, the account, and the metrics, each the sum of its series by cells: one for each
- * combination of words (words.c).
+ * The overview: a row for each bucket, summed over all open labels. It has columns of numbers, the
+ * accounting, and the metrics, each summed by cells: one cell for each combination of words
+ * (words.c).
  */
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/overview.h"
 
 #include <string.h>
 
+#include "vampire/core/values.h"
+#include "writers/hdf5/file.h"
+
 /* ---- cells */
 
-/* Series of one cell add, or the largest stays. */
+/* The series of a cell are added, or the largest is kept. */
 static uint64_t join_gauge(uint64_t cell, uint64_t value, enum vamp_merge rule)
 {
-    if (cell == HDF5_GAUGE_MISSING || value == HDF5_GAUGE_MISSING) {
-        return cell == HDF5_GAUGE_MISSING ? value : cell;
+    if (cell == HDF5_GAUGE_MISSING) {
+        return value;
+    }
+    if (value == HDF5_GAUGE_MISSING) {
+        return cell;
     }
     if (rule == VAMP_MERGE_LARGEST) {
-        return (int64_t)cell > (int64_t)value ? cell : value;
+        return (uint64_t)VAMP_MAX((int64_t)cell, (int64_t)value);
     }
     return cell + value;
 }
 
-/* Over the arrays, not the rows: all gauges of all series pass here in each bucket, three times. */
+static int64_t gauge_part(const struct vamp_gauge_value *gauge, unsigned part)
+{
+    switch (part) {
+    case HDF5_GAUGE_MIN:
+        return gauge->min;
+    case HDF5_GAUGE_MAX:
+        return gauge->max;
+    default:
+        return gauge->value;
+    }
+}
+
+/* Reads the arrays rather than walking the rows: all gauges of all series pass here three times in
+ * each bucket. */
 void hdf5_cells_add(const struct hdf5_file *file, const struct vamp_bucket *bucket, unsigned metric,
                     unsigned part, uint64_t *cells)
 {
@@ -33,18 +52,18 @@ void hdf5_cells_add(const struct hdf5_file *file, const struct vamp_bucket *buck
     case VAMP_COUNTER:
         for (unsigned i = 0; i < values->count; i++) {
             const struct vamp_counter_value *counter = &values->counters[i];
-            cells[cell[i]] +=
-                part == HDF5_COUNTER_DELTA ? counter->delta : counter->value - counter->delta;
+            if (part == HDF5_COUNTER_DELTA) {
+                cells[cell[i]] += counter->delta;
+            } else {
+                cells[cell[i]] += counter->value - counter->delta;
+            }
         }
         return;
     case VAMP_GAUGE:
         for (unsigned i = 0; i < values->count; i++) {
             const struct vamp_gauge_value *gauge = &values->gauges[i];
-            const int64_t value = part == HDF5_GAUGE_VALUE ? gauge->value
-                                  : part == HDF5_GAUGE_MIN ? gauge->min
-                                                           : gauge->max;
-            cells[cell[i]] =
-                join_gauge(cells[cell[i]], (uint64_t)value, vamp_metrics[entry->id].merge);
+            cells[cell[i]] = join_gauge(cells[cell[i]], (uint64_t)gauge_part(gauge, part),
+                                        vamp_metrics[entry->id].merge);
         }
         return;
     case VAMP_HISTOGRAM:
@@ -69,7 +88,7 @@ void hdf5_extremes_leave(struct hdf5_file *file, unsigned part, uint64_t *cells,
     }
 }
 
-/* One part of a metric into a row of its variable. */
+/* Writes one part of a metric to a row of its variable. */
 static void write_part(struct hdf5_file *file, const struct vamp_bucket *bucket, unsigned metric,
                        unsigned part, hsize_t row)
 {
@@ -93,21 +112,22 @@ static void write_histogram(struct hdf5_file *file, const struct vamp_bucket *bu
                             unsigned metric)
 {
     const unsigned first = file->metrics[metric].overview;
-    uint64_t *bins = bucket->values[metric].count == 0
-                         ? NULL
-                         : hdf5_column_begin(file, file->schema->bins.count, 0);
     uint64_t least = UINT64_MAX, greatest = 0;
-    for (unsigned i = 0; bins != NULL && i < bucket->values[metric].count; i++) {
+    if (bucket->values[metric].count == 0) {
+        return;
+    }
+    uint64_t *bins = hdf5_column_begin(file, file->schema->bins.count, 0);
+    if (bins == NULL) {
+        return;
+    }
+    for (unsigned i = 0; i < bucket->values[metric].count; i++) {
         const struct vamp_bucket_histogram *histogram =
             bucket->values[metric].histograms[i].histogram;
-        least = histogram->min < least ? histogram->min : least;
-        greatest = histogram->max > greatest ? histogram->max : greatest;
+        least = VAMP_MIN(least, histogram->min);
+        greatest = VAMP_MAX(greatest, histogram->max);
         for (uint32_t b = 0; b < histogram->bin_count; b++) {
             bins[histogram->bins[b].bin] += histogram->bins[b].count;
         }
-    }
-    if (bins == NULL) {
-        return;
     }
     hdf5_dataset_put_row(file, first + HDF5_OVERVIEW_BINS, file->rows, bins);
     write_part(file, bucket, metric, HDF5_OVERVIEW_COUNT, file->rows);
@@ -164,7 +184,8 @@ static void write_columns(struct hdf5_file *file, const struct vamp_bucket *buck
     }
 }
 
-/* Nothing is created while readers may be there: each of what may be learned has its place. */
+/* Writes what has become known to be unknown since not_observed was written. Each has its row,
+ * since nothing can be created while there may be readers. */
 static void write_learned(struct hdf5_file *file)
 {
     const uint32_t fresh = vamp_coverage_unknown(file->schema->coverage) & ~file->learned;

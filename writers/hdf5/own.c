@@ -5,9 +5,13 @@
  * reader opens. The weights of sampled events stay there: numbers of the overview are multiplied
  * with them. A histogram with a label is in its rows only.
  */
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/own.h"
 
 #include <stdio.h>
+
+#include "writers/hdf5/attribute.h"
+#include "writers/hdf5/file.h"
+#include "writers/hdf5/overview.h"
 
 static bool is_weight(enum vamp_metric_id id)
 {
@@ -20,7 +24,7 @@ static enum hdf5_place place_of(const struct hdf5_file *file, unsigned number)
     const struct vamp_schema_metric *entry = &file->schema->metrics[number];
     const struct vamp_metric *metric = &vamp_metrics[entry->id];
     const unsigned labels = file->schema->label_sets[entry->label_set].label_count;
-    /* Of collected runs they have the labels of the run, and rows. */
+    /* With collected runs they have the run's labels, and rows. */
     const bool has_names = labels > file->sets[entry->label_set].closed_count;
     if ((metric->sets & VAMP_SET_SELF) == 0 || is_weight(entry->id) || entry->has_bounds ||
         has_names || labels > 1) {
@@ -61,7 +65,7 @@ void hdf5_own_place(struct hdf5_file *file)
 
 /* ---- the layout */
 
-/* What a column of a table is, apart from the words of its labels. */
+/* The texts that describe a column of a table. */
 enum { ABOUT_NAME, ABOUT_LABEL, ABOUT_UNITS, ABOUT_HELP, ABOUT_ORIGIN, ABOUT_COUNT };
 
 static const struct {
@@ -75,7 +79,7 @@ static const struct {
     [ABOUT_ORIGIN] = {"origin", "how the metric is computed", HDF5_TEXT_LENGTH},
 };
 
-/* The texts, and the number of the word in the label's list in the root group. */
+/* Writes the texts, and the number of the column's word in its label's list in the root group. */
 static void describe_columns(struct hdf5_file *file, const struct hdf5_table *table)
 {
     const char *texts[ABOUT_COUNT][HDF5_OWN_COLUMNS_MAX];
@@ -89,8 +93,10 @@ static void describe_columns(struct hdf5_file *file, const struct hdf5_table *ta
              c++) {
             const unsigned column = file->metrics[m].overview + c;
             texts[ABOUT_NAME][column] = metric->name;
-            texts[ABOUT_LABEL][column] = set->label_count > 0 ? vamp_label_name(set->labels[0])
-                                                              : ""; /* it has one at most */
+            texts[ABOUT_LABEL][column] = "";
+            if (set->label_count > 0) { /* one at most */
+                texts[ABOUT_LABEL][column] = vamp_label_name(set->labels[0]);
+            }
             texts[ABOUT_UNITS][column] = metric->unit;
             texts[ABOUT_HELP][column] = metric->help;
             texts[ABOUT_ORIGIN][column] = metric->origin;
@@ -139,6 +145,7 @@ static const struct part gauge_parts[HDF5_GAUGE_DATASETS] = {
 static unsigned create_part(struct hdf5_file *file, const struct hdf5_table *table,
                             const struct part *part)
 {
+    const bool is_gauge = part->type == HDF5_I64;
     char name[HDF5_NAME_BYTES], coordinates[HDF5_NAME_BYTES];
     (void)snprintf(name, sizeof name, HDF5_OWN_GROUP "/%s", part->name);
     (void)snprintf(coordinates, sizeof coordinates, "%s_name %s_label %s_word", table->name,
@@ -149,8 +156,8 @@ static unsigned create_part(struct hdf5_file *file, const struct hdf5_table *tab
                                   .rank = 2,
                                   .dimensions = {part->along, table->dimension},
                                   .packed = true,
-                                  .has_fill = part->type == HDF5_I64,
-                                  .fill_value = part->type == HDF5_I64 ? HDF5_GAUGE_MISSING : 0,
+                                  .has_fill = is_gauge,
+                                  .fill_value = is_gauge ? HDF5_GAUGE_MISSING : 0,
                                   .long_name = part->about});
     hdf5_attribute_text(file, file->datasets[index].id, "coordinates", coordinates);
     if (part->cell_methods[0] != '\0') {
@@ -173,7 +180,9 @@ static void create_table(struct hdf5_file *file, struct hdf5_table *table, const
     describe_columns(file, table);
     for (unsigned i = 0; i < count; i++) {
         const unsigned index = create_part(file, table, &parts[i]);
-        table->first = i == 0 ? index : table->first;
+        if (i == 0) {
+            table->first = index;
+        }
     }
 }
 
@@ -181,11 +190,11 @@ void hdf5_own_create(struct hdf5_file *file)
 {
     struct hdf5_table *counters = &file->own_counters, *gauges = &file->own_gauges;
     if (counters->columns > HDF5_OWN_COLUMNS_MAX || gauges->columns > HDF5_OWN_COLUMNS_MAX) {
-        file->code = file->code != 0
-                         ? file->code
-                         : vamp_err_set(file->err, -ENOBUFS,
-                                        "create group \"" HDF5_OWN_GROUP "\": more than %u columns",
-                                        HDF5_OWN_COLUMNS_MAX);
+        if (file->code == 0) {
+            file->code = vamp_err_set(file->err, -ENOBUFS,
+                                      "create group \"" HDF5_OWN_GROUP "\": more than %u columns",
+                                      HDF5_OWN_COLUMNS_MAX);
+        }
         return;
     }
     if (counters->columns + gauges->columns == 0) {
@@ -198,25 +207,27 @@ void hdf5_own_create(struct hdf5_file *file)
 
 /* ---- the values */
 
-/* One row: the cells of all metrics of the table. */
+/* Writes a row with the cells of all metrics of the table. */
 static void write_part(struct hdf5_file *file, const struct hdf5_table *table, unsigned part,
                        const struct vamp_bucket *bucket, hsize_t row)
 {
     const bool counters = table == &file->own_counters;
-    uint64_t *cells = table->columns == 0 ? NULL
-                                          : hdf5_column_begin(file, table->columns,
-                                                              counters ? 0 : HDF5_GAUGE_MISSING);
-    for (unsigned m = 0; cells != NULL && m < file->schema->metric_count; m++) {
+    if (table->columns == 0) {
+        return;
+    }
+    uint64_t *cells = hdf5_column_begin(file, table->columns, counters ? 0 : HDF5_GAUGE_MISSING);
+    if (cells == NULL) {
+        return;
+    }
+    for (unsigned m = 0; m < file->schema->metric_count; m++) {
         if (has_column(file, m, table)) {
             hdf5_cells_add(file, bucket, m, part, cells + file->metrics[m].overview);
         }
     }
-    if (cells != NULL) {
-        if (!counters) {
-            hdf5_extremes_leave(file, part, cells, table->columns);
-        }
-        hdf5_dataset_put_row(file, table->first + part, row, cells);
+    if (!counters) {
+        hdf5_extremes_leave(file, part, cells, table->columns);
     }
+    hdf5_dataset_put_row(file, table->first + part, row, cells);
 }
 
 void hdf5_own_write(struct hdf5_file *file, const struct vamp_bucket *bucket)

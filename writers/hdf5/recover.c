@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Repairs HDF5 files that a killed run left. They contain every flushed bucket, but the file is
- * marked as open for writing, and the end of file stored in it dates from its creation. Clears both
- * as h5clear does (h5clear -s --increment=0), after a check that everything can be read, and gives
- * all variables along time the length of `time`: a bucket that was being written is removed.
+ * marked as open for writing, and the end of file stored in it dates from its creation. After
+ * checking that everything can be read, corrects both, as h5clear -s --increment=0 does, and gives
+ * all variables along time the length of `time`, which removes a bucket that was being written.
  */
+#include "writers/hdf5/recover.h"
+
 #include <errno.h>
 #include <hdf5_hl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/dataset.h"
+#include "writers/hdf5/error.h"
 
 /* Properties of HDF5's own tools, not named in its headers. */
 #define CLEAR_STATUS_FLAGS "clear_status_flags"
@@ -38,11 +41,12 @@ static herr_t visit(hid_t file, const char *name, const H5O_info_t *info, void *
         return 0;
     }
     hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
-    look->code = dataset < 0 ? hdf5_fail(look->err, "open variable %s", name)
-                             : look->each(look, dataset, look->err);
-    if (dataset >= 0) {
-        (void)H5Dclose(dataset);
+    if (dataset < 0) {
+        look->code = hdf5_fail(look->err, "open variable %s", name);
+        return -1;
     }
+    look->code = look->each(look, dataset, look->err);
+    (void)H5Dclose(dataset);
     return look->code == 0 ? 0 : -1;
 }
 
@@ -57,30 +61,53 @@ static int visit_all(hid_t file, struct look *look)
     return look->code;
 }
 
-/* The last row of a dataset along time; all of one that has no time. */
+/* The rank and the sizes of a dataset's space; -1 if it is none that vampire writes. */
+static int shape_of(hid_t space, hsize_t size[static HDF5_RANK_MAX],
+                    hsize_t largest[static HDF5_RANK_MAX])
+{
+    if (space < 0) {
+        return -1;
+    }
+    const int rank = H5Sget_simple_extent_ndims(space);
+    if (rank > HDF5_RANK_MAX || H5Sget_simple_extent_dims(space, size, largest) != rank) {
+        return -1;
+    }
+    return rank;
+}
+
+/* Reads the last row of a dataset along an unlimited dimension, or all of another one. */
 static int read_each(struct look *look, hid_t dataset, struct vamp_err *err)
 {
-    hsize_t size[HDF5_RANK_MAX] = {0}, start[HDF5_RANK_MAX] = {0}, room[HDF5_RANK_MAX] = {0};
+    hsize_t size[HDF5_RANK_MAX] = {0}, start[HDF5_RANK_MAX] = {0}, largest[HDF5_RANK_MAX] = {0};
     hsize_t items = 1;
+    hid_t memory = -1;
+    void *values = NULL;
+    bool good = false;
     (void)look;
     hid_t space = H5Dget_space(dataset);
     hid_t type = H5Dget_type(dataset);
-    const int rank = space < 0 ? -1 : H5Sget_simple_extent_ndims(space);
-    bool good = type >= 0 && rank >= 0 && rank <= HDF5_RANK_MAX &&
-                H5Sget_simple_extent_dims(space, size, room) == rank;
-    if (good && rank > 0 && room[0] == H5S_UNLIMITED) {
-        start[0] = size[0] > 0 ? size[0] - 1 : 0;
-        size[0] = size[0] > 0 ? 1 : 0;
+    const int rank = shape_of(space, size, largest);
+    if (type < 0 || rank < 0) {
+        goto out;
     }
-    for (int i = 0; good && i < rank; i++) {
+    if (rank > 0 && largest[0] == H5S_UNLIMITED && size[0] > 0) {
+        start[0] = size[0] - 1;
+        size[0] = 1;
+    }
+    for (int i = 0; i < rank; i++) {
         items *= size[i];
     }
-    void *values = good ? calloc((size_t)items + 1, H5Tget_size(type)) : NULL;
-    hid_t memory = H5Screate_simple(1, &items, NULL);
-    good = values != NULL &&
-           (items == 0 || rank == 0 ||
-            H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL) >= 0);
-    good = good && (items == 0 || H5Dread(dataset, type, memory, space, H5P_DEFAULT, values) >= 0);
+    values = calloc((size_t)items + 1, H5Tget_size(type));
+    if (values == NULL || items == 0) {
+        good = values != NULL;
+        goto out;
+    }
+    memory = H5Screate_simple(1, &items, NULL);
+    if (rank > 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL) < 0) {
+        goto out;
+    }
+    good = H5Dread(dataset, type, memory, space, H5P_DEFAULT, values) >= 0;
+out:;
     const int code = good ? 0 : hdf5_fail(err, "read the newest bucket");
     free(values);
     (void)H5Sclose(memory);
@@ -89,11 +116,13 @@ static int read_each(struct look *look, hid_t dataset, struct vamp_err *err)
     return code;
 }
 
-/* Rows of the dataset `name`, which is also where it is. */
+/* The number of rows of the dataset `name`, and its address. */
 static int rows_of(hid_t file, const char *name, hsize_t *ret_rows, haddr_t *ret_address)
 {
-    hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
-    hid_t space = dataset < 0 ? -1 : H5Dget_space(dataset);
+    hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT), space = -1;
+    if (dataset >= 0) {
+        space = H5Dget_space(dataset);
+    }
     H5O_info_t info = {.addr = 0};
     const bool good = space >= 0 && H5Sget_simple_extent_ndims(space) == 1 &&
                       H5Sget_simple_extent_dims(space, ret_rows, NULL) == 1 &&
@@ -126,42 +155,43 @@ static herr_t is_time(hid_t dataset, unsigned dimension, hid_t scale, void *cont
     return H5Oget_info2(scale, &info, H5O_INFO_BASIC) >= 0 && info.addr == look->time;
 }
 
-/* A variable along time gets its length. */
+/* Gives a variable along time the length of `time`. */
 static int trim_each(struct look *look, hid_t dataset, struct vamp_err *err)
 {
-    hsize_t size[HDF5_RANK_MAX] = {0};
+    hsize_t size[HDF5_RANK_MAX] = {0}, largest[HDF5_RANK_MAX] = {0};
     hid_t space = H5Dget_space(dataset);
-    const int rank = space < 0 ? -1 : H5Sget_simple_extent_ndims(space);
     int code = 0;
-    if (rank > 0 && rank <= HDF5_RANK_MAX && H5DSis_scale(dataset) == 0 &&
-        H5Sget_simple_extent_dims(space, size, NULL) == rank && size[0] != look->rows &&
+    if (shape_of(space, size, largest) > 0 && H5DSis_scale(dataset) == 0 && size[0] != look->rows &&
         H5DSiterate_scales(dataset, 0, NULL, is_time, look) > 0) {
         size[0] = look->rows;
-        code = H5Dset_extent(dataset, size) < 0 ? hdf5_fail(err, "cut what is no whole bucket") : 0;
+        if (H5Dset_extent(dataset, size) < 0) {
+            code = hdf5_fail(err, "cut what is no whole bucket");
+        }
     }
     (void)H5Sclose(space);
     return code;
 }
 
-/* HDF5 takes a wrong checksum in a file that is opened for SWMR for a write that goes on, and tries
- * again after 1 ns, 2 ns, 4 ns, ...: 100 times unless told otherwise, which never ends. */
+/* In a file opened for SWMR, HDF5 interprets a wrong checksum as a write in progress and retries
+ * after 1 ns, 2 ns, 4 ns, ...: 100 times by default, which never ends. */
 #define SWMR_ATTEMPTS 18
 
 static int look_at(const char *path, unsigned how, uint64_t *ret_buckets, struct vamp_err *err)
 {
     const unsigned attempts = (how & H5F_ACC_SWMR_READ) != 0 ? SWMR_ATTEMPTS : 1;
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    hid_t file = access >= 0 && H5Pset_metadata_read_attempts(access, attempts) >= 0
-                     ? H5Fopen(path, how, access)
-                     : -1;
-    int code = file < 0 ? hdf5_fail(err, "open it") : 0;
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
+    if (access >= 0 && H5Pset_metadata_read_attempts(access, attempts) >= 0) {
+        file = H5Fopen(path, how, access);
+    }
     (void)H5Pclose(access);
-    if (code != 0) {
-        return code;
+    if (file < 0) {
+        return hdf5_fail(err, "open it");
     }
     struct look look = {.each = read_each, .err = err};
-    code = count_buckets(file, &look);
-    code = code != 0 ? code : visit_all(file, &look);
+    int code = count_buckets(file, &look);
+    if (code == 0) {
+        code = visit_all(file, &look);
+    }
     *ret_buckets = look.rows;
     (void)H5Fclose(file);
     return code;
@@ -177,9 +207,16 @@ static int clear(const char *path, struct vamp_err *err)
         file = H5Fopen(path, H5F_ACC_RDWR, access);
     }
     struct look look = {.each = trim_each, .err = err};
-    int code = file < 0 || H5Fincrement_filesize(file, 0) < 0 ? hdf5_fail(err, "repair it") : 0;
-    code = code != 0 ? code : count_buckets(file, &look);
-    code = code != 0 ? code : visit_all(file, &look);
+    int code = 0;
+    if (file < 0 || H5Fincrement_filesize(file, 0) < 0) {
+        code = hdf5_fail(err, "repair it");
+    }
+    if (code == 0) {
+        code = count_buckets(file, &look);
+    }
+    if (code == 0) {
+        code = visit_all(file, &look);
+    }
     if (file >= 0 && H5Fclose(file) < 0 && code == 0) {
         code = hdf5_fail(err, "repair it");
     }

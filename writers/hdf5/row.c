@@ -3,11 +3,13 @@
  * The row of a dimension whose variables have check values (check.c), as it will be in the file.
  * Writing a variable changes it, so this is below dataset.c.
  */
+#include "writers/hdf5/row.h"
+
 #include <assert.h>
 #include <string.h>
 
 #include "vampire/core/utf8.h"
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/file.h"
 
 size_t hdf5_type_bytes(enum hdf5_type type)
 {

@@ -2,13 +2,16 @@
 /*
  * The detail: a row for each series that changed, in each group. The rows of a bucket, and the
  * entries of its histograms, fill whole chunks, so that each chunk is written once. A bucket has
- * only what was added in it. What was there before is written in the first bucket of a segment, and
- * again after a bucket that was lost, so that totals are right after both.
+ * only its own increments. The totals before it are written in the first bucket of a segment, and
+ * again after a lost bucket, so that readers can compute totals after both.
  */
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "writers/hdf5/error.h"
+#include "writers/hdf5/file.h"
 
 /* ---- which series */
 
@@ -20,8 +23,10 @@ bool hdf5_is_age(enum vamp_metric_id id)
 
 static bool follows(int64_t value, int64_t shown, int64_t grown)
 {
-    return shown == VAMP_GAUGE_NONE || value == VAMP_GAUGE_NONE ? value == shown
-                                                                : value == shown + grown;
+    if (shown == VAMP_GAUGE_NONE || value == VAMP_GAUGE_NONE) {
+        return value == shown;
+    }
+    return value == shown + grown;
 }
 
 static void mark_metric(const struct hdf5_file *file, unsigned number,
@@ -31,8 +36,10 @@ static void mark_metric(const struct hdf5_file *file, unsigned number,
     const struct vamp_schema_metric *entry = &file->schema->metrics[number];
     bool *is_changed = file->sets[entry->label_set].is_changed;
     const struct hdf5_metric *metric = &file->metrics[number];
-    const int64_t grown =
-        hdf5_is_age(entry->id) ? bucket->start_ns + bucket->width_ns - metric->shown_ns : 0;
+    int64_t grown = 0;
+    if (hdf5_is_age(entry->id)) {
+        grown = bucket->start_ns + bucket->width_ns - metric->shown_ns;
+    }
     switch (vamp_metrics[entry->id].kind) {
     case VAMP_COUNTER:
         for (unsigned i = 0; i < values->count; i++) {
@@ -82,7 +89,8 @@ void hdf5_rows_plan(struct hdf5_file *file, const struct vamp_bucket *bucket, bo
 
 /* ---- bins */
 
-/* One value is the sum, two are the minimum and the sum less the minimum: their bins follow. */
+/* The number of bins to write. Up to two values follow from minimum and sum, and so do their bins.
+ */
 static uint32_t entries_of(const struct vamp_bucket_histogram *histogram)
 {
     return histogram->count > 2 ? histogram->bin_count : 0;
@@ -136,13 +144,16 @@ static uint64_t gauge_part(const struct vamp_gauge_value *gauge, unsigned part)
         return (uint64_t)gauge->value;
     }
     const int64_t extreme = part == HDF5_GAUGE_MIN ? gauge->min : gauge->max;
-    return extreme != gauge->value ? (uint64_t)extreme : HDF5_GAUGE_MISSING;
+    if (extreme == gauge->value) {
+        return HDF5_GAUGE_MISSING;
+    }
+    return (uint64_t)extreme;
 }
 
 /* ---- histograms */
 
-/* All parts at once, one column behind the other. What follows from the others is 0, which takes no
- * space, and so is what a series with a row but no value has. */
+/* Writes all parts at once, one column after the other. A number that follows from the others is 0,
+ * which takes no space; so are the numbers of a series with a row but no value. */
 static void write_summaries(struct hdf5_file *file, const struct hdf5_set *set, unsigned number,
                             const struct vamp_metric_values *values)
 {
@@ -155,8 +166,12 @@ static void write_summaries(struct hdf5_file *file, const struct hdf5_set *set, 
         const struct vamp_bucket_histogram *histogram = values->histograms[h++].histogram;
         numbers[HDF5_ROWS_COUNT * rows + i] = histogram->count;
         numbers[HDF5_ROWS_SUM * rows + i] = histogram->sum;
-        numbers[HDF5_ROWS_MIN * rows + i] = histogram->count > 1 ? histogram->min : 0;
-        numbers[HDF5_ROWS_MAX * rows + i] = histogram->count > 2 ? histogram->max : 0;
+        if (histogram->count > 1) {
+            numbers[HDF5_ROWS_MIN * rows + i] = histogram->min;
+        }
+        if (histogram->count > 2) {
+            numbers[HDF5_ROWS_MAX * rows + i] = histogram->max;
+        }
         numbers[HDF5_ROWS_ENTRIES * rows + i] = entries_of(histogram);
     }
     for (unsigned part = 0; numbers != NULL && part <= HDF5_ROWS_ENTRIES; part++) {
@@ -195,7 +210,7 @@ static void write_entries(struct hdf5_file *file, const struct vamp_bucket *buck
 
 /* ---- groups */
 
-/* A part of a counter or gauge, of the series that have a row. */
+/* Writes a part of a counter or gauge for the series that have a row. */
 static void write_part(struct hdf5_file *file, const struct hdf5_set *set, unsigned number,
                        unsigned part, const struct vamp_metric_values *values)
 {
@@ -207,14 +222,17 @@ static void write_part(struct hdf5_file *file, const struct hdf5_set *set, unsig
     }
     for (unsigned i = 0; i < set->changed_count && set->changed[i] < values->count; i++) {
         const unsigned series = set->changed[i];
-        numbers[i] =
-            is_counter ? values->counters[series].delta : gauge_part(&values->gauges[series], part);
+        if (is_counter) {
+            numbers[i] = values->counters[series].delta;
+        } else {
+            numbers[i] = gauge_part(&values->gauges[series], part);
+        }
     }
     hdf5_dataset_put_chunks(file, dataset, file->dimensions[set->row].size,
                             hdf5_round_up(set->changed_count, set->chunk_rows), numbers);
 }
 
-/* What the reader knows of each series now. */
+/* Keeps the values that are in the file now. */
 static void keep_gauges(struct hdf5_file *file, struct hdf5_metric *metric,
                         const struct vamp_metric_values *values, int64_t end_ns)
 {
@@ -284,8 +302,10 @@ void hdf5_rows_write(struct hdf5_file *file, const struct vamp_bucket *bucket)
 
 static uint64_t before(const struct vamp_metric_values *values, unsigned series)
 {
-    return series < values->count ? values->counters[series].value - values->counters[series].delta
-                                  : 0;
+    if (series >= values->count) {
+        return 0;
+    }
+    return values->counters[series].value - values->counters[series].delta;
 }
 
 /* A counter with rows in this set's group. */
@@ -296,7 +316,7 @@ static bool is_counter_of(const struct hdf5_file *file, unsigned metric, unsigne
            vamp_metrics[entry->id].kind == VAMP_COUNTER;
 }
 
-/* Into set->changed: series with a total that is not 0. */
+/* Lists the series with a total other than 0 in set->changed. Returns how many there are. */
 static unsigned find_series(struct hdf5_file *file, const struct vamp_bucket *bucket,
                             unsigned number)
 {
@@ -315,7 +335,7 @@ static unsigned find_series(struct hdf5_file *file, const struct vamp_bucket *bu
     return count;
 }
 
-/* `value` of each series found, padded to whole chunks. */
+/* Writes a column for the series found, padded to whole chunks. */
 static void write_totals(struct hdf5_file *file, const struct hdf5_set *set, unsigned dataset,
                          unsigned count, const struct vamp_metric_values *values)
 {
@@ -326,9 +346,13 @@ static void write_totals(struct hdf5_file *file, const struct hdf5_set *set, uns
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        numbers[i] = dataset == set->before_series    ? set->changed[i]
-                     : dataset == set->before_restart ? file->dimensions[HDF5_RESTART].size
-                                                      : before(values, set->changed[i]);
+        if (dataset == set->before_series) {
+            numbers[i] = set->changed[i];
+        } else if (dataset == set->before_restart) {
+            numbers[i] = file->dimensions[HDF5_RESTART].size;
+        } else {
+            numbers[i] = before(values, set->changed[i]);
+        }
     }
     hdf5_dataset_put_chunks(file, dataset, file->dimensions[set->before].size, padded, numbers);
 }

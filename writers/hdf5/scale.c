@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Dimensions. Each is a dimension scale. The attributes by which variables (dataset.c) and scales
- * know each other are written once; H5DSattach_scale reads, extends and writes both again for each
- * dimension of each variable, which was a third of the time that making a file took.
+ * Dimensions. Each is a dimension scale. The attributes that link variables (dataset.c) and scales
+ * are written once; H5DSattach_scale would read, extend and write both again for each dimension of
+ * each variable, which took a third of the time of creating a file.
  */
+#include "writers/hdf5/scale.h"
+
 #include <hdf5_hl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/attribute.h"
+#include "writers/hdf5/error.h"
+#include "writers/hdf5/file.h"
 
-/* The scale of a dimension was created. A scale of texts has two dimensions, which netCDF finds by
- * their numbers: then all have one. */
+/* Marks a new dataset as the scale of its dimension. netCDF finds the two dimensions of a scale of
+ * texts by number, and then requires a number on all scales. */
 static void finish_scale(struct hdf5_file *file, unsigned number, hid_t id, const char *label)
 {
     struct hdf5_dimension *dimension = &file->dimensions[number];
@@ -100,7 +104,7 @@ unsigned hdf5_words_dimension_create(struct hdf5_file *file, const char *name, c
     return index;
 }
 
-/* A variable along a dimension, in its scale's list. */
+/* An entry of a scale's list: a variable along the dimension. */
 struct user {
     hobj_ref_t dataset;
     int axis;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/alarms/change.h"
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/space.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -8,6 +7,11 @@
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+
+#include "vampire/alarms/change.h"
+#include "vampire/core/values.h"
+#include "writers/hdf5/file.h"
+#include "writers/hdf5/rows.h"
 
 #define NFS_MAGIC 0x6969L
 #define SMB_MAGIC 0x517BL
@@ -67,7 +71,10 @@ int hdf5_space_reserve(int fd, uint64_t end, uint64_t bytes, const char *path, s
         return 0; /* unknown; the write will report it */
     }
     uint64_t available = (uint64_t)status.f_bavail * status.f_frsize;
-    return available < bytes + MARGIN_BYTES ? no_room(path, end, bytes, ENOSPC, err) : 0;
+    if (available < bytes + MARGIN_BYTES) {
+        return no_room(path, end, bytes, ENOSPC, err);
+    }
+    return 0;
 }
 
 void hdf5_space_release(int fd)
@@ -80,21 +87,21 @@ void hdf5_space_release(int fd)
     }
 }
 
-/* What a packed chunk of so many numbers takes at most; compression can add a little. */
+/* The most that a compressed chunk of this many numbers takes; compression can add a little. */
 static uint64_t packed_bytes(uint64_t numbers)
 {
     return numbers * sizeof(uint64_t) + numbers / 128 + 64;
 }
 
-/* The widest of: a row of cells, a new chunk of a column. */
+/* A bound for the overview of one metric: a row of cells or a new chunk of each column, whichever
+ * is larger. */
 static uint64_t overview_bytes(const struct hdf5_file *file, const struct hdf5_set *set,
                                enum vamp_metric_kind kind)
 {
-    const uint64_t row =
-        set->cells <= HDF5_FEW_CELLS
-            ? set->cells * packed_bytes(HDF5_COLUMN_CHUNK_ROWS)
-            : packed_bytes(set->cells > HDF5_COLUMN_CHUNK_ROWS ? set->cells
-                                                               : HDF5_COLUMN_CHUNK_ROWS);
+    uint64_t row = packed_bytes(VAMP_MAX(set->cells, HDF5_COLUMN_CHUNK_ROWS));
+    if (set->cells <= HDF5_FEW_CELLS) {
+        row = set->cells * packed_bytes(HDF5_COLUMN_CHUNK_ROWS);
+    }
     switch (kind) {
     case VAMP_COUNTER:
         return HDF5_COUNTER_DATASETS * row;
@@ -122,10 +129,11 @@ static uint64_t rows_bytes(const struct hdf5_file *file, unsigned number,
     case VAMP_HISTOGRAM:
         break;
     }
-    const uint64_t entries = hdf5_rows_entries(bucket, number);
-    return values->count == 0 ? 0
-                              : HDF5_ROWS_DATASETS * rows +
-                                    2 * packed_bytes(hdf5_round_up(entries, metric->entry_chunk));
+    if (values->count == 0) {
+        return 0;
+    }
+    const uint64_t entries = hdf5_round_up(hdf5_rows_entries(bucket, number), metric->entry_chunk);
+    return HDF5_ROWS_DATASETS * rows + 2 * packed_bytes(entries);
 }
 
 static uint64_t text_bytes(const struct hdf5_file *file, const struct vamp_delivery *delivery)
@@ -137,7 +145,7 @@ static uint64_t text_bytes(const struct hdf5_file *file, const struct vamp_deliv
         const struct hdf5_set *set = &file->sets[s];
         const unsigned there = delivery->bucket->series_count[s];
         if (set->has_group) {
-            const uint64_t fresh = there > set->written ? there - set->written : 0;
+            const uint64_t fresh = vamp_minus(there, set->written);
             bytes += hdf5_round_up(fresh + HDF5_TEXT_CHUNK_ROWS, HDF5_TEXT_CHUNK_ROWS) *
                      (file->schema->label_sets[s].label_count * (name + word) + 64);
             /* series_index, time and totals */
@@ -145,34 +153,35 @@ static uint64_t text_bytes(const struct hdf5_file *file, const struct vamp_deliv
                      2 * packed_bytes(hdf5_round_up(set->known, set->chunk_rows));
         }
     }
-    /* Chunks of tables are allotted whole. */
+    /* Chunks of tables are allocated whole. */
     bytes +=
         hdf5_round_up(delivery->component_count + 2 * HDF5_TEXT_CHUNK_ROWS, HDF5_TEXT_CHUNK_ROWS) *
         (name + word + 64);
-    bytes += file->cdo != 0 ? (delivery->bucket->cdo_count + 512) *
-                                  (uint64_t)(16 * 8 + 4 * VAMP_CDO_NAME_BYTES)
-                            : 0;
-    bytes += file->alarm != 0 ? (delivery->bucket->alarm_count + 2 * HDF5_TEXT_CHUNK_ROWS) *
-                                    (uint64_t)(5 * 8 + 9 * VAMP_ALARM_TEXT_BYTES)
-                              : 0;
+    if (file->cdo != 0) {
+        bytes += (delivery->bucket->cdo_count + 512) * (uint64_t)(16 * 8 + 4 * VAMP_CDO_NAME_BYTES);
+    }
+    if (file->alarm != 0) {
+        bytes += (delivery->bucket->alarm_count + 2 * HDF5_TEXT_CHUNK_ROWS) *
+                 (uint64_t)(5 * 8 + 9 * VAMP_ALARM_TEXT_BYTES);
+    }
     return bytes + (delivery->gap_count + 2 * HDF5_TEXT_CHUNK_ROWS) * (word + 64);
 }
 
-/* Chunks of the variable that has most. */
+/* The largest number of chunks that a variable has. */
 static uint64_t most_chunks(const struct hdf5_file *file)
 {
     uint64_t most = file->rows;
     for (unsigned s = 0; s < file->schema->label_set_count; s++) {
         const struct hdf5_set *set = &file->sets[s];
-        const uint64_t chunks =
-            set->has_group ? file->dimensions[set->row].size / set->chunk_rows : 0;
-        most = chunks > most ? chunks : most;
+        if (set->has_group) {
+            most = VAMP_MAX(most, file->dimensions[set->row].size / set->chunk_rows);
+        }
     }
     for (unsigned m = 0; m < file->schema->metric_count; m++) {
         const struct hdf5_metric *metric = &file->metrics[m];
-        const uint64_t chunks =
-            metric->entry != 0 ? file->dimensions[metric->entry].size / metric->entry_chunk : 0;
-        most = chunks > most ? chunks : most;
+        if (metric->entry != 0) {
+            most = VAMP_MAX(most, file->dimensions[metric->entry].size / metric->entry_chunk);
+        }
     }
     return most;
 }
@@ -193,7 +202,9 @@ uint64_t hdf5_space_needed(const struct hdf5_file *file, const struct vamp_deliv
         const struct vamp_schema_metric *entry = &file->schema->metrics[i];
         const struct hdf5_set *set = &file->sets[entry->label_set];
         bytes += overview_bytes(file, set, vamp_metrics[entry->id].kind);
-        bytes += file->metrics[i].has_rows ? rows_bytes(file, i, delivery->bucket) : 0;
+        if (file->metrics[i].has_rows) {
+            bytes += rows_bytes(file, i, delivery->bucket);
+        }
     }
     return bytes;
 }

@@ -4,7 +4,7 @@
  * each CDO whose record ended, and in the files of a run with rules a row for each alarm that
  * entered another state. Rows are written as one block for each column.
  */
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/tables.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -14,6 +14,11 @@
 
 #include "vampire/alarms/change.h"
 #include "vampire/core/utf8.h"
+#include "vampire/core/values.h"
+#include "writers/hdf5/check.h"
+#include "writers/hdf5/error.h"
+#include "writers/hdf5/file.h"
+#include "writers/hdf5/row.h"
 
 #define SCRATCH_BYTES (VAMP_ALARM_TEXT_BYTES + 1)
 
@@ -22,7 +27,7 @@ struct column {
     enum hdf5_type type;
     unsigned length; /* dimension of a text; 0: the table's own */
     uint64_t fill;
-    size_t offset, bytes; /* of a number in the row: bool, unsigned, or one of 64 bits */
+    size_t offset, bytes; /* a number's place in the row: a bool, unsigned, or 64 bits */
 };
 #define NUMBER(row, member, name, units, about)                                                    \
     {                                                                                              \
@@ -42,7 +47,7 @@ struct table {
     unsigned count;
     unsigned chunk_rows; /* of numbers; 0: as of columns along time */
     size_t row_bytes;
-    /* May be made in `scratch`. */
+    /* The text may be stored in `scratch`. */
     const char *(*text)(const void *row, unsigned column, char scratch[static SCRATCH_BYTES]);
 };
 
@@ -66,7 +71,9 @@ static unsigned create_table(struct hdf5_file *file, const struct table *table, 
                       .units = column->units,
                       .long_name = column->about,
                   });
-        first = i == 0 ? index : first;
+        if (i == 0) {
+            first = index;
+        }
     }
     (void)snprintf(check, sizeof check, "%.*s_check", (int)strcspn(name, "_"), name);
     hdf5_check_create(file, dimension, check, HDF5_U64); /* as in memory: HDF5 converts slowly */
@@ -75,13 +82,18 @@ static unsigned create_table(struct hdf5_file *file, const struct table *table, 
 
 static uint64_t number_at(const void *at, size_t bytes)
 {
-    return bytes == sizeof(bool)       ? *(const bool *)at
-           : bytes == sizeof(unsigned) ? *(const unsigned *)at
-                                       : *(const uint64_t *)at;
+    switch (bytes) {
+    case sizeof(bool):
+        return *(const bool *)at;
+    case sizeof(unsigned):
+        return *(const unsigned *)at;
+    default:
+        return *(const uint64_t *)at;
+    }
 }
 
-/* `rows` of the table, into the columns from `column` to `end`; `first`: dataset of column 0. */
-/* NOLINTNEXTLINE(readability-function-size): which rows, and where to, are three numbers each. */
+/* Writes `rows` to the columns from `column` to `end`; `first`: dataset of column 0. */
+/* NOLINTNEXTLINE(readability-function-size): source and destination take three numbers each. */
 static void write_rows(struct hdf5_file *file, const struct table *table, unsigned first,
                        unsigned column, unsigned end, hsize_t at, const void *rows, unsigned count)
 {
@@ -105,7 +117,7 @@ static void write_rows(struct hdf5_file *file, const struct table *table, unsign
     }
 }
 
-/* Their check values; as write_rows. */
+/* Writes the check values of the rows; arguments as for write_rows. */
 static void write_checks(struct hdf5_file *file, const struct table *table, unsigned first,
                          hsize_t at, const void *rows, unsigned count)
 {
@@ -183,25 +195,33 @@ static const char *component_text(const void *row, unsigned column,
 {
     const struct vamp_component *component = &((const struct vamp_component_row *)row)->component;
     const struct vamp_component_where *where = component->where;
-    if (column < COMPONENT_HOST) {
-        return column == COMPONENT_NAME          ? component->name
-               : component->left_ns == INT64_MIN ? ""
-                                                 : vamp_leave_reason_name(component->reason);
+    if (column == COMPONENT_NAME) {
+        return component->name;
     }
-    if (where == NULL || (column == COMPONENT_PID && where->pid == 0)) {
+    if (column == COMPONENT_REASON) {
+        return component->left_ns == INT64_MIN ? "" : vamp_leave_reason_name(component->reason);
+    }
+    if (where == NULL) {
         return "";
     }
-    (void)snprintf(scratch, SCRATCH_BYTES, "%" PRIu64, where->pid);
-    return column == COMPONENT_HOST   ? where->host
-           : column == COMPONENT_USER ? where->user
-           : column == COMPONENT_JOB  ? where->job
-                                      : scratch;
+    switch (column) {
+    case COMPONENT_HOST:
+        return where->host;
+    case COMPONENT_USER:
+        return where->user;
+    case COMPONENT_JOB:
+        return where->job;
+    default: /* COMPONENT_PID */
+        (void)snprintf(scratch, SCRATCH_BYTES, "%" PRIu64, where->pid);
+        return where->pid == 0 ? "" : scratch;
+    }
 }
 
 static const struct table components = {component_columns, COMPONENT_COLUMNS, HDF5_TEXT_CHUNK_ROWS,
                                         sizeof(COMPONENT), component_text};
 
-/* Operations change with each bucket; texts hardly ever do. */
+/* Whether a text of the component may have changed: operations change in each bucket, texts hardly
+ * ever. */
 static bool has_new_text(const struct hdf5_file *file, const struct vamp_component_row *row)
 {
     const struct hdf5_component_texts *written = &file->component_texts[row->index];
@@ -209,8 +229,7 @@ static bool has_new_text(const struct hdf5_file *file, const struct vamp_compone
            written->where != row->component.where;
 }
 
-/* How many of `rows` follow one another in the table, up to a batch; of those with a new text if
- * `texts`. */
+/* How many of `rows` are adjacent in the table, up to a batch; `texts`: and have a new text. */
 static unsigned count_run(const struct hdf5_file *file, const struct vamp_component_row *rows,
                           unsigned count, bool texts)
 {
@@ -242,24 +261,29 @@ static void write_components(struct hdf5_file *file, const struct vamp_component
                              unsigned count)
 {
     struct hdf5_dimension *slots = &file->dimensions[HDF5_COMPONENT];
-    const unsigned end = count > 0 ? rows[count - 1].index + 1 : 0;
     const unsigned first = file->components_first;
+    if (count == 0) {
+        return;
+    }
+    const unsigned end = rows[count - 1].index + 1;
     reserve_names(file, end);
     for (unsigned i = 0, run = 0; file->code == 0 && i < count; i += run) {
         run = count_run(file, rows + i, count - i, false);
         write_rows(file, &components, first, 0, COMPONENT_NAME, rows[i].index, rows + i, run);
         write_checks(file, &components, first, rows[i].index, rows + i, run);
     }
-    for (unsigned i = 0, run = 0; file->code == 0 && i<count; i += run> 0 ? run : 1) {
+    for (unsigned i = 0, run = 0; file->code == 0 && i < count; i += VAMP_MAX(run, 1)) {
         run = count_run(file, rows + i, count - i, true);
-        write_rows(file, &components, first, COMPONENT_NAME, run > 0 ? COMPONENT_COLUMNS : 0,
-                   rows[i].index, rows + i, run);
+        if (run > 0) {
+            write_rows(file, &components, first, COMPONENT_NAME, COMPONENT_COLUMNS, rows[i].index,
+                       rows + i, run);
+        }
         for (unsigned k = i; k < i + run; k++) {
             file->component_texts[rows[k].index] =
                 (struct hdf5_component_texts){rows[k].component.name, rows[k].component.where};
         }
     }
-    slots->next = end > slots->next ? end : slots->next;
+    slots->next = VAMP_MAX(slots->next, end);
 }
 
 /* ---- CDOs */
@@ -290,14 +314,18 @@ static const struct column cdo_columns[CDO_COLUMNS] = {
 static const char *cdo_text(const void *row, unsigned column, char scratch[static SCRATCH_BYTES])
 {
     const struct vamp_cdo_row *cdo = row;
-    if (column == CDO_ID) {
+    switch (column) {
+    case CDO_NAME:
+        return cdo->name;
+    case CDO_PRODUCER:
+        return cdo->producer;
+    case CDO_ID:
         (void)snprintf(scratch, SCRATCH_BYTES, "%016" PRIx64 "%016" PRIx64, cdo->id.high,
                        cdo->id.low);
         return cdo->id_known ? scratch : "";
+    default: /* CDO_END */
+        return vamp_cdo_end_name(cdo->end);
     }
-    return column == CDO_NAME       ? cdo->name
-           : column == CDO_PRODUCER ? cdo->producer
-                                    : vamp_cdo_end_name(cdo->end);
 }
 
 static const struct table cdos = {cdo_columns, CDO_COLUMNS, 0, sizeof(CDO), cdo_text};
@@ -336,7 +364,7 @@ static const struct column alarm_columns[ALARM_COLUMNS] = {
     [UNIT] = TEXT(0, "alarm_unit", "unit of the value"),
 };
 
-/* Cut if they do not fit. */
+/* The list is cut if it is too long. */
 static void list_labels(const struct vamp_alarm_change *change, char text[static SCRATCH_BYTES])
 {
     size_t used = 0;
@@ -375,7 +403,7 @@ static const struct table alarms = {alarm_columns, ALARM_COLUMNS, 0, sizeof(ALAR
 
 /* ---- all of them */
 
-/* A table whose dimension, and that of its texts, no other file has. */
+/* Creates a table with dimensions of its own, which not every file has. */
 static unsigned create_own(struct hdf5_file *file, const struct table *table, const char *name,
                            hsize_t length, unsigned *ret_dimension)
 {
@@ -402,7 +430,7 @@ void hdf5_tables_create(struct hdf5_file *file)
     }
 }
 
-/* Rows that follow the last one. */
+/* Appends rows to the table. */
 static void append(struct hdf5_file *file, const struct table *table, unsigned first,
                    unsigned dimension, const void *rows, unsigned count)
 {

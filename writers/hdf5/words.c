@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Labels whose values are a closed list, and the cells they make. Each such label is a dimension of
- * the overview. Word 0 is "(other)", the others follow in the order of the program's list. Outputs
- * have no such list: their words are named as they appear.
+ * the overview. Word 0 is "(other)"; the others follow in the order of the program's list. Outputs
+ * are not listed there: their words are added when they appear.
  */
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/words.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "vampire/core/values.h"
+#include "writers/hdf5/error.h"
+#include "writers/hdf5/file.h"
 
 bool hdf5_is_unseen(const struct hdf5_file *file, unsigned place)
 {
@@ -18,8 +22,8 @@ bool hdf5_is_unseen(const struct hdf5_file *file, unsigned place)
            (coverage->unknown & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_LOSSES)) != 0;
 }
 
-/* The word `number` of the label's list, NULL after its end. Operations have the numbers 1, 2, ...,
- * and so have places of losses where those at the first cannot be seen. */
+/* Word `number` of the label's list, NULL after its end. The words of operations begin with 1, and
+ * so do places of losses if losses at the first cannot be observed. */
 static const char *word_of(const struct hdf5_file *file, enum vamp_label label, unsigned number)
 {
     static_assert(VAMP_LOSS_POOL_MANAGER == 0, "the first");
@@ -27,7 +31,10 @@ static const char *word_of(const struct hdf5_file *file, enum vamp_label label, 
     const bool from_one =
         label == VAMP_LABEL_OPERATION || (label == VAMP_LABEL_REASON && hdf5_is_unseen(file, 0));
     const unsigned value = number + from_one;
-    return values->text != NULL && value < values->count ? values->text(value) : NULL;
+    if (values->text == NULL || value >= values->count) {
+        return NULL;
+    }
+    return values->text(value);
 }
 
 static void create_words(struct hdf5_file *file, enum vamp_label label)
@@ -51,8 +58,10 @@ static void create_words(struct hdf5_file *file, enum vamp_label label)
 
 unsigned hdf5_words_length(enum vamp_label label)
 {
-    return vamp_label_is_open(label) || label == VAMP_LABEL_OUTPUT ? HDF5_NAME_LENGTH
-                                                                   : HDF5_WORD_LENGTH;
+    if (vamp_label_is_open(label) || label == VAMP_LABEL_OUTPUT) {
+        return HDF5_NAME_LENGTH;
+    }
+    return HDF5_WORD_LENGTH;
 }
 
 void hdf5_words_create(struct hdf5_file *file)
@@ -75,7 +84,8 @@ void hdf5_words_create(struct hdf5_file *file)
     }
 }
 
-/* Of one that is not in the list, (other)'s. */
+/* The number of a word; 0, (other), for one that is not in the list. A new output is added to the
+ * list while there is room. */
 static unsigned number_of_word(struct hdf5_file *file, enum vamp_label label, const char *text)
 {
     struct hdf5_words *words = &file->words[label];
@@ -92,7 +102,7 @@ static unsigned number_of_word(struct hdf5_file *file, enum vamp_label label, co
     return words->named++;
 }
 
-/* Room for `count` items of `bytes`; what was there stays. False without memory. */
+/* Enlarges an array to `count` items of `bytes`. False: out of memory. */
 static bool grow(void *array, unsigned count, size_t bytes)
 {
     void **items = array;
@@ -110,7 +120,7 @@ static void place_set(struct hdf5_file *file, const struct vamp_bucket *bucket, 
     struct hdf5_set *set = &file->sets[number];
     const unsigned count = bucket->series_count[number];
     if (count > set->capacity) {
-        const unsigned capacity = count < 2 * set->capacity ? 2 * set->capacity : count;
+        const unsigned capacity = VAMP_MAX(count, 2 * set->capacity);
         if (!grow(&set->cell, capacity, sizeof *set->cell) ||
             !grow(&set->changed, capacity, sizeof *set->changed) ||
             !grow(&set->is_changed, capacity, sizeof *set->is_changed)) {

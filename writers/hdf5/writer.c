@@ -1,24 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of the HDF5 writer, and the writing of a bucket: labels and data; then the flush of all
- * buckets that were not flushed yet: of their numbers, of all, and of `time` last. A reader that
- * reads `time` first never sees half a bucket, and flushed data survives a kill. A live run flushes
- * each bucket. In a replay, which can be done again, some are flushed together: most of what a
- * flush writes, the ends of indexes and the lengths of variables, the next bucket changes again.
+ * The table of the HDF5 writer, and the writing of a bucket: labels and data, then the flush, which
+ * writes bucket numbers first and `time` last. A reader that reads `time` first never sees half a
+ * bucket, and flushed data survives a kill. A live run flushes each bucket. A replay, which can be
+ * repeated, flushes several together: most of what a flush writes, the ends of indexes and the
+ * lengths of variables, is changed again by the next bucket.
  */
-#include "writers/hdf5/internal.h"
-
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "writers/format/file.h"
+#include "writers/hdf5/error.h"
+#include "writers/hdf5/file.h"
+#include "writers/hdf5/overview.h"
+#include "writers/hdf5/recover.h"
+#include "writers/hdf5/row.h"
+#include "writers/hdf5/rows.h"
+#include "writers/hdf5/space.h"
+
 #define RESERVE_STEP_BYTES 65536
 
 /* ---- whether there is room */
 
-/* A name longer than any file has room for is cut; the others must fit. */
+/* A name longer than VAMP_NAME_BYTES_MAX is cut in every file; a shorter one must fit. */
 static bool name_fits(const struct hdf5_file *file, const char *name)
 {
     size_t room = file->dimensions[HDF5_NAME_LENGTH].size;
@@ -44,7 +51,7 @@ static bool names_fit(const struct hdf5_file *file, const struct vamp_delivery *
     return fits;
 }
 
-/* Whether the index of chunks remains small with `more` rows along a dimension. */
+/* Whether the chunk index remains small enough with `more` rows along a dimension. */
 static bool index_fits(const struct hdf5_file *file, unsigned dimension, uint64_t more,
                        unsigned chunk)
 {
@@ -73,7 +80,7 @@ static bool chunks_fit(const struct hdf5_file *file, const struct vamp_bucket *b
     return fits;
 }
 
-/* An empty file takes any number of chunks: the next one would not have more room. */
+/* An empty file accepts any number of chunks: the next file would not have more room. */
 static void check_room(struct hdf5_file *file, const struct vamp_delivery *delivery)
 {
     if (!names_fit(file, delivery)) {
@@ -88,17 +95,24 @@ static void check_room(struct hdf5_file *file, const struct vamp_delivery *deliv
 
 /* ---- writing */
 
-/* H5Dwrite reports success for data that cannot be stored; only the flush reports the error.
- * Flushing one dataset costs little: flushing the file looks at all places of HDF5's table of
- * cached metadata. */
-static void flush(struct hdf5_file *file, hid_t id, bool is_file)
+/* H5Dwrite reports success for data that cannot be stored; only the flush reports the error. */
+static void flush_file(struct hdf5_file *file)
 {
-    if (file->code == 0 && (is_file ? H5Fflush(id, H5F_SCOPE_LOCAL) : H5Dflush(id)) < 0) {
+    if (file->code == 0 && H5Fflush(file->file, H5F_SCOPE_LOCAL) < 0) {
         hdf5_failed(file, "flush %s", file->path);
     }
 }
 
-void hdf5_flush(struct hdf5_file *file)
+/* Cheaper than flush_file, which scans HDF5's whole table of cached metadata. */
+static void flush_dataset(struct hdf5_file *file, unsigned index)
+{
+    if (file->code == 0 && H5Dflush(file->datasets[index].id) < 0) {
+        hdf5_failed(file, "flush %s", file->path);
+    }
+}
+
+/* Makes the buckets written since the last flush visible to readers. */
+static void flush_rows(struct hdf5_file *file)
 {
     const struct hdf5_dataset *time = &file->datasets[file->time];
     const hsize_t chunk = time->chunk[0];
@@ -113,14 +127,17 @@ void hdf5_flush(struct hdf5_file *file)
     }
     hdf5_dataset_put_small(file, file->dimensions[HDF5_TIME].check, file->flushed,
                            (unsigned)(file->rows - file->flushed), file->sums);
-    /* The variable that readers find in the list of `time`: no other may ever be longer. */
-    flush(file, file->datasets[file->bucket_number].id, false);
-    flush(file, file->file, true);
-    /* All else is flushed: only `time` has changed, except where it takes a new chunk and the file
-     * becomes longer. */
+    /* First the variable in the list of `time`: to readers no other may ever be longer. */
+    flush_dataset(file, file->bucket_number);
+    flush_file(file);
+    /* Now only `time` changes, unless it needs a new chunk and the file becomes longer. */
     const bool has_chunk = hdf5_round_up(file->flushed, chunk) == hdf5_round_up(file->rows, chunk);
     hdf5_dataset_put_held(file, file->time);
-    flush(file, has_chunk ? time->id : file->file, !has_chunk);
+    if (has_chunk) {
+        flush_dataset(file, file->time);
+    } else {
+        flush_file(file);
+    }
     if (file->code == 0 && file->options->sync && fdatasync(file->fd) != 0) {
         file->code = vamp_err_set_errno(file->err, errno, "sync %s", file->path);
     }
@@ -153,18 +170,18 @@ static void write_all(struct hdf5_file *file, const struct vamp_delivery *delive
     hdf5_dataset_put_number(file, file->time, file->rows, (uint64_t)bucket->start_ns);
     file->sums[file->rows++ - file->flushed] = (uint32_t)hdf5_check_sum(file, HDF5_TIME);
     file->taken += bucket->buckets;
-    /* With totals at once: those of a bucket that readers never see would be left. */
+    /* A bucket with totals is flushed at once: otherwise a kill would leave totals without it. */
     if (!file->run->replayed || restart || file->rows - file->flushed == VAMP_UNFLUSHED_MAX) {
-        hdf5_flush(file);
+        flush_rows(file);
     }
 }
 
-/* The file is finished. Two codes guarantee an intact file; after a failure in HDF5 there is no
- * guarantee. */
+/* Closes the file to writing. -EAGAIN and -ENOBUFS would promise an intact file (writer.h), so they
+ * become -EIO. */
 static int finish_failed(struct hdf5_file *file)
 {
     file->failed = true;
-    file->dimensions[HDF5_TIME].size = file->flushed; /* what close leaves */
+    file->dimensions[HDF5_TIME].size = file->flushed; /* close cuts the rest */
     if (file->code != -EAGAIN && file->code != -ENOBUFS) {
         return file->code;
     }
@@ -174,15 +191,15 @@ static int finish_failed(struct hdf5_file *file)
     return -EIO;
 }
 
-/* The bucket is refused before anything of it is written. Where the output will close the file,
- * what waits for a flush is written. */
+/* Refuses the bucket before any part of it is written. If the code makes the output close the file,
+ * the buckets not yet flushed are flushed. */
 static int refuse(struct hdf5_file *file)
 {
     const int code = file->code;
     if (code != -EAGAIN && code != -ENOBUFS) {
         file->code = 0;
-        file->err = NULL; /* it says why the bucket is refused */
-        hdf5_flush(file);
+        file->err = NULL; /* err has the reason of the refusal */
+        flush_rows(file);
         if (file->code != 0) {
             (void)finish_failed(file);
         }
@@ -200,7 +217,7 @@ static int write_bucket(void *self, const struct vamp_delivery *delivery, struct
     file->code = 0;
     file->err = err;
     const bool restart = file->rows == 0 || delivery->lost_before > 0;
-    /* First everything that can say no while nothing is written. */
+    /* First everything that can refuse the bucket, before anything is written. */
     hdf5_words_place(file, delivery->bucket);
     if (file->code == 0) {
         hdf5_rows_plan(file, delivery->bucket, restart);
@@ -233,13 +250,13 @@ static int write_bucket(void *self, const struct vamp_delivery *delivery, struct
     return 0;
 }
 
-static int flush_file(void *self, struct vamp_err *err)
+static int flush_bucket(void *self, struct vamp_err *err)
 {
     struct hdf5_file *file = self;
     hdf5_quiet();
     file->code = 0;
     file->err = err;
-    hdf5_flush(file);
+    flush_rows(file);
     return file->code == 0 ? 0 : finish_failed(file);
 }
 
@@ -279,7 +296,7 @@ const struct vamp_writer_ops vamp_writer_hdf5 = {
     .open = hdf5_file_open,
     .element = VAMP_ELEMENT_BUCKET,
     .write_bucket = write_bucket,
-    .flush = flush_file,
+    .flush = flush_bucket,
     .written = written,
     .bytes = file_bytes,
     .path = file_path,

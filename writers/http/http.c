@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/core/values.h"
 #include "vampire/core/worker.h"
 #include "writers/format/attempts.h"
 #include "writers/format/secret.h"
@@ -32,7 +33,7 @@ static size_t keep_answer(char *bytes, size_t size, size_t count, void *context)
 {
     struct http *http = context;
     const size_t room = sizeof http->answer - http->answered;
-    const size_t kept = size * count < room ? size * count : room;
+    const size_t kept = VAMP_MIN(size * count, room);
     memcpy(http->answer + http->answered, bytes, kept);
     http->answered += kept;
     return size * count;
@@ -48,7 +49,9 @@ void http_show(const unsigned char *bytes, size_t count, char text[static HTTP_S
             text[length++] = visible ? (char)byte : ' ';
         }
     }
-    length -= length > 0 && text[length - 1] == ' ' ? 1 : 0; /* a newline at its end */
+    if (length > 0 && text[length - 1] == ' ') { /* a newline at the end */
+        length--;
+    }
     text[length] = '\0';
 }
 
@@ -57,7 +60,9 @@ void http_show(const unsigned char *bytes, size_t count, char text[static HTTP_S
 static bool add_header(struct http *http, const char *header)
 {
     struct curl_slist *longer = curl_slist_append(http->headers, header);
-    http->headers = longer != NULL ? longer : http->headers;
+    if (longer != NULL) {
+        http->headers = longer;
+    }
     return longer != NULL;
 }
 
@@ -71,7 +76,9 @@ static int set_secret(struct http *http, const struct http_server *server, struc
         (void)curl_easy_setopt(http->easy, CURLOPT_PASSWORD, secret);
     } else if (code == 0 && secret[0] != '\0') {
         (void)snprintf(header, sizeof header, "Authorization: %s %s", server->token, secret);
-        code = add_header(http, header) ? 0 : vamp_err_set_errno(err, ENOMEM, "keep the secret");
+        if (!add_header(http, header)) {
+            code = vamp_err_set_errno(err, ENOMEM, "keep the secret");
+        }
     }
     explicit_bzero(secret, sizeof secret);
     explicit_bzero(header, sizeof header);
@@ -81,14 +88,18 @@ static int set_secret(struct http *http, const struct http_server *server, struc
 static int set_address(struct http *http, const struct http_server *server, struct vamp_err *err)
 {
     size_t length = strlen(server->url);
-    length -= server->path[0] != '\0' && server->url[length - 1] == '/' ? 1 : 0;
-    const char *parameter = server->parameter != NULL ? server->parameter : "";
-    char *escaped = curl_easy_escape(http->easy, parameter, 0);
+    if (server->path[0] != '\0' && server->url[length - 1] == '/') {
+        length--;
+    }
+    char *escaped = curl_easy_escape(http->easy, vamp_text_or(server->parameter, ""), 0);
     const int bytes = snprintf(http->address, sizeof http->address, "%.*s%s%s", (int)length,
-                               server->url, server->path, escaped != NULL ? escaped : "");
+                               server->url, server->path, vamp_text_or(escaped, ""));
     const bool good = escaped != NULL && bytes > 0 && (size_t)bytes < sizeof http->address;
     curl_free(escaped);
-    return good ? 0 : vamp_err_set(err, -ENAMETOOLONG, "the address of the server is too long");
+    if (good) {
+        return 0;
+    }
+    return vamp_err_set(err, -ENAMETOOLONG, "the address of the server is too long");
 }
 
 static void set_options(struct http *http)
@@ -114,14 +125,21 @@ int http_create(const struct http_server *server, struct http **ret_http, struct
         return vamp_err_set_errno(err, ENOMEM, "prepare requests");
     }
     http->options = server->options;
-    bool good = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK &&
-                (http->url = strdup(server->url)) != NULL &&
-                (http->easy = curl_easy_init()) != NULL &&
-                (http->multi = curl_multi_init()) != NULL && add_header(http, "Expect:");
+    bool good = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+    if (good) {
+        http->url = strdup(server->url);
+        http->easy = curl_easy_init();
+        http->multi = curl_multi_init();
+        good = http->url != NULL && http->easy != NULL && http->multi != NULL &&
+               add_header(http, "Expect:");
+    }
     for (const char *const *header = server->headers; good && *header != NULL; header++) {
         good = add_header(http, *header);
     }
-    int code = good ? 0 : vamp_err_set_errno(err, ENOMEM, "prepare requests");
+    int code = 0;
+    if (!good) {
+        code = vamp_err_set_errno(err, ENOMEM, "prepare requests");
+    }
     if (code == 0) {
         code = set_secret(http, server, err);
     }
@@ -162,7 +180,7 @@ void http_free(struct http *http)
 
 /* ---- requests */
 
-/* What came of the request, which has ended. */
+/* Evaluates a request that has ended. */
 static int conclude(struct http *http, CURLcode result, struct vamp_err *err)
 {
     long status = 0;
@@ -187,7 +205,10 @@ static int conclude(struct http *http, CURLcode result, struct vamp_err *err)
         vamp_attempts_postpone(&http->attempts, retry_after_s);
         return code;
     }
-    const char *reason = http->reason[0] != '\0' ? http->reason : curl_easy_strerror(result);
+    const char *reason = http->reason;
+    if (reason[0] == '\0') {
+        reason = curl_easy_strerror(result);
+    }
     return vamp_attempts_failed(&http->attempts, err, "send to %.200s: %.180s; " VAMP_BUCKETS_WAIT,
                                 http->url, reason);
 }

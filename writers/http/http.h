@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Posting to a server by HTTP, one request at a time, by libcurl: what the plug-ins that push
- * share. A request that fails is sent again, with pauses (writers/format/attempts.h), or when the
- * server says so in Retry-After. One thread at a time.
+ * Posts to a server by HTTP with libcurl, one request at a time; shared by the plug-ins that push.
+ * A failed request is sent again after a pause (writers/format/attempts.h) or the server's
+ * Retry-After. One thread at a time.
  */
 #pragma once
 
 #include "writers/format/push.h"
 
-/* Of what a server answers, what is kept. */
+/* Bytes kept of an answer. */
 #define HTTP_ANSWER_BYTES 4096
 
-/* Where to post; all but `options` is copied. */
+/* The server; everything except `options` is copied. */
 struct http_server {
-    const char *url;            /* as messages show it */
-    const char *path;           /* added to it; "": nothing */
-    const char *parameter;      /* added to that, escaped; NULL: nothing */
+    const char *url;            /* also shown in messages */
+    const char *path;           /* appended to the URL; "": nothing */
+    const char *parameter;      /* appended to the path, escaped; NULL: nothing */
     const char *const *headers; /* of each request, ended by NULL */
-    const char *token;          /* what "Authorization" has before a token */
+    const char *token;          /* the scheme of "Authorization" for a token */
     const char *variable;       /* see VAMP_PUSH_OPTIONS */
     const struct vamp_push_options *options;
 };
@@ -27,15 +27,15 @@ struct http;
 /* Opens no connection. 0; -ENOMEM; -ENAMETOOLONG; -errno of a file with a secret. */
 VAMP_MUST_CHECK int http_create(const struct http_server *server, struct http **ret_http,
                                 struct vamp_err *err);
-/* Gives up a request that is under way. NULL is fine. */
+/* Aborts a request that is under way. NULL is allowed. */
 void http_free(struct http *http);
-/* Posts the bytes, or goes on with it: repeated with the same bytes until the result is not
- * -EAGAIN. 0: the server has them; -EAGAIN: not yet, within a second, with why in the text unless
- * the server may still answer; -EBADMSG: the server refuses these very bytes. */
+/* Posts the bytes, or continues to: call it with the same bytes until the result is not -EAGAIN. 0:
+ * the server has them; -EAGAIN: not yet, after at most a second, with the reason unless the server
+ * may still answer; -EBADMSG: the server rejects these bytes. */
 VAMP_MUST_CHECK int http_post(struct http *http, const void *bytes, size_t count,
                               struct vamp_err *err);
-/* The begin of the newest answer, valid until the next post; and what a message shows of what a
- * server says: its begin as one line of printable characters. */
+/* The begin of the newest answer, valid until the next post; and the begin of a text of the server
+ * as one line of printable characters, for messages. */
 const unsigned char *http_answer(const struct http *http, size_t *ret_bytes);
 #define HTTP_SHOWN_BYTES 160
 void http_show(const unsigned char *bytes, size_t count, char text[static HTTP_SHOWN_BYTES]);

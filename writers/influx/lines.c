@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Buckets as lines: MEASUREMENT,TAG=VALUE,... FIELD=VALUE,... TIME. Integers, in the units of the
- * files, so that sums are exact. */
+/* Buckets as lines: MEASUREMENT,TAG=VALUE,... FIELD=VALUE,... TIME. Values are integers in the
+ * units of the files, so that sums are exact. */
 #include <string.h>
 
 #include "vampire/core/utf8.h"
+#include "vampire/core/values.h"
 #include "vampire/stats/bucket/bucket.h"
 #include "vampire/stats/bucket/rows.h"
 #include "writers/influx/lines.h"
@@ -15,8 +16,8 @@ struct lines {
     bool first; /* no field of the line was written yet */
 };
 
-/* An empty value is no tag. A backslash would change the meaning of what follows it, and a newline
- * would end the line: they become '/' and a blank. */
+/* An empty value has no tag. A backslash, which would escape the next character, becomes '/', and a
+ * newline, which would end the line, a blank. */
 static void add_tag(struct vamp_text *text, const char *name, const char *value)
 {
     if (value[0] == '\0') {
@@ -34,10 +35,12 @@ static void add_tag(struct vamp_text *text, const char *name, const char *value)
         } else if (*value == '\n' || *value == '\r') {
             vamp_text_word(text, "\\ ");
         } else {
-            vamp_text_word(text, strchr(", =", *value) != NULL ? "\\" : "");
+            if (strchr(", =", *value) != NULL) {
+                vamp_text_word(text, "\\");
+            }
             vamp_text_add(text, value, length);
         }
-        value += length > 0 ? length : 1;
+        value += VAMP_MAX(length, 1);
     }
 }
 
@@ -54,7 +57,9 @@ static void begin_line(struct lines *lines, const struct vamp_row *row)
 
 static void add_key(struct lines *lines, const char *key)
 {
-    vamp_text_word(lines->text, lines->first ? "" : ",");
+    if (!lines->first) {
+        vamp_text_word(lines->text, ",");
+    }
     vamp_text_word(lines->text, key);
     vamp_text_word(lines->text, "=");
     lines->first = false;
@@ -67,7 +72,7 @@ static void add_signed(struct lines *lines, const char *key, int64_t value)
     vamp_text_word(lines->text, "i");
 }
 
-/* A value that does not exist is no field. */
+/* A missing value has no field. */
 static void add_gauge(struct lines *lines, const char *key, int64_t value)
 {
     if (value != VAMP_GAUGE_NONE) {
@@ -77,8 +82,8 @@ static void add_gauge(struct lines *lines, const char *key, int64_t value)
 
 static void add_unsigned(struct lines *lines, const char *key, uint64_t value)
 {
-    lines->cut += value > INT64_MAX ? 1 : 0;
-    add_signed(lines, key, value > INT64_MAX ? INT64_MAX : (int64_t)value);
+    lines->cut += value > INT64_MAX;
+    add_signed(lines, key, (int64_t)VAMP_MIN(value, (uint64_t)INT64_MAX));
 }
 
 static void add_histogram(struct lines *lines, const struct vamp_bins *bins,

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "vampire/core/values.h"
 #include "vampire/stats/bucket/bucket.h"
 #include "writers/influx/lines.h"
 
@@ -22,15 +23,19 @@ static const struct vamp_opt influx_options[] = {
     {.key = NULL},
 };
 
-/* HOST:PORT, where a HOST with colons has brackets. */
+/* udp://HOST:PORT, where a HOST with colons is in brackets. */
 static bool is_udp(const char *url)
 {
     if (strncmp(url, INFLUX_UDP, strlen(INFLUX_UDP)) != 0) {
         return false;
     }
     const char *host = url + strlen(INFLUX_UDP), *colon = strrchr(host, ':');
-    const char *end = host[0] == '[' ? strchr(host, ']') : strchr(host, ':');
-    if (colon == NULL || end == NULL || end + (host[0] == '[' ? 1 : 0) != colon || end == host) {
+    const char *end = strchr(host, ':');
+    if (host[0] == '[') {
+        end = strchr(host, ']');
+        end = end != NULL ? end + 1 : NULL;
+    }
+    if (colon == NULL || end != colon || end == host) {
         return false;
     }
     const size_t digits = strspn(colon + 1, "0123456789");
@@ -60,7 +65,7 @@ static int check_url(const char *url, struct vamp_err *err)
 static int check(const void *context, const char **ret_key, struct vamp_err *err)
 {
     const struct influx_options *options = context;
-    const char *url = options->url != NULL ? options->url : "";
+    const char *url = vamp_text_or(options->url, "");
     *ret_key = "url";
     const int code = check_url(url, err);
     if (code != 0) {
@@ -72,7 +77,10 @@ static int check(const void *context, const char **ret_key, struct vamp_err *err
                             "https://");
     }
     *ret_key = "database";
-    return options->database != NULL ? 0 : vamp_err_set(err, -EINVAL, "empty; a name is needed");
+    if (options->database == NULL) {
+        return vamp_err_set(err, -EINVAL, "empty; a name is needed");
+    }
+    return 0;
 }
 
 const struct vamp_writer_ops vamp_writer_influx = {

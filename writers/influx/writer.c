@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The influx format. No target is opened, so that a run can begin while the server is down. Lines
- * are sent by HTTP (writers/http/http.h), or in datagrams, which no server confirms.
- * What can be known of those is known before a bucket counts as written: that the name resolves,
- * that the system takes each datagram, and that no answer says that nothing listens there. Such an
- * answer from another machine arrives after a round trip; so the first datagram after a failure is
- * sent alone, and waits for it.
+ * The influx format. No connection is opened, so that a run can begin while the server is down.
+ * Lines are sent by HTTP (writers/http/http.h), or in datagrams, which no server confirms. For
+ * datagrams, a bucket counts as written if the name resolves, the system accepts each datagram, and
+ * no ICMP answer reports that nothing listens there. Such an answer arrives after a round trip, so
+ * the first datagram after a failure is sent alone, followed by a wait.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "vampire/core/values.h"
 #include "vampire/core/worker.h"
 #include "version.h"
 #include "writers/format/attempts.h"
@@ -28,22 +28,22 @@
 #define PORT_BYTES 8
 #define REFUSAL_MS 200
 #define ROOM_MS 500
-/* Headers of IP and UDP; what every IPv6 link transports; the longest content. */
+/* Headers of IP and UDP; the smallest MTU of IPv6; the longest content. */
 #define HEADERS_4 28
 #define HEADERS_6 48
 #define LINK_BYTES 1280
 #define CONTENT_BYTES 65507
 
-/* Whole lines in datagrams as long as the way to the server allows. */
+/* Whole lines in datagrams as long as the path to the server allows. */
 struct datagrams {
     char host[HOST_BYTES], port[PORT_BYTES];
     struct addrinfo wanted;
-    struct gaicb question; /* about the host; its answer is in `ar_result` */
-    bool asked;            /* the question may be with the resolver */
-    unsigned failures;     /* another address of the host each time */
+    struct gaicb question; /* name resolution; the result is in `ar_result` */
+    bool asked;            /* the resolution may be in progress */
+    unsigned failures;     /* selects another address of the host each time */
     int fd;                /* -1: not connected */
     size_t longest;        /* content of a datagram, unless a line alone is longer */
-    size_t sent;           /* of the text */
+    size_t sent;           /* bytes of the text */
     bool heard;            /* since the newest failure a datagram was sent and not refused */
 };
 
@@ -54,8 +54,8 @@ struct influx {
     struct http *http;          /* unless it is UDP */
     struct datagrams datagrams; /* of UDP */
     struct vamp_attempts attempts;
-    char *path;            /* the address, and what is not known about it */
-    struct vamp_text text; /* the lines of the bucket that is being sent */
+    char *path;            /* the address, with a remark for UDP */
+    struct vamp_text text; /* the lines of the bucket being sent */
     bool pending;          /* there is one */
     struct vamp_present present;
     uint64_t cut;
@@ -64,7 +64,7 @@ struct influx {
 
 /* ---- datagrams */
 
-/* HOST:PORT or [HOST]:PORT, as the format's check has found it. */
+/* The format's check accepts only HOST:PORT and [HOST]:PORT. */
 static void datagrams_init(struct influx *influx)
 {
     struct datagrams *self = &influx->datagrams;
@@ -89,7 +89,7 @@ static void disconnect(struct datagrams *self)
     }
 }
 
-/* Waits for an answer about the server's name that was asked for. */
+/* Waits for a name resolution in progress. */
 static void datagrams_done(struct datagrams *self)
 {
     disconnect(self);
@@ -114,7 +114,7 @@ static int fail(struct influx *influx, const char *why, struct vamp_err *err)
                                 why);
 }
 
-/* Asks for the host's addresses, or goes on waiting. 0: they are in the question; -EAGAIN. */
+/* Resolves the host's name, or continues to. 0: the addresses are in the question; -EAGAIN. */
 static int resolve(struct influx *influx, struct vamp_err *err)
 {
     struct datagrams *self = &influx->datagrams;
@@ -147,17 +147,20 @@ static int resolve(struct influx *influx, struct vamp_err *err)
     return 0;
 }
 
-/* What one packet of the way to the server holds, as far as the system knows it. */
+/* The longest content of a packet on the path to the server, as far as the system knows. */
 static size_t longest_content(int fd, int family)
 {
     int bytes = 0;
     socklen_t size = sizeof bytes;
     const bool six = family == AF_INET6;
-    const int code = six ? getsockopt(fd, IPPROTO_IPV6, IPV6_MTU, &bytes, &size)
-                         : getsockopt(fd, IPPROTO_IP, IP_MTU, &bytes, &size);
-    bytes = code != 0 || bytes < LINK_BYTES ? LINK_BYTES : bytes;
+    if (six) {
+        (void)getsockopt(fd, IPPROTO_IPV6, IPV6_MTU, &bytes, &size);
+    } else {
+        (void)getsockopt(fd, IPPROTO_IP, IP_MTU, &bytes, &size);
+    }
+    bytes = VAMP_MAX(bytes, LINK_BYTES); /* 0 after a failure */
     bytes -= six ? HEADERS_6 : HEADERS_4;
-    return bytes > CONTENT_BYTES ? CONTENT_BYTES : (size_t)bytes;
+    return (size_t)VAMP_MIN(bytes, CONTENT_BYTES);
 }
 
 static int connect_now(struct influx *influx, struct vamp_err *err)
@@ -169,7 +172,10 @@ static int connect_now(struct influx *influx, struct vamp_err *err)
     }
     const struct addrinfo *address = self->question.ar_result;
     for (unsigned i = 0; i < self->failures; i++) {
-        address = address->ai_next != NULL ? address->ai_next : self->question.ar_result;
+        address = address->ai_next;
+        if (address == NULL) {
+            address = self->question.ar_result;
+        }
     }
     self->fd = socket(address->ai_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (self->fd < 0 || connect(self->fd, address->ai_addr, address->ai_addrlen) != 0) {
@@ -179,8 +185,7 @@ static int connect_now(struct influx *influx, struct vamp_err *err)
     return 0;
 }
 
-/* Where the datagram ends that begins with this byte: after as many whole lines as fit, at least
- * one. */
+/* The end of the next datagram: after as many whole lines as fit, at least one. */
 static size_t datagram_end(const struct datagrams *self, const struct vamp_text *text)
 {
     size_t end = self->sent;
@@ -195,7 +200,7 @@ static size_t datagram_end(const struct datagrams *self, const struct vamp_text 
     return end;
 }
 
-/* Whether an answer says that a datagram was refused; waits for it. */
+/* Waits for an ICMP answer, and returns whether a datagram was refused. */
 static bool is_refused(const struct datagrams *self, int wait_ms, int *ret_code)
 {
     struct pollfd answer = {.fd = self->fd};
@@ -245,7 +250,9 @@ static int send_datagrams(struct influx *influx, struct vamp_err *err)
     int code = 0, refusal = 0;
     if (self->fd < 0) {
         code = vamp_attempts_await(&influx->attempts, err);
-        code = code == 0 ? connect_now(influx, err) : code;
+        if (code == 0) {
+            code = connect_now(influx, err);
+        }
     }
     while (code == 0 && self->sent < text->used) {
         if (vamp_worker_now_ns() > until_ns) {
@@ -345,8 +352,12 @@ static int influx_write(void *context, const struct vamp_delivery *delivery, str
         self->pending = false;
         return 0; /* nothing happened in this bucket */
     }
-    const int code = self->udp ? send_datagrams(self, err)
-                               : http_post(self->http, self->text.bytes, self->text.used, err);
+    int code = 0;
+    if (self->udp) {
+        code = send_datagrams(self, err);
+    } else {
+        code = http_post(self->http, self->text.bytes, self->text.used, err);
+    }
     self->pending = code == -EAGAIN;
     return code;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The JSON lines writer, split by stage: target.c finds or makes what is written to,
- * socket.c serves readers that connect, lines.c turns a delivery into lines,
- * writer.c is the table and the recovery. The format is specified
- * in docs/output-jsonl.md and docs/vampire-jsonl.schema.json.
+ * The JSON lines writer: target.c opens and writes the target, socket.c serves readers that
+ * connect, lines.c formats a delivery as lines, writer.c is the table and the recovery. The format
+ * is specified in docs/output-jsonl.md and docs/vampire-jsonl.schema.json.
  */
 #pragma once
 
@@ -48,25 +47,25 @@ struct jsonl {
     struct jsonl_clients *clients; /* of a socket, else NULL */
 
     struct vamp_json json; /* lines to be sent */
-    size_t sent;           /* of them, to a stream */
+    size_t sent;           /* bytes of them sent to a stream */
     bool pending;          /* the lines of a bucket wait for room or a reader */
 
     uint64_t buckets;                      /* written as lines */
     bool complete;                         /* the newest one held all values */
     bool ask_complete;                     /* a reader needs one that does */
     int64_t end_ns;                        /* of the newest bucket */
-    struct vamp_component_row *components; /* what is known of each, by its number */
+    struct vamp_component_row *components; /* as last reported, by number */
     unsigned component_count;
     int64_t **gauges; /* per schema metric: last value by series, NULL for other kinds */
     /* As last reported: events lost, the account without its outputs, buckets lost by these. */
     uint64_t lost[VAMP_LOSS_COUNT];
     struct vamp_accounting account;
     uint64_t lost_by_outputs;
-    uint32_t learned, in_header; /* of what turned out to be unknown: what lines say, and the header
+    uint32_t learned, in_header; /* reported as unknown (enum vamp_unknown), by lines, by the header
                                   */
 };
 
-/* target.c. The kind of target that the options name, in the present state of the file system. */
+/* target.c. The kind of target that the options name, in the current state of the file system. */
 enum vamp_target_kind jsonl_target_kind(const struct jsonl_options *options);
 /* Opens according to the options, fills kind, path and fd. 0 or -errno. */
 VAMP_MUST_CHECK int jsonl_target_open(struct jsonl *self, struct vamp_err *err);
@@ -82,8 +81,8 @@ VAMP_MUST_CHECK int jsonl_socket_bucket(struct jsonl *self, const struct vamp_de
                                         struct vamp_err *err);
 /* As the format's `remark`, about once in ten seconds at most. */
 bool jsonl_socket_remark(const struct jsonl *self, char text[static VAMP_ERR_TEXT_BYTES]);
-/* Ends the stream for all readers: waits for them to take what is queued, as long as one of them
- * takes some within 2 s, and for nine times that at most. */
+/* Ends the stream for all readers. Waits until they have received their queues, as long as one of
+ * them reads within 2 s, and for at most 18 s. */
 void jsonl_socket_close(struct jsonl *self);
 
 /* lines.c: append to self->json. */

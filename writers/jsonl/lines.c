@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "vampire/alarms/change.h"
+#include "vampire/core/values.h"
 #include "vampire/stats/bucket/bucket_json.h"
 
-/* A list continues in a line of its own after so much: room for one more element, whatever it has.
- */
+/* A list continues in another line after this many bytes, which leaves room for any element. */
 #define LIST_BYTES 16384
 
 static void begin(struct jsonl *self, const char *type, int64_t time_ns)
@@ -26,8 +26,8 @@ static bool is_long(const struct vamp_json *json)
     return json->used - json->line > LIST_BYTES;
 }
 
-/* In a file with a check value: the CRC-32 of all lines that are not written yet, from behind the
- * last one with a check value, and of this line up to here. */
+/* Ends a line, in a file with a check value: the CRC-32 of all lines since the last one with a
+ * check value, and of this line so far. */
 static void end_checked(struct jsonl *self)
 {
     struct vamp_json *json = &self->json;
@@ -64,7 +64,7 @@ static void absence(struct vamp_json *json, const char *what, const char *reason
     vamp_json_text(json, "reason", reason);
 }
 
-/* Whether the metric is a column of the lines of ranks: the others are statements. */
+/* Whether the metric is a column of the `ranks` lines. */
 static bool is_of_ranks(const struct vamp_schema *schema, unsigned metric)
 {
     const struct vamp_label_set *set = &schema->label_sets[schema->metrics[metric].label_set];
@@ -119,7 +119,7 @@ void jsonl_header(struct jsonl *self)
         vamp_json_close(json, '}');
     }
     vamp_json_close(json, ']');
-    vamp_json_text(json, "sampling", run->sampling != NULL ? run->sampling : "none");
+    vamp_json_text(json, "sampling", vamp_text_or(run->sampling, "none"));
     if (run->examined != NULL) {
         vamp_json_text(json, "examined", run->examined);
     }
@@ -172,7 +172,7 @@ static bool is_same(const struct vamp_component *a, const struct vamp_component 
            a->where == b->where;
 }
 
-/* What the components have done so far: of those that did something, in a complete bucket of all.
+/* Operations so far, of the components that had some in the bucket; in a complete bucket, of all.
  */
 static void operations_lines(struct jsonl *self, const struct vamp_component_row *rows,
                              unsigned count)
@@ -205,8 +205,7 @@ static void component_lines(struct jsonl *self, const struct vamp_delivery *deli
             component_line(self, row);
         }
         *known = *row;
-        self->component_count =
-            row->index < self->component_count ? self->component_count : row->index + 1;
+        self->component_count = VAMP_MAX(self->component_count, row->index + 1);
     }
     for (unsigned i = 0; complete && i < self->component_count; i++) {
         if (self->components[i].component.name != NULL) {
@@ -244,6 +243,14 @@ static void lost_line(struct jsonl *self, int64_t time_ns, const char *what, con
     vamp_json_line_end(&self->json);
 }
 
+static void unlisted_line(struct jsonl *self, const struct vamp_bucket *bucket, const char *what,
+                          uint64_t count)
+{
+    if (count > 0) {
+        lost_line(self, bucket->start_ns, what, "more than a bucket lists", count);
+    }
+}
+
 void jsonl_lost(struct jsonl *self, const char *what, const char *reason, uint64_t count)
 {
     lost_line(self, self->end_ns, what, reason, count);
@@ -264,11 +271,14 @@ static void lost_lines(struct jsonl *self, const struct vamp_delivery *delivery)
     }
 }
 
-/* What has turned out to be unknown since the header; all of it in a complete bucket. */
+/* Reports what has become known to be unknown since the header; in a complete bucket, all of it. */
 static void learned_lines(struct jsonl *self, const struct vamp_bucket *bucket, bool complete)
 {
-    const uint32_t said = self->in_header | (complete ? 0 : self->learned);
-    uint32_t fresh = vamp_coverage_unknown(self->schema->coverage) & ~said;
+    uint32_t reported = self->in_header;
+    if (!complete) {
+        reported |= self->learned;
+    }
+    uint32_t fresh = vamp_coverage_unknown(self->schema->coverage) & ~reported;
     char reason[VAMP_ABSENCE_BYTES];
     self->learned |= fresh;
     for (; fresh != 0; fresh &= fresh - 1) {
@@ -302,10 +312,7 @@ static void cdo_lines(struct jsonl *self, const struct vamp_bucket *bucket)
         vamp_json_text(json, "end", vamp_cdo_end_name(row->end));
         vamp_json_line_end(json);
     }
-    if (bucket->cdos_unlisted > 0) {
-        lost_line(self, bucket->start_ns, "cdos", "more than a bucket lists",
-                  bucket->cdos_unlisted);
-    }
+    unlisted_line(self, bucket, "cdos", bucket->cdos_unlisted);
 }
 
 static void anomaly_lines(struct jsonl *self, const struct vamp_bucket *bucket)
@@ -318,13 +325,10 @@ static void anomaly_lines(struct jsonl *self, const struct vamp_bucket *bucket)
         vamp_bucket_json_anomaly(json, listed);
         vamp_json_line_end(json);
     }
-    if (bucket->anomalies_unlisted > 0) {
-        lost_line(self, bucket->start_ns, "alerts", "more than a bucket lists",
-                  bucket->anomalies_unlisted);
-    }
+    unlisted_line(self, bucket, "alerts", bucket->anomalies_unlisted);
 }
 
-/* Each with the number of all, listed or not. */
+/* Each line has the number of all pending demands, listed or not. */
 static void pending_lines(struct jsonl *self, const struct vamp_bucket *bucket)
 {
     struct vamp_json *json = &self->json;
@@ -338,7 +342,7 @@ static void pending_lines(struct jsonl *self, const struct vamp_bucket *bucket)
         vamp_json_unsigned(json, "age_ns", demand->age_ns);
         vamp_bucket_json_cdo_id(json, &demand->id, demand->id_known);
         vamp_json_text(json, "name", demand->name);
-        vamp_json_text(json, "producer", demand->producer != NULL ? demand->producer : "");
+        vamp_json_text(json, "producer", vamp_text_or(demand->producer, ""));
         vamp_json_bool(json, "offered", demand->offered);
         vamp_json_bool(json, "uncertain", demand->uncertain);
         vamp_json_line_end(json);
@@ -352,16 +356,13 @@ static void alarm_lines(struct jsonl *self, const struct vamp_bucket *bucket)
         vamp_alarm_change_json(&self->json, &bucket->alarms[i]);
         vamp_json_line_end(&self->json);
     }
-    if (bucket->alarms_unlisted > 0) {
-        lost_line(self, bucket->start_ns, "alarms", "more than a bucket lists",
-                  bucket->alarms_unlisted);
-    }
+    unlisted_line(self, bucket, "alarms", bucket->alarms_unlisted);
 }
 
 /* ---- values */
 
-/* Whether a line is due: the gauge is not what the last line said, or varied. */
-static bool gauge_is_due(struct jsonl *self, const struct vamp_row *row, bool complete)
+/* Whether the gauge varied or differs from the last line; remembers its value. */
+static bool note_gauge(struct jsonl *self, const struct vamp_row *row, bool complete)
 {
     const struct vamp_gauge_value *gauge = row->gauge;
     int64_t *last = &self->gauges[row->place][row->number];
@@ -385,7 +386,7 @@ static void bins_member(struct vamp_json *json, const struct vamp_bins *bins,
     vamp_json_close(json, ']');
 }
 
-/* The labels and numbers of one series; of a gauge that did not move in the bucket, one number. */
+/* Writes the labels and numbers of one series; a gauge that did not change has one number. */
 static void value_row(struct vamp_json *json, const struct vamp_bins *bins,
                       const struct vamp_row *row)
 {
@@ -412,7 +413,7 @@ static void end_values(struct vamp_json *json)
     vamp_json_line_end(json);
 }
 
-/* A list of series for each metric; returns how many lines they take. */
+/* Writes a list of series for each metric. Returns the number of lines. */
 static unsigned value_lines(struct jsonl *self, const struct vamp_bucket *bucket, bool complete)
 {
     struct vamp_json *json = &self->json;
@@ -421,7 +422,7 @@ static unsigned value_lines(struct jsonl *self, const struct vamp_bucket *bucket
     struct vamp_rows rows = vamp_rows(bucket, complete ? 0 : VAMP_ROWS_IDLE_COUNTERS);
     while (vamp_rows_next(&rows)) {
         const struct vamp_row *row = &rows.row;
-        if (row->metric->kind == VAMP_GAUGE && !gauge_is_due(self, row, complete)) {
+        if (row->metric->kind == VAMP_GAUGE && !note_gauge(self, row, complete)) {
             continue;
         }
         if (open != none && is_long(json)) {
@@ -462,8 +463,18 @@ static void times_column(struct vamp_json *json, const struct vamp_bucket_histog
     vamp_json_close(json, ']');
 }
 
-/* A component's name and its columns, unless all of them are 0; those behind the last one that is
- * not are left out. `next`: by metric, which histograms were written. */
+/* Whether the series counted something; `next`: the first histogram that is not written yet. */
+static bool has_counted(const struct vamp_metric_values *values, bool timed, unsigned series,
+                        unsigned next)
+{
+    if (timed) {
+        return next < values->count && values->histograms[next].series == series;
+    }
+    return series < values->count && values->counters[series].delta > 0;
+}
+
+/* Writes a component's name and its columns up to the last that is not 0; nothing if all are 0.
+ * `next`: by metric, the first histogram that is not written yet. */
 static void rank_row(struct vamp_json *json, const struct vamp_bucket *ranks, unsigned series,
                      unsigned *next)
 {
@@ -474,39 +485,40 @@ static void rank_row(struct vamp_json *json, const struct vamp_bucket *ranks, un
         }
         const struct vamp_metric_values *values = &ranks->values[m];
         const bool timed = vamp_metrics[ranks->schema->metrics[m].id].kind == VAMP_HISTOGRAM;
-        const struct vamp_histogram_value *times = timed ? &values->histograms[next[m]] : NULL;
-        const bool counts = timed ? next[m] < values->count && times->series == series
-                                  : series < values->count && values->counters[series].delta > 0;
-        if (counts && written == 0) {
+        column++;
+        if (!has_counted(values, timed, series, next[m])) {
+            continue;
+        }
+        if (written == 0) {
             const unsigned set = ranks->schema->metrics[m].label_set;
             vamp_json_open(json, NULL, '[');
             vamp_json_text(json, NULL, ranks->series[set][series]->labels[0]);
         }
-        for (; counts && written < column; written++) {
+        for (; written + 1 < column; written++) {
             vamp_json_unsigned(json, NULL, 0);
         }
-        if (counts && timed) {
-            times_column(json, times->histogram);
-            next[m]++;
-        } else if (counts) {
+        if (timed) {
+            times_column(json, values->histograms[next[m]++].histogram);
+        } else {
             vamp_json_unsigned(json, NULL, values->counters[series].delta);
         }
-        column++;
-        written = counts ? column : written;
+        written = column;
     }
     if (written > 0) {
         vamp_json_close(json, ']');
     }
 }
 
-/* What each component counted; metrics of ranks share one label set. */
+/* Writes what each component counted. The metrics of ranks share one label set. */
 static void ranks_lines(struct jsonl *self, const struct vamp_bucket *ranks)
 {
     struct vamp_json *json = &self->json;
     unsigned next[VAMP_METRICS_MAX] = {0}, series = 0, count = 0;
     for (unsigned m = 0; m < ranks->schema->metric_count; m++) {
         const unsigned set = ranks->schema->metrics[m].label_set;
-        count = is_of_ranks(ranks->schema, m) ? ranks->series_count[set] : count;
+        if (is_of_ranks(ranks->schema, m)) {
+            count = ranks->series_count[set];
+        }
     }
     do {
         begin(self, "ranks", ranks->start_ns);
@@ -532,8 +544,9 @@ static uint64_t lost_by_outputs(const struct vamp_accounting *account)
     return lost;
 }
 
-/* Whether events were counted or something was lost since the last account. */
-static bool account_is_due(struct jsonl *self, const struct vamp_accounting *account)
+/* Whether events were counted or anything was lost since the last accounting; remembers this one.
+ */
+static bool note_account(struct jsonl *self, const struct vamp_accounting *account)
 {
     const uint64_t lost = lost_by_outputs(account);
     const bool due =
@@ -544,8 +557,8 @@ static bool account_is_due(struct jsonl *self, const struct vamp_accounting *acc
     return due;
 }
 
-/* The bucket's own line is its last one: it has the number of lines with values before it, so that
- * a reader can check that it has them all. What is as usual is left out unless it is complete. */
+/* The last line of a bucket. It has the number of the lines with values before it, so that a reader
+ * can check that none is missing. Unless the bucket is complete, defaults are left out. */
 static void bucket_line(struct jsonl *self, const struct vamp_bucket *bucket, unsigned lines)
 {
     struct vamp_json *json = &self->json;
@@ -562,7 +575,7 @@ static void bucket_line(struct jsonl *self, const struct vamp_bucket *bucket, un
         vamp_json_bool(json, "complete", true);
         vamp_json_text(json, "run", self->run->id);
     }
-    if (account_is_due(self, &bucket->accounting) || self->complete) {
+    if (note_account(self, &bucket->accounting) || self->complete) {
         vamp_bucket_json_account(json, &bucket->accounting, self->schema->coverage);
     }
     end_checked(self);
@@ -599,13 +612,15 @@ void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
 
 void jsonl_end(struct jsonl *self, const struct vamp_ending *ending)
 {
-    static const char rotated[] = "rotated";
-    if (ending != NULL && ending->ranks != NULL) {
-        ranks_lines(self, ending->ranks);
-    }
-    begin(self, "end", ending != NULL ? ending->time_ns : self->end_ns);
-    vamp_json_text(&self->json, "reason", ending != NULL ? ending->reason : rotated);
-    if (ending != NULL) {
+    if (ending == NULL) {
+        begin(self, "end", self->end_ns);
+        vamp_json_text(&self->json, "reason", "rotated");
+    } else {
+        if (ending->ranks != NULL) {
+            ranks_lines(self, ending->ranks);
+        }
+        begin(self, "end", ending->time_ns);
+        vamp_json_text(&self->json, "reason", ending->reason);
         vamp_bucket_json_account(&self->json, &ending->accounting, self->schema->coverage);
     }
     end_checked(self);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * JSON lines for clients that connect. Each gets the header, then the lines of every bucket, of
- * which the next or the one after it is complete. A separate thread, which takes no signals,
- * accepts and sends; giving lines to the clients never waits for one.
+ * JSON lines for clients that connect. Each receives the header, then the lines of every bucket;
+ * the first or second of them is complete. A separate thread, with signals blocked, accepts and
+ * sends. Queuing lines for clients never blocks.
  *
- * Bounds: `readers` clients, `reader_buffer` bytes waiting for each of them. A bucket that finds no
- * room is lost for that client alone, whole, and counted; as soon as there is room again, at a
- * bucket with all values, it gets the header once more, a line with the exact number, and goes on.
- * Lines that wait are shared between clients. When all places are taken, a newcomer takes the place
- * of a client that has been losing; if there is none, it is turned away.
+ * Limits: `readers` clients, and `reader_buffer` bytes waiting for each of them. If there is no
+ * room for a bucket, the whole bucket is lost for that client alone, and counted. When there is
+ * room again, at the next complete bucket, the client receives the header again, a line with the
+ * exact number lost, and then the bucket. Waiting lines are shared between clients. At the limit, a
+ * new client replaces one that has been losing buckets, or is refused if there is none.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -22,12 +22,13 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/thread.h"
+#include "vampire/core/values.h"
 #include "vampire/core/worker.h"
 #include "writers/format/listener.h"
 #include "writers/jsonl/internal.h"
 
-/* For clients to take the end of the stream; one that keeps reading gets at most this many times
- * that in addition. */
+/* How long clients may take to read the end of the stream; one that keeps reading has at most this
+ * many times longer. */
 #define END_PATIENCE_NS (2 * VAMP_NS_PER_SECOND)
 #define PATIENCE_TIMES 8
 #define REMARK_NS (10 * VAMP_NS_PER_SECOND)
@@ -40,16 +41,16 @@
 
 enum { POLL_WAKE, POLL_LISTENER, POLL_CLIENTS };
 
-/* Lines that wait, shared by all clients that have yet to get them. With the lock. */
+/* Waiting lines, shared by all clients that have not received them yet. Guarded by the lock. */
 struct block {
-    unsigned holders;
+    unsigned holders; /* references */
     size_t length;
     char bytes[];
 };
 
 struct client {
     int fd;
-    bool half_closed; /* it has shut down its sending side; it still gets everything */
+    bool half_closed; /* it has shut down its sending side; it still receives everything */
     struct block *queue[QUEUE_BLOCKS]; /* a ring */
     unsigned first, count;
     size_t sent;   /* of the first block */
@@ -67,23 +68,27 @@ struct jsonl_clients {
     struct client *items[JSONL_READERS_MAX];
     unsigned count;
     struct block *head;  /* the header; NULL: not yet */
-    bool wants_complete; /* a client connected or lost a bucket: the next one is to have all */
+    bool wants_complete; /* a client connected or lost a bucket: the next one is complete */
     bool stop;
-    int64_t stop_ns, last_ns; /* when waiting ends unless one of them reads, and in any case */
+    int64_t stop_ns, last_ns; /* when waiting ends unless a client reads, and in any case */
     int64_t accept_again_ns;  /* after a failure to accept */
-    uint64_t lost, dropped, refused, reported; /* for the operator; the last is their sum then */
+    uint64_t lost, dropped, refused, reported; /* `reported`: their sum at the last remark */
     int64_t remark_ns;
 };
 
 /* ---- blocks */
 
-static struct block *copy_block(const char *bytes, size_t length)
+/* NULL: out of memory. */
+static struct block *copy_lines(const struct vamp_json *json)
 {
-    struct block *block = malloc(sizeof *block + length);
+    struct block *block = NULL;
+    if (!json->failed) {
+        block = malloc(sizeof *block + json->used);
+    }
     if (block != NULL) {
         block->holders = 1;
-        block->length = length;
-        memcpy(block->bytes, bytes, length);
+        block->length = json->used;
+        memcpy(block->bytes, json->bytes, json->used);
     }
     return block;
 }
@@ -137,7 +142,9 @@ static bool make_place(struct jsonl_clients *clients)
     }
     unsigned worst = 0;
     for (unsigned i = 1; i < clients->count; i++) {
-        worst = clients->items[i]->lost > clients->items[worst]->lost ? i : worst;
+        if (clients->items[i]->lost > clients->items[worst]->lost) {
+            worst = i;
+        }
     }
     if (clients->items[worst]->lost == 0) {
         return false;
@@ -147,7 +154,7 @@ static bool make_place(struct jsonl_clients *clients)
     return true;
 }
 
-/* False: there is no place or no memory for it. */
+/* False: at capacity, or out of memory. */
 static bool add_client(struct jsonl_clients *clients, int fd)
 {
     if (!make_place(clients)) {
@@ -174,13 +181,13 @@ static bool has_room(const struct jsonl_clients *clients, const struct client *c
             client->bytes + length <= (size_t)clients->options->reader_buffer_bytes);
 }
 
-/* Into a buffer of its own: the lines of a bucket are in the other one. */
+/* Uses a separate buffer, since self->json has the lines of a bucket. */
 static struct block *make_lost_line(struct jsonl *self, uint64_t lost)
 {
     const struct vamp_json bucket = self->json;
     self->json = (struct vamp_json){.bytes = NULL};
     jsonl_lost(self, "buckets", "reader", lost);
-    struct block *line = self->json.failed ? NULL : copy_block(self->json.bytes, self->json.used);
+    struct block *line = copy_lines(&self->json);
     vamp_json_done(&self->json);
     self->json = bucket;
     return line;
@@ -203,12 +210,19 @@ static bool catch_up(struct jsonl *self, struct client *client, struct block *te
 static void give_client(struct jsonl *self, struct client *client, struct block *text)
 {
     struct jsonl_clients *clients = self->clients;
-    const bool good = client->lost > 0
-                          ? self->complete && catch_up(self, client, text)
-                          : has_room(clients, client, text->length, 1) && push(client, text);
-    client->lost = good ? 0 : client->lost + 1;
-    clients->lost += good ? 0 : 1;
-    clients->wants_complete = clients->wants_complete || !good;
+    bool good = false;
+    if (client->lost == 0) {
+        good = has_room(clients, client, text->length, 1) && push(client, text);
+    } else if (self->complete) {
+        good = catch_up(self, client, text);
+    }
+    if (good) {
+        client->lost = 0;
+        return;
+    }
+    client->lost++;
+    clients->lost++;
+    clients->wants_complete = true;
 }
 
 /* Sends what the connection takes; false: it is broken. */
@@ -218,9 +232,11 @@ static bool send_some(struct client *client)
     while (client->count > 0 && turn < TURN_BYTES) {
         const struct block *block = client->queue[client->first];
         const size_t left = block->length - client->sent;
-        const ssize_t count = left == 0 ? 0
-                                        : send(client->fd, block->bytes + client->sent, left,
-                                               MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t count = 0;
+        if (left > 0) {
+            count =
+                send(client->fd, block->bytes + client->sent, left, MSG_NOSIGNAL | MSG_DONTWAIT);
+        }
         if (count < 0) {
             return errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == ENOMEM;
         }
@@ -242,7 +258,7 @@ static bool discard(struct client *client)
     return count >= 0 || errno == EAGAIN || errno == EINTR;
 }
 
-/* ---- the thread; with the lock, but while it waits */
+/* ---- the thread; holds the lock except while it waits */
 
 static void serve_client(struct jsonl_clients *clients, unsigned index, short events)
 {
@@ -255,7 +271,7 @@ static void serve_client(struct jsonl_clients *clients, unsigned index, short ev
         good = send_some(client);
         /* Clients that keep reading may read to the end. */
         const int64_t until_ns = vamp_worker_now_ns() + END_PATIENCE_NS;
-        clients->stop_ns = until_ns < clients->last_ns ? until_ns : clients->last_ns;
+        clients->stop_ns = VAMP_MIN(until_ns, clients->last_ns);
     }
     if (!good) {
         remove_client(clients, index);
@@ -298,7 +314,10 @@ static void listen_again(struct jsonl_clients *clients)
         const int code = vamp_listener_open(clients->options->path,
                                             (enum vamp_target_access)clients->options->access,
                                             &clients->listener, NULL);
-        clients->accept_again_ns = code != 0 ? vamp_worker_now_ns() + TRY_AGAIN_MS * NS_PER_MS : 0;
+        clients->accept_again_ns = 0;
+        if (code != 0) {
+            clients->accept_again_ns = vamp_worker_now_ns() + TRY_AGAIN_MS * NS_PER_MS;
+        }
     }
 }
 
@@ -309,18 +328,25 @@ static int gather(const struct jsonl_clients *clients,
     const int64_t now = vamp_worker_now_ns();
     const bool listening = clients->listener.fd >= 0 && now >= clients->accept_again_ns;
     polled[POLL_WAKE] = (struct pollfd){.fd = clients->wake, .events = POLLIN};
-    polled[POLL_LISTENER] = (struct pollfd){
-        .fd = listening && !clients->stop ? clients->listener.fd : -1, .events = POLLIN};
+    polled[POLL_LISTENER] = (struct pollfd){.fd = -1, .events = POLLIN};
+    if (listening && !clients->stop) {
+        polled[POLL_LISTENER].fd = clients->listener.fd;
+    }
     for (unsigned i = 0; i < clients->count; i++) {
         const struct client *client = clients->items[i];
-        polled[POLL_CLIENTS + i] = (struct pollfd){
-            .fd = client->fd,
-            .events =
-                (short)((client->half_closed ? 0 : POLLIN) | (client->count > 0 ? POLLOUT : 0)),
-        };
+        polled[POLL_CLIENTS + i] = (struct pollfd){.fd = client->fd};
+        if (!client->half_closed) {
+            polled[POLL_CLIENTS + i].events |= POLLIN;
+        }
+        if (client->count > 0) {
+            polled[POLL_CLIENTS + i].events |= POLLOUT;
+        }
+    }
+    if (clients->stop && clients->stop_ns <= now) {
+        return 0;
     }
     if (clients->stop) {
-        return clients->stop_ns > now ? (int)((clients->stop_ns - now) / NS_PER_MS) + 1 : 0;
+        return (int)((clients->stop_ns - now) / NS_PER_MS) + 1;
     }
     return listening ? -1 : TRY_AGAIN_MS;
 }
@@ -390,13 +416,15 @@ static int open_clients(struct jsonl *self, struct vamp_err *err)
     }
     int code = vamp_listener_open(address, (enum vamp_target_access)self->options->access,
                                   &clients->listener, err);
-    /* A part of this run that is about to end may still use the address: the thread tries again. */
+    /* An earlier segment that is about to end may still use the address: the thread tries again. */
     if (code != 0 && (code != -EADDRINUSE || self->segment == 1)) {
         return code;
     }
     self->path = strdup(code == 0 ? clients->listener.name : address);
-    return self->path == NULL ? vamp_err_set_errno(err, ENOMEM, "prepare the target")
-                              : vamp_thread_start(&clients->thread, "readers", serve, clients, err);
+    if (self->path == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "prepare the target");
+    }
+    return vamp_thread_start(&clients->thread, "readers", serve, clients, err);
 }
 
 int jsonl_socket_open(struct jsonl *self, struct vamp_err *err)
@@ -418,12 +446,12 @@ int jsonl_socket_open(struct jsonl *self, struct vamp_err *err)
 
 /* ---- giving */
 
-/* Passes the lines to all clients; the first ones, the header, stay for those that come later. 0,
- * also when clients lose them or there is none; -ENOMEM: no client got them. */
+/* Queues the lines for all clients; the first lines, the header, are kept for later clients. 0,
+ * also if clients lose them or there is none; -ENOMEM: no client received them. */
 static int give(struct jsonl *self)
 {
     struct jsonl_clients *clients = self->clients;
-    struct block *text = self->json.failed ? NULL : copy_block(self->json.bytes, self->json.used);
+    struct block *text = copy_lines(&self->json);
     if (text == NULL) {
         return -ENOMEM;
     }
@@ -445,7 +473,10 @@ static int give(struct jsonl *self)
 int jsonl_socket_header(struct jsonl *self, struct vamp_err *err)
 {
     /* Also to clients that connected before the header was ready. */
-    return give(self) == 0 ? 0 : vamp_err_set_errno(err, ENOMEM, "prepare the target");
+    if (give(self) != 0) {
+        return vamp_err_set_errno(err, ENOMEM, "prepare the target");
+    }
+    return 0;
 }
 
 int jsonl_socket_bucket(struct jsonl *self, const struct vamp_delivery *delivery,
@@ -460,9 +491,10 @@ int jsonl_socket_bucket(struct jsonl *self, const struct vamp_delivery *delivery
     }
     /* When it is tried again, nothing is reported twice. */
     self->failed = give(self) != 0;
-    return self->failed
-               ? vamp_err_set_errno(err, ENOMEM, "gather the lines of a bucket for %s", self->path)
-               : 0;
+    if (self->failed) {
+        return vamp_err_set_errno(err, ENOMEM, "gather the lines of a bucket for %s", self->path);
+    }
+    return 0;
 }
 
 bool jsonl_socket_remark(const struct jsonl *self, char text[static VAMP_ERR_TEXT_BYTES])
@@ -490,7 +522,7 @@ void jsonl_socket_close(struct jsonl *self)
 {
     struct jsonl_clients *clients = self->clients;
     if (!self->failed) {
-        /* A slow client gets it after what is queued for it, or not at all. */
+        /* A slow client receives the end after its queue, or not at all. */
         self->complete = true;
         (void)give(self);
     }

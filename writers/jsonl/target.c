@@ -11,6 +11,7 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/io.h"
+#include "vampire/core/values.h"
 #include "writers/format/listener.h"
 
 /* After poll reports it writable, a pipe takes this much without blocking. */
@@ -31,17 +32,19 @@ static int open_file(struct jsonl *self, struct vamp_err *err)
                               &self->fd, err);
 }
 
-/* A path given by the user: itself when it is free, else the first free one of path.0002,
- * path.0003, ... so that a second run neither overwrites the first nor fails. */
+/* Creates the file with the path that the user gave, or with the first free name of path.0002,
+ * path.0003, ..., so that a second run neither overwrites the first nor fails. */
 static int open_numbered(struct jsonl *self, struct vamp_err *err)
 {
     const char *base = self->options->path;
     for (unsigned number = self->segment; number <= NUMBER_MAX; number++) {
         free(self->path);
         self->path = NULL;
-        int length = number == 1 ? asprintf(&self->path, "%s", base)
-                                 : asprintf(&self->path, "%s.%04u", base, number);
-        if (length < 0) {
+        char suffix[16] = "";
+        if (number > 1) {
+            (void)snprintf(suffix, sizeof suffix, ".%04u", number);
+        }
+        if (asprintf(&self->path, "%s%s", base, suffix) < 0) {
             self->path = NULL;
             return no_memory(err);
         }
@@ -83,10 +86,16 @@ static int open_stream(struct jsonl *self, enum vamp_target_kind kind, struct va
     }
     if (kind == VAMP_TARGET_STDOUT) {
         self->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
-        return self->fd < 0 ? vamp_err_set_errno(err, errno, "write to standard output") : 0;
+        if (self->fd < 0) {
+            return vamp_err_set_errno(err, errno, "write to standard output");
+        }
+        return 0;
     }
     self->fd = open(self->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    return self->fd < 0 ? vamp_err_set_errno(err, errno, "open %s", self->path) : 0;
+    if (self->fd < 0) {
+        return vamp_err_set_errno(err, errno, "open %s", self->path);
+    }
+    return 0;
 }
 
 enum vamp_target_kind jsonl_target_kind(const struct jsonl_options *options)
@@ -102,19 +111,25 @@ enum vamp_target_kind jsonl_target_kind(const struct jsonl_options *options)
     if (vamp_listener_is_address(path)) {
         return strncmp(path, "tcp:", 4) == 0 ? VAMP_TARGET_TCP : VAMP_TARGET_UNIX;
     }
-    const mode_t mode = lstat(path, &status) == 0 ? status.st_mode : S_IFREG;
-    return S_ISFIFO(mode)  ? VAMP_TARGET_FIFO
-           : S_ISCHR(mode) ? VAMP_TARGET_DEVICE
-                           : VAMP_TARGET_FILE;
+    if (lstat(path, &status) != 0) {
+        return VAMP_TARGET_FILE;
+    }
+    if (S_ISFIFO(status.st_mode)) {
+        return VAMP_TARGET_FIFO;
+    }
+    return S_ISCHR(status.st_mode) ? VAMP_TARGET_DEVICE : VAMP_TARGET_FILE;
 }
 
 static int open_new_file(struct jsonl *self, struct vamp_err *err)
 {
-    const char *directory = self->options->directory != NULL ? self->options->directory : ".";
+    const char *directory = vamp_text_or(self->options->directory, ".");
     const struct vamp_writer_target target = {
         .run = self->run, .name = self->name, .segment = self->segment};
     self->path = vamp_target_name(directory, &target, "jsonl");
-    return self->path == NULL ? no_memory(err) : open_file(self, err);
+    if (self->path == NULL) {
+        return no_memory(err);
+    }
+    return open_file(self, err);
 }
 
 /* Opens a file with the configured name, unless that names something other than a file. */
@@ -122,14 +137,16 @@ static int open_named(struct jsonl *self, struct vamp_err *err)
 {
     const char *path = self->options->path;
     struct stat status;
-    const mode_t mode = lstat(path, &status) == 0 ? status.st_mode : S_IFREG;
-    if (S_ISDIR(mode)) {
+    if (lstat(path, &status) != 0) {
+        return open_numbered(self, err);
+    }
+    if (S_ISDIR(status.st_mode)) {
         return vamp_err_set(err, -EISDIR,
                             "create %s: it is a directory; give the name of a file in it, or "
                             "set \"directory\" instead of \"path\"",
                             path);
     }
-    if (S_ISSOCK(mode)) {
+    if (S_ISSOCK(status.st_mode)) {
         return vamp_err_set(err, -ENOTSUP,
                             "create %s: it is a socket; to have readers connect to this name "
                             "say unix:%s",
@@ -192,12 +209,17 @@ static int send_some(struct jsonl *self, struct vamp_err *err)
         return 0;
     }
     const size_t rest = self->json.used - self->sent;
-    const ssize_t count = ready > 0 ? write(self->fd, self->json.bytes + self->sent,
-                                            rest < PIPE_ATOMIC_BYTES ? rest : PIPE_ATOMIC_BYTES)
-                                    : -1;
-    const int code = ready > 0 ? errno : EAGAIN;
-    if (count >= 0 || code == EINTR) {
-        self->sent += count > 0 ? (size_t)count : 0;
+    int code = EAGAIN;
+    if (ready > 0) {
+        const ssize_t count =
+            write(self->fd, self->json.bytes + self->sent, VAMP_MIN(rest, PIPE_ATOMIC_BYTES));
+        if (count >= 0) {
+            self->sent += (size_t)count;
+            return 0;
+        }
+        code = errno;
+    }
+    if (code == EINTR) {
         return 0;
     }
     if (code == EAGAIN || code == ENOSPC || code == EDQUOT) {

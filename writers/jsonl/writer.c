@@ -44,8 +44,8 @@ static uint32_t holding_target(const void *options)
 }
 
 /* With the names of components, the lines of a workflow of 60 components are larger than a
- * recording of its events; with these labels they are a thirtieth of it. What vampire-top shows of
- * a model's ranks comes in lines of their own. */
+ * recording of its events; with these labels they are a thirtieth of it. The `ranks` lines have
+ * what vampire-top shows of the ranks of a model. */
 #define KEPT(label) (UINT32_C(1) << VAMP_LABEL_##label)
 static const struct vamp_kept_labels by_unset[] = {
     {"transports", KEPT(SOURCE_MODEL) | KEPT(SINK_MODEL) | KEPT(TIER)},
@@ -65,9 +65,10 @@ static int check_address(const void *context, const char **ret_key, struct vamp_
 {
     *ret_key = "path";
     const struct jsonl_options *options = context;
-    return (holding_target(options) & VAMP_TARGET_SOCKETS) == 0
-               ? 0
-               : vamp_listener_check(options->path, err);
+    if ((holding_target(options) & VAMP_TARGET_SOCKETS) == 0) {
+        return 0;
+    }
+    return vamp_listener_check(options->path, err);
 }
 
 static void jsonl_free(struct jsonl *self)
@@ -94,7 +95,7 @@ static int allocate(struct jsonl *self, struct vamp_err *err)
     for (unsigned i = 0; good && i < schema->metric_count; i++) {
         if (vamp_metrics[schema->metrics[i].id].kind == VAMP_GAUGE) {
             unsigned series = schema->label_sets[schema->metrics[i].label_set].max_series;
-            self->gauges[i] = calloc(series > 0 ? series : 1, sizeof **self->gauges);
+            self->gauges[i] = calloc(series + 1, sizeof **self->gauges);
             good = self->gauges[i] != NULL;
             if (vamp_metric_may_be_none(&vamp_metrics[schema->metrics[i].id])) {
                 for (unsigned s = 0; good && s < series; s++) {
@@ -103,7 +104,38 @@ static int allocate(struct jsonl *self, struct vamp_err *err)
             }
         }
     }
-    return good ? 0 : vamp_err_set_errno(err, ENOMEM, "prepare the target");
+    if (!good) {
+        return vamp_err_set_errno(err, ENOMEM, "prepare the target");
+    }
+    return 0;
+}
+
+/* Sends the header to a socket or a file. Other targets receive it with the first bucket, since
+ * opening must not block. */
+static int send_header(struct jsonl *self, struct vamp_err *err)
+{
+    int code = 0;
+    switch (self->kind) {
+    case JSONL_SOCKET:
+        code = jsonl_socket_header(self, err);
+        if (code != 0) {
+            jsonl_socket_close(self);
+        }
+        break;
+    case JSONL_FILE:
+        code = jsonl_target_send(self, err);
+        if (code == 0) {
+            code = vamp_target_publish(&self->path, err);
+        }
+        if (code != 0) {
+            (void)unlink(self->path);
+        }
+        break;
+    case JSONL_STREAM:
+    case JSONL_FIFO:
+        break;
+    }
+    return code;
 }
 
 static int open_target(const void *options, const struct vamp_writer_target *target,
@@ -130,13 +162,7 @@ static int open_target(const void *options, const struct vamp_writer_target *tar
         return code;
     }
     jsonl_header(self);
-    /* Others get it with the first bucket: nothing may block here. */
-    if (self->kind == JSONL_SOCKET && (code = jsonl_socket_header(self, err)) != 0) {
-        jsonl_socket_close(self);
-    } else if (self->kind == JSONL_FILE && ((code = jsonl_target_send(self, err)) != 0 ||
-                                            (code = vamp_target_publish(&self->path, err)) != 0)) {
-        (void)unlink(self->path);
-    }
+    code = send_header(self, err);
     if (code != 0) {
         jsonl_free(self);
         return code == -EAGAIN ? -ENOSPC : code;
@@ -177,16 +203,21 @@ static bool target_remark(void *context, char text[static VAMP_ERR_TEXT_BYTES])
     return self->clients != NULL && jsonl_socket_remark(self, text);
 }
 
-/* Of a bucket that was given up, only the line that has begun is completed. */
+/* Drops the lines of a bucket that was not written, except the rest of a line that is partly sent.
+ */
 static void cut_pending(struct jsonl *self)
 {
     if (self->json.failed || !self->pending) {
         return;
     }
-    bool mid_line = self->sent > 0 && self->json.bytes[self->sent - 1] != '\n';
-    const char *end =
-        mid_line ? memchr(self->json.bytes + self->sent, '\n', self->json.used - self->sent) : NULL;
-    self->json.used = end != NULL ? (size_t)(end - self->json.bytes) + 1 : self->sent;
+    const char *end = NULL;
+    if (self->sent > 0 && self->json.bytes[self->sent - 1] != '\n') {
+        end = memchr(self->json.bytes + self->sent, '\n', self->json.used - self->sent);
+    }
+    self->json.used = self->sent;
+    if (end != NULL) {
+        self->json.used = (size_t)(end - self->json.bytes) + 1;
+    }
 }
 
 static int close_target(void *context, const struct vamp_ending *ending, struct vamp_err *err)

@@ -10,22 +10,30 @@
 #include "writers/nats/connection.h"
 
 #define CONNECT_MS 1000
-/* A server that accepts a connection and says nothing for so long is said to. */
+/* A server that accepts a connection and is silent this long is reported. */
 #define SILENT_NS (5 * VAMP_NS_PER_SECOND)
-/* Of a message, in addition to its content: the id. */
+/* The size of a message's header, with the id. */
 #define HEADER_BYTES 512
 
-/* Without the place in the library, as in "(conn.c:733): ". */
+/* Removes the location in the library, as in "(conn.c:733): ". */
 static const char *words_of(const char *said)
 {
-    const char *end = said[0] == '(' ? strstr(said, "): ") : NULL;
+    const char *end = NULL;
+    if (said[0] == '(') {
+        end = strstr(said, "): ");
+    }
     return end != NULL ? end + 3 : said;
+}
+
+static bool is_empty(const char *text)
+{
+    return text == NULL || text[0] == '\0';
 }
 
 /* ---- create and free */
 
-/* What the library reports at any time is found in the connection when a call fails. Without a
- * handler it would print. */
+/* Errors are read from the connection when a call fails. Without a handler the library would print
+ * them. */
 static void ignore_error(natsConnection *link, natsSubscription *subscription, natsStatus status,
                          void *context)
 {
@@ -37,7 +45,10 @@ static natsStatus set_secret(natsOptions *library, const char *user, const char 
     if (user != NULL) {
         return natsOptions_SetUserInfo(library, user, secret);
     }
-    return secret[0] != '\0' ? natsOptions_SetToken(library, secret) : NATS_OK;
+    if (secret[0] != '\0') {
+        return natsOptions_SetToken(library, secret);
+    }
+    return NATS_OK;
 }
 
 static natsStatus set_general(struct nats_connection *self)
@@ -56,19 +67,21 @@ static natsStatus set_general(struct nats_connection *self)
     return code;
 }
 
-/* The library reads some of them when it connects, and does not say why it cannot. */
+/* Checks that the files can be read: the library reads some when it connects, and does not report
+ * the reason of a failure. */
 static int look_at_files(const struct vamp_nats_server *server, struct vamp_err *err)
 {
     const char *const paths[] = {server->ca_file, server->certificate_file, server->key_file,
                                  server->credentials_file};
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-        FILE *file = paths[i] != NULL ? fopen(paths[i], "re") : NULL;
-        if (paths[i] != NULL && file == NULL) {
+        if (paths[i] == NULL) {
+            continue;
+        }
+        FILE *file = fopen(paths[i], "re");
+        if (file == NULL) {
             return vamp_err_set_errno(err, errno, "read %s", paths[i]);
         }
-        if (file != NULL) {
-            (void)fclose(file);
-        }
+        (void)fclose(file);
     }
     return 0;
 }
@@ -82,7 +95,10 @@ static int set_files(struct nats_connection *self, struct vamp_err *err)
     if (unread != 0) {
         return unread;
     }
-    natsStatus code = path != NULL ? natsOptions_LoadCATrustedCertificates(library, path) : NATS_OK;
+    natsStatus code = NATS_OK;
+    if (path != NULL) {
+        code = natsOptions_LoadCATrustedCertificates(library, path);
+    }
     if (code == NATS_OK && server->certificate_file != NULL) {
         what = "use the certificate in";
         path = server->certificate_file;
@@ -97,8 +113,10 @@ static int set_files(struct nats_connection *self, struct vamp_err *err)
         return 0;
     }
     const char *said = nats_GetLastError(NULL);
-    return vamp_err_set(err, -EINVAL, "%s %s: %s", what, path,
-                        said != NULL ? words_of(said) : natsStatus_GetText(code));
+    if (said == NULL) {
+        said = natsStatus_GetText(code);
+    }
+    return vamp_err_set(err, -EINVAL, "%s %s: %s", what, path, words_of(said));
 }
 
 static int set_options(struct nats_connection *self, struct vamp_err *err)
@@ -110,9 +128,12 @@ static int set_options(struct nats_connection *self, struct vamp_err *err)
         return code;
     }
     natsStatus status = natsOptions_Create(&self->library);
-    status =
-        status == NATS_OK ? set_secret(self->library, self->purpose.server->user, secret) : status;
-    status = status == NATS_OK ? set_general(self) : status;
+    if (status == NATS_OK) {
+        status = set_secret(self->library, self->purpose.server->user, secret);
+    }
+    if (status == NATS_OK) {
+        status = set_general(self);
+    }
     explicit_bzero(secret, sizeof secret);
     if (status != NATS_OK) {
         return vamp_err_set(err, -ENOMEM, "prepare a connection: %s", natsStatus_GetText(status));
@@ -127,8 +148,8 @@ int nats_connection_init(struct nats_connection *self, const struct nats_purpose
     return set_options(self, err);
 }
 
-/* An attempt, on a thread of its own: for TLS the library has no time limit. One that is left
- * behind keeps `library` and this. */
+/* An attempt to connect, on a separate thread, since the library has no time limit for TLS. If it
+ * is left behind, it keeps `library` and this structure. */
 struct nats_connecting {
     struct vamp_worker worker;
     int64_t since_ns;
@@ -143,7 +164,9 @@ static void run_attempt(void *context)
     struct nats_connecting *connecting = context;
     connecting->status = natsConnection_Connect(&connecting->link, connecting->library);
     const char *said = nats_GetLastError(NULL);
-    said = said != NULL && said[0] != '\0' ? said : natsStatus_GetText(connecting->status);
+    if (is_empty(said)) {
+        said = natsStatus_GetText(connecting->status);
+    }
     (void)snprintf(connecting->said, sizeof connecting->said, "%s", words_of(said));
     if (atomic_load(&connecting->worker.abandoned)) {
         natsConnection_Destroy(connecting->link);
@@ -154,7 +177,10 @@ static int begin_attempt(struct nats_connection *self, struct vamp_err *err)
 {
     const struct vamp_worker_bounds none = {.items_max = 0};
     struct nats_connecting *connecting = calloc(1, sizeof *connecting);
-    int code = connecting != NULL ? vamp_worker_init(&connecting->worker, &none, 1, err) : -ENOMEM;
+    int code = -ENOMEM;
+    if (connecting != NULL) {
+        code = vamp_worker_init(&connecting->worker, &none, 1, err);
+    }
     if (code == 0) {
         connecting->library = self->library;
         connecting->since_ns = vamp_worker_now_ns();
@@ -205,15 +231,19 @@ int nats_connection_fail(struct nats_connection *self, const char *text, struct 
     return code;
 }
 
-/* What the server said last is more than what a call says. */
+/* Prefers the server's last error, which is more specific than the status of a call. */
 int nats_connection_fail_with(struct nats_connection *self, natsStatus status, struct vamp_err *err)
 {
     const char *said = NULL;
     if (self->link != NULL) {
         (void)natsConnection_GetLastError(self->link, &said);
     }
-    said = said != NULL && said[0] != '\0' ? said : nats_GetLastError(NULL);
-    said = said != NULL && said[0] != '\0' ? said : natsStatus_GetText(status);
+    if (is_empty(said)) {
+        said = nats_GetLastError(NULL);
+    }
+    if (is_empty(said)) {
+        said = natsStatus_GetText(status);
+    }
     return nats_connection_fail(self, said, err);
 }
 
@@ -240,18 +270,18 @@ static int check_payload(struct nats_connection *self, struct vamp_err *err)
     return nats_connection_fail(self, text, err);
 }
 
-/* What came of the attempt, as far as it is known. */
+/* Evaluates the attempt if it has ended. */
 static int conclude_attempt(struct nats_connection *self, struct vamp_err *err)
 {
     struct nats_connecting *connecting = self->connecting;
     const int64_t now_ns = vamp_worker_now_ns();
     if (!vamp_worker_await_end(&connecting->worker, now_ns + NATS_PATIENCE_NS)) {
-        return now_ns - connecting->since_ns < SILENT_NS
-                   ? -EAGAIN
-                   : vamp_err_set(err, -EAGAIN,
-                                  "%s %.180s: the server accepts a connection and is silent; %s",
-                                  self->purpose.what, nats_connection_address(self),
-                                  self->purpose.meanwhile);
+        if (now_ns - connecting->since_ns < SILENT_NS) {
+            return -EAGAIN;
+        }
+        return vamp_err_set(
+            err, -EAGAIN, "%s %.180s: the server accepts a connection and is silent; %s",
+            self->purpose.what, nats_connection_address(self), self->purpose.meanwhile);
     }
     (void)vamp_worker_join(&connecting->worker, now_ns);
     const natsStatus status = connecting->status;
@@ -260,7 +290,10 @@ static int conclude_attempt(struct nats_connection *self, struct vamp_err *err)
     self->link = connecting->link;
     self->connecting = NULL;
     free_attempt(connecting);
-    return status == NATS_OK ? check_payload(self, err) : nats_connection_fail(self, said, err);
+    if (status != NATS_OK) {
+        return nats_connection_fail(self, said, err);
+    }
+    return check_payload(self, err);
 }
 
 int nats_connection_open(struct nats_connection *self, struct vamp_err *err)
@@ -278,8 +311,11 @@ int nats_connection_open(struct nats_connection *self, struct vamp_err *err)
         if (status == NATS_OK) {
             status = natsOptions_SetSecure(self->library, strncmp(server, "tls:", 4) == 0);
         }
-        code = status == NATS_OK ? begin_attempt(self, err)
-                                 : nats_connection_fail_with(self, status, err);
+        if (status == NATS_OK) {
+            code = begin_attempt(self, err);
+        } else {
+            code = nats_connection_fail_with(self, status, err);
+        }
         if (code != 0) {
             return code;
         }
@@ -291,5 +327,8 @@ natsStatus nats_connection_confirm(const struct nats_connection *self)
 {
     const char *said = NULL;
     const natsStatus status = natsConnection_FlushTimeout(self->link, NATS_PATIENCE_NS / 1000000);
-    return status == NATS_OK ? natsConnection_GetLastError(self->link, &said) : status;
+    if (status != NATS_OK) {
+        return status;
+    }
+    return natsConnection_GetLastError(self->link, &said);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A connection at a time, by libnats, to one server after the other. The library does not connect
- * again by itself: what it had sent would be unknown, and what a subscription misses would be, too.
- * One thread at a time.
+ * One connection at a time, by libnats, trying one server after the other. The library's own
+ * reconnection is off: it would be unknown which messages were sent, and which a subscription
+ * missed. One thread at a time.
  */
 #pragma once
 
@@ -11,16 +11,16 @@
 #include "writers/format/attempts.h"
 #include "writers/nats/server.h"
 
-/* How long a call may take, but for a connection that is being made or a write that blocks. */
+/* How long a call may take, except while connecting or in a write that blocks. */
 #define NATS_PATIENCE_NS VAMP_ATTEMPT_NS
 
-/* What a connection is for. Borrowed. */
+/* The purpose of a connection. Borrowed. */
 struct nats_purpose {
     const struct vamp_nats_server *server;
     const char *what;       /* for messages: "publish at" */
-    const char *meanwhile;  /* and what happens while there is no connection */
-    int64_t write_ns;       /* after which a write that blocks ends the connection */
-    uint64_t message_bytes; /* that a server has to take; 0: any */
+    const char *meanwhile;  /* for messages: what happens while there is no connection */
+    int64_t write_ns;       /* a write that blocks this long ends the connection */
+    uint64_t message_bytes; /* size that a server must accept; 0: any */
 };
 
 struct nats_connecting;
@@ -29,13 +29,13 @@ struct nats_connection {
     struct nats_purpose purpose;
     natsOptions *library;
     natsConnection *link;               /* NULL: not connected */
-    size_t server;                      /* of the present connection, or of the next one */
-    struct vamp_attempts attempts;      /* the user says when it works */
+    size_t server;                      /* of the current connection, or of the next one */
+    struct vamp_attempts attempts;      /* the caller reports success */
     struct nats_connecting *connecting; /* NULL: no attempt is under way */
 };
 
-/* Connects to nothing yet. 0; -ENOMEM, or -errno of a file that cannot be read. Always to be
- * followed by nats_connection_done. */
+/* Does not connect yet. 0; -ENOMEM, or -errno of a file that cannot be read. Must be followed by
+ * nats_connection_done in any case. */
 VAMP_MUST_CHECK int nats_connection_init(struct nats_connection *connection,
                                          const struct nats_purpose *purpose, struct vamp_err *err);
 /* An attempt that is under way is left behind. */
@@ -50,6 +50,6 @@ int nats_connection_fail(struct nats_connection *connection, const char *text,
                          struct vamp_err *err);
 int nats_connection_fail_with(struct nats_connection *connection, natsStatus status,
                               struct vamp_err *err);
-/* Waits until the server has taken, or refused, all that was sent before: it answers only then. */
+/* Waits until the server has accepted or refused everything sent before: it answers only then. */
 natsStatus nats_connection_confirm(const struct nats_connection *connection);
 const char *nats_connection_address(const struct nats_connection *connection);

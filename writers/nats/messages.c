@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Buckets as messages of telemetry.proto, written field by field: the numbers of fields below are
- * those of the message that a comment names, and they ascend, as every writer of Protocol Buffers
- * does it. A message is its head and rows; where the next row would make it too long, another one
- * begins.
+ * Buckets as messages of telemetry.proto, written field by field in ascending order. A comment
+ * names the message whose field numbers follow. A message has a head and rows; a row that would
+ * make it too long begins another message.
  */
 #include <assert.h>
 #include <endian.h>
@@ -12,13 +11,14 @@
 #include <string.h>
 
 #include "vampire/core/list.h"
-#include "vampire/core/protobuf/wire.h"
 #include "vampire/stats/bucket/rows.h"
 #include "writers/format/fields.h"
 #include "writers/nats/messages.h"
 
 #define FORMAT_VERSION 1
-enum { FIELD_PART = 1, FIELD_PARTS = 2, PART_FIELD_BYTES = 5 };
+/* A message begins with its number and the number of messages: fixed32, so that the second can be
+ * set in the end. */
+enum { FIELD_PART = 1, FIELD_PARTS = 2, KEY_BYTES = 1, PART_BYTES = KEY_BYTES + sizeof(uint32_t) };
 /* Room for key and length of a row. */
 #define FRAME_BYTES 6
 
@@ -27,15 +27,15 @@ struct nats_encoder {
     size_t message_bytes;
     struct vamp_text run;    /* version and run: in every message */
     struct vamp_text tables; /* label sets and metrics: in every message of a bucket */
-    struct vamp_text head;   /* between these two: what the bucket is */
-    struct vamp_text row;    /* the present one */
-    /* A walk for each metric, of which those of a label set are in the order in which a row has
-     * their values: counters, gauges, histograms. */
+    struct vamp_text head;   /* between these two: the description of the bucket */
+    struct vamp_text row;    /* the current one */
+    /* A walk for each metric; those of a label set are adjacent, in the order of the values in a
+     * row: counters, gauges, histograms. */
     struct vamp_rows *walks;
-    unsigned *places; /* of their metrics in the schema */
+    unsigned *places; /* of the walks' metrics in the schema */
 };
 
-/* A time that is not known is absent. */
+/* An unknown time is absent. */
 static void add_time(struct vamp_text *text, unsigned field, int64_t time_ns)
 {
     if (time_ns != 0) {
@@ -43,7 +43,7 @@ static void add_time(struct vamp_text *text, unsigned field, int64_t time_ns)
     }
 }
 
-/* ---- what does not change */
+/* ---- constant parts */
 
 /* Message, from `version`, and Run */
 static void describe_run(struct vamp_text *text, const struct vamp_run *run)
@@ -88,7 +88,7 @@ static void describe_schema(struct vamp_text *text, const struct vamp_schema *sc
     }
 }
 
-/* The places of a label set's metrics, by their kind. */
+/* Sorts the metrics by label set and kind. */
 static void order_metrics(struct nats_encoder *encoder)
 {
     const struct vamp_schema *schema = encoder->schema;
@@ -158,14 +158,6 @@ static void begin_list(struct nats_messages *messages)
     messages->count = 0;
 }
 
-static void add_part_field(struct vamp_text *text, unsigned field, uint32_t value)
-{
-    const char key = (char)VAMP_WIRE_KEY(field, FIXED32);
-    const uint32_t little = htole32(value);
-    vamp_text_add(text, &key, sizeof key);
-    vamp_text_add(text, (const char *)&little, sizeof little);
-}
-
 static void add_all(struct vamp_text *text, const struct vamp_text *from)
 {
     vamp_text_add(text, from->bytes, from->used);
@@ -192,7 +184,7 @@ static void end_list(struct nats_messages *messages)
     const uint32_t parts = htole32(messages->count);
     for (unsigned i = 0; i < messages->count && !messages->text.failed; i++) {
         char *message = messages->text.bytes + begin_of(messages, i);
-        memcpy(message + PART_FIELD_BYTES + 1, &parts, sizeof parts);
+        memcpy(message + PART_BYTES + KEY_BYTES, &parts, sizeof parts);
     }
 }
 
@@ -249,13 +241,13 @@ static void describe_bucket(struct nats_encoder *encoder, const struct vamp_deli
     vamp_field_number(text, 10, delivery->lost_before);
 }
 
-/* The first message has account and gaps in addition: `first` is not NULL. */
+/* `first`: for the first message, which also has the accounting and gaps; else NULL. */
 static void begin_message(const struct nats_encoder *encoder, struct nats_messages *messages,
                           const struct vamp_delivery *first)
 {
     struct vamp_text *text = &messages->text;
-    add_part_field(text, FIELD_PART, messages->count + 1);
-    add_part_field(text, FIELD_PARTS, 0); /* not known yet */
+    vamp_field_fixed32(text, FIELD_PART, messages->count + 1);
+    vamp_field_fixed32(text, FIELD_PARTS, 0); /* not known yet */
     add_all(text, &encoder->run);
     add_all(text, &encoder->head);
     if (first != NULL) {
@@ -315,7 +307,7 @@ static void add_value(struct vamp_text *text, const struct vamp_row *row)
     }
 }
 
-/* A walk that is over stands after all series. */
+/* At its end a walk is positioned after all series. */
 static void step(struct vamp_rows *walk)
 {
     if (!vamp_rows_next(walk)) {
@@ -323,7 +315,7 @@ static void step(struct vamp_rows *walk)
     }
 }
 
-/* Row: what the series has in the bucket, from the walks of its label set; empty: nothing. */
+/* Row: the values of the series in the bucket, from the walks of its label set; empty if none. */
 static void make_row(struct nats_encoder *encoder, struct vamp_rows *walks, unsigned count,
                      unsigned series)
 {
@@ -355,9 +347,7 @@ static void add_row(struct nats_encoder *encoder, struct nats_messages *messages
         end_message(messages);
         begin_message(encoder, messages, NULL);
     }
-    vamp_field_varint(&messages->text, VAMP_WIRE_KEY(15, BYTES));
-    vamp_field_varint(&messages->text, encoder->row.used);
-    add_all(&messages->text, &encoder->row);
+    vamp_field_bytes(&messages->text, 15, &encoder->row);
 }
 
 void nats_encode_bucket(struct nats_encoder *encoder, const struct vamp_delivery *delivery,
@@ -400,7 +390,9 @@ void nats_encode_alarms(const struct vamp_sent_alarms *sent, const struct vamp_r
             continue;
         }
         messages->text.failed = !vamp_alarm_change_line(&bucket->alarms[i], run, &json);
-        vamp_text_add(&messages->text, json.bytes, json.used > 0 ? json.used - 1 : 0);
+        if (!messages->text.failed) {
+            vamp_text_add(&messages->text, json.bytes, json.used - 1); /* without its newline */
+        }
         end_message(messages);
     }
     vamp_json_done(&json);

@@ -8,37 +8,37 @@
 #include <string.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/core/values.h"
 #include "vampire/core/worker.h"
 #include "version.h"
 #include "writers/nats/connection.h"
 
-/* After which a write that blocks ends the connection. */
+/* A write that blocks this long ends the connection. */
 #define WRITE_NS (5 * VAMP_NS_PER_SECOND)
-/* Messages of a consumer that are not acknowledged: what the library may hold in addition to the
- * queue. */
+/* Limit of a consumer's unacknowledged messages, which the library may hold beyond the queue. */
 #define UNACKNOWLEDGED_MAX 256
-/* After which a message that was not acknowledged comes again: what was on its way when a
- * connection ended. One that only waits in the queue changes nothing when it comes again. */
+/* A message is redelivered if it is not acknowledged within this time, such as one that was in
+ * transit when a connection ended. Redelivery of a message that is still queued has no effect. */
 #define ACKNOWLEDGE_NS (5 * VAMP_NS_PER_SECOND)
 
 struct subscriber {
     struct vamp_nats_subscription what;
     struct nats_connection connection;
-    jsCtx *stream;                     /* of the present link, with a consumer */
-    natsSubscription *data, *requests; /* of the present link; NULL: none */
+    jsCtx *stream;                     /* of the current link, with a consumer */
+    natsSubscription *data, *requests; /* of the current link; NULL: none */
     unsigned connections;
-    uint64_t dropped; /* by the library, on links that are gone */
+    uint64_t dropped; /* by the library, on earlier links */
 
-    /* The queue, without a thread of its own: the library's put messages in, with number 1 those of
-     * requests. Its lock is that of what follows. */
+    /* The queue, filled by the library's threads; requests have number 1. Its lock guards the
+     * members below, too. */
     struct vamp_worker queue;
     unsigned delivering; /* subscriptions whose callback may still be called */
-    bool leaving;        /* what arrives is not wanted any more */
+    bool leaving;        /* messages that still arrive are dropped */
 };
 
 /* ---- the library's threads */
 
-/* With a consumer data waits for room, and what is not acknowledged comes again. */
+/* With a consumer, blocks until there is room; otherwise the message is dropped. */
 static void add(struct subscriber *self, natsMsg *message, bool is_request)
 {
     struct vamp_worker *queue = &self->queue;
@@ -116,13 +116,18 @@ static natsStatus subscribe_consumer(struct subscriber *self)
 static natsStatus subscribe(struct subscriber *self)
 {
     const bool plain = self->what.consumer == NULL;
-    const int bytes = self->what.queue_bytes > INT_MAX ? INT_MAX : (int)self->what.queue_bytes;
-    natsStatus status = plain ? natsConnection_Subscribe(&self->data, self->connection.link,
-                                                         self->what.subject, receive_data, self)
-                              : subscribe_consumer(self);
+    int bytes = -1;
+    natsStatus status;
+    if (plain) {
+        bytes = (int)VAMP_MIN(self->what.queue_bytes, INT_MAX);
+        status = natsConnection_Subscribe(&self->data, self->connection.link, self->what.subject,
+                                          receive_data, self);
+    } else {
+        status = subscribe_consumer(self);
+    }
     if (status == NATS_OK) {
         begin_delivering(self, self->data);
-        status = natsSubscription_SetPendingLimits(self->data, -1, plain ? bytes : -1);
+        status = natsSubscription_SetPendingLimits(self->data, -1, bytes);
     }
     if (status == NATS_OK && self->what.requests != NULL) {
         status = natsConnection_Subscribe(&self->requests, self->connection.link,
@@ -131,10 +136,13 @@ static natsStatus subscribe(struct subscriber *self)
             begin_delivering(self, self->requests);
         }
     }
-    return status == NATS_OK ? nats_connection_confirm(&self->connection) : status;
+    if (status == NATS_OK) {
+        status = nats_connection_confirm(&self->connection);
+    }
+    return status;
 }
 
-/* By the library, on the present link. */
+/* Messages dropped by the library on the current link. */
 static uint64_t dropped_now(const struct subscriber *self)
 {
     int64_t dropped = 0;
@@ -144,8 +152,8 @@ static uint64_t dropped_now(const struct subscriber *self)
     return (uint64_t)dropped;
 }
 
-/* Closes the link, if there is one, and then ends the subscriptions, so that a consumer stays in
- * the server. No message of theirs may be used any more. */
+/* Closes the link, if there is one, before the subscriptions end, so that the server keeps a
+ * consumer. Their messages are no longer valid. */
 static void close_link(struct subscriber *self)
 {
     natsConnection *link = self->connection.link;
@@ -172,7 +180,7 @@ static void close_link(struct subscriber *self)
     natsConnection_Destroy(link);
 }
 
-/* The reason is that of the library, from before the link is closed. */
+/* Reads the library's reason before it closes the link. */
 static int fail_with(struct subscriber *self, natsStatus status, struct vamp_err *err)
 {
     char text[200] = "";
@@ -185,8 +193,10 @@ static int fail_with(struct subscriber *self, natsStatus status, struct vamp_err
         (void)snprintf(text, sizeof text, "%.190s", said);
     }
     close_link(self);
-    return text[0] != '\0' ? nats_connection_fail(&self->connection, text, err)
-                           : nats_connection_fail_with(&self->connection, status, err);
+    if (text[0] == '\0') {
+        return nats_connection_fail_with(&self->connection, status, err);
+    }
+    return nats_connection_fail(&self->connection, text, err);
 }
 
 static int open_link(struct subscriber *self, struct vamp_err *err)
@@ -229,11 +239,12 @@ static int subscriber_create(const struct vamp_nats_subscription *what, void **r
         return vamp_err_set_errno(err, ENOMEM, "prepare a subscription");
     }
     self->what = *what;
+    static const char kept[] = "the stream keeps what is published meanwhile";
+    static const char missed[] = "what is published meanwhile is missed";
     const struct nats_purpose purpose = {
         .server = what->server,
         .what = "subscribe at",
-        .meanwhile = what->consumer != NULL ? "the stream keeps what is published meanwhile"
-                                            : "what is published meanwhile is missed",
+        .meanwhile = what->consumer != NULL ? kept : missed,
         .write_ns = WRITE_NS,
     };
     const struct vamp_worker_bounds bounds = {.bytes_max = what->queue_bytes};
@@ -278,7 +289,7 @@ static void describe_in_stream(const struct subscriber *self, struct vamp_nats_r
     }
 }
 
-/* What arrived before the end of a connection comes first. */
+/* Messages that arrived before a connection ended come first. */
 static int subscriber_next(void *context, int64_t timeout_ns,
                            struct vamp_nats_received *ret_received, struct vamp_err *err)
 {
@@ -302,16 +313,17 @@ static int subscriber_next(void *context, int64_t timeout_ns,
         describe_in_stream(self, ret_received);
         return 1;
     }
-    return natsConnection_IsClosed(self->connection.link)
-               ? fail_with(self, NATS_CONNECTION_CLOSED, err)
-               : 0;
+    if (natsConnection_IsClosed(self->connection.link)) {
+        return fail_with(self, NATS_CONNECTION_CLOSED, err);
+    }
+    return 0;
 }
 
 static void subscriber_done(void *context, const struct vamp_nats_received *received)
 {
     const struct subscriber *self = context;
     if (self->what.consumer != NULL && !received->is_request) {
-        (void)natsMsg_Ack(received->message, NULL); /* else it comes again, and changes nothing */
+        (void)natsMsg_Ack(received->message, NULL); /* if it fails, redelivery has no effect */
     }
     natsMsg_Destroy(received->message);
 }
@@ -335,14 +347,16 @@ static int subscriber_answer(void *context, const struct vamp_nats_received *rec
 static void subscriber_state(void *context, struct vamp_nats_subscriber_state *ret_state)
 {
     struct subscriber *self = context;
-    const bool plain = self->what.consumer == NULL;
     *ret_state = (struct vamp_nats_subscriber_state){
         .address = nats_connection_address(&self->connection),
         .connections = self->connections,
-        .lost = self->dropped + dropped_now(self) + (plain ? atomic_load(&self->queue.refused) : 0),
+        .lost = self->dropped + dropped_now(self),
         .waiting = atomic_load(&self->queue.count),
         .connected = self->connection.link != NULL,
     };
+    if (self->what.consumer == NULL) {
+        ret_state->lost += atomic_load(&self->queue.refused);
+    }
 }
 
 static const struct vamp_nats_subscriber_ops functions = {

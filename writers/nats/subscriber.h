@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Receives messages by NATS, for vampire-collect: a subscription, with or without a consumer of
- * JetStream, and requests that are answered. It connects again by itself, as long as it is asked
- * for messages. The functions are in the shared object nats.so; one thread calls them.
+ * JetStream, and requests that are answered. It reconnects during calls of `next`. The functions
+ * are in the shared object nats.so; one thread calls them.
  *
- * Messages wait in a queue with a bound of bytes. At the bound a plain subscription loses the
- * newest, which is counted; a consumer leaves them in the stream.
+ * Messages wait in a queue limited in bytes. When it is full, a plain subscription loses and counts
+ * the newest; a consumer leaves them in the stream.
  */
 #pragma once
 
@@ -28,8 +28,8 @@ struct vamp_nats_received {
     const void *data;
     size_t bytes;
     bool is_request;
-    /* With a consumer: when the stream got the message, UTC, and whether it has more that were not
-     * received yet. Else 0 and false. */
+    /* With a consumer: when the stream stored the message, UTC, and whether it has more to deliver.
+     * Else 0 and false. */
     int64_t published_ns;
     bool more;
     void *message; /* private */
@@ -44,7 +44,7 @@ struct vamp_nats_subscriber_state {
 };
 
 struct vamp_nats_subscriber_ops {
-    /* Connects to nothing yet. 0; -ENOMEM, or -errno of a file that cannot be read. */
+    /* Does not connect yet. 0; -ENOMEM, or -errno of a file that cannot be read. */
     int (*create)(const struct vamp_nats_subscription *subscription, void **ret_self,
                   struct vamp_err *err);
     /* The next message within `timeout_ns`; connects, which may take 1.5 s, if need be. 1 and the
@@ -52,7 +52,7 @@ struct vamp_nats_subscriber_ops {
      */
     int (*next)(void *self, int64_t timeout_ns, struct vamp_nats_received *ret_received,
                 struct vamp_err *err);
-    /* Nothing more will be done with the message: acknowledges it and frees it. */
+    /* Acknowledges and frees a message. */
     void (*done)(void *self, const struct vamp_nats_received *received);
     /* Answers a request. 0; -EMSGSIZE: longer than the server's messages may be; -EIO. */
     int (*answer)(void *self, const struct vamp_nats_received *received, const char *text);

@@ -40,12 +40,14 @@ static bool sends_alarms(const struct nats *self)
 
 /* ---- publishing */
 
-/* What a plain connection has not confirmed will be sent again; a stream keeps what it has. */
+/* Without a stream, messages that were not confirmed are sent again. */
 static void forget_link(struct nats *self)
 {
     jsCtx_Destroy(self->stream);
     self->stream = NULL;
-    self->sent = self->options->jetstream ? self->sent : 0;
+    if (!self->options->jetstream) {
+        self->sent = 0;
+    }
 }
 
 static int fail_with(struct nats *self, natsStatus status, struct vamp_err *err)
@@ -68,15 +70,20 @@ static int open_link(struct nats *self, struct vamp_err *err)
         return 0;
     }
     const natsStatus status = natsConnection_JetStream(&self->stream, self->connection.link, NULL);
-    return status == NATS_OK ? 0 : fail_with(self, status, err);
+    if (status != NATS_OK) {
+        return fail_with(self, status, err);
+    }
+    return 0;
 }
 
-/* Sends the next message; to a stream: until it has it. The id of message i is ID.i, from 1. */
+/* Sends the next message, to a stream with its acknowledgement. The id of message i is ID.i,
+ * from 1.
+ */
 static natsStatus send_next(struct nats *self, const char *id, jsErrCode *refusal)
 {
     const struct nats_messages *messages = &self->messages;
     const unsigned number = self->sent;
-    const size_t begin = number > 0 ? messages->ends[number - 1] : 0;
+    size_t begin = number > 0 ? messages->ends[number - 1] : 0;
     char whole_id[ID_BYTES];
     (void)snprintf(whole_id, sizeof whole_id, "%s.%u", id, number + 1);
     natsMsg *message = NULL;
@@ -92,7 +99,7 @@ static natsStatus send_next(struct nats *self, const char *id, jsErrCode *refusa
         status = natsConnection_PublishMsg(self->connection.link, message);
     }
     natsMsg_Destroy(message);
-    self->sent += status == NATS_OK ? 1 : 0;
+    self->sent += status == NATS_OK;
     return status;
 }
 
@@ -124,9 +131,9 @@ static int conclude(struct nats *self, natsStatus status, jsErrCode refusal, str
     return fail_with(self, status, err);
 }
 
-/* Publishes the messages, or goes on with it: the call is repeated with the same messages until the
- * result is not -EAGAIN. 0: a server has all; -EAGAIN: not yet, with why in the text unless a
- * server may still answer; -EBADMSG: the server refuses these very messages. */
+/* Publishes the messages, or continues to: call it with the same messages until the result is not
+ * -EAGAIN. 0: a server has all; -EAGAIN: not yet, with the reason unless a server may still answer;
+ * -EBADMSG: the server refuses these messages. */
 static int publish(struct nats *self, const char *id, struct vamp_err *err)
 {
     const int code = open_link(self, err);
@@ -141,7 +148,9 @@ static int publish(struct nats *self, const char *id, struct vamp_err *err)
             return -EAGAIN;
         }
         status = send_next(self, id, &refusal);
-        self->since_ns = status == NATS_OK ? vamp_worker_now_ns() : self->since_ns;
+        if (status == NATS_OK) {
+            self->since_ns = vamp_worker_now_ns();
+        }
     }
     if (status == NATS_OK && self->stream == NULL) {
         status = nats_connection_confirm(&self->connection);
@@ -168,12 +177,17 @@ char *nats_subject(const char *prefix, const struct vamp_run *run)
     char token[VAMP_SUBJECT_NAME_BYTES + 1], *subject = NULL;
     (void)snprintf(token, sizeof token, "%s", run->workflow[0] != '\0' ? run->workflow : "_");
     for (char *at = token; *at != '\0'; at++) {
-        *at = strchr(allowed, *at) != NULL ? *at : '_';
+        if (strchr(allowed, *at) == NULL) {
+            *at = '_';
+        }
     }
-    return asprintf(&subject, "%s.%s.%s", prefix, token, run->id) < 0 ? NULL : subject;
+    if (asprintf(&subject, "%s.%s.%s", prefix, token, run->id) < 0) {
+        return NULL;
+    }
+    return subject;
 }
 
-/* Changes of alarms are no messages of Protocol Buffers: no subscription to buckets gets them. */
+/* Changes of alarms are not Protocol Buffers: they have a subject of their own. */
 static char *subject_of(const struct nats_options *options, const struct vamp_run *run)
 {
     char *prefix = NULL;
@@ -204,9 +218,12 @@ static int nats_open(const void *options, const struct vamp_writer_target *targe
         .write_ns = self->options->timeout_ns,
         .message_bytes = self->options->message_bytes,
     };
-    const int code = self->subject == NULL || self->encoder == NULL
-                         ? vamp_err_set_errno(err, ENOMEM, "prepare messages")
-                         : nats_connection_init(&self->connection, &purpose, err);
+    int code = 0;
+    if (self->subject == NULL || self->encoder == NULL) {
+        code = vamp_err_set_errno(err, ENOMEM, "prepare messages");
+    } else {
+        code = nats_connection_init(&self->connection, &purpose, err);
+    }
     if (code != 0) {
         nats_free(self);
         return code;
@@ -238,20 +255,23 @@ static int nats_write(void *context, const struct vamp_delivery *delivery, struc
     return code;
 }
 
-/* The server's, or that of the first one that will be tried. */
+/* The address of the current server, or of the next one to be tried. */
 static const char *nats_path(const void *self)
 {
     return nats_connection_address(&((const struct nats *)self)->connection);
 }
 
-/* The account does not count this message: a reader that misses it sees no more buckets. */
+/* The accounting does not count this message: a reader that misses it receives no more buckets. */
 static void publish_ending(struct nats *self, const struct vamp_ending *ending)
 {
     const int64_t until_ns = vamp_worker_now_ns() + ENDING_NS;
     char id[ID_BYTES];
     (void)snprintf(id, sizeof id, "%s.end", self->run->id);
     nats_encode_ending(self->encoder, ending, &self->messages);
-    int code = self->messages.text.failed ? 0 : -EAGAIN;
+    int code = -EAGAIN;
+    if (self->messages.text.failed) {
+        return;
+    }
     while (code == -EAGAIN && vamp_worker_now_ns() < until_ns) {
         struct vamp_err err = {.code = 0};
         code = publish(self, id, &err);

@@ -13,7 +13,10 @@ static int null_open(const void *options, const struct vamp_writer_target *targe
 {
     (void)options, (void)target;
     *ret_self = malloc(1);
-    return *ret_self != NULL ? 0 : vamp_err_set_errno(err, ENOMEM, "prepare the target");
+    if (*ret_self == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "prepare the target");
+    }
+    return 0;
 }
 
 static int null_write(void *self, const struct vamp_delivery *delivery, struct vamp_err *err)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Traces as archives in the Open Trace Format 2 (docs/output-trace.md, "OTF2"), by libotf2, which
- * has the events of all locations in memory until the archive is completed: a directory with an
- * anchor file, the definitions, and a file of events for each location. Only a completed archive
- * can be read, so whatever is not completed is removed. One thread.
+ * Traces as archives in the Open Trace Format 2 (docs/output-trace.md, "OTF2"): a directory with an
+ * anchor file, the definitions, and a file of events for each location. libotf2 keeps all events in
+ * memory until the archive is completed. Only a completed archive can be read, so an incomplete one
+ * is removed. One thread.
  */
 #include <assert.h>
 #include <errno.h>
@@ -19,6 +19,7 @@
 #include "vampire/core/event/event.h"
 #include "vampire/core/list.h"
 #include "vampire/core/map.h"
+#include "vampire/core/values.h"
 #include "vampire/stats/bucket/bucket.h"
 #include "version.h"
 #include "writers/format/file.h"
@@ -26,21 +27,20 @@
 
 #define NAME "trace"
 
-/* Of the tree of systems: the workflow. */
+/* The node of the system tree: the workflow. */
 #define ROOT 0
-/* Transports are messages of this communicator, in which the rank of a track is its number: its
- * members, and their ranks, which are the same. */
+/* Transports are messages of this communicator, whose members are the tracks by number. */
 #define COMMUNICATOR 0
 #define LOCATIONS_GROUP 0
 #define RANKS_GROUP 1
 
-/* What an event says besides its region. */
+/* Attributes of events. */
 enum attribute { OF_CDO, OF_BYTES, OF_PEER, OF_END };
 #define ATTRIBUTES 4
 
-/* The regions: what a span is, and of a part of a wait which. */
+/* Regions: one for each meaning of a span, and for each part of a wait. */
 #define REGIONS (VAMP_TRACE_WHAT_COUNT + VAMP_WAIT_PART_COUNT)
-/* Kinds of marks: anomalies, and what happens to the run. */
+/* Limit of the kinds of marks: anomalies, and events of the run. */
 #define MARKERS_MAX 64
 
 /* A text in the archive, where each is written once. */
@@ -79,14 +79,14 @@ struct archive {
     const char *marker_words[MARKERS_MAX];
     unsigned marker_count;
     uint64_t least_ns, most_ns;
-    /* The first failure, after which the archive is of no use, and errno then. */
+    /* The first failure, after which the archive is unusable, and errno at that time. */
     OTF2_ErrorCode code;
     int system;
 };
 
 /* ---- errors */
 
-/* The library writes to stderr what it returns, unless it is told not to. */
+/* Replaces the library's error callback, which prints to stderr. */
 static OTF2_ErrorCode be_quiet(void *context, const char *file, uint64_t line, const char *function,
                                OTF2_ErrorCode code, const char *format, va_list values)
 {
@@ -94,8 +94,8 @@ static OTF2_ErrorCode be_quiet(void *context, const char *file, uint64_t line, c
     return code;
 }
 
-/* Notes a failure. Some of the library's functions return what is wrong with the archive and not
- * what the system refused, which is in errno: 0 before the calls. */
+/* Records the first failure. Some of the library's functions report only the state of the archive;
+ * the cause is in errno, which the callers set to 0 first. */
 static void must(struct archive *archive, OTF2_ErrorCode code)
 {
     if (code != OTF2_SUCCESS && archive->code == OTF2_SUCCESS) {
@@ -106,16 +106,19 @@ static void must(struct archive *archive, OTF2_ErrorCode code)
 
 static int outcome(const struct archive *archive, struct vamp_err *err)
 {
-    return archive->code == OTF2_SUCCESS ? 0
-           : archive->system != 0
-               ? vamp_err_set_errno(err, archive->system, "write %s", archive->path)
-               : vamp_err_set(err, -EIO, "write %s: %s", archive->path,
-                              OTF2_Error_GetDescription(archive->code));
+    if (archive->code == OTF2_SUCCESS) {
+        return 0;
+    }
+    if (archive->system != 0) {
+        return vamp_err_set_errno(err, archive->system, "write %s", archive->path);
+    }
+    return vamp_err_set(err, -EIO, "write %s: %s", archive->path,
+                        OTF2_Error_GetDescription(archive->code));
 }
 
 /* ---- texts */
 
-/* Its number; 0 after a failure. */
+/* The number of the text, which is written if it is new; 0 after a failure. */
 static uint32_t text_number(struct archive *archive, const char *text)
 {
     const size_t length = strlen(text);
@@ -149,16 +152,18 @@ static void free_text(struct map_link *link)
 /* The region of a span that is no mark. */
 static OTF2_RegionRef region_of(const struct vamp_trace_span *span)
 {
-    return span->what == VAMP_TRACE_PART ? VAMP_TRACE_WHAT_COUNT + span->part
-                                         : (OTF2_RegionRef)span->what;
+    if (span->what == VAMP_TRACE_PART) {
+        return VAMP_TRACE_WHAT_COUNT + span->part;
+    }
+    return (OTF2_RegionRef)span->what;
 }
 
 /* The times of an archive have no sign. */
 static uint64_t time_of(struct archive *archive, int64_t time_ns)
 {
-    const uint64_t time = time_ns < 0 ? 0 : (uint64_t)time_ns;
-    archive->least_ns = time < archive->least_ns ? time : archive->least_ns;
-    archive->most_ns = time > archive->most_ns ? time : archive->most_ns;
+    const uint64_t time = (uint64_t)VAMP_MAX(time_ns, 0);
+    archive->least_ns = VAMP_MIN(archive->least_ns, time);
+    archive->most_ns = VAMP_MAX(archive->most_ns, time);
     return time;
 }
 
@@ -292,16 +297,23 @@ static int otf2_track(void *self, const struct vamp_trace_track *track, struct v
 
 /* ---- definitions: what the events refer to, once all of them are known */
 
+static const char *region_name(unsigned region)
+{
+    if (region < VAMP_TRACE_WHAT_COUNT) {
+        return vamp_trace_what_name((enum vamp_trace_what)region);
+    }
+    return vamp_wait_part_name(region - VAMP_TRACE_WHAT_COUNT);
+}
+
 static void define_regions(struct archive *archive)
 {
     const uint32_t empty = text_number(archive, "");
     for (unsigned i = 0; i < REGIONS; i++) {
-        const OTF2_RegionRole role = i == VAMP_TRACE_SEND || i == VAMP_TRACE_RECEIVE
-                                         ? OTF2_REGION_ROLE_POINT2POINT
-                                         : OTF2_REGION_ROLE_FUNCTION;
-        const uint32_t name = text_number(
-            archive, i < VAMP_TRACE_WHAT_COUNT ? vamp_trace_what_name((enum vamp_trace_what)i)
-                                               : vamp_wait_part_name(i - VAMP_TRACE_WHAT_COUNT));
+        OTF2_RegionRole role = OTF2_REGION_ROLE_FUNCTION;
+        if (i == VAMP_TRACE_SEND || i == VAMP_TRACE_RECEIVE) {
+            role = OTF2_REGION_ROLE_POINT2POINT;
+        }
+        const uint32_t name = text_number(archive, region_name(i));
         must(archive, OTF2_GlobalDefWriter_WriteRegion(archive->definitions, i, name, name, empty,
                                                        role, OTF2_PARADIGM_USER,
                                                        OTF2_REGION_FLAG_NONE, empty, 0, 0));
@@ -378,8 +390,11 @@ static void define_communicator(struct archive *archive)
 /* The clock counts ns since 1970, UTC. */
 static void define_clock(struct archive *archive)
 {
-    const uint64_t first = archive->least_ns <= archive->most_ns ? archive->least_ns : 0;
-    const uint64_t length = archive->least_ns <= archive->most_ns ? archive->most_ns - first : 0;
+    uint64_t first = 0, length = 0;
+    if (archive->least_ns <= archive->most_ns) {
+        first = archive->least_ns;
+        length = archive->most_ns - first;
+    }
     must(archive, OTF2_GlobalDefWriter_WriteClockProperties(
                       archive->definitions, VAMP_NS_PER_SECOND, first, length + 1, first));
 }
@@ -395,12 +410,16 @@ static bool file_of(const struct archive *archive, size_t number, char **ret_pat
     if (number >= of_locations + sizeof rest / sizeof *rest) {
         return false;
     }
-    const int length =
-        number < of_locations
-            ? asprintf(ret_path, "%s/" NAME "/%zu.%s", archive->directory, number / 2,
-                       number % 2 == 0 ? "evt" : "def")
-            : asprintf(ret_path, "%s/%s", archive->directory, rest[number - of_locations]);
-    *ret_path = length < 0 ? NULL : *ret_path;
+    int length = 0;
+    if (number < of_locations) {
+        length = asprintf(ret_path, "%s/" NAME "/%zu.%s", archive->directory, number / 2,
+                          number % 2 == 0 ? "evt" : "def");
+    } else {
+        length = asprintf(ret_path, "%s/%s", archive->directory, rest[number - of_locations]);
+    }
+    if (length < 0) {
+        *ret_path = NULL;
+    }
     return true;
 }
 
@@ -411,8 +430,13 @@ static int for_each_file(const struct archive *archive,
     char *path = NULL;
     int first = 0;
     for (size_t i = 0; file_of(archive, i, &path); i++) {
-        const int code = path != NULL ? apply(path, archive->access) : -ENOMEM;
-        first = first != 0 ? first : code;
+        int code = -ENOMEM;
+        if (path != NULL) {
+            code = apply(path, archive->access);
+        }
+        if (first == 0) {
+            first = code;
+        }
         free(path);
     }
     return first;
@@ -428,9 +452,10 @@ static int remove_file(const char *path, unsigned access)
 static int permit(const char *path, unsigned access)
 {
     struct stat status;
-    return lstat(path, &status) == 0
-               ? vamp_target_permit(path, (enum vamp_target_access)access, S_ISDIR(status.st_mode))
-               : 0;
+    if (lstat(path, &status) != 0) {
+        return 0;
+    }
+    return vamp_target_permit(path, (enum vamp_target_access)access, S_ISDIR(status.st_mode));
 }
 
 static void close_locations(struct archive *archive)
@@ -440,11 +465,14 @@ static void close_locations(struct archive *archive)
     }
     must(archive, OTF2_Archive_CloseEvtFiles(archive->archive));
     must(archive, OTF2_Archive_OpenDefFiles(archive->archive));
-    /* None is made that would not be closed. */
+    /* Stops at the first failure: a writer that is not closed would leak. */
     for (size_t i = 0; i < archive->count && archive->code == OTF2_SUCCESS; i++) {
         OTF2_DefWriter *writer = OTF2_Archive_GetDefWriter(archive->archive, i);
-        must(archive, writer != NULL ? OTF2_Archive_CloseDefWriter(archive->archive, writer)
-                                     : OTF2_ERROR_ENOMEM);
+        OTF2_ErrorCode code = OTF2_ERROR_ENOMEM;
+        if (writer != NULL) {
+            code = OTF2_Archive_CloseDefWriter(archive->archive, writer);
+        }
+        must(archive, code);
     }
     must(archive, OTF2_Archive_CloseDefFiles(archive->archive));
 }

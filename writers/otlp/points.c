@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Buckets as messages of otlp.proto, whose numbers of fields are those below; a comment names
- * the message. Counters and histograms are cumulative: each point has what was counted since
- * the time at which it starts. A bucket has the totals of counters; those of histograms are kept
- * here.
+ * Buckets as messages of otlp.proto. A comment names the message whose field numbers follow.
+ * Counters and histograms are cumulative since the start time of the point. Buckets have the totals
+ * of counters; the totals of histograms are kept here.
  */
 #include "writers/otlp/points.h"
 
@@ -13,20 +12,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/core/values.h"
 #include "vampire/stats/bucket/merged.h"
 #include "writers/format/bounds.h"
 #include "writers/format/fields.h"
 #include "writers/format/present.h"
 
-/* Of a request before it is packed; the next series begins another one. */
+/* Limit of a request before compression: the next series begins another one. */
 #define REQUEST_BYTES ((size_t)4 << 20)
 enum { CUMULATIVE = 2 };
-#define APART_NS 1000000  /* what servers tell apart */
+#define APART_NS 1000000  /* the resolution of times in servers */
 #define BEFORE UINT32_MAX /* born before this output */
 
 struct otlp_series {
     uint32_t born;  /* the request with its first point; 0: none was taken */
-    uint32_t wraps; /* of a histogram's sum beyond 2^64 */
+    uint32_t wraps; /* how often a histogram's sum exceeded 2^64 */
 };
 
 /* How values of a metric are sent. */
@@ -43,25 +43,25 @@ struct otlp_points {
     const struct vamp_run *run;
     uint64_t run_labels;
     bool again;            /* an output before a reload has sent histograms */
-    struct vamp_text lead; /* of each request: the resource, and what instruments it */
-    size_t lead_scope;     /* where in it the scope begins */
+    struct vamp_text lead; /* the begin of each request: resource and scope */
+    size_t lead_scope;     /* where the scope begins in it */
     struct otlp_metric *metrics;
     struct vamp_merged merged;            /* histograms since the start */
     struct vamp_bucket sums;              /* as a bucket has them */
-    int64_t start_ns[VAMP_HISTOGRAM + 1]; /* from which values of a kind count; UTC */
-    int64_t taken_ns;                     /* the end of the newest bucket that was taken */
+    int64_t start_ns[VAMP_HISTOGRAM + 1]; /* start time of the values of a kind; UTC */
+    int64_t taken_ns;                     /* the end of the newest bucket that the server has */
     const struct vamp_bucket *bucket;     /* the newest one; NULL: there was none */
     uint32_t request;                     /* the number of the newest one, from 1 */
     /* Where its next request begins. */
     unsigned metric;       /* in the schema */
-    struct vamp_rows rows; /* those of it that are left; without a bucket: all */
+    struct vamp_rows rows; /* the rest of its rows; without a bucket: all */
     struct vamp_present present;
-    bool placed; /* where they are is in a request of the bucket */
+    bool placed; /* component_info is in a request of the bucket */
 };
 
 /* ---- fields */
 
-/* KeyValue with AnyValue; what is empty is absent. */
+/* KeyValue with AnyValue; absent if empty. */
 static void add_attribute(struct vamp_text *text, unsigned field, const char *key,
                           const char *value)
 {
@@ -178,15 +178,17 @@ void otlp_points_free(struct otlp_points *points)
 
 /* ---- a bucket */
 
-/* Counters began with the run, wherever this output did; histograms begin with it, and not at the
- * time of the last point of the output before it. */
+/* Counters started with the run; histograms start with this output, but not at the time of the last
+ * point of the output before a reload. */
 static void begin_counting(struct otlp_points *points, const struct vamp_bucket *bucket)
 {
     const int64_t run_ns = points->run->started_ns - points->run->started_ns % bucket->width_ns;
-    const bool apart = points->again && bucket->width_ns > APART_NS;
     points->taken_ns = bucket->start_ns;
-    points->start_ns[VAMP_COUNTER] = run_ns < bucket->start_ns ? run_ns : bucket->start_ns;
-    points->start_ns[VAMP_HISTOGRAM] = bucket->start_ns + (apart ? APART_NS : 0);
+    points->start_ns[VAMP_COUNTER] = VAMP_MIN(run_ns, bucket->start_ns);
+    points->start_ns[VAMP_HISTOGRAM] = bucket->start_ns;
+    if (points->again && bucket->width_ns > APART_NS) {
+        points->start_ns[VAMP_HISTOGRAM] += APART_NS;
+    }
 }
 
 static struct otlp_series *series_of(const struct otlp_points *points, const struct vamp_row *row)
@@ -194,7 +196,7 @@ static struct otlp_series *series_of(const struct otlp_points *points, const str
     return &points->metrics[row->place].series[row->number];
 }
 
-/* Takes a value of a bucket; `first`: of the first one. */
+/* Adds a value of a bucket; `first`: of the first bucket. */
 static void take_row(struct otlp_points *points, const struct vamp_row *row, bool first)
 {
     struct otlp_series *series = series_of(points, row);
@@ -250,7 +252,9 @@ void otlp_points_end(struct otlp_points *points, bool taken)
         const unsigned set = points->schema->metrics[i].label_set;
         for (unsigned s = 0; s < points->bucket->series_count[set]; s++) {
             uint32_t *born = &points->metrics[i].series[s].born;
-            *born = *born == points->request ? 0 : *born;
+            if (*born == points->request) {
+                *born = 0;
+            }
         }
     }
 }
@@ -353,9 +357,11 @@ static void add_histogram(const struct otlp_points *points, struct vamp_text *te
     }
     add_times(points, text, VAMP_HISTOGRAM, time_ns);
     vamp_field_fixed64(text, 4, histogram->count);
-    const unsigned __int128 beyond = histogram->count > 0 ? series_of(points, row)->wraps : 0;
-    vamp_field_fixed64(text, 5,
-                       vamp_bits_of((double)((beyond << 64) + histogram->sum) / metric->scale));
+    unsigned __int128 sum = histogram->sum;
+    if (histogram->count > 0) {
+        sum += (unsigned __int128)series_of(points, row)->wraps << 64;
+    }
+    vamp_field_fixed64(text, 5, vamp_bits_of((double)sum / metric->scale));
     if (is_explicit) {
         add_explicit(metric, text, histogram);
         add_attributes(points, text, row, 9);
@@ -363,16 +369,16 @@ static void add_histogram(const struct otlp_points *points, struct vamp_text *te
         add_exponential(metric, text, points->schema->bins.sub_bits, histogram);
     }
     if (histogram->count > 0) {
-        vamp_field_fixed64(text, is_explicit ? 11 : 12,
-                           vamp_bits_of((double)histogram->min / metric->scale));
-        vamp_field_fixed64(text, is_explicit ? 12 : 13,
+        const unsigned min_field = is_explicit ? 11 : 12;
+        vamp_field_fixed64(text, min_field, vamp_bits_of((double)histogram->min / metric->scale));
+        vamp_field_fixed64(text, min_field + 1,
                            vamp_bits_of((double)histogram->max / metric->scale));
     }
     vamp_field_end(text, 1, begin);
 }
 
-/* Of a series of which the server has nothing yet there is a point where it was 0, so that what it
- * begins with is an increase. */
+/* A series that is new to the server begins with a point of 0, so that its first value is an
+ * increase. */
 static void add_points(struct otlp_points *points, struct vamp_text *text,
                        const struct vamp_row *row)
 {
@@ -382,7 +388,7 @@ static void add_points(struct otlp_points *points, struct vamp_text *text,
     const int64_t start_ns = points->start_ns[kind], taken_ns = points->taken_ns;
     uint32_t *born = &series_of(points, row)->born;
     const bool is_new = *born == 0 || *born == points->request;
-    const int64_t birth_ns = taken_ns > start_ns ? taken_ns : start_ns;
+    const int64_t birth_ns = VAMP_MAX(taken_ns, start_ns);
     switch (kind) {
     case VAMP_COUNTER:
         if (row->counter->value == 0) {
@@ -407,12 +413,14 @@ static void add_points(struct otlp_points *points, struct vamp_text *text,
         add_histogram(points, text, row, end_ns, row->histogram);
         break;
     }
-    *born = is_new ? points->request : *born;
+    if (is_new) {
+        *born = points->request;
+    }
 }
 
 /* ---- metrics */
 
-/* The name that Prometheus gives to it, too, and the unit in UCUM. */
+/* The same name as in Prometheus, and the unit in UCUM. */
 static void describe_metric(struct vamp_text *text, const struct vamp_metric *metric,
                             const struct vamp_base_metric *base)
 {
@@ -429,7 +437,7 @@ static void describe_metric(struct vamp_text *text, const struct vamp_metric *me
     }
 }
 
-/* Metric: as many points as there is room for, and nothing if there are none. */
+/* Metric: as many points as there is room for; nothing without points. */
 static void add_metric(struct otlp_points *points, struct vamp_text *text)
 {
     const struct otlp_metric *metric = &points->metrics[points->metric];
@@ -439,8 +447,11 @@ static void add_metric(struct otlp_points *points, struct vamp_text *text)
         [VAMP_COUNTER] = 7, [VAMP_GAUGE] = 5, [VAMP_HISTOGRAM] = metric->bounds != NULL ? 9 : 10};
     const size_t begin = text->used;
     if (points->rows.bucket == NULL) {
-        points->rows = vamp_rows_of(kind == VAMP_HISTOGRAM ? &points->sums : points->bucket,
-                                    points->metric, 0);
+        const struct vamp_bucket *bucket = points->bucket;
+        if (kind == VAMP_HISTOGRAM) {
+            bucket = &points->sums;
+        }
+        points->rows = vamp_rows_of(bucket, points->metric, 0);
     }
     describe_metric(text, described, &metric->base);
     const size_t data = text->used;

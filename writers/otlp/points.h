@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The otlp format: each bucket as requests of OTLP's metrics service, by HTTP. points.c keeps what
- * was counted since the run began and makes the requests, writer.c is the format and sends them.
- * table.c is in the program; the others are in the shared object otlp.so. What is written is
- * described in docs/exporters.md, its bytes in otlp.proto.
+ * The otlp format: each bucket as requests of OTLP's metrics service, by HTTP. points.c keeps the
+ * totals since the run began and encodes the requests, writer.c sends them. table.c is part of the
+ * program; the others are in the shared object otlp.so. The points are described in
+ * docs/exporters.md, their encoding in otlp.proto.
  */
 #pragma once
 
@@ -18,9 +18,9 @@ struct otlp_options {
     struct vamp_push_options push;
     uint64_t labels;     /* bit per enum vamp_run_label */
     unsigned histograms; /* enum otlp_histograms */
-    unsigned bounds;     /* 2 to the power of it in each doubling, of explicit ones */
+    unsigned bounds;     /* explicit ones: 2 to the power of it in each doubling */
 };
-/* The secret's variable, where no file has it. */
+/* The environment variable of the secret, if there is no file. */
 #define OTLP_SECRET_VARIABLE "VAMPIRE_OTLP_SECRET"
 
 struct otlp_points;
@@ -30,13 +30,13 @@ VAMP_MUST_CHECK int otlp_points_create(const struct otlp_options *options,
                                        const struct vamp_writer_target *target,
                                        struct otlp_points **ret_points, struct vamp_err *err);
 void otlp_points_free(struct otlp_points *points); /* NULL is fine */
-/* Adds the values of a bucket, which lives until the last request of it was made. 0 or -ENOMEM:
- * nothing was added. */
+/* Adds the values of a bucket, which must remain valid until its last request is made. 0 or
+ * -ENOMEM: nothing was added. */
 VAMP_MUST_CHECK int otlp_points_add(struct otlp_points *points,
                                     const struct vamp_delivery *delivery, struct vamp_err *err);
-/* Makes the next request of the bucket that was added, in place of what the text has; `failed` of
- * the text: no memory, and the same request can be made again. False: there was none left. */
+/* Replaces the text by the next request of the bucket; `failed` of the text: out of memory, and the
+ * same request can be made again. False: there was none left. */
 bool otlp_points_next(struct otlp_points *points, struct vamp_text *text);
-/* The server has taken all requests of the bucket, or refuses the newest one: then a later bucket
- * begins the series that this one was to begin. */
+/* The server has accepted all requests of the bucket (`taken`), or refused the newest one: then a
+ * later bucket begins the series that are new in this one. */
 void otlp_points_end(struct otlp_points *points, bool taken);

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "vampire/core/values.h"
 #include "vampire/stats/bucket/bucket.h"
 #include "writers/format/bounds.h"
 #include "writers/otlp/points.h"
@@ -33,17 +34,17 @@ static int check(const void *context, const char **ret_key, struct vamp_err *err
 {
     static const char expected[] =
         "http://HOST:PORT/PATH or https://HOST:PORT/PATH, such as http://127.0.0.1:4318/v1/metrics";
-    const char *endpoint = ((const struct otlp_options *)context)->endpoint;
-    const char *url = endpoint != NULL ? endpoint : "";
+    const char *url = vamp_text_or(((const struct otlp_options *)context)->endpoint, "");
     *ret_key = "endpoint";
     const int code = vamp_push_check(url, false, expected, err);
     if (code != 0) {
         return code;
     }
     const char *path = strchr(strstr(url, "://") + 3, '/');
-    return path != NULL && path[1] != '\0'
-               ? 0
-               : vamp_err_set(err, -EINVAL, "the path is missing: expected %s", expected);
+    if (path == NULL || path[1] == '\0') {
+        return vamp_err_set(err, -EINVAL, "the path is missing: expected %s", expected);
+    }
+    return 0;
 }
 
 const struct vamp_writer_ops vamp_writer_otlp = {

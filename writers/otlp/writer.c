@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The otlp format. No target is opened, so that a run can begin while the server is down. A bucket
- * is one request or several, which are sent in their order; one that is sent again, since its
- * answer was not in time, has the same times and values, and changes nothing.
+ * The otlp format. No connection is opened, so that a run can begin while the server is down. A
+ * bucket is one or more requests, sent in order. A request that is sent again because its answer
+ * was late has the same times and values, and changes nothing.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,10 +26,10 @@ struct otlp {
     struct libdeflate_compressor *compressor;
     struct vamp_text request;
     struct vamp_text packed;     /* the request by gzip; empty: not yet */
-    bool added;                  /* the values of the bucket that is being sent */
-    bool made;                   /* its next request */
-    uint64_t rejected;           /* points that the server did not take */
-    char said[HTTP_SHOWN_BYTES]; /* what it said of a request that it took, the first time */
+    bool added;                  /* the bucket being sent was added to the points */
+    bool made;                   /* its next request was made */
+    uint64_t rejected;           /* points that the server did not accept */
+    char said[HTTP_SHOWN_BYTES]; /* the first message in an answer to an accepted request */
     bool passed_on;
 };
 
@@ -67,8 +67,12 @@ static int otlp_open(const void *context, const struct vamp_writer_target *targe
     }
     self->options = options;
     self->compressor = libdeflate_alloc_compressor(VAMP_GZIP_LEVEL);
-    int code = self->compressor != NULL ? otlp_points_create(options, target, &self->points, err)
-                                        : vamp_err_set_errno(err, ENOMEM, "prepare requests");
+    int code = 0;
+    if (self->compressor == NULL) {
+        code = vamp_err_set_errno(err, ENOMEM, "prepare requests");
+    } else {
+        code = otlp_points_create(options, target, &self->points, err);
+    }
     if (code == 0) {
         code = http_create(&server, &self->http, err);
     }
@@ -80,8 +84,8 @@ static int otlp_open(const void *context, const struct vamp_writer_target *targe
     return 0;
 }
 
-/* Makes and packs the next request of the bucket, unless it is. 0, `*ret_done` when there is none;
- * -EAGAIN: no memory. */
+/* Makes and compresses the next request of the bucket unless that is done. 0, `*ret_done` if there
+ * is none; -EAGAIN: out of memory. */
 static int prepare(struct otlp *self, bool *ret_done, struct vamp_err *err)
 {
     *ret_done = !self->made && !otlp_points_next(self->points, &self->request);
@@ -93,16 +97,18 @@ static int prepare(struct otlp *self, bool *ret_done, struct vamp_err *err)
     return vamp_err_set(err, -EAGAIN, "no memory for the points of a bucket");
 }
 
-/* A server that takes a request may leave out some of its points. What is no answer of OTLP says
- * nothing. */
+/* A server that accepts a request may reject some of its points. An answer that is not OTLP is
+ * ignored. */
 static void read_answer(struct otlp *self)
 {
     size_t bytes = 0;
     const uint8_t *answer = http_answer(self->http, &bytes);
     Vampire__Otlp__ExportMetricsServiceResponse *response =
         vampire__otlp__export_metrics_service_response__unpack(NULL, bytes, answer);
-    const Vampire__Otlp__ExportMetricsPartialSuccess *partial =
-        response != NULL ? response->partial_success : NULL;
+    const Vampire__Otlp__ExportMetricsPartialSuccess *partial = NULL;
+    if (response != NULL) {
+        partial = response->partial_success;
+    }
     if (partial != NULL && partial->rejected_data_points > 0) {
         self->rejected += (uint64_t)partial->rejected_data_points;
     }
@@ -116,7 +122,10 @@ static void read_answer(struct otlp *self)
 static int otlp_write(void *context, const struct vamp_delivery *delivery, struct vamp_err *err)
 {
     struct otlp *self = context;
-    int code = self->added ? 0 : otlp_points_add(self->points, delivery, err);
+    int code = 0;
+    if (!self->added) {
+        code = otlp_points_add(self->points, delivery, err);
+    }
     if (code != 0) {
         return -EAGAIN; /* no memory */
     }
@@ -135,11 +144,13 @@ static int otlp_write(void *context, const struct vamp_delivery *delivery, struc
         }
         if (code == 0) {
             read_answer(self);
-            code = vamp_worker_now_ns() < until_ns ? 0 : -EAGAIN;
+            if (vamp_worker_now_ns() >= until_ns) {
+                code = -EAGAIN;
+            }
         }
     }
     self->added = code == -EAGAIN;
-    if (!self->added) { /* of a bucket that is refused the rest is not sent */
+    if (!self->added) { /* the rest of a refused bucket is not sent */
         otlp_points_end(self->points, code == 0);
     }
     return code;
@@ -169,14 +180,15 @@ static uint64_t otlp_left_out(void *self, const char **ret_what)
     return ((const struct otlp *)self)->rejected;
 }
 
-/* What a database makes of the points: each bound is a series there. */
+/* The number of series in the database: one for each bound. */
 static unsigned otlp_lines(const void *context, const struct vamp_metric *metric,
                            const struct vamp_bins *bins)
 {
     const struct otlp_options *options = context;
-    return metric->kind != VAMP_HISTOGRAM || options->histograms == OTLP_EXPONENTIAL
-               ? 1
-               : vamp_bounds_count(metric, bins, options->bounds) + 3;
+    if (metric->kind != VAMP_HISTOGRAM || options->histograms == OTLP_EXPONENTIAL) {
+        return 1;
+    }
+    return vamp_bounds_count(metric, bins, options->bounds) + 3;
 }
 
 static const struct vamp_writer_ops functions = {

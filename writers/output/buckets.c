@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/core/values.h"
 #include "writers/format/sent_alarms.h"
 #include "writers/output/resolution.h"
 
@@ -51,10 +52,9 @@ static const struct vamp_opt bucket_options[] = {
     {.key = NULL},
 };
 
-/* Rows of the component table and gaps that the present segment does not hold yet: those of the
- * bucket to be written, of buckets that were lost, and, in a new segment, all rows. Fixed memory,
- * nothing fails. Names in rows are borrowed from the component table, where they stay for the whole
- * run. */
+/* Rows of the component table and gaps that the current segment lacks: those of the bucket to be
+ * written, of lost buckets, and, in a new segment, all rows. Memory is allocated at the start.
+ * Names in rows are borrowed from the component table, where they stay for the whole run. */
 #define PENDING_GAPS_MAX 128
 
 struct pending_row {
@@ -69,20 +69,20 @@ struct pending_rows {
     unsigned gap_count;
 };
 
-/* What waits in the worker's queue are buckets, each with the number of those that were refused
- * just before it. */
+/* The items of the worker's queue are buckets, each with the number of buckets refused just before
+ * it. */
 struct bucket_queue {
     struct vamp_resolution *resolution; /* NULL: the output gets everything as it is */
     struct vamp_resolution *ranks;      /* NULL: there are none */
-    struct vamp_bucket of_ranks;        /* what was added to it; `buckets` 0: nothing */
+    struct vamp_bucket of_ranks;        /* counts by component; `buckets` 0: none yet */
 
-    /* With the worker's lock. */
+    /* Guarded by the worker's lock. */
     uint64_t refused;               /* since the last accepted bucket */
-    struct pending_rows of_refused; /* what they would have brought */
+    struct pending_rows of_refused; /* their rows and gaps */
 
-    /* The output's thread's. */
+    /* Private to the output's thread. */
     const struct vamp_bucket *current; /* to be written; the resolution's, if there is one */
-    struct pending_rows pending;       /* the present segment lacks them */
+    struct pending_rows pending;       /* missing in the current segment */
     uint64_t lost_before;              /* buckets lost since the last delivery */
     struct vamp_delivery delivery;
     struct vamp_component_row *components; /* of the delivery */
@@ -90,11 +90,11 @@ struct bucket_queue {
 
 #define COMPONENT (UINT32_C(1) << VAMP_LABEL_COMPONENT)
 #define RANKS_METRICS_MAX 8
-/* How long the next bucket of a replay is waited for before those there are are flushed. */
+/* How long to wait for the next bucket of a replay before flushing. */
 #define UNFLUSHED_NS INT64_C(100000000)
 
-/* Of a source that can wait: more buckets would only take memory, half a megabyte each in a
- * workflow of 60 components. */
+/* A source that can wait does so from this many buckets on: more would only take memory, half a
+ * megabyte each in a workflow of 60 components. */
 #define CROWDED_BUCKETS 8
 
 /* ---- pending rows */
@@ -104,7 +104,9 @@ static void add_row(struct pending_rows *pending, const struct vamp_component_ro
 {
     if (row->index < pending->capacity) { /* the table is never larger than the schema says */
         pending->rows[row->index] = (struct pending_row){*row, true, true};
-        pending->count = row->index >= pending->count ? row->index + 1 : pending->count;
+        if (row->index >= pending->count) {
+            pending->count = row->index + 1;
+        }
     }
 }
 
@@ -127,7 +129,7 @@ static void add_of_bucket(struct pending_rows *pending, const struct vamp_bucket
     }
 }
 
-/* All of `from`, which is empty afterwards. */
+/* Moves everything out of `from`. */
 static void move_pending(struct pending_rows *pending, struct pending_rows *from)
 {
     for (unsigned i = 0; i < from->count; i++) {
@@ -144,7 +146,7 @@ static void move_pending(struct pending_rows *pending, struct pending_rows *from
 
 /* ---- create and free */
 
-/* What the account counts of a bucket when it is submitted; 0: the output does not get it. */
+/* What a bucket counts in the accounting when it is submitted; 0: the output does not get it. */
 static uint64_t elements_of(const struct vamp_output *output, const struct vamp_bucket *bucket)
 {
     uint64_t count = 0;
@@ -157,18 +159,22 @@ static uint64_t elements_of(const struct vamp_output *output, const struct vamp_
     return count;
 }
 
-/* Of a metric: 0, it is not there; 1, its components are not told apart; 2, they are. */
-static int tells_components(const struct vamp_schema *schema, enum vamp_metric_id id)
+/* Whether a schema has a metric, and with a label for its components. */
+enum component_detail { DETAIL_ABSENT, DETAIL_MERGED, DETAIL_COMPONENTS };
+
+static enum component_detail component_detail(const struct vamp_schema *schema,
+                                              enum vamp_metric_id id)
 {
     const unsigned m = vamp_schema_find(schema, id);
     if (m == schema->metric_count) {
-        return 0;
+        return DETAIL_ABSENT;
     }
     const struct vamp_label_set *set = &schema->label_sets[schema->metrics[m].label_set];
-    return (vamp_label_set_bits(set) & COMPONENT) != 0 ? 2 : 1;
+    return (vamp_label_set_bits(set) & COMPONENT) != 0 ? DETAIL_COMPONENTS : DETAIL_MERGED;
 }
 
-/* `own`: what the output has of the schema of the statistics. */
+/* Prepares the counts by component, for metrics that lose that label in the output. `own`: the
+ * output's schema, made from that of the statistics. */
 static int make_ranks(struct vamp_output *output, const struct vamp_schema *own,
                       struct vamp_err *err)
 {
@@ -183,7 +189,8 @@ static int make_ranks(struct vamp_output *output, const struct vamp_schema *own,
     };
     for (const char *const *name = output->format->ranks; name != NULL && *name != NULL; name++) {
         const enum vamp_metric_id id = vamp_metric_find(*name);
-        if (tells_components(own, id) == 1 && tells_components(output->schema, id) == 2) {
+        if (component_detail(own, id) == DETAIL_MERGED &&
+            component_detail(output->schema, id) == DETAIL_COMPONENTS) {
             assert(metrics.count < RANKS_METRICS_MAX);
             names[metrics.count++] = (char *)(uintptr_t)*name;
         }
@@ -192,7 +199,9 @@ static int make_ranks(struct vamp_output *output, const struct vamp_schema *own,
     int code = 0;
     if (metrics.count > 0) {
         code = vamp_resolution_create(&choice, output->schema, &queue->ranks, err);
-        output->ranks = code == 0 ? vamp_resolution_schema(queue->ranks) : NULL;
+        if (code == 0) {
+            output->ranks = vamp_resolution_schema(queue->ranks);
+        }
     }
     return code;
 }
@@ -211,14 +220,17 @@ static int make_resolution(struct vamp_output *output, struct vamp_err *err)
         .lines = output->format->lines,
         .format_options = output->format_options,
     };
-    output->usually_waiting =
-        2 + (output->run->replayed && output->format->flush != NULL ? VAMP_UNFLUSHED_MAX : 0);
+    output->usually_waiting = 2;
+    if (output->run->replayed && output->format->flush != NULL) {
+        output->usually_waiting += VAMP_UNFLUSHED_MAX;
+    }
     if (output->alarms != NULL || vamp_resolution_is_whole(&choice, output->schema)) {
         return 0;
     }
     const int64_t width_ns = output->schema->bucket_ns; /* 0 in tests without time */
-    output->usually_waiting +=
-        choice.bucket_ns > 0 && width_ns > 0 ? (uint64_t)(choice.bucket_ns / width_ns) : 0;
+    if (choice.bucket_ns > 0 && width_ns > 0) {
+        output->usually_waiting += (uint64_t)(choice.bucket_ns / width_ns);
+    }
     int code = vamp_resolution_create(&choice, output->schema, &queue->resolution, err);
     if (code == 0) {
         code = make_ranks(output, vamp_resolution_schema(queue->resolution), err);
@@ -231,29 +243,33 @@ static int bucket_queue_create(struct vamp_output *output,
                                const struct vamp_output_context *context, struct vamp_err *err)
 {
     (void)context;
-    output->bound = output->settings->queue > 0 ? output->settings->queue : 1;
-    output->crowded = output->bound < CROWDED_BUCKETS ? output->bound : CROWDED_BUCKETS;
+    output->bound = VAMP_MAX(output->settings->queue, 1);
+    output->crowded = VAMP_MIN(output->bound, CROWDED_BUCKETS);
     int code = vamp_worker_init(&output->worker,
                                 &(struct vamp_worker_bounds){.items_max = (unsigned)output->bound},
                                 1, err);
     struct bucket_queue *queue = calloc(1, sizeof *queue);
     output->queue = queue;
-    if (code == 0) {
-        code = queue != NULL ? make_resolution(output, err)
-                             : vamp_err_set_errno(err, ENOMEM, "make a queue of buckets");
+    if (code == 0 && queue == NULL) {
+        code = vamp_err_set_errno(err, ENOMEM, "make a queue of buckets");
     }
-    if (code == 0 && queue != NULL) {
-        const unsigned rows = output->schema->max_components + 1; /* and "(other)" */
-        queue->pending.capacity = queue->of_refused.capacity = rows;
-        queue->pending.rows = calloc(rows, sizeof *queue->pending.rows);
-        queue->of_refused.rows = calloc(rows, sizeof *queue->of_refused.rows);
-        queue->components = calloc(rows, sizeof *queue->components);
-        if (queue->pending.rows == NULL || queue->of_refused.rows == NULL ||
-            queue->components == NULL) {
-            code = vamp_err_set_errno(err, ENOMEM, "keep a table of %u components", rows - 1);
-        }
+    if (code != 0 || queue == NULL) {
+        return code;
     }
-    return code;
+    code = make_resolution(output, err);
+    if (code != 0) {
+        return code;
+    }
+    const unsigned rows = output->schema->max_components + 1; /* and "(other)" */
+    queue->pending.capacity = queue->of_refused.capacity = rows;
+    queue->pending.rows = calloc(rows, sizeof *queue->pending.rows);
+    queue->of_refused.rows = calloc(rows, sizeof *queue->of_refused.rows);
+    queue->components = calloc(rows, sizeof *queue->components);
+    if (queue->pending.rows == NULL || queue->of_refused.rows == NULL ||
+        queue->components == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "keep a table of %u components", rows - 1);
+    }
+    return 0;
 }
 
 static void bucket_queue_done(struct vamp_output *output)
@@ -275,7 +291,7 @@ static void bucket_queue_done(struct vamp_output *output)
 
 /* ---- the submitting thread */
 
-/* Merging is the output's thread's work. */
+/* Only queues the bucket; the output's thread merges it. */
 static void submit_bucket(struct vamp_output *output, const struct vamp_bucket *bucket)
 {
     struct bucket_queue *queue = output->queue;
@@ -286,7 +302,7 @@ static void submit_bucket(struct vamp_output *output, const struct vamp_bucket *
     output_await_room(output);
     vamp_worker_lock(&output->worker);
     vamp_worker_count(&output->worker.queued, count - 1); /* the bucket itself counts as one */
-    /* Nothing of a bucket is changed but the number of its holders. */
+    /* Only the reference count of a bucket is changed. */
     const struct vamp_worker_item item = {.what = (void *)(uintptr_t)vamp_bucket_hold(bucket),
                                           .number = queue->refused};
     if (vamp_worker_put(&output->worker, &item)) {
@@ -323,9 +339,9 @@ static void wait_for_bucket(struct vamp_output *output)
     vamp_worker_unlock(&output->worker);
 }
 
-/* Takes the oldest bucket unless it belongs to another one of the output than the one that is half
- * made: then, and when the run is over, none will ever be added to that one. In a replay the next
- * bucket usually follows at once, so one that a flush would cost is waited for. */
+/* Removes the oldest bucket from the queue, unless it belongs to a later bucket of the output than
+ * the one being merged: then, and at the end of the run, that one is complete (OUTPUT_NEVER). In a
+ * replay the next bucket follows soon, so it waits for one before it lets the output flush. */
 static enum output_next next_waiting(struct vamp_output *output,
                                      struct vamp_worker_item *ret_oldest)
 {
@@ -337,10 +353,11 @@ static enum output_next next_waiting(struct vamp_output *output,
     }
     enum output_next next = atomic_load(&worker->finishing) ? OUTPUT_NEVER : OUTPUT_NONE;
     if (worker->count > 0) {
-        next = queue->resolution == NULL ||
-                       vamp_resolution_fits(queue->resolution, vamp_worker_at(worker, 0)->what)
-                   ? OUTPUT_TAKEN
-                   : OUTPUT_NEVER;
+        next = OUTPUT_NEVER;
+        if (queue->resolution == NULL ||
+            vamp_resolution_fits(queue->resolution, vamp_worker_at(worker, 0)->what)) {
+            next = OUTPUT_TAKEN;
+        }
     }
     if (next == OUTPUT_TAKEN) {
         *ret_oldest = vamp_worker_remove(worker, 0);
@@ -352,7 +369,7 @@ static enum output_next next_waiting(struct vamp_output *output,
     return next;
 }
 
-/* Without memory, what components counted in it is not told. */
+/* Adds the bucket to the counts by component. Out of memory, they lack it. */
 static void add_to_ranks(struct vamp_output *output, const struct vamp_bucket *bucket)
 {
     struct bucket_queue *queue = output->queue;
@@ -361,21 +378,20 @@ static void add_to_ranks(struct vamp_output *output, const struct vamp_bucket *b
         vamp_worker_say(&output->worker, &err);
         return;
     }
-    const int64_t start_ns =
-        queue->of_ranks.buckets == 0 ? bucket->start_ns : queue->of_ranks.start_ns;
+    int64_t start_ns = queue->of_ranks.buckets == 0 ? bucket->start_ns : queue->of_ranks.start_ns;
     queue->of_ranks = *vamp_resolution_bucket(queue->ranks);
     queue->of_ranks.start_ns = start_ns;
     queue->of_ranks.width_ns = bucket->start_ns + bucket->width_ns - start_ns;
 }
 
-/* Whether their time is over: there is a multiple of it up to their end. */
+/* Whether the interval of the counts is over: they reach a multiple of VAMP_RANKS_NS. */
 static bool ranks_are_whole(const struct vamp_bucket *ranks)
 {
     return ranks->buckets > 0 &&
            (ranks->start_ns + ranks->width_ns) / VAMP_RANKS_NS > ranks->start_ns / VAMP_RANKS_NS;
 }
 
-/* Adds the bucket to the one that is being made and lets go of it. Without memory it is lost. */
+/* Merges the bucket into the output's current one and releases it. Out of memory, it is lost. */
 static void merge_bucket(struct vamp_output *output, const struct vamp_bucket *bucket)
 {
     struct bucket_queue *queue = output->queue;
@@ -414,17 +430,17 @@ static enum output_next take_bucket(struct vamp_output *output)
         }
     }
     if (queue->current == NULL && next == OUTPUT_NEVER && queue->resolution != NULL) {
-        queue->current = vamp_resolution_bucket(queue->resolution); /* as far as it was made */
+        queue->current = vamp_resolution_bucket(queue->resolution); /* the last, incomplete */
     }
     if (queue->current == NULL) {
         output->ending.ranks = queue->of_ranks.buckets > 0 ? &queue->of_ranks : NULL;
         return next;
     }
-    output->current = (struct output_element){
-        .time_ns = queue->current->start_ns,
-        .counts =
-            output->alarms == NULL ? queue->current->buckets : elements_of(output, queue->current),
-    };
+    output->current = (struct output_element){.time_ns = queue->current->start_ns,
+                                              .counts = queue->current->buckets};
+    if (output->alarms != NULL) {
+        output->current.counts = elements_of(output, queue->current);
+    }
     return OUTPUT_TAKEN;
 }
 
@@ -441,7 +457,7 @@ static const struct vamp_delivery *deliver_current(struct bucket_queue *queue, b
         .ranks = ranks_are_whole(&queue->of_ranks) ? &queue->of_ranks : NULL,
     };
     for (unsigned i = 0; i < pending->count; i++) {
-        if (whole ? pending->rows[i].known : pending->rows[i].fresh) {
+        if (pending->rows[i].fresh || (whole && pending->rows[i].known)) {
             queue->components[queue->delivery.component_count++] = pending->rows[i].row;
         }
     }
@@ -462,7 +478,7 @@ static int write_bucket(struct vamp_output *output, struct vamp_err *err)
     const int code = output->format->write_bucket(output->segment.writer, delivery, err);
     if (code == 0) {
         const int64_t took_ns = vamp_clock_monotonic_ns(output->clock) - began_ns;
-        atomic_store(&output->commit_ns, took_ns > 0 ? took_ns : 1);
+        atomic_store(&output->commit_ns, VAMP_MAX(took_ns, 1));
         for (unsigned i = 0; i < queue->pending.count; i++) {
             queue->pending.rows[i].fresh = false;
         }
@@ -479,7 +495,9 @@ static int write_bucket(struct vamp_output *output, struct vamp_err *err)
 static void release_bucket(struct vamp_output *output, bool written)
 {
     struct bucket_queue *queue = output->queue;
-    queue->lost_before += written ? 0 : queue->current->buckets;
+    if (!written) {
+        queue->lost_before += queue->current->buckets;
+    }
     if (queue->resolution == NULL) {
         vamp_bucket_release(queue->current);
     } else {
@@ -488,7 +506,7 @@ static void release_bucket(struct vamp_output *output, bool written)
     queue->current = NULL;
 }
 
-/* It holds no row yet. */
+/* The new segment has no rows yet: all must be written. */
 static void begin_bucket_segment(struct vamp_output *output)
 {
     struct pending_rows *pending = &((struct bucket_queue *)output->queue)->pending;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Outputs of events: a ring into which events are copied; each segment begins with the JOINs of the
- * components that are present, and a mark in the target itself reports events that found no room.
+/* Outputs of events: a ring into which events are copied. Each segment begins with the JOINs of the
+ * components present, and control events in the target report events that were lost because the
+ * ring was full.
  *
- * With `when` the events of the stream are written while one of these alarms fires, from a moment
- * before it on, as far as the history reaches. Each time is a recording that is complete in itself.
- * Events go from the history into the ring as long as that has room. */
+ * With `when`, events are written only while one of these alarms fires, beginning some time before
+ * it as far as the history reaches. Each time is a separate, complete recording. Events move from
+ * the history to the ring while it has room. */
 #include "writers/output/internal.h"
 
 #include <assert.h>
@@ -18,14 +19,17 @@
 #include "vampire/alarms/change.h"
 #include "vampire/alarms/firing.h"
 #include "vampire/core/event/ring.h"
+#include "vampire/core/values.h"
+#include "writers/output/joins.h"
 
 /* The format's own buffer is flushed at least this often. */
 #define FLUSH_NS VAMP_NS_PER_SECOND
-/* Components whose JOINs stand in each segment, those that left included. */
+/* Limit of the components whose JOINs are in each segment, including those that left. */
 #define COMPONENTS_MAX 16384
-/* Marks since the last flush, which the next segment repeats when this one fails. */
+/* Limit of the control events since the last flush, which a segment after a failure repeats. */
 #define MARKS_MAX 16
-/* A mark ends a batch of a recording: one in a second of the events' time. */
+/* A control event ends a batch of a recording, so there is at most one in a second of event time.
+ */
 #define LEFT_OUT_NS VAMP_NS_PER_SECOND
 /* The output's thread sees events after this many, or when no more come for now. */
 #define PUBLISH_EVENTS 64
@@ -66,7 +70,7 @@ static const struct vamp_opt event_options[] = {
     {.key = NULL},
 };
 
-/* Which recording is asked for. The submitting thread's. */
+/* The recording that the alarms require. Private to the submitting thread. */
 struct trigger {
     struct vamp_history *history;
     const struct vamp_components *components; /* with those who left */
@@ -76,8 +80,8 @@ struct trigger {
     struct vamp_firing firing;
     struct vamp_firing recorded;     /* those that fired since the recording began */
     bool due, writing;               /* a recording is to begin; one has begun */
-    bool goes_on;                    /* the one that is due: in a new file, after a reload */
-    int64_t first_ns;                /* where the one that is due begins */
+    bool goes_on;                    /* the recording due continues one from before a reload */
+    int64_t first_ns;                /* the begin of the recording due */
     struct vamp_history_place place; /* of the next event */
     bool ending;                     /* at the event with this number */
     uint64_t end_number;
@@ -88,78 +92,27 @@ struct trigger {
 struct event_queue {
     struct vamp_ring *ring;
 
-    /* The submitting thread's. */
+    /* Private to the submitting thread. */
     struct vamp_losses losses;
-    struct vamp_event left_out; /* by the filters, since a mark said so at `told_ns` */
-    int64_t told_ns;
+    struct vamp_event left_out; /* events excluded since the control event at `reported_ns` */
+    int64_t reported_ns;
     unsigned unpublished;
     bool (*filter)(void *context, const struct vamp_event *event);
     void *filter_context;
     struct trigger trigger; /* of an output with `when` */
 
-    /* The output's thread's. */
+    /* Private to the output's thread. */
     uint64_t recorded_before;            /* events in earlier recordings */
-    char recording[VAMP_ERR_TEXT_BYTES]; /* the path of the present one's first file */
+    char recording[VAMP_ERR_TEXT_BYTES]; /* the path of the current one's first file */
     const struct vamp_event *current;
     struct vamp_components *components; /* components present, from JOIN and LEAVE */
     bool joins_due;                     /* before the next event */
-    struct vamp_event marks[MARKS_MAX]; /* taken by the format since the last flush */
+    struct vamp_event marks[MARKS_MAX]; /* control events written since the last flush */
     unsigned mark_count;
-    bool marks_due; /* of these all, before the next element */
+    bool marks_due; /* all of them, before the next element */
 };
 
 /* ---- create and free */
-
-/* The JOIN of the component in this row, as of `time_ns`. False: it was not seen to join, or has
- * left. */
-static bool join_of(const struct vamp_component *row, int64_t time_ns, struct vamp_event *ret_join)
-{
-    *ret_join = (struct vamp_event){
-        .kind = VAMP_EVENT_JOIN,
-        .phase = VAMP_PHASE_AFTER,
-        .time_ns = time_ns,
-        .app_id = row->app_id,
-        .name = row->name,
-        .name_length = (uint32_t)strlen(row->name),
-        .present = VAMP_HAS_TIME | VAMP_HAS_APP | VAMP_HAS_COMPONENT_NAME,
-    };
-    return row->left_ns == INT64_MIN && row->joined_ns != INT64_MIN;
-}
-
-/* What said where the component is, of the time of its JOIN, in whose place it is. False: nothing.
- */
-static bool sample_of(const struct vamp_component *row, struct vamp_event *event)
-{
-    const char *text = row->where != NULL ? row->where->sample : NULL;
-    *event = (struct vamp_event){
-        .kind = VAMP_EVENT_SAMPLE,
-        .time_ns = event->time_ns,
-        .name = text,
-        .name_length = text != NULL ? (uint32_t)strlen(text) : 0,
-        .present = VAMP_HAS_TIME | VAMP_HAS_CDO_NAME,
-    };
-    return text != NULL;
-}
-
-/* Those who had joined before and not left before that time; INT64_MAX: those present now. */
-static void learn_present(struct vamp_components *components, const struct vamp_components *all,
-                          int64_t time_ns)
-{
-    for (size_t i = 1; i < vamp_components_count(all); i++) {
-        const struct vamp_component *row = vamp_components_row(all, i);
-        struct vamp_event join;
-        (void)join_of(row, row->joined_ns, &join);
-        join.name = vamp_component_given_name(row);
-        join.name_length = (uint32_t)strlen(join.name);
-        if (row->joined_ns != INT64_MIN && row->joined_ns < time_ns &&
-            (row->left_ns == INT64_MIN || row->left_ns >= time_ns)) {
-            (void)vamp_components_observe(components, &join);
-            if (sample_of(row, &join)) {
-                (void)vamp_components_observe(components, &join);
-            }
-        }
-    }
-}
 
 VAMP_PRINTF(3, 4)
 static void say(const struct vamp_output *output, bool error, const char *format, ...)
@@ -198,10 +151,13 @@ static int event_queue_create(struct vamp_output *output, const struct vamp_outp
     int code = vamp_worker_init(&output->worker, &(struct vamp_worker_bounds){0}, 1, err);
     struct event_queue *queue = calloc(1, sizeof *queue);
     output->queue = queue;
-    if (code != 0 || queue == NULL) {
-        return code != 0 ? code : vamp_err_set_errno(err, ENOMEM, "make a queue of events");
+    if (code != 0) {
+        return code;
     }
-    output->usually_waiting = 100000; /* which a disk takes in an instant */
+    if (queue == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "make a queue of events");
+    }
+    output->usually_waiting = 100000; /* written to a disk within milliseconds */
     queue->filter = context->filter;
     queue->filter_context = context->filter_context;
     code = vamp_ring_create((size_t)output->settings->buffer_bytes, &queue->ring, err);
@@ -211,10 +167,13 @@ static int event_queue_create(struct vamp_output *output, const struct vamp_outp
         code = vamp_components_create(COMPONENTS_MAX, &queue->components, err);
     }
     if (code == 0 && context->present != NULL) {
-        learn_present(queue->components, context->present, INT64_MAX);
+        output_learn_present(queue->components, context->present, INT64_MAX);
     }
     output->opens_later = output->settings->when.count > 0;
-    return code == 0 && output->opens_later ? prepare_trigger(output, context, err) : code;
+    if (code == 0 && output->opens_later) {
+        code = prepare_trigger(output, context, err);
+    }
+    return code;
 }
 
 static void event_queue_done(struct vamp_output *output)
@@ -229,14 +188,18 @@ static void event_queue_done(struct vamp_output *output)
 
 /* ---- the submitting thread */
 
-static bool wants(const struct vamp_output *output, const struct vamp_event *event, bool passed)
+/* Whether the event is to be written. `passed`: the run's filters accept it. */
+static bool is_selected(const struct vamp_output *output, const struct vamp_event *event,
+                        bool passed)
 {
     const struct event_queue *queue = output->queue;
-    return event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE ||
-           ((passed || output->settings->filtered) &&
-            (!output->settings->concerned ||
-             vamp_firing_concerns(&queue->trigger.recorded, queue->trigger.components, event)) &&
-            (queue->filter == NULL || queue->filter(queue->filter_context, event)));
+    if (event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE) {
+        return true;
+    }
+    return (passed || output->settings->filtered) &&
+           (!output->settings->concerned ||
+            vamp_firing_concerns(&queue->trigger.recorded, queue->trigger.components, event)) &&
+           (queue->filter == NULL || queue->filter(queue->filter_context, event));
 }
 
 static void publish_ring(struct event_queue *queue)
@@ -245,28 +208,28 @@ static void publish_ring(struct event_queue *queue)
     queue->unpublished = 0;
 }
 
-/* A mark of what the filters left out, so that a replay knows that it has a part. */
-static void tell_left_out(struct event_queue *queue)
+/* Writes a control event with the number of events excluded, so that a replay reports it. */
+static void report_left_out(struct event_queue *queue)
 {
     if (queue->left_out.count > 0) {
         vamp_losses_note(&queue->losses, &queue->left_out, VAMP_LOSS_RECORDING);
-        queue->told_ns = queue->left_out.time_ns;
+        queue->reported_ns = queue->left_out.time_ns;
         queue->left_out.count = 0;
     }
 }
 
-static void put_event(struct vamp_output *output, const struct vamp_event *event, bool passed)
+static void queue_event(struct vamp_output *output, const struct vamp_event *event, bool passed)
 {
     struct event_queue *queue = output->queue;
     const bool is_mark = vamp_event_is_mark(event);
-    if (!is_mark && !wants(output, event, passed)) {
+    if (!is_mark && !is_selected(output, event, passed)) {
         queue->left_out.kind = VAMP_EVENT_UNWANTED;
         queue->left_out.time_ns = event->time_ns;
         queue->left_out.count += event->kind != VAMP_EVENT_SAMPLE;
         return;
     }
-    if (event->time_ns / LEFT_OUT_NS != queue->told_ns / LEFT_OUT_NS) {
-        tell_left_out(queue);
+    if (event->time_ns / LEFT_OUT_NS != queue->reported_ns / LEFT_OUT_NS) {
+        report_left_out(queue);
     }
     output_await_room(output);
     if (!is_mark) {
@@ -286,9 +249,9 @@ static void put_event(struct vamp_output *output, const struct vamp_event *event
 
 /* ---- the same of an output with `when` */
 
-/* In the queue an event of no kind that has a text begins a recording, and one without a text ends
- * it. The text is a pointer to the components then present, whose owner the output's thread
- * becomes, or NULL: they are known. */
+/* Puts a border of a recording into the queue: an event of kind NONE, which begins a recording if
+ * it has a text and ends it otherwise. The text is a pointer to the components present at that
+ * time, which the output's thread takes ownership of, or NULL if it has them. */
 static void put_border(const struct event_queue *queue, bool begins, int64_t first_ns)
 {
     struct vamp_components *present = NULL;
@@ -296,7 +259,7 @@ static void put_border(const struct event_queue *queue, bool begins, int64_t fir
     if (begins && first_ns < INT64_MAX &&
         vamp_components_create(vamp_components_count(queue->trigger.components) + 1, &present,
                                &err) == 0) {
-        learn_present(present, queue->trigger.components, first_ns);
+        output_learn_present(present, queue->trigger.components, first_ns);
     }
     const struct vamp_event border = {
         .kind = VAMP_EVENT_NONE,
@@ -324,29 +287,31 @@ static void count_missed(struct vamp_output *output, uint64_t missed, int64_t ti
     }
 }
 
-/* The next event of the recording, or its end. False: none for now. */
+/* Queues the next event of the recording, or its end. False: there is none for now. */
 static bool follow_event(struct vamp_output *output)
 {
     struct event_queue *queue = output->queue;
     struct trigger *trigger = &queue->trigger;
     uint64_t missed = 0;
     const bool ends = trigger->ending && trigger->place.number >= trigger->end_number;
-    const struct vamp_event *event =
-        ends ? NULL : vamp_history_next(trigger->history, &trigger->place, &missed);
-    if (event == NULL && !ends) {
-        return false;
+    const struct vamp_event *event = NULL;
+    if (!ends) {
+        event = vamp_history_next(trigger->history, &trigger->place, &missed);
+        if (event == NULL) {
+            return false;
+        }
     }
-    if (ends || event->time_ns >= trigger->limit_at_ns) {
+    if (event == NULL || event->time_ns >= trigger->limit_at_ns) {
         if (!ends) {
             trigger->limited = !trigger->ending;
             say(output, false,
                 "the recording ends at its \"limit\" although the alarm still fires");
         }
         trigger->writing = false;
-        tell_left_out(queue);
-        const bool told = vamp_losses_finish(&queue->losses, queue->ring);
-        assert(told); /* as there is room for the border */
-        (void)told;
+        report_left_out(queue);
+        const bool reported = vamp_losses_finish(&queue->losses, queue->ring);
+        assert(reported); /* as there is room for the border */
+        (void)reported;
         put_border(queue, false, 0);
         return true;
     }
@@ -357,12 +322,11 @@ static bool follow_event(struct vamp_output *output)
             missed);
         count_missed(output, missed, event->time_ns);
     }
-    put_event(output, event, trigger->place.passed);
+    queue_event(output, event, trigger->place.passed);
     return true;
 }
 
-/* Puts what the alarms ask for into the queue, as long as that is half empty: the rest waits in the
- * history. */
+/* Queues the events of recordings while the queue is half empty; the rest waits in the history. */
 static void follow_alarms(struct vamp_output *output)
 {
     struct event_queue *queue = output->queue;
@@ -383,7 +347,7 @@ static void follow_alarms(struct vamp_output *output)
     }
 }
 
-/* One that is being written goes on, also when its end had been asked for. */
+/* Begins a recording. One that is being written continues, even if its end was already due. */
 static void ask_for_recording(struct vamp_output *output, int64_t from_ns)
 {
     struct trigger *trigger = &((struct event_queue *)output->queue)->trigger;
@@ -397,8 +361,10 @@ static void ask_for_recording(struct vamp_output *output, int64_t from_ns)
         const int64_t limit_ns = output->settings->limit_ns;
         trigger->due = true;
         trigger->first_ns = is_short ? oldest_ns : from_ns;
-        trigger->limit_at_ns =
-            limit_ns < INT64_MAX - trigger->first_ns ? trigger->first_ns + limit_ns : INT64_MAX;
+        trigger->limit_at_ns = INT64_MAX;
+        if (limit_ns < INT64_MAX - trigger->first_ns) {
+            trigger->limit_at_ns = trigger->first_ns + limit_ns;
+        }
         trigger->place = vamp_history_find(trigger->history, from_ns);
         trigger->recorded = (struct vamp_firing){.count = 0};
         if (is_short && vamp_history_has_dropped(trigger->history)) {
@@ -410,7 +376,7 @@ static void ask_for_recording(struct vamp_output *output, int64_t from_ns)
     }
 }
 
-/* With the newest event. */
+/* Ends the recording with the newest event. */
 static void ask_for_end(struct trigger *trigger)
 {
     trigger->limited = false;
@@ -442,7 +408,7 @@ static void note_alarms(struct vamp_output *output, const struct vamp_bucket *bu
 static void submit_event(struct vamp_output *output, const struct vamp_event *event, bool passed)
 {
     if (!output->opens_later) {
-        put_event(output, event, passed);
+        queue_event(output, event, passed);
     }
 }
 
@@ -476,12 +442,13 @@ static void go_on_after(struct vamp_output *output, const struct vamp_output *be
 /* Events that still belong to the recording, after the end. */
 static uint64_t rest_of(const struct trigger *trigger)
 {
-    return (trigger->due || trigger->writing) && trigger->end_number > trigger->place.number
-               ? trigger->end_number - trigger->place.number
-               : 0;
+    if (!trigger->due && !trigger->writing) {
+        return 0;
+    }
+    return vamp_minus(trigger->end_number, trigger->place.number);
 }
 
-/* Puts the rest of a recording into the queue; what finds no room before it is `over` is lost. */
+/* Queues the rest of a recording. `over`: events without room are lost. */
 static bool end_recording(struct vamp_output *output, bool over)
 {
     struct trigger *trigger = &((struct event_queue *)output->queue)->trigger;
@@ -501,7 +468,7 @@ static uint64_t events_waiting(const struct vamp_output *output)
 static bool end_events(struct vamp_output *output, bool over)
 {
     struct event_queue *queue = output->queue;
-    tell_left_out(queue);
+    report_left_out(queue);
     if ((output->opens_later && !end_recording(output, over)) ||
         (!vamp_losses_finish(&queue->losses, queue->ring) && !over)) {
         return false;
@@ -517,7 +484,7 @@ static void wait_for_event(struct vamp_output *output)
     vamp_ring_wait(((struct event_queue *)output->queue)->ring, FLUSH_NS);
 }
 
-/* Its file is opened at once, so that it is there even if nothing happens. */
+/* Begins a recording. Its file is opened at once, so that it exists even without events. */
 static void open_recording(struct vamp_output *output, struct vamp_components *present)
 {
     struct event_queue *queue = output->queue;
@@ -590,9 +557,9 @@ static int repeat_joins(const struct vamp_output *output, struct vamp_err *err)
     for (size_t i = 1; i < vamp_components_count(queue->components) && code == 0; i++) {
         struct vamp_event join;
         const struct vamp_component *row = vamp_components_row(queue->components, i);
-        if (join_of(row, output->current.time_ns, &join)) {
+        if (output_join_of(row, output->current.time_ns, &join)) {
             code = output->format->repeat_event(output->segment.writer, &join, err);
-            if (code == 0 && sample_of(row, &join)) {
+            if (code == 0 && output_sample_of(row, &join)) {
                 code = output->format->repeat_event(output->segment.writer, &join, err);
             }
         }
@@ -600,7 +567,7 @@ static int repeat_joins(const struct vamp_output *output, struct vamp_err *err)
     return code;
 }
 
-/* Marks of the segment that failed, and the JOINs of the components that are present. */
+/* Writes the control events of a failed segment again, and the JOINs of the components present. */
 static int write_begin(struct vamp_output *output, struct vamp_err *err)
 {
     struct event_queue *queue = output->queue;
@@ -619,10 +586,15 @@ static int write_begin(struct vamp_output *output, struct vamp_err *err)
 static int write_event(struct vamp_output *output, struct vamp_err *err)
 {
     struct event_queue *queue = output->queue;
-    int code = queue->marks_due || queue->joins_due ? write_begin(output, err) : 0;
+    int code = 0;
+    if (queue->marks_due || queue->joins_due) {
+        code = write_begin(output, err);
+    }
     if (code == 0 && !output->current.counts && queue->mark_count == MARKS_MAX) {
         code = output->format->flush(output->segment.writer, err);
-        queue->mark_count = code == 0 ? 0 : queue->mark_count;
+        if (code == 0) {
+            queue->mark_count = 0;
+        }
     }
     if (code == 0) {
         code = output->format->write_event(output->segment.writer, queue->current, err);
@@ -651,7 +623,9 @@ static void release_event(struct vamp_output *output, bool written)
 static void events_flushed(struct vamp_output *output)
 {
     struct event_queue *queue = output->queue;
-    queue->mark_count = queue->marks_due ? queue->mark_count : 0;
+    if (!queue->marks_due) {
+        queue->mark_count = 0;
+    }
 }
 
 static void begin_event_segment(struct vamp_output *output)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A byte ring with records of different lengths. `head` and `tail` count bytes since creation and
- * are never reduced; their low bits are the position. A record lies in one piece: when it would run
- * over the end, the rest of the memory becomes padding.
+ * are never reduced; their low bits are the position. A record is contiguous: if it does not fit
+ * before the end, the rest of the memory becomes padding.
  */
 #include "writers/output/history.h"
 
@@ -64,7 +64,10 @@ int vamp_history_grow(struct vamp_history *history, size_t bytes, struct vamp_er
 int vamp_history_create(struct vamp_history **ret_history, struct vamp_err *err)
 {
     *ret_history = calloc(1, sizeof **ret_history);
-    return *ret_history != NULL ? 0 : vamp_err_set_errno(err, ENOMEM, "keep events in memory");
+    if (*ret_history == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "keep events in memory");
+    }
+    return 0;
 }
 
 void vamp_history_free(struct vamp_history *history)
@@ -80,7 +83,7 @@ static struct record *history_record(const struct vamp_history *history, uint64_
     return (struct record *)(void *)(history->memory + (at & history->mask));
 }
 
-/* Where the event at or after `at` is, past any padding. */
+/* The position of the event at or after `at`, past any padding. */
 static uint64_t past_padding(const struct vamp_history *history, uint64_t at)
 {
     if (at == history->head) {

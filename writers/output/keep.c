@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an output keeps of its own older files: in the directory of the new segment those whose
- * names differ from its own only in the run's start, the run and the segment's number
- * (writers/format/ file.h). A file that a process has locked is being written and is never deleted;
- * nor is one where the file system knows no locks. A segment can be a folder, an archive whose path
- * is that of its anchor file: that comes last when the archive is completed, so one without it is
- * being written, and it goes last. Whichever thread opens segments.
+ * Deletes older files of an output: those in the directory of the new segment whose names differ
+ * from its own only in the run's start, the run and the segment's number (writers/format/file.h). A
+ * file that a process has locked is being written and is never deleted; nor is any on a file system
+ * without locks. A segment can be an archive: a folder, whose path is that of its anchor file. The
+ * anchor is written last, so an archive without it is being written; it is deleted last, too.
+ * Called by the thread that opens segments.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -19,11 +19,12 @@
 #include <unistd.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/core/values.h"
 #include "writers/output/internal.h"
 
 #define START_CHARACTERS 16 /* 20261121T034400Z */
 #define RUN_CHARACTERS 8
-/* Files that are looked at; what is beyond is left for the next segment. */
+/* Files considered at a time; the rest is left for the next segment. */
 #define FILES_MAX 65536
 #define FOUR_DIGITS "[0-9][0-9][0-9][0-9]"
 #define FOUR_OF_RUN "[0-9a-f][0-9a-f][0-9a-f][0-9a-f]"
@@ -57,16 +58,17 @@ static bool make_pattern(const struct vamp_output *output, struct own_name *own)
     const char *file = own->file;
     char run[RUN_CHARACTERS + 3];
     (void)snprintf(run, sizeof run, "-%.*s-", RUN_CHARACTERS, output->run->id);
-    const char *segment = strrchr(file, '-');
-    const char *extension = segment != NULL ? strchr(segment, '.') : NULL;
-    const char *at = NULL;
+    const char *segment = strrchr(file, '-'), *at = NULL;
     /* The last one: a workflow may be called like its run. */
     for (const char *next = strstr(file, run); next != NULL; next = strstr(next + 1, run)) {
         at = next;
     }
-    const char *name = at != NULL ? at + RUN_CHARACTERS + 1 : NULL;
-    if (at == NULL || extension == NULL || segment < name || at - file < START_CHARACTERS ||
-        strpbrk(file, "*?[\\") != NULL) {
+    if (at == NULL || at - file < START_CHARACTERS || strpbrk(file, "*?[\\") != NULL) {
+        return false;
+    }
+    const char *name = at + RUN_CHARACTERS + 1;
+    const char *extension = strchr(segment, '.'); /* there is a segment: `run` has a '-', too */
+    if (extension == NULL || segment < name) {
         return false;
     }
     own->number_at = (size_t)(segment - file) + 1;
@@ -76,7 +78,9 @@ static bool make_pattern(const struct vamp_output *output, struct own_name *own)
                                 "[0-9][0-9]Z-" FOUR_OF_RUN FOUR_OF_RUN "%.*s" FOUR_DIGITS "*%s",
                                 (int)(at - file) - START_CHARACTERS, file,
                                 (int)(segment - name) + 1, name, extension);
-    own->pattern = length >= 0 ? own->pattern : NULL;
+    if (length < 0) {
+        own->pattern = NULL;
+    }
     return length >= 0;
 }
 
@@ -86,26 +90,33 @@ static bool is_own_name(const struct own_name *own, const char *file)
            strspn(file + own->number_at, "0123456789") == strlen(file) - own->number_at - own->rest;
 }
 
-/* What an archive has in its folder: files called as the anchor apart from the extension; in the
- * folder in it, which is called so, too, files called by a number. */
+/* Whether a file belongs to an archive: in its folder, it has the name of the anchor apart from the
+ * extension; in the inner folder, which has that name, too, a number. */
 static bool is_of_archive(const struct own_name *own, const char *name, bool inner)
 {
-    const size_t same = inner ? strspn(name, "0123456789") : strlen(own->stem);
-    return same > 0 && (inner || strncmp(name, own->stem, same) == 0) && name[same] == '.';
+    if (inner) {
+        const size_t digits = strspn(name, "0123456789");
+        return digits > 0 && name[digits] == '.';
+    }
+    const size_t same = strlen(own->stem);
+    return same > 0 && strncmp(name, own->stem, same) == 0 && name[same] == '.';
 }
 
 static DIR *open_folder(int parent, const char *name)
 {
     const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
-    if (folder == NULL && fd >= 0) {
+    if (fd < 0) {
+        return NULL;
+    }
+    DIR *folder = fdopendir(fd);
+    if (folder == NULL) {
         (void)close(fd);
     }
     return folder;
 }
 
-/* Adds up the files, or deletes them, but the anchor. False if something else is among them, and
- * after a failure, with errno. */
+/* Sums the sizes of the files, or deletes them except the anchor. False if there is anything else,
+ * or on failure, with errno. */
 static bool walk_folder(const struct own_name *own, DIR *folder, bool inner, bool deletes,
                         struct old_file *sum)
 {
@@ -122,7 +133,9 @@ static bool walk_folder(const struct own_name *own, DIR *folder, bool inner, boo
         good = fstatat(dirfd(folder), name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
                S_ISREG(status.st_mode) && is_of_archive(own, name, inner) &&
                (!deletes || is_anchor || unlinkat(dirfd(folder), name, 0) == 0);
-        sum->bytes += good ? (uint64_t)status.st_size : 0;
+        if (good) {
+            sum->bytes += (uint64_t)status.st_size;
+        }
         sum->has_anchor |= is_anchor;
     }
     return good;
@@ -132,8 +145,10 @@ static bool walk_folder(const struct own_name *own, DIR *folder, bool inner, boo
 static bool walk_archive(const struct own_name *own, int parent, const char *name, bool deletes,
                          struct old_file *sum)
 {
-    DIR *outer = open_folder(parent, name);
-    DIR *inner = outer != NULL ? open_folder(dirfd(outer), own->stem) : NULL;
+    DIR *outer = open_folder(parent, name), *inner = NULL;
+    if (outer != NULL) {
+        inner = open_folder(dirfd(outer), own->stem);
+    }
     const bool good = inner != NULL && walk_folder(own, inner, true, deletes, sum) &&
                       walk_folder(own, outer, false, deletes, sum) &&
                       (!deletes || (unlinkat(dirfd(outer), own->stem, AT_REMOVEDIR) == 0 &&
@@ -156,10 +171,15 @@ static bool add_file(struct old_files *files, const struct own_name *own, int di
 {
     struct stat status;
     struct old_file sum = {.bytes = 0};
-    if (files->count == FILES_MAX || fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-        (own->anchor == NULL
-             ? !S_ISREG(status.st_mode)
-             : !walk_archive(own, directory, name, false, &sum) || !sum.has_anchor)) {
+    if (files->count == FILES_MAX || fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        return true;
+    }
+    if (own->anchor == NULL) {
+        if (!S_ISREG(status.st_mode)) {
+            return true;
+        }
+        sum.bytes = (uint64_t)status.st_size;
+    } else if (!walk_archive(own, directory, name, false, &sum) || !sum.has_anchor) {
         return true;
     }
     struct old_file *items = reallocarray(files->items, files->count + 1, sizeof *items);
@@ -169,7 +189,7 @@ static bool add_file(struct old_files *files, const struct own_name *own, int di
     files->items = items;
     struct old_file *file = &items[files->count++];
     file->written_ns = (int64_t)status.st_mtim.tv_sec * VAMP_NS_PER_SECOND + status.st_mtim.tv_nsec;
-    file->bytes = own->anchor == NULL ? (uint64_t)status.st_size : sum.bytes;
+    file->bytes = sum.bytes;
     (void)snprintf(file->name, sizeof file->name, "%s", name);
     files->bytes += file->bytes;
     return true;
@@ -196,7 +216,7 @@ static bool is_closed(int directory, const char *name)
     return closed;
 }
 
-/* Adds to what was deleted and not reported yet, so that each file is. */
+/* Adds to the deletions not reported yet, so that every file is reported. */
 static void report_deleted(struct vamp_output *output, unsigned count, uint64_t bytes,
                            const char *newest)
 {
@@ -206,7 +226,7 @@ static void report_deleted(struct vamp_output *output, unsigned count, uint64_t 
     output->unreported_bytes += bytes;
     (void)snprintf(output->remark, sizeof output->remark,
                    "deleted %" PRIu64 " older file%s, %.1f MB, up to %s, because of \"keep\"",
-                   output->unreported_files, output->unreported_files == 1 ? "" : "s",
+                   output->unreported_files, vamp_plural(output->unreported_files),
                    (double)output->unreported_bytes / 1e6, newest);
     vamp_worker_unlock(&output->worker);
 }
@@ -223,8 +243,10 @@ static void report_failed(struct vamp_output *output, const char *name, int code
 static bool delete_file(const struct own_name *own, int directory, const char *name)
 {
     struct old_file deleted = {.bytes = 0};
-    return own->anchor == NULL ? unlinkat(directory, name, 0) == 0
-                               : walk_archive(own, directory, name, true, &deleted);
+    if (own->anchor == NULL) {
+        return unlinkat(directory, name, 0) == 0;
+    }
+    return walk_archive(own, directory, name, true, &deleted);
 }
 
 static void delete_older(struct vamp_output *output, int directory, const struct own_name *own,
@@ -291,7 +313,9 @@ void output_keep(struct vamp_output *output)
     }
     char *path = strdup(output->format->path(output->segment.writer));
     struct own_name own = {.anchor = NULL};
-    own.file = path != NULL ? cut_name(path) : NULL;
+    if (path != NULL) {
+        own.file = cut_name(path);
+    }
     bool known = own.file != NULL && make_pattern(output, &own);
     if (own.file != NULL && !known) {
         own.anchor = own.file;
@@ -300,7 +324,10 @@ void output_keep(struct vamp_output *output)
         own.file = cut_name(path);
         known = own.file != NULL && make_pattern(output, &own);
     }
-    DIR *directory = known && own.file != NULL ? opendir(path) : NULL;
+    DIR *directory = NULL;
+    if (known && own.file != NULL) {
+        directory = opendir(path);
+    }
     if (directory != NULL) {
         look_through(output, directory, &own);
         (void)closedir(directory);

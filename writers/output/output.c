@@ -59,23 +59,34 @@ const struct vamp_output_section *vamp_output_sections(const struct vamp_writer_
         {"keep", "which older closed files are deleted", keep_options},
         {NULL, NULL, NULL},
     };
+    if (format->bytes != NULL) {
+        return of_files;
+    }
     /* A trace begins no new file by itself. */
-    return format->bytes != NULL ? of_files : &of_files[format->files != NULL ? 1 : 2];
+    return &of_files[format->files != NULL ? 1 : 2];
 }
 
 uint32_t vamp_output_holding(const struct vamp_writer_ops *format, const void *options,
                              const struct vamp_output_settings *settings)
 {
-    return (format->target != NULL ? format->target(options)
-                                   : VAMP_TARGET_BIT(VAMP_TARGET_NEW_FILES)) |
-           VAMP_TARGET_BIT(vamp_sent_alarms(format, options) != NULL ? VAMP_WITH_ALARMS
-                                                                     : VAMP_WITH_BUCKETS) |
-           (settings->when.count > 0 ? VAMP_TARGET_BIT(VAMP_WITH_WHEN) : 0);
+    uint32_t holding = VAMP_TARGET_BIT(VAMP_TARGET_NEW_FILES);
+    if (format->target != NULL) {
+        holding = format->target(options);
+    }
+    if (vamp_sent_alarms(format, options) != NULL) {
+        holding |= VAMP_TARGET_BIT(VAMP_WITH_ALARMS);
+    } else {
+        holding |= VAMP_TARGET_BIT(VAMP_WITH_BUCKETS);
+    }
+    if (settings->when.count > 0) {
+        holding |= VAMP_TARGET_BIT(VAMP_WITH_WHEN);
+    }
+    return holding;
 }
 
 /* ---- the thread */
 
-/* Writes every waiting element to a segment, or gives it up. */
+/* Writes every waiting element to a segment, or drops it. */
 static enum output_next drain(struct vamp_output *output)
 {
     enum output_next next;
@@ -84,7 +95,9 @@ static enum output_next drain(struct vamp_output *output)
         if (atomic_load(&output->worker.abandoned)) {
             return OUTPUT_NEVER; /* what it used may be freed */
         }
-        vamp_worker_count(&output->worker.lost, written ? 0 : output->current.counts);
+        if (!written) {
+            vamp_worker_count(&output->worker.lost, output->current.counts);
+        }
         output->kind->release(output, written);
     }
     output_flush(output);
@@ -131,8 +144,9 @@ static int begin(struct vamp_output *output, const struct vamp_output_context *c
     if (code == 0 && !output->opens_later) {
         code = output_open_segment(output, err);
     }
-    code = code == 0 ? vamp_worker_start(&output->worker, output->name, run_output, output, err)
-                     : code;
+    if (code == 0) {
+        code = vamp_worker_start(&output->worker, output->name, run_output, output, err);
+    }
     if (code != 0 && output->segment.writer != NULL) {
         output_close_segment(output, NULL, true);
     }
@@ -236,21 +250,25 @@ bool vamp_output_remark(struct vamp_output *output, char text[static VAMP_ERR_TE
     return news;
 }
 
-/* The thread has ended: before, it owns paths and the like, and one left behind still does. */
+/* Whether the thread has ended: until then, and if it was left behind, it owns paths and more. */
 static bool is_finished(const struct vamp_output *output)
 {
     return !output->worker.started && !atomic_load(&output->worker.abandoned);
 }
 
+static const char *unit_of(const struct vamp_output *output)
+{
+    return output->alarms != NULL ? "change" : output->kind->unit;
+}
+
 void vamp_output_state(const struct vamp_output *output, struct vamp_output_state *ret_state)
 {
     const struct vamp_writer_ops *format = output->format;
-    const bool finished = is_finished(output);
     struct vamp_output_account account;
     vamp_output_account(output, &account);
     *ret_state = (struct vamp_output_state){
         .name = output->name,
-        .unit = output->alarms != NULL ? "change" : output->kind->unit,
+        .unit = unit_of(output),
         .takes_events = output->kind->event != NULL,
         .stuck = output->stuck,
         .behind = account.waiting > output->usually_waiting,
@@ -259,10 +277,14 @@ void vamp_output_state(const struct vamp_output *output, struct vamp_output_stat
         .used = output->kind->used(output),
         .bound = output->bound,
         .bound_unit = output->kind->bound_unit,
-        .linger_ns = format->linger_ns != NULL ? format->linger_ns(output->format_options) : 0,
-        .left_out = finished ? atomic_load(&output->left_out) : 0,
-        .left_out_what = finished ? output->left_out_what : NULL,
     };
+    if (format->linger_ns != NULL) {
+        ret_state->linger_ns = format->linger_ns(output->format_options);
+    }
+    if (is_finished(output)) {
+        ret_state->left_out = atomic_load(&output->left_out);
+        ret_state->left_out_what = output->left_out_what;
+    }
 }
 
 /* ---- the end */
@@ -293,7 +315,7 @@ bool vamp_output_end(struct vamp_output *output, const struct vamp_ending *endin
 int vamp_output_finish(struct vamp_output *output, int64_t until_ns, struct vamp_err *err)
 {
     struct vamp_output_account account;
-    const char *unit = output->alarms != NULL ? "change" : output->kind->unit;
+    const char *unit = unit_of(output);
     assert(!output->worker.started || output->all_given);
     const bool stuck = output->worker.started && !vamp_worker_join(&output->worker, until_ns);
     vamp_output_account(output, &account);
@@ -317,15 +339,19 @@ int vamp_output_finish(struct vamp_output *output, int64_t until_ns, struct vamp
                             account.lost, account.queued, unit, output->kind->queue_option);
     }
     const struct vamp_err *close_failure = &output->close_failure;
-    return close_failure->code == 0
-               ? 0
-               : vamp_err_set(err, close_failure->code, "%s", close_failure->text);
+    if (close_failure->code != 0) {
+        return vamp_err_set(err, close_failure->code, "%s", close_failure->text);
+    }
+    return 0;
 }
 
 size_t vamp_output_paths(const struct vamp_output *output,
                          void (*each)(void *context, const char *path), void *context)
 {
-    return is_finished(output) ? vamp_paths_each(&output->paths, each, context) : 0;
+    if (!is_finished(output)) {
+        return 0;
+    }
+    return vamp_paths_each(&output->paths, each, context);
 }
 
 void vamp_output_free(struct vamp_output *output)

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An output: one configured target with its format, a bounded queue, a thread that writes, segments
- * and an account. Submitting an element never blocks, unless the source can wait: an element that
- * finds no room is lost and counted. queued = written + lost + waiting holds whenever the account
- * is read.
+ * An output: one configured target with its format, a bounded queue, a writer thread, segments and
+ * accounting. Submitting an element does not block unless the source can wait: if the queue is
+ * full, the element is lost and counted. queued = written + lost + waiting holds whenever the
+ * accounting is read.
  *
  * Policy, the same for every format and for both kinds of elements (buckets and events):
  * - the next segment begins when rotate_bytes are reached, when an element's time enters a later
  *   multiple of rotate_ns (or goes back by more than one), when a bucket does not fit (-ENOBUFS),
  *   and after any failure; the element that met the failure is kept and written to the new segment;
- * - a rotation opens the next segment first; if that fails, the present one continues;
- * - no room or no reader (-EAGAIN): the same element is tried again until it works, while newer
+ * - a rotation opens the next segment first; if that fails, the current one continues;
+ * - no space or no reader (-EAGAIN): the element is tried again until it is written, while newer
  *   ones wait and, once the queue is full, are lost;
- * - a segment that cannot be opened is tried again with growing pauses of at most 5 s;
- * - an element that fails in 5 fresh segments is given up and counted as lost; so is all that waits
- *   when the run is over and 5 attempts to open a segment have failed for another reason than
- *   space.
+ * - opening a segment is tried again with increasing pauses of at most 5 s;
+ * - an element that fails in 5 new segments is dropped and counted as lost; so are all waiting
+ *   elements if, after the end of the run, 5 attempts to open a segment have failed for a reason
+ *   other than space.
  */
 #pragma once
 
@@ -27,31 +27,31 @@
 #include "writers/output/history.h"
 #include "writers/writer.h"
 
-/* The options of an output that do not depend on its format. The tables below fill it; options of
- * another kind of elements stay zero. */
+/* The options of an output that do not depend on its format, filled by the tables below. Options of
+ * the other kind of elements stay zero. */
 struct vamp_output_settings {
     char *name;
     uint64_t rotate_bytes; /* 0: never */
     int64_t rotate_ns;     /* 0: never */
     int64_t keep_ns;       /* 0: files of any age */
     uint64_t keep_bytes;   /* 0: any number of files */
-    /* Of buckets. */
+    /* For buckets. */
     struct vamp_strings metrics;  /* glob patterns, none: all */
     struct vamp_strings series;   /* "LABEL=PATTERN", none: all */
     struct vamp_sets by, without; /* labels to keep, to drop, by metric */
-    int64_t bucket_ns;            /* a multiple of the statistics' bucket; at most 0: that itself */
+    int64_t bucket_ns;            /* a multiple of the statistics' bucket; <= 0: the same */
     uint64_t budget;              /* lines, 0: any */
-    uint64_t queue;               /* that may wait; 0 means 1 */
-    /* Of events. */
+    uint64_t queue;               /* buckets that may wait; 0 means 1 */
+    /* For events. */
     char *filter;          /* expression, NULL: none */
-    uint64_t buffer_bytes; /* room for events that wait */
-    bool filtered;         /* events that the filters turn away are written, too */
-    /* With names of alarms: only while one of them fires. */
+    uint64_t buffer_bytes; /* of the queue */
+    bool filtered;         /* also write events that the filters reject */
+    /* Names of alarms: events are written only while one of them fires. */
     struct vamp_strings when;
-    int64_t before_ns;     /* how much of the past comes first */
-    bool concerned;        /* only events that concern those that fire */
-    uint64_t memory_bytes; /* for the past; the largest of all outputs counts */
-    int64_t limit_ns;      /* event time after which it ends although the alarm fires */
+    int64_t before_ns;     /* length of the history before the alarm */
+    bool concerned;        /* only events that concern the alarms that fire */
+    uint64_t memory_bytes; /* for the history; the largest of all outputs counts */
+    int64_t limit_ns;      /* event time after which a recording ends in any case */
 };
 
 /* The options of an output of this format in addition to the format's own; ends with a NULL key. */
@@ -68,19 +68,19 @@ const struct vamp_output_section *vamp_output_sections(const struct vamp_writer_
 uint32_t vamp_output_holding(const struct vamp_writer_ops *format, const void *options,
                              const struct vamp_output_settings *settings);
 
-/* What an output is part of; copied, but what it points to must outlive the output. */
+/* The environment of an output. Copied, but its pointers must outlive the output. */
 struct vamp_output_context {
     const struct vamp_run *run;
-    const struct vamp_schema *schema; /* of all that is computed */
+    const struct vamp_schema *schema; /* of the statistics */
     const struct vamp_clock *clock;
-    unsigned segments_before; /* numbers that are taken; the first segment has the next one */
-    /* Of events. */
-    uint64_t event_kinds; /* bit per kind: no other one will come */
+    unsigned segments_before; /* numbers in use; the first segment has the next one */
+    /* For events. */
+    uint64_t event_kinds; /* bit per kind: no other kind will come */
     /* The components present: the first segment begins with their JOINs, as every later one does.
-     * Only read by vamp_output_create. NULL: none. */
+     * Read only by vamp_output_create. NULL: none. */
     const struct vamp_components *present;
-    /* Of outputs with `when`, all of which outlive them: the past; all components, those that left
-     * included; and where to say something, on the submitting thread. */
+    /* For outputs with `when`: the history; all components, including those that left; and a
+     * callback for messages, on the submitting thread. They outlive the outputs. */
     struct vamp_history *history;
     const struct vamp_components *components;
     void (*say)(void *say_context, bool error, const char *line);
@@ -109,52 +109,52 @@ VAMP_MUST_CHECK int vamp_output_create(const struct vamp_writer_ops *format,
 
 /* The next three are called by one thread, the submitting one. An output of events does nothing
  * with a bucket, and one of buckets nothing with an event. */
-/* Holds the bucket, or the part of it that the output selects, until it is written. */
+/* Keeps a reference to the bucket until it is written. */
 void vamp_output_bucket(struct vamp_output *output, const struct vamp_bucket *bucket);
-/* Every event of the stream, marks included, in order. `passed`: the filters accepted it. JOIN,
- * LEAVE and marks are always written. */
+/* Every event of the stream, including control events, in order. `passed`: the filters accepted it.
+ * JOIN, LEAVE and control events are always written. */
 void vamp_output_event(struct vamp_output *output, const struct vamp_event *event, bool passed);
-/* The output takes over from one before a reload, which has finished: the alarms for which that
- * waited or wrote. Nothing happens unless both have `when`. */
+/* Continues the alarms of an output before a reload, which has finished. Has no effect unless both
+ * have `when`. */
 void vamp_output_continue(struct vamp_output *output, const struct vamp_output *before);
-/* No more events come for now: the output's thread sees all of them. Before, it sees them some at a
- * time, since it would otherwise be woken for each. */
+/* Makes all events visible to the output's thread, when no more come for now. Otherwise they become
+ * visible in batches, so that the thread is not woken for each. */
 void vamp_output_publish(struct vamp_output *output);
 
 /* Any thread. */
 void vamp_output_account(const struct vamp_output *output, struct vamp_output_account *ret_account);
-/* Time that the last write took in ns, 0 when none since the last call. */
+/* Duration of the last write in ns; 0: there was none since the last call. */
 int64_t vamp_output_commit_ns(struct vamp_output *output);
-/* The message of the newest failure since the last call; false when there is none. */
+/* The message of the newest failure since the last call; false: there was none. */
 bool vamp_output_failure(struct vamp_output *output, struct vamp_err *ret_err);
 /* The format's remark (see writer.h) since the last call; false: none. */
 bool vamp_output_remark(struct vamp_output *output, char text[static VAMP_ERR_TEXT_BYTES]);
 
-/* How an output is; submitting thread. */
+/* The state of an output; submitting thread. */
 struct vamp_output_state {
-    const char *name, *unit; /* "bucket" or "event": what the account counts */
+    const char *name, *unit; /* "bucket" or "event": what the accounting counts */
     bool takes_events;       /* vamp_output_event does nothing for the others */
-    bool stuck;  /* it made the source wait for VAMP_OUTPUT_PATIENCE_NS: not waited for again */
-    bool behind; /* more waits than usually does at the end of a run */
+    bool stuck;       /* the source waited VAMP_OUTPUT_PATIENCE_NS in vain and waits no more */
+    bool behind;      /* more elements wait than is typical at the end of a run */
     unsigned segment; /* the number of the newest one */
-    uint64_t deleted; /* older files, because the output keeps only so much ("keep") */
-    /* How full the queue is, in "buckets" or "bytes". */
+    uint64_t deleted; /* older files, because of "keep" */
+    /* Use of the queue, in "buckets" or "bytes". */
     uint64_t used, bound;
     const char *bound_unit;
-    /* Time for which the target of a completed run stays open for readers; 0 for most. After a
-     * signal it does so until the deadline at most. */
+    /* How long the target of a completed run stays open for readers; 0 for most. After a signal,
+     * until the deadline at most. */
     int64_t linger_ns;
-    /* What bounds of the format kept out of segments that were closed, named in the plural if it is
-     * not 0; 0 before vamp_output_finish. */
+    /* Items left out of closed segments because of limits of the format, with their name in the
+     * plural; 0 before vamp_output_finish. */
     uint64_t left_out;
     const char *left_out_what;
 };
 void vamp_output_state(const struct vamp_output *output, struct vamp_output_state *ret_state);
 
-/* Begins the end and does not wait: no more elements are accepted, and the thread writes what waits
- * until `until_ns` (monotonic), counts the rest as lost and closes the target; there, in `ending`,
- * this output's own account is brought up to date. False: some elements of the end found no room
- * yet; to be called again, with the same arguments. */
+/* Begins the end without waiting: no more elements are accepted. The thread writes waiting elements
+ * until `until_ns` (monotonic), counts the rest as lost, and closes the target with `ending`, in
+ * which it updates this output's accounting. False: some elements of the end had no room yet; call
+ * it again with the same arguments. */
 VAMP_MUST_CHECK bool vamp_output_end(struct vamp_output *output, const struct vamp_ending *ending,
                                      int64_t until_ns);
 /* Waits until `until_ns` (monotonic) for the thread, whose end has begun. 0: every element ever
@@ -183,10 +183,10 @@ struct vamp_paths {
     size_t left_out; /* between the last two items */
 };
 
-/* Copies it, unless it is the newest one already, as of a FIFO in each segment. Without memory only
- * the summary misses it. */
+/* Copies the path unless it is the newest one already, as for each segment of a FIFO. Out of
+ * memory, the summary lacks it. */
 void vamp_paths_add(struct vamp_paths *paths, const char *path);
-/* Calls `each` with those that are kept; returns how many there are in all. */
+/* Calls `each` with the paths that are kept; returns how many there are in total. */
 size_t vamp_paths_each(const struct vamp_paths *paths,
                        void (*each)(void *context, const char *path), void *context);
 void vamp_paths_done(struct vamp_paths *paths);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "vampire/alarms/change.h"
+#include "vampire/core/values.h"
 #include "vampire/stats/bucket/bucket.h"
 #include "vampire/stats/bucket/merged.h"
 #include "writers/output/routes.h"
@@ -20,14 +21,14 @@ struct vamp_resolution {
         unsigned route;
         uint64_t *taken; /* of a counter, by series of the statistics: the total that is counted */
     } from[VAMP_METRICS_MAX]; /* by the output's metrics */
-    unsigned metric_count;    /* that come from the statistics */
-    /* Of an output with `series`: the place of vampire_not_in_output, and by metric its series and
-     * one more; 0: none yet. */
+    unsigned metric_count;    /* metrics from the statistics */
+    /* For outputs with `series`: the place of vampire_not_in_output, and by metric its series plus
+     * 1; 0: none yet. */
     unsigned outside;
     uint32_t outside_series[VAMP_METRICS_MAX];
-    unsigned merges_told;
+    unsigned merges_reported;
 
-    /* The bucket that is being made. */
+    /* The bucket being merged. */
     struct vamp_bucket bucket; /* `buckets` 0: nothing was added */
     int64_t newest_end_ns;
     uint64_t sampled_in, weighted; /* for the mean weight */
@@ -67,7 +68,7 @@ bool vamp_resolution_wants(const struct vamp_strings *patterns, const char *metr
     return false;
 }
 
-/* The entry that counts for the metric; NULL: none fits. */
+/* The entry that applies to the metric; NULL: there is none. */
 static const struct vamp_named_set *find_entry(const struct vamp_sets *sets, const char *metric)
 {
     const struct vamp_named_set *found = NULL;
@@ -83,7 +84,7 @@ static const struct vamp_named_set *find_entry(const struct vamp_sets *sets, con
     return found;
 }
 
-/* Where a component is known, its model is, too. */
+/* Adds the labels of models to those of components, from which they follow. */
 static uint32_t with_models(uint32_t labels)
 {
     uint32_t all = labels;
@@ -100,14 +101,19 @@ uint32_t vamp_resolution_labels(const struct vamp_sets *by, const struct vamp_se
 {
     const struct vamp_named_set *kept = find_entry(by, metric);
     const struct vamp_named_set *dropped = find_entry(without, metric);
-    labels = kept != NULL ? with_models(labels) & (uint32_t)kept->bits : labels;
-    return dropped != NULL ? labels & ~(uint32_t)dropped->bits : labels;
+    if (kept != NULL) {
+        labels = with_models(labels) & (uint32_t)kept->bits;
+    }
+    if (dropped != NULL) {
+        labels &= ~(uint32_t)dropped->bits;
+    }
+    return labels;
 }
 
 /* ---- the schema */
 
-/* The route between the two sets, made if it is new. The series of the set it leads to are at most
- * those of all sets that lead there. */
+/* The route between the two sets, created if it is new. The destination has at most as many series
+ * as all its sources together. */
 static unsigned find_route(struct vamp_resolution *resolution, const struct vamp_schema *whole,
                            unsigned from, unsigned to)
 {
@@ -118,8 +124,10 @@ static unsigned find_route(struct vamp_resolution *resolution, const struct vamp
         }
     }
     struct vamp_label_set *set = &resolution->merged.label_sets[to];
-    set->max_series =
-        set->label_count == 0 ? 1 : set->max_series + whole->label_sets[from].max_series;
+    set->max_series += whole->label_sets[from].max_series;
+    if (set->label_count == 0) {
+        set->max_series = 1;
+    }
     routes->items[routes->count] = (struct output_route){.from = from, .to = to};
     return routes->count++;
 }
@@ -127,25 +135,30 @@ static unsigned find_route(struct vamp_resolution *resolution, const struct vamp
 static uint32_t lines_of_series(const struct vamp_resolution_choice *choice, enum vamp_metric_id id,
                                 const struct vamp_bins *bins)
 {
-    return choice->lines == NULL ? 1
-                                 : choice->lines(choice->format_options, &vamp_metrics[id], bins);
+    if (choice->lines == NULL) {
+        return 1;
+    }
+    return choice->lines(choice->format_options, &vamp_metrics[id], bins);
 }
 
-/* A family of an output with a budget: one series more than the budget has lines for is one too
- * many. */
+/* Limits the series of a metric in an output with a budget: room for one more than the budget has
+ * lines for, so that exceeding it is noticed. */
 static void bound_family(struct output_route *route, const struct vamp_resolution_choice *choice,
                          enum vamp_metric_id metric, struct vamp_merged *merged)
 {
     struct vamp_label_set *set = &merged->label_sets[route->to];
     route->lines = lines_of_series(choice, metric, &merged->schema.bins);
     const uint64_t most = choice->budget / route->lines + 2, all = (uint64_t)3 * set->max_series;
-    set->max_series = set->label_count == 0 ? 1 : (unsigned)(most < all ? most : all);
+    set->max_series = (unsigned)VAMP_MIN(most, all);
+    if (set->label_count == 0) {
+        set->max_series = 1;
+    }
 }
 
 #define METRIC_LABEL (UINT32_C(1) << VAMP_LABEL_METRIC)
 #define GROUP_LABEL (UINT32_C(1) << VAMP_LABEL_GROUP)
 
-/* What metrics do not show: every output says it, whatever it chooses. */
+/* Metrics about what others lack: every output has them, whatever it selects. */
 static const bool is_statement[VAMP_METRICS_MAX] = {
     [VAMP_METRIC_VAMPIRE_SAMPLED_OUT] = true,     [VAMP_METRIC_VAMPIRE_NOT_SUBSCRIBED] = true,
     [VAMP_METRIC_VAMPIRE_METRIC_FILTERED] = true, [VAMP_METRIC_VAMPIRE_NOT_IN_OUTPUT] = true,
@@ -154,6 +167,16 @@ static const bool is_statement[VAMP_METRICS_MAX] = {
     [VAMP_METRIC_VAMPIRE_LABELS_GIVEN_UP] = true, [VAMP_METRIC_COLLECT_REFUSED] = true,
     [VAMP_METRIC_VAMPIRE_SAMPLE_GROUP] = true,    [VAMP_METRIC_VAMPIRE_NO_ROOM] = true,
 };
+
+/* Adds a metric to the output's schema; with a budget it has a label set of its own. */
+static unsigned add_own(const struct vamp_resolution_choice *choice, struct vamp_merged *merged,
+                        enum vamp_metric_id id, uint32_t labels)
+{
+    if (choice->budget > 0) {
+        return vamp_merged_lone_metric(merged, id, labels);
+    }
+    return vamp_merged_metric(merged, id, labels);
+}
 
 static void choose_metrics(struct vamp_resolution *resolution,
                            const struct vamp_resolution_choice *choice,
@@ -170,8 +193,7 @@ static void choose_metrics(struct vamp_resolution *resolution,
         const uint32_t kept =
             vamp_resolution_labels(choice->by, choice->without, metric->name, labels) |
             (labels & (METRIC_LABEL | GROUP_LABEL));
-        const unsigned place = (choice->budget > 0 ? vamp_merged_lone_metric : vamp_merged_metric)(
-            &resolution->merged, entry->id, kept);
+        const unsigned place = add_own(choice, &resolution->merged, entry->id, kept);
         struct vamp_schema_metric *own = &resolution->merged.metrics[place];
         own->has_bounds = entry->has_bounds || (kept != labels && metric->kind == VAMP_GAUGE &&
                                                 metric->merge == VAMP_MERGE_SUM);
@@ -187,7 +209,7 @@ static void choose_metrics(struct vamp_resolution *resolution,
     resolution->metric_count = resolution->merged.schema.metric_count;
 }
 
-/* The metric of what is in no series of the output: the collector has it from its runs. */
+/* Adds the metric of what is in no series of the output; the collector has it from its runs. */
 static void add_outside(struct vamp_resolution *resolution,
                         const struct vamp_resolution_choice *choice)
 {
@@ -200,8 +222,7 @@ static void add_outside(struct vamp_resolution *resolution,
     resolution->outside = place;
     if (choice->series->count > 0) {
         if (place == resolution->metric_count) {
-            (void)(choice->budget > 0 ? vamp_merged_lone_metric : vamp_merged_metric)(
-                merged, VAMP_METRIC_VAMPIRE_NOT_IN_OUTPUT, METRIC_LABEL);
+            (void)add_own(choice, merged, VAMP_METRIC_VAMPIRE_NOT_IN_OUTPUT, METRIC_LABEL);
         }
         merged->label_sets[merged->metrics[place].label_set].max_series +=
             resolution->metric_count + 1;
@@ -293,11 +314,11 @@ const struct vamp_schema *vamp_resolution_schema(const struct vamp_resolution *r
 
 /* ---- time */
 
-/* Where the output's bucket begins that holds this time: at a multiple of its width since 1970. */
+/* The start of the output's bucket with this time: a multiple of its width since 1970. */
 static int64_t begin_of(const struct vamp_resolution *resolution, int64_t time_ns)
 {
     const int64_t width_ns = resolution->merged.schema.bucket_ns, rest = time_ns % width_ns;
-    return time_ns - rest - (rest < 0 ? width_ns : 0);
+    return rest < 0 ? time_ns - rest - width_ns : time_ns - rest;
 }
 
 bool vamp_resolution_fits(const struct vamp_resolution *resolution,
@@ -321,7 +342,7 @@ static const uint32_t *numbers(const struct vamp_resolution *resolution, unsigne
     return resolution->routes.items[resolution->from[metric].route].number;
 }
 
-/* All that can fail, so that a bucket is added as a whole or not at all. */
+/* Does everything that can fail, so that a bucket is added completely or not at all. */
 static int reserve_values(struct vamp_resolution *resolution, const struct vamp_bucket *bucket)
 {
     struct vamp_merged *merged = &resolution->merged;
@@ -346,12 +367,13 @@ static int reserve_values(struct vamp_resolution *resolution, const struct vamp_
 static uint64_t counted(const struct vamp_bucket *bucket, enum vamp_metric_id id)
 {
     const unsigned place = vamp_schema_find(bucket->schema, id);
-    return place < bucket->schema->metric_count && bucket->values[place].count > 0
-               ? bucket->values[place].counters[0].delta
-               : 0;
+    if (place == bucket->schema->metric_count || bucket->values[place].count == 0) {
+        return 0;
+    }
+    return bucket->values[place].counters[0].delta;
 }
 
-/* What a series counted that the output does not have; nothing of a gauge. */
+/* Adds what a series counted that the output does not have; gauges are ignored. */
 static void add_left_out(struct vamp_counter_value *outside, enum vamp_metric_kind kind,
                          const struct vamp_metric_values *from, unsigned i, uint64_t *taken)
 {
@@ -388,8 +410,8 @@ static void count_outside(struct vamp_resolution *resolution, unsigned metric,
                         outside);
 }
 
-/* Not a walk over rows: of a merge all values are needed and nothing but the values, which are most
- * of what a bucket has. */
+/* Reads the arrays rather than walking the rows: a merge needs all values, and only values, which
+ * are most of a bucket. */
 static void add_metric(struct vamp_resolution *resolution, unsigned metric,
                        const struct vamp_bucket *bucket)
 {
@@ -400,7 +422,8 @@ static void add_metric(struct vamp_resolution *resolution, unsigned metric,
     uint64_t *taken = resolution->from[metric].taken;
     struct vamp_counter_value outside = {0, 0};
     for (unsigned i = 0; i < from->count; i++) {
-        const uint32_t place = number[kind == VAMP_HISTOGRAM ? from->histograms[i].series : i];
+        const unsigned of = kind == VAMP_HISTOGRAM ? from->histograms[i].series : i;
+        const uint32_t place = number[of];
         if (!output_route_leads(place)) {
             add_left_out(&outside, kind, from, i, taken);
             continue;
@@ -426,7 +449,7 @@ static void add_metric(struct vamp_resolution *resolution, unsigned metric,
     }
 }
 
-/* The weight of a time is no weight of its parts. */
+/* The weight of several buckets is computed from their events, not from their weights. */
 static void set_weight(struct vamp_resolution *resolution)
 {
     struct vamp_merged *merged = &resolution->merged;
@@ -450,11 +473,11 @@ static void add_values(struct vamp_resolution *resolution, const struct vamp_buc
     set_weight(resolution);
 }
 
-/* Adds as many elements as there is room for; the others are counted. */
+/* Appends as many elements as there is room for, and counts the others. */
 static void append(void *list, unsigned *count, unsigned room, const void *more,
                    unsigned more_count, size_t bytes, uint64_t *unlisted)
 {
-    const unsigned left = room - *count, fits = more_count < left ? more_count : left;
+    const unsigned fits = VAMP_MIN(more_count, room - *count);
     if (fits > 0 && list != NULL) {
         memcpy((char *)list + *count * bytes, more, fits * bytes);
     }
@@ -465,8 +488,9 @@ static void append(void *list, unsigned *count, unsigned room, const void *more,
 static void add_lists(struct vamp_resolution *resolution, const struct vamp_bucket *from)
 {
     struct vamp_bucket *into = &resolution->bucket;
-    append(resolution->cdos, &into->cdo_count, resolution->cdos != NULL ? VAMP_CDO_ROWS_MAX : 0,
-           from->cdos, from->cdo_count, sizeof *from->cdos, &into->cdos_unlisted);
+    const unsigned cdo_rows = resolution->cdos != NULL ? VAMP_CDO_ROWS_MAX : 0;
+    append(resolution->cdos, &into->cdo_count, cdo_rows, from->cdos, from->cdo_count,
+           sizeof *from->cdos, &into->cdos_unlisted);
     append(resolution->anomalies, &into->anomaly_count, VAMP_ANOMALIES_MAX, from->anomalies,
            from->anomaly_count, sizeof *from->anomalies, &into->anomalies_unlisted);
     append(resolution->alarms, &into->alarm_count, VAMP_ALARM_CHANGES_MAX, from->alarms,
@@ -512,10 +536,10 @@ int vamp_resolution_add(struct vamp_resolution *resolution, const struct vamp_bu
 static void forget_gauges(struct vamp_merged *merged, unsigned metric)
 {
     const struct vamp_merged_values *values = &merged->values[metric];
-    const unsigned most = merged->metrics[metric].coarser_from > 0 && values->gauges != NULL
-                              ? merged->shown[metric].count
-                              : 0;
-    for (unsigned i = 0; i < most; i++) {
+    if (merged->metrics[metric].coarser_from == 0 || values->gauges == NULL) {
+        return;
+    }
+    for (unsigned i = 0; i < merged->shown[metric].count; i++) {
         if (!values->gauges[i].in_run) {
             values->shown_gauges[i] =
                 (struct vamp_gauge_value){VAMP_GAUGE_NONE, VAMP_GAUGE_NONE, VAMP_GAUGE_NONE};
@@ -527,10 +551,10 @@ bool vamp_resolution_remark(struct vamp_resolution *resolution,
                             char text[static VAMP_ERR_TEXT_BYTES])
 {
     const struct output_routes *routes = &resolution->routes;
-    if (routes->merges == resolution->merges_told) {
+    if (routes->merges == resolution->merges_reported) {
         return false;
     }
-    resolution->merges_told = routes->merges;
+    resolution->merges_reported = routes->merges;
     unsigned counts[VAMP_DETAIL_COUNT] = {0};
     for (unsigned i = 0; i < routes->count; i++) {
         counts[routes->items[i].detail]++;

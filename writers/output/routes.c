@@ -8,7 +8,7 @@
 
 #define LEFT_OUT UINT32_MAX
 #define NEVER INT64_MAX
-/* Of the budget: finer series may take so much, and leave the rest to the models. */
+/* The part of the budget that fine series may take; the rest is for models. */
 #define FINE_SHARE(budget) ((budget) / 3 * 2)
 #define ZEROS_SHARE(budget) ((budget) / 16)
 
@@ -76,7 +76,9 @@ static const char *model_text(struct output_routes *routes, const char *model)
     }
     char **longer = reallocarray(routes->models, routes->model_count + 1, sizeof *longer);
     char *text = malloc(bytes);
-    routes->models = longer != NULL ? longer : routes->models;
+    if (longer != NULL) {
+        routes->models = longer;
+    }
     if (longer == NULL || text == NULL) {
         free(text);
         return NULL;
@@ -103,7 +105,7 @@ static const char *label_at(struct output_routes *routes, const struct output_ro
 
 enum placing { PLACED, NO_PLACE, NO_MEMORY };
 
-/* The output's series, and one, for one of the statistics. */
+/* The output's series, plus 1, for one of the statistics. */
 static enum placing place(struct output_routes *routes, struct output_route *route,
                           const struct vamp_series *series, uint32_t *ret_number)
 {
@@ -140,9 +142,22 @@ static bool learn_all(struct output_routes *routes, struct output_route *route,
 
 /* ---- with a budget: places that can be taken back until the bucket fits */
 
-/* Makes a place for each series of the statistics that has none yet and counts something. `keep`:
- * it is the series' from now on; while coarser ones are to take over, which begin with 0, the
- * series is in "(other)" until then. False: no memory. */
+static bool has_counted_nothing(const struct vamp_row *row)
+{
+    switch (row->metric->kind) {
+    case VAMP_COUNTER:
+        return row->counter->value == 0;
+    case VAMP_GAUGE:
+        return row->gauge->min == 0 && row->gauge->max == 0;
+    case VAMP_HISTOGRAM:
+        break;
+    }
+    return false;
+}
+
+/* Assigns a place to each series of the statistics that has none yet and has counted something.
+ * `keep`: permanently; while coarser series, which begin with 0, are about to replace the current
+ * ones, the series is in "(other)" until then. False: out of memory. */
 static bool place_new(struct output_routes *routes, struct output_route *route,
                       const struct vamp_bucket *bucket, bool keep)
 {
@@ -151,12 +166,9 @@ static bool place_new(struct output_routes *routes, struct output_route *route,
     route->full = false;
     while (!route->full && vamp_rows_next(&rows)) {
         const struct vamp_row *row = &rows.row;
-        const struct vamp_gauge_value *gauge = row->gauge;
         uint32_t number = 0;
         if (route->number[row->number] != 0 ||
-            (route->names > 0 && row->number > 0 &&
-             ((row->metric->kind == VAMP_COUNTER && row->counter->value == 0) ||
-              (row->metric->kind == VAMP_GAUGE && gauge->min == 0 && gauge->max == 0)))) {
+            (route->names > 0 && row->number > 0 && has_counted_nothing(row))) {
             continue;
         }
         if (row->number > 0 && !vamp_series_is_wanted(routes->patterns, row->set, row->series)) {
@@ -168,13 +180,18 @@ static bool place_new(struct output_routes *routes, struct output_route *route,
             return false;
         }
         route->full = placing == NO_PLACE;
-        number = route->moves_ns != NEVER ? 1 : number;
-        route->number[row->number] = keep ? number : 0;
+        if (!keep) {
+            number = 0;
+        } else if (route->moves_ns != NEVER) {
+            number = 1;
+        }
+        route->number[row->number] = number;
     }
     return true;
 }
 
-/* Places for the series of the statistics that have one at a finer detail. False: no memory. */
+/* Assigns places to the series of the statistics that have one at a finer detail. False: out of
+ * memory. */
 static bool place_again(struct output_routes *routes, struct output_route *route,
                         const struct vamp_bucket *bucket, bool keep)
 {
@@ -188,7 +205,9 @@ static bool place_again(struct output_routes *routes, struct output_route *route
             return false;
         }
         route->full = placing == NO_PLACE;
-        route->number[i] = keep ? number : route->number[i];
+        if (keep) {
+            route->number[i] = number;
+        }
     }
     return true;
 }
@@ -197,7 +216,8 @@ static uint64_t lines_of(const struct output_routes *routes, const struct output
 {
     const uint32_t count = routes->merged->sets[route->to].count;
     const unsigned coarser_from = routes->merged->metrics[route - routes->items].coarser_from;
-    return (uint64_t)count * route->lines + (coarser_from > 0 ? count - coarser_from : 0);
+    const uint64_t lines = (uint64_t)count * route->lines;
+    return coarser_from == 0 ? lines : lines + count - coarser_from;
 }
 
 /* Lines of the output now, at most the budget. */
@@ -217,7 +237,7 @@ static enum vamp_detail coarser(const struct output_route *route)
     return detail + (detail == VAMP_DETAIL_UNNAMED && route->open == 0);
 }
 
-/* The order in which families become coarser; NOT_NOW: it would not help, or cannot be. */
+/* The order in which metrics become coarser; NOT_NOW: it would not help, or is not possible. */
 enum turn { PAIRS_TO_MODELS, TO_MODELS, TO_UNNAMED, TO_OTHER, NOT_NOW };
 
 static enum turn turn_of(const struct output_routes *routes, const struct output_route *route)
@@ -238,7 +258,7 @@ static enum turn turn_of(const struct output_routes *routes, const struct output
     return TO_OTHER;
 }
 
-/* The family that has to become coarser now; NULL: none. */
+/* The metric that has to become coarser now; NULL: none. */
 static struct output_route *next_to_merge(struct output_routes *routes)
 {
     const uint64_t lines = lines_now(routes);
@@ -247,7 +267,10 @@ static struct output_route *next_to_merge(struct output_routes *routes)
     for (unsigned i = 0; i < routes->count; i++) {
         struct output_route *route = &routes->items[i];
         const enum turn own = turn_of(routes, route);
-        const uint64_t most = own < TO_UNNAMED ? FINE_SHARE(routes->budget) : routes->budget;
+        uint64_t most = routes->budget;
+        if (own < TO_UNNAMED) {
+            most = FINE_SHARE(routes->budget);
+        }
         if (own != NOT_NOW && lines > most &&
             (own < turn || (own == turn && lines_of(routes, route) > lines_of(routes, next)))) {
             next = route;
@@ -257,8 +280,8 @@ static struct output_route *next_to_merge(struct output_routes *routes)
     return next;
 }
 
-/* Takes the places of this bucket back and makes them at another detail. What is published keeps
- * its own; the series to come appear beside it with 0. */
+/* Assigns the places of this bucket again, at another detail. Published series keep theirs; the new
+ * ones appear beside them with 0. */
 static bool place_at(struct output_routes *routes, struct output_route *route,
                      enum vamp_detail detail, const struct vamp_bucket *bucket)
 {
@@ -284,9 +307,13 @@ static bool merge_labels(struct output_routes *routes, struct output_route *rout
         return place_at(routes, route, VAMP_DETAIL_FULL, bucket);
     }
     if (route->before > 1) {
-        entry->coarser_from = entry->coarser_from > 0 ? entry->coarser_from : route->before;
-        route->moves_ns =
-            is_gauge ? bucket->start_ns : bucket->start_ns + OUTPUT_ROUTES_HANDOVER_NS;
+        if (entry->coarser_from == 0) {
+            entry->coarser_from = route->before;
+        }
+        route->moves_ns = bucket->start_ns;
+        if (!is_gauge) {
+            route->moves_ns += OUTPUT_ROUTES_HANDOVER_NS;
+        }
     }
     entry->detail = route->detail;
     entry->has_bounds =
@@ -295,7 +322,7 @@ static bool merge_labels(struct output_routes *routes, struct output_route *rout
     return true;
 }
 
-/* The bucket fits: its places are kept. All that needs memory was made. */
+/* Makes the places permanent, since the bucket fits. Everything that needs memory has been done. */
 static void keep_places(struct output_routes *routes, const struct vamp_bucket *bucket)
 {
     for (unsigned i = 0; i < routes->count; i++) {
@@ -314,7 +341,7 @@ static void keep_places(struct output_routes *routes, const struct vamp_bucket *
 
 /* ---- with a budget: series that begin with 0 */
 
-/* The output's series for one of a component as this, but with another word as its last label. */
+/* Adds a series like the given one, with another word as its last label. */
 static void place_zero(struct output_routes *routes, struct output_route *route,
                        const struct vamp_bucket *bucket, struct vamp_series series,
                        const char *word)
@@ -331,8 +358,8 @@ static void place_zero(struct output_routes *routes, struct output_route *route,
     }
 }
 
-/* What alerts ask for is there before it happens, so that the first one is an increase: anomalies
- * and leaves of each component; and in all, as `(other)`, joins. */
+/* Exports series that alert rules use as 0 from the start, so that `increase()` counts the first
+ * event: anomalies and leaves of each component, and joins in total, as `(other)`. */
 static void place_zeros(struct output_routes *routes, const struct vamp_bucket *bucket)
 {
     struct output_route *route = routes->items, *end = route + routes->count;
@@ -388,8 +415,11 @@ static bool learn_within_budget(struct output_routes *routes, const struct vamp_
 bool output_routes_learn(struct output_routes *routes, const struct vamp_bucket *bucket)
 {
     bool good = true;
-    for (unsigned i = 0; i < routes->count && routes->budget == 0 && good; i++) {
+    if (routes->budget > 0) {
+        return learn_within_budget(routes, bucket);
+    }
+    for (unsigned i = 0; i < routes->count && good; i++) {
         good = learn_all(routes, &routes->items[i], bucket);
     }
-    return routes->budget == 0 ? good : learn_within_budget(routes, bucket);
+    return good;
 }

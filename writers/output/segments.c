@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/core/values.h"
+
 #define PAUSE_NS INT64_C(100000000)
 #define PAUSE_LONGEST_NS (5 * VAMP_NS_PER_SECOND)
 /* The same once the run is over. */
@@ -28,7 +30,7 @@ static void pause_thread(struct vamp_output *output, int64_t pause_ns)
     while (vamp_worker_now_ns() < until && !vamp_worker_must_give_up(worker) &&
            atomic_load(&worker->finishing) == was_finishing) {
         const int64_t give_up = atomic_load(&worker->give_up_ns);
-        vamp_worker_wait(worker, until < give_up ? until : give_up);
+        vamp_worker_wait(worker, VAMP_MIN(until, give_up));
     }
     vamp_worker_unlock(worker);
 }
@@ -54,7 +56,10 @@ void vamp_paths_add(struct vamp_paths *paths, const char *path)
     if (paths->items == NULL) {
         paths->items = calloc(VAMP_PATHS_MAX, sizeof *paths->items);
     }
-    char *copy = paths->items != NULL ? strdup(path) : NULL;
+    char *copy = NULL;
+    if (paths->items != NULL) {
+        copy = strdup(path);
+    }
     if (copy == NULL) {
         return;
     }
@@ -87,8 +92,10 @@ void vamp_paths_done(struct vamp_paths *paths)
 
 static uint64_t written_in_segment(const struct vamp_output *output)
 {
-    return output->format->written != NULL ? output->format->written(output->segment.writer)
-                                           : output->segment.taken;
+    if (output->format->written == NULL) {
+        return output->segment.taken;
+    }
+    return output->format->written(output->segment.writer);
 }
 
 static void publish(struct vamp_output *output)
@@ -99,7 +106,7 @@ static void publish(struct vamp_output *output)
                           memory_order_release);
 }
 
-/* Only when the one before was reported: a format says each fact once. */
+/* Asks the format for a remark if the previous one was reported: it reports each fact once. */
 static void take_remark(struct vamp_output *output)
 {
     vamp_worker_lock(&output->worker);
@@ -125,8 +132,10 @@ static int open_next(struct vamp_output *output, struct output_segment *ret_segm
         .event_kinds = output->event_kinds,
         .events_before = output->written_before + atomic_load(&output->worker.lost) +
                          output->segment.taken - output->others_before,
-        .first = output->kind->first != NULL ? output->kind->first(output) : NULL,
     };
+    if (output->kind->first != NULL) {
+        target.first = output->kind->first(output);
+    }
     *ret_segment = (struct output_segment){.blind = target.first == NULL};
     int code = -EEXIST;
     unsigned number = atomic_load(&output->segment_number);
@@ -186,7 +195,7 @@ void output_close_segment(struct vamp_output *output, const struct vamp_ending *
     }
 }
 
-/* The segment has failed. True: it was a fresh one, which holds nothing. */
+/* Closes a segment that failed. True: it was new and contains nothing. */
 static bool give_up_segment(struct vamp_output *output, const struct vamp_err *why)
 {
     vamp_worker_say(&output->worker, why);
@@ -221,11 +230,13 @@ static int64_t period_of(const struct vamp_output *output)
 {
     const int64_t length = output->settings->rotate_ns;
     const int64_t time_ns = output->current.time_ns;
-    return length <= 0 ? 0 : time_ns / length - (time_ns % length < 0);
+    if (length <= 0) {
+        return 0;
+    }
+    return time_ns / length - (time_ns % length < 0);
 }
 
-/* Times may go back and forth a little, and segments do not follow; a clock that was set back by
- * more than a period begins a new one. */
+/* Small jumps of time do not begin a new segment; a clock set back by more than a period does. */
 static bool rotation_is_due(const struct vamp_output *output)
 {
     const int64_t period = period_of(output), present = output->segment.period;
@@ -330,7 +341,10 @@ static enum attempt attempt(struct vamp_output *output)
     if (output->segment.writer != NULL && rotation_is_due(output)) {
         rotate(output);
     }
-    return output->segment.writer == NULL ? attempt_open(output) : attempt_write(output);
+    if (output->segment.writer == NULL) {
+        return attempt_open(output);
+    }
+    return attempt_write(output);
 }
 
 bool output_deliver(struct vamp_output *output)
@@ -353,10 +367,13 @@ bool output_deliver(struct vamp_output *output)
             pause_thread(output, PAUSE_NS);
             break;
         case ATTEMPT_NOT_OPENED:
-            pause = atomic_load(&output->worker.finishing) && pause > PAUSE_LAST_NS ? PAUSE_LAST_NS
-                                                                                    : pause;
+            if (atomic_load(&output->worker.finishing)) {
+                pause = VAMP_MIN(pause, PAUSE_LAST_NS);
+            }
             pause_thread(output, pause);
-            pause = pause < PAUSE_LONGEST_NS ? pause * 2 : pause;
+            if (pause < PAUSE_LONGEST_NS) {
+                pause *= 2;
+            }
             break;
         }
     }

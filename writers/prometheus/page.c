@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The values on the page. A bucket has what happened in it; the page has what happened since the
- * run began, as scrapers expect. */
+/* The values on the page: totals since the run began, as scrapers expect. */
 #include "writers/prometheus/page.h"
 
 #include <math.h>
@@ -24,7 +23,9 @@ void page_label(struct vamp_text *text, bool message, const char *name, const ch
         vamp_field_end(text, 1, begin);
         return;
     }
-    vamp_text_word(text, text->used > 0 ? "," : "");
+    if (text->used > 0) {
+        vamp_text_word(text, ",");
+    }
     vamp_text_word(text, name);
     vamp_text_word(text, "=\"");
     vamp_text_escaped(text, value, ESCAPED);
@@ -85,7 +86,10 @@ int page_create(const struct prometheus_options *options, const struct vamp_writ
     }
     page->end_ns = target->run->started_ns;
     page->metrics = calloc(schema->metric_count + 1, sizeof *page->metrics);
-    int code = page->metrics != NULL && !failed ? 0 : -ENOMEM;
+    int code = 0;
+    if (page->metrics == NULL || failed) {
+        code = -ENOMEM;
+    }
     for (unsigned i = 0; i < schema->metric_count && code == 0; i++) {
         code = create_metric(page, i, options->bounds);
     }
@@ -125,9 +129,9 @@ void page_free(struct page *page)
     free(page);
 }
 
-/* ---- room for a bucket: all that can fail */
+/* ---- room for a bucket: everything that can fail */
 
-/* `known`: series of the metric's label set. False: no memory. */
+/* `known`: series of the metric's label set. False: out of memory. */
 static bool admit(struct page_metric *metric, unsigned known, unsigned bins,
                   const struct vamp_metric_values *values)
 {
@@ -209,7 +213,10 @@ int page_add(struct page *page, const struct vamp_delivery *delivery, struct vam
         page->end_ns = bucket->start_ns + bucket->width_ns;
     }
     (void)pthread_mutex_unlock(&page->lock);
-    return good ? 0 : vamp_err_set_errno(err, ENOMEM, "add a bucket to the page");
+    if (!good) {
+        return vamp_err_set_errno(err, ENOMEM, "add a bucket to the page");
+    }
+    return 0;
 }
 
 void page_end(struct page *page)

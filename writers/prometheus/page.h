@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The prometheus format: a page of all values that scrapers fetch. page.c keeps the values and
- * writes the page, writer.c is the format and answers requests. table.c is in the program;
- * the others are in the shared object prometheus.so. The page is described in docs/exporters.md.
+ * The prometheus format: a page of all values that scrapers fetch. page.c keeps the values,
+ * render.c writes the page, writer.c answers requests. table.c is part of the program; the others
+ * are in the shared object prometheus.so. The page is described in docs/exporters.md.
  */
 #pragma once
 
@@ -27,7 +27,7 @@ VAMP_MUST_CHECK int page_create(const struct prometheus_options *options,
                                 const struct vamp_writer_target *target, struct page **ret_page,
                                 struct vamp_err *err);
 void page_free(struct page *page); /* NULL is fine */
-/* Takes the values of a bucket. 0 or -ENOMEM: nothing was taken. */
+/* Adds the values of a bucket. 0 or -ENOMEM: nothing was added. */
 VAMP_MUST_CHECK int page_add(struct page *page, const struct vamp_delivery *delivery,
                              struct vamp_err *err);
 /* The run has ended. */

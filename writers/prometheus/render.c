@@ -4,21 +4,22 @@
 #include <math.h>
 #include <string.h>
 
+#include "vampire/core/values.h"
 #include "writers/format/fields.h"
 #include "writers/prometheus/values.h"
 
-#define GAP_MAX 2           /* empty buckets that a span of a native histogram goes over */
-#define OTHER_FROM 64       /* series: a family with more of them may be merged soon */
-#define ZERO_BELOW 0x1p-128 /* as Prometheus's own clients have it; only 0 itself is smaller */
+#define GAP_MAX 2           /* empty buckets within a span of a native histogram */
+#define OTHER_FROM 64       /* a metric with more series may be merged soon */
+#define ZERO_BELOW 0x1p-128 /* as in Prometheus's own clients; only 0 is smaller */
 
-enum { FIELD_GAUGE = 2, FIELD_COUNTER = 3, FIELD_HISTOGRAM = 7 }; /* of the message Metric */
+enum { FIELD_HISTOGRAM = 7 }; /* of the message Metric */
 
 struct rendering {
     struct vamp_text *text;
     enum page_kind kind;
-    struct vamp_text labels; /* of the present series */
-    /* Of messages: where the present family begins, if there is one, and the kind of its values;
-     * the newest differences of counts. */
+    struct vamp_text labels; /* of the current series */
+    /* For messages: where the current family begins, if there is one, the field of its values, and
+     * the differences of counts of the current series. */
     bool in_family;
     size_t family;
     unsigned field;
@@ -57,18 +58,27 @@ static void begin_family(struct rendering *rendering, const char *name, const ch
                          const char *type, const char *help)
 {
     struct vamp_text *text = rendering->text;
-    const bool counter = strcmp(type, "counter") == 0, gauge = strcmp(type, "gauge") == 0;
+    /* Field of the message Metric, and value of the enumeration MetricType. */
+    static const struct {
+        const char *type, *suffix;
+        unsigned field, number;
+    } types[] = {
+        {"counter", "_total", 3, 0}, {"gauge", "", 2, 1}, {"histogram", "", FIELD_HISTOGRAM, 4}};
+    unsigned i = 0;
+    while (strcmp(types[i].type, type) != 0) {
+        i++;
+    }
     end_family(rendering);
     rendering->in_family = true;
     rendering->family = text->used;
-    rendering->field = counter ? FIELD_COUNTER : gauge ? FIELD_GAUGE : FIELD_HISTOGRAM;
+    rendering->field = types[i].field;
     const size_t begin = text->used;
     vamp_text_word(text, name);
     vamp_text_word(text, suffix);
-    vamp_text_word(text, counter ? "_total" : "");
+    vamp_text_word(text, types[i].suffix);
     vamp_field_end(text, 1, begin);
     vamp_field_text(text, 2, help);
-    vamp_field_number(text, 3, counter ? 0 : gauge ? 1 : 4);
+    vamp_field_number(text, 3, types[i].number);
 }
 
 /* HELP, TYPE and UNIT. In OpenMetrics a counter's lines have its name without "_total". */
@@ -93,7 +103,7 @@ static void describe(struct rendering *rendering, const char *name, const char *
     }
 }
 
-/* Up to the value; `le` NULL: no such label. */
+/* Writes a line up to the value; `le` NULL: no such label. */
 static void begin_line(const struct rendering *rendering, const char *name, const char *suffix,
                        const char *le)
 {
@@ -105,7 +115,10 @@ static void begin_line(const struct rendering *rendering, const char *name, cons
         vamp_text_word(text, "{");
         vamp_text_add(text, labels->bytes, labels->used);
         if (le != NULL) {
-            vamp_text_word(text, labels->used > 0 ? ",le=\"" : "le=\"");
+            if (labels->used > 0) {
+                vamp_text_word(text, ",");
+            }
+            vamp_text_word(text, "le=\"");
             vamp_text_word(text, le);
             vamp_text_word(text, "\"");
         }
@@ -152,11 +165,14 @@ static void number_line(const struct rendering *rendering, const char *name, con
 
 /* ---- metrics */
 
-/* When a series began that took over from others; -1: it is no such series. */
+/* The start of a series that replaced others; -1 for other series. */
 static int64_t created_ns(const struct page_metric *metric, unsigned series)
 {
     const unsigned from = metric->entry.coarser_from;
-    return from > 0 && series >= from ? metric->values[series].born_ns : -1;
+    if (from == 0 || series < from) {
+        return -1;
+    }
+    return metric->values[series].born_ns;
 }
 
 static void created_line(const struct rendering *rendering, const struct page_metric *metric,
@@ -168,8 +184,9 @@ static void created_line(const struct rendering *rendering, const struct page_me
     }
 }
 
-/* Whether a series appears once something is counted there: those of samples, and "(other)" as long
- * as there are too few others to be merged soon: what is new then has to increase it. */
+/* Whether a series appears only when it has counted something: series of samples, and "(other)" as
+ * long as the others are too few to be merged soon, after which it must exist before it increases.
+ */
 static bool appears_later(const struct page *page, const struct page_metric *metric, unsigned i)
 {
     const struct vamp_label_set *set = &page->schema->label_sets[metric->label_set];
@@ -199,12 +216,12 @@ static void counter_lines(struct rendering *rendering, const struct page *page,
     }
 }
 
-/* The value at the end of the newest bucket, and the least and the largest in it. */
+/* The value at the end of the newest bucket, and the minimum and maximum in it. */
 static void gauge_lines(struct rendering *rendering, const struct page *page,
                         const struct page_metric *metric)
 {
-    const char *const suffixes[] = {"", metric->entry.has_bounds ? "_min_bound" : "_min",
-                                    metric->entry.has_bounds ? "_max_bound" : "_max"};
+    static const char *const names[2][3] = {{"", "_min", "_max"}, {"", "_min_bound", "_max_bound"}};
+    const char *const *suffixes = names[metric->entry.has_bounds];
     const bool labelled = page->schema->label_sets[metric->label_set].label_count > 0;
     for (unsigned what = 0; what < 3; what++) {
         describe(rendering, metric->base.name, suffixes[what], "gauge",
@@ -228,13 +245,16 @@ static void gauge_lines(struct rendering *rendering, const struct page *page,
     }
 }
 
-/* How many values are within a bound; `bin`: the first one beyond the bound before. */
+/* The number of values between the previous bound and this one; `bin`: the first bin after the
+ * previous bound. */
 static uint64_t count_within(const struct page_metric *metric, const struct vamp_bins *bins,
                              const struct page_histogram *histogram, unsigned bound, unsigned *bin)
 {
     uint64_t count = 0;
     for (; *bin < bins->count && metric->bounds->of_bin[*bin] <= bound; ++*bin) {
-        count += histogram->count > 0 ? histogram->in_bin[*bin] : 0;
+        if (histogram->count > 0) {
+            count += histogram->in_bin[*bin];
+        }
     }
     return count;
 }
@@ -259,7 +279,9 @@ static void add_native(struct rendering *rendering, const struct page_metric *me
     deltas->used = 0;
     vamp_field_signed(text, 5, bins->sub_bits);
     vamp_field_fixed64(text, 6, vamp_bits_of(ZERO_BELOW));
-    vamp_field_number(text, 7, histogram->count > 0 ? histogram->in_bin[0] : 0);
+    if (histogram->count > 0) {
+        vamp_field_number(text, 7, histogram->in_bin[0]);
+    }
     for (unsigned bin = 1; histogram->count > 0 && bin < bins->count;) {
         const int place = metric->places[bin] + 1; /* named by its upper end here */
         uint64_t count = 0;
@@ -285,13 +307,13 @@ static void add_native(struct rendering *rendering, const struct page_metric *me
         end++;
         length++;
     }
-    add_span(text, offset, length); /* without buckets: what says that it is a native one */
+    add_span(text, offset, length); /* also without buckets: it marks a native histogram */
     const size_t begin = text->used;
     vamp_text_add(text, deltas->bytes, deltas->used);
     vamp_field_end(text, 13, begin);
 }
 
-/* A Metric with both the bounds that the texts have and the buckets of a native histogram. */
+/* A Metric with both the bounds of the text formats and the buckets of a native histogram. */
 static void add_histograms(struct rendering *rendering, const struct page_metric *metric,
                            const struct vamp_bins *bins, unsigned series,
                            const struct page_histogram *histogram)
@@ -333,7 +355,9 @@ static void histogram_lines(struct rendering *rendering, const struct page *page
             continue;
         }
         set_labels(rendering, page, metric, i);
-        histogram = histogram != NULL ? histogram : &nothing;
+        if (histogram == NULL) {
+            histogram = &nothing;
+        }
         if (rendering->kind == PAGE_MESSAGES) {
             add_histograms(rendering, metric, bins, i, histogram);
             continue;
@@ -359,11 +383,19 @@ static void own_gauge(struct rendering *rendering, const char *name, const char 
     number_line(rendering, name, "", NULL, value, decimals);
 }
 
+/* NAME_info, which has a type of its own in OpenMetrics. */
+static void describe_info(struct rendering *rendering, const char *name, const char *help)
+{
+    if (rendering->kind == PAGE_OPENMETRICS) {
+        describe(rendering, name, "", "info", "", help);
+    } else {
+        describe(rendering, name, "_info", "gauge", "", help);
+    }
+}
+
 static void info_lines(struct rendering *rendering, const struct page *page)
 {
-    const bool info = rendering->kind == PAGE_OPENMETRICS; /* a type of its own there */
-    describe(rendering, info ? "vampire_run" : "vampire_run_info", "", info ? "info" : "gauge", "",
-             "the run that this page is about");
+    describe_info(rendering, "vampire_run", "the run that this page is about");
     begin_labels(rendering, page->info_labels);
     number_line(rendering, "vampire_run_info", "", NULL, 1, 0);
 }
@@ -371,10 +403,8 @@ static void info_lines(struct rendering *rendering, const struct page *page)
 static void component_lines(struct rendering *rendering, const struct page *page)
 {
     static const char name[] = "vampire_" VAMP_COMPONENT_INFO;
-    const bool info = rendering->kind == PAGE_OPENMETRICS;
     struct vamp_where_labels where;
-    describe(rendering, info ? "vampire_component" : name, "", info ? "info" : "gauge", "",
-             VAMP_COMPONENT_INFO_HELP);
+    describe_info(rendering, "vampire_component", VAMP_COMPONENT_INFO_HELP);
     for (unsigned at = 0; vamp_present_next(&page->present, &at, &where);) {
         begin_labels(rendering, page->run_labels);
         for (unsigned i = 0; i < VAMP_WHERE_LABELS; i++) {
@@ -410,7 +440,7 @@ static void page_lines(struct rendering *rendering, const struct page *page)
     own_gauge(rendering, "vampire_run_ended", "", "1 after the end of the run", page->ended, 0);
     own_gauge(rendering, "vampire_page_end_time_seconds", "seconds",
               "time up to which the values are counted, since 1970",
-              page->end_ns > 0 ? (uint64_t)page->end_ns : 0, 9);
+              (uint64_t)VAMP_MAX(page->end_ns, 0), 9);
     describe(rendering, "vampire_page_buckets", "", "counter", "",
              "buckets of the statistics that are in the values of this page");
     number_line(rendering, "vampire_page_buckets_total", "", NULL, page->buckets, 0);
@@ -442,7 +472,9 @@ void page_render(struct page *page, enum page_kind kind, struct vamp_text *text)
     }
     (void)pthread_mutex_unlock(&page->lock);
     end_family(&rendering);
-    vamp_text_word(text, kind == PAGE_OPENMETRICS ? "# EOF\n" : "");
+    if (kind == PAGE_OPENMETRICS) {
+        vamp_text_word(text, "# EOF\n");
+    }
     text->failed = text->failed || rendering.labels.failed || rendering.deltas.failed;
     vamp_text_done(&rendering.labels);
     vamp_text_done(&rendering.deltas);

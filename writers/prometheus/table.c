@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/core/values.h"
 #include "vampire/stats/bucket/bucket.h"
 #include "writers/format/bounds.h"
 #include "writers/format/listener.h"
@@ -36,7 +37,7 @@ static int check(const void *context, const char **ret_key, struct vamp_err *err
     if (options->listen == NULL || strncmp(options->listen, "tcp:", 4) != 0) {
         return vamp_err_set(err, -EINVAL,
                             "%.80s: expected tcp:PORT (this machine only) or tcp:ADDRESS:PORT",
-                            options->listen != NULL ? options->listen : "empty");
+                            vamp_text_or(options->listen, "empty"));
     }
     return vamp_listener_check(options->listen, err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a page has of each series: page.c adds to it, render.c writes it. */
+/* The values of the page's series: page.c updates them, render.c writes them. */
 #pragma once
 
 #include <pthread.h>
@@ -16,7 +16,7 @@ struct page_histogram {
     uint64_t in_bin[];
 };
 
-/* What the page has of a series. */
+/* The value of a series. */
 struct page_value {
     union {
         uint64_t counter;
@@ -31,7 +31,7 @@ struct page_metric {
     const struct vamp_metric *metric;
     struct vamp_base_metric base;
     unsigned label_set;
-    unsigned count;                  /* series that there are */
+    unsigned count;                  /* number of series */
     unsigned room;                   /* of the array */
     struct vamp_schema_metric entry; /* as of the newest bucket: what was merged */
     struct page_value *values;       /* by number of the series */
@@ -41,10 +41,10 @@ struct page_metric {
 
 struct page {
     const struct vamp_schema *schema;
-    /* Those that every series has, and those of vampire_run_info: as text and in messages. */
+    /* Labels of every series, and of vampire_run_info: as text and as messages. */
     struct vamp_text run_labels[2], info_labels[2];
 
-    pthread_mutex_t lock; /* of all below; the format's and the server's thread */
+    pthread_mutex_t lock; /* guards the members below; the format's and the server's thread */
     struct page_metric *metrics;
     const struct vamp_series *const *const *series; /* [label set][series]: as buckets have them */
     uint64_t buckets, lost_buckets;
@@ -53,5 +53,5 @@ struct page {
     struct vamp_present present;
 };
 
-/* Appends a label: to a text, after a comma where it has some; or to a message, as its field 1. */
+/* Appends a label: to a text, separated by commas; or to a message, as its field 1. */
 void page_label(struct vamp_text *text, bool message, const char *name, const char *value);

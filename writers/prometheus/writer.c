@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/core/values.h"
 #include "vampire/core/worker.h"
 #include "version.h"
 #include "writers/format/bounds.h"
@@ -78,7 +79,7 @@ static enum MHD_Result answer_constant(struct MHD_Connection *connection, unsign
     return result;
 }
 
-/* In place of the text. False: no memory. */
+/* Compresses the text in place. False: out of memory. */
 static bool pack(struct prometheus *self, struct vamp_text *text)
 {
     struct vamp_text packed = {.bytes = NULL};
@@ -95,10 +96,10 @@ static struct MHD_Response *make_page(struct prometheus *self, enum page_kind ki
 {
     struct vamp_text text = {.bytes = NULL};
     page_render(self->page, kind, &text);
-    struct MHD_Response *response =
-        text.failed || (packed && !pack(self, &text))
-            ? NULL
-            : MHD_create_response_from_buffer(text.used, text.bytes, MHD_RESPMEM_MUST_FREE);
+    struct MHD_Response *response = NULL;
+    if (!text.failed && (!packed || pack(self, &text))) {
+        response = MHD_create_response_from_buffer(text.used, text.bytes, MHD_RESPMEM_MUST_FREE);
+    }
     if (response == NULL) {
         vamp_text_done(&text);
         return NULL;
@@ -112,7 +113,7 @@ static struct MHD_Response *make_page(struct prometheus *self, enum page_kind ki
     return response;
 }
 
-/* The page of now; NULL: no memory. The library counts who still sends it. */
+/* The current page; NULL: out of memory. The library counts the references to it. */
 static struct MHD_Response *page_of(struct prometheus *self, enum page_kind kind, bool packed)
 {
     const uint64_t version = page_version(self->page);
@@ -137,21 +138,22 @@ static bool accepts(struct MHD_Connection *connection, const char *header, const
 
 static enum MHD_Result answer_page(struct prometheus *self, struct MHD_Connection *connection)
 {
+    enum page_kind kind = PAGE_TEXT;
+    /* Prometheus asks for messages only if it is configured for native histograms. */
+    if (accepts(connection, MHD_HTTP_HEADER_ACCEPT, "application/vnd.google.protobuf")) {
+        kind = PAGE_MESSAGES;
+    } else if (accepts(connection, MHD_HTTP_HEADER_ACCEPT, "application/openmetrics-text")) {
+        kind = PAGE_OPENMETRICS;
+    }
     struct MHD_Response *response =
-        page_of(self,
-                /* A Prometheus that does not want native histograms does not name it. */
-                accepts(connection, MHD_HTTP_HEADER_ACCEPT, "application/vnd.google.protobuf")
-                    ? PAGE_MESSAGES
-                : accepts(connection, MHD_HTTP_HEADER_ACCEPT, "application/openmetrics-text")
-                    ? PAGE_OPENMETRICS
-                    : PAGE_TEXT,
-                accepts(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING, "gzip"));
-    return response != NULL
-               ? MHD_queue_response(connection, MHD_HTTP_OK, response)
-               : answer_constant(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "no memory\n");
+        page_of(self, kind, accepts(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING, "gzip"));
+    if (response == NULL) {
+        return answer_constant(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "no memory\n");
+    }
+    return MHD_queue_response(connection, MHD_HTTP_OK, response);
 }
 
-/* ---- places: who neither asks nor reads, or very slowly, keeps nobody out */
+/* ---- connections: idle and slow clients must not keep others out */
 
 static void note_asked(struct MHD_Connection *connection)
 {
@@ -192,7 +194,7 @@ static void note_connection(void *context, struct MHD_Connection *connection, vo
     }
     if (free_places <= PLACES_KEPT && oldest != NULL) {
         (void)shutdown(oldest->fd, SHUT_RDWR);
-        oldest->asked_ns = INT64_MAX; /* on its way out */
+        oldest->asked_ns = INT64_MAX; /* being closed */
     }
 }
 
@@ -212,9 +214,10 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     if (strcmp(url, "/metrics") == 0) {
         return answer_page(context, connection);
     }
-    return strcmp(url, "/") == 0
-               ? answer_constant(connection, MHD_HTTP_OK, "vampire: the page is /metrics\n")
-               : answer_constant(connection, MHD_HTTP_NOT_FOUND, "the page is /metrics\n");
+    if (strcmp(url, "/") == 0) {
+        return answer_constant(connection, MHD_HTTP_OK, "vampire: the page is /metrics\n");
+    }
+    return answer_constant(connection, MHD_HTTP_NOT_FOUND, "the page is /metrics\n");
 }
 
 /* ---- the format */
@@ -237,9 +240,10 @@ static int start(struct prometheus *self, struct vamp_err *err)
         listener.fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_NOTIFY_CONNECTION,
         note_connection, self, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_END);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return self->server != NULL
-               ? 0
-               : vamp_err_set_errno(err, EAGAIN, "start the thread that serves the page");
+    if (self->server == NULL) {
+        return vamp_err_set_errno(err, EAGAIN, "start the thread that serves the page");
+    }
+    return 0;
 }
 
 static void prometheus_free(struct prometheus *self)
@@ -268,8 +272,10 @@ static int prometheus_open(const void *options, const struct vamp_writer_target 
     int code = page_create(options, target, &self->page, err);
     if (code == 0) {
         code = start(self, err);
-        /* The output before a reload still has the address: it is taken over later. */
-        code = code == -EADDRINUSE && target->segment > 1 ? 0 : code;
+        /* The output before a reload still uses the address: prometheus_write tries again. */
+        if (code == -EADDRINUSE && target->segment > 1) {
+            code = 0;
+        }
     }
     if (code != 0) {
         prometheus_free(self);
@@ -289,7 +295,7 @@ static int prometheus_write(void *context, const struct vamp_delivery *delivery,
             return -EAGAIN;
         }
     }
-    /* Without memory the values of the bucket can be added later. */
+    /* Out of memory, the bucket can be added later. */
     return page_add(self->page, delivery, err) == 0 ? 0 : -EAGAIN;
 }
 
@@ -314,11 +320,13 @@ static int64_t prometheus_linger_ns(const void *options)
     return ((const struct prometheus_options *)options)->linger_ns;
 }
 
-/* Until the time is over or a signal ends it; when one has ended the run, until the deadline. */
+/* Waits until the time is over or a signal arrives; after a signal, until the deadline. */
 static void linger(const struct prometheus *self, const struct vamp_ending *ending)
 {
     int64_t until = vamp_clock_monotonic_ns(&vamp_clock_system) + self->options->linger_ns;
-    until = ending->stop != 0 && ending->until_ns < until ? ending->until_ns : until;
+    if (ending->stop != 0) {
+        until = VAMP_MIN(until, ending->until_ns);
+    }
     while (vamp_clock_monotonic_ns(&vamp_clock_system) < until &&
            (self->stop == NULL || atomic_load(self->stop) == ending->stop)) {
         vamp_sleep_ns(PAUSE_NS);
@@ -337,7 +345,7 @@ static int prometheus_close(void *context, const struct vamp_ending *ending, str
     return 0;
 }
 
-/* Of the page, at most. */
+/* Lines of the page for a series, at most. */
 static unsigned prometheus_lines(const void *context, const struct vamp_metric *metric,
                                  const struct vamp_bins *bins)
 {

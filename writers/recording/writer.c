@@ -117,15 +117,15 @@ static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery 
     uint64_t whole = 0;
     ret_recovery->record = "message";
     int code = vamp_recording_measure(fd, path, &whole, &ret_recovery->records, err);
-    return code != 0
-               ? code
-               : vamp_recover_cut(fd, path,
-                                  &(struct vamp_recover_cut){
-                                      .whole_bytes = whole,
-                                      .record_bytes_max = VAMP_RECORDING_MESSAGE_BYTES_MAX + 5,
-                                      .dry_run = dry_run,
-                                  },
-                                  ret_recovery, err);
+    if (code != 0) {
+        return code;
+    }
+    const struct vamp_recover_cut cut = {
+        .whole_bytes = whole,
+        .record_bytes_max = VAMP_RECORDING_MESSAGE_BYTES_MAX + 5,
+        .dry_run = dry_run,
+    };
+    return vamp_recover_cut(fd, path, &cut, ret_recovery, err);
 }
 
 static const struct vamp_file_ops recording_files = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The objects. A bucket has as many messages as its values need: each contains its number and how
- * many there are, so that a reader knows whether the bucket is whole. */
+/* The objects. A bucket has as many messages as its values need. Each has its number and the total,
+ * so that a reader can check that none is missing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,8 +67,8 @@ static void end_message(struct syslog_messages *messages, struct syslog_message 
     messages->failed = messages->failed || messages->text.failed;
 }
 
-/* Completes the object in `line` and makes it a message; of one that is too long `text`, for
- * people, unless that is NULL. */
+/* Completes the object in `line` and makes it a message; if it is too long, the message is `text`,
+ * for people, unless that is NULL. */
 static void add_line(struct syslog_messages *messages, const char *type, unsigned severity,
                      const char *text)
 {
@@ -76,17 +76,24 @@ static void add_line(struct syslog_messages *messages, const char *type, unsigne
     vamp_json_line_end(line);
     messages->failed = messages->failed || line->failed;
     const bool fits = line->used > 0 && line->used - 1 <= SYSLOG_OBJECT_BYTES;
-    if (!messages->failed && !fits && text == NULL) {
+    if (messages->failed) {
+        return;
+    }
+    if (!fits && text == NULL) {
         messages->left_out++;
+        return;
     }
-    struct syslog_message *message =
-        messages->failed || (!fits && text == NULL) ? NULL : add_message(messages, type, severity);
-    if (message != NULL) {
-        message->is_line = !fits;
-        vamp_text_add(&messages->text, fits ? line->bytes : text,
-                      fits ? line->used - 1 : strlen(text)); /* without its newline */
-        end_message(messages, message);
+    struct syslog_message *message = add_message(messages, type, severity);
+    if (message == NULL) {
+        return;
     }
+    message->is_line = !fits;
+    if (fits) {
+        vamp_text_add(&messages->text, line->bytes, line->used - 1); /* without its newline */
+    } else {
+        vamp_text_word(&messages->text, text);
+    }
+    end_message(messages, message);
 }
 
 /* ---- alarms and anomalies */
@@ -152,8 +159,8 @@ static void make_values(struct syslog_messages *messages, const struct vamp_buck
 
 /* ---- the messages of a bucket */
 
-/* Where the part ends that begins at this byte of the values: after as many whole lines as there
- * is room for. */
+/* The end of the part that begins at this byte of the values: after as many whole lines as there is
+ * room for. */
 static size_t part_end(const struct vamp_json *value, size_t from, size_t room)
 {
     size_t end = from;
@@ -182,13 +189,15 @@ static void add_part(struct syslog_messages *messages, const char *counts, size_
         vamp_text_add(text, messages->value.bytes + from, end - from - 1);
     }
     for (size_t i = begin; i < text->used; i++) {
-        text->bytes[i] = text->bytes[i] == '\n' ? ',' : text->bytes[i];
+        if (text->bytes[i] == '\n') {
+            text->bytes[i] = ',';
+        }
     }
     vamp_text_word(text, "]}");
     end_message(messages, message);
 }
 
-/* What all messages of the bucket begin with, in `line`, open. */
+/* Writes the begin of all messages of the bucket to `line`; the object stays open. */
 static void make_head(struct syslog_messages *messages, const struct vamp_run *run,
                       const struct vamp_delivery *delivery)
 {

@@ -34,7 +34,7 @@ struct syslog_messages {
 };
 void syslog_messages_done(struct syslog_messages *messages); /* frees */
 void syslog_messages_clear(struct syslog_messages *messages);
-/* Those of the changes that are sent, and of nothing else. */
+/* Only messages of the changes that are sent. */
 void syslog_messages_alarms(struct syslog_messages *messages, const struct vamp_run *run,
                             const struct vamp_bucket *bucket, const struct vamp_sent_alarms *sent);
 void syslog_messages_bucket(struct syslog_messages *messages, const struct vamp_run *run,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The syslog format: no target is opened, so that a run can begin while nothing reads the log.
- * Messages are datagrams to a socket of this machine. Not by syslog(3): that reports no failure, so
- * that nothing could be counted, waits while the reader's queue is full, and knows one socket only.
+ * The syslog format. No connection is opened, so that a run can begin while nothing reads the log.
+ * Messages are datagrams to a socket of this machine. syslog(3) is not used: it reports no
+ * failures, so that losses could not be counted, blocks while the reader's queue is full, and
+ * supports only one socket.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,12 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "vampire/core/values.h"
 #include "vampire/stats/bucket/bucket.h"
 #include "writers/format/attempts.h"
 #include "writers/syslog/messages.h"
 
 #define PROGRAM "vampire"
-/* For room in the reader's queue. */
+/* How long to wait for room in the reader's queue. */
 #define PATIENCE_MS 500
 #define HOST_BYTES 256 /* what RFC 5424 allows */
 #define OPTION(member) offsetof(struct syslog_options, member)
@@ -35,7 +37,7 @@ enum syslog_format {
 };
 
 struct syslog_options {
-    char *socket;      /* NULL: the usual one of the format */
+    char *socket;      /* NULL: the default of the format */
     unsigned format;   /* enum syslog_format */
     unsigned facility; /* index into facilities */
     struct vamp_sent_alarms alarms;
@@ -70,7 +72,7 @@ static const struct vamp_opt syslog_options_table[] = {
     {.key = NULL},
 };
 
-/* So few that the values of a bucket fit into one message. */
+/* Few enough that the values of a bucket fit into one message. */
 static const struct vamp_kept_labels by_unset[] = {
     {"pool_operations", UINT32_C(1) << VAMP_LABEL_OPERATION},
     {"anomalies", UINT32_C(1) << VAMP_LABEL_ANOMALY},
@@ -86,18 +88,18 @@ struct syslog {
     const char *path;
     int fd; /* -1: not connected */
     struct vamp_text datagram;
-    struct syslog_messages messages; /* of the bucket that is being sent */
-    unsigned sent;                   /* of these messages */
+    struct syslog_messages messages; /* of the bucket being sent */
+    unsigned sent;                   /* how many of them were sent */
     bool pending;                    /* there are messages that were not sent */
 };
 
 /* The address that the options mean. */
 static const char *path_of(const struct syslog_options *options)
 {
-    static const char *const usual[] = {[SYSLOG_LOCAL] = "/dev/log",
-                                        [SYSLOG_RFC5424] = "/dev/log",
-                                        [SYSLOG_JOURNAL] = "/run/systemd/journal/socket"};
-    return options->socket != NULL ? options->socket : usual[options->format];
+    static const char *const defaults[] = {[SYSLOG_LOCAL] = "/dev/log",
+                                           [SYSLOG_RFC5424] = "/dev/log",
+                                           [SYSLOG_JOURNAL] = "/run/systemd/journal/socket"};
+    return vamp_text_or(options->socket, defaults[options->format]);
 }
 
 static int open_target(const void *options, const struct vamp_writer_target *target,
@@ -116,10 +118,9 @@ static int open_target(const void *options, const struct vamp_writer_target *tar
     return 0;
 }
 
-/* ---- what is sent for a message, by what the reader of the socket expects */
+/* ---- datagrams, in the format that the reader of the socket expects */
 
-/* What syslog(3) writes before a message: "<14>Nov 22 13:04:05 vampire[123]: ", by the clock and
- * time zone of the machine. */
+/* The prefix of syslog(3): "<14>Nov 22 13:04:05 vampire[123]: ", in the machine's local time. */
 static void add_local(struct vamp_text *text, const struct vamp_run *run, unsigned priority)
 {
     char prefix[SYSLOG_PREFIX_BYTES], when[32];
@@ -137,7 +138,10 @@ static void header_host(const char *host, char text[static HOST_BYTES])
 {
     size_t used = 0;
     for (; host[used] != '\0' && used + 1 < HOST_BYTES; used++) {
-        text[used] = (char)(host[used] > ' ' && host[used] <= '~' ? host[used] : '_');
+        text[used] = host[used];
+        if (host[used] <= ' ' || host[used] > '~') {
+            text[used] = '_';
+        }
     }
     if (used == 0) {
         text[used++] = '-';
@@ -193,7 +197,7 @@ static void add_journal(struct vamp_text *text, const struct vamp_run *run, unsi
     add_word_field(text, "VAMPIRE_BATCH_JOB", run->batch_job);
 }
 
-/* Replaces `text` by what is sent for a message. */
+/* Replaces `text` by the datagram of a message. */
 static void make_datagram(struct vamp_text *text, const struct syslog_options *options,
                           const struct vamp_run *run, const struct syslog_messages *messages,
                           const struct syslog_message *message)
@@ -214,7 +218,9 @@ static void make_datagram(struct vamp_text *text, const struct syslog_options *o
         add_field(text, "MESSAGE", object, message->bytes);
         return;
     }
-    vamp_text_word(text, message->is_line ? "" : "@cee: ");
+    if (!message->is_line) {
+        vamp_text_word(text, "@cee: ");
+    }
     vamp_text_add(text, object, message->bytes);
 }
 
@@ -230,9 +236,18 @@ static void disconnect(struct syslog *self)
 
 static int fail(struct syslog *self, int code, struct vamp_err *err)
 {
-    const char *why = code == EPROTOTYPE ? "it does not take datagrams"
-                      : code == EAGAIN   ? "nothing reads there"
-                                         : strerror(code);
+    const char *why = NULL;
+    switch (code) {
+    case EPROTOTYPE:
+        why = "it does not take datagrams";
+        break;
+    case EAGAIN:
+        why = "nothing reads there";
+        break;
+    default:
+        why = strerror(code);
+        break;
+    }
     if (code != EAGAIN) {
         disconnect(self);
     }
@@ -244,9 +259,10 @@ static int connect_now(struct syslog *self, struct vamp_err *err)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", self->path);
     self->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    const bool connected =
-        self->fd >= 0 && connect(self->fd, (const struct sockaddr *)&address, sizeof address) == 0;
-    return connected ? 0 : fail(self, errno, err);
+    if (self->fd < 0 || connect(self->fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+        return fail(self, errno, err);
+    }
+    return 0;
 }
 
 /* As write_bucket. */
@@ -258,9 +274,11 @@ static int send_message(struct syslog *self, const struct syslog_message *messag
     if (datagram->failed) {
         return vamp_err_set(err, -EAGAIN, "no memory for a message");
     }
-    const int code = self->fd < 0 ? connect_now(self, err) : 0;
-    if (code != 0) {
-        return code;
+    if (self->fd < 0) {
+        const int code = connect_now(self, err);
+        if (code != 0) {
+            return code;
+        }
     }
     ssize_t sent = send(self->fd, datagram->bytes, datagram->used, MSG_NOSIGNAL);
     if (sent < 0 && errno == EAGAIN) {
@@ -268,7 +286,10 @@ static int send_message(struct syslog *self, const struct syslog_message *messag
         (void)poll(&room, 1, PATIENCE_MS);
         sent = send(self->fd, datagram->bytes, datagram->used, MSG_NOSIGNAL);
     }
-    return sent >= 0 ? 0 : fail(self, errno, err);
+    if (sent < 0) {
+        return fail(self, errno, err);
+    }
+    return 0;
 }
 
 static int write_bucket(void *context, const struct vamp_delivery *delivery, struct vamp_err *err)

@@ -12,12 +12,13 @@
 #include "vampire/core/event/event.h"
 #include "vampire/core/io.h"
 #include "vampire/core/json_emit.h"
+#include "vampire/core/values.h"
 #include "vampire/stats/bucket/bucket_json.h"
 #include "version.h"
 #include "writers/format/file.h"
 #include "writers/trace/sink.h"
 
-/* So much is written at once, apart from a flush. */
+/* Written when the buffer has this many bytes, or at a flush. */
 #define BUFFER_BYTES ((size_t)256 << 10)
 #define NAME_BYTES 320
 
@@ -31,7 +32,7 @@ struct chrome {
 
 /* ---- the file */
 
-/* What a failure left of a record is cut off, as far as the system allows. */
+/* Removes a partly written record after a failure, as far as the system allows. */
 static int write_failed(const struct chrome *chrome, int code, struct vamp_err *err)
 {
     (void)!ftruncate(chrome->fd, (off_t)chrome->file_bytes);
@@ -57,7 +58,10 @@ static int chrome_flush(void *self, struct vamp_err *err)
 
 static int flush_if_large(struct chrome *chrome, struct vamp_err *err)
 {
-    return chrome->json.used < BUFFER_BYTES && !chrome->json.failed ? 0 : chrome_flush(chrome, err);
+    if (chrome->json.used < BUFFER_BYTES && !chrome->json.failed) {
+        return 0;
+    }
+    return chrome_flush(chrome, err);
 }
 
 /* ---- records */
@@ -76,7 +80,7 @@ static void begin_record(struct vamp_json *json, const char *phase, const char *
     vamp_json_text(json, "ph", phase);
 }
 
-/* What the file says about itself: records of metadata that viewers skip. */
+/* Begins a record of metadata about the file, which viewers skip. */
 static void begin_note(struct vamp_json *json, const char *name)
 {
     begin_record(json, "M", name);
@@ -101,7 +105,7 @@ static void put_run(struct vamp_json *json, const struct vamp_writer_target *tar
     vamp_json_line_end_more(json);
 }
 
-/* With a text, or without one (NULL) with a place in the order. */
+/* With a text, or (NULL) with a position in the order. */
 static void put_metadata(struct vamp_json *json, const struct vamp_trace_track *track,
                          const char *name, const char *text, uint64_t order)
 {
@@ -133,7 +137,7 @@ static int chrome_track(void *self, const struct vamp_trace_track *track, struct
     return flush_if_large(chrome, err);
 }
 
-/* A record of a process names a track, too: any. */
+/* A record of a process needs a track, too: any. */
 static int chrome_order(void *self, const uint32_t *processes, size_t count, struct vamp_err *err)
 {
     struct chrome *chrome = self;
@@ -146,8 +150,8 @@ static int chrome_order(void *self, const uint32_t *processes, size_t count, str
 
 /* ---- spans */
 
-/* Of a part of a wait: red as long as the CDO is not there, green as soon as it moves. */
-/* Words of the viewer's palette; of a mark none. */
+/* A name of the viewer's palette; NULL for marks. Parts of a wait are red while the CDO is not
+ * there, and green as soon as it moves. */
 static const char *color_of(const struct vamp_trace_span *span)
 {
     static const char *const parts[VAMP_WAIT_PART_COUNT] = {
@@ -175,8 +179,7 @@ static void name_span(const struct vamp_trace_span *span, char name[static NAME_
         (void)snprintf(name, NAME_BYTES, "to %.300s", span->peer);
         break;
     case VAMP_TRACE_RECEIVE:
-        (void)snprintf(name, NAME_BYTES, "from %.300s",
-                       span->peer != NULL ? span->peer : "unknown");
+        (void)snprintf(name, NAME_BYTES, "from %.300s", vamp_text_or(span->peer, "unknown"));
         break;
     case VAMP_TRACE_PART:
     case VAMP_TRACE_MARK:
@@ -236,11 +239,14 @@ static void put_arrow(const struct chrome *chrome, struct vamp_json *json,
                       const struct vamp_trace_track *track, const struct vamp_trace_span *span)
 {
     const bool begins = span->arrow == VAMP_TRACE_ARROW_BEGINS;
-    const int64_t last_ns = span->end_ns - (span->end_ns > span->start_ns);
+    int64_t at_ns = span->start_ns;
+    if (!begins && span->end_ns > span->start_ns) {
+        at_ns = span->end_ns - 1;
+    }
     begin_record(json, begins ? "s" : "f", "transport");
     vamp_json_text(json, "cat", "transport");
     vamp_json_unsigned(json, "id", span->arrow_id);
-    vamp_json_micros(json, "ts", (begins ? span->start_ns : last_ns) - chrome->begin_ns);
+    vamp_json_micros(json, "ts", at_ns - chrome->begin_ns);
     put_track(json, track);
     if (!begins) {
         vamp_json_text(json, "bp", "e");
@@ -344,7 +350,9 @@ static int open_file(struct chrome *chrome, const struct vamp_writer_target *tar
     vamp_json_array_begin(&chrome->json);
     put_run(&chrome->json, target);
     code = chrome_flush(chrome, err);
-    code = code == 0 ? vamp_target_publish(&chrome->path, err) : code;
+    if (code == 0) {
+        code = vamp_target_publish(&chrome->path, err);
+    }
     if (code != 0) {
         (void)unlink(chrome->path);
         (void)close(chrome->fd);

@@ -6,9 +6,10 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 
+#include "vampire/core/values.h"
 #include "vampire/stats/pairing/track.h"
 
-/* What is paired at the same time; reserved, and touched as it fills. */
+/* Limits of what is paired at the same time; the memory is reserved, and touched as it fills. */
 #define CDOS_MAX (UINT64_C(1) << 18)
 #define PENDING_MAX (UINT64_C(1) << 18)
 #define COMPONENTS_MAX UINT64_C(16384)
@@ -20,9 +21,8 @@
 /* Two spans and both ends of an arrow. */
 #define TRANSPORT_ENTRIES 4
 
-/* A span goes to the track of its process and kind that ended last before it begins; where there is
- * none, a track is added. Spans come in the order of their ends, so a span never overlaps another
- * of its track. */
+/* A span is placed on the track of its process and kind whose last span ended latest before it, or
+ * on a new track. Spans come in the order of their ends, so spans of a track never overlap. */
 struct track {
     struct vamp_trace_track shown;
     uint32_t next; /* of the same process and kind: its number plus 1; 0: none */
@@ -43,7 +43,7 @@ struct vamp_timeline {
     uint64_t *waited_ns;                      /* by process, in the range of time */
     uint64_t arrows;
     bool full;
-    /* Of the present call: the first failure, after which nothing more is drawn, and its text. */
+    /* The first failure of the current call, after which nothing more is drawn, and its text. */
     int code;
     struct vamp_err *err;
 };
@@ -71,10 +71,14 @@ int vamp_timeline_create(const struct vamp_timeline_options *options,
     timeline->tracks = calloc(options->max_tracks, sizeof *timeline->tracks);
     timeline->first = calloc(PROCESSES_MAX, sizeof *timeline->first);
     timeline->waited_ns = calloc(PROCESSES_MAX, sizeof *timeline->waited_ns);
-    int code = timeline->slot.cdos != NULL && timeline->tracks != NULL && timeline->first != NULL &&
-                       timeline->waited_ns != NULL
-                   ? vamp_components_create(COMPONENTS_MAX, &timeline->components, err)
-                   : vamp_err_set_errno(err, ENOMEM, "make a timeline");
+    int code = 0;
+    if (timeline->slot.cdos == NULL || timeline->tracks == NULL || timeline->first == NULL ||
+        timeline->waited_ns == NULL) {
+        code = vamp_err_set_errno(err, ENOMEM, "make a timeline");
+    }
+    if (code == 0) {
+        code = vamp_components_create(COMPONENTS_MAX, &timeline->components, err);
+    }
     if (code == 0) {
         code = vamp_tracker_init(&timeline->tracker, &pairing, timeline->components, err);
     }
@@ -107,9 +111,9 @@ void vamp_timeline_describe(const struct vamp_timeline *timeline, struct vamp_tr
 
 /* ---- drawing: the range of time, the chosen components, the bounds, and the track of each span */
 
-/* Cuts the span, and `count` - 1 in it, to the range of time that is asked for. How many are left:
- * 0, none. Times further than 292 years from the begin have no number there: such spans are counted
- * as `entries` that were left out. */
+/* Cuts a span and the `count` - 1 spans in it to the selected range of time. Returns how many are
+ * left. Times more than 292 years from the begin cannot be represented: such spans are counted as
+ * `entries` left out. */
 static unsigned cut_to_range(struct vamp_timeline *timeline, struct vamp_trace_span *spans,
                              unsigned count, unsigned entries)
 {
@@ -134,9 +138,9 @@ static unsigned cut_to_range(struct vamp_timeline *timeline, struct vamp_trace_s
         struct vamp_trace_span span = spans[i];
         const bool is_cut = span.start_ns < first_ns || span.end_ns > last_ns;
         span.whole_ns = is_cut ? span.end_ns - span.start_ns : 0;
-        span.start_ns = span.start_ns > first_ns ? span.start_ns : first_ns;
-        span.end_ns = span.end_ns < last_ns ? span.end_ns : last_ns;
-        /* Nothing is in the range of one that only touches it. */
+        span.start_ns = VAMP_MAX(span.start_ns, first_ns);
+        span.end_ns = VAMP_MIN(span.end_ns, last_ns);
+        /* A span that only touches the range is not in it. */
         if (span.start_ns < span.end_ns || (span.start_ns == span.end_ns && !is_cut)) {
             spans[left++] = span;
         }
@@ -154,12 +158,14 @@ static bool is_selected(const struct vamp_timeline *timeline, const char *compon
     return selected;
 }
 
-/* Whether so many more fit; those that do not are counted. */
-static bool has_room(struct vamp_timeline *timeline, unsigned count)
+/* Reserves `count` more entries, or counts them as left out (false). */
+static bool reserve(struct vamp_timeline *timeline, unsigned count)
 {
     struct vamp_trace_end *end = &timeline->end;
     timeline->full = timeline->full || timeline->options->max_events - end->written < count;
-    end->left_out += timeline->full ? count : 0;
+    if (timeline->full) {
+        end->left_out += count;
+    }
     return !timeline->full;
 }
 
@@ -168,8 +174,7 @@ static uint32_t process_of(uint32_t name)
     return name + 1;
 }
 
-/* The track of this process and kind with room for the span, which takes it; NULL: there is none at
- * the bounds. */
+/* Places the span on a track of this process and kind; NULL: the limit of tracks is reached. */
 static const struct vamp_trace_track *take_track(struct vamp_timeline *timeline, uint32_t process,
                                                  enum vamp_trace_kind kind,
                                                  const struct vamp_trace_span *span)
@@ -187,10 +192,12 @@ static const struct vamp_trace_track *take_track(struct vamp_timeline *timeline,
         }
     }
     if (best == NULL) {
-        /* The last quarter is for waits: a trace is opened for them. */
-        const uint64_t most = timeline->options->max_tracks;
-        const uint64_t kept = kind == VAMP_TRACE_WAITS ? 0 : most / 4;
-        if (lanes == VAMP_TRACE_LANES_MAX || timeline->track_count >= most - kept) {
+        /* The last quarter is reserved for waits, which users look for. */
+        uint64_t most = timeline->options->max_tracks;
+        if (kind != VAMP_TRACE_WAITS) {
+            most -= most / 4;
+        }
+        if (lanes == VAMP_TRACE_LANES_MAX || timeline->track_count >= most) {
             return NULL;
         }
         for (unsigned i = 0; i < VAMP_TRACE_KIND_COUNT; i++) {
@@ -200,14 +207,15 @@ static const struct vamp_trace_track *take_track(struct vamp_timeline *timeline,
         *best = (struct track){
             .shown = {.number = timeline->track_count,
                       .process = process,
-                      .name = process == RUN_PROCESS
-                                  ? "events"
-                                  : vamp_components_name(timeline->components, process - 1),
+                      .name = "events",
                       .lane = lanes,
                       .kind = kind,
                       .is_first = is_first},
             .next = first[kind],
         };
+        if (process != RUN_PROCESS) {
+            best->shown.name = vamp_components_name(timeline->components, process - 1);
+        }
         first[kind] = ++timeline->track_count;
         timeline->code = timeline->sink->track(timeline->sink_self, &best->shown, timeline->err);
     }
@@ -221,23 +229,31 @@ static void write_spans(struct vamp_timeline *timeline, const struct vamp_trace_
     if (timeline->code == 0) {
         timeline->code =
             timeline->sink->spans(timeline->sink_self, track, spans, count, timeline->err);
-        timeline->end.written +=
-            timeline->code == 0 ? count + (spans[0].arrow != VAMP_TRACE_NO_ARROW) : 0;
+        if (timeline->code == 0) {
+            timeline->end.written += count + (spans[0].arrow != VAMP_TRACE_NO_ARROW);
+        }
     }
 }
 
-/* A span and `count` - 1 in it, on a track of this process. */
+/* Draws a span and the `count` - 1 spans in it on a track of the process. */
 static void draw(struct vamp_timeline *timeline, uint32_t process, enum vamp_trace_kind kind,
                  struct vamp_trace_span *spans, unsigned count)
 {
-    if (timeline->code != 0 || (count = cut_to_range(timeline, spans, count, count)) == 0 ||
-        (process != RUN_PROCESS &&
-         !is_selected(timeline, vamp_components_name(timeline->components, process - 1)))) {
+    if (timeline->code != 0) {
         return;
     }
-    timeline->waited_ns[process] +=
-        kind == VAMP_TRACE_WAITS ? (uint64_t)(spans->end_ns - spans->start_ns) : 0;
-    if (!has_room(timeline, count)) {
+    count = cut_to_range(timeline, spans, count, count);
+    if (count == 0) {
+        return;
+    }
+    if (process != RUN_PROCESS &&
+        !is_selected(timeline, vamp_components_name(timeline->components, process - 1))) {
+        return;
+    }
+    if (kind == VAMP_TRACE_WAITS) {
+        timeline->waited_ns[process] += (uint64_t)(spans->end_ns - spans->start_ns);
+    }
+    if (!reserve(timeline, count)) {
         return;
     }
     const struct vamp_trace_track *track = take_track(timeline, process, kind, &spans[0]);
@@ -248,7 +264,7 @@ static void draw(struct vamp_timeline *timeline, uint32_t process, enum vamp_tra
     }
 }
 
-/* A transport between two components: a span on a track of each, and an arrow between them. */
+/* Draws a transport between two components: a span on a track of each, and an arrow. */
 static void draw_arrow(struct vamp_timeline *timeline, uint32_t source, uint32_t sink,
                        struct vamp_trace_span *receive)
 {
@@ -256,16 +272,20 @@ static void draw_arrow(struct vamp_timeline *timeline, uint32_t source, uint32_t
     const char *sink_name = vamp_components_name(timeline->components, sink);
     if (timeline->code != 0 || cut_to_range(timeline, receive, 1, TRANSPORT_ENTRIES) == 0 ||
         (!is_selected(timeline, sink_name) && !is_selected(timeline, source_name)) ||
-        !has_room(timeline, TRANSPORT_ENTRIES)) {
+        !reserve(timeline, TRANSPORT_ENTRIES)) {
         return;
     }
     const struct vamp_trace_track *receives =
         take_track(timeline, process_of(sink), VAMP_TRACE_RECEIVES, receive);
+    if (timeline->code != 0) {
+        return;
+    }
     const struct vamp_trace_track *sends =
-        timeline->code == 0 ? take_track(timeline, process_of(source), VAMP_TRACE_SENDS, receive)
-                            : NULL;
+        take_track(timeline, process_of(source), VAMP_TRACE_SENDS, receive);
     if (receives == NULL || sends == NULL) {
-        timeline->end.crowded += timeline->code == 0 ? TRANSPORT_ENTRIES : 0;
+        if (timeline->code == 0) {
+            timeline->end.crowded += TRANSPORT_ENTRIES;
+        }
         return;
     }
     struct vamp_trace_span send = *receive;
@@ -281,9 +301,9 @@ static void draw_arrow(struct vamp_timeline *timeline, uint32_t source, uint32_t
     write_spans(timeline, receives, receive, 1);
 }
 
-/* ---- what an event means */
+/* ---- from observations to spans */
 
-/* From so long ago until the event. */
+/* A span of `length_ns` that ends at the event. */
 static struct vamp_trace_span span_until_now(struct vamp_timeline *timeline,
                                              enum vamp_trace_what what, uint64_t length_ns)
 {
@@ -301,8 +321,7 @@ static struct vamp_trace_span span_until_now(struct vamp_timeline *timeline,
     };
 }
 
-/* The parts of a demand's wait, one after the other; those without length are not drawn. Returns
- * how many there are. */
+/* The parts of a demand's wait, in their order, without those of length 0. Returns their number. */
 static unsigned parts_of(const struct vamp_timeline *timeline, const struct vamp_trace_span *demand,
                          struct vamp_trace_span parts[static VAMP_WAIT_PART_COUNT])
 {
@@ -330,7 +349,7 @@ static unsigned parts_of(const struct vamp_timeline *timeline, const struct vamp
     return count;
 }
 
-/* On a track of the component that acted. */
+/* Draws on a track of the component that acted. */
 static void draw_own(struct vamp_timeline *timeline, enum vamp_trace_kind kind,
                      struct vamp_trace_span *spans, unsigned count)
 {
@@ -345,13 +364,15 @@ static void draw_wait(struct vamp_timeline *timeline, enum vamp_interval interva
     if (vamp_observed(seen, interval)) {
         struct vamp_trace_span spans[1 + VAMP_WAIT_PART_COUNT] = {
             span_until_now(timeline, what, seen->interval_ns[interval])};
-        const bool has_parts = what == VAMP_TRACE_DEMAND;
-        draw_own(timeline, VAMP_TRACE_WAITS, spans,
-                 1 + (has_parts ? parts_of(timeline, &spans[0], spans + 1) : 0));
+        unsigned count = 1;
+        if (what == VAMP_TRACE_DEMAND) {
+            count += parts_of(timeline, &spans[0], spans + 1);
+        }
+        draw_own(timeline, VAMP_TRACE_WAITS, spans, count);
     }
 }
 
-/* Both ends of a transport, and the arrow between them; of an unknown source only the sink's. */
+/* Draws both ends of a transport and the arrow, or only the sink's end if the source is unknown. */
 static void draw_transport(struct vamp_timeline *timeline)
 {
     const struct vamp_observation *seen = &timeline->seen;
@@ -382,8 +403,7 @@ static void draw_anomalies(struct vamp_timeline *timeline)
     }
 }
 
-/* The demands of the component of this row, or of VAMP_ALL_ROWS, that nothing will satisfy any
- * more. */
+/* Draws the demands of a component, or of VAMP_ALL_ROWS, that can no longer be satisfied. */
 static void draw_pending(struct vamp_timeline *timeline, uint32_t row, int64_t now_ns,
                          enum vamp_cdo_end end)
 {
@@ -392,7 +412,7 @@ static void draw_pending(struct vamp_timeline *timeline, uint32_t row, int64_t n
     while (vamp_track_next_demand(&timeline->tracker, row, &position, &demand)) {
         struct vamp_trace_span span = {
             .what = VAMP_TRACE_PENDING,
-            .start_ns = demand.since_ns < now_ns ? demand.since_ns : now_ns,
+            .start_ns = VAMP_MIN(demand.since_ns, now_ns),
             .end_ns = now_ns,
             .cdo = demand.cdo,
             .id = demand.id,
@@ -402,14 +422,15 @@ static void draw_pending(struct vamp_timeline *timeline, uint32_t row, int64_t n
             .peer = vamp_components_name(timeline->components, demand.producer),
             .end = vamp_cdo_end_name(end),
         };
-        const uint32_t name =
-            demand.row == 0 ? VAMP_NAME_UNKNOWN
-                            : vamp_components_row(timeline->components, demand.row)->name_number;
+        uint32_t name = VAMP_NAME_UNKNOWN;
+        if (demand.row != 0) {
+            name = vamp_components_row(timeline->components, demand.row)->name_number;
+        }
         draw(timeline, process_of(name), VAMP_TRACE_WAITS, &span, 1);
     }
 }
 
-/* The first time of the CDO that is known; the last one, or when its record ended. */
+/* From the first known time of the CDO to the last one, or to the end of its record. */
 static struct vamp_trace_span life_of(const struct vamp_cdo_row *row, int64_t now_ns)
 {
     struct vamp_trace_span life = {
@@ -427,11 +448,13 @@ static struct vamp_trace_span life_of(const struct vamp_cdo_row *row, int64_t no
     for (unsigned i = 0; i < VAMP_CDO_TIME_COUNT; i++) {
         const int64_t time_ns = row->times_ns[i];
         if (time_ns != INT64_MIN) {
-            life.start_ns = time_ns < life.start_ns ? time_ns : life.start_ns;
-            last_ns = time_ns > last_ns ? time_ns : last_ns;
+            life.start_ns = VAMP_MIN(life.start_ns, time_ns);
+            last_ns = VAMP_MAX(last_ns, time_ns);
         }
     }
-    life.end_ns = row->end == VAMP_CDO_END_DISPOSED && last_ns != INT64_MIN ? last_ns : now_ns;
+    if (row->end == VAMP_CDO_END_DISPOSED && last_ns != INT64_MIN) {
+        life.end_ns = last_ns;
+    }
     return life;
 }
 
@@ -446,15 +469,15 @@ static void draw_life(struct vamp_timeline *timeline, const struct vamp_cdo_row 
         spans[1] = spans[0];
         spans[1].what = VAMP_TRACE_IN_POOL;
         spans[1].start_ns = offered_ns;
-        spans[1].end_ns = withdrawn_ns >= offered_ns && withdrawn_ns < spans[0].end_ns
-                              ? withdrawn_ns
-                              : spans[0].end_ns;
+        if (withdrawn_ns >= offered_ns) {
+            spans[1].end_ns = VAMP_MIN(withdrawn_ns, spans[0].end_ns);
+        }
         spans[1].end = NULL;
     }
     draw(timeline, process_of(row->producer_number), VAMP_TRACE_LIVES, spans, in_pool ? 2 : 1);
 }
 
-/* The CDOs whose record this event has ended. */
+/* Draws the CDOs whose record this event has ended. */
 static void draw_lives(struct vamp_timeline *timeline, int64_t now_ns)
 {
     struct vamp_slot *slot = &timeline->slot;
@@ -479,7 +502,7 @@ static void draw_observation(struct vamp_timeline *timeline)
 
 /* ---- the stream */
 
-/* The demands of the components whose stays end by this event; before they are released. */
+/* Draws the demands of the components that end with this event, before they are released. */
 static void draw_pending_of_ended(struct vamp_timeline *timeline, const struct vamp_event *event)
 {
     const bool handled = event->phase == VAMP_PHASE_AFTER;
@@ -491,14 +514,16 @@ static void draw_pending_of_ended(struct vamp_timeline *timeline, const struct v
     } else if (event->kind == VAMP_EVENT_LEAVE && handled && vamp_event_has(event, VAMP_HAS_APP)) {
         const struct vamp_component *component =
             vamp_components_find(timeline->components, event->app_id);
-        row = component != NULL ? component->index : 0;
+        if (component != NULL) {
+            row = component->index;
+        }
     }
     if (row != 0) {
         draw_pending(timeline, row, event->time_ns, VAMP_CDO_END_LEFT);
     }
 }
 
-/* What ends by this event, those stays included that have no LEAVE. */
+/* Draws everything that ends with this event, including components without a LEAVE. */
 static void draw_ended(struct vamp_timeline *timeline, const struct vamp_event *event)
 {
     struct vamp_event leave;
@@ -554,11 +579,11 @@ int vamp_timeline_event(struct vamp_timeline *timeline, const struct vamp_event 
     }
     if (end->begin_ns == INT64_MIN) {
         end->begin_ns = end->end_ns = event->time_ns;
-        timeline->code = timeline->sink->begin != NULL
-                             ? timeline->sink->begin(timeline->sink_self, event->time_ns, err)
-                             : 0;
+        if (timeline->sink->begin != NULL) {
+            timeline->code = timeline->sink->begin(timeline->sink_self, event->time_ns, err);
+        }
     }
-    end->end_ns = event->time_ns > end->end_ns ? event->time_ns : end->end_ns;
+    end->end_ns = VAMP_MAX(end->end_ns, event->time_ns);
     if (vamp_event_is_mark(event)) {
         take_mark(timeline, event);
         return timeline->code;
@@ -574,11 +599,13 @@ static int compare_waits(const void *left, const void *right, void *context)
 {
     const uint64_t *waited_ns = context;
     const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    const int order = (waited_ns[a] < waited_ns[b]) - (waited_ns[a] > waited_ns[b]);
-    return order != 0 ? order : (a > b) - (a < b);
+    if (waited_ns[a] != waited_ns[b]) {
+        return waited_ns[a] < waited_ns[b] ? 1 : -1;
+    }
+    return (a > b) - (a < b);
 }
 
-/* Who waited longest is shown first, behind the run. */
+/* Shows the run first, then the processes by the time they waited, longest first. */
 static void order_processes(struct vamp_timeline *timeline)
 {
     uint32_t *processes = calloc((size_t)timeline->track_count + 1, sizeof *processes);

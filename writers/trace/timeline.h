@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Events in, spans out: the timeline of a trace. It pairs events with the tracker of the statistics
- * (vampire/stats/pairing/track.h), so a span is what a metric counts: as many spans `demand` as
- * values of demand_wait_ns, as many arrows as values of transport_ns. One thread.
+ * The timeline of a trace: turns events into spans. It pairs events with the tracker of the
+ * statistics (vampire/stats/pairing/track.h), so spans correspond to metrics: there are as many
+ * `demand` spans as values of demand_wait_ns, and as many arrows as values of transport_ns. One
+ * thread.
  */
 #pragma once
 
@@ -10,8 +11,8 @@
 #include "writers/trace/sink.h"
 
 struct vamp_timeline_options {
-    int64_t from_ns;                /* since the first event; what was before is cut off */
-    int64_t length_ns;              /* from there on; what comes later is cut off; 0: to the end */
+    int64_t from_ns;                /* start of the range, since the first event */
+    int64_t length_ns;              /* length of the range; 0: to the end */
     uint64_t max_events;            /* spans, marks, and ends of arrows */
     uint64_t max_tracks;            /* at most VAMP_TRACE_TRACKS_MAX */
     struct vamp_strings components; /* patterns of names; none: all */
@@ -28,7 +29,8 @@ void vamp_timeline_free(struct vamp_timeline *timeline);
  * unusable from here on. */
 VAMP_MUST_CHECK int vamp_timeline_event(struct vamp_timeline *timeline,
                                         const struct vamp_event *event, struct vamp_err *err);
-/* Writes what has not ended: demands and CDOs. As vamp_timeline_event; nothing may follow. */
+/* Writes the demands and CDOs that have not ended. Results as vamp_timeline_event; must be the last
+ * call. */
 VAMP_MUST_CHECK int vamp_timeline_finish(struct vamp_timeline *timeline, struct vamp_err *err);
-/* All but `ending`. */
+/* Sets all members except `ending`. */
 void vamp_timeline_describe(const struct vamp_timeline *timeline, struct vamp_trace_end *ret_end);

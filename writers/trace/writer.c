@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writes traces (docs/output-trace.md): events become spans and arrows that viewers of traces show.
- * It is fed with events, not with CDO records: those name neither the consumers of a CDO nor the
- * starts of its transports, so they have no arrows and no waits.
+ * Writes traces (docs/output-trace.md): spans and arrows for trace viewers. The input is events,
+ * not CDO records, which lack the consumers of a CDO and the starts of its transports.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -11,6 +10,7 @@
 #include <string.h>
 
 #include "vampire/core/json_emit.h"
+#include "vampire/core/values.h"
 #include "writers/format/cut.h"
 #include "writers/format/file.h"
 #include "writers/trace/timeline.h"
@@ -73,7 +73,10 @@ static int find_sink(enum trace_format format, const struct vamp_trace_sink_ops 
                      struct vamp_err *err)
 {
     const void *sink = &vamp_trace_chrome;
-    const int code = format == FORMAT_CHROME ? 0 : vamp_otf2_load(&sink, err);
+    int code = 0;
+    if (format == FORMAT_OTF2) {
+        code = vamp_otf2_load(&sink, err);
+    }
     *ret_sink = sink;
     return code;
 }
@@ -100,7 +103,7 @@ static int check(const void *context, const char **ret_key, struct vamp_err *err
 
 /* ---- open and close */
 
-/* Writes what has not ended, and what the format writes at the end. */
+/* Writes the spans that have not ended, and what the format writes at the end. */
 static void complete(struct trace_writer *self)
 {
     if (self->complete || self->failed || self->timeline == NULL) {
@@ -123,10 +126,11 @@ static int trace_close(void *context, const struct vamp_ending *ending, struct v
         vamp_timeline_describe(self->timeline, &end);
     }
     end.ending = ending;
-    int code = self->sink_self != NULL
-                   ? self->sink->close(self->sink_self, self->failed ? NULL : &end,
-                                       self->failed && self->written == 0, err)
-                   : 0;
+    int code = 0;
+    if (self->sink_self != NULL) {
+        code = self->sink->close(self->sink_self, self->failed ? NULL : &end,
+                                 self->failed && self->written == 0, err);
+    }
     if (self->failure.code != 0) {
         code = vamp_err_set(err, self->failure.code, "%s", self->failure.text);
     }
@@ -138,7 +142,7 @@ static int trace_close(void *context, const struct vamp_ending *ending, struct v
 static int open_parts(const struct trace_options *options, const struct vamp_writer_target *target,
                       struct trace_writer *self, struct vamp_err *err)
 {
-    const char *directory = options->directory != NULL ? options->directory : ".";
+    const char *directory = vamp_text_or(options->directory, ".");
     self->bounds = &options->timeline;
     int code = find_sink((enum trace_format)options->format, &self->sink, err);
     if (code != 0) {
@@ -191,9 +195,14 @@ static int trace_event(void *context, const struct vamp_event *event, struct vam
 static int trace_flush(void *context, struct vamp_err *err)
 {
     struct trace_writer *self = context;
-    const int code = self->sink->flush != NULL ? self->sink->flush(self->sink_self, err) : 0;
+    int code = 0;
+    if (self->sink->flush != NULL) {
+        code = self->sink->flush(self->sink_self, err);
+    }
     self->failed = code != 0;
-    self->written = code == 0 && self->sink->complete == NULL ? self->taken : self->written;
+    if (code == 0 && self->sink->complete == NULL) {
+        self->written = self->taken;
+    }
     return code;
 }
 
@@ -244,7 +253,7 @@ static bool trace_remark(void *context, char text[static VAMP_ERR_TEXT_BYTES])
     return false;
 }
 
-/* ---- what a kill leaves */
+/* ---- recovery */
 
 static const struct vamp_file_ops trace_files = {.mark = "[{\"name\":\"vampire\",\"ph\":\"M\"",
                                                  .recover = vamp_recover_lines};

@@ -6,16 +6,21 @@
 /* Enough for every type protobuf-c allocates. */
 #define ARENA_ALIGNMENT ((size_t)16)
 
+static size_t aligned(size_t size)
+{
+    return (size + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
+}
+
 static void *arena_alloc(void *context, size_t size)
 {
     struct vamp_decode_arena *arena = context;
-    size_t room = arena->bytes - arena->used;
-    if (size > room || (size + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT > room) {
+    const size_t room = arena->bytes - arena->used; /* a multiple of the alignment */
+    if (size > room) {
         arena->exhausted = true;
         return NULL;
     }
     void *result = arena->memory + arena->used;
-    arena->used += (size + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
+    arena->used += aligned(size);
     return result;
 }
 
@@ -27,7 +32,7 @@ static void arena_free(void *context, void *pointer)
 
 int vamp_decode_arena_init(struct vamp_decode_arena *arena, size_t bytes, struct vamp_err *err)
 {
-    bytes = (bytes + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
+    bytes = aligned(bytes);
     *arena = (struct vamp_decode_arena){
         .allocator = {.alloc = arena_alloc, .free = arena_free, .allocator_data = arena},
         .bytes = bytes,

@@ -25,6 +25,6 @@ VAMP_MUST_CHECK int vamp_decode_arena_init(struct vamp_decode_arena *arena, size
                                            struct vamp_err *err);
 /* Also for an arena that is all zero or whose initialization failed. */
 void vamp_decode_arena_done(struct vamp_decode_arena *arena);
-/* Empties the arena: everything unpacked into it is gone. The result is for one call of an
- * unpack function; what that returns needs no free_unpacked. Valid as long as the arena. */
+/* Empties the arena, which invalidates everything unpacked into it. The result is for one call of
+ * an unpack function, whose result needs no free_unpacked. Valid as long as the arena. */
 ProtobufCAllocator *vamp_decode_arena_reset(struct vamp_decode_arena *arena);

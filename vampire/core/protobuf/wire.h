@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Protocol Buffers messages, field by field and in place. What is read here is accepted and refused
- * exactly as protobuf-c does it. Any thread.
+ * Reads and writes Protocol Buffers messages field by field, in place. Messages are accepted and
+ * rejected exactly as by protobuf-c. Any thread.
  */
 #pragma once
 
@@ -12,14 +12,16 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "vampire/core/values.h"
+
 /*
  * Numbers as Protocol Buffers write them: seven bits a byte, the lowest first; the top bit of a
  * byte is set when another byte follows.
  */
 enum { VAMP_VARINT_BYTES_MAX = 10 };
 
-/* Writes `value` to `at`, where VAMP_VARINT_BYTES_MAX bytes have room (2 below 2^14). Returns the
- * place after it. */
+/* Writes `value` to `at`, which has room for VAMP_VARINT_BYTES_MAX bytes (2 if it is below 2^14).
+ * Returns the position after it. */
 static inline uint8_t *vamp_varint_write(uint8_t *at, uint64_t value)
 {
     while (value >= 0x80) {
@@ -30,9 +32,10 @@ static inline uint8_t *vamp_varint_write(uint8_t *at, uint64_t value)
     return at;
 }
 
-/* Reads a number of one to five bytes, of which `there` are there, without a loop: serial numbers,
- * sizes and durations have them. A byte that is not the last one adds 0x80 more than its seven
- * bits. Returns the place after it, or NULL when it is longer; *ret_value is then unchanged. */
+/* Reads a number of one to five bytes, of `there` available, without a loop: the size of serial
+ * numbers, sizes and durations. A byte that is not the last one contributes 0x80 more than its
+ * seven bits, which is subtracted. Returns the position after it, or NULL if it is longer;
+ * *ret_value is unchanged then. */
 static inline __attribute__((always_inline)) const uint8_t *
 vamp_varint_short(const uint8_t *at, ptrdiff_t there, uint64_t *ret_value)
 {
@@ -62,15 +65,13 @@ vamp_varint_short(const uint8_t *at, ptrdiff_t there, uint64_t *ret_value)
 }
 
 /* Reads a number of at most `bytes_max` (up to VAMP_VARINT_BYTES_MAX) bytes from `at`, not
- * beyond `end`. Returns the place after it, or NULL when the number ends neither within
- * `bytes_max` bytes nor before `end`; *ret_value is then unchanged. Bits above the 64th are
- * dropped, as protobuf-c does. */
+ * beyond `end`. Returns the position after it, or NULL if it does not end there; *ret_value is
+ * unchanged then. Bits above the 64th are dropped, as by protobuf-c. */
 static inline const uint8_t *vamp_varint_read(const uint8_t *at, const uint8_t *end,
                                               size_t bytes_max, uint64_t *ret_value)
 {
     uint64_t value = 0;
-    const size_t there = (size_t)(end - at);
-    const uint8_t *const limit = at + (there < bytes_max ? there : bytes_max);
+    const uint8_t *const limit = at + VAMP_MIN((size_t)(end - at), bytes_max);
     for (unsigned shift = 0; at != limit; shift += 7) {
         const uint8_t byte = *at++;
         value |= (uint64_t)(byte & 0x7f) << shift;
@@ -88,7 +89,7 @@ enum vamp_wire_form { VAMP_WIRE_VARINT, VAMP_WIRE_FIXED64, VAMP_WIRE_BYTES, VAMP
 /* The key before a value. */
 #define VAMP_WIRE_KEY(number, form) ((number) << 3 | VAMP_WIRE_##form)
 
-/* A message being read. What is bad is at its end, too: after `bad` every result is meaningless. */
+/* A message being read. After an error (`bad`) it is at its end, and results are meaningless. */
 struct vamp_wire {
     const uint8_t *at, *end;
     bool bad;
@@ -128,8 +129,8 @@ static inline uint64_t vamp_wire_varint(struct vamp_wire *wire)
     return value;
 }
 
-/* The next field's number and form; there is more. Number 0 is refused where it stands in one byte,
- * as protobuf-c does. */
+/* The next field's number and form; the message must not be at its end. Number 0 is rejected if it
+ * has one byte, as by protobuf-c. */
 static inline uint64_t vamp_wire_key(struct vamp_wire *wire)
 {
     const uint8_t first = *wire->at;
@@ -155,11 +156,15 @@ static inline uint64_t vamp_wire_fixed64(struct vamp_wire *wire)
     return le64toh(value);
 }
 
-/* The value lies in the message. */
+/* Returns a value within the message. */
 static inline const uint8_t *vamp_wire_bytes(struct vamp_wire *wire, size_t *ret_length)
 {
-    const uint64_t length =
-        wire->at != wire->end && *wire->at < 0x80 ? *wire->at++ : vamp_wire_long_varint(wire, 5);
+    uint64_t length = 0;
+    if (wire->at != wire->end && *wire->at < 0x80) {
+        length = *wire->at++;
+    } else {
+        length = vamp_wire_long_varint(wire, 5);
+    }
     if (length > (uint64_t)(wire->end - wire->at) || length > INT_MAX) {
         vamp_wire_fail(wire);
         *ret_length = 0;
@@ -197,8 +202,8 @@ static inline void vamp_wire_skip(struct vamp_wire *wire, uint64_t key)
     }
 }
 
-/* A truth value may have any form: protobuf-c only looks whether a byte of it, a length included,
- * is other than 0 in its lower seven bits. */
+/* A bool may have any form: like protobuf-c, tests whether a byte of it, length included, is other
+ * than 0 in its lower seven bits. */
 static inline bool vamp_wire_bool(struct vamp_wire *wire, uint64_t key)
 {
     const uint8_t *byte = wire->at;
@@ -209,15 +214,15 @@ static inline bool vamp_wire_bool(struct vamp_wire *wire, uint64_t key)
     return byte < wire->at;
 }
 
-/* Writing: the key and the length of a message of `length` bytes, below 2^14, take this many. */
+/* Writing: the number of bytes of the key and the length of a message below 2^14 bytes. */
 enum { VAMP_WIRE_LEAD_BYTES_MAX = 3 };
 static inline size_t vamp_wire_lead_bytes(size_t length)
 {
     return length < 0x80 ? 2 : VAMP_WIRE_LEAD_BYTES_MAX;
 }
 
-/* Puts key and length at `at`, and the message, which stands `gap` bytes after `at`, directly after
- * them: it is moved when they do not take as many. Returns the place after the message. */
+/* Writes key and length at `at`. The message, `gap` bytes after `at`, is moved to follow them
+ * unless they have that many bytes. Returns the position after the message. */
 static inline uint8_t *vamp_wire_wrap(uint8_t *at, size_t gap, uint8_t key, size_t length)
 {
     const size_t lead = vamp_wire_lead_bytes(length);
