@@ -488,7 +488,7 @@ bool vamp_stats_next_close(const struct vamp_stats *stats, int64_t *ret_ns)
 void vamp_stats_look_ahead(struct vamp_stats *stats, const struct vamp_event *const *events,
                            unsigned count)
 {
-    vamp_track_look_ahead(&stats->tracker, events, count);
+    vamp_track_prefetch(&stats->tracker, events, count);
 }
 
 void vamp_stats_sampling(struct vamp_stats *stats, double weight)
@@ -550,9 +550,9 @@ void vamp_stats_totals(struct vamp_stats *stats, struct vamp_totals *ret_totals)
     ret_totals->unwatched_ns = stats->unwatched_ns;
 }
 
-static struct vamp_fill fill_of(const struct vamp_tracker *tracker, enum vamp_part_sort sort)
+static struct vamp_fill fill_of(const struct vamp_tracker *tracker, enum vamp_pending_class sort)
 {
-    return (struct vamp_fill){tracker->sorts[sort].count, tracker->max_pending};
+    return (struct vamp_fill){tracker->classes[sort].count, tracker->max_pending};
 }
 
 void vamp_stats_state(const struct vamp_stats *stats, struct vamp_stats_state *ret_state)
@@ -567,9 +567,9 @@ void vamp_stats_state(const struct vamp_stats *stats, struct vamp_stats_state *r
         .closed = window->emitted,
         .set_backs = window->set_backs,
         .cdos = {tracker->tracked.count, tracker->max_cdos},
-        .received = fill_of(tracker, VAMP_SORT_RECEIVED),
-        .demands = fill_of(tracker, VAMP_SORT_DEMANDS),
-        .transports = fill_of(tracker, VAMP_SORT_TRANSPORTS),
+        .received = fill_of(tracker, VAMP_CLASS_RECEIVED),
+        .demands = fill_of(tracker, VAMP_CLASS_DEMANDS),
+        .transports = fill_of(tracker, VAMP_CLASS_TRANSPORTS),
         .components = {vamp_components_listed(series->components),
                        stats->cells.schema.max_components},
         .label_set_count = series->set_count,
