@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What vampire/live/ offers to the live source (source/maestro.c), which loads it.
+ *  * Interface of vampire/live/, which the live source (source/maestro.c) loads.
  */
 #pragma once
 
@@ -9,12 +9,12 @@
 
 #include "vampire/source/source.h"
 
-/* What a user can set; the table is in maestro.c. */
+/* Options; the table is in maestro.c. */
 enum vamp_signal_before {
     VAMP_SIGNAL_BEFORE_OFF,
     VAMP_SIGNAL_BEFORE_WAITS, /* DEMAND, WITHDRAW, LEAVE */
     VAMP_SIGNAL_BEFORE_ALL,   /* every operation, for handling times */
-    VAMP_SIGNAL_BEFORE_AUTO,  /* WAITS of a Maestro that promises to hold up nothing, else OFF */
+    VAMP_SIGNAL_BEFORE_AUTO,  /* WAITS if Maestro guarantees that nothing is delayed, else OFF */
 };
 
 struct vamp_maestro_options {
@@ -25,28 +25,28 @@ struct vamp_maestro_options {
     unsigned signal_before; /* enum vamp_signal_before */
     bool leave_when_empty;
     int64_t leave_grace_ns;
-    bool alone;     /* the pool of this process, no pool manager */
+    bool alone;     /* the pool of this process, without a pool manager */
     char *examined; /* the file of `vampire --examine`; "": next to the plug-in */
 };
 
-/* What an examination is done with. */
+/* An examination of Maestro. */
 #define VAMP_EXAMINE_ACTORS 4
 struct vamp_examination {
     int sockets[VAMP_EXAMINE_ACTORS]; /* of its processes (vampire/live/actor.h) */
-    const char *maestro, *path;       /* its version; where the verdict goes */
-    bool shared; /* the environment names a pool manager of others; false: one is to be started */
+    const char *maestro, *path;       /* its version; file for the verdict */
+    bool shared; /* uses the pool manager named in the environment; false: starts one */
 };
 typedef int vamp_examine_fn(void *context, const struct vamp_examination *examination);
 
 struct vamp_live {
-    const char *version; /* VAMP_VERSION of the build; another one's is not used */
-    /* What the maestro.h of the build has: the lines of --version. */
+    const char *version; /* VAMP_VERSION of the build, which must match */
+    /* Prints what the maestro.h of the build provides, for --version. */
     void (*abilities)(FILE *stream);
-    /* Name and functions alone; `unknown` of NULL: with the default options. One source of this
+    /* Name and functions only; `unknown` of NULL: with the default options. Only one source of this
      * kind can be open at a time. */
     struct vamp_source_ops source;
-    /* `vampire --examine`: starts the processes, and ends them after `judge`, whose code it
-     * returns; -1: they could not be started. Forks: the process has no other thread. */
+    /* `vampire --examine`: starts the processes, ends them after `judge`, and returns its code; -1:
+     * they could not be started. Forks: the process must have no other thread. */
     int (*examine)(const struct vamp_maestro_options *options, vamp_examine_fn *judge,
                    void *context, struct vamp_err *err);
 };
@@ -54,6 +54,6 @@ struct vamp_live {
 /* The only symbol of the shared object. */
 extern const struct vamp_live vamp_live;
 
-/* The one that a run would load, loaded now. NULL: it is not there, or of another build; `err`,
- * which is not NULL, says which. */
+/* Loads the one that a run would load. NULL with `err`, not NULL: it is missing, or from another
+ * build. */
 const struct vamp_live *vamp_live_load(struct vamp_err *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The live source as the rest of vampire sees it: its name, its options, and functions that load
- * it. What joins a pool is in vampire/live/, a shared object of its own, because its network
- * library takes 0.2 s to load and most commands (--version, --check-config, --replay) need none.
+ *  * The live source: its name, its options, and functions that load it. The implementation is in
+ * vampire/live/, a separate shared object, because its network library takes 0.2 s to load and most
+ * commands (--version, --check-config, --replay) do not need it.
  */
 #include <assert.h>
 
@@ -23,8 +23,14 @@ static const char *const condition_words[] = {"\"alone\": false", "\"leave_when_
 static uint32_t holding_conditions(const void *context)
 {
     const struct vamp_maestro_options *options = context;
-    return (options->alone ? 0 : WITH_POOL_MANAGER) |
-           (options->leave_when_empty ? WITH_LEAVING : 0);
+    uint32_t conditions = 0;
+    if (!options->alone) {
+        conditions |= WITH_POOL_MANAGER;
+    }
+    if (options->leave_when_empty) {
+        conditions |= WITH_LEAVING;
+    }
+    return conditions;
 }
 
 static const struct vamp_opt_conditions maestro_conditions = {condition_words, holding_conditions};
@@ -93,8 +99,11 @@ const struct vamp_live *vamp_live_load(struct vamp_err *err)
 const struct vamp_source_ops *vamp_source_load(const struct vamp_source_ops *source,
                                                struct vamp_err *err)
 {
-    const struct vamp_live *live = source == &vamp_source_maestro ? vamp_live_load(err) : NULL;
-    return live != NULL ? &live->source : source == &vamp_source_maestro ? NULL : source;
+    if (source != &vamp_source_maestro) {
+        return source;
+    }
+    const struct vamp_live *live = vamp_live_load(err);
+    return live != NULL ? &live->source : NULL;
 }
 
 const struct vamp_source_ops vamp_source_maestro = {

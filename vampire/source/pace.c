@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/source/pace.h"
 
+#include "vampire/core/values.h"
+
 void vamp_pace_init(struct vamp_pace *pace, const struct vamp_clock *clock, uint64_t speed)
 {
     *pace = (struct vamp_pace){.clock = clock, .speed = speed, .first_event_ns = INT64_MIN};
@@ -16,16 +18,13 @@ int64_t vamp_pace_due_in_ns(struct vamp_pace *pace, int64_t event_ns)
     if (event_ns <= pace->first_event_ns) {
         return 0;
     }
-    /* Times may be any two numbers: their distance fits in 64 bits without a sign only. */
-    uint64_t wait_ns = ((uint64_t)event_ns - (uint64_t)pace->first_event_ns) / pace->speed;
-    if (wait_ns > INT64_MAX) {
-        wait_ns = INT64_MAX;
-    }
-    return (int64_t)wait_ns - (now_ns - pace->first_ns);
+    /* The difference of any two times fits into unsigned 64 bits only. */
+    const uint64_t wait_ns = ((uint64_t)event_ns - (uint64_t)pace->first_event_ns) / pace->speed;
+    return (int64_t)VAMP_MIN(wait_ns, (uint64_t)INT64_MAX) - (now_ns - pace->first_ns);
 }
 
 void vamp_pace_wait(struct vamp_pace *pace, int64_t event_ns, int64_t timeout_ns)
 {
     const int64_t left_ns = vamp_pace_left_ns(pace, event_ns);
-    vamp_sleep_ns(left_ns < timeout_ns ? left_ns : timeout_ns);
+    vamp_sleep_ns(VAMP_MIN(left_ns, timeout_ns));
 }

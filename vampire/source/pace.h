@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Recorded or generated time against the machine's: when the next event is due. */
+/* Pacing of recorded or generated events: when the next event is due. */
 #pragma once
 
 #include <stdint.h>
@@ -11,16 +11,19 @@ struct vamp_pace {
     const struct vamp_clock *clock;
     uint64_t speed;
     int64_t first_event_ns; /* INT64_MIN: no event yet */
-    int64_t first_ns;       /* monotonic, when it was given */
+    int64_t first_ns;       /* monotonic time at which it was due */
 };
 
 void vamp_pace_init(struct vamp_pace *pace, const struct vamp_clock *clock, uint64_t speed);
-/* How long an event of this time has to wait; 0 or less: it is due. The first is due at once, and
- * so is one whose time lies before the first's. */
-int64_t vamp_pace_due_in_ns(struct vamp_pace *pace, int64_t event_ns); /* of a speed above 0 */
+/* Time until an event with this time is due; 0 or less: now. The first event is due at once, as are
+ * events with an earlier time. */
+int64_t vamp_pace_due_in_ns(struct vamp_pace *pace, int64_t event_ns); /* `speed` not 0 */
 static inline int64_t vamp_pace_left_ns(struct vamp_pace *pace, int64_t event_ns)
 {
-    return pace->speed == 0 ? 0 : vamp_pace_due_in_ns(pace, event_ns);
+    if (pace->speed == 0) {
+        return 0;
+    }
+    return vamp_pace_due_in_ns(pace, event_ns);
 }
-/* Sleeps until an event of this time is due, at most `timeout_ns`. */
+/* Sleeps until an event with this time is due, at most `timeout_ns`. */
 void vamp_pace_wait(struct vamp_pace *pace, int64_t event_ns, int64_t timeout_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The replay source: a recording, at full speed or at a multiple of its own. The segments of a run
- * that rotated are one stream.
+ *  * The replay source: a recording, at full speed or at a multiple of the original speed. The
+ * segments of a rotated recording are one stream.
  */
 #include <glob.h>
 #include <inttypes.h>
@@ -25,22 +25,22 @@ struct replay {
     const struct replay_options *options;
     struct vamp_source_context context;
     glob_t files;
-    const char **paths; /* those of `files` that are replayed */
+    const char **paths; /* the replayed ones of `files` */
     size_t path_count;
-    size_t file; /* the present one, of `paths` */
+    size_t file; /* current one of `paths` */
     struct vamp_recording *recording;
-    struct vamp_recording_header header; /* of the present file */
+    struct vamp_recording_header header; /* of the current file */
     struct vamp_pace pace;
-    int64_t newest_ns, wanted_ns;  /* of the newest event, and of the newest that was asked for */
-    uint64_t unwanted;             /* events passed over since then */
-    bool any_wanted, unwanted_due; /* there was one; a mark of those before it is to follow it */
+    int64_t newest_ns, wanted_ns;  /* of the newest event, and of the newest delivered one */
+    uint64_t unwanted;             /* events skipped since the last delivered one */
+    bool any_wanted, unwanted_due; /* one was delivered; a control event for skipped ones is due */
     bool pending_there;
-    bool at_end; /* of the present file, which the next call may close */
+    bool at_end; /* of the current file, which the next call may close */
     bool remarked;
     size_t damaged_files;
     const char *damaged_path;  /* the first of them */
     bool end_reported;         /* that the run continues after the last file */
-    bool whole_run;            /* is meant: the files were given by a pattern */
+    bool whole_run;            /* requested: the files were given by a pattern */
     struct vamp_event pending; /* read, but not due yet */
 };
 
@@ -64,19 +64,23 @@ static int replay_close(void *self, struct vamp_err *err)
     return 0;
 }
 
-/* The files the option names: itself, or what the pattern matches, in order of their names. */
+/* Finds the files of the option: a name, or all that match a pattern, sorted by name. */
 static int find_files(struct replay *replay, struct vamp_err *err)
 {
     const char *const file = replay->options->file;
-    const bool pattern = strpbrk(file, "*?[{") != NULL && access(file, F_OK) != 0;
-    /* A plain name is not looked for here: opening it says best what is wrong. */
-    replay->whole_run = pattern;
-    const int code =
-        glob(file, pattern ? GLOB_BRACE : GLOB_NOCHECK | GLOB_NOESCAPE, NULL, &replay->files);
+    replay->whole_run = strpbrk(file, "*?[{") != NULL && access(file, F_OK) != 0;
+    int flags = GLOB_NOCHECK | GLOB_NOESCAPE; /* a missing file is reported when it is opened */
+    if (replay->whole_run) {
+        flags = GLOB_BRACE;
+    }
+    const int code = glob(file, flags, NULL, &replay->files);
     if (code == GLOB_NOMATCH) {
         return vamp_err_set(err, -ENOENT, "no recording to replay: no file matches %s", file);
     }
-    return code == 0 ? 0 : vamp_err_set(err, -ENOMEM, "cannot look for recordings %s", file);
+    if (code != 0) {
+        return vamp_err_set(err, -ENOMEM, "cannot look for recordings %s", file);
+    }
+    return 0;
 }
 
 static const char *present_path(const struct replay *replay)
@@ -84,15 +88,15 @@ static const char *present_path(const struct replay *replay)
     return replay->paths[replay->file];
 }
 
-/* What is left where even the first record could not be written, or where the recorder was killed
- * just then: it holds nothing, and the segments around it are whole without it. */
+/* Whether the file is empty, as after a recorder that was killed or could not write its first
+ * record. The other segments are complete without it. */
 static bool is_empty(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0;
 }
 
-/* All files but those; when there is nothing else, one: opening it says what is wrong. */
+/* Sets `paths` to all files that are not empty; if all are, to one of them, whose opening fails. */
 static int leave_out_empty(struct replay *replay, struct vamp_err *err)
 {
     replay->paths = calloc(replay->files.gl_pathc, sizeof *replay->paths);
@@ -111,7 +115,7 @@ static int leave_out_empty(struct replay *replay, struct vamp_err *err)
     return 0;
 }
 
-/* The segments follow each other in one run; else nothing begins. */
+/* Checks that the segments follow each other in one run. */
 static int check_order(struct replay *replay, struct vamp_err *err)
 {
     struct vamp_recording_header before = {.segment = 0};
@@ -164,8 +168,7 @@ static int replay_open(const void *options, const struct vamp_source_context *co
     }
     if (result != 0) {
         (void)replay_close(replay, NULL);
-        /* Whatever cannot be read was chosen wrongly: nothing was started yet. */
-        return result == -ENOMEM ? result : -EINVAL;
+        return result == -ENOMEM ? result : -EINVAL; /* an error of the configuration */
     }
     if ((context->event_kinds & ~replay->header.event_kinds & UINT64_C(0xfffe)) != 0) {
         vamp_source_say(
@@ -179,7 +182,10 @@ static int replay_open(const void *options, const struct vamp_source_context *co
 static const char *replay_workflow(const void *self)
 {
     const struct replay *replay = self;
-    return replay->header.workflow[0] != '\0' ? replay->header.workflow : NULL;
+    if (replay->header.workflow[0] == '\0') {
+        return NULL;
+    }
+    return replay->header.workflow;
 }
 
 static uint64_t replay_kinds(const void *self)
@@ -197,11 +203,16 @@ static uint32_t replay_unknown(const void *self)
 static void report_remark(struct replay *replay)
 {
     const char *remark = vamp_recording_remark(replay->recording);
-    if (vamp_recording_is_damaged(replay->recording) && !replay->remarked) {
-        replay->damaged_path =
-            replay->damaged_files++ == 0 ? present_path(replay) : replay->damaged_path;
+    if (replay->remarked) {
+        return;
     }
-    if (remark != NULL && !replay->remarked) {
+    if (vamp_recording_is_damaged(replay->recording)) {
+        if (replay->damaged_files == 0) {
+            replay->damaged_path = present_path(replay);
+        }
+        replay->damaged_files++;
+    }
+    if (remark != NULL) {
         vamp_source_say(&replay->context, "recording %s: %s", present_path(replay), remark);
         replay->remarked = true;
     }
@@ -216,8 +227,9 @@ static void mark_lost(struct replay *replay, uint64_t count)
     replay->pending_there = true;
 }
 
-/* After the last file: the run may have gone on. True: a mark of that is pending; a segment begins
- * with an event, so at least one is missing. A user who replays one segment alone wants no more. */
+/* Called after the last file: reports that the run continues in another segment. If the whole run
+ * was requested, returns true with a pending control event; a segment begins with an event, so at
+ * least one is missing. */
 static bool report_missing_end(struct replay *replay)
 {
     if (!vamp_recording_goes_on(replay->recording)) {
@@ -234,7 +246,7 @@ static bool report_missing_end(struct replay *replay)
     return replay->whole_run;
 }
 
-/* The end of all files. */
+/* Ends after the last file. */
 static enum vamp_source_status end_replay(const struct replay *replay, struct vamp_err *err)
 {
     if (replay->damaged_files == 0) {
@@ -250,15 +262,17 @@ static enum vamp_source_status end_replay(const struct replay *replay, struct va
     return VAMP_SOURCE_DAMAGED;
 }
 
-/* At the end of a file. MORE: go on, perhaps with a mark that is pending. Not inline: its texts
- * would cost the path of an event. */
+/* Opens the next file. MORE: continue, perhaps with a pending control event. Not inlined, so that
+ * events do not pay for its texts. */
 static __attribute__((noinline)) enum vamp_source_status go_on(struct replay *replay,
                                                                struct vamp_err *err)
 {
     report_remark(replay);
     if (replay->file + 1 >= replay->path_count) {
-        return !replay->end_reported && report_missing_end(replay) ? VAMP_SOURCE_MORE
-                                                                   : end_replay(replay, err);
+        if (!replay->end_reported && report_missing_end(replay)) {
+            return VAMP_SOURCE_MORE;
+        }
+        return end_replay(replay, err);
     }
     const uint64_t seen = replay->header.events_before + vamp_recording_events(replay->recording);
     vamp_recording_close(replay->recording);
@@ -280,20 +294,23 @@ static __attribute__((noinline)) enum vamp_source_status go_on(struct replay *re
     return VAMP_SOURCE_MORE;
 }
 
-/* A mark of the events that were passed over: of the time of the wanted event before it, or,
- * without one, of their own. */
+/* Returns a control event for skipped events, with the time of the last delivered event or, without
+ * one, their own. */
 static enum vamp_source_status mark_unwanted(struct replay *replay, struct vamp_event *ret_event)
 {
     *ret_event = (struct vamp_event){
         .kind = VAMP_EVENT_UNWANTED,
         .count = replay->unwanted,
-        .time_ns = replay->any_wanted ? replay->wanted_ns : replay->newest_ns,
+        .time_ns = replay->newest_ns,
     };
+    if (replay->any_wanted) {
+        ret_event->time_ns = replay->wanted_ns;
+    }
     replay->unwanted = 0;
     return VAMP_SOURCE_MORE;
 }
 
-/* The event that is pending, else the next wanted one. */
+/* The pending event, else the next one to deliver. */
 static enum vamp_source_status take_event(struct replay *replay, struct vamp_event *ret_event,
                                           struct vamp_err *err)
 {
@@ -327,8 +344,11 @@ static enum vamp_source_status take_event(struct replay *replay, struct vamp_eve
             return VAMP_SOURCE_EMPTY;
         }
         const enum vamp_source_status status = go_on(replay, err);
+        if (status != VAMP_SOURCE_MORE && replay->unwanted > 0) {
+            return mark_unwanted(replay, ret_event);
+        }
         if (status != VAMP_SOURCE_MORE) {
-            return replay->unwanted > 0 ? mark_unwanted(replay, ret_event) : status;
+            return status;
         }
     }
     *ret_event = replay->pending;

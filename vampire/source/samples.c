@@ -15,21 +15,22 @@
 #include "vampire/core/address.h"
 #include "vampire/core/event/sample.h"
 #include "vampire/core/utf8.h"
+#include "vampire/core/values.h"
 
-/* The longest datagram there is; of a file the longest line. */
+/* Longest datagram, and longest line of a file. */
 #define BUFFER_BYTES 65536
 /* Datagrams wait in the kernel while the source thread does not run. */
 #define SOCKET_BYTES (4 << 20)
-/* How often files are looked at, which do not wake a poll, and whether to stop. */
+/* Interval in which files, which do not wake poll(), and the stop flag are checked. */
 #define POLL_MS 100
-/* What still waits when the source is stopped is read, up to this many samples. */
+/* Samples that are still read after the source is stopped. */
 #define AFTER_STOP_MAX 65536
-/* A sender's clock may be ahead by this much. */
+/* Tolerated difference of a sender's clock. */
 #define AHEAD_NS (10 * VAMP_NS_PER_SECOND)
-/* How often it is told how inputs are, and for how long `max_rate` lines are. */
+/* Intervals of samples of the inputs' state, and of `max_rate`. */
 #define TELL_NS VAMP_NS_PER_SECOND
 #define RATE_NS VAMP_NS_PER_SECOND
-/* Looks at all inputs that gave no sample, before whoever called is asked whether to go on. */
+/* Passes over all inputs without a sample before `next` returns. */
 #define LOOKS_MAX 64
 #define SAID_LINES_MAX 5
 #define SHOWN_BYTES 120
@@ -37,16 +38,16 @@
 struct input {
     const char *name;           /* as configured */
     const char *path;           /* of a file or a unix socket; NULL */
-    int file;                   /* -1: there is no such file now */
-    bool is_file, ended, skips; /* skips: the rest of a line that is too long */
+    int file;                   /* -1: the file does not exist now */
+    bool is_file, ended, skips; /* skips: within a line that is too long */
     ino_t inode;
-    size_t begin, used; /* of `buffer`: what is not read yet */
+    size_t begin, used; /* of `buffer`: unread bytes */
     uint64_t line;      /* number in the file or of all datagrams */
     bool has_line;
     struct vamp_sample_line current;
     int64_t time_ns;
-    int64_t came_ns; /* when its last line came; 0: none has */
-    int64_t rate_ns; /* when the time began in which there were `of_rate` lines */
+    int64_t came_ns; /* time of its last line; 0: none yet */
+    int64_t rate_ns; /* start of the interval with `of_rate` lines */
     uint64_t of_rate;
     uint64_t refused, beyond;
     char *buffer;
@@ -57,11 +58,11 @@ struct samples {
     const struct vamp_samples_options *options;
     int64_t now_ns; /* UTC, of this call */
     unsigned count, turn, said, after_stop;
-    bool busy;       /* there may be more, without waiting */
-    unsigned told;   /* fields of inputs that were told this time */
-    int64_t told_ns; /* when this time began */
+    bool busy;       /* there may be more without waiting */
+    unsigned told;   /* fields of inputs already reported in this interval */
+    int64_t told_ns; /* start of this interval */
     struct input inputs[VAMP_SAMPLE_INPUTS_MAX];
-    char text[VAMP_NAME_BYTES_MAX]; /* of the event given last */
+    char text[VAMP_NAME_BYTES_MAX]; /* of the last event */
 };
 
 /* ---- addresses */
@@ -69,9 +70,10 @@ struct samples {
 static int read_address(const char *text, struct vamp_address *address, struct vamp_err *err)
 {
     const int code = vamp_address_parse(text, "udp", address, err);
-    return code == 0 && address->any.sa_family != AF_UNIX && vamp_address_port(address) == 0
-               ? vamp_err_set(err, -EINVAL, "%s: a port is 1 to 65535", text)
-               : code;
+    if (code == 0 && address->any.sa_family != AF_UNIX && vamp_address_port(address) == 0) {
+        return vamp_err_set(err, -EINVAL, "%s: a port is 1 to 65535", text);
+    }
+    return code;
 }
 
 int vamp_samples_check_address(const char *text, struct vamp_err *err)
@@ -92,13 +94,15 @@ static int listen_at(struct input *input, struct vamp_err *err)
     input->file = socket(address.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const int bytes = SOCKET_BYTES;
     if (input->file >= 0) {
-        /* As much of it as the system allows. */
+        /* The system may limit it. */
         (void)setsockopt(input->file, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     }
     struct stat there;
-    input->path = address.any.sa_family == AF_UNIX ? input->name + strlen("unix:") : NULL;
-    if (input->path != NULL && lstat(input->path, &there) == 0 && S_ISSOCK(there.st_mode)) {
-        (void)unlink(input->path); /* left behind by a run that was killed */
+    if (address.any.sa_family == AF_UNIX) {
+        input->path = input->name + strlen("unix:");
+        if (lstat(input->path, &there) == 0 && S_ISSOCK(there.st_mode)) {
+            (void)unlink(input->path); /* left behind by a run that was killed */
+        }
     }
     if (input->file < 0 || bind(input->file, &address.any, address.bytes) != 0) {
         return vamp_err_set_errno(err, errno, "listen for samples at %s", input->name);
@@ -106,7 +110,7 @@ static int listen_at(struct input *input, struct vamp_err *err)
     return 0;
 }
 
-/* A file that is followed may come later. */
+/* A file that is followed need not exist yet. */
 static int open_file(struct input *input, bool replayed, struct vamp_err *err)
 {
     struct stat now;
@@ -115,14 +119,15 @@ static int open_file(struct input *input, bool replayed, struct vamp_err *err)
         input->inode = now.st_ino;
         return 0;
     }
-    return replayed || errno != ENOENT
-               ? vamp_err_set_errno(err, errno, "read samples from %s", input->path)
-               : 0;
+    if (replayed || errno != ENOENT) {
+        return vamp_err_set_errno(err, errno, "read samples from %s", input->path);
+    }
+    return 0;
 }
 
 static int add_input(struct samples *self, const char *name, bool is_file, struct vamp_err *err)
 {
-    assert(self->count < VAMP_SAMPLE_INPUTS_MAX); /* the configuration was checked */
+    assert(self->count < VAMP_SAMPLE_INPUTS_MAX);
     struct input *input = &self->inputs[self->count++];
     *input = (struct input){.name = name, .is_file = is_file, .file = -1};
     input->buffer = malloc(BUFFER_BYTES);
@@ -188,18 +193,33 @@ static void refuse(struct samples *self, struct input *input, const char *text, 
                    const char *why)
 {
     input->refused++;
-    if (self->said < SAID_LINES_MAX) {
-        const size_t shown = vamp_utf8_cut(text, length, SHOWN_BYTES);
-        vamp_source_say(&self->context, "samples: %s: line %" PRIu64 ": %s: %.*s%s", input->name,
-                        input->line, why, (int)shown, text, shown < length ? "..." : "");
-    } else if (self->said == SAID_LINES_MAX) {
+    if (self->said > SAID_LINES_MAX) {
+        return;
+    }
+    if (self->said++ == SAID_LINES_MAX) {
         vamp_source_say(&self->context,
                         "samples: more lines are wrong; from here on they are only counted");
+        return;
     }
-    self->said += self->said <= SAID_LINES_MAX;
+    const size_t shown = vamp_utf8_cut(text, length, SHOWN_BYTES);
+    vamp_source_say(&self->context, "samples: %s: line %" PRIu64 ": %s: %.*s%s", input->name,
+                    input->line, why, (int)shown, text, shown < length ? "..." : "");
 }
 
-/* In ns; false: beyond the times that events may have. */
+/* By the size of the number: seconds up to the year 5138. */
+static enum vamp_sample_precision guess_precision(int64_t time)
+{
+    const int64_t limit = INT64_C(100000000000);
+    if (time < limit) {
+        return VAMP_SAMPLE_S;
+    }
+    if (time < limit * 1000) {
+        return VAMP_SAMPLE_MS;
+    }
+    return time < limit * 1000000 ? VAMP_SAMPLE_US : VAMP_SAMPLE_NS;
+}
+
+/* Converts a time to ns; false: out of the range of events. */
 static bool scale_time(int64_t time, unsigned precision, int64_t *ret_ns)
 {
     static const int64_t unit_ns[] = {
@@ -209,17 +229,13 @@ static bool scale_time(int64_t time, unsigned precision, int64_t *ret_ns)
         [VAMP_SAMPLE_S] = VAMP_NS_PER_SECOND,
     };
     if (precision == VAMP_SAMPLE_AUTO) {
-        const int64_t limit = INT64_C(100000000000); /* seconds up to the year 5138 */
-        precision = time < limit             ? VAMP_SAMPLE_S
-                    : time < limit * 1000    ? VAMP_SAMPLE_MS
-                    : time < limit * 1000000 ? VAMP_SAMPLE_US
-                                             : VAMP_SAMPLE_NS;
+        precision = guess_precision(time);
     }
     return !__builtin_mul_overflow(time, unit_ns[precision], ret_ns) && vamp_time_is_valid(*ret_ns);
 }
 
-/* The time of the line; NULL, or why it has none. Nothing is of later than now: a sender whose
- * clock is ahead would hold up the samples of all others, which wait in the order of arrival. */
+/* Sets the time of the line; NULL, or what is wrong. A later time than now becomes now: it would
+ * delay the samples of all other inputs, which wait in order of arrival. */
 static const char *settle_time(const struct samples *self, struct input *input)
 {
     const bool replayed = self->options->replayed;
@@ -238,8 +254,8 @@ static const char *settle_time(const struct samples *self, struct input *input)
     return NULL;
 }
 
-/* Whether the input may have one more line now: a flood of one takes no room from the others. */
-static bool is_in_bound(const struct samples *self, struct input *input)
+/* Counts a line of the input; false: it exceeds max_rate. */
+static bool count_rate(const struct samples *self, struct input *input)
 {
     if (self->now_ns < input->rate_ns || self->now_ns >= input->rate_ns + RATE_NS) {
         input->rate_ns = self->now_ns;
@@ -267,7 +283,10 @@ static void take_line(struct samples *self, struct input *input, const char *tex
     if (status == -ENODATA) {
         return;
     }
-    const char *why = status != 0 ? err.text : settle_time(self, input);
+    const char *why = err.text;
+    if (status == 0) {
+        why = settle_time(self, input);
+    }
     input->has_line = why == NULL;
     input->came_ns = self->now_ns;
     if (why != NULL) {
@@ -275,7 +294,7 @@ static void take_line(struct samples *self, struct input *input, const char *tex
     }
 }
 
-/* More bytes into the buffer, the rest of a line first. False: there are none now. */
+/* Reads more bytes into the buffer, after the rest of a line. False: there are none now. */
 static bool fill(struct samples *self, struct input *input)
 {
     if (input->is_file) {
@@ -288,9 +307,12 @@ static bool fill(struct samples *self, struct input *input)
     if (input->file < 0) {
         return false;
     }
-    const ssize_t got =
-        input->is_file ? read(input->file, input->buffer + input->used, BUFFER_BYTES - input->used)
-                       : recv(input->file, input->buffer, BUFFER_BYTES, 0);
+    ssize_t got = 0;
+    if (input->is_file) {
+        got = read(input->file, input->buffer + input->used, BUFFER_BYTES - input->used);
+    } else {
+        got = recv(input->file, input->buffer, BUFFER_BYTES, 0);
+    }
     if (got > 0) {
         input->used += (size_t)got;
         return true;
@@ -299,7 +321,7 @@ static bool fill(struct samples *self, struct input *input)
     return input->ended && input->used > 0; /* the last line needs no newline */
 }
 
-/* Whether the file that is open has whole lines, or bytes, that are not read yet. */
+/* Whether the open file has unread lines or bytes. */
 static bool has_more(const struct input *input)
 {
     struct stat now;
@@ -323,7 +345,7 @@ static void follow(struct input *input)
     }
     if (input->file >= 0) {
         if (has_more(input)) {
-            return; /* of the old one first */
+            return; /* finish the old one first */
         }
         (void)close(input->file);
     }
@@ -332,7 +354,7 @@ static void follow(struct input *input)
     input->line = 0;
 }
 
-/* The next line of an input. False: it has no whole one. */
+/* The next line of an input. False: there is no complete one. */
 static bool next_line(struct samples *self, struct input *input)
 {
     for (;;) {
@@ -341,12 +363,16 @@ static bool next_line(struct samples *self, struct input *input)
         char *newline = rest > 0 ? memchr(text, '\n', rest) : NULL;
         const bool is_last = !input->is_file || input->ended;
         if (newline != NULL || (rest > 0 && is_last)) {
-            const bool in_bound = is_in_bound(self, input);
+            const bool in_bound = count_rate(self, input);
             if (!in_bound && input->is_file) {
                 return false; /* it waits in the file */
             }
-            const size_t length = newline != NULL ? (size_t)(newline - text) : rest;
-            input->begin += length + (newline != NULL);
+            size_t length = rest;
+            if (newline != NULL) {
+                length = (size_t)(newline - text);
+                input->begin++;
+            }
+            input->begin += length;
             if (input->skips) {
                 input->line++;
                 refuse(self, input, text, 0, "the line is longer than 65,536 bytes");
@@ -359,7 +385,7 @@ static bool next_line(struct samples *self, struct input *input)
             return true;
         }
         if (rest == BUFFER_BYTES) {
-            input->skips = true; /* refused once its newline comes */
+            input->skips = true; /* refused at its newline */
             input->begin = input->used;
         }
         if (!fill(self, input)) {
@@ -368,7 +394,7 @@ static bool next_line(struct samples *self, struct input *input)
     }
 }
 
-/* The input whose line comes next: by its time where files are replayed, else in turn. */
+/* The input whose line is next: by time if files are replayed, else in turn. */
 static struct input *choose(struct samples *self)
 {
     struct input *chosen = NULL;
@@ -380,13 +406,15 @@ static struct input *choose(struct samples *self)
             chosen = input;
         }
     }
-    self->turn = self->options->replayed ? 0 : (self->turn + 1) % self->count;
+    if (!self->options->replayed) {
+        self->turn = (self->turn + 1) % self->count;
+    }
     return chosen;
 }
 
 /* ---- events */
 
-/* The first bytes of `text` as an event. */
+/* Returns the first bytes of `text` as an event. */
 static void give(const struct samples *self, size_t length, int64_t time_ns,
                  struct vamp_event *ret_event)
 {
@@ -419,8 +447,8 @@ static bool give_field(struct samples *self, struct input *input, struct vamp_ev
     return false;
 }
 
-/* How the next input is, "vampire_input,input=NAME age=1.500" and other fields, each an event;
- * false: all from which a line came were told lately. */
+/* Returns one field of the state of the next input, "vampire_input,input=NAME age=1.500", as an
+ * event; false: all inputs that had a line were reported in this interval. */
 static bool give_state(struct samples *self, struct vamp_event *ret_event)
 {
     static const char *const names[] = {"age", "lines", "refused", "beyond"};
@@ -429,8 +457,12 @@ static bool give_state(struct samples *self, struct vamp_event *ret_event)
     if (self->options->replayed || (self->told == all && self->now_ns < self->told_ns + TELL_NS)) {
         return false;
     }
-    self->told = self->told < all ? self->told : 0;
-    self->told_ns = self->told == 0 ? self->now_ns : self->told_ns;
+    if (self->told >= all) {
+        self->told = 0;
+    }
+    if (self->told == 0) {
+        self->told_ns = self->now_ns;
+    }
     while (self->told < all && self->inputs[self->told / fields].came_ns == 0) {
         self->told += fields;
     }
@@ -448,8 +480,10 @@ static bool give_state(struct samples *self, struct vamp_event *ret_event)
             *at++ = '\\';
         }
     }
-    at += sprintf(at, " %s=%.3f", names[field], values[field]);
-    give(self, (size_t)(at - self->text), self->now_ns, ret_event);
+    const size_t used = (size_t)(at - self->text);
+    const int added =
+        snprintf(at, sizeof self->text - used, " %s=%.3f", names[field], values[field]);
+    give(self, used + (size_t)added, self->now_ns, ret_event);
     return true;
 }
 
@@ -479,8 +513,10 @@ static enum vamp_source_status samples_next(void *object, struct vamp_event *ret
         if (!any) {
             return all_ended || stops ? VAMP_SOURCE_END : VAMP_SOURCE_EMPTY;
         }
-        /* In the order of time only once each has a line. */
-        struct input *input = refused && self->options->replayed ? NULL : choose(self);
+        if (refused && self->options->replayed) {
+            continue; /* lines can be ordered by time only once each input has one */
+        }
+        struct input *input = choose(self);
         if (input != NULL && give_field(self, input, ret_event)) {
             return VAMP_SOURCE_MORE;
         }
@@ -493,7 +529,10 @@ static void samples_wait(void *object, int64_t timeout_ns)
     struct samples *self = object;
     struct pollfd sockets[VAMP_SAMPLE_INPUTS_MAX];
     nfds_t count = 0;
-    const int most_ms = timeout_ns / 1000000 < POLL_MS ? (int)(timeout_ns / 1000000) : POLL_MS;
+    int wait_ms = (int)VAMP_MIN(timeout_ns / 1000000, (int64_t)POLL_MS);
+    if (self->busy) {
+        wait_ms = 0;
+    }
     for (unsigned i = 0; i < self->count; i++) {
         struct input *input = &self->inputs[i];
         if (input->is_file) {
@@ -502,7 +541,7 @@ static void samples_wait(void *object, int64_t timeout_ns)
             sockets[count++] = (struct pollfd){.fd = input->file, .events = POLLIN};
         }
     }
-    (void)poll(sockets, count, self->busy ? 0 : most_ms);
+    (void)poll(sockets, count, wait_ms);
 }
 
 struct vamp_samples_account vamp_samples_account(const void *object)

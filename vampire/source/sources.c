@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every source there is. An array and not registration by constructors: it can be read, and no
- * linker drops it. */
+/* The list of sources. */
 #include <stddef.h>
 #include <string.h>
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The synthetic source: an imagined workflow (producers that offer CDOs step by step, consumers
- * that demand them, in correct order and with plausible times) and, on top of it, the faults a real
- * stream can have. The same options always give the same events. For tests, for measuring, and for
- * trying things out.
+ *  * The synthetic source: a simulated workflow (producers that offer CDOs in steps, consumers that
+ * demand them, in correct order and with plausible times) and the faults that a real stream can
+ * have. The same options always give the same events. For tests and measurements.
  *
- * Each CDO has a script of stages; the CDOs that are alive stand in a heap by the time of their
- * next stage. A producer begins its next step when its time has come, so at most the CDOs of the
- * steps under way are alive; where they are too many, steps begin later.
+ * Each CDO passes through a sequence of stages; live CDOs are in a heap ordered by the time of
+ * their next stage. Steps of producers that would exceed the limit of live CDOs begin later.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -16,6 +14,7 @@
 #include <string.h>
 
 #include "vampire/core/hash.h"
+#include "vampire/core/values.h"
 #include "vampire/source/pace.h"
 #include "vampire/source/source.h"
 
@@ -23,13 +22,13 @@ struct plan {
     int64_t start_ns; /* UTC, of the first event; 0: always the same time in 2026 */
     uint64_t seed;
     uint64_t producers, consumers; /* at least 1 each */
-    uint64_t steps;                /* each producer's */
-    uint64_t burst;                /* CDOs a producer offers in a step */
+    uint64_t steps;                /* of each producer */
+    uint64_t burst;                /* CDOs offered in a step */
     uint64_t fan_out;              /* consumers of each CDO, at most `consumers` */
     uint64_t size_min, size_max;   /* bytes */
     int64_t step_ns;               /* from one step to the next */
     uint64_t unseen;               /* components that joined before the stream begins */
-    uint64_t vanish_permille;      /* chance of a component to die on the way */
+    uint64_t vanish_permille;      /* probability that a component vanishes */
 };
 
 /* 2026-01-01T00:00:00Z: fixed, so that two runs are the same. */
@@ -37,7 +36,7 @@ struct plan {
 #define LIVE_MAX 65536U
 #define MICROSECOND 1000
 
-/* What happens to a CDO, in this order; DEMAND_BEGIN to CONSUMER_DISPOSE once for each consumer. */
+/* Stages of a CDO, in order; CONSUMER_DECLARE to CONSUMER_DISPOSE once for each consumer. */
 enum stage {
     DECLARE,
     SEAL,
@@ -56,15 +55,15 @@ enum stage {
 
 struct cdo {
     int64_t at_ns;      /* of its next stage */
-    int64_t started_ns; /* the transport */
+    int64_t started_ns; /* start of the transport */
     uint64_t number, size, transport;
     uint32_t producer, consumers_done;
     uint8_t stage;
 };
 
 struct component {
-    int64_t vanish_ns; /* INT64_MAX: it does not */
-    uint64_t step;     /* of a producer: the next one */
+    int64_t vanish_ns; /* INT64_MAX: never */
+    uint64_t step;     /* next one of a producer */
     bool gone;
 };
 
@@ -76,8 +75,8 @@ struct life {
     struct cdo *heap;
     uint32_t live;
     int64_t now_ns;
-    int64_t next_step_ns;   /* of the producer that is first; INT64_MAX: all have done theirs */
-    int64_t next_vanish_ns; /* of the component that is first; INT64_MAX: none will */
+    int64_t next_step_ns;   /* earliest of all producers; INT64_MAX: none is left */
+    int64_t next_vanish_ns; /* earliest of all components; INT64_MAX: none will vanish */
     uint64_t serial, cdos, transports;
     uint64_t joined, left; /* components reported so far */
     char name[128];
@@ -93,7 +92,8 @@ static bool chance(uint64_t *random, uint64_t permille)
 
 static bool is_earlier(const struct cdo *left, const struct cdo *right)
 {
-    return left->at_ns != right->at_ns ? left->at_ns < right->at_ns : left->number < right->number;
+    return left->at_ns < right->at_ns ||
+           (left->at_ns == right->at_ns && left->number < right->number);
 }
 
 static void sift_down(struct life *life, uint32_t at)
@@ -131,7 +131,7 @@ static void drop_first(struct life *life)
     sift_down(life, 0);
 }
 
-/* ------------------------------------------------------------------ making and ending */
+/* ------------------------------------------------------------------ creation */
 
 static int check_plan(const struct plan *plan, struct vamp_err *err)
 {
@@ -186,16 +186,19 @@ static int create_life(const struct plan *plan, struct life **ret_life, struct v
     if (life != NULL) {
         life->plan = *plan;
         life->random = plan->seed;
-        life->plan.start_ns = plan->start_ns > 0 ? plan->start_ns : START_NS;
+        if (life->plan.start_ns <= 0) {
+            life->plan.start_ns = START_NS;
+        }
         life->now_ns = life->plan.start_ns;
         life->component_count = plan->producers + plan->consumers;
-        life->joined = plan->unseen < life->component_count ? plan->unseen : life->component_count;
+        life->joined = VAMP_MIN(plan->unseen, life->component_count);
         life->components = calloc(life->component_count, sizeof *life->components);
         life->heap = calloc(LIVE_MAX, sizeof *life->heap);
     }
     if (life == NULL || life->components == NULL || life->heap == NULL) {
         free_life(life);
-        return vamp_err_set(err, -ENOMEM, "no memory for a synthetic workflow of %llu components",
+        return vamp_err_set(err, -ENOMEM,
+                            "out of memory for a synthetic workflow of %llu components",
                             (unsigned long long)plan->producers + plan->consumers);
     }
     const uint64_t whole_ns = (plan->steps + 1) * (uint64_t)plan->step_ns;
@@ -238,12 +241,14 @@ static void give_join(struct life *life, struct vamp_event *event)
     const uint64_t component = life->joined++;
     life->now_ns += MICROSECOND + (int64_t)(vamp_random_next(&life->random) % MICROSECOND);
     start_event(life, VAMP_EVENT_JOIN, component, event);
-    const bool is_producer = component < life->plan.producers;
-    set_name(
-        life, event,
-        snprintf(life->name, sizeof life->name, "%s %llu", is_producer ? "Model --" : "Products",
-                 (unsigned long long)(is_producer ? component : component - life->plan.producers)),
-        VAMP_HAS_COMPONENT_NAME);
+    const char *model = "Model --";
+    unsigned long long number = component;
+    if (component >= life->plan.producers) {
+        model = "Products";
+        number -= life->plan.producers;
+    }
+    set_name(life, event, snprintf(life->name, sizeof life->name, "%s %llu", model, number),
+             VAMP_HAS_COMPONENT_NAME);
 }
 
 static void give_leave(struct life *life, uint64_t component, enum vamp_leave_reason reason,
@@ -265,7 +270,12 @@ static bool is_consumers(const struct cdo *cdo)
     return cdo->stage >= CONSUMER_DECLARE && cdo->stage <= CONSUMER_DISPOSE;
 }
 
-/* Fills the event of the CDO's present stage. */
+static bool is_before(const struct cdo *cdo)
+{
+    return cdo->stage == DEMAND_BEGIN || cdo->stage == WITHDRAW_BEGIN;
+}
+
+/* Sets the event of the CDO's present stage. */
 static void give_stage(struct life *life, struct cdo *cdo, struct vamp_event *event)
 {
     static const uint8_t kinds[] = {
@@ -283,15 +293,14 @@ static void give_stage(struct life *life, struct cdo *cdo, struct vamp_event *ev
         [WITHDRAW] = VAMP_EVENT_WITHDRAW,
         [DISPOSE] = VAMP_EVENT_DISPOSE,
     };
-    start_event(life, (enum vamp_event_kind)kinds[cdo->stage],
-                is_consumers(cdo) ? consumer_of(life, cdo) : cdo->producer, event);
+    const uint64_t component = is_consumers(cdo) ? consumer_of(life, cdo) : cdo->producer;
+    start_event(life, (enum vamp_event_kind)kinds[cdo->stage], component, event);
     unsigned present = event->present | VAMP_HAS_CDO_ID;
-    event->phase = cdo->stage == DEMAND_BEGIN || cdo->stage == WITHDRAW_BEGIN ? VAMP_PHASE_BEFORE
-                                                                              : VAMP_PHASE_AFTER;
+    event->phase = is_before(cdo) ? VAMP_PHASE_BEFORE : VAMP_PHASE_AFTER;
     uint64_t id = life->plan.seed ^ cdo->number;
     event->cdo_id.high = vamp_random_next(&id);
     event->cdo_id.low = vamp_random_next(&id);
-    /* A consumer's handle knows the size once the data came. */
+    /* A consumer's handle has the size once the data arrived. */
     if (cdo->stage != DECLARE && (!is_consumers(cdo) || cdo->stage >= TRANSPORT_BEGIN)) {
         event->size_bytes = cdo->size;
         present |= VAMP_HAS_SIZE;
@@ -318,9 +327,9 @@ static void give_stage(struct life *life, struct cdo *cdo, struct vamp_event *ev
              VAMP_HAS_CDO_NAME);
 }
 
-/* ------------------------------------------------------------------ the course of things */
+/* ------------------------------------------------------------------ simulation */
 
-/* Moves to the next stage; false: the CDO's life is over. */
+/* Moves to the next stage; false: the CDO has ended. */
 static bool advance_cdo(struct life *life, struct cdo *cdo)
 {
     int64_t delay_ns = 1 + (int64_t)(vamp_random_next(&life->random) % (200 * MICROSECOND));
@@ -346,12 +355,15 @@ static void begin_step(struct life *life, uint64_t producer, int64_t at_ns)
     const struct plan *plan = &life->plan;
     const uint64_t span = plan->size_max - plan->size_min;
     for (uint64_t i = 0; i < plan->burst; i++) {
-        const uint64_t more = vamp_random_next(&life->random);
+        uint64_t more = vamp_random_next(&life->random);
+        if (span < UINT64_MAX) {
+            more %= span + 1;
+        }
         const struct cdo cdo = {
-            .at_ns = (at_ns > life->now_ns ? at_ns : life->now_ns) +
+            .at_ns = VAMP_MAX(at_ns, life->now_ns) +
                      (int64_t)(vamp_random_next(&life->random) % (100 * MICROSECOND)),
             .number = ++life->cdos,
-            .size = plan->size_min + (span == UINT64_MAX ? more : more % (span + 1)),
+            .size = plan->size_min + more,
             .producer = (uint32_t)producer,
             .stage = DECLARE,
         };
@@ -360,7 +372,7 @@ static void begin_step(struct life *life, uint64_t producer, int64_t at_ns)
     life->components[producer].step++;
 }
 
-/* Whether a step at this time begins now: before the next stage of any CDO, while there is room. */
+/* Whether a step at this time begins now: before the next stage of any CDO, below the limit. */
 static bool step_begins(const struct life *life, int64_t at_ns)
 {
     return life->live == 0 ||
@@ -379,7 +391,7 @@ static void begin_steps(struct life *life)
             const int64_t at_ns =
                 life->plan.start_ns + ((int64_t)producer->step + 1) * life->plan.step_ns;
             if (!step_begins(life, at_ns)) {
-                life->next_step_ns = at_ns < life->next_step_ns ? at_ns : life->next_step_ns;
+                life->next_step_ns = VAMP_MIN(life->next_step_ns, at_ns);
                 break;
             }
             begin_step(life, i, at_ns);
@@ -425,18 +437,17 @@ static bool next_of_life(struct life *life, struct vamp_event *ret_event)
         }
         const uint64_t victim = next_to_vanish(life, life->heap[0].at_ns);
         if (victim < life->component_count) {
-            const int64_t vanish_ns = life->components[victim].vanish_ns;
-            life->now_ns = vanish_ns > life->now_ns ? vanish_ns : life->now_ns;
+            life->now_ns = VAMP_MAX(life->now_ns, life->components[victim].vanish_ns);
             give_leave(life, victim, VAMP_LEAVE_VANISHED, ret_event);
             find_next_vanish(life);
             return true;
         }
         struct cdo *cdo = &life->heap[0];
         if (!actors_are_there(life, cdo)) {
-            drop_first(life); /* no component is left to continue it */
+            drop_first(life); /* its components are gone */
             continue;
         }
-        life->now_ns = cdo->at_ns > life->now_ns ? cdo->at_ns : life->now_ns;
+        life->now_ns = VAMP_MAX(life->now_ns, cdo->at_ns);
         give_stage(life, cdo, ret_event);
         if (advance_cdo(life, cdo)) {
             sift_down(life, 0);
@@ -467,16 +478,16 @@ struct synthetic {
     const struct synthetic_options *options;
     struct vamp_source_context context;
     struct life *life;
-    uint64_t random; /* of the faults alone: without them the workflow is the same */
+    uint64_t random; /* for faults only, so that the workflow is the same without them */
     struct vamp_pace pace;
     bool ended;
     uint64_t lost; /* dropped and not yet reported */
     int64_t lost_ns;
 
-    unsigned pending_times; /* to give it; 0: nothing is pending */
+    unsigned pending_times; /* to deliver it; 0: nothing is pending */
     struct vamp_event pending;
 
-    unsigned held_for; /* 0: none is held; 1: its turn has come; n: after n - 1 more events */
+    unsigned held_for; /* 0: none is delayed; 1: it is due; n: after n - 1 more events */
     struct vamp_event held;
     char held_name[HELD_NAME_BYTES];
 };
@@ -533,14 +544,17 @@ static int synthetic_open(const void *options, const struct vamp_source_context 
 {
     struct synthetic *synthetic = calloc(1, sizeof *synthetic);
     if (synthetic == NULL) {
-        return vamp_err_set(err, -ENOMEM, "no memory for the synthetic source");
+        return vamp_err_set(err, -ENOMEM, "out of memory for the synthetic source");
     }
     synthetic->options = options;
     synthetic->context = *context;
     synthetic->random = ~synthetic->options->plan.seed;
     vamp_pace_init(&synthetic->pace, context->clock, synthetic->options->speed);
     struct plan plan = synthetic->options->plan;
-    plan.start_ns = synthetic->options->start == START_NOW ? vamp_clock_utc_ns(context->clock) : 0;
+    plan.start_ns = 0;
+    if (synthetic->options->start == START_NOW) {
+        plan.start_ns = vamp_clock_utc_ns(context->clock);
+    }
     int result = create_life(&plan, &synthetic->life, err);
     if (result != 0) {
         (void)synthetic_close(synthetic, NULL);
@@ -552,13 +566,12 @@ static int synthetic_open(const void *options, const struct vamp_source_context 
 
 static const char *synthetic_workflow(const void *self)
 {
-    const char *name = ((const struct synthetic *)self)->options->workflow;
-    return name != NULL ? name : "";
+    return vamp_text_or(((const struct synthetic *)self)->options->workflow, "");
 }
 
 /* ------------------------------------------------------------------ faults */
 
-/* Keeps the pending event back for some events; false when one is kept already. */
+/* Delays the pending event by some events; false: another one is delayed already. */
 static bool hold_event(struct synthetic *synthetic)
 {
     if (synthetic->held_for != 0 || synthetic->pending.name_length > HELD_NAME_BYTES) {
@@ -573,7 +586,7 @@ static bool hold_event(struct synthetic *synthetic)
     return true;
 }
 
-/* What becomes of an event of the imagined workflow; true when it is to be given now. */
+/* Applies faults to an event of the workflow; true: it is to be delivered now. */
 static bool pass_faults(struct synthetic *synthetic)
 {
     const struct synthetic_options *options = synthetic->options;
