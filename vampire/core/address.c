@@ -10,10 +10,12 @@ static int parse_unix(const char *path, struct vamp_address *ret, struct vamp_er
 {
     const size_t room = sizeof ret->local.sun_path;
     if (*path == '\0' || strlen(path) >= room) {
-        return vamp_err_set(err, *path == '\0' ? -EINVAL : -ENAMETOOLONG,
+        const int code = *path == '\0' ? -EINVAL : -ENAMETOOLONG;
+        const char *more = strlen(path) > 60 ? "..." : "";
+        return vamp_err_set(err, code,
                             "unix:%.60s%s: the path of a socket has 1 to %zu bytes; a relative "
                             "path may help",
-                            path, strlen(path) > 60 ? "..." : "", room - 1);
+                            path, more, room - 1);
     }
     ret->local.sun_family = AF_UNIX;
     memcpy(ret->local.sun_path, path, strlen(path) + 1);
@@ -26,7 +28,10 @@ static int parse_port(const char *text, const char *scheme, struct vamp_address 
 {
     char host[64] = "127.0.0.1", *end = NULL;
     const char *colon = strrchr(text, ':');
-    const char *digits = colon != NULL ? colon + 1 : text;
+    const char *digits = text;
+    if (colon != NULL) {
+        digits = colon + 1;
+    }
     const unsigned long port = strtoul(digits, &end, 10);
     const in_port_t wire_port = htons((uint16_t)port);
     const bool is_port = *digits >= '0' && *digits <= '9' && *end == '\0';
@@ -37,10 +42,13 @@ static int parse_port(const char *text, const char *scheme, struct vamp_address 
     }
     if (colon != NULL) {
         const int bytes = (int)(colon - text);
-        const bool brackets = bytes > 2 && text[0] == '[' && colon[-1] == ']';
-        (void)snprintf(host, sizeof host, "%.*s", brackets ? bytes - 2 : bytes, text + brackets);
+        const int brackets = bytes > 2 && text[0] == '[' && colon[-1] == ']';
+        (void)snprintf(host, sizeof host, "%.*s", bytes - 2 * brackets, text + brackets);
     }
-    const char *numbers = strcmp(host, "localhost") == 0 ? "127.0.0.1" : host;
+    const char *numbers = host;
+    if (strcmp(host, "localhost") == 0) {
+        numbers = "127.0.0.1";
+    }
     if (is_port && inet_pton(AF_INET, numbers, &ret->v4.sin_addr) == 1) {
         ret->v4.sin_family = AF_INET;
         ret->v4.sin_port = wire_port;
@@ -76,7 +84,8 @@ int vamp_address_parse(const char *text, const char *scheme, struct vamp_address
 
 unsigned vamp_address_port(const struct vamp_address *address)
 {
-    return address->any.sa_family == AF_INET    ? ntohs(address->v4.sin_port)
-           : address->any.sa_family == AF_INET6 ? ntohs(address->v6.sin6_port)
-                                                : 0;
+    if (address->any.sa_family == AF_INET) {
+        return ntohs(address->v4.sin_port);
+    }
+    return address->any.sa_family == AF_INET6 ? ntohs(address->v6.sin6_port) : 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the system gives whole: all of a file, where read and write may do a part and a signal may
- * end them, and pages of memory. Any thread. */
+/* Complete reads and writes, despite partial ones and signals, and prefaulting of memory. Any
+ * thread. */
 #pragma once
 
 #include <errno.h>
@@ -9,15 +9,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Reads up to the end, or as much as there is room for, which may block. 0 or a positive errno; in
- * both cases `*ret_length` bytes were read. */
+/* Reads up to the end, or up to `room` bytes; may block. 0 or a positive errno; in both cases
+ * `*ret_length` bytes were read. */
 static inline int vamp_read_all(int fd, void *bytes, size_t room, size_t *ret_length)
 {
     ssize_t got = 1;
-    for (*ret_length = 0; got != 0 && *ret_length<room; *ret_length += got> 0 ? (size_t)got : 0) {
+    *ret_length = 0;
+    while (got != 0 && *ret_length < room) {
         got = read(fd, (char *)bytes + *ret_length, room - *ret_length);
         if (got < 0 && errno != EINTR) {
             return errno;
+        }
+        if (got > 0) {
+            *ret_length += (size_t)got;
         }
     }
     return 0;
@@ -32,14 +36,15 @@ static inline int vamp_write_all(int fd, const void *bytes, size_t length, size_
         if (now == 0 || (now < 0 && errno != EINTR)) {
             return now == 0 ? EIO : errno;
         }
-        *ret_written += now > 0 ? (size_t)now : 0;
+        if (now > 0) {
+            *ret_written += (size_t)now;
+        }
     }
     return 0;
 }
 
-/* Asks the system for the whole pages in `bytes` of memory that will be written soon: at once, they
- * cost less than one by one as they are touched. What it does not give now comes then. The contents
- * stay. */
+/* Prefaults the whole pages in `bytes` of memory that will be written soon, which costs less than
+ * one fault for each. Has no effect if it fails. Contents are unchanged. */
 static inline void vamp_pages_ask(void *memory, size_t bytes)
 {
 #ifdef MADV_POPULATE_WRITE

@@ -21,9 +21,10 @@ static int module_path(const char *file, char path[static PATH_MAX], struct vamp
     assert(name != NULL);
     const size_t room = PATH_MAX - (size_t)(name + 1 - path);
     const int bytes = snprintf(name + 1, room, FOLDER "%s", file);
-    return (size_t)bytes < room
-               ? 0
-               : vamp_err_set_errno(err, ENAMETOOLONG, "find the folder of %s", path);
+    if ((size_t)bytes >= room) {
+        return vamp_err_set_errno(err, ENAMETOOLONG, "find the folder of %s", path);
+    }
+    return 0;
 }
 
 int vamp_module_load(const struct vamp_module *module, const void **ret_symbol,

@@ -31,8 +31,11 @@ static const char *in_unit(double value, const struct unit *units, char *text)
     while (units->size > 1 && value < units->size) {
         units++;
     }
-    double scaled = value / units->size;
-    int decimals = units->size <= 1 || scaled >= 100 ? 0 : scaled >= 10 ? 1 : 2;
+    const double scaled = value / units->size;
+    int decimals = 0;
+    if (units->size > 1) {
+        decimals = (scaled < 100) + (scaled < 10);
+    }
     (void)snprintf(text, VAMP_UNIT_TEXT_BYTES, "%.*f %s", decimals, scaled, units->name);
     return text;
 }
@@ -53,10 +56,19 @@ const char *vamp_bytes_people(double bytes, char text[static VAMP_UNIT_TEXT_BYTE
 
 const char *vamp_share_people(double part, double all, char text[static VAMP_UNIT_TEXT_BYTES])
 {
-    const double share = all > 0 ? 100.0 * part / all : 100.0;
-    const bool most = part < all && share > 99.9, few = part > 0 && share < 0.1;
-    const char *bound = most ? "more than " : few ? "less than " : "";
-    (void)snprintf(text, VAMP_UNIT_TEXT_BYTES, "%s%.1f %%", bound, most ? 99.9 : few ? 0.1 : share);
+    double share = 100.0;
+    const char *bound = "";
+    if (all > 0) {
+        share = 100.0 * part / all;
+    }
+    if (part < all && share > 99.9) {
+        bound = "more than ";
+        share = 99.9;
+    } else if (part > 0 && share < 0.1) {
+        bound = "less than ";
+        share = 0.1;
+    }
+    (void)snprintf(text, VAMP_UNIT_TEXT_BYTES, "%s%.1f %%", bound, share);
     return text;
 }
 

@@ -23,12 +23,13 @@ static bool second_is_allowed(unsigned char first, unsigned char second)
 /* Bytes of the character that begins with `first`; 0: none does. */
 static size_t bytes_of(unsigned char first)
 {
-    return first < 0x80    ? 1
-           : first < 0xC2  ? 0
-           : first < 0xE0  ? 2
-           : first < 0xF0  ? 3
-           : first <= 0xF4 ? 4
-                           : 0;
+    if (first < 0x80) {
+        return 1;
+    }
+    if (first < 0xC2 || first > 0xF4) {
+        return 0;
+    }
+    return 2U + (first >= 0xE0) + (first >= 0xF0);
 }
 
 size_t vamp_utf8_read(const char *text, size_t available, uint32_t *ret_point)
@@ -39,7 +40,10 @@ size_t vamp_utf8_read(const char *text, size_t available, uint32_t *ret_point)
         (length > 1 && !second_is_allowed(bytes[0], bytes[1]))) {
         return 0;
     }
-    uint32_t point = length > 1 ? bytes[0] & (0x7FU >> length) : bytes[0];
+    uint32_t point = bytes[0];
+    if (length > 1) {
+        point &= 0x7FU >> length;
+    }
     for (size_t i = 1; i < length; i++) {
         if (vamp_utf8_begins(text[i])) {
             return 0;
@@ -59,7 +63,7 @@ size_t vamp_utf8_write(char out[static VAMP_UTF8_BYTES_MAX], uint32_t point)
         out[0] = (char)point;
         return 1;
     }
-    const size_t length = point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+    const size_t length = 2U + (point >= 0x800) + (point >= 0x10000);
     for (size_t i = length - 1; i > 0; i--) {
         out[i] = (char)(0x80U | (point & 0x3FU));
         point >>= 6;
@@ -96,14 +100,19 @@ size_t vamp_utf8_copy(char *out, size_t out_bytes, const char *text)
     size_t used = 0;
     while (*text != '\0') {
         size_t length = vamp_utf8_length(text);
-        const char *from = length > 0 ? text : VAMP_UTF8_REPLACEMENT;
-        size_t bytes = length > 0 ? length : sizeof VAMP_UTF8_REPLACEMENT - 1;
+        const char *from = text;
+        size_t bytes = length;
+        if (length == 0) {
+            from = VAMP_UTF8_REPLACEMENT;
+            bytes = sizeof VAMP_UTF8_REPLACEMENT - 1;
+            length = 1;
+        }
         if (bytes > out_bytes - used) {
             break;
         }
         memcpy(out + used, from, bytes);
         used += bytes;
-        text += length > 0 ? length : 1;
+        text += length;
     }
     memset(out + used, 0, out_bytes - used);
     return used;

@@ -11,22 +11,14 @@
 
 /* ------------------------------------------------------------------ packing */
 
-/* The highest number of a field in fields.def. */
+/* The highest number of a field. */
 union numbers {
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) char symbol[number];
 #include "vampire/core/event/fields.def"
+    char arrival[VAMP_FIELD_ARRIVAL];
 };
-
-/* Their numbers. */
 enum {
-#define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) FIELD_##symbol = (number),
-#include "vampire/core/event/fields.def"
-};
-
-/* Those without a row in fields.def. */
-enum { KIND = 1, NAME = 6, BEFORE = 13, ARRIVAL = 14 };
-enum {
-    HIGHEST = sizeof(union numbers) > ARRIVAL ? sizeof(union numbers) : ARRIVAL,
+    HIGHEST = sizeof(union numbers),
     BESIDE_NAME_BYTES = VAMP_EVENT_PACKED_BYTES_MAX - VAMP_NAME_BYTES_MAX,
 };
 static_assert(HIGHEST < 16, "the key of every field is one byte");
@@ -75,37 +67,47 @@ static inline bool has_name(const struct vamp_event *event)
     return (event->present & (VAMP_HAS_CDO_NAME | VAMP_HAS_COMPONENT_NAME)) != 0;
 }
 
-/* Appends the field of this number if the event has it. The number is a constant wherever this is
- * called, so that nothing but that field's code remains. */
+/* Appends the field with this number if the event has it. The number is constant in all calls, so
+ * that only the code of that field remains. */
 static inline __attribute__((always_inline)) uint8_t *pack_field(const struct vamp_event *event,
                                                                  unsigned number, uint8_t *at)
 {
     switch (number) {
 #define VAMP_EVENT_FIELD(symbol, number_, form, type, member, values)                              \
     case number_:                                                                                  \
-        return vamp_event_has(event, VAMP_HAS_##symbol) ? PACK_##form(at, number_, event->member)  \
-                                                        : at;
+        if (vamp_event_has(event, VAMP_HAS_##symbol)) {                                            \
+            return PACK_##form(at, number_, event->member);                                        \
+        }                                                                                          \
+        break;
 #include "vampire/core/event/fields.def"
-    case KIND:
-        return pack_varint(at, KIND, event->kind);
-    case NAME:
-        return has_name(event) ? pack_bytes(at, NAME, event->name, event->name_length) : at;
-    case BEFORE:
-        return event->phase == VAMP_PHASE_BEFORE ? pack_varint(at, BEFORE, 1) : at;
-    case ARRIVAL:
-        return vamp_event_has(event, VAMP_HAS_TIME)
-                   ? at
-                   : pack_fixed64(at, ARRIVAL, (uint64_t)event->time_ns);
+    case VAMP_FIELD_KIND:
+        return pack_varint(at, VAMP_FIELD_KIND, event->kind);
+    case VAMP_FIELD_NAME:
+        if (has_name(event)) {
+            return pack_bytes(at, VAMP_FIELD_NAME, event->name, event->name_length);
+        }
+        break;
+    case VAMP_FIELD_BEFORE:
+        if (event->phase == VAMP_PHASE_BEFORE) {
+            return pack_varint(at, VAMP_FIELD_BEFORE, 1);
+        }
+        break;
+    case VAMP_FIELD_ARRIVAL:
+        if (!vamp_event_has(event, VAMP_HAS_TIME)) {
+            return pack_fixed64(at, VAMP_FIELD_ARRIVAL, (uint64_t)event->time_ns);
+        }
+        break;
     default:
-        return at;
+        break;
     }
+    return at;
 }
 
 static_assert(HIGHEST == 15, "vamp_event_pack_of_cdo has a line for every number");
-static_assert(FIELD_CDO_ID == 5 && NAME == 6, "what CDOs keep packed follows each other");
+static_assert(VAMP_FIELD_CDO_ID == 5 && VAMP_FIELD_NAME == 6, "adjacent");
 
-/* In the order of their numbers, as every Protocol Buffers library packs them. Not a loop: the
- * choice of the field would cost more than to pack it. */
+/* In the order of their numbers, as every Protocol Buffers library packs them. Not a loop, in which
+ * selecting the field would cost more than packing it. */
 size_t vamp_event_pack_of_cdo(const struct vamp_event *event, const uint8_t *cdo, size_t cdo_length,
                               uint8_t *buffer)
 {
@@ -143,12 +145,13 @@ static size_t measure(const struct vamp_event *event)
         return beside;
     }
     uint8_t *const at = spare + beside;
-    return (size_t)(pack_varint(at, NAME, event->name_length) - spare) + event->name_length;
+    uint8_t *const end = pack_varint(at, VAMP_FIELD_NAME, event->name_length);
+    return (size_t)(end - spare) + event->name_length;
 }
 
 size_t vamp_event_pack(const struct vamp_event *event, uint8_t *buffer, size_t bytes)
 {
-    /* Measuring costs a second walk over the fields; it is skipped where it cannot matter. */
+    /* Measuring packs the fields twice; it is skipped if the message fits for certain. */
     if ((bytes < VAMP_EVENT_PACKED_BYTES_MAX || event->name_length > VAMP_NAME_BYTES_MAX) &&
         measure(event) > bytes) {
         return 0;
@@ -159,8 +162,8 @@ size_t vamp_event_pack(const struct vamp_event *event, uint8_t *buffer, size_t b
 size_t vamp_event_pack_cdo(struct vamp_cdo_id id, const char *name, size_t name_length,
                            uint8_t *buffer)
 {
-    uint8_t *at = pack_id(buffer, FIELD_CDO_ID, id);
-    at = pack_bytes(at, NAME, name, name_length);
+    uint8_t *at = pack_id(buffer, VAMP_FIELD_CDO_ID, id);
+    at = pack_bytes(at, VAMP_FIELD_NAME, name, name_length);
     assert((size_t)(at - buffer) <= VAMP_EVENT_CDO_BYTES(name_length));
     return (size_t)(at - buffer);
 }
@@ -170,7 +173,7 @@ uint64_t vamp_event_packed_serial(const uint8_t *bytes, size_t length)
     struct vamp_wire wire = {.at = bytes, .end = bytes + length};
     while (vamp_wire_has_more(&wire)) {
         const uint64_t key = vamp_wire_key(&wire);
-        if (key == VAMP_WIRE_KEY(FIELD_SERIAL, VARINT)) {
+        if (key == VAMP_WIRE_KEY(VAMP_FIELD_SERIAL, VARINT)) {
             return vamp_wire_varint(&wire);
         }
         vamp_wire_skip(&wire, key);
@@ -203,7 +206,11 @@ static inline __attribute__((always_inline)) void store(void *record, enum vamp_
     case VAMP_ITEM_COUNT:
         break;
     }
-    event->present = (uint16_t)(known ? event->present | bit : event->present & ~bit);
+    if (known) {
+        event->present |= (uint16_t)bit;
+    } else {
+        event->present &= (uint16_t)~bit;
+    }
 }
 
 static int refuse(const struct vamp_event_parts *parts, struct vamp_err *err)
@@ -226,7 +233,7 @@ static inline bool acceptable(const struct vamp_event_parts *parts)
            parts->name_length <= VAMP_NAME_BYTES_MAX;
 }
 
-/* Fills in what has another form in the message. */
+/* Sets the members that have another form in the message. */
 static inline void fill_parts(struct vamp_event *event, const struct vamp_event_parts *parts)
 {
     event->kind = (uint8_t)parts->kind;
@@ -245,8 +252,9 @@ static inline void fill_parts(struct vamp_event *event, const struct vamp_event_
     }
 }
 
-/* Member by member: for the whole structure the compiler chooses a string instruction, which takes
- * longer. */
+/* Member by member: for the whole structure the compiler uses a string instruction, which is
+ * slower.
+ */
 static inline void clear(struct vamp_event *event)
 {
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) event->member = (type){0};
@@ -275,7 +283,7 @@ static inline int finish(const struct vamp_wire *wire, const struct vamp_event_p
     return 0;
 }
 
-/* Not inlined: most messages are usual ones, which need fewer registers. */
+/* Not inlined: the fast path needs fewer registers. */
 static __attribute__((noinline)) int read_any(const uint8_t *bytes, size_t length,
                                               struct vamp_event *event, struct vamp_err *err)
 {
@@ -292,15 +300,15 @@ int vamp_event_read(const uint8_t *bytes, size_t length, struct vamp_event *ret_
     struct vamp_wire wire = {.at = bytes, .end = bytes + length};
     struct vamp_event_parts parts = {.kind = VAMP_EVENT_NONE};
     clear(ret_event);
-    return vamp_event_read_usual(&wire, ret_event, store, &parts)
-               ? finish(&wire, &parts, length, ret_event, err)
-               : read_any(bytes, length, ret_event, err);
+    if (vamp_event_read_usual(&wire, ret_event, store, &parts)) {
+        return finish(&wire, &parts, length, ret_event, err);
+    }
+    return read_any(bytes, length, ret_event, err);
 }
 
 /* ------------------------------------------------------------------ batches */
 
-/* Reads the fields up to the next event and that event's bytes. False: the batch is at its end, or
- * bad. */
+/* Reads the fields up to the next event and that event's bytes. False: at the end, or malformed. */
 static bool next_event(struct vamp_wire *wire, struct vamp_event_batch *batch,
                        bool *has_subscription, const uint8_t **ret_bytes, size_t *ret_length)
 {
@@ -347,12 +355,12 @@ int vamp_event_batch_open(const uint8_t *bytes, size_t length, struct vamp_event
     return 0;
 }
 
-/* Not inlined: nearly all that follows an event is one. */
+/* Not inlined: an event is nearly always followed by another one. */
 static __attribute__((noinline)) bool find_next(struct vamp_event_batch *batch,
                                                 const uint8_t **ret_bytes, size_t *ret_length)
 {
     struct vamp_wire wire = {.at = batch->at, .end = batch->end};
-    struct vamp_event_batch known = *batch; /* what open found stays */
+    struct vamp_event_batch known = *batch; /* a copy, so that subscription and lost are kept */
     bool has_subscription = true;
     const bool there = next_event(&wire, &known, &has_subscription, ret_bytes, ret_length);
     batch->at = wire.at;

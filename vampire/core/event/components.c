@@ -17,8 +17,11 @@ int vamp_model_rule_check(const char *rule, struct vamp_err *err)
 {
     const char *capture = strstr(rule, CAPTURE);
     const char *equals = strchr(rule, '=');
-    const bool named = equals != NULL && equals != rule && equals[1] != '\0';
-    if (capture != NULL ? capture[strlen(CAPTURE)] != '\0' : named) {
+    bool valid = equals != NULL && equals != rule && equals[1] != '\0';
+    if (capture != NULL) {
+        valid = capture[strlen(CAPTURE)] != '\0';
+    }
+    if (valid) {
         return 0;
     }
     return vamp_err_set(err, -EINVAL,
@@ -67,8 +70,11 @@ struct vamp_model_name vamp_model_of(const struct vamp_model_rules *rules, const
     for (size_t i = 0; !found && i < rules->count; i++) {
         const char *rule = rules->texts[i];
         const char *capture = strstr(rule, CAPTURE);
-        found = capture != NULL ? capture_fits(rule, capture, name, &model)
-                                : pattern_fits(rule, name, &model);
+        if (capture != NULL) {
+            found = capture_fits(rule, capture, name, &model);
+        } else {
+            found = pattern_fits(rule, name, &model);
+        }
     }
     return model;
 }
@@ -179,7 +185,7 @@ static char *label_of(const char *name, size_t length, size_t escape)
 static uint32_t find_name(const struct vamp_components *components, const char *name, size_t length,
                           uint64_t hash)
 {
-    const size_t escape = vamp_component_name_is_reserved(name, length) ? 1 : 0;
+    const size_t escape = vamp_component_name_is_reserved(name, length);
     for (struct map_link *link = map_first(&components->by_name, hash); link != NULL;
          link = map_next(link)) {
         const struct vamp_component_name *known =
@@ -193,8 +199,7 @@ static uint32_t find_name(const struct vamp_components *components, const char *
     return NO_NAME;
 }
 
-/* The number of a name, which is not empty, added if it is new; VAMP_NAME_OTHER when there is no
- * memory for it. */
+/* The number of a name, which is not empty, added if it is new; VAMP_NAME_OTHER: out of memory. */
 static uint32_t name_number(struct vamp_components *components, const char *name, size_t length)
 {
     const uint64_t hash = map_hash_text(&components->by_name, name, length);
@@ -202,7 +207,7 @@ static uint32_t name_number(struct vamp_components *components, const char *name
     if (known != NO_NAME) {
         return known;
     }
-    char *copy = label_of(name, length, vamp_component_name_is_reserved(name, length) ? 1 : 0);
+    char *copy = label_of(name, length, vamp_component_name_is_reserved(name, length));
     if (copy == NULL) {
         components->unnamed++;
         return VAMP_NAME_OTHER;
@@ -259,8 +264,10 @@ static const struct vamp_component_where *keep_where(struct vamp_components *com
     for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         bytes += strlen(texts[i]) + 1;
     }
-    struct kept_where *kept =
-        components->where_count < VAMP_WHERES_MAX ? malloc(sizeof *kept + bytes) : NULL;
+    if (components->where_count == VAMP_WHERES_MAX) {
+        return NULL;
+    }
+    struct kept_where *kept = malloc(sizeof *kept + bytes);
     if (kept == NULL) {
         return NULL;
     }
@@ -287,8 +294,10 @@ static void locate(struct vamp_components *components, const char *name,
         return;
     }
     const struct vamp_component_where *kept = keep_where(components, where);
-    known->where = kept != NULL ? kept : known->where;
-    for (size_t i = components->count; i-- > 1;) { /* its JOIN came just before, as a rule */
+    if (kept != NULL) {
+        known->where = kept;
+    }
+    for (size_t i = components->count; i-- > 1;) { /* backwards: its JOIN is usually recent */
         struct vamp_component *row = &components->rows[i].shown;
         if (row->name_number == number && row->left_ns == INT64_MIN) {
             row->changed = row->changed || row->where != known->where;
@@ -323,18 +332,15 @@ bool vamp_components_locate(struct vamp_components *components, const struct vam
     (void)vamp_sample_label(&sample, "job", job);
     vamp_sample_shorten_host(host);
     const char *field = sample.key + sample.key_length - (sizeof end - 1);
-    const bool has_pid =
-        memcmp(field, end, sizeof end - 1) == 0 && sample.value > 0 && sample.value < 0x1p62L;
-    locate(components, name,
-           &(struct vamp_component_where){.host = host,
-                                          .user = user,
-                                          .job = job,
-                                          .sample = text,
-                                          .pid = has_pid ? (uint64_t)sample.value : 0});
+    struct vamp_component_where where = {.host = host, .user = user, .job = job, .sample = text};
+    if (memcmp(field, end, sizeof end - 1) == 0 && sample.value > 0 && sample.value < 0x1p62L) {
+        where.pid = (uint64_t)sample.value;
+    }
+    locate(components, name, &where);
     return true;
 }
 
-/* The number of a component's name; VAMP_NAME_OTHER for a new one at the bound. */
+/* The number of a component's name; VAMP_NAME_OTHER for a new one at the limit. */
 static uint32_t component_name_number(struct vamp_components *components, const char *name,
                                       size_t length)
 {
@@ -347,18 +353,22 @@ static uint32_t component_name_number(struct vamp_components *components, const 
     if (known != NO_NAME && components->names[known].given) {
         return known;
     }
-    return components->given_count - components->sampled < components->max
-               ? give_name(components, name, length)
-               : VAMP_NAME_OTHER;
+    if (components->given_count - components->sampled >= components->max) {
+        return VAMP_NAME_OTHER;
+    }
+    return give_name(components, name, length);
 }
 
-/* A row that no component has: one never used as long as the component table has room, else one
- * that was given up. 0: there is none. */
+/* A free row: an unused one while the component table has room, else a released one. 0: there is
+ * none. */
 static uint32_t take_row(struct vamp_components *components)
 {
     const uint32_t given_up = components->first_free;
     if (components->count < components->max || given_up == 0) {
-        return components->count < components->capacity ? (uint32_t)components->count++ : 0;
+        if (components->count == components->capacity) {
+            return 0;
+        }
+        return (uint32_t)components->count++;
     }
     components->first_free = components->rows[given_up].next_free;
     return given_up;
@@ -450,15 +460,20 @@ static struct vamp_component *join(struct vamp_components *components,
 /* Where the component table shows it. */
 static inline void count_operation(struct vamp_components *components, struct vamp_component *row)
 {
-    struct vamp_component *listed = row->index < components->max ? row : &components->rows[0].shown;
-    listed->operations++;
-    listed->changed = true;
+    if (row->index >= components->max) {
+        row = &components->rows[0].shown;
+    }
+    row->operations++;
+    row->changed = true;
 }
 
 static struct vamp_component *find_or_add(struct vamp_components *components, uint64_t app_id)
 {
     struct vamp_component *row = find_row(components, app_id);
-    return row != NULL ? row : add_row(components, app_id);
+    if (row != NULL) {
+        return row;
+    }
+    return add_row(components, app_id);
 }
 
 /* Adds the source of a transport if it is not there; returns `row`. Not inlined: few events have
@@ -483,15 +498,22 @@ observe_other(struct vamp_components *components, const struct vamp_event *event
         return &components->rows[0].shown;
     }
     if (event->phase == VAMP_PHASE_BEFORE) {
-        /* A JOIN not yet handled has no id of its own. */
+        /* A JOIN that is not handled yet has no id of its own. */
         struct vamp_component *known = find_row(components, event->app_id);
-        return known != NULL                    ? known
-               : event->kind == VAMP_EVENT_JOIN ? &components->rows[0].shown
-                                                : add_row(components, event->app_id);
+        if (known != NULL) {
+            return known;
+        }
+        if (event->kind == VAMP_EVENT_JOIN) {
+            return &components->rows[0].shown;
+        }
+        return add_row(components, event->app_id);
     }
-    struct vamp_component *row = event->kind == VAMP_EVENT_JOIN
-                                     ? join(components, event)
-                                     : find_or_add(components, event->app_id);
+    struct vamp_component *row = NULL;
+    if (event->kind == VAMP_EVENT_JOIN) {
+        row = join(components, event);
+    } else {
+        row = find_or_add(components, event->app_id);
+    }
     count_operation(components, row);
     if (event->kind == VAMP_EVENT_LEAVE) {
         leave(components, row, event->time_ns, event->reason);
@@ -499,16 +521,17 @@ observe_other(struct vamp_components *components, const struct vamp_event *event
     return row;
 }
 
-/* The row of the component that acted, which it neither adds to nor takes from the table; NULL:
- * there is none, or observe_other has more to do. */
+/* The row of the component, for events that do not change the table; NULL: there is none, or
+ * observe_other must be called. */
 static inline struct vamp_component *known_actor(const struct vamp_components *components,
                                                  const struct vamp_event *event)
 {
     const uint32_t others = UINT32_C(1) << VAMP_EVENT_JOIN | UINT32_C(1) << VAMP_EVENT_LEAVE;
-    return vamp_event_has(event, VAMP_HAS_APP) && event->kind < VAMP_EVENT_KIND_COUNT &&
-                   (others >> event->kind & 1) == 0
-               ? find_row(components, event->app_id)
-               : NULL;
+    if (!vamp_event_has(event, VAMP_HAS_APP) || event->kind >= VAMP_EVENT_KIND_COUNT ||
+        (others >> event->kind & 1) != 0) {
+        return NULL;
+    }
+    return find_row(components, event->app_id);
 }
 
 const struct vamp_component *vamp_components_observe(struct vamp_components *components,
@@ -521,14 +544,20 @@ const struct vamp_component *vamp_components_observe(struct vamp_components *com
             return &components->rows[0].shown;
         }
         row = observe_other(components, event);
-        components->newest = row->index != 0 ? row : NULL;
+        components->newest = NULL;
+        if (row->index != 0) {
+            components->newest = row;
+        }
         return row;
     }
     if (event->phase == VAMP_PHASE_AFTER) {
         count_operation(components, row);
     }
     components->newest = row;
-    return vamp_event_has(event, VAMP_HAS_PEER) ? with_peer(components, event, row) : row;
+    if (vamp_event_has(event, VAMP_HAS_PEER)) {
+        return with_peer(components, event, row);
+    }
+    return row;
 }
 
 void vamp_components_gone(struct vamp_components *components, int64_t time_ns)
@@ -550,10 +579,11 @@ void vamp_components_give_up(struct vamp_components *components, size_t index)
     if (find_row(components, row->shown.app_id) == &row->shown) {
         map_remove(&components->by_id, &row->link);
     }
-    uint32_t *last = components->first_free == 0
-                         ? &components->first_free
-                         : &components->rows[components->last_free].next_free;
-    *last = (uint32_t)index;
+    if (components->first_free == 0) {
+        components->first_free = (uint32_t)index;
+    } else {
+        components->rows[components->last_free].next_free = (uint32_t)index;
+    }
     components->last_free = (uint32_t)index;
     row->next_free = 0;
     row->given_up = true;
@@ -574,10 +604,14 @@ void vamp_components_set_models(struct vamp_components *components,
 
 const char *vamp_component_given_name(const struct vamp_component *component)
 {
-    const bool named =
-        component->name_number != VAMP_NAME_UNKNOWN && component->name_number != VAMP_NAME_OTHER;
-    const char *name = named ? component->name : "";
-    return name[0] == '\\' && vamp_component_name_is_reserved(name, strlen(name)) ? name + 1 : name;
+    const char *name = component->name;
+    if (component->name_number == VAMP_NAME_UNKNOWN || component->name_number == VAMP_NAME_OTHER) {
+        return "";
+    }
+    if (name[0] == '\\' && vamp_component_name_is_reserved(name, strlen(name))) {
+        return name + 1;
+    }
+    return name;
 }
 
 void vamp_components_changed_all(struct vamp_components *components)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One pool event as vampire sees it: flat, immutable, the only thing that crosses from a
- * source to the filters and the statistics. No Maestro or protobuf type appears in it. Its fields
- * are listed in fields.def.
+ *  * One pool event: flat, immutable, the only data passed from a source to the filters and the
+ * statistics. It contains no Maestro or protobuf type. Its fields are listed in fields.def.
  *
- * A field that the source did not report has its presence bit clear and is zero; such a zero has no
- * meaning. Text is borrowed: it lives in the batch, the ring slot or the recording buffer that
- * holds the event, never longer than that, and is not terminated.
+ * A field that the source did not report has its presence bit clear and is zero, without meaning.
+ * Text is borrowed from the batch, the ring slot or the recording buffer of the event, is valid as
+ * long as that, and is not terminated.
  */
 #pragma once
 
@@ -20,16 +19,16 @@ enum vamp_event_kind {
     VAMP_EVENT_NONE = 0,
 #define VAMP_EVENT_KIND(symbol, number, name, help) VAMP_EVENT_##symbol = (number),
 #include "vampire/core/event/kinds.def"
-    /* What another layer or a component itself measured (sample.h): no operation on the pool. Its
-     * text stands in the place of the name; it has no other field but its time. */
+    /* A measurement of another layer or of a component (sample.h), not an operation on the pool.
+     * Its text is stored as the name; its only other field is the time. */
     VAMP_EVENT_SAMPLE = 16,
-    /* Marks in the stream, not operations; they keep their place among the events. GONE: the pool
-     * manager is gone, and with it everything that was in its pool; application ids begin again.
-     * UNWATCHED, always directly after it: between the event before it and `time_ns` no source was
-     * connected. TIME: the time is `time_ns` although no event came; buckets close. LOST and
-     * REJECTED: `count` events were lost, or could not be decoded, at this place, so that they
-     * count in the bucket they belong to. UNWANTED: `count` events were there that were not asked
-     * for, or that filters kept out of a recording. */
+    /* Control events ("marks"), not operations; they keep their position among the events. GONE:
+     * the pool manager is gone with everything in its pool; application ids start again. UNWATCHED,
+     * always directly after it: no source was connected between the preceding event and `time_ns`.
+     * TIME: time has reached `time_ns` without an event; buckets close. LOST and REJECTED: `count`
+     * events were lost, or could not be decoded, at this position, and count in its bucket.
+     * UNWANTED: `count` events happened that were not subscribed to, or that filters excluded from
+     * a recording. */
     VAMP_EVENT_UNWANTED = 26,
     VAMP_EVENT_GONE = 27,
     VAMP_EVENT_UNWATCHED = 28,
@@ -42,47 +41,52 @@ enum vamp_event_kind {
 /* When, relative to the pool manager's handling of the operation, the event was sent. */
 enum vamp_event_phase { VAMP_PHASE_AFTER = 0, VAMP_PHASE_BEFORE = 1 };
 
-/* What a source of events may be unable to know: the numbers of bits. */
+/* What a source of events may not report: the numbers of bits. */
 enum vamp_unknown {
 #define VAMP_UNKNOWN(symbol, number, word, sentence) VAMP_UNKNOWN_##symbol = (number),
 #include "vampire/core/event/knows.def"
 #undef VAMP_UNKNOWN
 };
-#define VAMP_UNKNOWN_COUNT 13
+enum {
+    VAMP_UNKNOWN_COUNT = 0
+#define VAMP_UNKNOWN(symbol, number, word, sentence) +1
+#include "vampire/core/event/knows.def"
+#undef VAMP_UNKNOWN
+};
 #define VAMP_UNKNOWN_BIT(unknown) (UINT32_C(1) << (unknown))
 
 enum vamp_tier { VAMP_TIER_UNKNOWN = 0, VAMP_TIER_OFI = 1, VAMP_TIER_GFS = 2, VAMP_TIER_MIO = 3 };
-#define VAMP_TIER_COUNT 4
+#define VAMP_TIER_COUNT (VAMP_TIER_MIO + 1)
 
 enum vamp_cause { VAMP_CAUSE_UNKNOWN = 0, VAMP_CAUSE_DEMAND = 1, VAMP_CAUSE_MANAGER = 2 };
-#define VAMP_CAUSE_COUNT 3
+#define VAMP_CAUSE_COUNT (VAMP_CAUSE_MANAGER + 1)
 
 enum vamp_leave_reason {
     VAMP_LEAVE_UNKNOWN = 0,
-    VAMP_LEAVE_FINALIZED = 1,  /* the component left by itself */
+    VAMP_LEAVE_FINALIZED = 1,  /* the component left */
     VAMP_LEAVE_VANISHED = 2,   /* its heartbeat stopped */
-    VAMP_LEAVE_PROTOCOL = 3,   /* closed for a message the pool manager could not accept */
+    VAMP_LEAVE_PROTOCOL = 3,   /* disconnected for a message that violates the protocol */
     VAMP_LEAVE_POOL_ENDED = 4, /* the pool manager shut down */
-    VAMP_LEAVE_POOL_GONE = 5,  /* not reported: the pool manager vanished, and all with it */
+    VAMP_LEAVE_POOL_GONE = 5,  /* implied: the pool manager vanished */
 };
-#define VAMP_LEAVE_REASON_COUNT 6
+#define VAMP_LEAVE_REASON_COUNT (VAMP_LEAVE_POOL_GONE + 1)
 
-/* Where events were lost before vampire's statistics saw them. */
+/* Where events were lost before the statistics. */
 enum vamp_loss {
     VAMP_LOSS_POOL_MANAGER = 0, /* the pool manager's queue for us was full */
     VAMP_LOSS_RING = 1,         /* vampire's own ring was full */
-    VAMP_LOSS_RECORDING = 2,    /* a recording that is damaged or reports a loss itself */
+    VAMP_LOSS_RECORDING = 2,    /* the recording is damaged, or reports a loss */
 };
-#define VAMP_LOSS_COUNT 3
+#define VAMP_LOSS_COUNT (VAMP_LOSS_RECORDING + 1)
 
-/* The place of each field in the list. */
+/* Index of each field in the list. */
 enum vamp_event_item {
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) VAMP_ITEM_##symbol,
 #include "vampire/core/event/fields.def"
     VAMP_ITEM_COUNT
 };
 
-/* Presence bits: one for each field of the list, and for the name by what it names. */
+/* Presence bits: one for each field of the list, and two for the name. */
 enum vamp_event_field {
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values)                               \
     VAMP_HAS_##symbol = 1 << VAMP_ITEM_##symbol,
@@ -98,8 +102,8 @@ struct vamp_cdo_id {
 struct vamp_event {
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) type member;
 #include "vampire/core/event/fields.def"
-    uint64_t count;   /* LOST, REJECTED and UNWANTED only: how many */
-    const char *name; /* CDO's name; of JOIN: the component's; of SAMPLE: its text */
+    uint64_t count;   /* LOST, REJECTED and UNWANTED only: number of events */
+    const char *name; /* of the CDO; JOIN: of the component; SAMPLE: its text */
     uint32_t name_length;
     uint16_t present; /* enum vamp_event_field bits */
     uint8_t kind;     /* enum vamp_event_kind */
@@ -112,8 +116,8 @@ static inline bool vamp_event_has(const struct vamp_event *event, enum vamp_even
     return (event->present & (unsigned)field) != 0;
 }
 
-/* Times that events may have: from 1678-01-01 to before 2262-01-01, so that a bucket around any of
- * them, and the time it stays open, can be written in 64 bits. */
+/* Range of event times: from 1678-01-01 to before 2262-01-01, so that the bucket of any of them,
+ * and the time until it closes, fit into 64 bits. */
 #define VAMP_TIME_MIN (INT64_C(-9214560000) * 1000000000)
 #define VAMP_TIME_MAX (INT64_C(9214646400) * 1000000000 - 1)
 static inline bool vamp_time_is_valid(int64_t time_ns)
@@ -121,14 +125,14 @@ static inline bool vamp_time_is_valid(int64_t time_ns)
     return time_ns >= VAMP_TIME_MIN && time_ns <= VAMP_TIME_MAX;
 }
 
-/* UNWANTED and the kinds above it are marks, everything else is an operation. */
+/* UNWANTED and the kinds above it are control events. */
 static inline bool vamp_event_is_mark(const struct vamp_event *event)
 {
     return event->kind >= VAMP_EVENT_UNWANTED;
 }
 
-/* Longest CDO or component name vampire keeps; a longer one is cut at a character border by
- * the source. Maestro's users have names of 1,000 characters. */
+/* Longest CDO or component name; the source cuts a longer one at a character. Names of Maestro's
+ * users have up to 1,000 characters. */
 #define VAMP_NAME_BYTES_MAX 4096
 
 /* Kinds that are sent and recorded. */
@@ -140,21 +144,23 @@ static inline bool vamp_event_kind_is_known(unsigned kind)
 #define VAMP_EVENT_BIT(kind) (UINT64_C(1) << (unsigned)(kind))
 /* Bits of all operations. */
 #define VAMP_EVENT_KINDS_ALL ((UINT64_C(1) << VAMP_EVENT_KIND_COUNT) - 2)
-/* These concern a component, not a CDO: a name is the component's, and all fields and attributes of
- * CDOs are absent. */
+/* Kinds that concern a component, not a CDO: the name is that of the component, and there are no
+ * fields and attributes of CDOs. */
 #define VAMP_EVENT_KINDS_WITHOUT_CDO                                                               \
     (VAMP_EVENT_BIT(VAMP_EVENT_JOIN) | VAMP_EVENT_BIT(VAMP_EVENT_LEAVE) |                          \
      VAMP_EVENT_BIT(VAMP_EVENT_SUBSCRIBE) | VAMP_EVENT_BIT(VAMP_EVENT_UNSUBSCRIBE))
 
-/* Which of the two presence bits the name of an operation of this kind has. */
+/* The presence bit of the name, for operations of this kind. */
 static inline enum vamp_event_field vamp_event_name_field(unsigned kind)
 {
-    return (VAMP_EVENT_KINDS_WITHOUT_CDO & VAMP_EVENT_BIT(kind)) != 0 ? VAMP_HAS_COMPONENT_NAME
-                                                                      : VAMP_HAS_CDO_NAME;
+    if ((VAMP_EVENT_KINDS_WITHOUT_CDO & VAMP_EVENT_BIT(kind)) != 0) {
+        return VAMP_HAS_COMPONENT_NAME;
+    }
+    return VAMP_HAS_CDO_NAME;
 }
 
-/* Names for labels and configuration: lower case, constant, never NULL ("unknown" for a value
- * outside the enumeration). */
+/* Names for labels and configuration: lower case, constant, not NULL ("unknown" for other values).
+ */
 const char *vamp_event_kind_name(unsigned kind);
 const char *vamp_event_kind_help(unsigned kind);
 const char *vamp_tier_name(unsigned tier);
@@ -162,7 +168,7 @@ const char *vamp_cause_name(unsigned cause);
 const char *vamp_leave_reason_name(unsigned reason);
 const char *vamp_loss_name(unsigned loss);
 
-/* A CDO's id as 16 bytes, the form it has in Maestro's events, on the wire and in recordings. */
+/* A CDO's id as 16 bytes, as in Maestro's events, on the wire and in recordings. */
 #define VAMP_CDO_ID_BYTES 16
 
 /* `high`, then `low`, each most significant byte first: the bytes read like the id's text. */

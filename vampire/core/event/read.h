@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The decoder of event messages, straight from the wire into the record of the file that includes
- * this: vampire's own (codec.c) or Maestro's public one (maestro/api/event_block.c). It
- * accepts exactly what protobuf-c accepts, in a quarter of its time and without memory; tests and
- * fuzz targets compare the two.
+ *  * The decoder of event messages, from the wire directly into the record of the including file:
+ * vampire's own (codec.c) or Maestro's public one (maestro/api/event_block.c). It accepts exactly
+ * what protobuf-c accepts, in a quarter of the time and without allocation; tests and fuzz targets
+ * compare the two.
  */
 #pragma once
 
 #include "vampire/core/event/event.h"
 #include "vampire/core/protobuf/wire.h"
 
-/* Puts a field of the list into the record; not called for an ID. `known` false: a choice of a
- * newer sender, with value 0, which clears what was stored before. `item` is a constant of each
- * call, so that a switch over it costs nothing. */
+/* Stores a field of the list in the record; not called for an ID. `known` false: an unknown choice
+ * of a newer sender, with value 0, which clears what was stored before. `item` is constant in all
+ * calls, so that a switch over it costs nothing. */
 typedef void vamp_event_store_fn(void *record, enum vamp_event_item item, uint64_t value,
                                  bool known);
 
-/* What a message has in other forms. Name and id lie in the message. */
+/* Fields that have another form in the record. Name and id point into the message. */
 struct vamp_event_parts {
     uint32_t kind; /* not checked */
     bool has_kind, before;
@@ -25,15 +25,26 @@ struct vamp_event_parts {
     size_t name_length, id_length;
 };
 
-/* Numbers of the fields, each a bit. */
+/* Numbers of the fields: those of fields.def, and the parts. */
 enum {
-    VAMP_EVENT_NUMBERS = 1 << 1 | 1 << 6 | 1 << 13 | 1 << 14
+#define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) VAMP_FIELD_##symbol = (number),
+#include "vampire/core/event/fields.def"
+    VAMP_FIELD_KIND = 1,
+    VAMP_FIELD_NAME = 6,
+    VAMP_FIELD_BEFORE = 13,
+    VAMP_FIELD_ARRIVAL = 14,
+};
+
+/* One bit for each of them. */
+enum {
+    VAMP_EVENT_NUMBERS = 1 << VAMP_FIELD_KIND | 1 << VAMP_FIELD_NAME | 1 << VAMP_FIELD_BEFORE |
+                         1 << VAMP_FIELD_ARRIVAL
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) | 1 << (number)
 #include "vampire/core/event/fields.def"
 };
 
-/* A field that is not known is passed over; a known one in another form is refused, and so is
- * number 0 where the key is one byte, `first`. */
+/* Skips an unknown field; refuses a known one in another form, and number 0 if the key is one byte,
+ * `first`. */
 static inline void vamp_event_read_other(struct vamp_wire *wire, uint64_t key, uint8_t first)
 {
     const uint64_t number = key >> 3;
@@ -54,7 +65,7 @@ static inline void vamp_event_read_other(struct vamp_wire *wire, uint64_t key, u
     case VAMP_WIRE_KEY(number, FIXED64):                                                           \
         store(record, VAMP_ITEM_##symbol, vamp_wire_fixed64(wire), true);                          \
         break;
-/* As protobuf-c does it: of a larger number the lower 32 bits. */
+/* The lower 32 bits of the value, as in protobuf-c. */
 #define VAMP_EVENT_STORE_CHOICE(symbol, value, values)                                             \
     store(record, VAMP_ITEM_##symbol, (uint32_t)(value) < (values) ? (uint32_t)(value) : 0,        \
           (uint32_t)(value) < (values))
@@ -69,26 +80,26 @@ static inline void vamp_event_read_other(struct vamp_wire *wire, uint64_t key, u
         parts->id = vamp_wire_bytes(wire, &parts->id_length);                                      \
         break;
 
-/* Reads the value after a key, which is `first` where it has one byte. */
+/* Reads the value after a key, which is `first` if it has one byte. */
 static inline __attribute__((always_inline)) void
 vamp_event_read_value(struct vamp_wire *wire, uint64_t key, uint8_t first, void *record,
                       vamp_event_store_fn *store, struct vamp_event_parts *parts)
 {
     switch (key) {
-    case VAMP_WIRE_KEY(1, VARINT):
+    case VAMP_WIRE_KEY(VAMP_FIELD_KIND, VARINT):
         parts->kind = (uint32_t)vamp_wire_varint(wire);
         parts->has_kind = true;
         break;
-    case VAMP_WIRE_KEY(6, BYTES):
+    case VAMP_WIRE_KEY(VAMP_FIELD_NAME, BYTES):
         parts->name = vamp_wire_bytes(wire, &parts->name_length);
         break;
-    case VAMP_WIRE_KEY(13, VARINT):
-    case VAMP_WIRE_KEY(13, FIXED64):
-    case VAMP_WIRE_KEY(13, BYTES):
-    case VAMP_WIRE_KEY(13, FIXED32):
+    case VAMP_WIRE_KEY(VAMP_FIELD_BEFORE, VARINT):
+    case VAMP_WIRE_KEY(VAMP_FIELD_BEFORE, FIXED64):
+    case VAMP_WIRE_KEY(VAMP_FIELD_BEFORE, BYTES):
+    case VAMP_WIRE_KEY(VAMP_FIELD_BEFORE, FIXED32):
         parts->before = vamp_wire_bool(wire, key);
         break;
-    case VAMP_WIRE_KEY(14, FIXED64):
+    case VAMP_WIRE_KEY(VAMP_FIELD_ARRIVAL, FIXED64):
         parts->arrival_ns = (int64_t)vamp_wire_fixed64(wire);
         break;
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values)                               \
@@ -99,11 +110,17 @@ vamp_event_read_value(struct vamp_wire *wire, uint64_t key, uint8_t first, void 
     }
 }
 
-/* What nearly every message begins with, in this order: kind, serial, time, application id, CDO id.
- * It takes at most this many bytes when the two numbers take at most five. */
-enum { VAMP_EVENT_HEAD_BYTES = 2 + 1 + 5 + 1 + 8 + 1 + 5 + 2 + VAMP_CDO_ID_BYTES };
+/* Nearly every message begins with kind, serial, time, application id and CDO id: a key of one byte
+ * each; a kind of one byte; two numbers of at most VAMP_EVENT_HEAD_NUMBER bytes; a time of 8 bytes;
+ * an id after its length. */
+enum {
+    VAMP_EVENT_HEAD_NUMBER = 5,
+    VAMP_EVENT_HEAD_TIME = sizeof(uint64_t),
+    VAMP_EVENT_HEAD_BYTES = (1 + 1) + (1 + VAMP_EVENT_HEAD_NUMBER) + (1 + VAMP_EVENT_HEAD_TIME) +
+                            (1 + VAMP_EVENT_HEAD_NUMBER) + (2 + VAMP_CDO_ID_BYTES),
+};
 
-/* Reads such a beginning. False: the message begins in another way, and nothing was read. */
+/* Reads such a beginning. False: the message begins differently, and nothing was read. */
 static inline __attribute__((always_inline)) bool
 vamp_event_read_head(struct vamp_wire *wire, void *record, vamp_event_store_fn *store,
                      struct vamp_event_parts *parts)
@@ -112,17 +129,21 @@ vamp_event_read_head(struct vamp_wire *wire, void *record, vamp_event_store_fn *
     uint64_t serial = 0;
     uint64_t app_id = 0;
     uint64_t time_ns = 0;
-    if (wire->end - at < VAMP_EVENT_HEAD_BYTES || at[0] != VAMP_WIRE_KEY(1, VARINT) ||
-        at[1] >= 0x80 || at[2] != VAMP_WIRE_KEY(2, VARINT)) {
+    if (wire->end - at < VAMP_EVENT_HEAD_BYTES || at[0] != VAMP_WIRE_KEY(VAMP_FIELD_KIND, VARINT) ||
+        at[1] >= 0x80 || at[2] != VAMP_WIRE_KEY(VAMP_FIELD_SERIAL, VARINT)) {
         return false;
     }
-    const uint8_t *const time = vamp_varint_short(at + 3, 5, &serial);
-    if (time == NULL || time[0] != VAMP_WIRE_KEY(3, FIXED64) ||
-        time[9] != VAMP_WIRE_KEY(4, VARINT)) {
+    const uint8_t *const time = vamp_varint_short(at + 3, VAMP_EVENT_HEAD_NUMBER, &serial);
+    if (time == NULL || time[0] != VAMP_WIRE_KEY(VAMP_FIELD_TIME, FIXED64)) {
         return false;
     }
-    const uint8_t *const id = vamp_varint_short(time + 10, 5, &app_id);
-    if (id == NULL || id[0] != VAMP_WIRE_KEY(5, BYTES) || id[1] != VAMP_CDO_ID_BYTES) {
+    const uint8_t *const app = time + 1 + VAMP_EVENT_HEAD_TIME;
+    if (app[0] != VAMP_WIRE_KEY(VAMP_FIELD_APP, VARINT)) {
+        return false;
+    }
+    const uint8_t *const id = vamp_varint_short(app + 1, VAMP_EVENT_HEAD_NUMBER, &app_id);
+    if (id == NULL || id[0] != VAMP_WIRE_KEY(VAMP_FIELD_CDO_ID, BYTES) ||
+        id[1] != VAMP_CDO_ID_BYTES) {
         return false;
     }
     memcpy(&time_ns, time + 1, sizeof time_ns);
@@ -137,8 +158,8 @@ vamp_event_read_head(struct vamp_wire *wire, void *record, vamp_event_store_fn *
     return true;
 }
 
-/* Reads the next field's number if the field is the expected one. Comparing its key takes less than
- * a switch over all keys. */
+/* Reads the next field, a number, if it has the expected key. Comparing the key is faster than a
+ * switch over all keys. */
 static inline __attribute__((always_inline)) bool
 vamp_event_expect(struct vamp_wire *wire, uint8_t key, uint64_t *ret_value)
 {
@@ -147,13 +168,16 @@ vamp_event_expect(struct vamp_wire *wire, uint8_t key, uint64_t *ret_value)
     }
     const uint8_t *const after =
         vamp_varint_short(wire->at + 1, wire->end - wire->at - 1, ret_value);
-    wire->at = after != NULL ? after : wire->at;
-    return after != NULL;
+    if (after == NULL) {
+        return false;
+    }
+    wire->at = after;
+    return true;
 }
 
-/* Reads a message that begins with the head and whose fields are in the order of their numbers, as
- * every library packs them, into a record that is all zero. False: it is another one, of which
- * anything may have been read. */
+/* The fast path: reads a message that begins with the head and whose fields are in the order of
+ * their numbers, as every library packs them, into a zeroed record. False: it is a different one,
+ * of which some fields may have been stored. */
 static inline __attribute__((always_inline)) bool
 vamp_event_read_usual(struct vamp_wire *wire, void *record, vamp_event_store_fn *store,
                       struct vamp_event_parts *parts)
@@ -162,7 +186,7 @@ vamp_event_read_usual(struct vamp_wire *wire, void *record, vamp_event_store_fn 
     if (!vamp_event_read_head(wire, record, store, parts)) {
         return false;
     }
-    if (vamp_event_expect(wire, VAMP_WIRE_KEY(6, BYTES), &value)) {
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(VAMP_FIELD_NAME, BYTES), &value)) {
         if (value > (uint64_t)(wire->end - wire->at)) {
             return false;
         }
@@ -170,25 +194,25 @@ vamp_event_read_usual(struct vamp_wire *wire, void *record, vamp_event_store_fn 
         parts->name_length = value;
         wire->at += value;
     }
-    if (vamp_event_expect(wire, VAMP_WIRE_KEY(7, VARINT), &value)) {
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(VAMP_FIELD_SIZE, VARINT), &value)) {
         store(record, VAMP_ITEM_SIZE, value, true);
     }
-    if (vamp_event_expect(wire, VAMP_WIRE_KEY(8, VARINT), &value)) {
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(VAMP_FIELD_PEER, VARINT), &value)) {
         store(record, VAMP_ITEM_PEER, value, true);
     }
-    if (vamp_event_expect(wire, VAMP_WIRE_KEY(9, VARINT), &value)) {
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(VAMP_FIELD_TRANSPORT, VARINT), &value)) {
         store(record, VAMP_ITEM_TRANSPORT, value, true);
     }
-    if (vamp_event_expect(wire, VAMP_WIRE_KEY(10, VARINT), &value)) {
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(VAMP_FIELD_TIER, VARINT), &value)) {
         VAMP_EVENT_STORE_CHOICE(TIER, value, VAMP_TIER_COUNT);
     }
-    if (vamp_event_expect(wire, VAMP_WIRE_KEY(11, VARINT), &value)) {
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(VAMP_FIELD_CAUSE, VARINT), &value)) {
         VAMP_EVENT_STORE_CHOICE(CAUSE, value, VAMP_CAUSE_COUNT);
     }
-    if (vamp_event_expect(wire, VAMP_WIRE_KEY(13, VARINT), &value)) {
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(VAMP_FIELD_BEFORE, VARINT), &value)) {
         parts->before = value != 0;
     }
-    if (vamp_event_expect(wire, VAMP_WIRE_KEY(15, VARINT), &value)) {
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(VAMP_FIELD_DURATION, VARINT), &value)) {
         store(record, VAMP_ITEM_DURATION, value, true);
     }
     return !vamp_wire_has_more(wire);
@@ -201,12 +225,17 @@ vamp_event_read_any(struct vamp_wire *wire, void *record, vamp_event_store_fn *s
 {
     while (vamp_wire_has_more(wire)) {
         const uint8_t first = *wire->at;
-        const uint64_t key = first < 0x80 ? *wire->at++ : vamp_wire_key(wire);
+        uint64_t key = first;
+        if (first < 0x80) {
+            wire->at++;
+        } else {
+            key = vamp_wire_key(wire);
+        }
         vamp_event_read_value(wire, key, first, record, store, parts);
     }
 }
 
-/* Whether what was read is an event message; else the record is undefined. */
+/* Whether an event message was read; else the record is undefined. */
 static inline bool vamp_event_is_read(const struct vamp_wire *wire,
                                       const struct vamp_event_parts *parts)
 {

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/core/values.h"
 
 #define CACHE_LINE 64
 #define RING_BYTES_MIN ((size_t)64 * 1024)
@@ -73,7 +74,7 @@ int vamp_ring_create(size_t bytes, struct vamp_ring **ret_ring, struct vamp_err 
     if (ring == NULL || memory == NULL) {
         free(ring);
         free(memory);
-        return vamp_err_set(err, -ENOMEM, "no memory for an event ring of %zu bytes", capacity);
+        return vamp_err_set(err, -ENOMEM, "out of memory for an event ring of %zu bytes", capacity);
     }
     memset(ring, 0, sizeof *ring);
     atomic_init(&ring->head, 0);
@@ -144,8 +145,7 @@ static void find_slots(struct vamp_ring *ring)
     ring->slots_until = head;
     if (rest >= RECORD_BYTES_MAX && has_room(ring, head, needed)) {
         const size_t room = ring->capacity - (head - ring->known_tail) - needed;
-        const size_t pieces = rest - RECORD_BYTES_MAX;
-        ring->slots_until += (room < pieces ? room : pieces) + 1;
+        ring->slots_until += VAMP_MIN(room, rest - RECORD_BYTES_MAX) + 1;
     }
 }
 
@@ -296,7 +296,7 @@ size_t vamp_ring_used_bytes(const struct vamp_ring *ring)
     size_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
     size_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
     size_t used = head - tail;
-    return used < ring->capacity ? used : ring->capacity;
+    return VAMP_MIN(used, ring->capacity);
 }
 
 size_t vamp_ring_capacity_bytes(const struct vamp_ring *ring)

@@ -30,26 +30,36 @@ static const char at_equals_comma_blank[] = "=, ";
 
 /* ---- values */
 
-/* Digits, sign, point and exponent only, no "inf" and no "0x10"; of the type 'i' or 'u' a whole
- * number of 64 bits, with or without a sign. */
+/* Digits, sign, point and exponent only, not "inf" or "0x10". Type 'i' or 'u': a signed or unsigned
+ * 64-bit integer. */
 static bool read_number(const char *text, size_t length, char type, long double *ret_value)
 {
-    const bool whole = type == 'i' || type == 'u';
+    const char *allowed = "0123456789+-";
     char number[NUMBER_BYTES], *end = NULL;
+    bool in_range = false;
     if (length == 0 || length >= sizeof number) {
         return false;
     }
     memcpy(number, text, length);
     number[length] = '\0';
-    if (strspn(number, whole ? "0123456789+-" : "0123456789+-.eE") != length) {
+    if (type != 'i' && type != 'u') {
+        allowed = "0123456789+-.eE";
+    }
+    if (strspn(number, allowed) != length) {
         return false;
     }
     errno = 0;
-    *ret_value = type == 'i'   ? (long double)strtoll(number, &end, 10)
-                 : type == 'u' ? (long double)strtoull(number, &end, 10)
-                               : (long double)strtod(number, &end);
-    return end == number + length &&
-           (whole ? errno == 0 && (type == 'i' || number[0] != '-') : isfinite(*ret_value));
+    if (type == 'i') {
+        *ret_value = (long double)strtoll(number, &end, 10);
+        in_range = errno == 0;
+    } else if (type == 'u') {
+        *ret_value = (long double)strtoull(number, &end, 10);
+        in_range = errno == 0 && number[0] != '-';
+    } else {
+        *ret_value = (long double)strtod(number, &end);
+        in_range = isfinite(*ret_value);
+    }
+    return end == number + length && in_range;
 }
 
 static bool read_value(const char *text, size_t length, long double *ret_value)
@@ -113,7 +123,10 @@ static int read_series(const char *text, const char *end, const char **at, struc
             return refuse(text, *at, "the tag's value is missing", err);
         }
     }
-    return *at == end ? refuse(text, end, "fields are missing after a blank", err) : 0;
+    if (*at == end) {
+        return refuse(text, end, "fields are missing after a blank", err);
+    }
+    return 0;
 }
 
 /* Checks all fields; `*at` is then what follows the last one. */
@@ -181,9 +194,10 @@ int vamp_sample_line_read(const char *text, size_t length, struct vamp_sample_li
     long double time = 0;
     ret_line->has_time = read_number(at, (size_t)(end - at), 'i', &time);
     ret_line->time = (int64_t)time;
-    return at == end || ret_line->has_time
-               ? 0
-               : refuse(text, at, "expected a time, a whole number", err);
+    if (at < end && !ret_line->has_time) {
+        return refuse(text, at, "expected a time, a whole number", err);
+    }
+    return 0;
 }
 
 bool vamp_sample_line_next(struct vamp_sample_line *line, const char **ret_field,
@@ -208,7 +222,10 @@ bool vamp_sample_line_next(struct vamp_sample_line *line, const char **ret_field
 
 bool vamp_sample_read(const char *text, size_t length, struct vamp_sample *ret_sample)
 {
-    const char *equals = length > 0 ? memrchr(text, '=', length) : NULL;
+    const char *equals = NULL;
+    if (length > 0) {
+        equals = memrchr(text, '=', length);
+    }
     if (equals == NULL) {
         return false;
     }
@@ -252,9 +269,10 @@ bool vamp_sample_tag(const struct vamp_sample *sample, const char *tag, char *ou
         const char *equals = find(++at, end, at_equals_comma_blank);
         const char *after = find(equals, end, at_comma_blank);
         if ((size_t)(equals - at) == length && memcmp(at, tag, length) == 0 && equals < after) {
-            const bool fits = copy_plain(equals + 1, after, out, bytes);
-            out[0] = fits ? out[0] : '\0';
-            return fits;
+            if (copy_plain(equals + 1, after, out, bytes)) {
+                return true;
+            }
+            break;
         }
         at = after;
     }

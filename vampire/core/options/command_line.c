@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "vampire/core/options/options.h"
+#include "vampire/core/values.h"
 
 #define SEE_HELP "; see %s --help"
 /* getopt_long returns this plus the row, which no letter can be. */
@@ -18,9 +19,10 @@ struct getopt_tables {
 
 static int has_argument(const struct vamp_command_option *option)
 {
-    return option->argument == NULL     ? no_argument
-           : option->argument[0] == '[' ? optional_argument
-                                        : required_argument;
+    if (option->argument == NULL) {
+        return no_argument;
+    }
+    return option->argument[0] == '[' ? optional_argument : required_argument;
 }
 
 static size_t count_options(const struct vamp_command_option *options)
@@ -61,9 +63,11 @@ static int report_unknown(const struct vamp_command_line *line, const char *word
     char name[64];
     (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
     const char *near = vamp_opt_near_choice(names, name);
-    return vamp_err_set(err, -EINVAL, "unknown option %s%s%s%s" SEE_HELP, name,
-                        near != NULL ? "; did you mean " : "", near != NULL ? near : "",
-                        near != NULL ? "?" : "", line->program);
+    if (near != NULL) {
+        return vamp_err_set(err, -EINVAL, "unknown option %s; did you mean %s?" SEE_HELP, name,
+                            near, line->program);
+    }
+    return vamp_err_set(err, -EINVAL, "unknown option %s" SEE_HELP, name, line->program);
 }
 
 /* Reports getopt's errors. `word` is the one that caused it. */
@@ -110,15 +114,14 @@ int vamp_command_line_next(const struct vamp_command_line *line,
                             VAMP_COMMAND_OPTIONS_MAX);
     }
     make_getopt(line->options, count, &tables);
-    int current = optind > 0 ? optind : 1;
+    const int current = VAMP_MAX(optind, 1);
     int found = getopt_long(line->argc, line->argv, tables.letters, tables.longs, NULL);
     if (found == -1) {
         return 0;
     }
     if (found == '?' || found == ':') {
-        /* A cluster of letters does not move optind before its end. */
-        const char *word = line->argv[optind > current ? optind - 1 : current];
-        return report_getopt(line, found, word, err);
+        /* optind moves only at the end of a cluster of letters. */
+        return report_getopt(line, found, line->argv[VAMP_MAX(optind - 1, current)], err);
     }
     const struct vamp_command_option *option = find(line->options, found);
     *ret_given = (struct vamp_command_given){option->key, option->name, optarg};
@@ -142,9 +145,9 @@ void vamp_command_options_help(const struct vamp_command_option *options, int be
         if (options->letter != 0) {
             (void)snprintf(letter, sizeof letter, "-%c, ", options->letter);
         }
-        (void)snprintf(left, sizeof left, "%s%s%s%s", letter, options->name,
-                       has_argument(options) == required_argument ? " " : "",
-                       options->argument != NULL ? options->argument : "");
+        const char *blank = has_argument(options) == required_argument ? " " : "";
+        (void)snprintf(left, sizeof left, "%s%s%s%s", letter, options->name, blank,
+                       vamp_text_or(options->argument, ""));
         (void)fprintf(stream, "  %-28s ", left);
         vamp_opt_print_wrapped(stream, HELP_INDENT, options->help);
     }

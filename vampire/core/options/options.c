@@ -96,7 +96,9 @@ static int set_number(const struct vamp_opt *opt, const char *text, void *value,
         }
         errno = 0;
         number = strtoull(text, NULL, 10);
-        code = errno != 0 ? vamp_err_set(err, -ERANGE, "\"%s\" is too large", text) : 0;
+        if (errno != 0) {
+            code = vamp_err_set(err, -ERANGE, "\"%s\" is too large", text);
+        }
     }
     if (code != 0) {
         return code;
@@ -139,10 +141,15 @@ static int copy_text(const struct vamp_opt *opt, const char *text, char **ret_co
                                 (unsigned)(unsigned char)*at);
         }
     }
-    *ret_copy = length > 0 ? strdup(text) : NULL;
-    return length == 0 || *ret_copy != NULL
-               ? 0
-               : vamp_err_set_errno(err, ENOMEM, "keep the value of %s", opt->key);
+    *ret_copy = NULL;
+    if (length == 0) {
+        return 0;
+    }
+    *ret_copy = strdup(text);
+    if (*ret_copy == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "keep the value of %s", opt->key);
+    }
+    return 0;
 }
 
 static int set_string(const struct vamp_opt *opt, const char *text, char **value,
@@ -192,14 +199,16 @@ static int find_choice(const struct vamp_opt *opt, const char *word, unsigned *r
 static int add_word(const struct vamp_opt *opt, const char *word, uint64_t *bits,
                     struct vamp_err *err)
 {
-    const bool all = strcmp(word, "all") == 0;
-    unsigned index = 0;
-    const int code = all ? 0 : find_choice(opt, word, &index, err);
-    if (code == 0 && !all) {
-        *bits |= UINT64_C(1) << index;
+    if (strcmp(word, "all") == 0) {
+        for (unsigned i = 0; i < 64 && opt->choices[i] != NULL; i++) {
+            *bits |= UINT64_C(1) << i;
+        }
+        return 0;
     }
-    for (unsigned i = 0; all && i < 64 && opt->choices[i] != NULL; i++) {
-        *bits |= UINT64_C(1) << i;
+    unsigned index = 0;
+    const int code = find_choice(opt, word, &index, err);
+    if (code == 0) {
+        *bits |= UINT64_C(1) << index;
     }
     return code;
 }
@@ -210,7 +219,10 @@ int vamp_opt_set_named(const struct vamp_opt *opt, void *base, const char *name,
     assert(opt->type == VAMP_OPT_SETS);
     struct vamp_sets *sets = member(opt, base);
     uint64_t bits = 0;
-    int code = word != NULL ? add_word(opt, word, &bits, err) : 0;
+    int code = 0;
+    if (word != NULL) {
+        code = add_word(opt, word, &bits, err);
+    }
     if (code != 0) {
         return code;
     }
@@ -304,7 +316,10 @@ int vamp_opt_presets(const struct vamp_opt *table, void *base, struct vamp_err *
         empty(opt, base);
     }
     for (const struct vamp_opt *opt = table; opt->key != NULL; opt++) {
-        int code = opt->preset != NULL ? preset(opt, base, err) : 0;
+        int code = 0;
+        if (opt->preset != NULL) {
+            code = preset(opt, base, err);
+        }
         if (code != 0) {
             if (code != -ENOMEM) {
                 (void)vamp_err_wrap(err, "the default of option %s", opt->key);

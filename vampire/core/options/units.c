@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "vampire/core/options/options.h"
+#include "vampire/core/values.h"
 
 struct unit {
     const char *name;
@@ -109,8 +110,8 @@ static int scale_number(const struct number *number, uint64_t factor, uint64_t *
     return 0;
 }
 
-/* Reads a number with a unit of `units`, or of none where that means `bare`. What is wrong is said
- * with the words of the quantity: "a duration", its units, the base unit, the most. */
+/* Reads a number with one of `units`; without one it is in `bare` (NULL: not allowed, except 0).
+ * Errors use the words of the quantity: "a duration", its units, the base unit, the maximum. */
 static int parse_quantity(const char *text, const struct unit *const units[2], const char *bare,
                           const char *const words[4], uint64_t *ret_value, struct vamp_err *err)
 {
@@ -120,20 +121,32 @@ static int parse_quantity(const char *text, const struct unit *const units[2], c
         return vamp_err_set(err, -EINVAL, "\"%s\" is not %s", text, words[0]);
     }
     rest = skip_blanks(rest);
-    const bool is_zero = number.whole == 0 && number.fraction == 0;
-    const char *name = *rest != '\0' ? rest : bare != NULL ? bare : is_zero ? units[0]->name : "";
+    if (number.whole == 0 && number.fraction == 0 && bare == NULL) {
+        bare = units[0]->name;
+    }
+    const char *name = rest;
+    if (*rest == '\0') {
+        name = vamp_text_or(bare, "");
+    }
     const struct unit *unit = find_unit(units[0], name);
-    unit = unit == NULL && units[1] != NULL ? find_unit(units[1], name) : unit;
+    if (unit == NULL && units[1] != NULL) {
+        unit = find_unit(units[1], name);
+    }
+    if (unit == NULL && *rest == '\0') {
+        return vamp_err_set(err, -EINVAL, "\"%s\" is %s without a unit", text, words[0]);
+    }
     if (unit == NULL) {
-        return *rest == '\0'
-                   ? vamp_err_set(err, -EINVAL, "\"%s\" is %s without a unit", text, words[0])
-                   : vamp_err_set(err, -EINVAL, "\"%s\" is not %s: the units are %s", text,
-                                  words[0], words[1]);
+        return vamp_err_set(err, -EINVAL, "\"%s\" is not %s: the units are %s", text, words[0],
+                            words[1]);
     }
     const int code = scale_number(&number, unit->factor, ret_value);
-    return code == -EINVAL   ? vamp_err_set(err, code, "\"%s\" is %s", text, words[2])
-           : code == -ERANGE ? vamp_err_set(err, code, "\"%s\" is too %s", text, words[3])
-                             : 0;
+    if (code == -EINVAL) {
+        return vamp_err_set(err, code, "\"%s\" is %s", text, words[2]);
+    }
+    if (code == -ERANGE) {
+        return vamp_err_set(err, code, "\"%s\" is too %s", text, words[3]);
+    }
+    return 0;
 }
 
 int vamp_duration_parse(const char *text, int64_t *ret_ns, struct vamp_err *err)

@@ -6,15 +6,10 @@
 #include <string.h>
 
 #include "vampire/core/options/options.h"
+#include "vampire/core/values.h"
 
 /* Longer words are never near anything. */
 #define WORD_BYTES_MAX 64
-
-static unsigned min3(unsigned a, unsigned b, unsigned c)
-{
-    unsigned least = a < b ? a : b;
-    return least < c ? least : c;
-}
 
 /* Edit distance where swapping two neighbours counts as one edit ("optimal string alignment"). */
 static unsigned distance(const char *left, size_t left_length, const char *right,
@@ -31,7 +26,8 @@ static unsigned distance(const char *left, size_t left_length, const char *right
         row[0] = (unsigned)i;
         for (size_t j = 1; j <= right_length; j++) {
             const bool same = strncasecmp(&left[i - 1], &right[j - 1], 1) == 0;
-            row[j] = min3(above[j] + 1, row[j - 1] + 1, above[j - 1] + !same);
+            row[j] = VAMP_MIN(above[j], row[j - 1]) + 1;
+            row[j] = VAMP_MIN(row[j], above[j - 1] + !same);
             if (i > 1 && j > 1 && strncasecmp(&left[i - 1], &right[j - 2], 1) == 0 &&
                 strncasecmp(&left[i - 2], &right[j - 1], 1) == 0 && above2[j - 2] + 1 < row[j]) {
                 row[j] = above2[j - 2] + 1;
@@ -41,7 +37,7 @@ static unsigned distance(const char *left, size_t left_length, const char *right
     return rows[left_length % 3][right_length];
 }
 
-/* How far `candidate` is from `word`, UINT_MAX-like 1000 when it is not near. */
+/* The distance of `candidate` from `word`; NOT_NEAR if it is too large. */
 #define NOT_NEAR 1000U
 static unsigned nearness(const char *word, const char *candidate)
 {
@@ -50,12 +46,13 @@ static unsigned nearness(const char *word, const char *candidate)
     if (word_length == 0 || word_length > WORD_BYTES_MAX || length > WORD_BYTES_MAX) {
         return NOT_NEAR;
     }
-    unsigned edits = distance(word, word_length, candidate, length);
-    if (edits <= (word_length < 6 ? 1U : 2U) && edits < length) {
+    const unsigned edits = distance(word, word_length, candidate, length);
+    const unsigned most = word_length < 6 ? 1 : 2;
+    if (edits <= most && edits < length) {
         return edits;
     }
     /* A part of the name, or the name with something added: "series" for "max_series". */
-    size_t shorter = word_length < length ? word_length : length;
+    const size_t shorter = VAMP_MIN(word_length, length);
     if (shorter >= 3 &&
         (strncasecmp(word, candidate, shorter) == 0 ||
          strcasecmp(word + word_length - shorter, candidate + length - shorter) == 0)) {
@@ -66,7 +63,10 @@ static unsigned nearness(const char *word, const char *candidate)
 
 static const char *nearer(const char *word, const char *candidate, const char *nearest)
 {
-    const unsigned most = nearest != NULL ? nearness(word, nearest) : NOT_NEAR;
+    unsigned most = NOT_NEAR;
+    if (nearest != NULL) {
+        most = nearness(word, nearest);
+    }
     return nearness(word, candidate) < most ? candidate : nearest;
 }
 
@@ -105,7 +105,8 @@ static void append_words(char text[static VAMP_OPT_ALLOWED_BYTES], const char *b
                          const char *const *choices, const char *after)
 {
     for (const char *const *each = choices; *each != NULL; each++) {
-        append(text, "%s%s", each == choices ? before : ", ", *each);
+        append(text, "%s%s", before, *each);
+        before = ", ";
     }
     append(text, "%s", after);
 }
@@ -192,7 +193,10 @@ void vamp_opt_print_wrapped(FILE *stream, int indent, const char *text)
 
 uint32_t vamp_opt_holding(const struct vamp_opt_conditions *conditions, const void *options)
 {
-    return conditions == NULL ? UINT32_MAX : conditions->hold(options);
+    if (conditions == NULL) {
+        return UINT32_MAX;
+    }
+    return conditions->hold(options);
 }
 
 bool vamp_opt_has_effect(const struct vamp_opt *opt, uint32_t holding)
@@ -204,11 +208,14 @@ void vamp_opt_only_with(const struct vamp_opt *opt, const struct vamp_opt_condit
                         char text[static VAMP_OPT_ALLOWED_BYTES])
 {
     text[0] = '\0';
-    const uint32_t bits = conditions != NULL ? opt->only_with : 0;
-    for (unsigned i = 0; bits >> i != 0; i++) {
-        if ((bits >> i & 1) != 0 && conditions->words[i][0] != '\0') {
-            const char *separator = text[0] == '\0' ? "only with" : bits >> i == 1 ? " or" : ",";
-            append(text, "%s %s", separator, conditions->words[i]);
+    const char *separator = "only with";
+    for (uint32_t i = 0; conditions != NULL && opt->only_with >> i != 0; i++) {
+        if ((opt->only_with >> i & 1) == 0 || conditions->words[i][0] == '\0') {
+            continue;
         }
+        if (text[0] != '\0') {
+            separator = opt->only_with >> i == 1 ? " or" : ",";
+        }
+        append(text, "%s %s", separator, conditions->words[i]);
     }
 }

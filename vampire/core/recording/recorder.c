@@ -39,7 +39,10 @@ static int write_all(struct vamp_recorder *recorder, const uint8_t *bytes, size_
         recorder->bytes += done; /* a reader treats the half of a message as a torn end */
     }
     recorder->failure = -code;
-    return code == 0 ? 0 : vamp_err_set_errno(err, code, "write recording %s", recorder->path);
+    if (code != 0) {
+        return vamp_err_set_errno(err, code, "write recording %s", recorder->path);
+    }
+    return 0;
 }
 
 static int already_failed(const struct vamp_recorder *recorder, struct vamp_err *err)

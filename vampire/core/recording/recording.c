@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reading recordings. Only one event is unpacked at a time, into a small arena; the batch around it
- * is parsed here, so that no file, however hostile, makes the reader use more memory than it has
- * from the start.
+ *  * Reads recordings. One event is unpacked at a time, into a small arena; batches are parsed
+ * here, so that no file can make the reader use more memory than it allocates when it is opened.
  */
 #include "vampire/core/recording/recording.h"
 
@@ -20,6 +19,7 @@
 #include "vampire/core/protobuf/arena.h"
 #include "vampire/core/protobuf/wire.h"
 #include "vampire/core/recording/check.h"
+#include "vampire/core/values.h"
 
 #define ARENA_BYTES ((size_t)16 * 1024)
 #define BUFFER_BYTES (2 * VAMP_RECORDING_MESSAGE_BYTES_MAX)
@@ -73,7 +73,10 @@ static int fill(struct vamp_recording *recording, struct vamp_err *err)
                                    BUFFER_BYTES - recording->to, &got);
     recording->to += got;
     recording->at_end = code == 0 && recording->to < BUFFER_BYTES;
-    return code == 0 ? 0 : vamp_err_set_errno(err, code, "read the recording");
+    if (code != 0) {
+        return vamp_err_set_errno(err, code, "read the recording");
+    }
+    return 0;
 }
 
 /* The result of reading a message from the file. */
@@ -88,7 +91,7 @@ static enum found parse_message(struct vamp_recording *recording, struct vamp_wi
     }
     size_t length = 0;
     const uint8_t *bytes = vamp_wire_bytes(&rest, &length);
-    /* A length of zero is no message of ours but a hole that a crash left. */
+    /* A length of 0 is a hole left by a crash. */
     if (rest.bad || length == 0 || length > VAMP_RECORDING_MESSAGE_BYTES_MAX) {
         return FOUND_TORN;
     }
@@ -108,8 +111,11 @@ static enum found take_message(struct vamp_recording *recording, struct vamp_wir
         recording->given = false;
         return FOUND_PAUSE;
     }
-    /* A whole message fits in the buffer, so after filling it is complete or never will be. */
-    return fill(recording, err) == 0 ? parse_message(recording, ret_message) : FOUND_FAILURE;
+    /* A whole message fits into the buffer, so it is complete after filling, or torn. */
+    if (fill(recording, err) != 0) {
+        return FOUND_FAILURE;
+    }
+    return parse_message(recording, ret_message);
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -138,37 +144,38 @@ static int read_header(struct vamp_recording *recording, const char *path,
                             path, header->version, VAMP_RECORDING_VERSION);
     }
 #define TEXT(name)                                                                                 \
-    (void)snprintf(ret_header->name, sizeof ret_header->name, "%s",                                \
-                   header->name != NULL ? header->name : "");
+    (void)snprintf(ret_header->name, sizeof ret_header->name, "%s", vamp_text_or(header->name, ""));
     VAMP_RECORDING_TEXTS(TEXT)
 #undef TEXT
-    ret_header->pid = header->has_pid ? header->pid : 0;
     if (header->has_check && !recording->checked) {
         recording->checked = true;
         recording->damaged++;
     }
+    /* Absent numbers are 0. */
+    ret_header->pid = header->pid;
     ret_header->started_ns = header->started_ns;
-    ret_header->event_kinds = header->has_event_kinds ? header->event_kinds : UINT64_MAX;
-    ret_header->unknown = header->has_unknown ? header->unknown : 0;
-    ret_header->segment = header->has_segment ? header->segment : 0;
-    ret_header->events_before = header->has_events_before ? header->events_before : 0;
+    ret_header->event_kinds = header->event_kinds;
+    if (!header->has_event_kinds) {
+        ret_header->event_kinds = UINT64_MAX;
+    }
+    ret_header->unknown = header->unknown;
+    ret_header->segment = header->segment;
+    ret_header->events_before = header->events_before;
     return 0;
 }
 
-/* Of a run, the headers of all recordings are read first, then their events: a pipe gives them
- * once.
- */
+/* Not a pipe: the headers of all recordings of a run are read before their events. */
 static int open_file(struct vamp_recording *recording, const char *path, struct vamp_err *err)
 {
     struct stat status;
-    recording->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* of a pipe: no wait */
+    recording->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would block */
     if (recording->file < 0 || fstat(recording->file, &status) != 0) {
         return vamp_err_set_errno(err, errno, "cannot open recording %s", path);
     }
-    return S_ISREG(status.st_mode)
-               ? 0
-               : vamp_err_set(err, -EINVAL, "%s is not a file, from which a recording is read",
-                              path);
+    if (!S_ISREG(status.st_mode)) {
+        return vamp_err_set(err, -EINVAL, "%s is not a file, from which a recording is read", path);
+    }
+    return 0;
 }
 
 int vamp_recording_open(const char *path, struct vamp_recording **ret_recording,
@@ -233,9 +240,14 @@ int vamp_recording_measure(int file, const char *path, uint64_t *ret_bytes, uint
         }
     }
     const off_t offset = lseek(file, 0, SEEK_CUR);
-    *ret_bytes = offset < 0 ? 0 : (uint64_t)offset - (recording->to - recording->from);
+    if (offset >= 0) {
+        *ret_bytes = (uint64_t)offset - (recording->to - recording->from);
+    }
     free(recording);
-    return found != FOUND_FAILURE ? 0 : vamp_err_wrap(err, "%s", path);
+    if (found == FOUND_FAILURE) {
+        return vamp_err_wrap(err, "%s", path);
+    }
+    return 0;
 }
 
 /* ------------------------------------------------------------------ events */
@@ -247,8 +259,10 @@ static void make_mark(struct vamp_recording *recording, enum vamp_event_kind kin
         .kind = (uint8_t)kind,
         .reason = VAMP_LOSS_RECORDING,
         .count = count,
-        .time_ns = recording->newest_ns != INT64_MIN ? recording->newest_ns : 0,
     };
+    if (recording->newest_ns != INT64_MIN) {
+        ret_event->time_ns = recording->newest_ns;
+    }
 }
 
 static bool give_mark(struct vamp_recording *recording, const uint8_t *bytes, size_t length,
@@ -365,9 +379,13 @@ static inline bool next_of_batch(struct vamp_recording *recording, struct vamp_e
 {
     const struct vamp_wire *batch = &recording->batch;
     while (vamp_wire_has_more(batch)) {
-        if (*batch->at == VAMP_WIRE_KEY(FIELD_EVENT, BYTES)
-                ? read_event(recording, batch->at + 1, ret_event)
-                : read_field(recording, ret_event)) {
+        bool there = false;
+        if (*batch->at == VAMP_WIRE_KEY(FIELD_EVENT, BYTES)) {
+            there = read_event(recording, batch->at + 1, ret_event);
+        } else {
+            there = read_field(recording, ret_event);
+        }
+        if (there) {
             return true;
         }
     }
@@ -464,8 +482,10 @@ next_of_file(struct vamp_recording *recording, struct vamp_event *ret_event, str
 enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
                                                struct vamp_event *ret_event, struct vamp_err *err)
 {
-    return next_of_batch(recording, ret_event) ? VAMP_RECORDING_EVENT
-                                               : next_of_file(recording, ret_event, err);
+    if (next_of_batch(recording, ret_event)) {
+        return VAMP_RECORDING_EVENT;
+    }
+    return next_of_file(recording, ret_event, err);
 }
 
 bool vamp_recording_goes_on(const struct vamp_recording *recording)
