@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A thread with a bounded queue, an account, messages, and a deadline for its end. Who submits
- * never waits: what finds no room is refused and counted.
+ *  * A thread with a queue of limited size, an account, messages, and a deadline for its end.
+ * Submitting never blocks: elements over the limit are refused and counted.
  *
- * Account: queued = done + lost + waiting holds whenever it is read, also after the thread was left
- * behind. `queued` and `refused` are counted by who submits, `done` and `lost` by who takes.
+ * Account: always queued = done + lost + waiting, even after the thread was abandoned. The
+ * submitter counts `queued` and `refused`, the consumer `done` and `lost`.
  *
  * The end: vamp_worker_end sets the deadline, then vamp_worker_join waits for the thread. A thread
- * that does not return, because it is stuck in the operating system (a dead file system), is left
- * behind: `abandoned` is set, what waits counts as lost, and what the thread may still use must not
- * be freed; vamp_worker_done is not called.
+ * that does not return, because it is blocked in the operating system (a dead file system), is
+ * abandoned: waiting elements count as lost, memory that the thread may use must not be freed, and
+ * vamp_worker_done is not called.
  *
- * A worker needs neither a queue (its user may have one of its own and count in the account) nor a
- * thread (the elements are then taken by whoever calls vamp_worker_remove). Each function says
- * whether it is called with the lock held.
+ * A worker needs neither a queue (its user may have its own and count in the account) nor a thread
+ * (then the caller of vamp_worker_remove consumes the elements). Functions are grouped by whether
+ * the lock must be held.
  */
 #pragma once
 
@@ -27,24 +27,24 @@
 #define VAMP_WORKER_NEVER_NS INT64_MAX
 #define VAMP_WORKER_MESSAGES_MAX 8
 
-/* An element of the queue, copied. What it points to belongs to the queue until it is removed. */
+/* An element of the queue, copied. `what` is owned by the queue until it is removed. */
 struct vamp_worker_item {
     void *what;
     uint64_t number; /* the user's */
-    uint64_t bytes;  /* towards `bytes_max`; 0: it fits whatever waits */
+    uint64_t bytes;  /* counted against `bytes_max`; 0: always fits */
 };
 
-/* What may wait. */
+/* Limits of the queue. */
 struct vamp_worker_bounds {
-    unsigned items_max; /* 0: only bytes count, and the queue takes memory as it grows */
-    uint64_t bytes_max; /* one element fits whatever its size; 0: any */
+    unsigned items_max; /* 0: no limit, and the queue grows */
+    uint64_t bytes_max; /* a single element of any size fits; 0: no limit */
 };
 
 struct vamp_worker_account {
-    uint64_t queued;  /* submitted, refused ones included */
-    uint64_t done;    /* taken and completed */
-    uint64_t lost;    /* refused, or given up after it was taken */
-    uint64_t waiting; /* in the queue, or taken and not completed */
+    uint64_t queued;  /* submitted, including refused ones */
+    uint64_t done;    /* completed */
+    uint64_t lost;    /* refused, or dropped later */
+    uint64_t waiting; /* in the queue, or removed and not completed */
 };
 
 struct vamp_worker {
@@ -53,9 +53,9 @@ struct vamp_worker {
     pthread_t thread;
     void (*run)(void *context);
     void *context;
-    bool started; /* and not joined; of the thread that starts it */
+    bool started; /* and not joined; for the thread that starts it */
 
-    /* With the lock. */
+    /* Protected by the lock. */
     struct vamp_worker_bounds bounds;
     struct vamp_worker_item *items; /* a ring of `room` */
     unsigned room, first;
@@ -67,17 +67,17 @@ struct vamp_worker {
     uint64_t messages_left_out;
     struct vamp_err first_failure; /* the first message ever */
 
-    /* Any thread reads these. */
+    /* Read by any thread. */
     _Atomic uint64_t queued, refused, done, lost;
     atomic_bool finishing;      /* nothing more is accepted */
     _Atomic int64_t give_up_ns; /* monotonic; VAMP_WORKER_NEVER_NS until vamp_worker_end */
-    atomic_bool abandoned;      /* the thread is stuck */
-    struct vamp_worker_account left_with; /* when it was left behind */
+    atomic_bool abandoned;      /* the thread is blocked */
+    struct vamp_worker_account left_with; /* when it was abandoned */
 };
 
-/* An empty queue. `messages_max`: messages that wait to be read, at most VAMP_WORKER_MESSAGES_MAX;
- * further ones are counted, but of 1 the newest replaces the one before. 0 or -ENOMEM; in both
- * cases vamp_worker_done is to follow. */
+/* Creates an empty queue. `messages_max`: limit of unread messages, at most
+ * VAMP_WORKER_MESSAGES_MAX; further ones are counted; if it is 1, the newest replaces the previous
+ * one. 0 or -ENOMEM; in both cases vamp_worker_done must be called. */
 VAMP_MUST_CHECK int vamp_worker_init(struct vamp_worker *worker,
                                      const struct vamp_worker_bounds *bounds, unsigned messages_max,
                                      struct vamp_err *err);
@@ -85,7 +85,7 @@ VAMP_MUST_CHECK int vamp_worker_init(struct vamp_worker *worker,
 VAMP_MUST_CHECK int vamp_worker_start(struct vamp_worker *worker, const char *name,
                                       void (*run)(void *context), void *context,
                                       struct vamp_err *err);
-/* Frees the queue; what waits in it is the caller's to free before. Not of an abandoned one. */
+/* Frees the queue, whose elements the caller must have removed. Not for an abandoned one. */
 void vamp_worker_done(struct vamp_worker *worker);
 
 static inline void vamp_worker_lock(struct vamp_worker *worker)
@@ -96,27 +96,27 @@ static inline void vamp_worker_unlock(struct vamp_worker *worker)
 {
     (void)pthread_mutex_unlock(&worker->lock);
 }
-/* Of a counter of the account, which one thread counts (or several, with the lock). */
+/* Adds to a counter of the account, which one thread changes (or several, with the lock). */
 static inline void vamp_worker_count(_Atomic uint64_t *counter, uint64_t more)
 {
     const uint64_t before = atomic_load_explicit(counter, memory_order_relaxed);
     atomic_store_explicit(counter, before + more, memory_order_release);
 }
-/* Monotonic. Real time even in tests with a fake clock, since threads wait by it. */
+/* Monotonic. Real time even in tests with a fake clock, since threads wait for it. */
 int64_t vamp_worker_now_ns(void);
 
 /* ---- the queue; with the lock */
 
 /* Whether such an element would be accepted now. */
 bool vamp_worker_has_room(const struct vamp_worker *worker, uint64_t bytes);
-/* Counts the element as queued and adds it, and wakes the thread; false: it is refused (no room, no
- * memory, or the end has begun), counted as lost, and the caller's. */
+/* Adds the element, counts it as queued and wakes the thread; false: it is refused (at the limit,
+ * out of memory, or ending), counted as lost, and still owned by the caller. */
 VAMP_MUST_CHECK bool vamp_worker_put(struct vamp_worker *worker,
                                      const struct vamp_worker_item *item);
 /* The element that is `number`th from the oldest one, which is 0; there is one. */
 const struct vamp_worker_item *vamp_worker_at(const struct vamp_worker *worker, unsigned number);
-/* Takes it out; it waits in the account until it is counted as done or lost. Those who wait for
- * room are woken. */
+/* Removes it; it counts as waiting until it is counted as done or lost. Wakes threads that wait for
+ * room. */
 struct vamp_worker_item vamp_worker_remove(struct vamp_worker *worker, unsigned number);
 /* Waits for a change, until `until_ns` (monotonic; VAMP_WORKER_NEVER_NS) at most. May return
  * earlier. */
@@ -134,12 +134,12 @@ bool vamp_worker_message(struct vamp_worker *worker, struct vamp_err *ret_messag
 
 /* ---- the end; the thread that started it */
 
-/* Accepts no more elements and sets the deadline, `deadline_ns` from now, at once if negative.
- * Returns when that is (monotonic). The thread is woken; it is to return by then. */
+/* Accepts no more elements and sets the deadline, `deadline_ns` from now, or now if negative.
+ * Returns the deadline (monotonic). Wakes the thread, which must return by then. */
 int64_t vamp_worker_end(struct vamp_worker *worker, int64_t deadline_ns);
 /* Waits for the thread to end, until `until_ns`; whether it has. Any thread. */
 bool vamp_worker_await_end(struct vamp_worker *worker, int64_t until_ns);
-/* The same; when it has not ended it is left behind. */
+/* The same; abandons the thread if it has not ended. */
 bool vamp_worker_join(struct vamp_worker *worker, int64_t until_ns);
 /* Any thread: the deadline is over. */
 bool vamp_worker_must_give_up(const struct vamp_worker *worker);
