@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The only way to read time. Code that needs time is passed a `const struct vamp_clock *`, so that
- * tests step it. All values are nanoseconds.
+ *  * Clocks. Code that needs time gets a `const struct vamp_clock *`, so that tests can control it.
+ * All values are nanoseconds.
  */
 #pragma once
 
@@ -24,13 +24,13 @@ extern const struct vamp_clock vamp_clock_system;
 int64_t vamp_clock_utc_ns(const struct vamp_clock *clock);
 int64_t vamp_clock_monotonic_ns(const struct vamp_clock *clock);
 
-/* A length of time, or a moment of a clock that begins at 0, as the system takes it. */
+/* Converts a duration, or a time of a clock that begins at 0. */
 static inline struct timespec vamp_timespec(int64_t ns)
 {
     return (struct timespec){.tv_sec = (time_t)(ns / VAMP_NS_PER_SECOND),
                              .tv_nsec = (long)(ns % VAMP_NS_PER_SECOND)};
 }
-/* Sleeps so long, or until a signal handler ran; not at all when `ns` is 0 or less. */
+/* Sleeps, or until a signal handler ran; not at all if `ns` is 0 or less. */
 void vamp_sleep_ns(int64_t ns);
 
 /* RFC 3339 in UTC with nanoseconds ("2026-11-21T03:44:00.000000000Z"), always 30 characters
@@ -39,22 +39,19 @@ void vamp_sleep_ns(int64_t ns);
 void vamp_time_text(int64_t utc_ns, char text[static VAMP_TIME_TEXT_BYTES]);
 
 /*
- * Estimates the time of the event stream while no event comes. Event times are the pool manager's
- * clock, which need not agree with ours and may be stepped. So it records how far events run ahead
- * of our monotonic clock (the largest lead, that of the fastest delivery; others may be late,
- * because we were stopped) over the last two windows of some seconds, and add it to the monotonic
- * time. For one thread at a time: the source has one, for gaps of a pool that is gone, and the
- * worker another, for the buckets.
+ *  * Estimates the time of the event stream while no event arrives. Event times are those of the
+ * pool manager's clock, which may differ from ours and be stepped. The estimate is our monotonic
+ * clock plus the largest lead of event times over it (that of the fastest delivery) in the last two
+ * windows of some seconds. One thread at a time: the source has one, for gaps of a pool that is
+ * gone, and the worker another one, for the buckets. All zero: no event was seen yet.
  */
-/* All zero: no event was seen yet. */
 struct vamp_event_clock {
     int64_t lead_ns[2]; /* event time minus monotonic time: this window and the one before */
     bool known[2];
     int64_t window_start_ns; /* monotonic */
 };
 
-/* An event of this time was seen at this monotonic time. A time that no real clock gives is
- * ignored. */
+/* Observes an event with this time at this monotonic time. Impossible times are ignored. */
 void vamp_event_clock_observe(struct vamp_event_clock *clock, int64_t event_ns,
                               int64_t monotonic_ns);
 /* The estimate; false while no event was seen yet. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hashes for tables in memory. Where other processes choose the keys (names, sessions), a hash
- * begins with a seed of vamp_hash_seed, so that keys cannot be chosen to collide. No state; any
+ *  * Hashes for tables in memory. If other processes choose the keys (names, sessions), hashes
+ * begin with a seed of vamp_hash_seed, so that keys cannot be chosen to collide. No state; any
  * thread.
  */
 #pragma once
@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 /* Every bit of the result depends on every bit of `bits`: the finalizer of MurmurHash3, by Austin
- * Appleby. The same on every machine and in every version, since sampling filters promise that two
- * vampires watch the same CDOs. */
+ * Appleby. The same on every machine and in every version, since sampling filters guarantee that
+ * two vampires select the same CDOs. */
 static inline uint64_t vamp_hash_mix(uint64_t bits)
 {
     bits ^= bits >> 33;
@@ -21,22 +21,21 @@ static inline uint64_t vamp_hash_mix(uint64_t bits)
     return bits ^ bits >> 33;
 }
 
-/* Of the id of a CDO, which may be a counter: who samples, and in which group, goes by it. */
+/* Hash of a CDO's id, which may be a counter: selects sampled CDOs and their group. */
 static inline uint64_t vamp_hash_id(uint64_t high, uint64_t low)
 {
     return vamp_hash_mix(vamp_hash_mix(high + UINT64_C(0x9e3779b97f4a7c15)) ^ low);
 }
 
-/* `hash` with one more word of a key. One multiplication, for what is done for each event; the
- * lower 32 bits are the good ones. */
+/* Adds a word of a key to `hash`. One multiplication, since it is used for each event; only the
+ * lower 32 bits are well mixed. */
 static inline uint64_t vamp_hash_word(uint64_t hash, uint64_t word)
 {
     hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
     return hash ^ hash >> 32;
 }
 
-/* The next of a sequence of numbers that begins anywhere, the same for the same beginning:
- * splitmix64. Small, fast and good enough where nobody guesses. */
+/* The next number of a reproducible sequence: splitmix64. Not for secrets. */
 static inline uint64_t vamp_random_next(uint64_t *state)
 {
     uint64_t mixed = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -45,8 +44,8 @@ static inline uint64_t vamp_random_next(uint64_t *state)
     return mixed ^ mixed >> 31;
 }
 
-/* Of `length` bytes, beginning with a seed or with the hash of what comes before them. */
+/* Hash of `length` bytes, beginning with a seed or with the hash of preceding bytes. */
 uint64_t vamp_hash_bytes(uint64_t seed, const void *bytes, size_t length);
 
-/* A random number; early at boot, before there is randomness, one made of the time. */
+/* A random number; early at boot, before there is entropy, derived from the time. */
 uint64_t vamp_hash_seed(void);

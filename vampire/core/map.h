@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hash table of objects that contain their own link: nothing is allocated per entry. The caller
- * computes hashes and compares keys. Grows by doubling; when there is no memory to grow it only
- * gets slower. One thread.
+ *  * Hash table of objects that contain their own link, without allocation per entry. The caller
+ * computes hashes and compares keys. Grows by doubling; without memory to grow it only becomes
+ * slower. One thread.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct map {
 
 /* 0 or -ENOMEM. */
 VAMP_MUST_CHECK int map_init(struct map *map);
-/* Frees the slots, not the entries. A zeroed map is empty, and fine for all but map_insert. */
+/* Frees the slots, not the entries. A zeroed map is empty and allowed except for map_insert. */
 void map_done(struct map *map);
 /* Frees the slots, and the entries by `drop`. */
 void map_drop(struct map *map, void (*drop)(struct map_link *link));
@@ -39,7 +39,7 @@ void map_remove(struct map *map, struct map_link *link);
 /* Forgets all entries. */
 void map_clear(struct map *map);
 
-/* The entries of this hash and of others, linked by `next`; of a map that is not zeroed. */
+/* The entries with this and other hashes, linked by `next`; the map must not be zeroed. */
 static inline struct map_link **map_slot(const struct map *map, uint64_t hash)
 {
     return &map->slots[hash & (map->slot_count - 1)];
@@ -52,7 +52,7 @@ static inline struct map_link *map_same(struct map_link *link, uint64_t hash)
     }
     return link;
 }
-/* The entries of one hash, one after the other; NULL at the end. */
+/* Iterates over the entries with one hash; NULL at the end. */
 static inline struct map_link *map_first(const struct map *map, uint64_t hash)
 {
     return map->count > 0 ? map_same(*map_slot(map, hash), hash) : NULL;

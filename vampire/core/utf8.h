@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * UTF-8: is a text well-formed, where may it be cut, and text from the wire made safe for what
- * promises UTF-8. A character is well-formed when it is complete, as short as it can be, no
- * surrogate and not beyond U+10FFFF. No state; any thread.
+ *  * UTF-8: checks texts, cuts them at characters, and makes received text well-formed. A character
+ * is well-formed if it is complete, in its shortest form, not a surrogate, and at most U+10FFFF. No
+ * state; any thread.
  */
 #pragma once
 
@@ -38,11 +38,11 @@ size_t vamp_utf8_write(char out[static VAMP_UTF8_BYTES_MAX], uint32_t point);
 /* Whether a terminated text is well-formed throughout. */
 bool vamp_utf8_is_valid(const char *text);
 
-/* The bytes to keep of a text of `length` bytes when at most `most` are allowed: all, or so many
- * that the cut is at the border of a character. */
+/* The number of bytes to keep of a text of `length` bytes so that at most `most` remain and no
+ * character is split. */
 size_t vamp_utf8_cut(const char *text, size_t length, size_t most);
 
-/* Copies the terminated `text` into `out` as well-formed UTF-8: each byte that begins no character
- * becomes U+FFFD. What does not fit is cut at the border of a character. `out` is filled up with
- * NULs, but has no terminator when it is full. Returns the bytes used. */
+/* Copies the terminated `text` into `out` as well-formed UTF-8: each byte that is not part of a
+ * valid character becomes U+FFFD. Cuts at a character. The rest of `out` is filled with NULs; there
+ * is no terminator if it is full. Returns the bytes used. */
 size_t vamp_utf8_copy(char *out, size_t out_bytes, const char *text);

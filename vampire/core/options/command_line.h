@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The options of a command line, from one table: parsing, --help and the manual's list read it.
- * All programs of this project have one.
+ *  * Options of a command line, from one table that is used for parsing, --help and the manual.
  *
- * A table ends with an entry whose name is NULL. Tables are constant; nothing here is kept between
- * calls but getopt's own state, so one thread reads one command line at a time.
+ * A table ends with an entry whose name is NULL. Tables are constant. getopt's state is global, so
+ * only one thread may parse one command line at a time.
  */
 #pragma once
 
@@ -12,14 +11,14 @@
 
 #include "vampire/core/err.h"
 
-/* Options of a program at most; a longer table is an error of vamp_command_line_next. */
+/* Limit of options of a program, checked by vamp_command_line_next. */
 #define VAMP_COMMAND_OPTIONS_MAX 64
 
 struct vamp_command_option {
     const char *name;     /* with its dashes */
     char letter;          /* 0: none */
-    int key;              /* what the program calls it, >= 0 */
-    const char *argument; /* what follows it; NULL: nothing; "[=FILE]": may be missing */
+    int key;              /* identifies it in the program, >= 0 */
+    const char *argument; /* name of its argument; NULL: none; "[=FILE]": optional */
     const char *help;     /* a sentence without capital and full stop */
 };
 
@@ -45,8 +44,8 @@ VAMP_MUST_CHECK int vamp_command_line_next(const struct vamp_command_line *line,
                                            struct vamp_command_given *ret_given,
                                            struct vamp_err *err);
 
-/* Where in argv the words begin that belong to no option, after _next has returned 0; it has moved
- * them to the end. */
+/* Index in argv of the first word that belongs to no option, after _next has returned 0; such words
+ * were moved to the end. */
 int vamp_command_line_rest(void);
 
 /* The lines of --help, at most 100 characters wide: the options before the one whose key is

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Option tables: the one source of an option's name, type, default, bounds, allowed words and
- * help. Parsing a configuration, `--help`, `--dump-config`, the JSON Schema and the manual all
- * read them. A table fills a plain struct, each option at its offset.
+ *  * Option tables: the only source of an option's name, type, default, limits, allowed words and
+ * help, for parsing a configuration, `--help`, `--dump-config`, the JSON Schema and the manual.
+ * Values are stored in a plain struct, each option at its offset.
  *
- * A row has key, type, offset and default in this order; the rest is named. A table ends with an
- * entry whose key is NULL. Strings that a table stores are owned by the struct it filled:
- * vamp_opt_done frees them.
+ * An entry has key, type, offset and default in this order; other members are named. A table ends
+ * with an entry whose key is NULL. Texts are owned by the struct; vamp_opt_done frees them.
  */
 #pragma once
 
@@ -31,7 +30,7 @@ enum vamp_opt_type {
     VAMP_OPT_FRACTION, /* double:           a number from 0 to 1; -1: "not set" */
 };
 
-/* What the text of a STRING names; lets the configuration's checks examine it before a run. */
+/* What the text of a STRING refers to, which the checks of a configuration examine. */
 enum vamp_opt_role {
     VAMP_OPT_PLAIN,
     VAMP_OPT_NEW_FILE,  /* a file that will be written; "-" is standard output */
@@ -40,7 +39,7 @@ enum vamp_opt_role {
     VAMP_OPT_SECRET,    /* a secret: left out of every text that shows the configuration */
 };
 
-/* Texts of a STRINGS option at most; more are an error. */
+/* Limit of texts of a STRINGS option. */
 #define VAMP_STRINGS_MAX 256
 
 /* An owned list of texts. */
@@ -49,10 +48,10 @@ struct vamp_strings {
     size_t count;
 };
 
-/* Entries of a SETS option at most; more are an error. */
+/* Limit of entries of a SETS option. */
 #define VAMP_SETS_MAX 256
 
-/* An owned list of sets of words, each with a name of its own. */
+/* An owned list of named sets of words. */
 struct vamp_named_set {
     char *name;
     uint64_t bits; /* of indices into the option's `choices` */
@@ -65,68 +64,64 @@ struct vamp_sets {
 struct vamp_opt {
     const char *key;
     enum vamp_opt_type type;
-    size_t offset; /* in the struct that the table fills */
-    /* Default as text; a SET's and STRINGS' words separated by blanks. NULL: empty, 0, false; a
-     * DURATION and FRACTION -1: "not set", their help says what holds then. */
+    size_t offset; /* in the struct */
+    /* Default as text; words of a SET and STRINGS are separated by blanks. NULL: empty, 0, false;
+     * for a DURATION and FRACTION -1, "not set". */
     const char *preset;
     uint64_t min, max;          /* UINT, DURATION, SIZE: bounds in the base unit; max 0: no bound.
                                    STRING(S): longest text in bytes; SETS: longest name */
     const char *const *choices; /* ENUM, SET(S): NULL-terminated words; of a SET at most 64 */
-    bool grows;                 /* words may be declared beside the choices, in the same file */
+    bool grows;                 /* further words may be declared in the same file */
     const char *help;           /* one sentence, no full stop */
     enum vamp_opt_role role;
-    /* Bits of the conditions below: without one of them the option has no effect. 0: it always has
-     * one. */
-    uint32_t only_with;
+    uint32_t only_with; /* conditions (bits) of which one must hold for an effect; 0: none */
 };
 
-/* A row, for macros that stand for rows of several tables. */
+/* An entry, for macros used in several tables. */
 #define VAMP_OPT_ROW(...)                                                                          \
     {                                                                                              \
         __VA_ARGS__                                                                                \
     }
 
-/* What the effect of some options depends on, as the other options of the struct say. */
+/* Conditions on other options of the struct, without which some options have no effect. */
 struct vamp_opt_conditions {
     const char *const *words; /* of bit i: completes "only with", or ""; ended by NULL */
     uint32_t (*hold)(const void *options); /* bits of those that hold */
 };
 
-/* Sets every option of the table to its default. `base` may hold anything before. 0, -ENOMEM, or
- * -EINVAL with text when the table itself is wrong. On failure what was stored is freed. */
+/* Sets every option of the table to its default; previous contents of `base` are ignored. 0,
+ * -ENOMEM, or -EINVAL if the table itself is wrong. On failure nothing remains allocated. */
 VAMP_MUST_CHECK int vamp_opt_presets(const struct vamp_opt *table, void *base,
                                      struct vamp_err *err);
-/* Frees all text the table owns in `base` and empties it. */
+/* Frees all texts of the table in `base` and clears them. */
 void vamp_opt_done(const struct vamp_opt *table, void *base);
-/* The entry with this key, NULL when there is none. */
+/* The entry with this key; NULL: there is none. */
 const struct vamp_opt *vamp_opt_find(const struct vamp_opt *table, const char *key);
-/* Sets one option from text (a SET's, SETS' and STRINGS' text is one word and adds to it). 0,
- * -ENOMEM, or -EINVAL (-ERANGE: out of bounds) with a text that explains what is wrong, for example
- * `"5x" is not a duration`; vamp_opt_allowed gives what is allowed. The old value stays on failure.
- */
+/* Sets one option from a text; for a SET, SETS and STRINGS adds one word. 0, -ENOMEM, or -EINVAL
+ * (-ERANGE: out of range) with a text such as `"5x" is not a duration`; vamp_opt_allowed describes
+ * what is allowed. The value is unchanged on failure. */
 VAMP_MUST_CHECK int vamp_opt_set(const struct vamp_opt *opt, void *base, const char *text,
                                  struct vamp_err *err);
-/* Adds a word to the set of this name of a SETS, which is made if it is new; `word` NULL: makes it
- * empty. As vamp_opt_set. */
+/* Adds a word to the named set of a SETS, which is created if it is new; `word` NULL: creates an
+ * empty set. As vamp_opt_set. */
 VAMP_MUST_CHECK int vamp_opt_set_named(const struct vamp_opt *opt, void *base, const char *name,
                                        const char *word, struct vamp_err *err);
-/* Whether the value is a number in JSON: a UINT, a SIZE in bytes, an ENUM whose words are numbers.
- */
+/* Whether the value is a number in JSON: UINT, SIZE, or an ENUM whose words are numbers. */
 bool vamp_opt_is_number(const struct vamp_opt *opt);
-/* Frees and empties one option, such as a list before its words are added. */
+/* Frees and clears one option, such as a list before words are added. */
 void vamp_opt_clear(const struct vamp_opt *opt, void *base);
 
-/* Room for every text of vamp_opt_allowed; one that would be longer ends in "...". */
+/* Size of the text of vamp_opt_allowed; a longer one ends in "...". */
 #define VAMP_OPT_ALLOWED_BYTES 512
 /* "true or false"; "a duration such as \"1s\", from 10ms to 1h"; "one of a, b, c". */
 void vamp_opt_allowed(const struct vamp_opt *opt, char text[static VAMP_OPT_ALLOWED_BYTES]);
-/* What a person probably meant by `word`: a word or key at edit distance 1 (2 from six letters on),
- * or one that begins or ends with it; case is ignored. NULL when nothing is near. */
+/* The nearest word or key: at edit distance 1 (2 from six letters on), or beginning or ending with
+ * `word`; case is ignored. NULL: nothing is near. */
 const char *vamp_opt_near_choice(const char *const *choices, const char *word);
 const char *vamp_opt_near_key(const struct vamp_opt *table, const char *word);
 
-/* Prints the text, which begins at column `indent` where the stream is, in lines of at most 100
- * characters, and a newline. */
+/* Prints the text, beginning at column `indent`, in lines of at most 100 characters, and a newline.
+ */
 void vamp_opt_print_wrapped(FILE *stream, int indent, const char *text);
 
 /* The bits of the conditions that hold; all when `conditions` is NULL: they hold always. */

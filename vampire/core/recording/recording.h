@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Recordings (docs/recording.md): writing a stream of events to a file and reading it back. The
- * recorder serves an output, the reader the replay source; both work without allocation once
- * they are open. One thread each.
+ *  * Recordings (docs/recording.md): writes a stream of events to a file and reads it back. The
+ * recorder is used by an output, the reader by the replay source; both allocate only when they are
+ * opened. One thread each.
  */
 #pragma once
 
@@ -16,12 +16,12 @@
 
 #define VAMP_RECORDING_FORMAT "vampire-recording"
 #define VAMP_RECORDING_VERSION 1
-/* Longest message. The recorder ends a batch before it gets this long; to the reader a longer one
- * is damage. */
+/* Longest message. The recorder ends a batch before this length; the reader treats a longer one as
+ * damage. */
 #define VAMP_RECORDING_MESSAGE_BYTES_MAX ((size_t)128 * 1024)
 #define VAMP_RECORDING_TEXT_BYTES 512
 
-/* The texts of a header: what was recorded, by whom and where. */
+/* The texts of a header. */
 #define VAMP_RECORDING_TEXTS(TEXT)                                                                 \
     TEXT(workflow) TEXT(component) TEXT(producer) TEXT(run_id) TEXT(host) TEXT(user) TEXT(batch_job)
 
@@ -34,14 +34,14 @@ struct vamp_recording_header {
     uint64_t pid; /* 0: not known */
     int64_t started_ns;
     uint64_t event_kinds;
-    uint32_t unknown;       /* bit per enum vamp_unknown: what no event can say */
-    unsigned segment;       /* 1, 2, ...: which file of the run; 0: not known */
+    uint32_t unknown;       /* bit per enum vamp_unknown: what events do not report */
+    unsigned segment;       /* number of the file in the run: 1, 2, ...; 0: not known */
     uint64_t events_before; /* in the earlier segments */
 };
 
 /* ------------------------------------------------------------------ writing */
 
-/* Others only read it, but for `goes_on`. */
+/* Members are read-only for users, except `goes_on`. */
 struct vamp_recorder {
     int file;
     int failure;      /* -errno of the write that failed, 0: none */
@@ -56,64 +56,64 @@ struct vamp_recorder {
     uint8_t buffer[];
 };
 
-/* Writes the header into an empty file that is open for writing and becomes the recorder's, also on
+/* Writes the header into an empty file that is open for writing. Takes ownership of `file`, also on
  * failure; `path` is for messages. 0, -ENOMEM or another -errno. */
 VAMP_MUST_CHECK int vamp_recorder_begin(int file, const char *path,
                                         const struct vamp_recording_header *header,
                                         struct vamp_recorder **ret_recorder, struct vamp_err *err);
-/* Appends an event or a mark; writes when a batch is full. 0 or -errno. After a failure the file
- * ends with the last batch that was written whole (the rest is cut off where the file system lets
- * us), the events since then are lost, and every later call fails the same way. */
+/* Appends an event or a control event; writes when a batch is full. 0 or -errno. After a failure
+ * the file ends with the last complete batch (the rest is cut off if the file system allows it),
+ * later events are lost, and every later call fails. */
 VAMP_MUST_CHECK int vamp_recorder_add(struct vamp_recorder *recorder,
                                       const struct vamp_event *event, struct vamp_err *err);
-/* Repeats an event of an earlier segment, so that this segment can be read alone. Neither the
- * recorder nor the reader counts it. 0 or -errno, as above. */
+/* Repeats an event of an earlier segment, so that this segment can be read alone. Such events are
+ * not counted. 0 or -errno, as above. */
 VAMP_MUST_CHECK int vamp_recorder_repeat(struct vamp_recorder *recorder,
                                          const struct vamp_event *event, struct vamp_err *err);
-/* Writes what is waiting; `durable`: returns only when it is on the disk. 0 or -errno. */
+/* Writes waiting events; `durable`: returns when they are on the disk. 0 or -errno. */
 VAMP_MUST_CHECK int vamp_recorder_flush(struct vamp_recorder *recorder, bool durable,
                                         struct vamp_err *err);
-/* Writes what is waiting and the end, closes, frees. A file in which no event could be written,
- * since that failed, is removed. NULL-safe. 0 or -errno; it is freed in either case. */
+/* Writes waiting events and the end mark, closes and frees. Removes the file if writing failed
+ * before the first event. NULL is allowed. 0 or -errno; it is freed in either case. */
 VAMP_MUST_CHECK int vamp_recorder_close(struct vamp_recorder *recorder, struct vamp_err *err);
 
 /* ------------------------------------------------------------------ reading */
 
 struct vamp_recording;
 
-/* What the reader found. Closed. */
+/* Result of reading. */
 enum vamp_recording_status {
-    VAMP_RECORDING_EVENT, /* an event or mark was given */
-    VAMP_RECORDING_PAUSE, /* nothing yet: the next call reads on, over the names given so far */
-    VAMP_RECORDING_END,   /* nothing follows; see vamp_recording_remark */
-    VAMP_RECORDING_ERROR, /* the file cannot be read; err says why */
+    VAMP_RECORDING_EVENT, /* an event or control event was returned */
+    VAMP_RECORDING_PAUSE, /* nothing yet: the next call overwrites the names returned so far */
+    VAMP_RECORDING_END,   /* see vamp_recording_remark */
+    VAMP_RECORDING_ERROR, /* the file cannot be read; sets err */
 };
 
-/* Opens a recording and reads its header. 0; -EBADMSG: no recording; -EPROTONOSUPPORT: of a newer
+/* Opens a recording and reads its header. 0; -EBADMSG: not a recording; -EPROTONOSUPPORT: newer
  * version; -ENOMEM or another -errno. */
 VAMP_MUST_CHECK int vamp_recording_open(const char *path, struct vamp_recording **ret_recording,
                                         struct vamp_recording_header *ret_header,
                                         struct vamp_err *err);
 void vamp_recording_close(struct vamp_recording *recording);
-/* The next event or mark; its name is valid until the call after PAUSE, or the close. LOST marks
- * with reason VAMP_LOSS_RECORDING report what damage cost: the exact count in the middle, at least
- * one at a torn end. A malformed event is a REJECTED mark. */
+/* The next event or control event; its name is valid until the call after PAUSE, or the close. LOST
+ * with reason VAMP_LOSS_RECORDING reports events lost by damage: the exact number, or at least one
+ * at a torn end. A malformed event gives REJECTED. */
 enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
                                                struct vamp_event *ret_event, struct vamp_err *err);
-/* Leaves out events that are repeated from earlier segments: for a reader that has read those. */
+/* Skips events repeated from earlier segments, for readers of these segments. */
 void vamp_recording_skip_repeated(struct vamp_recording *recording);
-/* Events given, rejected or reported as lost so far. */
+/* Events returned, rejected or reported as lost so far. */
 uint64_t vamp_recording_events(const struct vamp_recording *recording);
-/* Looks at the messages of an open file from its beginning. 0, with the bytes of all whole messages
- * before the first that is not whole, and their number; -EBADMSG: no recording; another -errno. */
+/* Counts the messages of an open file from its beginning. 0, with the bytes and the number of all
+ * complete messages before the first incomplete one; -EBADMSG: not a recording; another -errno. */
 VAMP_MUST_CHECK int vamp_recording_measure(int file, const char *path, uint64_t *ret_bytes,
                                            uint64_t *ret_messages, struct vamp_err *err);
-/* Whether a file that begins so is a recording, of whatever version. */
+/* Whether a file with this beginning is a recording, of any version. */
 bool vamp_recording_begins(const uint8_t *begin, size_t bytes);
-/* After the end: whether the end mark states that the run goes on in another segment. */
+/* After the end: whether, by the end mark, the run continues in another segment. */
 bool vamp_recording_goes_on(const struct vamp_recording *recording);
-/* After the end: whether events are missing, or a message is not the one that was written. A
- * recorder that was killed between two messages is no damage. */
+/* After the end: whether events are missing, or a message was changed. A missing end mark alone is
+ * not damage. */
 bool vamp_recording_is_damaged(const struct vamp_recording *recording);
-/* After the end: what is wrong with the recording, in words; NULL when it is complete. */
+/* After the end: describes what is wrong with the recording; NULL: it is complete. */
 const char *vamp_recording_remark(const struct vamp_recording *recording);
