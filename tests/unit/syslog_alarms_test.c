@@ -249,7 +249,7 @@ static void a_change_that_is_too_long_is_a_line(void **state)
     struct world *world = *state;
     open_output(world);
     struct vamp_alarm_change change = change_to(VAMP_ALARM_RESOLVED);
-    change.label_count = VAMP_ALARM_LABELS_MAX;
+    change.label_count = VAMP_LABELS_MAX;
     for (unsigned i = 0; i < change.label_count; i++) {
         change.labels[i].name = "component";
         memset(change.labels[i].value, 1, sizeof change.labels[i].value - 1);

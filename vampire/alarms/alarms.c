@@ -10,20 +10,18 @@
 #include "vampire/alarms/follow.h"
 #include "vampire/core/list.h"
 #include "vampire/core/utf8.h"
+#include "vampire/core/values.h"
 
-_Static_assert(VAMP_ALARM_LABELS_MAX == VAMP_LABELS_MAX, "a change has room for a series' labels");
-
-/* A rule at work. */
+/* A rule that is evaluated. */
 struct work {
     struct vamp_alarm_rule rule;
     unsigned number; /* of the rule */
     unsigned metric; /* index in the schema */
     struct vamp_alarm_following following;
-    /* Of a rule with "absent": the alarm that no series is there at all. */
-    struct vamp_alarm_instance none;
+    struct vamp_alarm_instance none; /* rules with "absent": the alarm that there is no series */
     const struct vamp_alarm_config *config;
     void *actions[VAMP_ALARM_ACTIONS_MAX];
-    unsigned action_count; /* that were opened */
+    unsigned action_count; /* opened ones */
     uint64_t pending, firing, fired, delayed;
     bool bound_said;
 };
@@ -32,7 +30,7 @@ struct vamp_alarms {
     struct vamp_alarms_options options;
     struct work *works;
     unsigned count;
-    /* Of the bucket that is evaluated. */
+    /* Of the current bucket. */
     int64_t utc_ns;
     struct vamp_alarm_change *changes;
     unsigned change_count, change_room;
@@ -44,7 +42,7 @@ static void ignore_mistake(void *context, const struct vamp_alarm_mistake *mista
     (void)mistake;
 }
 
-/* The rules of a metric that the source does not know are not watched; the others are. */
+/* Whether the metric of the rule is in the schema. Others are not evaluated, which is reported. */
 static bool is_observable(const struct vamp_alarms_options *options,
                           const struct vamp_alarm_config *config)
 {
@@ -54,11 +52,12 @@ static bool is_observable(const struct vamp_alarms_options *options,
         return true;
     }
     const struct vamp_absence *absence = vamp_coverage_find(schema->coverage, id);
-    char line[VAMP_ERR_TEXT_BYTES], reason[VAMP_ABSENCE_BYTES];
+    char line[VAMP_ERR_TEXT_BYTES], reason[VAMP_ABSENCE_BYTES] = "only a live run has it";
+    if (absence != NULL) {
+        (void)vamp_absence_reason(absence->lacking, reason);
+    }
     (void)snprintf(line, sizeof line, "the alarm %s is not watched: %s is not observable, %s",
-                   config->options.name, vamp_metrics[id].name,
-                   absence != NULL ? vamp_absence_reason(absence->lacking, reason)
-                                   : "only a live run has it");
+                   config->options.name, vamp_metrics[id].name, reason);
     options->say(options->say_context, true, line);
     return false;
 }
@@ -89,7 +88,10 @@ static int start_work(const struct vamp_alarms *alarms, struct work *work, struc
     }
     work->metric = vamp_schema_find(schema, work->rule.metric);
     const int status = vamp_alarm_following_init(&work->following, &work->rule, &schema->bins, err);
-    return status == 0 ? open_actions(alarms, work, err) : status;
+    if (status != 0) {
+        return status;
+    }
+    return open_actions(alarms, work, err);
 }
 
 int vamp_alarms_create(const struct vamp_alarms_options *options, struct vamp_alarms **ret_alarms,
@@ -138,15 +140,15 @@ void vamp_alarms_free(struct vamp_alarms *alarms)
     free(alarms);
 }
 
-/* What was compared. */
+/* Result of comparing a value with the rule. */
 struct compared {
     enum vamp_alarm_opinion opinion;
     bool has_value, has_baseline;
-    double value, baseline; /* the ratio, where the rule has a baseline and it is known */
+    double value, baseline; /* `value` is the ratio if the rule has a baseline */
 };
 /* ---- changes */
 
-/* A new change at the end of the list; NULL: the list is full, or there is no memory. */
+/* Appends a change to the list; NULL: the list is full, or out of memory. */
 static struct vamp_alarm_change *add_change(struct vamp_alarms *alarms)
 {
     if (alarms->change_count == VAMP_ALARM_CHANGES_MAX ||
@@ -159,7 +161,7 @@ static struct vamp_alarm_change *add_change(struct vamp_alarms *alarms)
     return change;
 }
 
-/* Copies a text as UTF-8, cut at a character's border, terminated. */
+/* Copies a text as UTF-8, cut at a character, terminated. */
 static void copy_text(char *to, size_t bytes, const char *text)
 {
     to[vamp_utf8_copy(to, bytes - 1, text)] = '\0';
@@ -177,7 +179,7 @@ static void describe_labels(const struct work *work, const struct vamp_bucket *b
             copy_text(label->value, sizeof label->value, series->labels[i]);
         }
     }
-    /* Without a series what the rule asked for. */
+    /* Without a series: the patterns of the rule. */
     for (unsigned i = 0; series == NULL && i < work->rule.pattern_count; i++) {
         struct vamp_alarm_label *label = &change->labels[change->label_count++];
         label->name = vamp_label_name(work->rule.patterns[i].label);
@@ -208,8 +210,9 @@ static void describe_change(const struct work *work, const struct vamp_alarm_ins
     copy_text(change->alarm, sizeof change->alarm, options->name);
     copy_text(change->threshold, sizeof change->threshold, options->when);
     change->rule = work->number;
-    change->instance =
-        instance == &work->none ? 0 : (uint32_t)(instance - work->following.instances) + 1;
+    if (instance != &work->none) {
+        change->instance = (uint32_t)(instance - work->following.instances) + 1;
+    }
     change->severity = (uint8_t)options->severity;
     change->time_ns = bucket->start_ns + bucket->width_ns;
     change->bucket = bucket->number;
@@ -217,13 +220,17 @@ static void describe_change(const struct work *work, const struct vamp_alarm_ins
     change->metric = vamp_metrics[work->rule.metric].name;
     change->unit = unit_of(&work->rule);
     change->has_value = compared->has_value;
-    change->value = compared->has_value ? compared->value : 0;
+    if (compared->has_value) {
+        change->value = compared->value;
+    }
     change->has_baseline = compared->has_baseline;
-    change->baseline = compared->has_baseline ? compared->baseline : 0;
+    if (compared->has_baseline) {
+        change->baseline = compared->baseline;
+    }
     describe_labels(work, bucket, instance->series, change);
 }
 
-/* Of which CDO the age is; "": not known, or the metric is not an age. */
+/* The CDO of an age; "": not known, or the metric is not an age. */
 static const char *find_cdo(const struct work *work, const struct vamp_bucket *bucket,
                             const struct vamp_alarm_measured *measured)
 {
@@ -240,7 +247,7 @@ static const char *find_cdo(const struct work *work, const struct vamp_bucket *b
     return "";
 }
 
-/* An alarm that ends names the CDO that it named before. */
+/* An alarm that ends names the same CDO as when it began. */
 static void describe_cdo(const struct work *work, struct vamp_alarm_instance *instance,
                          const struct vamp_bucket *bucket,
                          const struct vamp_alarm_measured *measured,
@@ -254,7 +261,10 @@ static void describe_cdo(const struct work *work, struct vamp_alarm_instance *in
     if (begins) {
         copy_text(change->cdo, sizeof change->cdo, find_cdo(work, bucket, measured));
         free(memory->cdo);
-        memory->cdo = change->cdo[0] != '\0' ? strdup(change->cdo) : NULL;
+        memory->cdo = NULL;
+        if (change->cdo[0] != '\0') {
+            memory->cdo = strdup(change->cdo);
+        }
     } else if (memory->cdo != NULL) {
         copy_text(change->cdo, sizeof change->cdo, memory->cdo);
     }
@@ -286,11 +296,11 @@ static void run_actions(const struct vamp_alarms *alarms, const struct work *wor
 
 /* ---- the baseline */
 
-/* One more bucket, with a value or without one. `window`: buckets, at least 1. */
+/* Adds a bucket, with or without a value. `window`: buckets, at least 1. */
 static void add_to_baseline(struct vamp_alarm_baseline *baseline, uint32_t window, bool has_value,
                             double value)
 {
-    const uint32_t parts = window < VAMP_ALARM_BASELINE_PARTS ? window : VAMP_ALARM_BASELINE_PARTS;
+    const uint32_t parts = VAMP_MIN(window, VAMP_ALARM_BASELINE_PARTS);
     const uint32_t buckets = (window + parts - 1) / parts; /* of each part */
     if (baseline->filled == buckets) {
         baseline->part = (baseline->part + 1) % parts;
@@ -306,8 +316,7 @@ static void add_to_baseline(struct vamp_alarm_baseline *baseline, uint32_t windo
     }
 }
 
-/* False: fewer than `warm_up` buckets were watched, there was no value in the window, or the mean
- * is 0, of which nothing is a multiple. */
+/* False: fewer than `warm_up` buckets were watched, the window has no value, or the mean is 0. */
 static bool mean_of_baseline(const struct vamp_alarm_baseline *baseline, uint32_t warm_up,
                              double *ret_mean)
 {
@@ -324,7 +333,7 @@ static bool mean_of_baseline(const struct vamp_alarm_baseline *baseline, uint32_
     return true;
 }
 
-/* ---- from a value to what the rule says of it, and from that to a state */
+/* ---- from a value to an opinion, and from opinions to a state */
 
 static bool limit_holds(const struct vamp_alarm_condition *condition, double value)
 {
@@ -337,7 +346,7 @@ static bool limit_holds(const struct vamp_alarm_condition *condition, double val
         return value < condition->limit;
     case VAMP_ALARM_LESS_EQUAL:
         return value <= condition->limit;
-    /* Limits and counts are whole numbers, or the same text's: they are equal or they are not. */
+    /* Values are integers, so that an exact comparison is meaningful. */
     case VAMP_ALARM_EQUAL:
         return value >= condition->limit && value <= condition->limit;
     case VAMP_ALARM_NOT_EQUAL:
@@ -354,24 +363,28 @@ static enum vamp_alarm_opinion opinion_of(const struct vamp_alarm_rule *rule, do
     if (limit_holds(&rule->when, value)) {
         return VAMP_ALARM_HOLDS;
     }
-    return rule->has_clear && !limit_holds(&rule->clear, value) ? VAMP_ALARM_BETWEEN
-                                                                : VAMP_ALARM_OVER;
+    if (rule->has_clear && !limit_holds(&rule->clear, value)) {
+        return VAMP_ALARM_BETWEEN;
+    }
+    return VAMP_ALARM_OVER;
 }
 
-/* A counter's value is its growth, so that it changed if it grew. */
+/* The value of a counter is its increase: it has changed if it is not 0. */
 static enum vamp_alarm_opinion judge_change(const struct vamp_alarm_rule *rule,
                                             struct vamp_alarm_memory *memory,
                                             const struct vamp_alarm_measured *measured)
 {
-    const bool counter = vamp_metrics[rule->metric].kind == VAMP_COUNTER;
-    const bool other = measured->value < memory->last_value || measured->value > memory->last_value;
-    const bool changed = counter ? measured->grew : memory->has_last && other;
+    bool changed = memory->has_last &&
+                   (measured->value < memory->last_value || measured->value > memory->last_value);
+    if (vamp_metrics[rule->metric].kind == VAMP_COUNTER) {
+        changed = measured->grew;
+    }
     memory->has_last = true;
     memory->last_value = measured->value;
     return changed ? VAMP_ALARM_HOLDS : VAMP_ALARM_OVER;
 }
 
-/* The baseline is frozen while the condition holds, so that it stays that of the time before. */
+/* The baseline is not updated while the condition holds. */
 static void judge_ratio(const struct vamp_alarm_rule *rule, struct vamp_alarm_instance *instance,
                         const struct vamp_alarm_measured *measured, struct compared *compared)
 {
@@ -407,8 +420,13 @@ static struct compared judge(const struct vamp_alarm_rule *rule,
     return compared;
 }
 
-/* A bucket without a value says nothing: what the last one with a value said counts on, for as long
- * as the longer of `for` and `clear_for`. */
+/* In buckets without a value the last opinion is kept, for as long as the longer of `for` and
+ * `clear_for`. */
+static uint32_t one_more(uint32_t count)
+{
+    return count + (count < UINT32_MAX);
+}
+
 static enum vamp_alarm_opinion lasting_opinion(const struct vamp_alarm_rule *rule,
                                                struct vamp_alarm_instance *instance,
                                                enum vamp_alarm_opinion opinion)
@@ -418,20 +436,15 @@ static enum vamp_alarm_opinion lasting_opinion(const struct vamp_alarm_rule *rul
         instance->opinion = (uint8_t)opinion;
         return opinion;
     }
-    const uint32_t lasts =
-        rule->hold_buckets > rule->clear_buckets ? rule->hold_buckets : rule->clear_buckets;
-    instance->unknown_for += instance->unknown_for < UINT32_MAX;
-    return instance->unknown_for < lasts ? (enum vamp_alarm_opinion)instance->opinion
-                                         : VAMP_ALARM_OVER;
+    instance->unknown_for = one_more(instance->unknown_for);
+    if (instance->unknown_for >= VAMP_MAX(rule->hold_buckets, rule->clear_buckets)) {
+        return VAMP_ALARM_OVER;
+    }
+    return (enum vamp_alarm_opinion)instance->opinion;
 }
 
-static uint32_t one_more(uint32_t count)
-{
-    return count < UINT32_MAX ? count + 1 : count;
-}
-
-/* Takes one bucket's opinion into account; `end_ns` is the bucket's end. True: the instance has to
- * enter `*ret_state`, which enter_state does, now or after a later bucket. */
+/* Applies the opinion of one bucket, which ends at `end_ns`. True: the instance must enter
+ * `*ret_state` by enter_state, now or after a later bucket. */
 static bool step(const struct vamp_alarm_rule *rule, struct vamp_alarm_instance *instance,
                  enum vamp_alarm_opinion opinion, int64_t end_ns, enum vamp_alarm_state *ret_state)
 {
@@ -450,8 +463,12 @@ static bool step(const struct vamp_alarm_rule *rule, struct vamp_alarm_instance 
         *ret_state = VAMP_ALARM_FIRING;
         return true;
     }
-    *ret_state = instance->active ? VAMP_ALARM_CLEARED : VAMP_ALARM_PENDING;
-    return instance->active ? instance->held == 0 : instance->held > 0;
+    if (instance->active) {
+        *ret_state = VAMP_ALARM_CLEARED;
+        return instance->held == 0;
+    }
+    *ret_state = VAMP_ALARM_PENDING;
+    return instance->held > 0;
 }
 
 static void enter_state(struct vamp_alarm_instance *instance, enum vamp_alarm_state state)
@@ -505,8 +522,8 @@ static void say_bound(const struct vamp_alarms *alarms, struct work *work)
     work->bound_said = true;
 }
 
-/* Most series of a metric record nothing in most buckets. Where the condition neither holds nor is
- * waited for, a bucket without a value changes nothing. */
+/* Whether the instance can be skipped: it has no value in the bucket, as most series of a
+ * histogram, and the condition neither holds nor is about to. */
 static bool nothing_changes(const struct work *work, const struct vamp_alarm_instance *instance)
 {
     return instance->first_row == 0 && !work->following.whole &&

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The rules at work: when a bucket closes, each rule looks at the metric it names and says which of
- * its alarms enter another state. Without rules nothing here is created. All work is done at the
- * close of a bucket and is bounded: VAMP_ALARM_RULES_MAX rules, VAMP_ALARM_SERIES_MAX series of
- * each, VAMP_ALARM_CHANGES_MAX changes in a bucket. At a bound: further series are not followed,
- * which is counted and said; further changes wait for the next bucket. The worker thread.
+ *  * Evaluation of alarm rules: when a bucket closes, each rule evaluates its metric and determines
+ * which of its alarms change their state. Work is limited: VAMP_ALARM_RULES_MAX rules,
+ * VAMP_ALARM_SERIES_MAX series of each, VAMP_ALARM_CHANGES_MAX changes in a bucket. Series over the
+ * limit are not followed, which is counted and reported; changes over the limit are delayed until
+ * the next bucket. Worker thread.
  */
 #pragma once
 
@@ -14,9 +14,9 @@
 
 struct vamp_alarms;
 
-/* What vamp_alarms_create needs; all of it must outlive the alarms. */
+/* Everything must outlive the alarms. */
 struct vamp_alarms_options {
-    const struct vamp_alarm_config *configs; /* of a configuration that was checked */
+    const struct vamp_alarm_config *configs; /* of a checked configuration */
     unsigned count;                          /* at least 1 */
     const struct vamp_schema *schema;
     struct vamp_action_services *services; /* of the actions */
@@ -30,30 +30,30 @@ struct vamp_alarms_options {
 /* 0 or -errno with text. */
 VAMP_MUST_CHECK int vamp_alarms_create(const struct vamp_alarms_options *options,
                                        struct vamp_alarms **ret_alarms, struct vamp_err *err);
-/* Ends the actions. NULL is fine. */
+/* Ends the actions. NULL is allowed. */
 void vamp_alarms_free(struct vamp_alarms *alarms);
 
-/* Evaluates all rules on a closed bucket and starts their actions. Returns how many changes there
- * are in `*ret_changes`, which is malloc'ed and the caller's; NULL if there are none. `utc_ns`:
+/* Evaluates all rules on a closed bucket and starts their actions. Returns the number of changes in
+ * `*ret_changes`, which is malloc'ed and owned by the caller; NULL if there are none. `utc_ns`:
  * now, for the silences. */
 unsigned vamp_alarms_evaluate(struct vamp_alarms *alarms, const struct vamp_bucket *bucket,
                               int64_t utc_ns, struct vamp_alarm_change **ret_changes);
 
-/* One rule's state, for people who ask and for the metrics. */
+/* State of one rule, for the status report and the metrics. */
 struct vamp_alarm_state_count {
     const char *name;
     unsigned severity;        /* enum vamp_alarm_severity */
     uint64_t pending, firing; /* alarms, now */
-    uint64_t fired;           /* how often an alarm of the rule began to fire */
+    uint64_t fired;           /* times an alarm of the rule began to fire */
     uint64_t followed;        /* series */
-    uint64_t not_followed;    /* beyond VAMP_ALARM_SERIES_MAX */
-    uint64_t delayed;         /* changes that waited for a later bucket */
+    uint64_t not_followed;    /* over VAMP_ALARM_SERIES_MAX */
+    uint64_t delayed;         /* changes that were delayed to a later bucket */
 };
-/* Of all rules together: alarms that fire now, and how often one began to. */
+/* Totals over all rules: alarms firing now, and times one began to fire. */
 struct vamp_alarms_sum {
     uint64_t firing, fired;
 };
 struct vamp_alarms_sum vamp_alarms_sum(const struct vamp_alarms *alarms);
-unsigned vamp_alarms_count(const struct vamp_alarms *alarms); /* of NULL: 0 */
+unsigned vamp_alarms_count(const struct vamp_alarms *alarms); /* 0 for NULL */
 void vamp_alarms_state(const struct vamp_alarms *alarms, unsigned rule,
                        struct vamp_alarm_state_count *ret_state);

@@ -78,7 +78,7 @@ bool vamp_alarm_change_line(const struct vamp_alarm_change *change, const struct
     return !json->failed && json->used > 0;
 }
 
-/* A value with its unit, as people read it. */
+/* A value with its unit, in readable form. */
 static const char *readable_value(double value, const char *unit,
                                   char text[static VAMP_UNIT_TEXT_BYTES])
 {
@@ -88,8 +88,11 @@ static const char *readable_value(double value, const char *unit,
     if (strcmp(unit, "byte") == 0 && value >= 0) {
         return vamp_bytes_people(value, text);
     }
-    (void)snprintf(text, VAMP_UNIT_TEXT_BYTES, "%.6g%s%s", value, strcmp(unit, "1") == 0 ? "" : " ",
-                   strcmp(unit, "1") == 0 ? "" : unit);
+    if (strcmp(unit, "1") == 0) {
+        (void)snprintf(text, VAMP_UNIT_TEXT_BYTES, "%.6g", value);
+    } else {
+        (void)snprintf(text, VAMP_UNIT_TEXT_BYTES, "%.6g %s", value, unit);
+    }
     return text;
 }
 
@@ -99,21 +102,25 @@ void vamp_alarm_change_text(const struct vamp_alarm_change *change,
     char labels[VAMP_ALARM_LINE_BYTES / 4] = "";
     size_t used = 0;
     for (unsigned i = 0; i < change->label_count && used < sizeof labels - 1; i++) {
-        const int length =
-            snprintf(labels + used, sizeof labels - used, "%s%s=%s", i == 0 ? " {" : ", ",
-                     change->labels[i].name, change->labels[i].value);
-        used += length > 0 ? (size_t)length : 0;
+        used +=
+            (size_t)snprintf(labels + used, sizeof labels - used, "%s%s=%s", i == 0 ? " {" : ", ",
+                             change->labels[i].name, change->labels[i].value);
+    }
+    char cdo[VAMP_ALARM_TEXT_BYTES + 16] = "";
+    if (change->cdo[0] != '\0') {
+        (void)snprintf(cdo, sizeof cdo, "; CDO \"%s\"", change->cdo);
     }
     char number[VAMP_UNIT_TEXT_BYTES] = "absent";
     if (change->has_value) {
         (void)readable_value(change->value, change->unit, number);
     }
-    (void)snprintf(
-        text, VAMP_ALARM_LINE_BYTES, "alarm \"%s\" (%s) %s%s: %s%s%s is %s; the rule says %s%s%s%s",
-        change->alarm, vamp_alarm_severity_words[change->severity],
-        vamp_alarm_state_name(change->state), change->silenced ? ", silenced" : "", change->metric,
-        labels, change->label_count > 0 ? "}" : "", number, change->threshold,
-        change->cdo[0] != '\0' ? "; CDO \"" : "", change->cdo, change->cdo[0] != '\0' ? "\"" : "");
+    const char *silenced = change->silenced ? ", silenced" : "";
+    const char *end = change->label_count > 0 ? "}" : "";
+    (void)snprintf(text, VAMP_ALARM_LINE_BYTES,
+                   "alarm \"%s\" (%s) %s%s: %s%s%s is %s; the rule says %s%s", change->alarm,
+                   vamp_alarm_severity_words[change->severity],
+                   vamp_alarm_state_name(change->state), silenced, change->metric, labels, end,
+                   number, change->threshold, cdo);
 }
 
 unsigned vamp_alarm_change_log_severity(const struct vamp_alarm_change *change)

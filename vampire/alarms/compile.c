@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From the options of a rule to the compiled rule, with every mistake. */
+/* Compiles the options of a rule and reports all errors. */
 #include "vampire/alarms/rule.h"
 
 #include <inttypes.h>
@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The rule so far, and where mistakes are reported. */
+#include "vampire/core/values.h"
+
+/* The rule so far, and where errors are reported. */
 struct compiling {
     const struct vamp_alarm_options *options;
     const struct vamp_alarm_scope *scope;
@@ -17,10 +19,10 @@ struct compiling {
     void *context;
     struct vamp_alarm_rule *rule;
     const struct vamp_metric *metric; /* NULL: unknown */
-    bool wrong;                       /* a mistake was reported */
+    bool wrong;                       /* an error was reported */
 };
 
-/* Whether the option is at fault by its value or by being there (or missing) at all. */
+/* Whether the value of the option is wrong, or its presence or absence. */
 enum fault { FAULT_VALUE, FAULT_KEY };
 
 static struct vamp_alarm_mistake begin_mistake(struct compiling *compiling, enum fault fault,
@@ -89,9 +91,12 @@ static void compile_measure(struct compiling *compiling)
     const struct vamp_metric *metric = compiling->metric;
     const bool quantile = options->quantile >= 0;
     compiling->rule->quantile = options->quantile;
-    compiling->rule->measure = options->rate ? VAMP_ALARM_RATE
-                               : quantile    ? VAMP_ALARM_QUANTILE
-                                             : VAMP_ALARM_VALUE;
+    compiling->rule->measure = VAMP_ALARM_VALUE;
+    if (options->rate) {
+        compiling->rule->measure = VAMP_ALARM_RATE;
+    } else if (quantile) {
+        compiling->rule->measure = VAMP_ALARM_QUANTILE;
+    }
     if (quantile && metric->kind != VAMP_HISTOGRAM) {
         report_mistake(compiling, FAULT_KEY, "quantile", "",
                        "%s is a %s and has no quantile; only histograms have one", metric->name,
@@ -116,9 +121,8 @@ static void list_labels(uint32_t labels, char text[static VAMP_OPT_ALLOWED_BYTES
     text[0] = '\0';
     for (unsigned label = 0; label < VAMP_LABEL_COUNT && used < VAMP_OPT_ALLOWED_BYTES; label++) {
         if ((labels & UINT32_C(1) << label) != 0) {
-            const int added = snprintf(text + used, VAMP_OPT_ALLOWED_BYTES - used, "%s%s",
-                                       used == 0 ? "the labels " : ", ", vamp_label_name(label));
-            used += added > 0 ? (size_t)added : 0;
+            used += (size_t)snprintf(text + used, VAMP_OPT_ALLOWED_BYTES - used, "%s%s",
+                                     used == 0 ? "the labels " : ", ", vamp_label_name(label));
         }
     }
     if (labels == 0) {
@@ -130,7 +134,7 @@ static void report_label(struct compiling *compiling, size_t item, uint32_t labe
                          const char *text, size_t name_bytes)
 {
     char name[64];
-    (void)snprintf(name, sizeof name, "%.*s", (int)(name_bytes < 60 ? name_bytes : 60), text);
+    (void)snprintf(name, sizeof name, "%.*s", (int)VAMP_MIN(name_bytes, (size_t)60), text);
     struct vamp_alarm_mistake mistake = begin_mistake(compiling, FAULT_VALUE, "labels", "");
     mistake.item = item;
     if (text[name_bytes] != '=') {
@@ -141,7 +145,9 @@ static void report_label(struct compiling *compiling, size_t item, uint32_t labe
                        compiling->metric->name, name, vamp_level_name(compiling->scope->level));
     }
     mistake.near = vamp_opt_near_choice(vamp_label_words, name);
-    mistake.near = mistake.near != NULL && strcmp(mistake.near, name) == 0 ? NULL : mistake.near;
+    if (mistake.near != NULL && strcmp(mistake.near, name) == 0) {
+        mistake.near = NULL;
+    }
     list_labels(labels, mistake.allowed);
     compiling->report(compiling->context, &mistake);
 }
@@ -229,7 +235,7 @@ static uint32_t compile_hold(struct compiling *compiling, const char *key, const
     if (buckets > VAMP_ALARM_BUCKETS_MAX) {
         report_long(compiling, key);
     }
-    return buckets == 0 ? 1 : (uint32_t)buckets;
+    return (uint32_t)VAMP_MAX(buckets, UINT64_C(1));
 }
 
 static void compile_baseline(struct compiling *compiling)
@@ -243,8 +249,10 @@ static void compile_baseline(struct compiling *compiling)
         return;
     }
     const uint64_t window = buckets_of(compiling, options->baseline_ns);
-    const uint64_t warm_up =
-        options->warm_up_ns >= 0 ? buckets_of(compiling, options->warm_up_ns) : window;
+    uint64_t warm_up = window;
+    if (options->warm_up_ns >= 0) {
+        warm_up = buckets_of(compiling, options->warm_up_ns);
+    }
     if (window == 0) {
         report_mistake(compiling, FAULT_VALUE, "baseline", "",
                        "a baseline of no time has no values");
@@ -276,7 +284,7 @@ static bool has_limit(const struct vamp_alarm_condition *condition)
            condition->comparison != VAMP_ALARM_ABSENT;
 }
 
-/* How a limit is written, by the unit of what is compared. */
+/* The notation of a limit, by the unit of the compared value. */
 enum quantity { NUMBER, DURATION, SIZE };
 struct form {
     enum quantity quantity;
@@ -346,7 +354,8 @@ static char *trim(char *text)
     return text;
 }
 
-/* Removes `end` from the end of a text, and blanks before it. */
+/* Removes `end` and preceding blanks from the end of a text; false: the text does not end with it.
+ */
 static bool cut_end(char *text, const char *end)
 {
     const size_t length = strlen(text), wanted = strlen(end);
@@ -366,18 +375,21 @@ static void report_limit(struct compiling *compiling, const char *key, const str
         [DURATION] = "a duration with its unit (ns, us, ms, s, min, h, d)",
         [SIZE] = "a size (B, KiB, MiB, GiB, TiB)",
     };
+    const struct vamp_metric *metric = compiling->metric;
+    const char *each = form->each_second ? " each second" : "";
+    const char *ratio = compiling->rule->baseline_buckets > 0 ? "; or \"> 2 * baseline\"" : "";
     char allowed[VAMP_OPT_ALLOWED_BYTES];
-    (void)snprintf(allowed, sizeof allowed, "%s%s, as in \"%s\"%s", units[form->quantity],
-                   form->each_second ? " each second" : "", form->example,
-                   compiling->rule->baseline_buckets > 0 ? "; or \"> 2 * baseline\"" : "");
-    report_mistake(
-        compiling, FAULT_VALUE, key, allowed,
-        "\"%.60s\" is no limit for %s%s, whose unit is \"%s%s\"", limit,
-        compiling->rule->measure == VAMP_ALARM_RATE ? "the rate of " : "", compiling->metric->name,
-        compiling->rule->measure == VAMP_ALARM_RATE && compiling->metric->kind == VAMP_HISTOGRAM
-            ? "1"
-            : compiling->metric->unit,
-        compiling->rule->measure == VAMP_ALARM_RATE ? " s-1" : "");
+    (void)snprintf(allowed, sizeof allowed, "%s%s, as in \"%s\"%s", units[form->quantity], each,
+                   form->example, ratio);
+    if (compiling->rule->measure == VAMP_ALARM_RATE) {
+        report_mistake(compiling, FAULT_VALUE, key, allowed,
+                       "\"%.60s\" is no limit for the rate of %s, whose unit is \"%s s-1\"", limit,
+                       metric->name, metric->kind == VAMP_HISTOGRAM ? "1" : metric->unit);
+        return;
+    }
+    report_mistake(compiling, FAULT_VALUE, key, allowed,
+                   "\"%.60s\" is no limit for %s, whose unit is \"%s\"", limit, metric->name,
+                   metric->unit);
 }
 
 static bool read_ratio(struct compiling *compiling, const char *key, const char *factor,
@@ -492,16 +504,19 @@ static bool looks_down(enum vamp_alarm_comparison comparison)
     return comparison == VAMP_ALARM_LESS || comparison == VAMP_ALARM_LESS_EQUAL;
 }
 
-/* Both conditions hold for no value, and one is a limit on the other side of the other. */
+/* The conditions must be limits in opposite directions that no value satisfies at once. */
 static void check_clear(struct compiling *compiling)
 {
     const struct vamp_alarm_condition *when = &compiling->rule->when;
     const struct vamp_alarm_condition *clear = &compiling->rule->clear;
     const bool up = looks_up(when->comparison), down = looks_down(when->comparison);
+    const bool opposite =
+        (up && looks_down(clear->comparison)) || (down && looks_up(clear->comparison));
+    const bool overlap = (up && clear->limit > when->limit) || (down && clear->limit < when->limit);
     if (!up && !down) {
         report_mistake(compiling, FAULT_KEY, "clear", "",
                        "has no effect: only a rule with >, >=, < or <= has a second limit");
-    } else if (up ? !looks_down(clear->comparison) : !looks_up(clear->comparison)) {
+    } else if (!opposite) {
         report_mistake(
             compiling, FAULT_VALUE, "clear", up ? "< or <= and a limit" : "> or >= and a limit",
             "the condition for resolving looks the same way as \"%s\"", compiling->options->when);
@@ -509,7 +524,7 @@ static void check_clear(struct compiling *compiling)
         report_mistake(compiling, FAULT_VALUE, "clear", "",
                        "\"when\" and \"clear\" must both be multiples of the baseline, or both "
                        "not");
-    } else if (up ? clear->limit > when->limit : clear->limit < when->limit) {
+    } else if (overlap) {
         report_mistake(compiling, FAULT_VALUE, "clear", "",
                        "the alarm would fire and resolve at the same value: the limit must be "
                        "%s that of \"%s\"",

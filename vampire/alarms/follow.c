@@ -7,9 +7,10 @@
 
 #include "vampire/core/hash.h"
 #include "vampire/core/list.h"
+#include "vampire/core/values.h"
 #include "vampire/stats/bucket/rows.h"
 
-/* Finds the instance of a label set. */
+/* Entry of the map from labels to instances. */
 struct place {
     struct map_link by_labels;
     uint32_t instance; /* from 1 */
@@ -24,11 +25,14 @@ int vamp_alarm_following_init(struct vamp_alarm_following *following,
     int status = map_init(&following->map);
     if (status == 0 && rule->measure == VAMP_ALARM_QUANTILE) {
         following->sum = calloc(1, sizeof *following->sum + bins->count * sizeof(uint64_t));
-        status = following->sum == NULL ? -ENOMEM : 0;
+        if (following->sum == NULL) {
+            status = -ENOMEM;
+        }
     }
-    return status == 0
-               ? 0
-               : vamp_err_set_errno(err, ENOMEM, "prepare the alarm %s", rule->options->name);
+    if (status != 0) {
+        return vamp_err_set_errno(err, ENOMEM, "prepare the alarm %s", rule->options->name);
+    }
+    return 0;
 }
 
 static void free_place(struct map_link *link)
@@ -96,7 +100,7 @@ static uint64_t hash_of(const struct vamp_alarm_following *following,
     return hash;
 }
 
-/* Then no other series of the set has the same of them. */
+/* Whether the rule keeps all labels, so that each series is an instance. */
 static bool keeps_all(const struct vamp_alarm_rule *rule, const struct vamp_label_set *set)
 {
     for (unsigned i = 0; i < set->label_count; i++) {
@@ -118,7 +122,7 @@ static bool same_labels(const struct vamp_alarm_rule *rule, const struct vamp_la
     return true;
 }
 
-/* Its number, from 1; 0: at the bound, or there is no memory. */
+/* Returns its number, from 1; 0: at the limit, or out of memory. */
 static uint32_t add_instance(struct vamp_alarm_following *following,
                              const struct vamp_series *series)
 {
@@ -133,8 +137,11 @@ static uint32_t add_instance(struct vamp_alarm_following *following,
     }
     struct vamp_alarm_instance *instance = &following->instances[following->instance_count];
     *instance = (struct vamp_alarm_instance){.series = series};
-    if (remembers && (instance->memory = calloc(1, sizeof *instance->memory)) == NULL) {
-        return 0;
+    if (remembers) {
+        instance->memory = calloc(1, sizeof *instance->memory);
+        if (instance->memory == NULL) {
+            return 0;
+        }
     }
     return ++following->instance_count;
 }
@@ -154,7 +161,10 @@ static uint32_t find_instance(struct vamp_alarm_following *following,
         }
     }
     struct place *place = calloc(1, sizeof *place);
-    const uint32_t number = place != NULL ? add_instance(following, series) : 0;
+    if (place == NULL) {
+        return 0;
+    }
+    const uint32_t number = add_instance(following, series);
     if (number == 0) {
         free(place);
         return 0;
@@ -164,8 +174,7 @@ static uint32_t find_instance(struct vamp_alarm_following *following,
     return number;
 }
 
-/* Its rows of this bucket become a list of each instance, in their order. Without memory there are
- * no rows. */
+/* Groups this bucket's rows by instance, in order. Without memory the groups are incomplete. */
 static void link_rows(struct vamp_alarm_following *following, const struct vamp_bucket *bucket,
                       unsigned metric)
 {
@@ -175,15 +184,19 @@ static void link_rows(struct vamp_alarm_following *following, const struct vamp_
     struct vamp_rows rows = vamp_rows_of(bucket, metric, 0);
     while (vamp_rows_next(&rows) && vamp_array_reserve(&following->next_row, &following->row_room,
                                                        rows.next, sizeof *following->next_row)) {
-        const uint32_t number =
-            rows.row.number < following->seen ? following->instance_of[rows.row.number] : 0;
-        if (number > 0) {
-            struct vamp_alarm_instance *instance = &following->instances[number - 1];
-            *(instance->first_row == 0 ? &instance->first_row
-                                       : &following->next_row[instance->last_row]) = rows.next;
-            following->next_row[rows.next] = 0;
-            instance->last_row = rows.next;
+        const uint32_t series = rows.row.number;
+        if (series >= following->seen || following->instance_of[series] == 0) {
+            continue;
         }
+        struct vamp_alarm_instance *instance =
+            &following->instances[following->instance_of[series] - 1];
+        if (instance->first_row == 0) {
+            instance->first_row = rows.next;
+        } else {
+            following->next_row[instance->last_row] = rows.next;
+        }
+        following->next_row[rows.next] = 0;
+        instance->last_row = rows.next;
     }
 }
 
@@ -204,23 +217,28 @@ void vamp_alarm_follow(struct vamp_alarm_following *following, const struct vamp
          following->seen++) {
         const uint32_t i = following->seen;
         const struct vamp_series *series = bucket->series[number][i];
-        /* Series 0 is "(other)": values of no component for lack of room. */
-        const bool fits = i > 0 && series_fits(following->rule, set, series);
-        following->instance_of[i] = fits && following->followed < VAMP_ALARM_SERIES_MAX
-                                        ? find_instance(following, set, series)
-                                        : 0;
-        following->followed += following->instance_of[i] > 0;
-        following->not_followed += fits && following->instance_of[i] == 0;
+        following->instance_of[i] = 0;
+        if (i == 0 || !series_fits(following->rule, set, series)) {
+            continue; /* series 0 is "(other)" */
+        }
+        if (following->followed < VAMP_ALARM_SERIES_MAX) {
+            following->instance_of[i] = find_instance(following, set, series);
+        }
+        if (following->instance_of[i] > 0) {
+            following->followed++;
+        } else {
+            following->not_followed++;
+        }
     }
     link_rows(following, bucket, metric);
 }
 
 /* ---- values */
 
-/* The rows of an instance's series, one after the other. */
+/* Iterates over the rows of an instance. */
 struct walk {
     const struct vamp_alarm_following *following;
-    struct vamp_rows rows; /* of the metric; of the whole, it is what is walked */
+    struct vamp_rows rows; /* of the metric; if `following->whole`, all of them */
     uint32_t next;         /* else the next row, from 1; 0: none */
     struct vamp_row row;
 };
@@ -241,7 +259,7 @@ static bool next_row(struct walk *walk)
     return true;
 }
 
-/* The next histogram; NULL: there is none. A bucket has none that is empty. */
+/* The next histogram, which is not empty; NULL: there is none. */
 static const struct vamp_bucket_histogram *next_histogram(struct walk *walk)
 {
     return next_row(walk) ? walk->row.histogram : NULL;
@@ -254,40 +272,41 @@ static void add_histogram(struct vamp_histogram *sum, const struct vamp_bucket_h
     }
     sum->count += histogram->count;
     sum->sum += histogram->sum;
-    sum->min = histogram->min < sum->min ? histogram->min : sum->min;
-    sum->max = histogram->max > sum->max ? histogram->max : sum->max;
+    sum->min = VAMP_MIN(sum->min, histogram->min);
+    sum->max = VAMP_MAX(sum->max, histogram->max);
 }
 
-/* The least and the largest value are exact, others as exact as the bins. */
+/* The smallest and the largest value are exact, others have the error of the bins. */
 static struct vamp_alarm_measured measure_quantile(struct walk *walk, const struct vamp_bins *bins)
 {
     const double quantile = walk->following->rule->quantile;
     struct vamp_histogram *sum = walk->following->sum;
     const struct vamp_bucket_histogram *first = next_histogram(walk);
-    const struct vamp_bucket_histogram *next = first != NULL ? next_histogram(walk) : NULL;
     if (first == NULL) {
         return (struct vamp_alarm_measured){.known = false};
     }
-    struct vamp_alarm_measured measured = {.known = true, .grew = true};
-    if (next == NULL) {
-        measured.value =
-            (double)(quantile <= 0   ? first->min
-                     : quantile >= 1 ? first->max
-                                     : vamp_bucket_histogram_quantile(first, bins, quantile));
-        return measured;
+    const struct vamp_bucket_histogram *next = next_histogram(walk);
+    uint64_t value = 0;
+    if (next == NULL && quantile > 0 && quantile < 1) {
+        value = vamp_bucket_histogram_quantile(first, bins, quantile);
+        return (struct vamp_alarm_measured){.known = true, .value = (double)value, .grew = true};
     }
     vamp_histogram_clear(sum, bins->count);
     add_histogram(sum, first);
     for (; next != NULL; next = next_histogram(walk)) {
         add_histogram(sum, next);
     }
-    measured.value = (double)(quantile <= 0   ? sum->min
-                              : quantile >= 1 ? sum->max
-                                              : vamp_histogram_quantile(sum, bins, quantile));
-    return measured;
+    if (quantile <= 0) {
+        value = sum->min;
+    } else if (quantile >= 1) {
+        value = sum->max;
+    } else {
+        value = vamp_histogram_quantile(sum, bins, quantile);
+    }
+    return (struct vamp_alarm_measured){.known = true, .value = (double)value, .grew = true};
 }
 
-/* How many values were recorded. */
+/* The number of recorded values. */
 static struct vamp_alarm_measured measure_recordings(struct walk *walk)
 {
     uint64_t count = 0;
@@ -343,9 +362,11 @@ struct vamp_alarm_measured vamp_alarm_measure(const struct vamp_alarm_following 
         measured = measure_gauge(&walk);
         break;
     case VAMP_HISTOGRAM:
-        measured = following->rule->measure == VAMP_ALARM_QUANTILE
-                       ? measure_quantile(&walk, &bucket->schema->bins)
-                       : measure_recordings(&walk);
+        if (following->rule->measure == VAMP_ALARM_QUANTILE) {
+            measured = measure_quantile(&walk, &bucket->schema->bins);
+        } else {
+            measured = measure_recordings(&walk);
+        }
         break;
     }
     if (following->rule->measure == VAMP_ALARM_RATE) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One rule: its options as the configuration writes them, what they mean, and every mistake in
- * them. A compiled rule is plain data that points into its options; any thread may read it.
+ *  * One rule: its options in the configuration, and its compiled form, with a report of all
+ * errors. A compiled rule is plain data that points into its options; any thread may read it.
  */
 #pragma once
 
@@ -15,10 +15,10 @@
 
 #define VAMP_ALARM_RULES_MAX 64
 #define VAMP_ALARM_ACTIONS_MAX 8
-/* Of `for`, `clear_for` and `baseline`, in buckets. */
+/* Limit of `for`, `clear_for` and `baseline`, in buckets. */
 #define VAMP_ALARM_BUCKETS_MAX 1000000U
 
-/* The options of a rule; filled by its table. */
+/* The options of a rule, set by its table. */
 struct vamp_alarm_options {
     char *name, *metric, *when, *hold, *clear, *clear_hold;
     struct vamp_strings labels; /* "component=Products*" */
@@ -30,7 +30,7 @@ struct vamp_alarm_options {
 };
 extern const struct vamp_opt vamp_alarm_options[];
 
-/* One action of a rule with its own options, which its table filled. */
+/* One action of a rule with its options, set by its table. */
 struct vamp_alarm_action {
     const struct vamp_alarm_action_ops *ops;
     void *options; /* owned */
@@ -42,10 +42,10 @@ struct vamp_alarm_config {
     struct vamp_alarm_action actions[VAMP_ALARM_ACTIONS_MAX];
     unsigned action_count;
 };
-/* Makes the defaults. 0 or -ENOMEM; the second is right after either. */
+/* Sets the defaults. 0 or -ENOMEM; vamp_alarm_config_done may be called in either case. */
 VAMP_MUST_CHECK int vamp_alarm_config_init(struct vamp_alarm_config *config, struct vamp_err *err);
 void vamp_alarm_config_done(struct vamp_alarm_config *config);
-/* Adds an action with its defaults; there is room. 0 or -ENOMEM. */
+/* Adds an action with its defaults, below VAMP_ALARM_ACTIONS_MAX. 0 or -ENOMEM. */
 VAMP_MUST_CHECK int vamp_alarm_config_add(struct vamp_alarm_config *config,
                                           const struct vamp_alarm_action_ops *ops,
                                           struct vamp_err *err);
@@ -53,9 +53,9 @@ VAMP_MUST_CHECK int vamp_alarm_config_add(struct vamp_alarm_config *config,
 /* ---- compiled */
 
 enum vamp_alarm_measure {
-    VAMP_ALARM_VALUE,    /* a gauge's value, a counter's growth in the bucket */
-    VAMP_ALARM_RATE,     /* a counter's growth, a histogram's recordings, each second */
-    VAMP_ALARM_QUANTILE, /* of what a histogram recorded in the bucket */
+    VAMP_ALARM_VALUE,    /* of a gauge, or the increase of a counter in the bucket */
+    VAMP_ALARM_RATE,     /* increase of a counter, or values of a histogram, per second */
+    VAMP_ALARM_QUANTILE, /* of a histogram in the bucket */
 };
 
 enum vamp_alarm_comparison {
@@ -65,20 +65,20 @@ enum vamp_alarm_comparison {
     VAMP_ALARM_LESS_EQUAL,
     VAMP_ALARM_EQUAL,
     VAMP_ALARM_NOT_EQUAL,
-    VAMP_ALARM_CHANGED, /* another value than in the last bucket that had one */
-    VAMP_ALARM_ABSENT, /* a counter did not grow, a histogram recorded nothing, no gauge is there */
+    VAMP_ALARM_CHANGED, /* differs from the last bucket that had a value */
+    VAMP_ALARM_ABSENT,  /* a counter did not increase, a histogram or gauge has no value */
 };
 
 struct vamp_alarm_condition {
     enum vamp_alarm_comparison comparison;
     bool is_ratio; /* `limit` is a factor of the baseline */
-    double limit;  /* in the metric's unit, of a rate each second */
+    double limit;  /* in the metric's unit, for rates per second */
 };
 
-/* A label of the series that a rule follows must fit a pattern (fnmatch). */
+/* A pattern (fnmatch) that a label of the followed series must match. */
 struct vamp_alarm_pattern {
     enum vamp_label label;
-    const char *pattern; /* of the options */
+    const char *pattern; /* in the options */
 };
 
 struct vamp_alarm_rule {
@@ -92,10 +92,10 @@ struct vamp_alarm_rule {
     uint32_t baseline_buckets, warm_up_buckets; /* 0: no baseline */
     struct vamp_alarm_pattern patterns[VAMP_LABELS_MAX];
     unsigned pattern_count;
-    uint32_t labels; /* bits of the labels that remain: those of the metric but for `without` */
+    uint32_t labels; /* bits of the remaining labels: those of the metric without `without` */
 };
 
-/* What the statistics are asked to compute, as far as rules depend on it. */
+/* The options of the statistics on which rules depend. */
 struct vamp_alarm_scope {
     enum vamp_level level;
     int64_t bucket_ns;
@@ -104,20 +104,20 @@ struct vamp_alarm_scope {
     const void *context;
 };
 
-/* A mistake: the option (of `labels` the item), what is wrong, what is allowed ("": the text says
- * it) and what was probably meant (NULL: nothing near). */
+/* An error in the options: the option, what is wrong, what is allowed ("": included in the text)
+ * and the nearest allowed word (NULL: none). */
 struct vamp_alarm_mistake {
     const char *key;
-    size_t item;    /* of a list; SIZE_MAX: of the option as a whole */
-    bool in_value;  /* false: the option is missing, or should not be there at all */
+    size_t item;    /* of a list; SIZE_MAX: the whole option */
+    bool in_value;  /* false: the option is missing, or is not allowed */
     char text[400]; /* one line without a full stop */
     char allowed[VAMP_OPT_ALLOWED_BYTES];
     const char *near;
 };
 typedef void vamp_alarm_report_fn(void *context, const struct vamp_alarm_mistake *mistake);
 
-/* Compiles the options. True: `*ret_rule` is complete. False: `report` was called for every mistake
- * that was found. */
+/* Compiles the options. True: `*ret_rule` is complete. False: `report` was called for every error.
+ */
 bool vamp_alarm_compile(const struct vamp_alarm_options *options,
                         const struct vamp_alarm_scope *scope, vamp_alarm_report_fn *report,
                         void *context, struct vamp_alarm_rule *ret_rule);

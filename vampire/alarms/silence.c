@@ -29,7 +29,7 @@ static char *without_blanks_at_ends(char *text)
     return text;
 }
 
-/* "NAME DURATION", cut at the last blank. */
+/* Reads "NAME DURATION", split at the last blank. */
 static int read_silence(struct vamp_silences *silences, char *line, int64_t changed_ns,
                         struct vamp_err *err)
 {
@@ -68,7 +68,7 @@ static int read_lines(struct vamp_silences *silences, int64_t changed_ns, struct
     return status;
 }
 
-/* The whole text, terminated, into `text`. 0 or -errno. */
+/* Reads the whole text, terminated. 0 or -errno. */
 static int read_text(int fd, char text[static VAMP_SILENCES_FILE_BYTES + 1], struct vamp_err *err)
 {
     size_t used = 0;
@@ -88,20 +88,25 @@ static int read_file(struct vamp_silences *silences, int fd, struct vamp_err *er
     struct stat info;
     silences->text = malloc(VAMP_SILENCES_FILE_BYTES + 1);
     if (silences->text == NULL || fstat(fd, &info) != 0) {
-        return vamp_err_set_errno(err, silences->text == NULL ? ENOMEM : errno, "read it");
+        return vamp_err_set_errno(err, errno, "read it");
     }
-    const int status = S_ISREG(info.st_mode) ? read_text(fd, silences->text, err)
-                                             : vamp_err_set(err, -EINVAL, "it is no file");
+    if (!S_ISREG(info.st_mode)) {
+        return vamp_err_set(err, -EINVAL, "it is no file");
+    }
+    const int status = read_text(fd, silences->text, err);
+    if (status != 0) {
+        return status;
+    }
     const int64_t changed_ns =
         (int64_t)info.st_mtim.tv_sec * VAMP_NS_PER_SECOND + (int64_t)info.st_mtim.tv_nsec;
-    return status == 0 ? read_lines(silences, changed_ns, err) : status;
+    return read_lines(silences, changed_ns, err);
 }
 
 int vamp_silences_read(struct vamp_silences *silences, const char *path, struct vamp_err *err)
 {
     struct vamp_silences fresh = {.count = 0};
     int status = 0;
-    /* A FIFO would make the open wait. */
+    /* Opening a FIFO would block. */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0) {
         status = read_file(&fresh, fd, err);

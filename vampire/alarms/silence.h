@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Alarms that are silenced for a time: a file of lines NAME DURATION, where NAME is a rule's name
- * or a glob pattern of names (blanks are part of it) and the time counts from the file's last
- * change. Empty lines and those that begin with # are skipped. The worker thread.
+ *  * Temporarily silenced alarms: a file of lines NAME DURATION, where NAME is a rule's name or a
+ * glob pattern of names, including blanks, and the duration begins with the file's last change.
+ * Empty lines and those that begin with # are skipped. Worker thread.
  */
 #pragma once
 
@@ -22,12 +22,11 @@ struct vamp_silence {
 struct vamp_silences {
     struct vamp_silence items[VAMP_SILENCES_MAX];
     unsigned count;
-    char *text; /* of the file; the patterns are in it. malloc'ed */
+    char *text; /* of the file, to which the patterns point; malloc'ed */
 };
 
-/* Replaces the silences by those of a file; a file that does not exist means none. 0, or -errno
- * with the place of the mistake, and then the silences stay as they were. Blocks as long as the
- * file system does. */
+/* Replaces the silences by those of a file; none if it does not exist. 0, or -errno with the line
+ * of the error, and the silences are unchanged. Blocks as long as the file system does. */
 VAMP_MUST_CHECK int vamp_silences_read(struct vamp_silences *silences, const char *path,
                                        struct vamp_err *err);
 void vamp_silences_done(struct vamp_silences *silences);

@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "vampire/collect/internal.h"
+#include "vampire/core/values.h"
 
-/* What unpacking may need for each byte of a message. */
+/* Memory needed to unpack a message, per byte of it. */
 #define ARENA_PER_BYTE ((size_t)64)
-/* Empty buckets in a row; after a longer silence time leaps to the next message. */
+/* Most empty buckets in a row; after a longer silence time leaps to the next message. */
 #define EMPTY_MAX 60
 
 /* ---- create and free */
@@ -42,21 +43,24 @@ int vamp_collect_create(const struct vamp_collect_options *options, vamp_bucket_
     collect->options = *options;
     collect->take = take;
     collect->context = context;
-    code = map_init(&collect->runs);
-    code = code == 0 ? vamp_decode_arena_init(&collect->arena,
-                                              options->max_message_bytes * ARENA_PER_BYTE, err)
-                     : vamp_err_set_errno(err, ENOMEM, "prepare to collect runs");
-    code = code == 0 ? collect_schema_init(collect, err) : code;
     collect->histogram = malloc(vamp_bucket_histogram_bytes(VAMP_BINS_MAX));
-    if (code == 0 && collect->histogram == NULL) {
+    if (map_init(&collect->runs) != 0 || collect->histogram == NULL) {
         code = vamp_err_set_errno(err, ENOMEM, "prepare to collect runs");
+        goto fail;
+    }
+    code =
+        vamp_decode_arena_init(&collect->arena, options->max_message_bytes * ARENA_PER_BYTE, err);
+    if (code == 0) {
+        code = collect_schema_init(collect, err);
     }
     if (code != 0) {
-        vamp_collect_free(collect);
-        return code;
+        goto fail;
     }
     *ret_collect = collect;
     return 0;
+fail:
+    vamp_collect_free(collect);
+    return code;
 }
 
 void vamp_collect_free(struct vamp_collect *collect)
@@ -85,21 +89,24 @@ const struct vamp_collect_counts *vamp_collect_counts(const struct vamp_collect 
 void vamp_collect_outputs(struct vamp_collect *collect, const struct vamp_output_account *outputs,
                           unsigned count)
 {
-    collect->output_count = count < VAMP_OUTPUTS_MAX ? count : VAMP_OUTPUTS_MAX;
+    collect->output_count = VAMP_MIN(count, (unsigned)VAMP_OUTPUTS_MAX);
     memcpy(collect->outputs, outputs, collect->output_count * sizeof *outputs);
 }
 
 /* ---- messages */
 
-/* The begin of the bucket in which the time is. */
+/* The start of the bucket that contains the time. */
 static int64_t begin_of(const struct vamp_collect *collect, int64_t time_ns)
 {
-    const int64_t width = collect->options.bucket_ns, rest = time_ns % width;
-    return time_ns - rest - (rest < 0 ? width : 0);
+    const int64_t width = collect->options.bucket_ns;
+    int64_t rest = time_ns % width;
+    if (rest < 0) {
+        rest += width;
+    }
+    return time_ns - rest;
 }
 
-/* Decides with which bucket collecting begins, when time is known for the first time: the oldest
- * that is not due yet. */
+/* The first call sets the first bucket: the oldest one that is not due yet. */
 static void start(struct vamp_collect *collect, int64_t now_ns)
 {
     if (!collect->started) {
@@ -108,7 +115,8 @@ static void start(struct vamp_collect *collect, int64_t now_ns)
     }
 }
 
-/* Whether a bucket of this time still waits for its close; else it is counted why not. */
+/* Whether the bucket of the message is still open; else counts the message as repeated or refused.
+ */
 static bool is_in_time(struct vamp_collect *collect, const Vampire__Telemetry__Message *message,
                        int64_t now_ns)
 {
@@ -131,7 +139,7 @@ static void end_run(struct vamp_collect *collect, const char *id, int64_t now_ns
 {
     struct collect_run *run = collect_run_find(collect, id);
     if (run == NULL) {
-        return; /* it was never seen, or was forgotten since */
+        return; /* it was never known, or was forgotten */
     }
     if (run->said_end) {
         collect->counts.repeated++;
@@ -144,12 +152,15 @@ static void end_run(struct vamp_collect *collect, const char *id, int64_t now_ns
     run->heard_ns = now_ns;
 }
 
-/* Whether the subject ends in .WORKFLOW.RUN: in a subject _ stands for what a word of it cannot
- * have, and a long name is cut. */
+/* Whether the subject ends in .WORKFLOW.RUN. In a subject, _ replaces characters that are not
+ * allowed, and long names are cut. */
 static bool is_subject_of(const char *subject, const Vampire__Telemetry__Message *message)
 {
     const char *run = strrchr(subject, '.');
-    const char *workflow = message->run->workflow[0] != '\0' ? message->run->workflow : "_";
+    const char *workflow = message->run->workflow;
+    if (workflow[0] == '\0') {
+        workflow = "_";
+    }
     const size_t length = strnlen(workflow, VAMP_SUBJECT_NAME_BYTES);
     if (run == NULL || strcmp(run + 1, message->run->id) != 0 ||
         (size_t)(run - subject) <= length || run[-1 - (ptrdiff_t)length] != '.') {
@@ -167,10 +178,14 @@ static bool is_subject_of(const char *subject, const Vampire__Telemetry__Message
 static bool is_from(const struct vamp_collect *collect, const char *subject,
                     const Vampire__Telemetry__Message *message)
 {
+    if (subject == NULL) {
+        return true;
+    }
     const struct collect_run *run = collect_run_find(collect, message->run->id);
-    return subject == NULL ||
-           (run != NULL && run->subject != NULL ? strcmp(run->subject, subject) == 0
-                                                : is_subject_of(subject, message));
+    if (run != NULL && run->subject != NULL) {
+        return strcmp(run->subject, subject) == 0;
+    }
+    return is_subject_of(subject, message);
 }
 
 void vamp_collect_message(struct vamp_collect *collect, const char *subject, const void *data,
@@ -197,8 +212,8 @@ void vamp_collect_message(struct vamp_collect *collect, const char *subject, con
     }
 }
 
-/* ---- the close of a bucket: runs in the order of their ids, and of each its buckets in the order
- * of their numbers, so that the same messages always make the same bucket */
+/* ---- closing a bucket: runs by id and their buckets by number, so that the same messages always
+ * give the same bucket */
 
 static void add_gap(struct vamp_collect *collect, const struct vamp_gap *gap)
 {
@@ -213,33 +228,28 @@ static void add_gaps(struct vamp_collect *collect, const Vampire__Telemetry__Mes
 {
     for (size_t i = 0; i < message->n_gaps; i++) {
         const Vampire__Telemetry__Gap *from = message->gaps[i];
-        unsigned reason = 0;
-        while (reason < VAMP_GAP_REASON_COUNT &&
+        unsigned reason = 0; /* an unknown one counts as VAMP_GAP_ON_WAY, the last one */
+        while (reason < VAMP_GAP_ON_WAY &&
                strcmp(vamp_gap_reason_name(reason), from->reason) != 0) {
             reason++;
         }
-        const struct vamp_gap gap = {
-            .start_ns = from->start_ns,
-            .end_ns = from->end_ns,
-            .reason = reason < VAMP_GAP_REASON_COUNT ? reason : VAMP_GAP_ON_WAY,
-            .events = from->events,
-        };
+        const struct vamp_gap gap = {from->start_ns, from->end_ns, reason, from->events};
         add_gap(collect, &gap);
     }
 }
 
-/* Buckets of the run just before this one that are not there: those that its output lost, and any
- * others. */
+/* Adds gaps for buckets of the run missing before this one: those that its output lost, and others.
+ */
 static void note_missing(struct vamp_collect *collect, const struct collect_run *run,
                          const Vampire__Telemetry__Message *message)
 {
-    const uint64_t missing =
-        run->has_newest && message->number > run->after ? message->number - run->after : 0;
+    uint64_t missing = 0;
     struct vamp_gap gap = {
-        .start_ns = run->has_newest ? run->end_ns : message->start_ns,
-        .end_ns = message->start_ns,
-        .reason = VAMP_GAP_RUN_LOST,
-    };
+        .start_ns = message->start_ns, .end_ns = message->start_ns, .reason = VAMP_GAP_RUN_LOST};
+    if (run->has_newest) {
+        missing = vamp_minus(message->number, run->after);
+        gap.start_ns = run->end_ns;
+    }
     if (message->lost_before > 0) {
         add_gap(collect, &gap);
     }
@@ -315,7 +325,7 @@ static void add_pending(struct vamp_collect *collect, struct collect_run *run,
         enum vamp_refusal refusal;
         const Vampire__Telemetry__Message *message =
             collect_decode(collect, pending->part[i].data, pending->part[i].bytes, &refusal);
-        if (message != NULL) { /* it passed before */
+        if (message != NULL) { /* it passed when it was received */
             add_message(collect, run, message);
         }
     }
@@ -363,7 +373,7 @@ static void report_refused(struct vamp_collect *collect)
     }
 }
 
-/* Outputs keep the bucket: it is a copy. NULL: no memory. */
+/* A copy, since outputs keep the bucket. NULL: out of memory. */
 static const struct vamp_bucket *make_bucket(struct vamp_collect *collect, int64_t start_ns)
 {
     struct vamp_bucket bucket = {
@@ -425,17 +435,17 @@ static int64_t oldest_waiting(const struct vamp_collect *collect)
     int64_t oldest_ns = INT64_MAX;
     for (const struct collect_run *run = collect->run_list; run != NULL; run = run->next) {
         for (const struct collect_pending *at = run->pending; at != NULL; at = at->next) {
-            oldest_ns = at->start_ns < oldest_ns ? at->start_ns : oldest_ns;
+            oldest_ns = VAMP_MIN(oldest_ns, at->start_ns);
         }
     }
     return oldest_ns;
 }
 
-/* The clock was set, or the caller was asleep. */
+/* Skips a long time without messages: the clock was set, or the caller was suspended. */
 static void leap_to(struct vamp_collect *collect, int64_t due_ns)
 {
     const int64_t oldest_ns = oldest_waiting(collect);
-    const int64_t to_ns = begin_of(collect, oldest_ns < due_ns ? oldest_ns : due_ns);
+    const int64_t to_ns = begin_of(collect, VAMP_MIN(oldest_ns, due_ns));
     if ((to_ns - collect->next_ns) / collect->options.bucket_ns > EMPTY_MAX) {
         const struct vamp_gap gap = {
             .start_ns = collect->next_ns, .end_ns = to_ns, .reason = VAMP_GAP_LEAP};

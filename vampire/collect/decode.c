@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A message as it came, which anybody may have sent: nothing of it is trusted before it is judged
- * here, and everything that passes can be added without another look. */
+/* Checks received messages, whose sender is not trusted: everything that passes can be added
+ * without further checks. */
 #include <assert.h>
 #include <string.h>
 
@@ -16,11 +16,15 @@ static_assert((int)VAMPIRE__TELEMETRY__METRIC__MERGE__MEAN == (int)VAMP_MERGE_ME
 enum vamp_metric_id collect_metric(const Vampire__Telemetry__Metric *metric)
 {
     const enum vamp_metric_id id = vamp_metric_find(metric->name);
+    if (id == VAMP_METRIC_NONE) {
+        return VAMP_METRIC_NONE;
+    }
     const struct vamp_metric *known = &vamp_metrics[id];
-    return id != VAMP_METRIC_NONE && (int)known->kind == (int)metric->kind &&
-                   strcmp(known->unit, metric->unit) == 0 && (int)known->merge == (int)metric->merge
-               ? id
-               : VAMP_METRIC_NONE;
+    if ((int)known->kind != (int)metric->kind || (int)known->merge != (int)metric->merge ||
+        strcmp(known->unit, metric->unit) != 0) {
+        return VAMP_METRIC_NONE;
+    }
+    return id;
 }
 
 /* ---- rows */
@@ -33,7 +37,7 @@ static bool metric_fits(const Vampire__Telemetry__Message *message,
            message->metrics[metric]->label_set == row->label_set;
 }
 
-/* Bins ascend and count what `count` says; the extremes are in the outer ones. */
+/* Bins ascend, their sum is `count`, and the extremes are in the outer ones. */
 static bool histogram_is_right(const Vampire__Telemetry__Histogram *histogram,
                                const struct vamp_bins *bins)
 {
@@ -106,7 +110,7 @@ static bool head_is_right(const Vampire__Telemetry__Message *message)
            message->start_ns <= VAMP_TIME_MAX - message->width_ns;
 }
 
-/* Whether the bucket lies in one of ours. */
+/* Whether the bucket is within one of ours. */
 static bool width_fits(const struct vamp_collect *collect,
                        const Vampire__Telemetry__Message *message)
 {
@@ -159,5 +163,8 @@ const Vampire__Telemetry__Message *collect_decode(struct vamp_collect *collect, 
         *ret_refusal = VAMP_REFUSAL_GARBAGE;
         return NULL;
     }
-    return judge(collect, message, ret_refusal) ? message : NULL;
+    if (!judge(collect, message, ret_refusal)) {
+        return NULL;
+    }
+    return message;
 }

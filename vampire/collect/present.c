@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Answers to requests: the newest closed bucket as JSON, of the metrics and series asked for. */
+/* Answers to requests: the newest closed bucket as JSON, with the requested metrics and series. */
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,15 +10,15 @@
 #include "vampire/stats/bucket/bucket.h"
 #include "vampire/stats/bucket/bucket_json.h"
 
-/* A server of NATS passes on a mebibyte, unless told otherwise; room for one more line. */
+/* The default limit of NATS servers is a mebibyte; leaves room for one more line. */
 #define ANSWER_BYTES_MAX ((size_t)1024 * 1024 - 2 * (size_t)VAMP_JSON_LINE_BYTES)
 #define WORDS_MAX 64
 
 struct request {
-    char *text; /* cut into words */
+    char *text; /* split into words */
     char *metrics[WORDS_MAX], *series[WORDS_MAX];
     struct vamp_strings metric_patterns, series_patterns;
-    bool wrong; /* a word names no label, or there are too many */
+    bool wrong; /* a word has an unknown label, or there are too many */
 };
 
 struct answer {
@@ -34,7 +34,10 @@ static void add_word(struct request *request, char *word)
     enum vamp_label label = VAMP_LABEL_COMPONENT;
     const char *pattern = NULL;
     const bool is_series = strchr(word, '=') != NULL;
-    struct vamp_strings *to = is_series ? &request->series_patterns : &request->metric_patterns;
+    struct vamp_strings *to = &request->metric_patterns;
+    if (is_series) {
+        to = &request->series_patterns;
+    }
     if (to->count == WORDS_MAX || (is_series && !vamp_series_pattern(word, &label, &pattern))) {
         request->wrong = true;
         return;
@@ -48,11 +51,14 @@ static bool read_request(struct request *request, const char *text, size_t bytes
     *request = (struct request){.text = strndup(text, bytes)};
     request->metric_patterns.items = request->metrics;
     request->series_patterns.items = request->series;
-    for (char *word = request->text != NULL ? strtok_r(request->text, " \t\r\n", &rest) : NULL;
-         word != NULL; word = strtok_r(NULL, " \t\r\n", &rest)) {
+    if (request->text == NULL) {
+        return false;
+    }
+    for (char *word = strtok_r(request->text, " \t\r\n", &rest); word != NULL;
+         word = strtok_r(NULL, " \t\r\n", &rest)) {
         add_word(request, word);
     }
-    return request->text != NULL;
+    return true;
 }
 
 static bool wants_metric(const struct request *request, const char *name)
@@ -66,8 +72,8 @@ static bool wants_metric(const struct request *request, const char *name)
 
 /* ---- the answer */
 
-/* Counters that never counted, gauges of the series (other) and those that do not exist are not
- * worth a line. */
+/* Whether the row is listed: not counters at 0, gauges of the series (other), or gauges without a
+ * value. */
 static bool is_worth(const struct vamp_row *row)
 {
     switch (row->metric->kind) {
@@ -104,7 +110,7 @@ static void metric_lines(struct answer *answer, const struct request *request, u
     }
 }
 
-/* The last element, which says what the others are. */
+/* The last element, which describes the answer. */
 static void last_line(struct answer *answer, const struct vamp_collect *collect,
                       const struct request *request)
 {
@@ -141,7 +147,10 @@ char *vamp_collect_present(const struct vamp_collect *collect, const char *text,
     }
     last_line(&answer, collect, &request);
     vamp_json_array_end(&answer.json);
-    char *result = answer.json.failed ? NULL : strndup(answer.json.bytes, answer.json.used);
+    char *result = NULL;
+    if (!answer.json.failed) {
+        result = strndup(answer.json.bytes, answer.json.used);
+    }
     vamp_json_done(&answer.json);
     free(request.text);
     return result;

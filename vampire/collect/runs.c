@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The runs, and the messages of each that wait until their bucket is closed. */
+/* The runs, and their messages waiting for the close of their bucket. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "vampire/collect/internal.h"
 
 #define PENDING_MAX 4096 /* waiting buckets of one run */
-#define REMEMBERED 64    /* numbers of collected buckets, bits of collect_run.collected */
+#define REMEMBERED 64    /* bits of collect_run.collected */
 
 /* ---- the runs */
 
@@ -33,19 +33,22 @@ static void free_run(struct vamp_collect *collect, struct collect_run *run)
     free(run);
 }
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 static struct collect_run *create_run(struct vamp_collect *collect,
                                       const Vampire__Telemetry__Message *message,
                                       const char *subject)
 {
     struct collect_run *run = calloc(1, sizeof *run);
-    if (run != NULL) {
-        memcpy(run->id, message->run->id, strlen(message->run->id) + 1);
-        run->workflow = strdup(message->run->workflow);
-        run->subject = subject != NULL ? strdup(subject) : NULL;
-        run->first_ns = message->start_ns;
+    if (run == NULL) {
+        return NULL;
     }
-    if (run != NULL && (run->workflow == NULL || (subject != NULL && run->subject == NULL))) {
+    memcpy(run->id, message->run->id, strlen(message->run->id) + 1);
+    run->first_ns = message->start_ns;
+    run->workflow = strdup(message->run->workflow);
+    if (subject != NULL) {
+        run->subject = strdup(subject);
+    }
+    if (run->workflow == NULL || (subject != NULL && run->subject == NULL)) {
         free_run(collect, run);
         return NULL;
     }
@@ -76,7 +79,7 @@ static void add_account(struct vamp_accounting *into, const struct vamp_accounti
     }
 }
 
-/* Forgets a run that has nothing waiting. Its account stays in the sum. */
+/* Forgets a run without waiting messages. Its account remains in the sum. */
 static void forget(struct vamp_collect *collect, struct collect_run **at)
 {
     struct collect_run *run = *at;
@@ -86,7 +89,6 @@ static void forget(struct vamp_collect *collect, struct collect_run **at)
     free_run(collect, run);
 }
 
-/* Counts the runs that are known. */
 static void count_runs(struct vamp_collect *collect)
 {
     struct vamp_collect_counts *counts = &collect->counts;
@@ -99,7 +101,7 @@ static void count_runs(struct vamp_collect *collect)
     counts->runs_known = counts->runs_live + counts->runs_ended;
 }
 
-/* Forgets one that has ended, if another one has no room. */
+/* At the limit, forgets the ended run that has been silent for longest. False: there is none. */
 static bool make_room(struct vamp_collect *collect)
 {
     struct collect_run **oldest = NULL;
@@ -188,8 +190,11 @@ bool collect_run_has(const struct collect_run *run, uint64_t number)
 void collect_run_collected(struct collect_run *run, uint64_t number, uint64_t buckets,
                            int64_t end_ns)
 {
-    const uint64_t step = run->has_newest ? number - run->newest : REMEMBERED;
-    run->collected = (step < REMEMBERED ? run->collected << step : 0) | 1U;
+    if (run->has_newest && number - run->newest < REMEMBERED) {
+        run->collected = run->collected << (number - run->newest) | 1U;
+    } else {
+        run->collected = 1;
+    }
     run->has_newest = true;
     run->newest = number;
     run->after = number + buckets;
@@ -198,7 +203,7 @@ void collect_run_collected(struct collect_run *run, uint64_t number, uint64_t bu
 
 /* ---- waiting messages */
 
-/* Where the bucket with the number is, or would be. */
+/* The link to the bucket with this number, or where it would be inserted. */
 static struct collect_pending **find_pending(struct collect_run *run, uint64_t number)
 {
     struct collect_pending **at = &run->pending;
@@ -213,7 +218,7 @@ static size_t pending_bytes(unsigned parts)
     return sizeof(struct collect_pending) + parts * sizeof(struct collect_part);
 }
 
-/* Counts memory that a message is about to need. False: it would be too much. */
+/* Accounts memory for a message. False: over the limit. */
 static bool reserve(struct vamp_collect *collect, size_t bytes)
 {
     if (bytes > collect->options.max_waiting_bytes - collect->counts.waiting_bytes) {
@@ -272,10 +277,14 @@ void collect_run_keep(struct vamp_collect *collect, struct collect_run *run,
         collect->counts.refused[VAMP_REFUSAL_GARBAGE]++;
         return;
     }
-    struct collect_part *part = pending != NULL ? &pending->part[message->part - 1] : NULL;
-    if (part != NULL && part->data != NULL) {
+    if (pending == NULL) {
+        collect->counts.refused[VAMP_REFUSAL_MEMORY]++;
+        return;
+    }
+    struct collect_part *part = &pending->part[message->part - 1];
+    if (part->data != NULL) {
         collect->counts.repeated++;
-    } else if (part == NULL || !keep_part(collect, pending, part, data, bytes)) {
+    } else if (!keep_part(collect, pending, part, data, bytes)) {
         collect->counts.refused[VAMP_REFUSAL_MEMORY]++;
     }
 }

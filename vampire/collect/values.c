@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The schema: all metrics of the catalogue with the labels of the level, and `workflow` and `run`
- * in addition. A series belongs to all runs that send its labels; the values of its labels are
- * copied once, in bounded memory.
+ *  * The schema: all metrics of the catalogue with the labels of the level and, in addition,
+ * `workflow` and `run`. Label values are copied once, in limited memory.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,17 +10,17 @@
 #include "vampire/collect/internal.h"
 
 #define LABEL(name) (UINT32_C(1) << VAMP_LABEL_##name)
-/* Of values of labels, for each series of a label set. */
+/* Memory for label values, per series of a label set. */
 #define NAME_BYTES_PER_SERIES ((size_t)256)
 
 /* ---- the schema */
 
 static uint32_t labels_of(const struct vamp_collect *collect, const struct vamp_metric *metric)
 {
-    return (metric->sets & VAMP_SET_COLLECT) != 0
-               ? metric->labels
-               : vamp_metric_labels_at(metric, collect->options.level) | LABEL(WORKFLOW) |
-                     LABEL(RUN);
+    if ((metric->sets & VAMP_SET_COLLECT) != 0) {
+        return metric->labels;
+    }
+    return vamp_metric_labels_at(metric, collect->options.level) | LABEL(WORKFLOW) | LABEL(RUN);
 }
 
 static void describe(struct vamp_collect *collect, const uuid_t space)
@@ -81,7 +80,7 @@ void collect_schema_done(struct vamp_collect *collect)
 
 /* ---- series */
 
-/* The text, which stays; NULL: no room. */
+/* A permanent copy of the text; NULL: at the limit, or out of memory. */
 static const char *keep_name(struct vamp_collect *collect, const char *text)
 {
     const size_t length = strlen(text);
@@ -94,10 +93,10 @@ static const char *keep_name(struct vamp_collect *collect, const char *text)
         }
     }
     const size_t bytes = sizeof(struct collect_name) + length + 1;
-    struct collect_name *name =
-        collect->name_bytes + bytes <= collect->options.max_series * NAME_BYTES_PER_SERIES
-            ? malloc(bytes)
-            : NULL;
+    if (collect->name_bytes + bytes > collect->options.max_series * NAME_BYTES_PER_SERIES) {
+        return NULL;
+    }
+    struct collect_name *name = malloc(bytes);
     if (name == NULL) {
         return NULL;
     }
@@ -109,11 +108,13 @@ static const char *keep_name(struct vamp_collect *collect, const char *text)
     return name->text;
 }
 
-/* Models are not in messages of components. */
+/* Messages do not contain the models of components. */
 static void set_models(const struct vamp_label_set *set, struct vamp_series *series)
 {
     for (unsigned i = 0; i < VAMP_NAME_LABELS_MAX && i < set->label_count; i++) {
-        series->models[i] = vamp_label_is_name(set->labels[i]) ? VAMP_SERIES_OTHER : NULL;
+        if (vamp_label_is_name(set->labels[i])) {
+            series->models[i] = VAMP_SERIES_OTHER;
+        }
     }
 }
 
@@ -138,7 +139,10 @@ uint32_t collect_series(struct vamp_collect *collect, unsigned set,
         kept = kept && wanted.labels[i] != NULL;
     }
     set_models(own, &wanted);
-    const uint32_t number = kept ? vamp_merged_place(&collect->merged, set, &wanted) : 0;
+    uint32_t number = 0;
+    if (kept) {
+        number = vamp_merged_place(&collect->merged, set, &wanted);
+    }
     if (number == 0 && !is_other(own, labels)) {
         collect->counts.refused[VAMP_REFUSAL_SERIES]++;
     }
@@ -147,7 +151,7 @@ uint32_t collect_series(struct vamp_collect *collect, unsigned set,
 
 /* ---- rows */
 
-/* Where a message's labels are in a label set of ours: place + 1, 0 where it does not have it. */
+/* By label: its index in a label set of the message, plus 1; 0: the message does not have it. */
 struct label_places {
     uint8_t place[VAMP_LABEL_COUNT];
 };
@@ -163,7 +167,7 @@ static void find_places(const Vampire__Telemetry__LabelSet *set, struct label_pl
     }
 }
 
-/* A label that the row does not have is known of its run, or else not at all. */
+/* Labels missing in the row are taken from its run, or else are `(other)`. */
 static uint32_t find_series(struct vamp_collect *collect, unsigned set,
                             const Vampire__Telemetry__Message *message,
                             const Vampire__Telemetry__Row *row, const struct label_places *places)
@@ -185,7 +189,7 @@ static uint32_t find_series(struct vamp_collect *collect, unsigned set,
     return collect_series(collect, set, labels);
 }
 
-/* A row and what was found out about it: metrics of a row often have the same label set here. */
+/* A row and its series, which is cached: metrics of a row often have the same label set here. */
 struct row {
     struct vamp_collect *collect;
     const Vampire__Telemetry__Message *message;
@@ -197,7 +201,7 @@ struct row {
     bool has_series;
 };
 
-/* Sets `row->series` for our metric that this one is, which is its id; false: it is not known. */
+/* Sets `row->series` for a metric of the message, and its index here; false: it is unknown. */
 static bool find_metric(struct row *row, uint32_t metric, unsigned *ret_metric)
 {
     *ret_metric = row->ids[metric];
@@ -213,7 +217,7 @@ static bool find_metric(struct row *row, uint32_t metric, unsigned *ret_metric)
     return true;
 }
 
-/* Makes of the message's histogram what buckets have, and adds that. */
+/* Converts the histogram of a message and adds it. */
 static void add_histogram(struct vamp_collect *collect, unsigned metric, uint32_t series,
                           const Vampire__Telemetry__Histogram *from)
 {
@@ -281,7 +285,7 @@ void collect_values_add(struct vamp_collect *collect, const Vampire__Telemetry__
     free(places);
 }
 
-/* All three metrics have the same labels. */
+/* The three metrics have the same labels. */
 void collect_values_settle(struct vamp_collect *collect)
 {
     const struct vamp_merged_values *values = collect->merged.values;

@@ -24,6 +24,10 @@ static inline const char *vamp_text_or(const char *text, const char *other)
     return text != NULL ? text : other;
 }
 
+/* An element of an array of texts, or "unknown". Evaluates `index` twice. */
+#define VAMP_NAME_AT(names, index)                                                                 \
+    ((index) < sizeof(names) / sizeof(names)[0] ? (names)[index] : "unknown")
+
 /* The ending of a noun after a count: "1 event", "2 events". */
 static inline const char *vamp_plural(uint64_t count)
 {

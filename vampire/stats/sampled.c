@@ -12,22 +12,22 @@
 #include "vampire/core/utf8.h"
 #include "vampire/stats/bucket/declared.h"
 
-/* Series that are known at a time; of those that are not declared a quarter of it. */
+/* Limit of series, and of those that are not declared. */
 #define SERIES_MAX 65536
 #define UNDECLARED_MAX (SERIES_MAX / 4)
 #define LABEL_BYTES 256
 #define VALUE_MAX 0x1p62L
-#define COUNT_MAX 0x1p32L /* of one value in one sample */
+#define COUNT_MAX 0x1p32L /* of one histogram value in one sample */
 
 struct series {
     struct map_link link; /* by key */
     const struct vamp_declared *metric;
-    struct vamp_undeclared *undeclared; /* where `metric` is NULL; NULL: beyond the list */
+    struct vamp_undeclared *undeclared; /* if `metric` is NULL; NULL: the list is full */
     uint32_t cell;
     bool has_last;
-    bool is_own;           /* of vampire itself and not declared: of no account */
+    bool is_own;           /* vampire's own and not declared: not accounted */
     int64_t last, time_ns; /* of the newest sample */
-    int64_t value;         /* what a sample counts, as its tag says; -1: no possible value */
+    int64_t value;         /* the histogram value in its tag; -1: none, or out of range */
     size_t key_length;
     char key[];
 };
@@ -37,11 +37,11 @@ struct vamp_sampled {
     struct vamp_components *components;
     struct map series;
     size_t undeclared;
-    bool *begun; /* by cell of a gauge: it has a value */
+    bool *begun; /* by cell of a gauge: has a value */
     struct vamp_sampled_account account;
 };
 
-/* A gauge has no value until a sample gives it one. */
+/* Gauges have no value until the first sample. */
 static void begin_without_value(struct vamp_cells *cells, enum vamp_metric_id id)
 {
     const struct vamp_cell_range *range = &cells->range[id];
@@ -118,29 +118,39 @@ static void fill_labels(struct vamp_sampled *sampled, const struct vamp_declared
             continue;
         }
         const bool found = vamp_sample_label(sample, metric->tags[i], clean);
+        uint32_t *value = &labels->value[vamp_declared_labels[i]];
+        if (i == VAMP_DECLARED_COMPONENT) {
+            *value = VAMP_NAME_UNKNOWN;
+            if (found) {
+                *value = vamp_components_number(sampled->components, clean);
+            }
+            continue;
+        }
         if (!found) {
             strcpy(clean, VAMP_COMPONENT_UNKNOWN_NAME);
         }
         if (i == VAMP_DECLARED_HOST) {
             vamp_sample_shorten_host(clean);
         }
-        labels->value[vamp_declared_labels[i]] =
-            i != VAMP_DECLARED_COMPONENT ? vamp_series_text(&sampled->cells->series, clean)
-            : found                      ? vamp_components_number(sampled->components, clean)
-                                         : VAMP_NAME_UNKNOWN;
+        *value = vamp_series_text(&sampled->cells->series, clean);
     }
 }
 
-/* NULL: it is of nothing that is declared and computed. */
+/* NULL: no declared metric that is computed matches. */
+static bool has_tag(const struct vamp_declared *metric, const struct vamp_sample *sample)
+{
+    char text[LABEL_BYTES];
+    return metric->only == NULL || (vamp_sample_tag(sample, metric->only, text, sizeof text) &&
+                                    strcmp(text, metric->only_value) == 0);
+}
+
 static const struct vamp_declared *find_declared(const struct vamp_cells *cells, const char *name,
                                                  const struct vamp_sample *sample)
 {
-    char text[LABEL_BYTES];
     for (unsigned i = 0; i < vamp_declared_count(); i++) {
         const struct vamp_declared *each = vamp_declared_at(i);
         if (strcmp(each->from, name) == 0 && cells->range[each->id].enabled &&
-            (each->only == NULL || (vamp_sample_tag(sample, each->only, text, sizeof text) &&
-                                    strcmp(text, each->only_value) == 0))) {
+            has_tag(each, sample)) {
             return each;
         }
     }
@@ -150,22 +160,28 @@ static const struct vamp_declared *find_declared(const struct vamp_cells *cells,
 static int64_t tagged_value(const struct vamp_declared *metric, const struct vamp_sample *sample)
 {
     char text[LABEL_BYTES], *end = text;
-    const bool found =
-        metric->value != NULL && vamp_sample_tag(sample, metric->value, text, sizeof text);
-    const long double scaled = found ? strtold(text, &end) * metric->scale : -1;
-    return end > text && *end == '\0' && scaled >= 0 && scaled < VALUE_MAX ? llrintl(scaled) : -1;
+    if (metric->value == NULL || !vamp_sample_tag(sample, metric->value, text, sizeof text)) {
+        return -1;
+    }
+    const long double scaled = strtold(text, &end) * metric->scale;
+    const bool valid = end > text && *end == '\0' && scaled >= 0 && scaled < VALUE_MAX;
+    return valid ? llrintl(scaled) : -1;
 }
 
-/* A series that is new; NULL: there is no room. */
+/* Adds a series; NULL: at the limit, or out of memory. */
 static struct series *add_series(struct vamp_sampled *sampled, const struct vamp_sample *sample,
                                  uint64_t hash)
 {
     char name[VAMP_SAMPLE_NAME_BYTES];
-    const bool fits = vamp_sample_name(sample, name, sizeof name);
-    const struct vamp_declared *metric = fits ? find_declared(sampled->cells, name, sample) : NULL;
+    const struct vamp_declared *metric = NULL;
+    if (vamp_sample_name(sample, name, sizeof name)) {
+        metric = find_declared(sampled->cells, name, sample);
+    }
     const bool is_own = metric == NULL && strncmp(name, "vampire_input.", 14) == 0;
-    struct vamp_undeclared *undeclared =
-        metric == NULL && !is_own ? note_undeclared(&sampled->account, name) : NULL;
+    struct vamp_undeclared *undeclared = NULL;
+    if (metric == NULL && !is_own) {
+        undeclared = note_undeclared(&sampled->account, name);
+    }
     if (sampled->series.count == SERIES_MAX ||
         (metric == NULL && sampled->undeclared == UNDECLARED_MAX)) {
         return NULL;
@@ -209,10 +225,10 @@ static void set_gauge(struct vamp_sampled *sampled, struct vamp_slot *slot,
 {
     struct vamp_gauge_change *gauge = &slot->gauges[series->cell];
     if (sampled->begun[series->cell]) {
-        vamp_gauge_add(gauge, value - (series->has_last ? series->last : 0));
+        vamp_gauge_add(gauge, value - series->last);
         return;
     }
-    /* From no value to this one: it was never lower or higher. */
+    /* The first value is both extremes. */
     sampled->begun[series->cell] = true;
     gauge->net = (int64_t)((uint64_t)value - (uint64_t)VAMP_GAUGE_NONE);
     gauge->min = gauge->max = gauge->net;
@@ -221,14 +237,18 @@ static void set_gauge(struct vamp_sampled *sampled, struct vamp_slot *slot,
 static void add_counter(struct vamp_sampled *sampled, struct vamp_slot *slot,
                         const struct series *series, int64_t value)
 {
-    if (series->has_last) {
-        const bool reset = value < series->last;
-        sampled->account.resets += reset;
-        slot->counters[series->cell] += (uint64_t)(value - (reset ? 0 : series->last));
+    if (!series->has_last) {
+        return;
     }
+    int64_t added = value - series->last;
+    if (added < 0) {
+        sampled->account.resets++;
+        added = value;
+    }
+    slot->counters[series->cell] += (uint64_t)added;
 }
 
-/* False: there is no room for it. */
+/* False: at max_histogram_memory. */
 static bool count_value(struct vamp_sampled *sampled, struct vamp_slot *slot,
                         const struct series *series, int64_t value)
 {
@@ -242,10 +262,32 @@ static bool count_value(struct vamp_sampled *sampled, struct vamp_slot *slot,
     case VAMP_HISTOGRAM:
         break;
     }
-    const bool counts = series->metric->value != NULL;
+    uint64_t recorded = (uint64_t)value;
+    uint64_t count = 1;
+    if (series->metric->value != NULL) { /* the tag has the value, the sample its count */
+        recorded = (uint64_t)series->value;
+        count = (uint64_t)value;
+    }
     return vamp_open_record_often(&sampled->cells->open_histograms, &slot->histograms[series->cell],
-                                  (uint64_t)(counts ? series->value : value),
-                                  counts ? (uint64_t)value : 1);
+                                  recorded, count);
+}
+
+/* The number that the sample counts in its series. False: out of range. */
+static bool scale_value(const struct series *series, long double value, int64_t *ret_value)
+{
+    const bool is_gauge = vamp_metrics[series->metric->id].kind == VAMP_GAUGE;
+    long double most = COUNT_MAX;
+    if (series->metric->value == NULL) {
+        value *= series->metric->scale;
+        most = VALUE_MAX;
+    } else if (series->value < 0) {
+        return false;
+    }
+    if (!(fabsl(value) < most) || (value < 0 && !is_gauge)) { /* or not a number */
+        return false;
+    }
+    *ret_value = llrintl(value);
+    return true;
 }
 
 void vamp_sampled_observe(struct vamp_sampled *sampled, struct vamp_slot *slot,
@@ -284,14 +326,11 @@ void vamp_sampled_observe(struct vamp_sampled *sampled, struct vamp_slot *slot,
         account->disordered++;
         return;
     }
-    const bool counts = series->metric->value != NULL;
-    const long double scaled = counts ? sample.value : sample.value * series->metric->scale;
-    if (!(fabsl(scaled) < (counts ? COUNT_MAX : VALUE_MAX)) || (scaled < 0 && kind != VAMP_GAUGE) ||
-        (counts && series->value < 0)) {
+    int64_t value = 0;
+    if (!scale_value(series, sample.value, &value)) {
         account->out_of_range++;
         return;
     }
-    const int64_t value = llrintl(scaled);
     if (!count_value(sampled, slot, series, value)) {
         account->no_room++;
         return;

@@ -17,29 +17,29 @@ struct vamp_stats {
     struct vamp_cells cells;
     struct vamp_window window;
     struct vamp_tracker tracker;
-    /* Bits of the enabled statistics, by place in the list: those that see events of a phase and
-     * kind, and those that count something of what was found. */
+    /* Bits of enabled statistics, by enum vamp_statistic: those that see events of a phase and
+     * kind, and those that count one of the enum vamp_found bits. */
     unsigned of_kind[2][VAMP_EVENT_KIND_COUNT];
     unsigned of_found[VAMP_FOUND_ALL + 1];
-    vamp_observe_fn *on_event[VAMP_STATISTIC_COUNT]; /* as in the list */
+    vamp_observe_fn *on_event[VAMP_STATISTIC_COUNT]; /* as in vamp_statistics */
     struct vamp_observation seen;
     vamp_exclude_fn *exclude; /* NULL: none */
     void *exclude_context;
     vamp_read_attributes_fn *read_attributes;
     void *read_context;
-    bool looks_closer;              /* attributes, times of arrival or filters of metrics */
-    int64_t previous_ns;            /* time of the event before this one */
-    int64_t gone_ns;                /* of a pool that is gone: until when, as far as is known */
-    uint64_t unwatched_ns;          /* sum of these gaps */
-    uint64_t unnamed;               /* components, that were counted */
-    int64_t ticked_ns;              /* the last time without an event */
-    struct vamp_sampled *sampled;   /* owned */
-    struct vamp_arrivals *arrivals; /* owned; NULL: events have times of their own */
-    unsigned unwatched;             /* gaps */
+    bool looks_closer;            /* there are attributes, times of arrival or filters of metrics */
+    int64_t previous_ns;          /* time of the previous event */
+    int64_t gone_ns;              /* if `gone`: last known time */
+    uint64_t unwatched_ns;        /* sum of the gaps while the pool manager was gone */
+    uint64_t unnamed;             /* components already accounted */
+    int64_t ticked_ns;            /* last time without an event */
+    struct vamp_sampled *sampled; /* owned */
+    struct vamp_arrivals *arrivals; /* owned; NULL: events have times */
+    unsigned unwatched;             /* number of these gaps */
     bool enabled[VAMP_STATISTIC_COUNT];
-    bool takes; /* what is in flight, at the end of each bucket */
+    bool takes; /* measures operations in flight at the end of each bucket */
     bool any_event;
-    bool gone; /* the pool is: nothing since */
+    bool gone; /* the pool manager, since the last event */
 };
 
 /* ---- options */
@@ -48,7 +48,7 @@ struct vamp_stats {
 #define SERIES_MAX (UINT64_C(1) << 20)
 #define HISTOGRAM_BYTES_MIN (UINT64_C(1) << 20)
 
-/* 0, or -EINVAL for an option that is out of bounds or contradicts another. */
+/* 0, or -EINVAL for an option that is out of range or contradicts another. */
 static int check_options(const struct vamp_stats_options *options, struct vamp_err *err)
 {
     const struct {
@@ -94,18 +94,21 @@ static bool is_wanted(const struct vamp_cells *cells, const struct vamp_statisti
     return false;
 }
 
+_Static_assert(VAMP_STATISTIC_COUNT <= 8 * sizeof(unsigned), "one bit each");
+
 static void enable_statistic(struct vamp_stats *stats, unsigned number)
 {
     const struct vamp_statistic_ops *ops = &vamp_statistics[number];
-    const unsigned bit = 1U << number;
     stats->enabled[number] = true;
     stats->on_event[number] = ops->on_event;
     for (unsigned kind = 0; kind < VAMP_EVENT_KIND_COUNT; kind++) {
-        stats->of_kind[VAMP_PHASE_AFTER][kind] |= (ops->after >> kind & 1U) != 0 ? bit : 0;
-        stats->of_kind[VAMP_PHASE_BEFORE][kind] |= (ops->before >> kind & 1U) != 0 ? bit : 0;
+        stats->of_kind[VAMP_PHASE_AFTER][kind] |= (ops->after >> kind & 1U) << number;
+        stats->of_kind[VAMP_PHASE_BEFORE][kind] |= (ops->before >> kind & 1U) << number;
     }
     for (unsigned found = 0; found <= VAMP_FOUND_ALL; found++) {
-        stats->of_found[found] |= (ops->found & found) != 0 ? bit : 0;
+        if ((ops->found & found) != 0) {
+            stats->of_found[found] |= 1U << number;
+        }
     }
 }
 
@@ -118,7 +121,7 @@ static void enable_statistics(struct vamp_stats *stats)
     }
 }
 
-/* Values that found no series or a coarser one, to the bucket in which they count. */
+/* Accounts values counted in `(other)` or a coarser series to the bucket in which they count. */
 static void book_bounds(struct vamp_stats *stats, struct vamp_slot *slot)
 {
     struct vamp_series_table *series = &stats->cells.series;
@@ -130,8 +133,7 @@ static void book_bounds(struct vamp_stats *stats, struct vamp_slot *slot)
     }
 }
 
-/* A component that found no memory for its name, to the bucket of its JOIN: no other event names
- * one. */
+/* Accounts components without memory for their name to the bucket of their JOIN. */
 static void book_unnamed(struct vamp_stats *stats, struct vamp_slot *slot)
 {
     const uint64_t unnamed = vamp_components_unnamed(stats->cells.series.components);
@@ -168,7 +170,9 @@ int vamp_stats_create(const struct vamp_stats_options *options, const char *seri
     }
     if (status == 0 && vamp_stats_by_arrival(options)) {
         stats->arrivals = calloc(1, sizeof *stats->arrivals);
-        status = stats->arrivals != NULL ? 0 : vamp_err_set(err, -ENOMEM, "statistics: no memory");
+        if (stats->arrivals == NULL) {
+            status = vamp_err_set(err, -ENOMEM, "statistics: out of memory");
+        }
     }
     if (status == 0) {
         status = vamp_sampled_create(&stats->cells, components, &stats->sampled, err);
@@ -240,19 +244,24 @@ static void count_mark(struct vamp_stats *stats, struct vamp_slot *slot,
         slot->account.rejected += mark->count;
         return;
     }
-    const unsigned reason = mark->reason < VAMP_LOSS_COUNT ? mark->reason : VAMP_LOSS_RECORDING;
-    slot->account.lost[reason] += mark->count;
-    const struct vamp_gap gap = {
-        .start_ns = stats->any_event ? stats->previous_ns : mark->time_ns,
+    struct vamp_gap gap = {
+        .start_ns = mark->time_ns,
         .end_ns = mark->time_ns,
-        .reason = reason,
+        .reason = mark->reason,
         .events = mark->count,
     };
+    if (mark->reason >= VAMP_LOSS_COUNT) {
+        gap.reason = VAMP_LOSS_RECORDING;
+    }
+    if (stats->any_event) {
+        gap.start_ns = stats->previous_ns;
+    }
+    slot->account.lost[gap.reason] += mark->count;
     vamp_cells_gap(slot, &gap);
 }
 
-/* The stays of components that are over without a LEAVE, by a mark GONE or a JOIN: what they held
- * ends, but no operation took place. */
+/* Releases components whose stay ended without a LEAVE, by a GONE or a JOIN. No operation is
+ * counted. */
 static __attribute__((noinline)) void
 release_ended(struct vamp_stats *stats, struct vamp_slot *slot, const struct vamp_event *event)
 {
@@ -285,7 +294,7 @@ static void gap_of_gone(struct vamp_stats *stats, struct vamp_slot *slot, int64_
     vamp_cells_gap(slot, &gap);
     stats->gone = false;
     stats->unwatched++;
-    /* Not if the clock was set back meanwhile: then the length is not known. */
+    /* The length is unknown if the clock was set back meanwhile. */
     if (gap.end_ns > gap.start_ns) {
         stats->unwatched_ns += (uint64_t)gap.end_ns - (uint64_t)gap.start_ns;
     }
@@ -326,7 +335,7 @@ static void account_event(struct vamp_slot_account *account, const struct vamp_e
     account->sampled_out += verdict == VAMP_SAMPLED_OUT;
 }
 
-/* What few configurations need of an event. Not inlined: others pay for one branch. */
+/* Work that few configurations need. Not inlined, so that the others pay for one branch only. */
 static __attribute__((noinline)) void look_closer(struct vamp_stats *stats,
                                                   const struct vamp_event *event)
 {
@@ -344,7 +353,7 @@ static __attribute__((noinline)) void look_closer(struct vamp_stats *stats,
     }
 }
 
-/* Shows the event to the tracker, and what it means to the statistics. */
+/* Tracks the event and counts the resulting observation. */
 static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
                         const struct vamp_event *event)
 {
@@ -370,8 +379,9 @@ void vamp_stats_tick(struct vamp_stats *stats, int64_t now_ns)
     stats->ticked_ns = now_ns;
 }
 
-/* An event of a time for which there is no bucket counts as rejected in the newest one. A mark is
- * taken to be of the time of what came before it: true, with the mark to observe instead. */
+/* Handles an event with an invalid time: it counts as rejected in the newest bucket. A control
+ * event is assumed to have the time of the previous event: returns true, and the control event to
+ * observe instead. */
 static bool place_mark(struct vamp_stats *stats, const struct vamp_event *event,
                        struct vamp_event *ret_mark)
 {
@@ -393,7 +403,7 @@ static void observe_mark(struct vamp_stats *stats, const struct vamp_event *mark
         if (stats->arrivals != NULL) {
             stats->arrivals->empty_ns = mark->time_ns;
         }
-        stats->gone_ns = mark->time_ns > stats->gone_ns ? mark->time_ns : stats->gone_ns;
+        stats->gone_ns = VAMP_MAX(stats->gone_ns, mark->time_ns);
         return;
     }
     if (mark->kind == VAMP_EVENT_GONE || mark->kind == VAMP_EVENT_UNWATCHED) {
@@ -401,7 +411,7 @@ static void observe_mark(struct vamp_stats *stats, const struct vamp_event *mark
         return;
     }
     if (mark->kind == VAMP_EVENT_UNWANTED && stats->window.started) {
-        /* What does not count does not move time either. */
+        /* Events that are not counted do not advance time. */
         vamp_window_at(&stats->window, mark->time_ns)->account.not_subscribed += mark->count;
         return;
     }
@@ -415,8 +425,8 @@ static void observe_mark(struct vamp_stats *stats, const struct vamp_event *mark
     stats->any_event = true;
 }
 
-/* A mark, or an event of a time for which there is no bucket. Not inlined, so that an event that
- * counts needs no room on the stack. */
+/* A control event, or an event with an invalid time. Not inlined, so that other events need no
+ * stack frame. */
 static __attribute__((noinline)) void observe_uncounted(struct vamp_stats *stats,
                                                         const struct vamp_event *event)
 {
@@ -433,10 +443,9 @@ static __attribute__((noinline)) void observe_uncounted(struct vamp_stats *stats
 void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event,
                         enum vamp_verdict verdict)
 {
-    if (__builtin_expect(vamp_event_is_mark(event) ||
-                             !(vamp_window_is_easy(&stats->window, event->time_ns) ||
-                               vamp_time_is_valid(event->time_ns)),
-                         0)) {
+    const bool valid =
+        vamp_window_is_easy(&stats->window, event->time_ns) || vamp_time_is_valid(event->time_ns);
+    if (__builtin_expect(vamp_event_is_mark(event) || !valid, 0)) {
         observe_uncounted(stats, event);
         return;
     }
@@ -488,7 +497,7 @@ bool vamp_stats_next_close(const struct vamp_stats *stats, int64_t *ret_ns)
 void vamp_stats_look_ahead(struct vamp_stats *stats, const struct vamp_event *const *events,
                            unsigned count)
 {
-    vamp_track_look_ahead(&stats->tracker, events, count);
+    vamp_track_prefetch(&stats->tracker, events, count);
 }
 
 void vamp_stats_sampling(struct vamp_stats *stats, double weight)
@@ -537,8 +546,7 @@ void vamp_stats_finish(struct vamp_stats *stats)
     }
     count_rest(stats);
     vamp_track_finish(&stats->tracker, vamp_window_newest(&stats->window));
-    vamp_window_finish(&stats->window, stats->previous_ns > stats->ticked_ns ? stats->previous_ns
-                                                                             : stats->ticked_ns);
+    vamp_window_finish(&stats->window, VAMP_MAX(stats->previous_ns, stats->ticked_ns));
 }
 
 void vamp_stats_totals(struct vamp_stats *stats, struct vamp_totals *ret_totals)
@@ -550,9 +558,9 @@ void vamp_stats_totals(struct vamp_stats *stats, struct vamp_totals *ret_totals)
     ret_totals->unwatched_ns = stats->unwatched_ns;
 }
 
-static struct vamp_fill fill_of(const struct vamp_tracker *tracker, enum vamp_part_sort sort)
+static struct vamp_fill fill_of(const struct vamp_tracker *tracker, enum vamp_pending_class class)
 {
-    return (struct vamp_fill){tracker->sorts[sort].count, tracker->max_pending};
+    return (struct vamp_fill){tracker->classes[class].count, tracker->max_pending};
 }
 
 void vamp_stats_state(const struct vamp_stats *stats, struct vamp_stats_state *ret_state)
@@ -567,9 +575,9 @@ void vamp_stats_state(const struct vamp_stats *stats, struct vamp_stats_state *r
         .closed = window->emitted,
         .set_backs = window->set_backs,
         .cdos = {tracker->tracked.count, tracker->max_cdos},
-        .received = fill_of(tracker, VAMP_SORT_RECEIVED),
-        .demands = fill_of(tracker, VAMP_SORT_DEMANDS),
-        .transports = fill_of(tracker, VAMP_SORT_TRANSPORTS),
+        .received = fill_of(tracker, VAMP_CLASS_RECEIVED),
+        .demands = fill_of(tracker, VAMP_CLASS_DEMANDS),
+        .transports = fill_of(tracker, VAMP_CLASS_TRANSPORTS),
         .components = {vamp_components_listed(series->components),
                        stats->cells.schema.max_components},
         .label_set_count = series->set_count,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The kinds of actions, those of them that need no more than a few lines, and what all share.
- * command.c is the third kind.
+ *  * The list of kinds of actions, the kinds `log` and `level`, and shared services. The kind
+ * `command` is in command.c.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -9,14 +9,14 @@
 #include "vampire/alarms/action.h"
 #include "vampire/alarms/actions/services.h"
 
-/* At the end of a run: how long commands that run are waited for. */
+/* How long to wait for running commands at the end of a run. */
 #define COMMANDS_NS (10 * VAMP_NS_PER_SECOND)
 
-/* ---- log: one line for each change, where vampire writes its other messages */
+/* ---- log: one line for each change, with vampire's other messages */
 
 static const struct vamp_opt no_options[] = {{.key = NULL}};
 
-/* The object of the action is the services: there is nothing else to know. */
+/* The action has no state: `*ret_self` is the services. */
 static int log_open(const void *options, struct vamp_action_services *services, void **ret_self,
                     struct vamp_err *err)
 {
@@ -50,8 +50,8 @@ static const struct vamp_alarm_action_ops action_log = {
     .close = log_close,
 };
 
-/* ---- level: while an alarm fires, the CDOs that it concerns have records, as at level cdo. The
- * files have the table of CDOs from their start, so that nothing begins again. */
+/* ---- level: records of the CDOs concerned while an alarm fires, as at level cdo. Files have the
+ * table of CDOs from the start. */
 
 static const char *const level_words[] = {"cdo", NULL};
 
@@ -110,14 +110,14 @@ static const struct vamp_alarm_action_ops action_level = {
     .close = level_close,
 };
 
-/* ---- all kinds */
+/* ---- the list */
 
 extern const struct vamp_alarm_action_ops vamp_alarm_action_command;
 
 const struct vamp_alarm_action_ops *const vamp_alarm_actions[] = {
     &action_log, &vamp_alarm_action_command, &action_level, NULL};
 
-/* ---- what they share */
+/* ---- services */
 
 bool vamp_action_services_select(const struct vamp_action_services *services,
                                  const struct vamp_event *event)

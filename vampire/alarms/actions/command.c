@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The action "command": runs a program, which reads the change as JSON from its standard input. */
+/* The action "command" runs a program that reads the change as JSON from its standard input. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -58,10 +58,11 @@ static int command_open(const void *options, struct vamp_action_services *servic
                         struct vamp_err *err)
 {
     const struct command_options *chosen = options;
-    const int code =
-        services->commands != NULL ? 0 : vamp_commands_create(&services->commands, err);
-    if (code != 0) {
-        return code;
+    if (services->commands == NULL) {
+        const int code = vamp_commands_create(&services->commands, err);
+        if (code != 0) {
+            return code;
+        }
     }
     if (access(chosen->argv.items[0], X_OK) != 0) {
         return vamp_err_set_errno(err, errno, "run %s", chosen->argv.items[0]);
@@ -88,16 +89,18 @@ static void command_change(void *context, const struct vamp_alarm_change *change
     }
     char about[VAMP_ALARM_NAME_BYTES + 16];
     (void)snprintf(about, sizeof about, "alarm \"%s\"", change->alarm);
-    const bool complete = vamp_alarm_change_line(change, self->services->run, &self->json);
-    (void)vamp_commands_submit(self->services->commands,
-                               &(struct vamp_alarm_command){
-                                   .argv = self->argv,
-                                   .about = about,
-                                   .input = complete ? self->json.bytes : "",
-                                   .input_bytes = complete ? self->json.used : 0,
-                                   .lane = self->lane,
-                                   .timeout_ns = self->options->timeout_ns,
-                               });
+    struct vamp_alarm_command command = {
+        .argv = self->argv,
+        .about = about,
+        .input = "",
+        .lane = self->lane,
+        .timeout_ns = self->options->timeout_ns,
+    };
+    if (vamp_alarm_change_line(change, self->services->run, &self->json)) {
+        command.input = self->json.bytes;
+        command.input_bytes = self->json.used;
+    }
+    (void)vamp_commands_submit(self->services->commands, &command);
 }
 
 static void command_close(void *context)

@@ -19,62 +19,63 @@
 #include "vampire/core/clock.h"
 #include "vampire/core/io.h"
 #include "vampire/core/utf8.h"
+#include "vampire/core/values.h"
 #include "vampire/core/worker.h"
 
 #define NS_PER_MS INT64_C(1000000)
-/* Beyond the deadline and the grace, for a thread that is stuck in the operating system. */
+/* Wait for a thread that is blocked in the operating system, after the deadline and the grace. */
 #define STUCK_NS (VAMP_COMMANDS_GRACE_NS + VAMP_NS_PER_SECOND)
 
-/* A command that was submitted, in one piece of memory. */
+/* A submitted command, in one block of memory. */
 struct job {
     unsigned lane;
     int64_t timeout_ns;
     const char *about;
     const char *input;
     size_t input_bytes;
-    char *argv[]; /* ended by NULL; the texts are behind it */
+    char *argv[]; /* ended by NULL and followed by the texts */
 };
 
-/* Bytes kept of what the program prints; the rest is read and dropped. */
+/* Bytes kept of a program's output; the rest is read and dropped. */
 #define SAID_BYTES 160
-/* Variables of the environment that a program gets. */
+/* Environment variables of a program. */
 #define VARIABLES_MAX 9
 
-/* A program that runs. It gets standard input, output and error and no other descriptor, default
- * signals, a session of its own and a small environment. Its input is a file in memory, so that a
- * program which does not read delays no write. */
+/* A running program. It has standard input, output and error and no other descriptor, default
+ * signals, a session of its own and a small environment. Its input is a file in memory, so that
+ * writing never blocks. */
 struct process {
     pid_t pid;
     int pidfd;       /* readable once it has ended */
-    int output;      /* its standard output and error; -1: it has closed both */
-    int64_t next_ns; /* monotonic: when the next signal is due; INT64_MAX: never */
+    int output;      /* standard output and error; -1: it has closed both */
+    int64_t next_ns; /* monotonic time of the next signal; INT64_MAX: never */
     bool timed_out;  /* SIGTERM was sent to its process group */
     size_t said_bytes;
-    char said[SAID_BYTES]; /* the start of what it printed; not terminated */
+    char said[SAID_BYTES]; /* start of its output; not terminated */
 };
 
 struct running {
     struct job *job;
     struct process process;
-    bool given_up; /* ended because the run is over */
+    bool given_up; /* terminated because the run is over */
 };
 
 struct vamp_commands {
     struct vamp_worker worker;            /* jobs wait in its queue */
     char *environment[VARIABLES_MAX + 1]; /* ended by NULL */
-    int wake;                             /* an eventfd: there is something new */
+    int wake;                             /* eventfd: there is something new */
 
-    uint64_t succeeded, failed, timed_out; /* with the worker's lock */
-    /* The thread's. */
+    uint64_t succeeded, failed, timed_out; /* protected by the worker's lock */
+    /* Thread-private. */
     struct running running[VAMP_COMMANDS_RUNNING_MAX];
     unsigned running_count;
 };
 
 /* ---- one process */
 
-/* PATH, HOME, USER, LOGNAME, SHELL, LANG, LC_ALL, TZ and TMPDIR of this process, nothing else: what
- * else is in its environment, such as the address of a pool manager, may be secret. `kept` is of
- * this process's own texts, ended by NULL. Nothing changes these variables any more. */
+/* PATH, HOME, USER, LOGNAME, SHELL, LANG, LC_ALL, TZ and TMPDIR of this process. Other variables,
+ * such as the address of a pool manager, may be secret. `kept` points to the texts of this process,
+ * which do not change, and is ended by NULL. */
 static void make_environment(char *kept[static VARIABLES_MAX + 1])
 {
     static const char *const names[VARIABLES_MAX] = {"PATH", "HOME",   "USER", "LOGNAME", "SHELL",
@@ -116,20 +117,29 @@ static int make_attributes(posix_spawnattr_t *attributes)
     (void)sigemptyset(&none);
     (void)sigfillset(&all);
     int code = posix_spawnattr_setsigmask(attributes, &none);
-    code = code != 0 ? code : posix_spawnattr_setsigdefault(attributes, &all);
-    return code != 0 ? code
-                     : posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK |
-                                                                POSIX_SPAWN_SETSIGDEF |
-                                                                POSIX_SPAWN_SETSID);
+    if (code == 0) {
+        code = posix_spawnattr_setsigdefault(attributes, &all);
+    }
+    if (code == 0) {
+        code = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                                        POSIX_SPAWN_SETSID);
+    }
+    return code;
 }
 
 /* 0 or an errno. */
 static int make_descriptors(posix_spawn_file_actions_t *actions, int input, int output)
 {
-    int code = posix_spawn_file_actions_adddup2(actions, input, STDIN_FILENO);
-    code = code != 0 ? code : posix_spawn_file_actions_adddup2(actions, output, STDOUT_FILENO);
-    code = code != 0 ? code : posix_spawn_file_actions_adddup2(actions, output, STDERR_FILENO);
-    return code != 0 ? code : posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
+    const int descriptors[] = {
+        [STDIN_FILENO] = input, [STDOUT_FILENO] = output, [STDERR_FILENO] = output};
+    int code = 0;
+    for (int to = STDIN_FILENO; to <= STDERR_FILENO && code == 0; to++) {
+        code = posix_spawn_file_actions_adddup2(actions, descriptors[to], to);
+    }
+    if (code == 0) {
+        code = posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
+    }
+    return code;
 }
 
 /* 0 or an errno. */
@@ -142,18 +152,23 @@ static int spawn(pid_t *ret_pid, char *const *argv, char *const *environment, in
         return code;
     }
     code = posix_spawn_file_actions_init(&actions);
-    if (code == 0) {
-        code = make_attributes(&attributes);
-        code = code != 0 ? code : make_descriptors(&actions, input, output);
-        code = code != 0 ? code
-                         : posix_spawn(ret_pid, argv[0], &actions, &attributes, argv, environment);
-        (void)posix_spawn_file_actions_destroy(&actions);
+    if (code != 0) {
+        goto out_attributes;
     }
+    code = make_attributes(&attributes);
+    if (code == 0) {
+        code = make_descriptors(&actions, input, output);
+    }
+    if (code == 0) {
+        code = posix_spawn(ret_pid, argv[0], &actions, &attributes, argv, environment);
+    }
+    (void)posix_spawn_file_actions_destroy(&actions);
+out_attributes:
     (void)posix_spawnattr_destroy(&attributes);
     return code;
 }
 
-/* The process has started: without a descriptor of it, it cannot be followed and is ended. */
+/* Opens a descriptor of the started process; kills the process if that fails. */
 static int follow(struct process *process, struct vamp_err *err)
 {
     process->pidfd = pidfd_open(process->pid, 0); /* is close-on-exec */
@@ -166,8 +181,8 @@ static int follow(struct process *process, struct vamp_err *err)
     return code;
 }
 
-/* Starts argv[0] (a path) with these arguments. 0 or -errno with nothing left behind. May wait for
- * the file system that holds the program. The time-out is monotonic. */
+/* Starts argv[0] (a path) with these arguments; `end_ns` is monotonic. 0 or -errno. May wait for
+ * the file system of the program. */
 static int start_process(struct process *process, char *const *argv, char *const *environment,
                          const char *input, size_t input_bytes, int64_t end_ns,
                          struct vamp_err *err)
@@ -178,20 +193,26 @@ static int start_process(struct process *process, char *const *argv, char *const
         return in;
     }
     int out[2] = {-1, -1};
-    int code = pipe2(out, O_CLOEXEC) != 0 ? vamp_err_set_errno(err, errno, "make a pipe") : 0;
-    if (code == 0) {
-        (void)fcntl(out[0], F_SETFL, O_NONBLOCK);
-        const int failed = spawn(&process->pid, argv, environment, in, out[1]);
-        code = failed != 0 ? vamp_err_set_errno(err, failed, "start %s", argv[0])
-                           : follow(process, err);
-        (void)close(out[1]);
+    int code = 0;
+    if (pipe2(out, O_CLOEXEC) != 0) {
+        code = vamp_err_set_errno(err, errno, "make a pipe");
+        goto out_input;
     }
-    (void)close(in);
+    (void)fcntl(out[0], F_SETFL, O_NONBLOCK);
+    const int failed = spawn(&process->pid, argv, environment, in, out[1]);
+    if (failed != 0) {
+        code = vamp_err_set_errno(err, failed, "start %s", argv[0]);
+    } else {
+        code = follow(process, err);
+    }
+    (void)close(out[1]);
     if (code == 0) {
         process->output = out[0];
-    } else if (out[0] >= 0) {
+    } else {
         (void)close(out[0]);
     }
+out_input:
+    (void)close(in);
     return code;
 }
 
@@ -203,7 +224,7 @@ static void close_output(struct process *process)
     process->output = -1;
 }
 
-/* At most so many reads at once: a program that prints without end does not keep the others. */
+/* Reads at once, so that a program with endless output does not block the others. */
 #define READS_MAX 16
 
 /* Never waits. */
@@ -218,8 +239,7 @@ static void read_process(struct process *process)
             }
             return;
         }
-        const size_t room = sizeof process->said - process->said_bytes;
-        const size_t kept = (size_t)got < room ? (size_t)got : room;
+        const size_t kept = VAMP_MIN((size_t)got, sizeof process->said - process->said_bytes);
         memcpy(process->said + process->said_bytes, bytes, kept);
         process->said_bytes += kept;
     }
@@ -231,14 +251,19 @@ static void expire_process(struct process *process, int64_t now_ns)
     if (now_ns < process->next_ns) {
         return;
     }
-    /* It is not reaped yet, so that its number is still its own. */
-    (void)kill(-process->pid, process->timed_out ? SIGKILL : SIGTERM);
-    process->next_ns = process->timed_out ? INT64_MAX : now_ns + VAMP_COMMANDS_GRACE_NS;
+    /* It is not reaped yet, so that its process id is still valid. */
+    if (process->timed_out) {
+        (void)kill(-process->pid, SIGKILL);
+        process->next_ns = INT64_MAX;
+        return;
+    }
+    (void)kill(-process->pid, SIGTERM);
+    process->next_ns = now_ns + VAMP_COMMANDS_GRACE_NS;
     process->timed_out = true;
 }
 
-/* True when it has ended: then the rest of its process group is killed if its time was over, it is
- * reaped, its descriptors are closed, and `*ret_end` says how; si_pid 0: that is not known. */
+/* True when it has ended: it is reaped, its descriptors are closed, and `*ret_end` is set; si_pid
+ * 0: the status is not known. After a timeout the rest of its process group is killed. */
 static bool process_ended(struct process *process, siginfo_t *ret_end)
 {
     const id_t id = (id_t)process->pidfd;
@@ -247,7 +272,7 @@ static bool process_ended(struct process *process, siginfo_t *ret_end)
     if ((code == 0 && ret_end->si_pid == 0) || (code != 0 && errno == EINTR)) {
         return false;
     }
-    if (process->timed_out) { /* what it started may have ignored SIGTERM */
+    if (process->timed_out) { /* its children may have ignored SIGTERM */
         (void)kill(-process->pid, SIGKILL);
     }
     if (waitid(P_PIDFD, id, ret_end, WEXITED | WNOHANG) != 0) {
@@ -269,14 +294,16 @@ static void say(struct vamp_commands *commands, const char *text)
     vamp_worker_say(&commands->worker, &message);
 }
 
-/* The first line that the program printed, in quotes; "" when it printed none. */
+/* The first line of the program's output, in quotes; "" without output. */
 static void quote_output(const struct process *process, char *text, size_t bytes)
 {
     char line[SAID_BYTES + 1];
     size_t length = 0;
     for (; length < process->said_bytes && process->said[length] != '\n'; length++) {
-        const char c = process->said[length];
-        line[length] = (unsigned char)c < ' ' || c == '\x7f' ? '?' : c;
+        line[length] = process->said[length];
+        if ((unsigned char)line[length] < ' ' || line[length] == '\x7f') {
+            line[length] = '?';
+        }
     }
     line[length] = '\0';
     char safe[3 * SAID_BYTES + 1] = "";
@@ -296,11 +323,10 @@ static void describe_end(const struct running *running, const siginfo_t *end,
                        job->timeout_ns / NS_PER_MS);
     } else if (end->si_pid == 0) {
         (void)snprintf(how, sizeof how, "ended in a way that is not known");
+    } else if (end->si_code != CLD_EXITED) {
+        (void)snprintf(how, sizeof how, "was ended by signal %d", end->si_status);
     } else {
-        (void)snprintf(how, sizeof how,
-                       end->si_code != CLD_EXITED ? "was ended by signal %d"
-                                                  : "failed with exit status %d",
-                       end->si_status);
+        (void)snprintf(how, sizeof how, "failed with exit status %d", end->si_status);
     }
     quote_output(&running->process, said, sizeof said);
     (void)snprintf(text, VAMP_ERR_TEXT_BYTES, "%.80s: %.120s %s%s", job->about, job->argv[0], how,
@@ -358,7 +384,7 @@ static bool end_if_ended(struct vamp_commands *commands, struct running *running
     return true;
 }
 
-/* ---- what is next */
+/* ---- the queue */
 
 static bool lane_is_busy(const struct vamp_commands *commands, unsigned lane)
 {
@@ -370,7 +396,7 @@ static bool lane_is_busy(const struct vamp_commands *commands, unsigned lane)
     return false;
 }
 
-/* The oldest job that may run now, taken from the queue; NULL: none. */
+/* Takes the oldest job that may run now from the queue; NULL: none. */
 static struct job *take_job(struct vamp_commands *commands)
 {
     struct job *job = NULL;
@@ -404,7 +430,7 @@ static void drop_waiting(struct vamp_commands *commands)
     vamp_worker_unlock(&commands->worker);
 }
 
-/* The time is over: nothing is started any more, and what runs is ended. */
+/* The deadline is over: drops waiting jobs and ends running ones. */
 static void give_up(struct vamp_commands *commands, int64_t now_ns)
 {
     drop_waiting(commands);
@@ -420,16 +446,20 @@ static void give_up(struct vamp_commands *commands, int64_t now_ns)
 /* Milliseconds until the next signal is due, for poll. */
 static int wait_ms(const struct vamp_commands *commands, int64_t give_up_ns, int64_t now_ns)
 {
-    int64_t next_ns = now_ns < give_up_ns ? give_up_ns : INT64_MAX;
+    int64_t next_ns = INT64_MAX;
+    if (now_ns < give_up_ns) {
+        next_ns = give_up_ns;
+    }
     for (unsigned i = 0; i < commands->running_count; i++) {
-        const int64_t due_ns = commands->running[i].process.next_ns;
-        next_ns = due_ns < next_ns ? due_ns : next_ns;
+        next_ns = VAMP_MIN(next_ns, commands->running[i].process.next_ns);
     }
     if (next_ns == INT64_MAX) {
         return -1;
     }
-    const int64_t left_ms = next_ns > now_ns ? (next_ns - now_ns) / NS_PER_MS + 1 : 0;
-    return left_ms < 60000 ? (int)left_ms : 60000;
+    if (next_ns <= now_ns) {
+        return 0;
+    }
+    return (int)VAMP_MIN((next_ns - now_ns) / NS_PER_MS + 1, INT64_C(60000));
 }
 
 static void wait_for_news(struct vamp_commands *commands, int timeout_ms)
@@ -453,7 +483,7 @@ static void follow_running(struct vamp_commands *commands)
         struct running *running = &commands->running[i];
         read_process(&running->process);
         expire_process(&running->process, vamp_worker_now_ns());
-        i += !end_if_ended(commands, running); /* else another one takes its place */
+        i += !end_if_ended(commands, running); /* else the last one was moved here */
     }
 }
 
@@ -469,7 +499,7 @@ static void run_commands(void *context)
         }
         begin_jobs(commands);
         if (finishing && commands->running_count == 0) {
-            break; /* nothing waits either: it would have been started */
+            break; /* a waiting job would have been started */
         }
         wait_for_news(commands, wait_ms(commands, give_up_ns, vamp_worker_now_ns()));
         follow_running(commands);
@@ -514,7 +544,7 @@ static struct job *make_job(const struct vamp_alarm_command *command)
 static void wake_thread(const struct vamp_commands *commands)
 {
     const uint64_t one = 1;
-    (void)!write(commands->wake, &one, sizeof one); /* fails only when it is awake anyway */
+    (void)!write(commands->wake, &one, sizeof one); /* fails only if it will wake up anyway */
 }
 
 bool vamp_commands_submit(struct vamp_commands *commands, const struct vamp_alarm_command *command)
@@ -536,7 +566,8 @@ bool vamp_commands_submit(struct vamp_commands *commands, const struct vamp_alar
     }
     char text[VAMP_ERR_TEXT_BYTES];
     (void)snprintf(text, sizeof text, "%.80s: %.200s was not run: %s", command->about,
-                   command->argv[0], job == NULL ? "no memory" : "too many commands wait already");
+                   command->argv[0],
+                   job == NULL ? "out of memory" : "too many commands wait already");
     say(commands, text);
     free(job);
     return false;
@@ -552,7 +583,7 @@ void vamp_commands_account(struct vamp_commands *commands,
     *ret_account = (struct vamp_commands_account){
         .submitted = account.queued,
         .succeeded = commands->succeeded,
-        /* Those that a stuck thread left behind may have been started. */
+        /* Jobs that a blocked thread left behind may have been started. */
         .failed = commands->failed + (account.lost - dropped),
         .timed_out = commands->timed_out,
         .dropped = dropped,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the actions of all rules share: the thread that runs commands, and the alarms that fire
- * while CDOs have records. It lives as long as the run, over reloads: a command that an action
- * submitted is completed after the action is gone. Worker thread; nothing blocks but `finish`.
+ *  * Services shared by the actions of all rules: the thread that runs commands, and the firing
+ * alarms for which CDOs have records. They last as long as the run, over reloads: a submitted
+ * command is completed after its action has been closed. Worker thread; only
+ * vamp_action_services_finish blocks.
  */
 #pragma once
 
@@ -22,21 +23,20 @@ struct vamp_action_services {
     /* One line of the log, without a newline. */
     void (*say)(void *context, bool error, const char *line);
     void *say_context;
-    const struct vamp_run *run; /* its identity; the rest may change */
+    const struct vamp_run *run; /* only its identity is constant */
     const struct vamp_components *components;
 
-    struct vamp_commands *commands; /* NULL: no action has asked for them */
-    unsigned lanes;                 /* given to actions of type command */
+    struct vamp_commands *commands; /* NULL: no action needs them yet */
+    unsigned lanes;                 /* assigned to actions of type command */
     struct vamp_level_gate *gates;
 };
 
-/* Says what commands have to say; at intervals. */
+/* Reports messages of commands; to be called periodically. */
 void vamp_action_services_report(struct vamp_action_services *services);
-/* Whether an alarm that fires asks for a record of the event's CDO (action `level`). */
+/* Whether a firing alarm with action `level` concerns the event, whose CDO then has a record. */
 bool vamp_action_services_select(const struct vamp_action_services *services,
                                  const struct vamp_event *event);
-/* The run is over, and no action will be asked for anything: waits for commands, for a bounded
- * time, and says what came of them. */
+/* The run is over: waits for commands, for a limited time, and reports their results. */
 void vamp_action_services_finish(struct vamp_action_services *services);
-/* Finishes without waiting if that was not done. All actions are closed. */
+/* Finishes without waiting if that was not done. All actions must be closed. */
 void vamp_action_services_done(struct vamp_action_services *services);

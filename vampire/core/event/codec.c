@@ -12,13 +12,12 @@
 
 /* ------------------------------------------------------------------ packing */
 
-/* The highest number of a field in fields.def. */
+/* The highest number of a field. */
 union numbers {
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) char symbol[number];
 #include "vampire/core/event/fields.def"
+    char arrival[VAMP_FIELD_ARRIVAL];
 };
-
-/* Their numbers. */
 enum {
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) FIELD_##symbol = (number),
 #include "vampire/core/event/fields.def"
@@ -84,8 +83,10 @@ static inline __attribute__((always_inline)) uint8_t *pack_field(const struct va
     switch (number) {
 #define VAMP_EVENT_FIELD(symbol, number_, form, type, member, values)                              \
     case number_:                                                                                  \
-        return vamp_event_has(event, VAMP_HAS_##symbol) ? PACK_##form(at, number_, event->member)  \
-                                                        : at;
+        if (vamp_event_has(event, VAMP_HAS_##symbol)) {                                            \
+            return PACK_##form(at, number_, event->member);                                        \
+        }                                                                                          \
+        break;
 #include "vampire/core/event/fields.def"
     case KIND:
         return pack_varint(at, KIND, event->kind);
@@ -99,12 +100,13 @@ static inline __attribute__((always_inline)) uint8_t *pack_field(const struct va
         }
         return pack_fixed64(at, ARRIVAL, (uint64_t)event->time_ns);
     default:
-        return at;
+        break;
     }
+    return at;
 }
 
 static_assert(HIGHEST == 15, "vamp_event_pack_of_cdo has a line for every number");
-static_assert(FIELD_CDO_ID == 5 && NAME == 6, "what CDOs keep packed follows each other");
+static_assert(VAMP_FIELD_CDO_ID == 5 && VAMP_FIELD_NAME == 6, "adjacent");
 
 /* Fields are packed in the order of their numbers, as every Protocol Buffers library does. Not a
  * loop: choosing the field would cost more than packing it. */
@@ -145,7 +147,8 @@ static size_t measure(const struct vamp_event *event)
         return beside;
     }
     uint8_t *const at = spare + beside;
-    return (size_t)(pack_varint(at, NAME, event->name_length) - spare) + event->name_length;
+    uint8_t *const end = pack_varint(at, VAMP_FIELD_NAME, event->name_length);
+    return (size_t)(end - spare) + event->name_length;
 }
 
 size_t vamp_event_pack(const struct vamp_event *event, uint8_t *buffer, size_t bytes)
@@ -162,8 +165,8 @@ size_t vamp_event_pack(const struct vamp_event *event, uint8_t *buffer, size_t b
 size_t vamp_event_pack_cdo(struct vamp_cdo_id id, const char *name, size_t name_length,
                            uint8_t *buffer)
 {
-    uint8_t *at = pack_id(buffer, FIELD_CDO_ID, id);
-    at = pack_bytes(at, NAME, name, name_length);
+    uint8_t *at = pack_id(buffer, VAMP_FIELD_CDO_ID, id);
+    at = pack_bytes(at, VAMP_FIELD_NAME, name, name_length);
     assert((size_t)(at - buffer) <= VAMP_EVENT_CDO_BYTES(name_length));
     return (size_t)(at - buffer);
 }
@@ -173,7 +176,7 @@ uint64_t vamp_event_packed_serial(const uint8_t *bytes, size_t length)
     struct vamp_wire wire = {.at = bytes, .end = bytes + length};
     while (vamp_wire_has_more(&wire)) {
         const uint64_t key = vamp_wire_key(&wire);
-        if (key == VAMP_WIRE_KEY(FIELD_SERIAL, VARINT)) {
+        if (key == VAMP_WIRE_KEY(VAMP_FIELD_SERIAL, VARINT)) {
             return vamp_wire_varint(&wire);
         }
         vamp_wire_skip(&wire, key);
@@ -206,7 +209,11 @@ static inline __attribute__((always_inline)) void store(void *record, enum vamp_
     case VAMP_ITEM_COUNT:
         break;
     }
-    event->present = (uint16_t)(known ? event->present | bit : event->present & ~bit);
+    if (known) {
+        event->present |= (uint16_t)bit;
+    } else {
+        event->present &= (uint16_t)~bit;
+    }
 }
 
 static int refuse(const struct vamp_event_parts *parts, struct vamp_err *err)

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "vampire/core/values.h"
+
 struct kind_text {
     const char *name, *help;
 };
@@ -23,41 +25,42 @@ static const char *const leave_names[VAMP_LEAVE_REASON_COUNT] = {
     "unknown", "finalized", "vanished", "protocol", "pool_ended", "pool_gone"};
 static const char *const loss_names[VAMP_LOSS_COUNT] = {"pool_manager", "ring", "recording"};
 
-static const char *name_or_unknown(const char *const *names, unsigned count, unsigned value)
+static struct kind_text text_of(unsigned kind)
 {
-    return value < count ? names[value] : "unknown";
+    if (kind > VAMP_EVENT_REJECTED) {
+        return (struct kind_text){NULL, NULL};
+    }
+    return kind_texts[kind];
 }
 
 const char *vamp_event_kind_name(unsigned kind)
 {
-    const char *name = kind <= VAMP_EVENT_REJECTED ? kind_texts[kind].name : NULL;
-    return name != NULL ? name : "unknown";
+    return vamp_text_or(text_of(kind).name, "unknown");
 }
 
 const char *vamp_event_kind_help(unsigned kind)
 {
-    const char *help = kind <= VAMP_EVENT_REJECTED ? kind_texts[kind].help : NULL;
-    return help != NULL ? help : "unknown";
+    return vamp_text_or(text_of(kind).help, "unknown");
 }
 
 const char *vamp_tier_name(unsigned tier)
 {
-    return name_or_unknown(tier_names, VAMP_TIER_COUNT, tier);
+    return VAMP_NAME_AT(tier_names, tier);
 }
 
 const char *vamp_cause_name(unsigned cause)
 {
-    return name_or_unknown(cause_names, VAMP_CAUSE_COUNT, cause);
+    return VAMP_NAME_AT(cause_names, cause);
 }
 
 const char *vamp_leave_reason_name(unsigned reason)
 {
-    return name_or_unknown(leave_names, VAMP_LEAVE_REASON_COUNT, reason);
+    return VAMP_NAME_AT(leave_names, reason);
 }
 
 const char *vamp_loss_name(unsigned loss)
 {
-    return name_or_unknown(loss_names, VAMP_LOSS_COUNT, loss);
+    return VAMP_NAME_AT(loss_names, loss);
 }
 
 void vamp_cdo_id_text(struct vamp_cdo_id id, char text[static VAMP_CDO_ID_TEXT_BYTES])

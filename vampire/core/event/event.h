@@ -22,13 +22,13 @@ enum vamp_event_kind {
     /* A measurement by another layer or by a component (sample.h), not an operation on the pool.
        Its text is in the member for the name; apart from its time it has no other field. */
     VAMP_EVENT_SAMPLE = 16,
-    /* Marks in the stream, not operations; they keep their place among the events. GONE: the pool
-     * manager is gone, and with it everything that was in its pool; application ids begin again.
-     * UNWATCHED, always directly after it: between the event before it and `time_ns` no source was
-     * connected. TIME: the time is `time_ns` although no event came; buckets close. LOST and
-     * REJECTED: `count` events were lost, or could not be decoded, at this place, so that they
-     * count in the bucket they belong to. UNWANTED: `count` events were there that were not asked
-     * for, or that filters kept out of a recording. */
+    /* Control events ("marks"), not operations; they keep their position among the events. GONE:
+     * the pool manager is gone with everything in its pool; application ids start again. UNWATCHED,
+     * always directly after it: no source was connected between the preceding event and `time_ns`.
+     * TIME: time has reached `time_ns` without an event; buckets close. LOST and REJECTED: `count`
+     * events were lost, or could not be decoded, at this position, and count in its bucket.
+     * UNWANTED: `count` events happened that were not subscribed to, or that filters excluded from
+     * a recording. */
     VAMP_EVENT_UNWANTED = 26,
     VAMP_EVENT_GONE = 27,
     VAMP_EVENT_UNWATCHED = 28,
@@ -47,33 +47,38 @@ enum vamp_unknown {
 #include "vampire/core/event/knows.def"
 #undef VAMP_UNKNOWN
 };
-#define VAMP_UNKNOWN_COUNT 13
+enum {
+    VAMP_UNKNOWN_COUNT = 0
+#define VAMP_UNKNOWN(symbol, number, word, sentence) +1
+#include "vampire/core/event/knows.def"
+#undef VAMP_UNKNOWN
+};
 #define VAMP_UNKNOWN_BIT(unknown) (UINT32_C(1) << (unknown))
 
 enum vamp_tier { VAMP_TIER_UNKNOWN = 0, VAMP_TIER_OFI = 1, VAMP_TIER_GFS = 2, VAMP_TIER_MIO = 3 };
-#define VAMP_TIER_COUNT 4
+#define VAMP_TIER_COUNT (VAMP_TIER_MIO + 1)
 
 enum vamp_cause { VAMP_CAUSE_UNKNOWN = 0, VAMP_CAUSE_DEMAND = 1, VAMP_CAUSE_MANAGER = 2 };
-#define VAMP_CAUSE_COUNT 3
+#define VAMP_CAUSE_COUNT (VAMP_CAUSE_MANAGER + 1)
 
 enum vamp_leave_reason {
     VAMP_LEAVE_UNKNOWN = 0,
-    VAMP_LEAVE_FINALIZED = 1,  /* the component left by itself */
+    VAMP_LEAVE_FINALIZED = 1,  /* the component left */
     VAMP_LEAVE_VANISHED = 2,   /* its heartbeat stopped */
-    VAMP_LEAVE_PROTOCOL = 3,   /* closed for a message the pool manager could not accept */
+    VAMP_LEAVE_PROTOCOL = 3,   /* disconnected for a message that violates the protocol */
     VAMP_LEAVE_POOL_ENDED = 4, /* the pool manager shut down */
     VAMP_LEAVE_POOL_GONE =
         5, /* not reported: the pool manager vanished, and all components with it */
 };
-#define VAMP_LEAVE_REASON_COUNT 6
+#define VAMP_LEAVE_REASON_COUNT (VAMP_LEAVE_POOL_GONE + 1)
 
-/* Where events were lost before vampire's statistics saw them. */
+/* Where events were lost before the statistics. */
 enum vamp_loss {
     VAMP_LOSS_POOL_MANAGER = 0, /* the pool manager's queue for us was full */
     VAMP_LOSS_RING = 1,         /* vampire's own ring was full */
-    VAMP_LOSS_RECORDING = 2,    /* a recording that is damaged or reports a loss itself */
+    VAMP_LOSS_RECORDING = 2,    /* the recording is damaged, or reports a loss */
 };
-#define VAMP_LOSS_COUNT 3
+#define VAMP_LOSS_COUNT (VAMP_LOSS_RECORDING + 1)
 
 /* Index of each field in the list. */
 enum vamp_event_item {
@@ -150,12 +155,14 @@ static inline bool vamp_event_kind_is_known(unsigned kind)
 /* Which presence bit belongs to the name in operations of this kind. */
 static inline enum vamp_event_field vamp_event_name_field(unsigned kind)
 {
-    return (VAMP_EVENT_KINDS_WITHOUT_CDO & VAMP_EVENT_BIT(kind)) != 0 ? VAMP_HAS_COMPONENT_NAME
-                                                                      : VAMP_HAS_CDO_NAME;
+    if ((VAMP_EVENT_KINDS_WITHOUT_CDO & VAMP_EVENT_BIT(kind)) != 0) {
+        return VAMP_HAS_COMPONENT_NAME;
+    }
+    return VAMP_HAS_CDO_NAME;
 }
 
-/* Names for labels and configuration: lower case, constant, never NULL ("unknown" for a value
- * outside the enumeration). */
+/* Names for labels and configuration: lower case, constant, not NULL ("unknown" for other values).
+ */
 const char *vamp_event_kind_name(unsigned kind);
 const char *vamp_event_kind_help(unsigned kind);
 const char *vamp_tier_name(unsigned tier);
@@ -163,7 +170,7 @@ const char *vamp_cause_name(unsigned cause);
 const char *vamp_leave_reason_name(unsigned reason);
 const char *vamp_loss_name(unsigned loss);
 
-/* A CDO's id as 16 bytes, the form it has in Maestro's events, on the wire and in recordings. */
+/* A CDO's id as 16 bytes, as in Maestro's events, on the wire and in recordings. */
 #define VAMP_CDO_ID_BYTES 16
 
 /* `high`, then `low`, most significant byte first, so that the bytes read like the text of the id.

@@ -26,7 +26,18 @@ struct vamp_event_parts {
 
 /* Field numbers as bits. */
 enum {
-    VAMP_EVENT_NUMBERS = 1 << 1 | 1 << 6 | 1 << 13 | 1 << 14
+#define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) VAMP_FIELD_##symbol = (number),
+#include "vampire/core/event/fields.def"
+    VAMP_FIELD_KIND = 1,
+    VAMP_FIELD_NAME = 6,
+    VAMP_FIELD_BEFORE = 13,
+    VAMP_FIELD_ARRIVAL = 14,
+};
+
+/* One bit for each of them. */
+enum {
+    VAMP_EVENT_NUMBERS = 1 << VAMP_FIELD_KIND | 1 << VAMP_FIELD_NAME | 1 << VAMP_FIELD_BEFORE |
+                         1 << VAMP_FIELD_ARRIVAL
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) | 1 << (number)
 #include "vampire/core/event/fields.def"
 };
@@ -74,20 +85,20 @@ vamp_event_read_value(struct vamp_wire *wire, uint64_t key, uint8_t first, void 
                       vamp_event_store_fn *store, struct vamp_event_parts *parts)
 {
     switch (key) {
-    case VAMP_WIRE_KEY(1, VARINT):
+    case VAMP_WIRE_KEY(VAMP_FIELD_KIND, VARINT):
         parts->kind = (uint32_t)vamp_wire_varint(wire);
         parts->has_kind = true;
         break;
-    case VAMP_WIRE_KEY(6, BYTES):
+    case VAMP_WIRE_KEY(VAMP_FIELD_NAME, BYTES):
         parts->name = vamp_wire_bytes(wire, &parts->name_length);
         break;
-    case VAMP_WIRE_KEY(13, VARINT):
-    case VAMP_WIRE_KEY(13, FIXED64):
-    case VAMP_WIRE_KEY(13, BYTES):
-    case VAMP_WIRE_KEY(13, FIXED32):
+    case VAMP_WIRE_KEY(VAMP_FIELD_BEFORE, VARINT):
+    case VAMP_WIRE_KEY(VAMP_FIELD_BEFORE, FIXED64):
+    case VAMP_WIRE_KEY(VAMP_FIELD_BEFORE, BYTES):
+    case VAMP_WIRE_KEY(VAMP_FIELD_BEFORE, FIXED32):
         parts->before = vamp_wire_bool(wire, key);
         break;
-    case VAMP_WIRE_KEY(14, FIXED64):
+    case VAMP_WIRE_KEY(VAMP_FIELD_ARRIVAL, FIXED64):
         parts->arrival_ns = (int64_t)vamp_wire_fixed64(wire);
         break;
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values)                               \
@@ -112,17 +123,21 @@ vamp_event_read_head(struct vamp_wire *wire, void *record, vamp_event_store_fn *
     uint64_t serial = 0;
     uint64_t app_id = 0;
     uint64_t time_ns = 0;
-    if (wire->end - at < VAMP_EVENT_HEAD_BYTES || at[0] != VAMP_WIRE_KEY(1, VARINT) ||
-        at[1] >= 0x80 || at[2] != VAMP_WIRE_KEY(2, VARINT)) {
+    if (wire->end - at < VAMP_EVENT_HEAD_BYTES || at[0] != VAMP_WIRE_KEY(VAMP_FIELD_KIND, VARINT) ||
+        at[1] >= 0x80 || at[2] != VAMP_WIRE_KEY(VAMP_FIELD_SERIAL, VARINT)) {
         return false;
     }
-    const uint8_t *const time = vamp_varint_short(at + 3, 5, &serial);
-    if (time == NULL || time[0] != VAMP_WIRE_KEY(3, FIXED64) ||
-        time[9] != VAMP_WIRE_KEY(4, VARINT)) {
+    const uint8_t *const time = vamp_varint_short(at + 3, VAMP_EVENT_HEAD_NUMBER, &serial);
+    if (time == NULL || time[0] != VAMP_WIRE_KEY(VAMP_FIELD_TIME, FIXED64)) {
         return false;
     }
-    const uint8_t *const id = vamp_varint_short(time + 10, 5, &app_id);
-    if (id == NULL || id[0] != VAMP_WIRE_KEY(5, BYTES) || id[1] != VAMP_CDO_ID_BYTES) {
+    const uint8_t *const app = time + 1 + VAMP_EVENT_HEAD_TIME;
+    if (app[0] != VAMP_WIRE_KEY(VAMP_FIELD_APP, VARINT)) {
+        return false;
+    }
+    const uint8_t *const id = vamp_varint_short(app + 1, VAMP_EVENT_HEAD_NUMBER, &app_id);
+    if (id == NULL || id[0] != VAMP_WIRE_KEY(VAMP_FIELD_CDO_ID, BYTES) ||
+        id[1] != VAMP_CDO_ID_BYTES) {
         return false;
     }
     memcpy(&time_ns, time + 1, sizeof time_ns);
@@ -164,7 +179,7 @@ vamp_event_read_usual(struct vamp_wire *wire, void *record, vamp_event_store_fn 
     if (!vamp_event_read_head(wire, record, store, parts)) {
         return false;
     }
-    if (vamp_event_expect(wire, VAMP_WIRE_KEY(6, BYTES), &value)) {
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(VAMP_FIELD_NAME, BYTES), &value)) {
         if (value > (uint64_t)(wire->end - wire->at)) {
             return false;
         }
@@ -172,25 +187,25 @@ vamp_event_read_usual(struct vamp_wire *wire, void *record, vamp_event_store_fn 
         parts->name_length = value;
         wire->at += value;
     }
-    if (vamp_event_expect(wire, VAMP_WIRE_KEY(7, VARINT), &value)) {
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(VAMP_FIELD_SIZE, VARINT), &value)) {
         store(record, VAMP_ITEM_SIZE, value, true);
     }
-    if (vamp_event_expect(wire, VAMP_WIRE_KEY(8, VARINT), &value)) {
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(VAMP_FIELD_PEER, VARINT), &value)) {
         store(record, VAMP_ITEM_PEER, value, true);
     }
-    if (vamp_event_expect(wire, VAMP_WIRE_KEY(9, VARINT), &value)) {
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(VAMP_FIELD_TRANSPORT, VARINT), &value)) {
         store(record, VAMP_ITEM_TRANSPORT, value, true);
     }
-    if (vamp_event_expect(wire, VAMP_WIRE_KEY(10, VARINT), &value)) {
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(VAMP_FIELD_TIER, VARINT), &value)) {
         VAMP_EVENT_STORE_CHOICE(TIER, value, VAMP_TIER_COUNT);
     }
-    if (vamp_event_expect(wire, VAMP_WIRE_KEY(11, VARINT), &value)) {
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(VAMP_FIELD_CAUSE, VARINT), &value)) {
         VAMP_EVENT_STORE_CHOICE(CAUSE, value, VAMP_CAUSE_COUNT);
     }
-    if (vamp_event_expect(wire, VAMP_WIRE_KEY(13, VARINT), &value)) {
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(VAMP_FIELD_BEFORE, VARINT), &value)) {
         parts->before = value != 0;
     }
-    if (vamp_event_expect(wire, VAMP_WIRE_KEY(15, VARINT), &value)) {
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(VAMP_FIELD_DURATION, VARINT), &value)) {
         store(record, VAMP_ITEM_DURATION, value, true);
     }
     return !vamp_wire_has_more(wire);
@@ -203,7 +218,12 @@ vamp_event_read_any(struct vamp_wire *wire, void *record, vamp_event_store_fn *s
 {
     while (vamp_wire_has_more(wire)) {
         const uint8_t first = *wire->at;
-        const uint64_t key = first < 0x80 ? *wire->at++ : vamp_wire_key(wire);
+        uint64_t key = first;
+        if (first < 0x80) {
+            wire->at++;
+        } else {
+            key = vamp_wire_key(wire);
+        }
         vamp_event_read_value(wire, key, first, record, store, parts);
     }
 }

@@ -13,7 +13,7 @@
 #include "vampire/core/io.h"
 #include "vampire/core/options/options.h"
 
-/* The holders are counted in the bucket itself, which is otherwise constant. */
+/* References are counted in the bucket, which is constant otherwise. */
 static unsigned *holders_of(const struct vamp_bucket *bucket)
 {
     return (unsigned *)(uintptr_t)&bucket->holders;
@@ -25,12 +25,11 @@ const struct vamp_bucket *vamp_bucket_hold(const struct vamp_bucket *bucket)
     return bucket;
 }
 
-/* Large blocks of buckets that were freed, for the next ones: an output may release several before
- * the next is made. Mapping and clearing each block anew takes a sixth of the time of a replay of
- * `hour`. */
+/* Large freed blocks, kept for the next buckets: an output may release several before the next is
+ * built. Mapping and clearing each block again takes a sixth of the time of a replay of `hour`. */
 #define SPARES 2
 static void *spares[SPARES];
-#define SPARE_BYTES_MIN ((size_t)128 << 10) /* glibc does not map what is smaller */
+#define SPARE_BYTES_MIN ((size_t)128 << 10) /* glibc does not map smaller blocks */
 
 static void free_block(void *memory)
 {
@@ -41,13 +40,15 @@ static void free_block(void *memory)
     free(memory);
 }
 
-/* A spare block for so many bytes; NULL: none. One that is too small, or much too large, goes. */
+/* A spare block of at least this size; NULL: none. One that is too small or much too large is
+ * freed.
+ */
 static void *take_spare(size_t bytes)
 {
     for (unsigned i = 0; i < SPARES; i++) {
         void *memory = __atomic_exchange_n(&spares[i], NULL, __ATOMIC_ACQ_REL);
-        const size_t has = memory != NULL ? malloc_usable_size(memory) : 0;
-        if (has >= bytes && has / 4 <= bytes) {
+        const size_t has = malloc_usable_size(memory);
+        if (memory != NULL && has >= bytes && has / 4 <= bytes) {
             return memory;
         }
         free(memory);
@@ -62,7 +63,9 @@ bool vamp_bucket_block_take(struct vamp_bucket_block *block)
     void *memory = take_spare(bytes);
     if (memory == NULL) {
         memory = malloc(bytes + bytes / 8); /* the next bucket may be somewhat larger */
-        vamp_pages_ask(memory, memory != NULL ? bytes : 0);
+        if (memory != NULL) {
+            vamp_pages_ask(memory, bytes);
+        }
     }
     *block = (struct vamp_bucket_block){memory, 0};
     return memory != NULL;
@@ -107,8 +110,7 @@ const char *vamp_gap_reason_name(unsigned reason)
         [VAMP_GAP_RUN_LOST] = "run_lost_buckets",
         [VAMP_GAP_ON_WAY] = "buckets_missing",
     };
-    return reason < VAMP_LOSS_COUNT || reason >= VAMP_GAP_REASON_COUNT ? vamp_loss_name(reason)
-                                                                       : names[reason];
+    return reason < VAMP_LOSS_COUNT ? vamp_loss_name(reason) : VAMP_NAME_AT(names, reason);
 }
 
 void vamp_gap_join(struct vamp_gap *gaps, unsigned count, const struct vamp_gap *gap)
@@ -120,8 +122,8 @@ void vamp_gap_join(struct vamp_gap *gaps, unsigned count, const struct vamp_gap 
             break;
         }
     }
-    into->start_ns = gap->start_ns < into->start_ns ? gap->start_ns : into->start_ns;
-    into->end_ns = gap->end_ns > into->end_ns ? gap->end_ns : into->end_ns;
+    into->start_ns = VAMP_MIN(into->start_ns, gap->start_ns);
+    into->end_ns = VAMP_MAX(into->end_ns, gap->end_ns);
     into->events += gap->events;
 }
 
@@ -130,13 +132,13 @@ const char *vamp_cdo_time_name(unsigned what)
     static const char *const names[VAMP_CDO_TIME_COUNT] = {
         "declared", "sealed", "offered", "first_demand", "last_transport", "withdrawn", "disposed",
     };
-    return what < VAMP_CDO_TIME_COUNT ? names[what] : "unknown";
+    return VAMP_NAME_AT(names, what);
 }
 
 const char *vamp_cdo_end_name(unsigned end)
 {
     static const char *const names[] = {"disposed", "left", "evicted", "run"};
-    return end < sizeof names / sizeof names[0] ? names[end] : "unknown";
+    return VAMP_NAME_AT(names, end);
 }
 
 /* ---- totals */
@@ -165,7 +167,7 @@ uint64_t vamp_totals_events(const struct vamp_totals *totals)
            vamp_totals_lost(totals);
 }
 
-/* ---- names of label sets and identifiers of series, the same for all who make some */
+/* ---- label sets */
 
 uint32_t vamp_label_set_bits(const struct vamp_label_set *set)
 {
@@ -185,9 +187,8 @@ void vamp_label_set_describe(struct vamp_label_set *set, uint32_t labels)
         if ((labels & UINT32_C(1) << label) == 0 || used >= sizeof set->name) {
             continue;
         }
-        const int added = snprintf(set->name + used, sizeof set->name - used, "%s%s",
-                                   used == 0 ? "" : "_", vamp_label_name(label));
-        used += added > 0 ? (size_t)added : 0;
+        used += (size_t)snprintf(set->name + used, sizeof set->name - used, "%s%s",
+                                 used == 0 ? "" : "_", vamp_label_name(label));
         set->labels[set->label_count++] = (enum vamp_label)label;
     }
     if (set->label_count == 1) {
@@ -204,8 +205,7 @@ void vamp_series_space_text(const uint8_t series_space[static 16],
 /* ---- run labels */
 
 const char *const vamp_run_label_words[VAMP_RUN_LABEL_COUNT + 1] = {
-    [VAMP_RUN_WORKFLOW] = "workflow", [VAMP_RUN_RUN] = "run",   [VAMP_RUN_HOST] = "host",
-    [VAMP_RUN_PID] = "pid",           [VAMP_RUN_USER] = "user", [VAMP_RUN_BATCH_JOB] = "batch_job",
+    "workflow", "run", "host", "pid", "user", "batch_job",
 };
 
 const char *vamp_run_label(const struct vamp_run *run, enum vamp_run_label label,
@@ -244,13 +244,15 @@ uint64_t vamp_run_labels_to_add(const struct vamp_schema *schema, uint64_t label
     return labels;
 }
 
-/* ---- which series are wanted */
+/* ---- selection of series */
 
 bool vamp_series_pattern(const char *text, enum vamp_label *ret_label, const char **ret_pattern)
 {
     const char *equals = strchr(text, '=');
-    const unsigned label =
-        equals != NULL ? vamp_label_find(text, (size_t)(equals - text)) : VAMP_LABEL_COUNT;
+    if (equals == NULL) {
+        return false;
+    }
+    const unsigned label = vamp_label_find(text, (size_t)(equals - text));
     if (label == VAMP_LABEL_COUNT) {
         return false;
     }
@@ -259,7 +261,7 @@ bool vamp_series_pattern(const char *text, enum vamp_label *ret_label, const cha
     return true;
 }
 
-/* Whether no pattern concerns the label, or one of those that do fits the value. */
+/* Whether the value matches a pattern of the label, or the label has none. */
 static bool label_is_wanted(const struct vamp_strings *patterns, enum vamp_label label,
                             const char *value)
 {

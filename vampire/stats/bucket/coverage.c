@@ -56,11 +56,16 @@ const char *vamp_coverage_next(const struct vamp_coverage *coverage, unsigned *p
         VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_LOSSES) | VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_SERIALS);
     const uint32_t listed = (coverage->unknown & apart) | coverage->learned;
     const unsigned bit = *position - coverage->absence_count;
-    const uint32_t left = bit < VAMP_UNKNOWN_COUNT ? listed >> bit << bit : 0;
+    uint32_t left = 0;
+    if (bit < VAMP_UNKNOWN_COUNT) {
+        left = listed >> bit << bit;
+    }
     if (left == 0) {
-        const bool due = bit <= VAMP_UNKNOWN_COUNT && coverage->not_subscribed != 0;
         *position = coverage->absence_count + VAMP_UNKNOWN_COUNT + 1;
-        return due ? name_kinds(coverage->not_subscribed, reason) : NULL;
+        if (bit > VAMP_UNKNOWN_COUNT || coverage->not_subscribed == 0) {
+            return NULL;
+        }
+        return name_kinds(coverage->not_subscribed, reason);
     }
     const unsigned next = (unsigned)__builtin_ctz(left);
     *position = coverage->absence_count + next + 1;

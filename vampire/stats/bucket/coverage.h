@@ -1,62 +1,61 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The statement of coverage: what the numbers of a run do not show, and why, in words. A metric
- * that rests on something the source cannot know is absent, never 0; its absence is data, which
- * every format writes from here. Constant while a run's statistics last, but for what turns out to
- * be unknown; any thread. A coverage of NULL: nothing is absent.
+ *  * Coverage: what the numbers of a run do not include, and why, in words. A metric based on
+ * something that the source does not report is absent, never 0; every format writes the absences.
+ * Constant during a run, except `learned`; any thread. A coverage of NULL: nothing is absent.
  */
 #pragma once
 
 #include "vampire/stats/bucket/metric.h"
 
-/* A metric that was asked for and is absent. */
+/* A metric that was requested and is absent. */
 struct vamp_absence {
     enum vamp_metric_id id;
-    uint32_t lacking; /* bit per enum vamp_unknown, never 0: of its basis */
+    uint32_t lacking; /* bit per enum vamp_unknown, the unknown part of its basis; not 0 */
 };
 
 struct vamp_coverage {
-    uint32_t unknown; /* bit per enum vamp_unknown: what the source cannot know; 0: nothing */
-    _Atomic uint32_t learned; /* the same, since then: of what is counted it takes nothing away */
-    uint64_t not_subscribed;  /* bit per enum vamp_event_kind: none of these kinds can come */
+    uint32_t unknown;         /* bit per enum vamp_unknown: what the source does not report */
+    _Atomic uint32_t learned; /* the same, detected during the run; removes no metric */
+    uint64_t not_subscribed;  /* bit per enum vamp_event_kind: these kinds cannot arrive */
     unsigned absence_count;
     struct vamp_absence absences[VAMP_METRICS_MAX]; /* in catalogue order */
 };
 
 /* "time", "size", ...: constant. */
 const char *vamp_unknown_word(enum vamp_unknown unknown);
-/* Why something is absent, as sentences joined by "; ". `lacking`: bit per enum vamp_unknown. */
+/* Reason of an absence, as sentences joined by "; ". `lacking`: bit per enum vamp_unknown. */
 #define VAMP_ABSENCE_BYTES 512
 const char *vamp_absence_reason(uint32_t lacking, char text[static VAMP_ABSENCE_BYTES]);
-/* One after the other what is absent, in words: the metrics, "losses" of the pool manager,
- * "serials", what was learned since (by its word), and "kinds" of events. NULL at the end; else the
- * constant name, with the reason. `*position` starts at 0. */
+/* Iterates over everything absent: the metrics, "losses" of the pool manager, "serials", what was
+ * learned since (by its enum name), and "kinds" of events. Returns a constant name and its reason,
+ * or NULL at the end. `*position` starts at 0. */
 const char *vamp_coverage_next(const struct vamp_coverage *coverage, unsigned *position,
                                char reason[static VAMP_ABSENCE_BYTES]);
-/* Why this metric, which was asked for, is absent; NULL: it is not. */
+/* The absence of a requested metric; NULL: it is not absent. */
 const struct vamp_absence *vamp_coverage_find(const struct vamp_coverage *coverage,
                                               enum vamp_metric_id id);
-/* How far the labels of a metric's series are merged to keep an output within its budget. Sums stay
- * exact. Each step is coarser. */
+/* How much the labels of a metric are aggregated to keep an output within its budget; each step is
+ * coarser. Sums stay exact. */
 enum vamp_detail {
     VAMP_DETAIL_FULL,
-    VAMP_DETAIL_MODELS,  /* a component reads "(model IFS)" */
-    VAMP_DETAIL_UNNAMED, /* names of any kind read "(other)" */
-    VAMP_DETAIL_OTHER,   /* all labels do */
+    VAMP_DETAIL_MODELS,  /* components become "(model IFS)" */
+    VAMP_DETAIL_UNNAMED, /* names of any kind become "(other)" */
+    VAMP_DETAIL_OTHER,   /* all labels become "(other)" */
 };
-#define VAMP_DETAIL_COUNT 4
+#define VAMP_DETAIL_COUNT (VAMP_DETAIL_OTHER + 1)
 /* "full", "models", ...: constant. */
 const char *vamp_detail_word(enum vamp_detail detail);
-/* What was merged, as the end of a sentence: "components are merged into their models". */
+/* "components are merged into their models", ... */
 const char *vamp_detail_sentence(enum vamp_detail detail);
 
-/* Bit per enum vamp_unknown: all that is unknown by now. */
+/* Everything unknown by now: bit per enum vamp_unknown. */
 static inline uint32_t vamp_coverage_unknown(const struct vamp_coverage *coverage)
 {
     return coverage != NULL ? coverage->unknown | coverage->learned : 0;
 }
 
-/* Whether all losses at this place (enum vamp_loss) are seen. */
+/* Whether all losses of this kind (enum vamp_loss) are detected. */
 static inline bool vamp_coverage_sees_losses(const struct vamp_coverage *coverage, unsigned place)
 {
     return place != VAMP_LOSS_POOL_MANAGER ||

@@ -48,12 +48,13 @@ static int read_scale(const char *word, long double *ret_scale, struct vamp_err 
 {
     char *end = NULL;
     *ret_scale = strtold(word, &end);
-    return *word != '\0' && *end == '\0' && isfinite(*ret_scale) && *ret_scale > 0
-               ? 0
-               : vamp_err_set(err, -EINVAL, "\"%s\" is no scale: expected a number above 0", word);
+    if (*word == '\0' || *end != '\0' || !isfinite(*ret_scale) || *ret_scale <= 0) {
+        return vamp_err_set(err, -EINVAL, "\"%s\" is no scale: expected a number above 0", word);
+    }
+    return 0;
 }
 
-/* One "key=value", which is then two texts. */
+/* Reads one "key=value" and splits it into two texts. */
 static int read_property(char *word, struct vamp_declared *into, struct vamp_metric *metric,
                          struct vamp_err *err)
 {
@@ -72,16 +73,18 @@ static int read_property(char *word, struct vamp_declared *into, struct vamp_met
     if (strcmp(word, "only") == 0) {
         into->only = strsep(&value, ":");
         into->only_value = value;
-        return value != NULL
-                   ? 0
-                   : vamp_err_set(err, -EINVAL, "\"only=%s\" is no tag: expected only=TAG:VALUE",
-                                  into->only);
+        if (value == NULL) {
+            return vamp_err_set(err, -EINVAL, "\"only=%s\" is no tag: expected only=TAG:VALUE",
+                                into->only);
+        }
+        return 0;
     }
     if (strcmp(word, "value") == 0) {
         into->value = value;
-        return metric->kind == VAMP_HISTOGRAM
-                   ? 0
-                   : vamp_err_set(err, -EINVAL, "\"value=%s\" is for histograms only", value);
+        if (metric->kind != VAMP_HISTOGRAM) {
+            return vamp_err_set(err, -EINVAL, "\"value=%s\" is for histograms only", value);
+        }
+        return 0;
     }
     for (unsigned i = 0; i < VAMP_DECLARED_LABEL_COUNT; i++) {
         if (strcmp(vamp_label_name(vamp_declared_labels[i]), word) == 0) {
@@ -96,14 +99,14 @@ static int read_property(char *word, struct vamp_declared *into, struct vamp_met
         word);
 }
 
-/* Takes the words, which `words` then holds with terminators between them. */
+/* Splits `words`, to whose parts the results point. */
 static int read_words(char *words, struct vamp_declared *into, struct vamp_metric *metric,
                       struct vamp_err *err)
 {
     char *rest = NULL;
     const char *name = strtok_r(words, " ", &rest);
-    const char *kind = name != NULL ? strtok_r(NULL, " ", &rest) : NULL;
-    into->from = kind != NULL ? strtok_r(NULL, " ", &rest) : NULL;
+    const char *kind = strtok_r(NULL, " ", &rest);
+    into->from = strtok_r(NULL, " ", &rest);
     if (into->from == NULL || strchr(into->from, '.') == NULL) {
         return vamp_err_set(err, -EINVAL,
                             "expected NAME KIND MEASUREMENT.FIELD, such as \"ifs_step counter "
@@ -135,22 +138,24 @@ static int append(const struct vamp_declared *made, struct vamp_metric *metric,
     if (asprintf(&help, "samples of %s", made->from) < 0) {
         return vamp_err_set_errno(err, ENOMEM, "declare a metric");
     }
-    metric->help = help; /* the catalogue's from here on */
+    metric->help = help; /* owned by the catalogue once it is appended */
     enum vamp_metric_id id = VAMP_METRIC_NONE;
     const int status = vamp_metrics_append(metric, &id);
     if (status != 0) {
         free(help);
-        return vamp_err_set(err, -EINVAL,
-                            status == -EEXIST ? "there is a metric %s already"
-                                              : "there is no room for %s in the catalogue",
-                            metric->name);
+    }
+    if (status == -EEXIST) {
+        return vamp_err_set(err, -EINVAL, "there is a metric %s already", metric->name);
+    }
+    if (status != 0) {
+        return vamp_err_set(err, -EINVAL, "there is no room for %s in the catalogue", metric->name);
     }
     declared[count] = *made;
     declared[count++].id = id;
     return 0;
 }
 
-/* Whether some sample would be of both. */
+/* Whether a sample could match both. */
 static bool overlap(const struct vamp_declared *one, const struct vamp_declared *other)
 {
     assert(one->from != NULL && other->from != NULL);
@@ -171,13 +176,13 @@ int vamp_declare(const char *text, struct vamp_err *err)
             return 0;
         }
     }
-    if (sealed || count == VAMP_DECLARED_MAX) {
-        return vamp_err_set(err, -EINVAL,
-                            sealed ? "metrics cannot be declared while vampire runs"
-                                   : "more than %d metrics are declared",
-                            VAMP_DECLARED_MAX);
+    if (sealed) {
+        return vamp_err_set(err, -EINVAL, "metrics cannot be declared while vampire runs");
     }
-    /* The texts of the catalogue lie in these, as long as the program runs. */
+    if (count == VAMP_DECLARED_MAX) {
+        return vamp_err_set(err, -EINVAL, "more than %d metrics are declared", VAMP_DECLARED_MAX);
+    }
+    /* The texts of the catalogue point into these, which are never freed. */
     char *words = strdup(text);
     char *kept = strdup(text);
     struct vamp_declared made = {.text = kept, .scale = 1};
@@ -187,9 +192,12 @@ int vamp_declare(const char *text, struct vamp_err *err)
         .merge = VAMP_MERGE_SUM,
         .origin = "declared in samples.metrics",
     };
-    int status = words != NULL && kept != NULL
-                     ? read_words(words, &made, &metric, err)
-                     : vamp_err_set_errno(err, ENOMEM, "declare a metric");
+    int status = 0;
+    if (words == NULL || kept == NULL) {
+        status = vamp_err_set_errno(err, ENOMEM, "declare a metric");
+    } else {
+        status = read_words(words, &made, &metric, err);
+    }
     for (unsigned i = 0; i < count && status == 0; i++) {
         if (overlap(&declared[i], &made)) {
             status = vamp_err_set(err, -EINVAL, "%s is declared twice", made.from);
@@ -223,7 +231,7 @@ static bool is_in(const char *name, const char *const *words)
 static int check_name(const char *name, struct vamp_err *err)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    /* What else values have beside labels: in Prometheus, in tables, in JSON lines. */
+    /* Names that have another meaning in Prometheus, in tables or in JSON lines. */
     static const char *const taken[] = {
         "le",  "quantile",  "time",      "start", "end", "value", "delta", "count", "sum",  "min",
         "max", "min_bound", "max_bound", "p50",   "p90", "p99",   "p999",  "bins",  "unit", NULL};
@@ -237,13 +245,13 @@ static int check_name(const char *name, struct vamp_err *err)
                             "digits and _, a letter first",
                             name, VAMP_ATTRIBUTE_NAME_MAX);
     }
-    return is_in(name, taken) || is_in(name, vamp_run_label_words) || is_in(name, vamp_label_words)
-               ? vamp_err_set(
-                     err, -EINVAL,
-                     "\"%s\" has another meaning beside values: give it another name, with "
-                     "the pattern, such as \"cdo_%s=(?:^|,)%s[:=]([^,]*)\"",
-                     name, name, name)
-               : 0;
+    if (is_in(name, taken) || is_in(name, vamp_run_label_words) || is_in(name, vamp_label_words)) {
+        return vamp_err_set(err, -EINVAL,
+                            "\"%s\" has another meaning beside values: give it another name, with "
+                            "the pattern, such as \"cdo_%s=(?:^|,)%s[:=]([^,]*)\"",
+                            name, name, name);
+    }
+    return 0;
 }
 
 int vamp_attributes_declare(const char *const *names, unsigned number, unsigned *ret_wrong,
@@ -254,25 +262,28 @@ int vamp_attributes_declare(const char *const *names, unsigned number, unsigned 
         same = strcmp(names[i], vamp_label_name(VAMP_LABEL_ATTRIBUTE + i)) == 0;
     }
     *ret_wrong = 0;
-    if (same || sealed) {
-        return same ? 0
-                    : vamp_err_set(err, -EINVAL,
-                                   "the names of attributes cannot change while vampire runs");
+    if (same) {
+        return 0;
+    }
+    if (sealed) {
+        return vamp_err_set(err, -EINVAL,
+                            "the names of attributes cannot change while vampire runs");
     }
     int status = 0;
     for (unsigned i = 0; i < number && i < VAMP_ATTRIBUTES_MAX && status == 0; i++) {
-        vamp_attributes_set(names, i); /* the next one has to differ from these */
+        vamp_attributes_set(names, i); /* names[i] must differ from these */
         *ret_wrong = i;
         status = check_name(names[i], err);
     }
     if (status != 0) {
         return status;
     }
-    vamp_attributes_set(names, number < VAMP_ATTRIBUTES_MAX ? number : VAMP_ATTRIBUTES_MAX);
+    vamp_attributes_set(names, VAMP_MIN(number, (unsigned)VAMP_ATTRIBUTES_MAX));
     *ret_wrong = VAMP_ATTRIBUTES_MAX;
-    return number <= VAMP_ATTRIBUTES_MAX
-               ? 0
-               : vamp_err_set(err, -EINVAL, "more than %d attributes", VAMP_ATTRIBUTES_MAX);
+    if (number > VAMP_ATTRIBUTES_MAX) {
+        return vamp_err_set(err, -EINVAL, "more than %d attributes", VAMP_ATTRIBUTES_MAX);
+    }
+    return 0;
 }
 
 unsigned vamp_declared_count(void)

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "vampire/core/values.h"
+
 void vamp_bins_init(struct vamp_bins *bins, unsigned sub_bits)
 {
     const uint64_t sub_bins = UINT64_C(1) << sub_bits;
@@ -12,11 +14,12 @@ void vamp_bins_init(struct vamp_bins *bins, unsigned sub_bits)
     bins->sub_bits = sub_bits;
     bins->count = vamp_bin_index(sub_bits, UINT64_MAX) + 1;
     for (unsigned i = 0; i < bins->count; i++) {
-        /* Below 2 * sub_bins bins are one wide; above, each doubling is one shift more. */
-        unsigned doubling = i >> sub_bits;
-        unsigned shift = doubling > 1 ? doubling - 1 : 0;
-        uint64_t mantissa = shift == 0 ? i : sub_bins + (i & (sub_bins - 1));
-        bins->lower[i] = mantissa << shift;
+        /* Bins below 2 * sub_bins have width 1; above, the width doubles with each doubling. */
+        const uint64_t shift = vamp_minus(i >> sub_bits, 1);
+        bins->lower[i] = i;
+        if (shift > 0) {
+            bins->lower[i] = (sub_bins + (i & (sub_bins - 1))) << shift;
+        }
         bins->upper[i] = bins->lower[i] + ((UINT64_C(1) << shift) - 1);
     }
 }
@@ -35,11 +38,11 @@ void vamp_histogram_merge(struct vamp_histogram *into, const struct vamp_histogr
     }
     into->count += from->count;
     into->sum += from->sum;
-    into->min = from->min < into->min ? from->min : into->min;
-    into->max = from->max > into->max ? from->max : into->max;
+    into->min = VAMP_MIN(into->min, from->min);
+    into->max = VAMP_MAX(into->max, from->max);
 }
 
-/* How many values lie at or below the quantile: ceil(q * count), from 1 to count. */
+/* The number of values at or below the quantile: ceil(q * count), from 1 to count. */
 static uint64_t rank(uint64_t count, double q)
 {
     double wanted = ceil(q * (double)count);
@@ -49,15 +52,12 @@ static uint64_t rank(uint64_t count, double q)
     return wanted >= (double)count ? count : (uint64_t)wanted;
 }
 
-/* Never outside what was recorded. */
+/* Within the recorded values. */
 static uint64_t middle_of_bin(const struct vamp_bins *bins, unsigned bin, uint64_t min,
                               uint64_t max)
 {
-    uint64_t middle = bins->lower[bin] + (bins->upper[bin] - bins->lower[bin]) / 2;
-    if (middle < min) {
-        return min;
-    }
-    return middle > max ? max : middle;
+    const uint64_t middle = bins->lower[bin] + (bins->upper[bin] - bins->lower[bin]) / 2;
+    return VAMP_MAX(min, VAMP_MIN(middle, max));
 }
 
 uint64_t vamp_histogram_quantile(const struct vamp_histogram *histogram,

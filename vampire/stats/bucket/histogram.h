@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Log-linear histograms, base 2: values below 2^k are counted exactly (k = 2, 3 or 4: 4, 8 or
- * 16 sub-bins a doubling, 8 by default), above that every doubling is cut into 2^k bins of the
- * same width. Edges are integers, all of uint64 is covered, merging adds and is exact. A value
- * is off by at most half a bin: 1/2^(k+1) of it.
- * One thread owns a histogram.
+ *  * Log-linear histograms, base 2: values below 2^k are counted exactly (k = 2, 3 or 4; default
+ * 3); above, every doubling is divided into 2^k bins of the same width. Edges are integers, all of
+ * uint64 is covered, and merging is exact. The error of a value is at most half a bin: 1/2^(k+1) of
+ * it. One thread owns a histogram.
  */
 #pragma once
 
@@ -12,7 +11,8 @@
 #include <stdint.h>
 
 #define VAMP_SUB_BITS_DEFAULT 3
-#define VAMP_BINS_MAX 976 /* at 4 sub-bits: 16 + 60 * 16 */
+#define VAMP_SUB_BITS_MAX 4
+#define VAMP_BINS_MAX ((65 - VAMP_SUB_BITS_MAX) << VAMP_SUB_BITS_MAX)
 
 struct vamp_bins {
     unsigned sub_bits; /* 2, 3 or 4 */
@@ -24,13 +24,13 @@ void vamp_bins_init(struct vamp_bins *bins, unsigned sub_bits);
 
 static inline unsigned vamp_bin_index(unsigned sub_bits, uint64_t value)
 {
-    /* Values of fewer bits have a bin each, as those of the first octave have. */
+    /* Smaller values have a bin each, as those of the first octave. */
     const uint64_t at_least = value | UINT64_C(1) << sub_bits;
     const unsigned shift = 63U - (unsigned)__builtin_clzll(at_least) - sub_bits;
     return (shift << sub_bits) + (unsigned)(value >> shift);
 }
 
-/* A bin that holds values, and how many. */
+/* A bin that has values, and their number. */
 struct vamp_bin_count {
     uint64_t count;
     uint32_t bin;
@@ -48,12 +48,13 @@ void vamp_histogram_clear(struct vamp_histogram *histogram, unsigned bin_count);
 /* Adds `from` to `into`; the same number of bins. */
 void vamp_histogram_merge(struct vamp_histogram *into, const struct vamp_histogram *from,
                           unsigned bin_count);
-/* The value at quantile q (0 to 1): middle of the bin that holds it, never outside min and max.
- * 0 for an empty histogram. */
+/* The value at quantile q (0 to 1): middle of its bin, within min and max. 0 for an empty
+ * histogram.
+ */
 uint64_t vamp_histogram_quantile(const struct vamp_histogram *histogram,
                                  const struct vamp_bins *bins, double q);
 
-/* A histogram as buckets have it: only the bins that hold values, ascending. Immutable. */
+/* The form of histograms in buckets: only bins that have values, ascending. Immutable. */
 struct vamp_bucket_histogram {
     uint64_t count; /* at least 1 */
     uint64_t sum;   /* wraps modulo 2^64 */

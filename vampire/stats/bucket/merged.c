@@ -17,7 +17,7 @@ static uint32_t series_count(const struct vamp_merged *merged, unsigned metric)
     return merged->sets[merged->metrics[metric].label_set].count;
 }
 
-/* ---- make one */
+/* ---- creation */
 
 void vamp_merged_begin(struct vamp_merged *merged, const struct vamp_schema *like)
 {
@@ -164,7 +164,7 @@ static bool same_labels(const struct vamp_series *left, const struct vamp_series
     return true;
 }
 
-/* Where in the index the search for these labels begins. */
+/* The slot of the index at which the search for these labels begins. */
 static uint32_t place_of(const struct vamp_merged_series *set, const struct vamp_label_set *labels,
                          const struct vamp_series *series)
 {
@@ -178,7 +178,7 @@ static uint32_t place_of(const struct vamp_merged_series *set, const struct vamp
 void vamp_merged_unplace(struct vamp_merged *merged, unsigned number, uint32_t count)
 {
     struct vamp_merged_series *set = &merged->sets[number];
-    for (; set->count > count; set->count--) { /* newest first: no search passes its entry */
+    for (; set->count > count; set->count--) { /* newest first, so that no probe chain breaks */
         uint32_t at = place_of(set, &merged->label_sets[number], &set->series[set->count - 1]);
         while (set->index[at] != set->count) {
             at = (at + 1) & set->mask;
@@ -220,26 +220,25 @@ void vamp_merged_counter(struct vamp_merged *merged, unsigned metric, uint32_t s
 
 /* ---- gauges */
 
-static int64_t larger(int64_t left, int64_t right)
-{
-    return left > right ? left : right;
-}
-
-/* Where one of them is none, it is the other; none is below all others, for `larger`. */
+/* VAMP_GAUGE_NONE is ignored; VAMP_MAX ignores it since it is the smallest value. */
 static int64_t smaller(int64_t left, int64_t right)
 {
-    return left == VAMP_GAUGE_NONE || (right != VAMP_GAUGE_NONE && right < left) ? right : left;
+    if (left == VAMP_GAUGE_NONE || right == VAMP_GAUGE_NONE) {
+        return VAMP_MAX(left, right);
+    }
+    return VAMP_MIN(left, right);
 }
 
-/* Modulo 2^64, as the statistics count gauges. Where one of them is none, it is the other. */
+/* Modulo 2^64, as the statistics count gauges. VAMP_GAUGE_NONE is ignored. */
 static int64_t sum(int64_t left, int64_t right)
 {
-    return left == VAMP_GAUGE_NONE    ? right
-           : right == VAMP_GAUGE_NONE ? left
-                                      : (int64_t)((uint64_t)left + (uint64_t)right);
+    if (left == VAMP_GAUGE_NONE || right == VAMP_GAUGE_NONE) {
+        return VAMP_MAX(left, right);
+    }
+    return (int64_t)((uint64_t)left + (uint64_t)right);
 }
 
-/* `from` is of another series with the same labels, or of another run, at the same time. */
+/* `from`: another series with the same labels, or another run, at the same time. */
 static void join_series(struct vamp_gauge_value *into, const struct vamp_gauge_value *from,
                         enum vamp_merge rule)
 {
@@ -251,19 +250,19 @@ static void join_series(struct vamp_gauge_value *into, const struct vamp_gauge_v
         return;
     case VAMP_MERGE_LARGEST:
     case VAMP_MERGE_MEAN: /* it has no labels */
-        into->value = larger(into->value, from->value);
+        into->value = VAMP_MAX(into->value, from->value);
         into->min = smaller(into->min, from->min);
-        into->max = larger(into->max, from->max);
+        into->max = VAMP_MAX(into->max, from->max);
         return;
     }
 }
 
-/* `from` is of the same series, later. */
+/* `from`: the same series, later. */
 static void join_time(struct vamp_gauge_value *into, const struct vamp_gauge_value *from)
 {
     into->value = from->value;
     into->min = smaller(into->min, from->min);
-    into->max = larger(into->max, from->max);
+    into->max = VAMP_MAX(into->max, from->max);
 }
 
 void vamp_merged_gauge(struct vamp_merged *merged, unsigned metric, uint32_t series,
@@ -280,12 +279,14 @@ void vamp_merged_gauge(struct vamp_merged *merged, unsigned metric, uint32_t ser
     values->in_bucket[values->in_bucket_count++] = series;
 }
 
-/* An age of which the newest bucket of the run has nothing is none by then. */
+/* An age without a value in the newest bucket of the run has none. */
 static void end_ages(const struct vamp_merged_values *values)
 {
     for (uint32_t i = 0; i < values->in_run_count; i++) {
         struct vamp_merged_gauge *gauge = &values->gauges[values->in_run[i]];
-        gauge->run.value = gauge->in_bucket ? gauge->run.value : VAMP_GAUGE_NONE;
+        if (!gauge->in_bucket) {
+            gauge->run.value = VAMP_GAUGE_NONE;
+        }
     }
 }
 
@@ -338,11 +339,10 @@ int64_t vamp_merged_weight(uint64_t weighted, uint64_t sampled)
 
 /* ---- histograms */
 
-/* Room for so many bins, and then some, so that a histogram seldom grows. */
+/* Makes room for more bins than needed, so that a histogram rarely grows. */
 static int grow(struct vamp_merged_histogram *kept, uint32_t room, uint32_t most)
 {
-    room = room + room / 2 + 4;
-    room = room < most ? room : most;
+    room = VAMP_MIN(room + room / 2 + 4, most);
     struct vamp_bucket_histogram *values = realloc(kept->values, vamp_bucket_histogram_bytes(room));
     if (values == NULL) {
         return -ENOMEM;
@@ -360,12 +360,18 @@ int vamp_merged_reserve(struct vamp_merged *merged, unsigned metric, uint32_t se
     struct vamp_merged_histogram *kept = &merged->values[metric].histograms[series];
     const uint32_t most = merged->schema.bins.count;
     kept->reserved += bins;
-    uint32_t room = (kept->values != NULL ? kept->values->bin_count : 0) + kept->reserved;
-    room = room < most ? room : most;
-    return kept->values == NULL || room > kept->room ? grow(kept, room, most) : 0;
+    uint32_t room = kept->reserved;
+    if (kept->values != NULL) {
+        room += kept->values->bin_count;
+    }
+    room = VAMP_MIN(room, most);
+    if (kept->values != NULL && room <= kept->room) {
+        return 0;
+    }
+    return grow(kept, room, most);
 }
 
-/* Most of the bins are there: what is added has few, and is like what was added before. */
+/* Insertion is rare: most bins exist, since values resemble those added before. */
 static void merge_bins(struct vamp_bucket_histogram *into, const struct vamp_bucket_histogram *from)
 {
     uint32_t at = 0;
@@ -395,11 +401,11 @@ void vamp_merged_histogram(struct vamp_merged *merged, unsigned metric, uint32_t
     assert(into->bin_count <= kept->room);
     into->count += from->count;
     into->sum += from->sum;
-    into->min = from->min < into->min ? from->min : into->min;
-    into->max = from->max > into->max ? from->max : into->max;
+    into->min = VAMP_MIN(into->min, from->min);
+    into->max = VAMP_MAX(into->max, from->max);
 }
 
-/* ---- take the bucket */
+/* ---- results */
 
 static struct vamp_metric_values show_gauges(struct vamp_merged_values *values, uint32_t count,
                                              const struct vamp_metric *metric)
@@ -407,9 +413,13 @@ static struct vamp_metric_values show_gauges(struct vamp_merged_values *values, 
     const int64_t none = vamp_metric_may_be_none(metric) ? VAMP_GAUGE_NONE : 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct vamp_merged_gauge *gauge = &values->gauges[i];
-        values->shown_gauges[i] = gauge->in_total ? gauge->total
-                                  : gauge->in_run ? gauge->run
-                                                  : (struct vamp_gauge_value){none, none, none};
+        struct vamp_gauge_value *shown = &values->shown_gauges[i];
+        *shown = (struct vamp_gauge_value){none, none, none};
+        if (gauge->in_total) {
+            *shown = gauge->total;
+        } else if (gauge->in_run) {
+            *shown = gauge->run;
+        }
     }
     return (struct vamp_metric_values){.count = count, .gauges = values->shown_gauges};
 }
@@ -534,5 +544,8 @@ const struct vamp_bucket *vamp_merged_copy(const struct vamp_bucket *bucket)
            0);
     struct vamp_bucket_block block = {NULL, 0};
     (void)lay_out(&block, bucket);
-    return vamp_bucket_block_take(&block) ? lay_out(&block, bucket) : NULL;
+    if (!vamp_bucket_block_take(&block)) {
+        return NULL;
+    }
+    return lay_out(&block, bucket);
 }

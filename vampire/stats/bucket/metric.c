@@ -95,8 +95,7 @@ const char *vamp_label_words[VAMP_LABEL_COUNT + 1] = {
 
 const char *vamp_label_name(unsigned label)
 {
-    return label < VAMP_LABEL_COUNT && vamp_label_words[label] != NULL ? vamp_label_words[label]
-                                                                       : "unknown";
+    return label < VAMP_LABEL_COUNT ? vamp_text_or(vamp_label_words[label], "unknown") : "unknown";
 }
 
 unsigned vamp_label_find(const char *name, size_t length)
@@ -128,13 +127,17 @@ void vamp_attributes_set(const char *const *names, unsigned number)
     const uint32_t all = ((UINT32_C(1) << VAMP_ATTRIBUTES_MAX) - 1) << VAMP_LABEL_ATTRIBUTE;
     const uint32_t these = ((UINT32_C(1) << number) - 1) << VAMP_LABEL_ATTRIBUTE;
     for (unsigned i = 0; i < VAMP_ATTRIBUTES_MAX; i++) {
-        (void)snprintf(attribute_names[i], sizeof attribute_names[i], "%s",
-                       i < number ? names[i] : "");
-        vamp_label_words[VAMP_LABEL_ATTRIBUTE + i] = i < number ? attribute_names[i] : NULL;
+        vamp_label_words[VAMP_LABEL_ATTRIBUTE + i] = NULL;
+    }
+    for (unsigned i = 0; i < number; i++) {
+        (void)snprintf(attribute_names[i], sizeof attribute_names[i], "%s", names[i]);
+        vamp_label_words[VAMP_LABEL_ATTRIBUTE + i] = attribute_names[i];
     }
     for (unsigned id = 0; id < count; id++) {
         table[id].labels &= ~all;
-        table[id].labels |= (table[id].labels & VAMP_BY_ATTRIBUTE) != 0 ? these : 0;
+        if ((table[id].labels & VAMP_BY_ATTRIBUTE) != 0) {
+            table[id].labels |= these;
+        }
     }
 }
 
@@ -163,7 +166,7 @@ static const char *group_name(unsigned group)
 {
     static const char *const names[VAMP_GROUP_COUNT] = {
         "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16"};
-    return group < VAMP_GROUP_COUNT ? names[group] : "unknown";
+    return VAMP_NAME_AT(names, group);
 }
 
 const struct vamp_label_values vamp_label_values[VAMP_LABEL_COUNT] = {
@@ -183,7 +186,7 @@ const struct vamp_label_values vamp_label_values[VAMP_LABEL_COUNT] = {
     [VAMP_LABEL_REFUSAL] = {vamp_refusal_name, VAMP_REFUSAL_COUNT},
 };
 
-/* Labels of components, and after them those of their models in the same order. */
+/* Labels of components come first, followed by those of their models in the same order. */
 #define NAME_LABELS ((unsigned)VAMP_LABEL_MODEL)
 
 enum vamp_label vamp_label_of_model(enum vamp_label label)
@@ -193,9 +196,10 @@ enum vamp_label vamp_label_of_model(enum vamp_label label)
 
 enum vamp_label vamp_label_of_component(enum vamp_label label)
 {
-    return label >= NAME_LABELS && vamp_label_is_name(label)
-               ? (enum vamp_label)(label - NAME_LABELS)
-               : label;
+    if (label >= NAME_LABELS && vamp_label_is_name(label)) {
+        return (enum vamp_label)(label - NAME_LABELS);
+    }
+    return label;
 }
 
 const char *vamp_level_name(enum vamp_level level)
@@ -220,7 +224,7 @@ const char *vamp_metric_kind_name(unsigned kind)
         [VAMP_GAUGE] = "gauge",
         [VAMP_HISTOGRAM] = "histogram",
     };
-    return kind < sizeof names / sizeof names[0] ? names[kind] : "unknown";
+    return VAMP_NAME_AT(names, kind);
 }
 
 const char *vamp_metric_merge_rule(const struct vamp_metric *metric)
@@ -231,21 +235,19 @@ const char *vamp_metric_merge_rule(const struct vamp_metric *metric)
     if (metric->kind == VAMP_HISTOGRAM) {
         return "count, sum and bins add over time and labels";
     }
-    switch (metric->merge) {
-    case VAMP_MERGE_SUM:
-        return metric->labels == 0
-                   ? "last value over time"
-                   : "last value over time; adds over labels, with bounds instead of extremes";
-    case VAMP_MERGE_LARGEST:
-        return metric->labels == 0 ? "last value over time"
-                                   : "last value over time; largest over labels";
-    case VAMP_MERGE_MEAN:
+    if (metric->merge == VAMP_MERGE_MEAN) {
         return "mean over time: vampire_weighted over vampire_sampled_in";
     }
-    return "unknown";
+    if (metric->labels == 0) {
+        return "last value over time";
+    }
+    if (metric->merge == VAMP_MERGE_SUM) {
+        return "last value over time; adds over labels, with bounds instead of extremes";
+    }
+    return "last value over time; largest over labels";
 }
 
-const struct vamp_weighted_metric vamp_weighted_metrics[VAMP_WEIGHTED_METRIC_COUNT] = {
+const struct vamp_weighted_metric vamp_weighted_metrics[] = {
     {VAMP_METRIC_WEIGHTED_POOL_OPERATIONS, VAMP_METRIC_POOL_OPERATIONS},
     {VAMP_METRIC_WEIGHTED_CDOS_CREATED, VAMP_METRIC_CDOS_CREATED},
     {VAMP_METRIC_WEIGHTED_CDOS_CREATED_BYTES, VAMP_METRIC_CDOS_CREATED_BYTES},
@@ -284,7 +286,7 @@ const char *vamp_anomaly_name(unsigned anomaly)
         [VAMP_ANOMALY_OPERATION_OUT_OF_ORDER] = "operation_out_of_order",
         [VAMP_ANOMALY_UNKNOWN_COMPONENT] = "unknown_component",
     };
-    return anomaly < VAMP_ANOMALY_COUNT ? names[anomaly] : "unknown";
+    return VAMP_NAME_AT(names, anomaly);
 }
 
 const char *vamp_refusal_name(unsigned refusal)
@@ -304,7 +306,7 @@ const char *vamp_refusal_name(unsigned refusal)
         [VAMP_REFUSAL_SERIES] = "series",
         [VAMP_REFUSAL_SUBJECT] = "subject",
     };
-    return refusal < VAMP_REFUSAL_COUNT ? names[refusal] : "unknown";
+    return VAMP_NAME_AT(names, refusal);
 }
 
 const char *vamp_wait_part_name(unsigned part)
@@ -315,7 +317,7 @@ const char *vamp_wait_part_name(unsigned part)
         [VAMP_WAIT_MOVING] = "moving",
         [VAMP_WAIT_UNKNOWN] = "unknown",
     };
-    return part < VAMP_WAIT_PART_COUNT ? names[part] : "unknown";
+    return VAMP_NAME_AT(names, part);
 }
 
 uint32_t vamp_metric_labels_at(const struct vamp_metric *metric, enum vamp_level level)
@@ -326,9 +328,11 @@ uint32_t vamp_metric_labels_at(const struct vamp_metric *metric, enum vamp_level
             (level == VAMP_LEVEL_WORKFLOW && vamp_label_is_name(label))) {
             continue;
         }
-        labels |= UINT32_C(1) << (level == VAMP_LEVEL_MODEL
-                                      ? (unsigned)vamp_label_of_model((enum vamp_label)label)
-                                      : label);
+        enum vamp_label shown = (enum vamp_label)label;
+        if (level == VAMP_LEVEL_MODEL) {
+            shown = vamp_label_of_model(shown);
+        }
+        labels |= UINT32_C(1) << shown;
     }
     return labels;
 }
@@ -342,12 +346,12 @@ const char *vamp_size_class_name(unsigned size_class)
         "[4MiB,8MiB)",     "[8MiB,16MiB)",    "[16MiB,32MiB)", "[32MiB,64MiB)", "[64MiB,128MiB)",
         "[128MiB,256MiB)", "[256MiB,512MiB)", "[512MiB,1GiB)", "[1GiB,inf)",    "unknown",
     };
-    return names[size_class < VAMP_SIZE_CLASS_COUNT ? size_class : VAMP_SIZE_CLASS_UNKNOWN];
+    return VAMP_NAME_AT(names, size_class);
 }
 
 /* ---- base units */
 
-/* Other units are base units already. */
+/* Units that are not base units. */
 static const struct {
     const char *unit, *ending, *base;
     unsigned decimals;
@@ -365,18 +369,23 @@ static bool ends_with(const char *text, const char *ending)
 void vamp_base_metric(const struct vamp_metric *metric, struct vamp_base_metric *ret_base)
 {
     const char *ending = "", *base = "";
-    *ret_base = (struct vamp_base_metric){.unit = ends_with(metric->name, "_bytes") ? "bytes" : ""};
+    *ret_base = (struct vamp_base_metric){.unit = ""};
+    if (ends_with(metric->name, "_bytes")) {
+        ret_base->unit = "bytes";
+    }
     for (size_t i = 0; i < sizeof scaled / sizeof scaled[0]; i++) {
         if (strcmp(metric->unit, scaled[i].unit) == 0) {
             ret_base->decimals = scaled[i].decimals;
             ret_base->unit = scaled[i].base;
             base = scaled[i].base;
-            ending = ends_with(metric->name, scaled[i].ending) ? scaled[i].ending : "";
+            if (ends_with(metric->name, scaled[i].ending)) {
+                ending = scaled[i].ending;
+            }
         }
     }
     static const char prefix[] = "vampire_";
     const bool has_prefix = strncmp(metric->name, prefix, sizeof prefix - 1) == 0;
+    const char *joint = base[0] != '\0' ? "_" : "";
     (void)snprintf(ret_base->name, sizeof ret_base->name, "%s%.*s%s%s", has_prefix ? "" : prefix,
-                   (int)(strlen(metric->name) - strlen(ending)), metric->name,
-                   base[0] != '\0' ? "_" : "", base);
+                   (int)(strlen(metric->name) - strlen(ending)), metric->name, joint, base);
 }

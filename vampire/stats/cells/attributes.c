@@ -25,7 +25,9 @@ int vamp_attributes_init(struct vamp_attributes *attributes, uint64_t values_max
     int status = map_init(&attributes->by_labels);
     for (unsigned i = 0; i < attributes->count; i++) {
         attributes->values[i] = calloc(values_max + 1, sizeof *attributes->values[i]);
-        status = attributes->values[i] != NULL ? status : -ENOMEM;
+        if (attributes->values[i] == NULL) {
+            status = -ENOMEM;
+        }
     }
     attributes->combinations =
         calloc(VAMP_ATTRIBUTES_COMBINATIONS, sizeof *attributes->combinations);
@@ -60,7 +62,7 @@ struct wanted {
     const char *labels[VAMP_ATTRIBUTES_MAX];
 };
 
-/* The combination of these labels; 0: there is none, or that one. */
+/* The combination of these labels; 0: there is none, or all are `(other)`. */
 static uint32_t find(const struct vamp_attributes *attributes, const struct wanted *wanted,
                      uint64_t *ret_hash)
 {
@@ -84,7 +86,7 @@ static uint32_t find(const struct vamp_attributes *attributes, const struct want
     return 0;
 }
 
-/* The same text among those that stay, added if it is new; `(other)` where there is no room. */
+/* A permanent copy of the text, added if it is new; `(other)` at the limit. */
 static const char *keep_value(struct vamp_attributes *attributes, unsigned attribute,
                               const char *label)
 {
@@ -98,10 +100,15 @@ static const char *keep_value(struct vamp_attributes *attributes, unsigned attri
             return values[i];
         }
     }
-    if (*count == attributes->values_max || (values[*count] = strdup(label)) == NULL) {
+    char *added = NULL;
+    if (*count < attributes->values_max) {
+        added = strdup(label);
+    }
+    if (added == NULL) {
         return VAMP_SERIES_OTHER;
     }
-    return values[(*count)++];
+    values[(*count)++] = added;
+    return added;
 }
 
 static uint32_t add(struct vamp_attributes *attributes, struct wanted *wanted)
@@ -131,10 +138,11 @@ uint32_t vamp_attributes_number(struct vamp_attributes *attributes,
     uint64_t hash = 0;
     for (unsigned i = 0; i < attributes->count; i++) {
         const struct vamp_attribute_text *text = &texts->items[i];
-        const size_t length = text->length == 0
-                                  ? 0
-                                  : vamp_utf8_cut(text->begin, strnlen(text->begin, text->length),
-                                                  VAMP_ATTRIBUTE_BYTES);
+        size_t length = 0;
+        if (text->length > 0) {
+            length = vamp_utf8_cut(text->begin, strnlen(text->begin, text->length),
+                                   VAMP_ATTRIBUTE_BYTES);
+        }
         char *label = wanted.text[i];
         const bool reserved = vamp_component_name_is_reserved(text->begin, length);
         label[0] = '\\';

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Attributes of CDOs as labels: what a CDO has of all that are declared is one small number, so
- * that a record of a CDO needs room for one, and a series' key, too. Private to the statistics;
- * worker thread. What is here never changes and never moves.
+ *  * Attributes of CDOs as labels. The values of all declared attributes of a CDO are numbered
+ * together, so that the CDO's record and the keys of series contain one small number. Private to
+ * the statistics; worker thread. Texts never change and never move.
  */
 #pragma once
 
@@ -14,22 +14,21 @@
 #define VAMP_ATTRIBUTES_COMBINATIONS UINT32_C(65535)
 
 struct vamp_attributes {
-    unsigned count; /* of attributes; 0: none, and nothing else is here */
+    unsigned count; /* of attributes; 0: none, and all else is zero */
     uint32_t values_max, value_count[VAMP_ATTRIBUTES_MAX];
-    char **values[VAMP_ATTRIBUTES_MAX];    /* different ones, in the order in which they came */
+    char **values[VAMP_ATTRIBUTES_MAX];    /* in the order of their first use */
     struct vamp_combination *combinations; /* by number */
     uint32_t combination_count;
     struct map by_labels;
 };
 
-/* 0 or -ENOMEM; vamp_attributes_done is right after either, and of one that is zero. */
+/* 0 or -ENOMEM; vamp_attributes_done may be called in either case, and on a zeroed struct. */
 VAMP_MUST_CHECK int vamp_attributes_init(struct vamp_attributes *attributes, uint64_t values_max);
 void vamp_attributes_done(struct vamp_attributes *attributes);
-/* The number of what a CDO has, added if it is new. Values for which there is no room read
- * `(other)`. */
+/* The number of these values, added if it is new. Values over the limit become `(other)`. */
 uint32_t vamp_attributes_number(struct vamp_attributes *attributes,
                                 const struct vamp_attribute_texts *texts);
 const char *vamp_attributes_text(const struct vamp_attributes *attributes, uint32_t number,
                                  unsigned attribute);
-/* How many of its attributes found no room. */
+/* How many of the values became `(other)`. */
 unsigned vamp_attributes_given_up(const struct vamp_attributes *attributes, uint32_t number);

@@ -76,7 +76,8 @@ struct vamp_cells_part {
     max_align_t memory[];
 };
 
-/* Zeroed, and freed with the cells. NULL: no memory, which `lacks_memory` keeps. */
+/* Allocates zeroed memory that is freed with the cells. NULL: out of memory; sets `lacks_memory`.
+ */
 static void *reserve(struct vamp_cells *cells, size_t count, size_t bytes)
 {
     struct vamp_cells_part *part = calloc(1, sizeof *part + count * bytes);
@@ -122,7 +123,7 @@ static struct vamp_histogram *reserve_sum(struct vamp_cells *cells)
 
 static void reserve_all(struct vamp_cells *cells, unsigned slot_count)
 {
-    /* Of these the summary shows quantiles over all series. */
+    /* The summary shows quantiles of these over all series. */
     static const enum vamp_metric_id summed[VAMP_HISTOGRAM_SUMS] = {VAMP_METRIC_TRANSPORT_NS,
                                                                     VAMP_METRIC_DEMAND_WAIT_NS};
     cells->counter_totals = reserve(cells, cells->counter_cells, sizeof *cells->counter_totals);
@@ -134,7 +135,9 @@ static void reserve_all(struct vamp_cells *cells, unsigned slot_count)
     cells->used =
         reserve(cells, (size_t)cells->histogram_cells + VAMP_HISTOGRAMS_AHEAD, sizeof *cells->used);
     cells->slots = reserve(cells, slot_count, sizeof *cells->slots);
-    cells->slot_count = cells->slots != NULL ? slot_count : 0;
+    if (cells->slots != NULL) {
+        cells->slot_count = slot_count;
+    }
     for (unsigned i = 0; i < cells->slot_count; i++) {
         reserve_slot(cells, &cells->slots[i]);
     }

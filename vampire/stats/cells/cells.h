@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where values are counted: for every open bucket one slot with the changes that belong to
- * it, and once for all the totals up to the last closed bucket. Private to the statistics; worker
- * thread. Nothing here knows what an event is.
+ *  * Storage of the values: one slot per open bucket with the changes of that bucket, and the
+ * totals up to the last closed bucket. Independent of events. Private to the statistics; worker
+ * thread.
  *
- * Cells are numbered: the counters of all enabled metrics lie in one array, a metric's series
- * one after the other; gauges and histograms likewise.
+ * Cells are numbered: the counters of all enabled metrics are in one array, by metric and series;
+ * gauges and histograms likewise.
  */
 #pragma once
 
+#include "vampire/core/values.h"
 #include "vampire/stats/bucket/bucket.h"
 #include "vampire/stats/cells/open_histogram.h"
 #include "vampire/stats/cells/options.h"
 #include "vampire/stats/cells/series.h"
 
-/* Gaps one bucket can name; more of them are joined to the last one of their reason. */
+/* Gaps listed in one bucket; further ones are merged into the last one of their reason. */
 #define VAMP_SLOT_GAPS_MAX 32
 
 /* A gauge within one bucket, relative to its value at the bucket's begin. */
@@ -22,14 +23,14 @@ struct vamp_gauge_change {
     int64_t net, min, max;
 };
 
-/* What one bucket adds to the accounts. The sums of these are computed when they are asked for. */
+/* What one bucket adds to the accounting. */
 struct vamp_slot_account {
     uint64_t rejected, filtered, counted, late, evicted, overflow;
     uint64_t labels_given_up, cdos_uncounted, unidentified;
-    uint64_t never_sampled; /* counted; joins, leaves, events without a CDO */
+    uint64_t never_sampled; /* counted joins, leaves and events without a CDO */
     uint64_t sampled_out;
     uint64_t lost[VAMP_LOSS_COUNT];
-    uint64_t not_subscribed; /* events that were there, and were not asked for or recorded */
+    uint64_t not_subscribed; /* events that happened and were not subscribed to, or not recorded */
     uint64_t resolution_ns;  /* as vampire_clock_resolution_ns */
 };
 
@@ -43,26 +44,23 @@ static inline uint64_t vamp_slot_received(const struct vamp_slot_account *accoun
     return vamp_slot_decoded(account) + account->rejected;
 }
 
-/* Counted though it could have been left out by sampling. */
+/* Counted events that sampling could have left out. */
 static inline uint64_t vamp_slot_sampled_in(const struct vamp_slot_account *account)
 {
     return account->counted - account->never_sampled;
 }
 
-/* When a bucket closes, the first lines of its histograms, most of which are in no cache, are asked
- * for so many ahead. */
+/* When a bucket closes, its histograms are prefetched this many ahead. */
 #define VAMP_HISTOGRAMS_AHEAD 8
 
 struct vamp_slot {
     uint64_t *counters;
     struct vamp_gauge_change *gauges;
-    /* NULL: nothing recorded, as after the last one. */
-    struct vamp_open_histogram **histograms;
+    struct vamp_open_histogram **histograms; /* NULL: nothing recorded; one more than cells */
     struct vamp_slot_account account;
-    /* What the filter of a metric kept out of it: of a counter the amount, of a histogram the
-     * number of values. */
+    /* Excluded by the filter of a metric: amounts of counters, numbers of values of histograms. */
     uint64_t filtered[VAMP_METRICS_MAX];
-    uint64_t no_room[VAMP_METRICS_MAX]; /* values that are in no histogram */
+    uint64_t no_room[VAMP_METRICS_MAX]; /* values dropped at max_histogram_memory */
     struct vamp_gap gaps[VAMP_SLOT_GAPS_MAX];
     unsigned gap_count;
     struct vamp_cdo_row *cdos; /* VAMP_CDO_ROWS_MAX; NULL: not at level `cdo` */
@@ -71,7 +69,7 @@ struct vamp_slot {
     struct vamp_listed_anomaly *anomalies; /* VAMP_ANOMALIES_MAX */
     unsigned anomaly_count;
     uint64_t anomalies_unlisted;
-    /* What is pending at the end, as in the bucket; NULL: not kept. */
+    /* Pending at the bucket's end; NULL: not kept. */
     struct vamp_waiting_demand *demands; /* VAMP_WAITING_DEMANDS_MAX */
     unsigned demand_count;
     uint64_t demands_pending;
@@ -81,7 +79,7 @@ struct vamp_slot {
 /* demand_oldest_ns, withdraw_oldest_ns, transport_oldest_ns */
 #define VAMP_OLDEST_METRICS 3
 
-/* All series of a histogram metric together, of the buckets that were closed. */
+/* Sum over all series of a histogram metric, and over all closed buckets. */
 struct vamp_histogram_sum {
     enum vamp_metric_id metric;
     struct vamp_histogram *closed;  /* NULL: the metric is not enabled */
@@ -89,21 +87,21 @@ struct vamp_histogram_sum {
 };
 #define VAMP_HISTOGRAM_SUMS 2
 
-/* A metric's cells. */
+/* Cells of one metric. */
 struct vamp_cell_range {
     bool enabled;
     uint32_t first;              /* cell of series 0 */
     struct vamp_series_set *set; /* NULL: not enabled */
 };
 
-/* A value on its way to its histogram. */
+/* A value that is not recorded in its histogram yet. */
 struct vamp_noted_value {
     struct vamp_open_histogram **histogram; /* one of a slot */
     uint64_t value;
 };
 #define VAMP_NOTED_VALUES 16
 
-/* A gauge whose value is reported to the statistics, not counted by them. */
+/* A gauge whose value is reported by the program. */
 struct vamp_reported_gauge {
     int64_t value, min, max;
     bool reported;
@@ -118,30 +116,30 @@ struct vamp_cells {
     const struct vamp_series *const *series_arrays[VAMP_METRICS_MAX]; /* per label set */
     uint32_t counter_cells, gauge_cells, histogram_cells;
 
-    uint64_t *counter_totals;    /* at the last closed bucket's end */
+    uint64_t *counter_totals;    /* at the end of the last closed bucket */
     int64_t *gauge_values;       /* likewise */
-    uint64_t *reported_counters; /* absolute values of the counters that are reported, by cell */
+    uint64_t *reported_counters; /* absolute values reported by the program, by cell */
     struct vamp_reported_gauge *reported_gauges;
-    int32_t *weighted_rests;           /* by counter cell: millionths that rounding left so far */
-    double weight;                     /* of sampling: events for which one stands */
-    bool excluded[VAMP_METRICS_MAX];   /* the event being counted does not count for these */
-    struct vamp_accounting accounting; /* at the last closed bucket's end; outputs: last report */
+    int32_t *weighted_rests;           /* by counter cell: millionths left by rounding */
+    double weight;                     /* events represented by each sampled one */
+    bool excluded[VAMP_METRICS_MAX];   /* metrics that do not count the current event */
+    struct vamp_accounting accounting; /* of closed buckets; outputs: last report */
 
     struct vamp_histogram_sum histogram_sums[VAMP_HISTOGRAM_SUMS];
 
     struct vamp_slot *slots;
     unsigned slot_count;
-    uint32_t *used; /* of vamp_cells_find_used */
+    uint32_t *used; /* set by vamp_cells_find_used */
 
     struct vamp_open_pool open_histograms;
-    struct vamp_noted_value noted[VAMP_NOTED_VALUES]; /* in the order in which they came */
+    struct vamp_noted_value noted[VAMP_NOTED_VALUES]; /* in order of arrival */
     unsigned noted_count;
 
-    struct vamp_cells_part *parts; /* all memory that the above points to */
-    bool lacks_memory;             /* for one of them */
+    struct vamp_cells_part *parts; /* list of all memory blocks */
+    bool lacks_memory;             /* an allocation failed */
 };
 
-/* 0, -EINVAL or -ENOMEM; vamp_cells_done is right after either. */
+/* 0, -EINVAL or -ENOMEM; vamp_cells_done may be called in any case. */
 VAMP_MUST_CHECK int vamp_cells_init(struct vamp_cells *cells,
                                     const struct vamp_stats_options *options,
                                     const char *series_space,
@@ -149,12 +147,12 @@ VAMP_MUST_CHECK int vamp_cells_init(struct vamp_cells *cells,
                                     struct vamp_err *err);
 void vamp_cells_done(struct vamp_cells *cells);
 
-/* Lists the slot's histograms in which something is recorded in `used`, by cell, which is by
- * metric; after them `histogram_cells` stands VAMP_HISTOGRAMS_AHEAD times. */
+/* Sets `used` to the cells of the slot's histograms that have values, ascending, followed by
+ * `histogram_cells` VAMP_HISTOGRAMS_AHEAD times. */
 void vamp_cells_find_used(struct vamp_cells *cells, const struct vamp_slot *slot);
-/* Forgets what the slot counted, whose used histograms were found. */
+/* Empties the slot, for which vamp_cells_find_used was called. */
 void vamp_cells_clear(struct vamp_cells *cells, struct vamp_slot *slot);
-/* The sum that is kept of this metric; NULL when there is none, or the metric is not enabled. */
+/* The sum of this metric; NULL: none is kept, or the metric is not enabled. */
 const struct vamp_histogram_sum *vamp_cells_histogram_sum(const struct vamp_cells *cells,
                                                           enum vamp_metric_id id);
 /* Adds all series of the metric in this slot to `into`. */
@@ -163,19 +161,19 @@ void vamp_cells_merge_histograms(const struct vamp_cells *cells, const struct va
 /* Adds a gap that ends in this slot's bucket. */
 void vamp_cells_gap(struct vamp_slot *slot, const struct vamp_gap *gap);
 
-/* The cell of these labels in an enabled metric; a series that is new is added. */
+/* The cell of these labels in an enabled metric; a new series is added. */
 static inline uint32_t vamp_cells_cell(struct vamp_cells *cells,
                                        const struct vamp_cell_range *range,
                                        const struct vamp_labels *labels)
 {
-    const uint32_t series = vamp_series_find(range->set, labels);
-    return range->first + (series != VAMP_SERIES_NOT_FOUND
-                               ? series
-                               : vamp_series_number(&cells->series, range->set, labels));
+    uint32_t series = vamp_series_find(range->set, labels);
+    if (series == VAMP_SERIES_NOT_FOUND) {
+        series = vamp_series_number(&cells->series, range->set, labels);
+    }
+    return range->first + series;
 }
 
-/* For vamp_cells_count, of a series that is not found at once: the last thing it does, so that it
- * needs no room on the stack for the usual one. */
+/* The slow path of vamp_cells_count, for a series that vamp_series_find does not find. */
 void vamp_cells_count_looked_up(struct vamp_cells *cells, struct vamp_slot *slot,
                                 enum vamp_metric_id id, const struct vamp_labels *labels,
                                 uint64_t amount);
@@ -199,16 +197,15 @@ static inline void vamp_cells_count(struct vamp_cells *cells, struct vamp_slot *
     slot->counters[range->first + series] += amount;
 }
 
-/* Whether the values of one event may find no room in an enabled metric with the labels they have.
- */
+/* Whether an enabled metric may have no room for new series of one event. */
 static inline bool vamp_cells_is_scarce(const struct vamp_cells *cells, enum vamp_metric_id id)
 {
     return cells->range[id].set->count >= cells->range[id].set->plenty;
 }
 
-/* Before an event's values are counted in metrics of several label sets: replaces labels by those
- * that the first enabled one of `metrics` (ended by VAMP_METRIC_NONE; most labels first) has
- * room for. */
+/* Called before the values of an event are counted in metrics with several label sets: replaces
+ * labels by those for which the first enabled one of `metrics` has room. `metrics` ends with
+ * VAMP_METRIC_NONE; the one with most labels comes first. */
 static inline void vamp_cells_admit(struct vamp_cells *cells, const enum vamp_metric_id *metrics,
                                     struct vamp_labels *labels)
 {
@@ -222,10 +219,10 @@ static inline void vamp_cells_admit(struct vamp_cells *cells, const enum vamp_me
 
 static inline void vamp_gauge_add(struct vamp_gauge_change *gauge, int64_t change)
 {
-    /* Modulo 2^64: a metric's filter may leave out what would have kept it in range. */
+    /* Modulo 2^64: a metric's filter may exclude the changes that would keep it in range. */
     gauge->net = (int64_t)((uint64_t)gauge->net + (uint64_t)change);
-    gauge->min = gauge->net < gauge->min ? gauge->net : gauge->min;
-    gauge->max = gauge->net > gauge->max ? gauge->net : gauge->max;
+    gauge->min = VAMP_MIN(gauge->min, gauge->net);
+    gauge->max = VAMP_MAX(gauge->max, gauge->net);
 }
 
 static inline void vamp_cells_change(struct vamp_cells *cells, struct vamp_slot *slot,
@@ -239,12 +236,12 @@ static inline void vamp_cells_change(struct vamp_cells *cells, struct vamp_slot 
     vamp_gauge_add(&slot->gauges[vamp_cells_cell(cells, range, labels)], change);
 }
 
-/* Records the values that are noted: before the histograms of a slot, or its account, are read. One
- * for which the pool has no room is counted in `overflow`: it is never silent. */
+/* Records the noted values. Must be called before the histograms or the account of a slot are read.
+ * Values for which the pool has no room are counted in `overflow`. */
 void vamp_cells_settle(struct vamp_cells *cells);
 
-/* Notes the value, whose histogram, one of many, is probably in no cache: it is asked for now, and
- * needed when some more values have come. */
+/* Notes a value and prefetches its histogram, which is probably in no cache; the value is recorded
+ * after some more. */
 static inline void vamp_cells_record(struct vamp_cells *cells, struct vamp_slot *slot,
                                      enum vamp_metric_id id, const struct vamp_labels *labels,
                                      uint64_t value)

@@ -12,7 +12,7 @@
 
 struct vamp_open_slab {
     struct vamp_open_slab *next;
-    char memory[]; /* histograms from the first cache line on */
+    char memory[]; /* histograms begin at the first cache line */
 };
 
 _Static_assert(offsetof(struct vamp_open_histogram, bins) +
@@ -48,16 +48,19 @@ void vamp_open_pool_done(struct vamp_open_pool *pool)
     memset(pool, 0, sizeof *pool);
 }
 
-/* The bin and the count of an entry: of a value of a log, of a bin of the others. */
+/* Bin and count of an entry: one value of a log, or one bin of another form. */
 static struct vamp_bin_count entry_at(const struct vamp_open_histogram *open, unsigned at)
 {
-    return open->form == VAMP_OPEN_LOG ? (struct vamp_bin_count){1, open->bins.log[at]}
-           : open->form == VAMP_OPEN_WINDOW
-               ? (struct vamp_bin_count){open->bins.window[at], open->base + at}
-               : (struct vamp_bin_count){open->bins.array[at], at};
+    if (open->form == VAMP_OPEN_LOG) {
+        return (struct vamp_bin_count){1, open->bins.log[at]};
+    }
+    if (open->form == VAMP_OPEN_WINDOW) {
+        return (struct vamp_bin_count){open->bins.window[at], open->base + at};
+    }
+    return (struct vamp_bin_count){open->bins.array[at], at};
 }
 
-/* The entries that may hold values: from the one returned to before *ret_end. */
+/* The entries that may have values: from the returned one to before *ret_end. */
 static unsigned first_entry(const struct vamp_open_pool *pool,
                             const struct vamp_open_histogram *open, unsigned *ret_end)
 {
@@ -70,7 +73,7 @@ static unsigned first_entry(const struct vamp_open_pool *pool,
     return vamp_bin_index(pool->bins->sub_bits, open->min) - base;
 }
 
-/* The bins of a window and of an array are zero while it is free. */
+/* The bins of a free window or array are zero. */
 static void put_free(struct vamp_open_pool *pool, struct vamp_open_histogram *histogram)
 {
     histogram->sum = (uint64_t)(uintptr_t)pool->free[histogram->form];
@@ -100,11 +103,11 @@ void vamp_open_release(struct vamp_open_pool *pool, struct vamp_open_histogram *
     put_free(pool, histogram);
 }
 
-/* A slab, cut into histograms of one form. */
+/* Allocates a slab and divides it into histograms of one form. */
 static void add_slab(struct vamp_open_pool *pool, unsigned form)
 {
     const size_t each = bytes_of(pool, form);
-    const size_t slab_bytes = SLAB_BYTES > each ? SLAB_BYTES : each;
+    const size_t slab_bytes = VAMP_MAX(SLAB_BYTES, each);
     if (pool->bytes + slab_bytes > pool->max_bytes) {
         return;
     }
@@ -124,7 +127,7 @@ static void add_slab(struct vamp_open_pool *pool, unsigned form)
     }
 }
 
-/* Its sum and extremes are not set. */
+/* Allocates a histogram; sum, min and max are not set. */
 static inline struct vamp_open_histogram *take(struct vamp_open_pool *pool, unsigned form)
 {
     if (__builtin_expect(pool->free[form] == NULL, 0)) {
@@ -137,7 +140,7 @@ static inline struct vamp_open_histogram *take(struct vamp_open_pool *pool, unsi
     return histogram;
 }
 
-/* Most histograms of a bucket end with few values, so that a first one is nearly all there is. */
+/* Most histograms of a bucket have one value. */
 static bool begin_log(struct vamp_open_pool *pool, struct vamp_open_histogram **histogram,
                       uint64_t value)
 {
@@ -154,24 +157,25 @@ static bool begin_log(struct vamp_open_pool *pool, struct vamp_open_histogram **
     return true;
 }
 
-/* What it holds, and room for a value of this bin, in the first form that has it; NULL: the pool
- * has no room. */
+/* Moves the histogram to the first form that has room for a value of this bin; NULL: the pool is
+ * full. */
 static struct vamp_open_histogram *grow(struct vamp_open_pool *pool,
                                         struct vamp_open_histogram *open, unsigned bin)
 {
     assert(open->form != VAMP_OPEN_ARRAY);
     unsigned lowest = vamp_bin_index(pool->bins->sub_bits, open->min);
     unsigned highest = vamp_bin_index(pool->bins->sub_bits, open->max);
-    lowest = bin < lowest ? bin : lowest;
-    highest = bin > highest ? bin : highest;
+    lowest = VAMP_MIN(lowest, bin);
+    highest = VAMP_MAX(highest, bin);
     const unsigned bins = highest - lowest + 1;
     const bool fits = open->form == VAMP_OPEN_LOG && bins <= VAMP_OPEN_WINDOW_BINS;
     struct vamp_open_histogram *larger = take(pool, fits ? VAMP_OPEN_WINDOW : VAMP_OPEN_ARRAY);
     if (larger == NULL) {
         return NULL;
     }
-    const unsigned before = (VAMP_OPEN_WINDOW_BINS - (fits ? bins : 0)) / 2; /* as after them */
-    larger->base = (uint16_t)(lowest > before ? lowest - before : 0);
+    if (fits) { /* with as much room below as above */
+        larger->base = (uint16_t)vamp_minus(lowest, (VAMP_OPEN_WINDOW_BINS - bins) / 2);
+    }
     larger->sum = open->sum;
     larger->min = open->min;
     larger->max = open->max;
@@ -208,8 +212,10 @@ static __attribute__((noinline)) bool record_in_larger(struct vamp_open_pool *po
 bool vamp_open_record_in_next(struct vamp_open_pool *pool, struct vamp_open_histogram **histogram,
                               uint64_t value)
 {
-    return *histogram == NULL ? begin_log(pool, histogram, value)
-                              : record_in_larger(pool, histogram, value);
+    if (*histogram == NULL) {
+        return begin_log(pool, histogram, value);
+    }
+    return record_in_larger(pool, histogram, value);
 }
 
 bool vamp_open_record_often(struct vamp_open_pool *pool, struct vamp_open_histogram **histogram,
@@ -222,12 +228,12 @@ bool vamp_open_record_often(struct vamp_open_pool *pool, struct vamp_open_histog
         }
         struct vamp_open_histogram *open = *histogram;
         uint64_t more = --count;
-        if (open->form == VAMP_OPEN_LOG) { /* soon it takes another form */
+        if (open->form == VAMP_OPEN_LOG) { /* it will become a window soon */
             continue;
         }
         if (open->form == VAMP_OPEN_WINDOW) {
             uint32_t *at = &open->bins.window[bin - open->base];
-            more = more < UINT32_MAX - *at ? more : UINT32_MAX - *at;
+            more = VAMP_MIN(more, (uint64_t)(UINT32_MAX - *at));
             *at += (uint32_t)more;
         } else {
             open->bins.array[bin] += more;
@@ -248,8 +254,8 @@ void vamp_open_add_to(const struct vamp_open_pool *pool, const struct vamp_open_
         into->count += entry.count;
     }
     into->sum += open->sum;
-    into->min = open->min < into->min ? open->min : into->min;
-    into->max = open->max > into->max ? open->max : into->max;
+    into->min = VAMP_MIN(into->min, open->min);
+    into->max = VAMP_MAX(into->max, open->max);
 }
 
 unsigned vamp_open_count_bins(const struct vamp_open_pool *pool,
@@ -258,7 +264,7 @@ unsigned vamp_open_count_bins(const struct vamp_open_pool *pool,
     unsigned end, count = 0;
     unsigned i = first_entry(pool, open, &end);
     if (open->form == VAMP_OPEN_WINDOW) {
-        for (; i < end; i++) { /* a loop of its own, four bins at a time */
+        for (; i < end; i++) { /* a separate loop, which the compiler vectorizes */
             count += open->bins.window[i] != 0;
         }
     }
@@ -268,13 +274,13 @@ unsigned vamp_open_count_bins(const struct vamp_open_pool *pool,
     return count;
 }
 
-/* Eight bins that are compared at once; where a comparison holds, all bits are set, which is -1. */
+/* Eight bins compared at once: all bits are set (-1) where a comparison holds. */
 typedef int16_t eight_bins __attribute__((vector_size(16)));
 #define EIGHT 8
 static_assert(VAMP_OPEN_LOG_VALUES == 2 * EIGHT && VAMP_BINS_MAX <= INT16_MAX, "two of them");
 
-/* The place of each of a log's values in their order, and how many are equal to it, by comparing
- * all with each: of few values in no order the branches of a sort would be guessed wrong. */
+/* The rank of each value of a log, and how many are equal to it, by comparing all pairs: the
+ * branches of a sort would be mispredicted. */
 static void rank_log(const struct vamp_open_histogram *log,
                      int16_t ret_places[static VAMP_OPEN_LOG_VALUES],
                      int16_t ret_equal[static VAMP_OPEN_LOG_VALUES])
@@ -297,13 +303,12 @@ static void rank_log(const struct vamp_open_histogram *log,
     } while (at < log->used);
 }
 
-/* Not inlined: what it needs of the stack a log of one value does not. */
+/* Not inlined: logs of one value do not need its stack frame. */
 static __attribute__((noinline)) void copy_log(const struct vamp_open_histogram *log,
                                                struct vamp_bucket_histogram *to)
 {
     int16_t places[VAMP_OPEN_LOG_VALUES], equal[VAMP_OPEN_LOG_VALUES];
-    struct vamp_bin_count
-        sorted[VAMP_OPEN_LOG_VALUES]; /* of equal ones the first place is filled */
+    struct vamp_bin_count sorted[VAMP_OPEN_LOG_VALUES]; /* only the first of equal ranks is set */
     const unsigned count = log->used;
     struct vamp_bin_count *next = to->bins;
     rank_log(log, places, equal);

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- taken at the end: until the bucket closes, the slot's change of such a gauge is its value
- * itself; of an age, the age plus 1, so that 0 is none */
+/* ---- measured gauges: until the bucket closes, the slot's "change" of such a gauge is its value;
+ * of an age, the age plus 1, so that 0 is none */
 
 static const enum vamp_metric_id taken[] = {
     VAMP_METRIC_DEMANDS_PENDING,     VAMP_METRIC_WITHDRAWS_PENDING,
@@ -50,8 +50,8 @@ void vamp_taken_age(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_
         return;
     }
     struct vamp_gauge_change *gauge = gauge_of(cells, slot, id, labels);
-    const int64_t shown = age_ns < INT64_MAX ? (int64_t)age_ns + 1 : INT64_MAX;
-    gauge->net = shown > gauge->net ? shown : gauge->net;
+    const int64_t shown = (int64_t)VAMP_MIN(age_ns, (uint64_t)INT64_MAX - 1) + 1;
+    gauge->net = VAMP_MAX(gauge->net, shown);
 }
 
 /* The change that makes `begin` this value. */
@@ -84,11 +84,11 @@ static void fold_taken(const struct vamp_cells *cells, struct vamp_slot *slot)
     }
 }
 
-/* ---- weighted counters: what the counters of a bucket stand for when events are sampled */
+/* ---- weighted counters: estimates of all events when events are sampled */
 
 #define MILLION 1000000
 
-/* What is of no CDO is not sampled: each stands for itself. */
+/* Operations without a CDO are not sampled and have weight 1. */
 static bool is_never_sampled(const struct vamp_series_set *set, uint32_t series)
 {
     const uint32_t operation = vamp_series_label(set, series, VAMP_LABEL_OPERATION);
@@ -107,9 +107,8 @@ static void weight_series(struct vamp_cells *cells, struct vamp_slot *slot, uint
     *rest = (int32_t)(millionths % MILLION) - MILLION / 2;
 }
 
-/* Each weighted counter gets what its plain one counted times `weight`, in millionths as in the
- * metric vampire_weight. What rounding leaves goes into the next bucket, so that a total is the
- * exact sum, rounded. */
+/* Sets each weighted counter to its plain counter times `weight` (millionths). The rounding error
+ * goes into the next bucket, so that a total is the exact sum, rounded. */
 static void fold_weighted(struct vamp_cells *cells, struct vamp_slot *slot, uint64_t weight)
 {
     for (unsigned i = 0; i < VAMP_WEIGHTED_METRIC_COUNT; i++) {
@@ -144,7 +143,7 @@ static bool cell_of(struct vamp_cells *cells, enum vamp_metric_id id, enum vamp_
     return true;
 }
 
-/* Values that the program reports: of counters the absolute one, of gauges the present one. */
+/* Values reported by the program: counters absolute, gauges as of now. */
 static const enum vamp_metric_id reported[] = {
     VAMP_METRIC_VAMPIRE_WRITTEN,    VAMP_METRIC_VAMPIRE_LOST_BUCKETS,
     VAMP_METRIC_VAMPIRE_CPU_NS,     VAMP_METRIC_VAMPIRE_ALARMS_FIRED,
@@ -165,16 +164,19 @@ static void report(struct vamp_cells *cells, enum vamp_metric_id id, uint32_t ou
         return;
     }
     struct vamp_reported_gauge *gauge = &cells->reported_gauges[cell];
-    gauge->min = !gauge->reported || value < gauge->min ? value : gauge->min;
-    gauge->max = !gauge->reported || value > gauge->max ? value : gauge->max;
+    if (!gauge->reported) {
+        *gauge = (struct vamp_reported_gauge){value, value, value, true};
+        return;
+    }
+    gauge->min = VAMP_MIN(gauge->min, value);
+    gauge->max = VAMP_MAX(gauge->max, value);
     gauge->value = value;
-    gauge->reported = true;
 }
 
 void vamp_self_outputs(struct vamp_cells *cells, const struct vamp_output_account *outputs,
                        unsigned count)
 {
-    count = count < VAMP_OUTPUTS_MAX ? count : VAMP_OUTPUTS_MAX;
+    count = VAMP_MIN(count, (unsigned)VAMP_OUTPUTS_MAX);
     cells->accounting.output_count = count;
     for (unsigned i = 0; i < count; i++) {
         const struct vamp_output_account *output = &outputs[i];
@@ -193,13 +195,13 @@ void vamp_self_report(struct vamp_cells *cells, struct vamp_slot *slot, enum vam
                       unsigned output, int64_t value)
 {
     const bool is_roundtrip = id == VAMP_METRIC_OWN_ROUNDTRIP_NS;
-    if ((is_roundtrip && output >= VAMP_EVENT_KIND_COUNT) ||
-        (!is_roundtrip && output >= VAMP_OUTPUTS_MAX)) {
+    const enum vamp_label label = is_roundtrip ? VAMP_LABEL_OPERATION : VAMP_LABEL_OUTPUT;
+    if (output >= vamp_label_values[label].count) {
         return;
     }
     if (is_roundtrip || id == VAMP_METRIC_VAMPIRE_COMMIT_NS) {
         struct vamp_labels labels = {{0}};
-        labels.value[is_roundtrip ? VAMP_LABEL_OPERATION : VAMP_LABEL_OUTPUT] = output;
+        labels.value[label] = output;
         if (value >= 0) {
             vamp_cells_record(cells, slot, id, &labels, (uint64_t)value);
         }
@@ -223,9 +225,7 @@ static void add_account(struct vamp_accounting *accounting, const struct vamp_sl
     accounting->sampled_out += account->sampled_out;
     accounting->late += account->late;
     accounting->not_subscribed += account->not_subscribed;
-    if (account->resolution_ns > accounting->resolution_ns) {
-        accounting->resolution_ns = account->resolution_ns;
-    }
+    accounting->resolution_ns = VAMP_MAX(accounting->resolution_ns, account->resolution_ns);
     for (unsigned i = 0; i < VAMP_LOSS_COUNT; i++) {
         accounting->lost[i] += account->lost[i];
     }
@@ -276,7 +276,7 @@ static void fold_account(struct vamp_cells *cells, struct vamp_slot *slot)
     add_account(&cells->accounting, account);
 }
 
-/* What a gauge is in this bucket, whatever it was before. */
+/* Sets a gauge for this bucket alone. */
 static void report_of_bucket(struct vamp_cells *cells, enum vamp_metric_id id, int64_t value)
 {
     uint32_t cell = 0;
@@ -302,7 +302,6 @@ static void fold_weight(struct vamp_cells *cells, struct vamp_slot *slot)
 static void fold_reported(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_metric_id id)
 {
     const struct vamp_cell_range *range = &cells->range[id];
-    /* Not as a conditional expression: gcc 14.2 reads `count` in any case. */
     if (!range->enabled) {
         return;
     }
@@ -328,7 +327,7 @@ static void fold_reported(struct vamp_cells *cells, struct vamp_slot *slot, enum
 
 void vamp_self_fold(struct vamp_cells *cells, struct vamp_slot *slot)
 {
-    memset(cells->excluded, 0, sizeof cells->excluded); /* ours, not an event's */
+    memset(cells->excluded, 0, sizeof cells->excluded); /* filters concern events only */
     fold_taken(cells, slot);
     fold_account(cells, slot);
     fold_weight(cells, slot);
@@ -341,7 +340,7 @@ void vamp_self_fold(struct vamp_cells *cells, struct vamp_slot *slot)
     }
 }
 
-/* ---- sums, for a person */
+/* ---- totals */
 
 static uint32_t series_in_use(const struct vamp_cells *cells, enum vamp_metric_id id)
 {
@@ -349,7 +348,7 @@ static uint32_t series_in_use(const struct vamp_cells *cells, enum vamp_metric_i
     return range->enabled ? range->set->count : 0;
 }
 
-/* One counter cell: what closed buckets counted and what the open ones have so far. */
+/* One counter cell over closed and open buckets. */
 static uint64_t counter_total(const struct vamp_cells *cells, uint32_t cell)
 {
     uint64_t total = cells->counter_totals[cell];
@@ -371,7 +370,7 @@ static uint64_t sum_of_counter(const struct vamp_cells *cells, enum vamp_metric_
 static uint32_t bit_of(const struct vamp_cells *cells, enum vamp_metric_id id,
                        enum vamp_totals_metric metric)
 {
-    return cells->range[id].enabled ? VAMP_TOTALS_BIT(metric) : 0;
+    return (uint32_t)cells->range[id].enabled << metric;
 }
 
 static void sum_operations(const struct vamp_cells *cells, uint64_t *operations)
@@ -379,14 +378,16 @@ static void sum_operations(const struct vamp_cells *cells, uint64_t *operations)
     const enum vamp_metric_id id = VAMP_METRIC_POOL_OPERATIONS;
     const struct vamp_cell_range *range = &cells->range[id];
     for (uint32_t i = 0; i < series_in_use(cells, id); i++) {
-        const uint32_t kind = vamp_series_label(range->set, i, VAMP_LABEL_OPERATION);
-        operations[kind < VAMP_EVENT_KIND_COUNT ? kind : 0] +=
-            counter_total(cells, range->first + i);
+        uint32_t kind = vamp_series_label(range->set, i, VAMP_LABEL_OPERATION);
+        if (kind >= VAMP_EVENT_KIND_COUNT) {
+            kind = 0;
+        }
+        operations[kind] += counter_total(cells, range->first + i);
     }
 }
 
-/* Of a gauge without labels. */
-static int64_t gauge_now(const struct vamp_cells *cells, enum vamp_metric_id id)
+/* The present value of a gauge without labels. */
+static uint64_t gauge_now(const struct vamp_cells *cells, enum vamp_metric_id id)
 {
     if (!cells->range[id].enabled) {
         return 0;
@@ -395,7 +396,7 @@ static int64_t gauge_now(const struct vamp_cells *cells, enum vamp_metric_id id)
     for (unsigned i = 0; i < cells->slot_count; i++) {
         value += (uint64_t)cells->slots[i].gauges[cells->range[id].first].net;
     }
-    return (int64_t)value;
+    return (uint64_t)VAMP_MAX((int64_t)value, 0); /* a filter may exclude what would be added */
 }
 
 static const struct vamp_histogram *sum_of_histogram(struct vamp_cells *cells,
@@ -413,7 +414,7 @@ static const struct vamp_histogram *sum_of_histogram(struct vamp_cells *cells,
     return closed->scratch;
 }
 
-/* What closed buckets have in the series of each metric. */
+/* Sums over closed buckets, by the label `metric`. */
 static void sum_by_metric(const struct vamp_cells *cells, enum vamp_metric_id id, uint64_t *sums)
 {
     const struct vamp_cell_range *range = &cells->range[id];
@@ -435,11 +436,6 @@ static void sum_aside(const struct vamp_cells *cells, struct vamp_totals *totals
     }
 }
 
-static uint64_t at_least_zero(int64_t value)
-{
-    return value > 0 ? (uint64_t)value : 0;
-}
-
 void vamp_cells_totals(struct vamp_cells *cells, struct vamp_totals *ret_totals)
 {
     vamp_cells_settle(cells);
@@ -453,8 +449,8 @@ void vamp_cells_totals(struct vamp_cells *cells, struct vamp_totals *ret_totals)
                           bit_of(cells, VAMP_METRIC_PRODUCED_BYTES, VAMP_TOTALS_PRODUCED) |
                           bit_of(cells, VAMP_METRIC_TRANSPORTS, VAMP_TOTALS_TRANSPORTS) |
                           bit_of(cells, VAMP_METRIC_TRANSPORT_BYTES, VAMP_TOTALS_TRANSPORT_BYTES);
-    ret_totals->pool_cdos = at_least_zero(gauge_now(cells, VAMP_METRIC_POOL_CDOS));
-    ret_totals->pool_bytes = at_least_zero(gauge_now(cells, VAMP_METRIC_POOL_BYTES));
+    ret_totals->pool_cdos = gauge_now(cells, VAMP_METRIC_POOL_CDOS);
+    ret_totals->pool_bytes = gauge_now(cells, VAMP_METRIC_POOL_BYTES);
     ret_totals->transport_ns = sum_of_histogram(cells, VAMP_METRIC_TRANSPORT_NS);
     ret_totals->demand_wait_ns = sum_of_histogram(cells, VAMP_METRIC_DEMAND_WAIT_NS);
     ret_totals->evicted = sum_of_counter(cells, VAMP_METRIC_VAMPIRE_EVICTED);

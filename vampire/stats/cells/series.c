@@ -6,15 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/core/values.h"
+
 #define CHUNK_SERIES 64
-#define SMALL_SET                                                                                  \
-    64 /* a set with no more combinations than this has them all, whatever max_series */
+/* A set with at most this many combinations has room for all of them, whatever max_series. */
+#define SMALL_SET 64
 #define INDEX_FIRST_BITS 6
-#define KEY_BITS_FEW                                                                               \
-    20 /* the index of a set with no longer keys has a place for each; what is not used of it      \
-          takes no memory */
-#define NO_KEY UINT64_MAX /* keys have at most 63 bits */
-#define FEW_SERIES 4      /* that the values of one event may need in one set */
+/* Up to this length of keys the index has a slot for each key. Unused pages take no memory. */
+#define KEY_BITS_FEW 20
+#define KEY_BITS_MAX 63
+#define NO_KEY UINT64_MAX
+#define FEW_SERIES 4 /* that one event may need in one set */
 
 struct vamp_series_chunk {
     struct vamp_series_chunk *next;
@@ -28,9 +30,10 @@ int vamp_series_init(struct vamp_series_table *table, const struct vamp_stats_op
     memset(table, 0, sizeof *table);
     table->max_series = (uint32_t)options->max_series;
     table->components = components;
-    return vamp_attributes_init(&table->attributes, options->attribute_values) == 0
-               ? 0
-               : vamp_err_set(err, -ENOMEM, "series: out of memory");
+    if (vamp_attributes_init(&table->attributes, options->attribute_values) != 0) {
+        return vamp_err_set(err, -ENOMEM, "series: out of memory");
+    }
+    return 0;
 }
 
 void vamp_series_done(struct vamp_series_table *table)
@@ -52,25 +55,29 @@ void vamp_series_done(struct vamp_series_table *table)
     memset(table, 0, sizeof *table);
 }
 
-/* The labels that a value may give up, in this order: first those that other metrics show as well,
- * last those without which it says little. Of two names of components the first stays: a
- * transport's source, the component that waits. */
+/* Labels that may be aggregated away, in this order: first those that other metrics have as well,
+ * last the most important ones. The first of two component names is kept: the source of a
+ * transport, the waiting component. */
 static const uint8_t given_up_first[] = {
     VAMP_LABEL_SIZE_CLASS, VAMP_PLACE_OF_ATTRIBUTES, VAMP_LABEL_SINK,      VAMP_LABEL_PRODUCER,
     VAMP_LABEL_TIER,       VAMP_LABEL_CAUSE,         VAMP_LABEL_OPERATION, VAMP_LABEL_PART,
     VAMP_LABEL_ANOMALY,    VAMP_LABEL_NAME,          VAMP_LABEL_JOB,       VAMP_LABEL_HOST};
 
-/* How many different values a label can have, in addition to the one that was given up. */
+/* The number of values of a label, without `(other)`. */
 static uint64_t label_cardinality(unsigned label, uint64_t max_components)
 {
     assert(label < VAMP_RUN_LABELS || vamp_label_is_attribute(label));
-    return vamp_label_is_name(label)        ? max_components + 2
-           : vamp_label_is_attribute(label) ? VAMP_ATTRIBUTES_COMBINATIONS
-                                            : vamp_label_values[label].count;
+    if (vamp_label_is_name(label)) {
+        return max_components + 2;
+    }
+    if (vamp_label_is_attribute(label)) {
+        return VAMP_ATTRIBUTES_COMBINATIONS;
+    }
+    return vamp_label_values[label].count;
 }
 
-/* The number of a label that was given up. A name and attributes, of which no values are listed,
- * have one for it already. */
+/* The number of `(other)`, for a label that was aggregated away. 0 for names and attributes, whose
+ * values are not listed. */
 static inline uint32_t label_other(unsigned label)
 {
     static_assert(VAMP_NAME_OTHER == 0, "as many as are listed");
@@ -79,20 +86,31 @@ static inline uint32_t label_other(unsigned label)
 
 static const char *label_text(const struct vamp_series_table *table, unsigned label, uint32_t value)
 {
-    return value == label_other(label)    ? VAMP_SERIES_OTHER
-           : vamp_label_is_name(label)    ? vamp_components_name(table->components, value)
-           : label == VAMP_LABEL_OUTPUT   ? table->outputs[value]
-           : vamp_label_is_sampled(label) ? table->texts[value]
-           : vamp_label_is_attribute(label)
-               ? vamp_attributes_text(&table->attributes, value, label - VAMP_LABEL_ATTRIBUTE)
-               : vamp_label_values[label].text(value);
+    if (value == label_other(label)) {
+        return VAMP_SERIES_OTHER;
+    }
+    if (vamp_label_is_name(label)) {
+        return vamp_components_name(table->components, value);
+    }
+    if (label == VAMP_LABEL_OUTPUT) {
+        return table->outputs[value];
+    }
+    if (vamp_label_is_sampled(label)) {
+        return table->texts[value];
+    }
+    if (vamp_label_is_attribute(label)) {
+        return vamp_attributes_text(&table->attributes, value, label - VAMP_LABEL_ATTRIBUTE);
+    }
+    return vamp_label_values[label].text(value);
 }
 
-/* Where the value of a label stands. */
+/* The element of struct vamp_labels for a label. */
 static unsigned place_of(enum vamp_label label)
 {
-    return vamp_label_is_attribute(label) ? VAMP_PLACE_OF_ATTRIBUTES
-                                          : (unsigned)vamp_label_of_component(label);
+    if (vamp_label_is_attribute(label)) {
+        return VAMP_PLACE_OF_ATTRIBUTES;
+    }
+    return vamp_label_of_component(label);
 }
 
 uint32_t vamp_series_text(struct vamp_series_table *table, const char *text)
@@ -102,7 +120,10 @@ uint32_t vamp_series_text(struct vamp_series_table *table, const char *text)
             return i;
         }
     }
-    char *copy = table->text_count < VAMP_SAMPLE_TEXTS_MAX ? strdup(text) : NULL;
+    char *copy = NULL;
+    if (table->text_count < VAMP_SAMPLE_TEXTS_MAX) {
+        copy = strdup(text);
+    }
     if (copy == NULL) {
         return VAMP_SAMPLE_TEXTS_MAX; /* label_other */
     }
@@ -129,7 +150,7 @@ static struct vamp_series *take_series(struct vamp_series_table *table)
     return &chunk->series[chunk->used++];
 }
 
-/* The series that takes what does not fit; of a set without labels, the only one. */
+/* Adds series 0, `(other)`; in a set without labels, the only series. */
 static int add_first_series(struct vamp_series_table *table, struct vamp_series_set *set)
 {
     struct vamp_series *series = take_series(table);
@@ -145,7 +166,10 @@ static int add_first_series(struct vamp_series_table *table, struct vamp_series_
             series->models[i] = VAMP_SERIES_OTHER;
         }
     }
-    set->other_key = set->label_count > 0 ? vamp_series_key(set, &other) : NO_KEY;
+    set->other_key = NO_KEY;
+    if (set->label_count > 0) {
+        set->other_key = vamp_series_key(set, &other);
+    }
     set->series[0] = series;
     set->keys[0] = NO_KEY;
     set->count = 1;
@@ -156,7 +180,7 @@ static int describe_set(struct vamp_series_table *table, struct vamp_series_set 
                         struct vamp_label_set *description, uint32_t labels,
                         uint64_t max_components)
 {
-    const uint32_t most = table->max_series > SMALL_SET ? table->max_series : SMALL_SET;
+    const uint32_t most = VAMP_MAX(table->max_series, (uint32_t)SMALL_SET);
     unsigned bits = 0;
     uint64_t combinations = 1;
     if ((unsigned)__builtin_popcount(labels) > VAMP_LABELS_MAX) {
@@ -166,17 +190,22 @@ static int describe_set(struct vamp_series_table *table, struct vamp_series_set 
     for (unsigned i = 0; i < description->label_count && i < VAMP_LABELS_MAX; i++) {
         const enum vamp_label label = description->labels[i];
         if (label > VAMP_LABEL_ATTRIBUTE) {
-            continue; /* the first of them stands for all */
+            continue; /* the first attribute represents all */
         }
         const uint64_t values = label_cardinality(label, max_components);
+        uint64_t numbers = values + 1;
+        if (vamp_label_is_name(label)) {
+            numbers = vamp_components_names_max(max_components);
+        }
         const unsigned at = set->label_count++;
         set->labels[at] = (uint8_t)place_of(label);
-        set->bits[at] = (uint8_t)bits_for(
-            vamp_label_is_name(label) ? vamp_components_names_max(max_components) : values + 1);
+        set->bits[at] = (uint8_t)bits_for(numbers);
         bits += set->bits[at];
-        combinations = combinations > most ? combinations : combinations * values;
+        if (combinations <= most) {
+            combinations *= values;
+        }
     }
-    const uint64_t all = combinations + (set->label_count > 0 ? 1 : 0); /* and (other) */
+    const uint64_t all = combinations + (set->label_count > 0); /* and (other) */
     set->has_all = combinations <= SMALL_SET || all <= table->max_series;
     description->max_series = set->has_all ? (unsigned)all : table->max_series;
     for (unsigned i = 0; i < sizeof given_up_first; i++) {
@@ -184,19 +213,28 @@ static int describe_set(struct vamp_series_table *table, struct vamp_series_set 
             set->given_up[set->given_up_count++] = given_up_first[i];
         }
     }
-    set->every_key = bits <= KEY_BITS_FEW ? UINT32_C(1) << bits : 0;
-    return bits > 63 ? -EINVAL : 0;
+    if (bits <= KEY_BITS_FEW) {
+        set->every_key = UINT32_C(1) << bits;
+    }
+    return bits > KEY_BITS_MAX ? -EINVAL : 0;
 }
 
-/* The last eighth is for series that have given up labels, more of it the more they have. */
+/* The last eighth is reserved for series with labels aggregated away: the more labels, the more of
+ * it. */
 static uint32_t kept_series(const struct vamp_series_set *set)
 {
-    return set->has_all || set->given_up_count == 0 ? 0 : set->description->max_series / 8;
+    if (set->has_all || set->given_up_count == 0) {
+        return 0;
+    }
+    return set->description->max_series / 8;
 }
 
-static uint64_t index_places(const struct vamp_series_set *set)
+static uint64_t index_slots(const struct vamp_series_set *set)
 {
-    return set->every_key != 0 ? set->every_key : UINT64_C(1) << (64 - set->shift);
+    if (set->every_key != 0) {
+        return set->every_key;
+    }
+    return UINT64_C(1) << (64 - set->shift);
 }
 
 static int add_set(struct vamp_series_table *table, uint32_t labels, uint64_t max_components,
@@ -212,9 +250,12 @@ static int add_set(struct vamp_series_table *table, uint32_t labels, uint64_t ma
                             description->name, (unsigned long long)max_components);
     }
     const uint32_t open = description->max_series - kept_series(set);
-    set->plenty = set->has_all ? UINT32_MAX : open > FEW_SERIES ? open - FEW_SERIES : 0;
+    set->plenty = UINT32_MAX;
+    if (!set->has_all) {
+        set->plenty = (uint32_t)vamp_minus(open, FEW_SERIES);
+    }
     set->shift = 64 - INDEX_FIRST_BITS;
-    set->index = calloc(index_places(set), sizeof *set->index);
+    set->index = calloc(index_slots(set), sizeof *set->index);
     set->keys = calloc(description->max_series, sizeof *set->keys);
     set->series = calloc(description->max_series, sizeof *set->series);
     if (set->index == NULL || set->keys == NULL || set->series == NULL ||
@@ -241,30 +282,29 @@ int vamp_series_set(struct vamp_series_table *table, uint32_t labels, uint64_t m
     return status;
 }
 
-/* Where the key stands in the index, or the free place where it would. */
+/* The slot of the key in the index, or the free slot where it would be. */
 static uint32_t *index_entry(const struct vamp_series_set *set, uint64_t key)
 {
     if (key < set->every_key) {
         return &set->index[key];
     }
-    const uint64_t last = index_places(set) - 1;
-    uint64_t at = vamp_series_place(set, key);
+    const uint64_t last = index_slots(set) - 1;
+    uint64_t at = vamp_series_slot(set, key);
     while (set->index[at] != 0 && set->keys[set->index[at]] != key) {
         at = (at + 1) & last;
     }
     return &set->index[at];
 }
 
-/* Keeps the index at most half full, unless every key has its place; false without memory for a
- * larger one. */
+/* Keeps the index at most half full, unless every key has its slot; false: out of memory. */
 static bool make_index_room(struct vamp_series_set *set)
 {
-    const uint64_t places = index_places(set);
-    if (set->every_key != 0 || 2 * (uint64_t)set->count < places) {
+    const uint64_t slots = index_slots(set);
+    if (set->every_key != 0 || 2 * (uint64_t)set->count < slots) {
         return true;
     }
     uint32_t *old = set->index;
-    uint32_t *larger = calloc(2 * places, sizeof *larger);
+    uint32_t *larger = calloc(2 * slots, sizeof *larger);
     if (larger == NULL) {
         return false;
     }
@@ -277,7 +317,7 @@ static bool make_index_room(struct vamp_series_set *set)
     return true;
 }
 
-/* How many of the labels that can be given up are. */
+/* How many labels are aggregated away. */
 static unsigned count_given_up(const struct vamp_series_set *set, const struct vamp_labels *labels)
 {
     unsigned count = 0;
@@ -294,12 +334,14 @@ static bool has_room(const struct vamp_series_set *set, const struct vamp_labels
         return false;
     }
     const uint32_t kept = kept_series(set);
-    const uint32_t opened =
-        kept == 0 ? 0 : kept * count_given_up(set, labels) / set->given_up_count;
+    if (kept == 0) {
+        return true;
+    }
+    const uint32_t opened = kept * count_given_up(set, labels) / set->given_up_count;
     return set->count < most - kept + opened;
 }
 
-/* 0 when there is no room, or no memory, or all labels are those of series 0. */
+/* 0: at the limit, out of memory, or all labels are those of series 0. */
 static uint32_t add_series(struct vamp_series_table *table, struct vamp_series_set *set,
                            const struct vamp_labels *labels, uint64_t key)
 {
@@ -326,7 +368,7 @@ static uint32_t add_series(struct vamp_series_table *table, struct vamp_series_s
     return number;
 }
 
-/* A series that is not there yet, or the finest of the coarser ones that are or have room. */
+/* Adds the series, or finds or adds the finest coarser one that has room. */
 static uint32_t find_room(struct vamp_series_table *table, struct vamp_series_set *set,
                           const struct vamp_labels *labels, uint64_t key)
 {
@@ -344,7 +386,9 @@ static uint32_t find_room(struct vamp_series_table *table, struct vamp_series_se
             given_up++;
             key = vamp_series_key(set, &wanted);
             series = *index_entry(set, key);
-            series = series != 0 ? series : add_series(table, set, &wanted, key);
+            if (series == 0) {
+                series = add_series(table, set, &wanted, key);
+            }
         }
     }
     table->labels_given_up += given_up;
@@ -359,7 +403,10 @@ uint32_t vamp_series_number(struct vamp_series_table *table, struct vamp_series_
     }
     const uint64_t key = vamp_series_key(set, labels);
     const uint32_t series = *index_entry(set, key);
-    return series != 0 ? series : find_room(table, set, labels, key);
+    if (series != 0) {
+        return series;
+    }
+    return find_room(table, set, labels, key);
 }
 
 void vamp_series_admit_scarce(struct vamp_series_table *table, struct vamp_series_set *set,
@@ -370,8 +417,11 @@ void vamp_series_admit_scarce(struct vamp_series_table *table, struct vamp_serie
         return;
     }
     for (unsigned i = 0; i < set->label_count; i++) {
-        const uint32_t value = vamp_series_label(set, series, set->labels[i]);
-        labels->value[set->labels[i]] = value == UINT32_MAX ? label_other(set->labels[i]) : value;
+        uint32_t value = vamp_series_label(set, series, set->labels[i]);
+        if (value == UINT32_MAX) {
+            value = label_other(set->labels[i]);
+        }
+        labels->value[set->labels[i]] = value;
     }
 }
 

@@ -22,7 +22,7 @@ static const struct vamp_counter_value *copy_counters(const struct vamp_cells *c
     struct vamp_counter_value *restrict values = vamp_bucket_cut(block, count * sizeof *values);
     const uint64_t *restrict deltas = slot->counters + first;
     const uint64_t *restrict totals = cells->counter_totals + first;
-    if (values != NULL) { /* not in the loop's condition, so that it takes two at a time */
+    if (values != NULL) { /* not in the loop's condition, which the compiler vectorizes */
         for (uint32_t i = 0; i < count; i++) {
             values[i].delta = deltas[i];
             values[i].value = totals[i];
@@ -50,7 +50,7 @@ static const struct vamp_gauge_value *copy_gauges(const struct vamp_cells *cells
     return values;
 }
 
-/* `*used`: the metric's first one in the list of those that are; moves on to the next metric's. */
+/* `*used`: the metric's first entry in the list of used cells; moves to that of the next metric. */
 static const struct vamp_histogram_value *copy_histograms(const struct vamp_cells *cells,
                                                           const struct vamp_slot *slot,
                                                           struct vamp_bucket_block *block,
@@ -89,7 +89,10 @@ static const struct vamp_metric_values *copy_values(const struct vamp_cells *cel
         *values = vamp_bucket_cut(block, cells->schema.metric_count * sizeof *values);
     for (unsigned i = 0; i < cells->schema.metric_count; i++) {
         const enum vamp_metric_id id = cells->metrics[i].id;
-        struct vamp_metric_values *to = values != NULL ? &values[i] : &measured;
+        struct vamp_metric_values *to = &measured;
+        if (values != NULL) {
+            to = &values[i];
+        }
         to->count = series_count(cells, id);
         switch (vamp_metrics[id].kind) {
         case VAMP_COUNTER:
@@ -106,7 +109,7 @@ static const struct vamp_metric_values *copy_values(const struct vamp_cells *cel
     return values;
 }
 
-/* The rows that have changed. */
+/* Rows that have changed. */
 static const struct vamp_component_row *copy_rows(const struct vamp_components *components,
                                                   struct vamp_bucket_block *block, unsigned *count)
 {
@@ -196,9 +199,9 @@ static void add_to_totals(struct vamp_cells *cells, const struct vamp_slot *slot
     }
 }
 
-/* What the slot counted becomes an immutable bucket, one block of memory with one holder, and goes
- * into the totals, and the slot is empty again. NULL when there is no memory to be had: the totals
- * are right all the same. Takes the changed rows of `components` along. */
+/* Adds the slot to the totals, copies it into an immutable bucket with one holder, and empties it.
+ * The bucket includes the changed rows of `components`. NULL: out of memory; the totals are still
+ * correct. */
 static const struct vamp_bucket *close_bucket(struct vamp_cells *cells, struct vamp_slot *slot,
                                               uint64_t number, int64_t start_ns,
                                               struct vamp_components *components)
@@ -226,21 +229,27 @@ static const struct vamp_bucket *close_bucket(struct vamp_cells *cells, struct v
 
 static int64_t floor_div(int64_t value, int64_t by)
 {
-    int64_t quotient = value / by;
-    return value % by < 0 ? quotient - 1 : quotient;
+    return value / by - (value % by < 0);
+}
+
+static int64_t clamp(int64_t value, int64_t least, int64_t most)
+{
+    return VAMP_MAX(least, VAMP_MIN(value, most));
 }
 
 static int64_t bounded_time(int64_t time_ns)
 {
-    return time_ns > VAMP_TIME_MAX   ? VAMP_TIME_MAX
-           : time_ns < VAMP_TIME_MIN ? VAMP_TIME_MIN
-                                     : time_ns;
+    return clamp(time_ns, VAMP_TIME_MIN, VAMP_TIME_MAX);
+}
+
+static int64_t lateness_of(const struct vamp_stats_options *options)
+{
+    return options->lateness_ns < 0 ? options->bucket_ns : options->lateness_ns;
 }
 
 unsigned vamp_window_slots(const struct vamp_stats_options *options)
 {
-    int64_t lateness = options->lateness_ns < 0 ? options->bucket_ns : options->lateness_ns;
-    return (unsigned)((lateness + options->bucket_ns - 1) / options->bucket_ns) + 1;
+    return (unsigned)((lateness_of(options) + options->bucket_ns - 1) / options->bucket_ns) + 1;
 }
 
 void vamp_window_init(struct vamp_window *window, const struct vamp_stats_options *options,
@@ -253,9 +262,12 @@ void vamp_window_init(struct vamp_window *window, const struct vamp_stats_option
         .emit = emit,
         .emit_context = emit_context,
         .bucket_ns = options->bucket_ns,
-        .lateness_ns = options->lateness_ns < 0 ? options->bucket_ns : options->lateness_ns,
-        .max_empty = options->max_empty == 0 ? VAMP_MAX_EMPTY_DEFAULT : (int64_t)options->max_empty,
+        .lateness_ns = lateness_of(options),
+        .max_empty = (int64_t)options->max_empty,
     };
+    if (window->max_empty == 0) {
+        window->max_empty = VAMP_MAX_EMPTY_DEFAULT;
+    }
 }
 
 static struct vamp_slot *slot_of(const struct vamp_window *window, int64_t bucket)
@@ -278,9 +290,7 @@ struct vamp_slot *vamp_window_newest(const struct vamp_window *window)
 struct vamp_slot *vamp_window_at(const struct vamp_window *window, int64_t time_ns)
 {
     const int64_t bucket = floor_div(bounded_time(time_ns), window->bucket_ns);
-    return slot_of(window, bucket < window->oldest   ? window->oldest
-                           : bucket > window->newest ? window->newest
-                                                     : bucket);
+    return slot_of(window, clamp(bucket, window->oldest, window->newest));
 }
 
 static void forget_easy(struct vamp_window *window)
@@ -288,14 +298,14 @@ static void forget_easy(struct vamp_window *window)
     window->easy_to = window->easy_from;
 }
 
-/* After time has moved to the newest bucket. */
+/* Called when time is in the newest bucket. */
 static void note_easy(struct vamp_window *window)
 {
     const int64_t end_ns = (window->newest + 1) * window->bucket_ns;
     const int64_t close_ns = (window->oldest + 1) * window->bucket_ns + window->lateness_ns;
     window->easy = vamp_window_newest(window);
     window->easy_from = bounded_time(window->newest * window->bucket_ns);
-    window->easy_to = bounded_time(end_ns < close_ns ? end_ns : close_ns);
+    window->easy_to = bounded_time(VAMP_MIN(end_ns, close_ns));
 }
 
 static void close_oldest(struct vamp_window *window)
@@ -324,14 +334,14 @@ static void close_all(struct vamp_window *window)
     }
 }
 
-/* Of the newest bucket; time went on until `now_ns`, and further if that is after its end. */
+/* Ends the newest bucket; time has reached `now_ns`. */
 static void end_newest(struct vamp_window *window, int64_t now_ns)
 {
     const int64_t start_ns = window->newest * window->bucket_ns;
     const int64_t end_ns = start_ns + window->bucket_ns;
     if (window->end != NULL) {
-        now_ns = now_ns < start_ns ? start_ns : now_ns > end_ns ? end_ns : now_ns;
-        window->end(window->end_context, vamp_window_newest(window), start_ns, now_ns);
+        window->end(window->end_context, vamp_window_newest(window), start_ns,
+                    clamp(now_ns, start_ns, end_ns));
     }
 }
 
@@ -347,7 +357,7 @@ static void restart_at(struct vamp_window *window, int64_t bucket)
     end_newest(window, bucket * window->bucket_ns);
     close_all(window);
     forget_easy(window);
-    /* A gap for want of memory may lie in the slot that would have been next. */
+    /* The next slot may already have a VAMP_GAP_MEMORY. */
     struct vamp_slot *next = vamp_window_oldest(window);
     const struct vamp_gap leap = {
         .start_ns = window->oldest * window->bucket_ns,
@@ -363,14 +373,14 @@ static void restart_at(struct vamp_window *window, int64_t bucket)
 
 static void begin_at(struct vamp_window *window, int64_t bucket)
 {
-    /* Slot 0 may hold values of vampire itself from before the first event. */
+    /* Slot 0 may already have values reported by the program. */
     window->started = true;
     window->base = bucket;
     window->oldest = bucket;
     window->newest = bucket;
 }
 
-/* Time goes on to this bucket, which is not before the newest one. */
+/* Advances time to this bucket, which is not before the newest one. */
 static void move_to(struct vamp_window *window, int64_t bucket, int64_t time_ns)
 {
     if ((uint64_t)bucket - (uint64_t)window->newest > (uint64_t)window->max_empty + 1) {

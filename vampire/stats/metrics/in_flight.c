@@ -6,7 +6,7 @@
 #include "vampire/core/event/event.h"
 #include "vampire/stats/cells/self.h"
 
-/* The place of everything that is taken for a bucket. */
+/* Where the measured values of a bucket go. */
 struct taking {
     struct vamp_cells *cells;
     struct vamp_slot *slot;
@@ -23,7 +23,7 @@ static void take_number(const struct taking *to, enum vamp_metric_id id,
 static void take_age(const struct taking *to, enum vamp_metric_id id,
                      const struct vamp_labels *labels, int64_t since_ns)
 {
-    if (since_ns <= to->now_ns) { /* it may have begun later, when a clock was set back */
+    if (since_ns <= to->now_ns) { /* it is later if the clock was set back, or there is none */
         vamp_taken_age(to->cells, to->slot, id, labels, (uint64_t)to->now_ns - (uint64_t)since_ns);
     }
 }
@@ -57,7 +57,7 @@ static void take_ages(const struct taking *to, const struct vamp_ages *ages,
     vamp_taken_add(to->cells, to->slot, VAMP_METRIC_IN_FLIGHT_UNCERTAIN, labels, &uncertain);
 }
 
-/* The demands that have waited since before the bucket. */
+/* Demands that have waited since before the bucket. */
 static void take_demands(const struct taking *to, struct vamp_tracker *tracker)
 {
     struct vamp_slot *slot = to->slot;
@@ -88,7 +88,7 @@ static void take_cdo(struct vamp_slot *slot, enum vamp_metric_id id, const char 
     slot->oldest_count++;
 }
 
-/* Of which CDOs the ages are: those of the components whose oldest are the oldest. */
+/* The CDOs of the greatest ages. */
 static void take_cdos(const struct taking *to, struct vamp_tracker *tracker, uint32_t rows,
                       enum vamp_age age)
 {

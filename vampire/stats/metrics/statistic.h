@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The statistic table: one entry for each group of metrics. A statistic sees observations and
- * counts into cells. It has no state: what earlier events said is the tracker's, and what was
- * counted is in the cells. All functions run on the worker thread, cannot fail, do not block,
- * allocate nothing and do not keep `seen`.
+ *  * The table of statistics: one for each group of metrics. A statistic counts observations in
+ * cells and has no state of its own: the tracker has that of earlier events, and the cells have the
+ * values. All functions run on the worker thread, cannot fail, do not block, allocate nothing and
+ * do not keep `seen`.
  */
 #pragma once
 
@@ -18,24 +18,32 @@ typedef void vamp_observe_fn(struct vamp_cells *cells, const struct vamp_observa
 
 struct vamp_statistic_ops {
     const char *name;
-    enum vamp_metric_id metrics[8]; /* those it fills; ended by VAMP_METRIC_NONE */
-    uint32_t after;                 /* kinds it sees when they are sent after handling */
-    uint32_t before;                /* and before */
-    unsigned found;                 /* enum vamp_found bits: and one of these is there */
-    /* Counts one event of these kinds. */
+    const enum vamp_metric_id *metrics; /* that it counts; ended by VAMP_METRIC_NONE */
+    /* Counts events of these kinds, sent after and before handling, if one of the enum vamp_found
+     * bits is set. */
+    uint32_t after, before;
+    unsigned found;
     vamp_observe_fn *on_event;
-    /* Counts what a component held when its stay in the pool ended without a LEAVE: the pool
-     * manager is gone, or the component joined again. No operation took place. NULL: nothing of
-     * that concerns these metrics. */
+    /* Counts the implied LEAVE of a component whose stay ended without one: the pool manager is
+     * gone, or the component joined again. NULL: does not concern these metrics. */
     vamp_observe_fn *on_gone;
 };
 
-/* All of them: the only list. */
-#define VAMP_STATISTIC_COUNT 9
+enum vamp_statistic {
+    VAMP_STATISTIC_OPERATIONS,
+    VAMP_STATISTIC_CREATED,
+    VAMP_STATISTIC_PRESENCE,
+    VAMP_STATISTIC_POOL,
+    VAMP_STATISTIC_WAITS,
+    VAMP_STATISTIC_LIFECYCLE,
+    VAMP_STATISTIC_TRANSPORTS,
+    VAMP_STATISTIC_ANOMALIES,
+    VAMP_STATISTIC_GROUPS,
+    VAMP_STATISTIC_COUNT
+};
 extern const struct vamp_statistic_ops vamp_statistics[VAMP_STATISTIC_COUNT];
 
-/* Takes the gauges of set `in_flight` for the bucket of the slot, which begins at `start_ns`, from
- * the tracker as it is now. Ages are measured to `now_ns`: the end of the bucket, or less where the
- * stream ended before. */
+/* Measures the gauges of set `in_flight` for the bucket of the slot, which begins at `start_ns`.
+ * Ages are measured at `now_ns`: the end of the bucket, or the end of the stream within it. */
 void vamp_in_flight_take(struct vamp_cells *cells, struct vamp_slot *slot,
                          struct vamp_tracker *tracker, int64_t start_ns, int64_t now_ns);

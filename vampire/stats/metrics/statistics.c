@@ -3,16 +3,17 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/hash.h"
+#include "vampire/core/values.h"
 #include "vampire/stats/pairing/track.h"
 
-/* ---- Group 1: how many operations of which kind. */
+/* ---- operations */
 
 static void count_operation(struct vamp_cells *cells, const struct vamp_observation *seen)
 {
     vamp_cells_count(cells, seen->slot, VAMP_METRIC_POOL_OPERATIONS, &seen->labels, 1);
 }
 
-/* ---- Group 2: CDOs created, by size. */
+/* ---- CDOs created, by size */
 
 static void count_created(struct vamp_cells *cells, const struct vamp_observation *seen)
 {
@@ -30,7 +31,7 @@ static void count_created(struct vamp_cells *cells, const struct vamp_observatio
     }
 }
 
-/* ---- Groups 3 and 5: which components are there, and for how long. */
+/* ---- components present, and the length of their stays */
 
 static void count_presence(struct vamp_cells *cells, const struct vamp_observation *seen)
 {
@@ -42,7 +43,7 @@ static void count_presence(struct vamp_cells *cells, const struct vamp_observati
     }
 }
 
-/* ---- Groups 4 and 6: what is in the pool, and who gives and takes how much. */
+/* ---- content of the pool, bytes produced and consumed */
 
 static void count_content(struct vamp_cells *cells, const struct vamp_observation *seen)
 {
@@ -57,12 +58,12 @@ static void count_content(struct vamp_cells *cells, const struct vamp_observatio
     }
 }
 
-/* ---- Groups 7 to 10: how long components wait, for what, and how long the pool manager takes. */
+/* ---- waits of components, their parts, and handling by the pool manager */
 
 static const enum vamp_metric_id parts[] = {VAMP_METRIC_DEMAND_WAIT_PART_NS, VAMP_METRIC_NONE};
 
-/* The parts of one wait have room with the same labels: what one gives up, all do. False: they
- * give up the label `part` itself. */
+/* Makes room for all parts of a wait with the same labels. False: the label `part` itself is
+ * aggregated away. */
 static bool admit_parts(struct vamp_cells *cells, struct vamp_labels *labels)
 {
     for (uint32_t part = 0; part < VAMP_WAIT_UNKNOWN;) {
@@ -102,10 +103,10 @@ static void record_wait_parts(struct vamp_cells *cells, const struct vamp_observ
     if (!cells->range[VAMP_METRIC_DEMAND_WAIT_PART_NS].enabled) {
         return;
     }
-    /* The filter of the whole is that of its parts. */
+    /* The filter of the whole wait applies to its parts. */
     if (cells->excluded[VAMP_METRIC_DEMAND_WAIT_NS]) {
-        seen->slot->filtered[VAMP_METRIC_DEMAND_WAIT_PART_NS] +=
-            seen->parts_known ? VAMP_WAIT_UNKNOWN : 1;
+        const unsigned count = seen->parts_known ? VAMP_WAIT_UNKNOWN : 1;
+        seen->slot->filtered[VAMP_METRIC_DEMAND_WAIT_PART_NS] += count;
         return;
     }
     struct vamp_labels labels = seen->labels;
@@ -137,7 +138,7 @@ static void record_waits(struct vamp_cells *cells, const struct vamp_observation
     }
 }
 
-/* ---- Groups 11 and 12: the life of a CDO, under its producer's name. */
+/* ---- lifecycle of CDOs, by producer */
 
 static void record_lifecycle(struct vamp_cells *cells, const struct vamp_observation *seen)
 {
@@ -159,9 +160,9 @@ static void record_lifecycle(struct vamp_cells *cells, const struct vamp_observa
     }
 }
 
-/* ---- Groups 13 to 16: transports. */
+/* ---- transports */
 
-/* A pair's transports and their times have room together, or neither has. */
+/* All of these use the same labels. */
 static const enum vamp_metric_id most_labels_first[] = {VAMP_METRIC_TRANSPORTS,
                                                         VAMP_METRIC_TRANSPORT_BYTES,
                                                         VAMP_METRIC_TRANSPORT_NS, VAMP_METRIC_NONE};
@@ -169,7 +170,7 @@ static const enum vamp_metric_id most_labels_first[] = {VAMP_METRIC_TRANSPORTS,
 static uint64_t bytes_per_second(uint64_t bytes, uint64_t ns)
 {
     unsigned __int128 rate = (unsigned __int128)bytes * (uint64_t)VAMP_NS_PER_SECOND / ns;
-    return rate > UINT64_MAX ? UINT64_MAX : (uint64_t)rate;
+    return (uint64_t)VAMP_MIN(rate, (unsigned __int128)UINT64_MAX);
 }
 
 static void count_completed(struct vamp_cells *cells, const struct vamp_observation *seen)
@@ -191,8 +192,7 @@ static void count_completed(struct vamp_cells *cells, const struct vamp_observat
     }
 }
 
-/* Not inlined: few transports are of another tier than the event says, and the usual needs no room
- * on the stack. */
+/* Not inlined, so that the common case, the tier of the event, needs no stack frame. */
 static __attribute__((noinline)) void
 count_active_of(struct vamp_cells *cells, const struct vamp_observation *seen, uint32_t tier)
 {
@@ -225,9 +225,9 @@ static void count_transport(struct vamp_cells *cells, const struct vamp_observat
     }
 }
 
-/* ---- Group 17: what should not happen. */
+/* ---- anomalies */
 
-/* Who and which CDO; the bucket lists a bounded number of them. */
+/* Lists component and CDO, up to the bucket's limit. */
 static void list_anomaly(struct vamp_slot *slot, const struct vamp_components *components,
                          const struct vamp_observation *seen, uint32_t anomaly)
 {
@@ -269,7 +269,7 @@ static void count_anomalies(struct vamp_cells *cells, const struct vamp_observat
     }
 }
 
-/* ---- how far sampled CDOs differ */
+/* ---- groups of sampled CDOs, for the error of estimates */
 
 static void count_group(struct vamp_cells *cells, const struct vamp_observation *seen)
 {
@@ -277,14 +277,15 @@ static void count_group(struct vamp_cells *cells, const struct vamp_observation 
     const uint64_t size = seen->size_known ? seen->size_bytes : 0;
     const struct {
         enum vamp_metric_id id;
+        bool counts;
         uint64_t amount;
     } added[] = {
-        {VAMP_METRIC_POOL_OPERATIONS, 1},
-        {VAMP_METRIC_CDOS_CREATED_BYTES, seen->created ? size : 0},
-        {VAMP_METRIC_PRODUCED_BYTES, seen->offered ? size : 0},
-        {VAMP_METRIC_CONSUMED_BYTES, seen->transport_completed ? size : 0},
-        {VAMP_METRIC_TRANSPORTS, seen->transport_completed},
-        {VAMP_METRIC_TRANSPORT_BYTES, seen->transport_completed ? size : 0},
+        {VAMP_METRIC_POOL_OPERATIONS, true, 1},
+        {VAMP_METRIC_CDOS_CREATED_BYTES, seen->created, size},
+        {VAMP_METRIC_PRODUCED_BYTES, seen->offered, size},
+        {VAMP_METRIC_CONSUMED_BYTES, seen->transport_completed, size},
+        {VAMP_METRIC_TRANSPORTS, seen->transport_completed, 1},
+        {VAMP_METRIC_TRANSPORT_BYTES, seen->transport_completed, size},
     };
     if (!vamp_event_has(event, VAMP_HAS_CDO_ID)) {
         return;
@@ -293,7 +294,7 @@ static void count_group(struct vamp_cells *cells, const struct vamp_observation 
     labels.value[VAMP_LABEL_GROUP] =
         (uint32_t)(vamp_hash_id(event->cdo_id.high, event->cdo_id.low) % VAMP_GROUP_COUNT);
     for (unsigned i = 0; i < sizeof added / sizeof added[0]; i++) {
-        if (added[i].amount > 0 && !cells->excluded[added[i].id]) {
+        if (added[i].counts && added[i].amount > 0 && !cells->excluded[added[i].id]) {
             labels.value[VAMP_LABEL_METRIC] = added[i].id;
             vamp_cells_count(cells, seen->slot, VAMP_METRIC_VAMPIRE_SAMPLE_GROUP, &labels,
                              added[i].amount);
@@ -301,86 +302,98 @@ static void count_group(struct vamp_cells *cells, const struct vamp_observation 
     }
 }
 
-/* ---- all of them */
+/* ---- the table */
+
+#define METRICS(...) ((const enum vamp_metric_id[]){__VA_ARGS__, VAMP_METRIC_NONE})
 
 const struct vamp_statistic_ops vamp_statistics[VAMP_STATISTIC_COUNT] = {
-    {
-        .name = "operations",
-        .metrics = {VAMP_METRIC_POOL_OPERATIONS, VAMP_METRIC_NONE},
-        .after = VAMP_KINDS_ALL,
-        .found = VAMP_FOUND_OPERATION,
-        .on_event = count_operation,
-    },
-    {
-        .name = "created",
-        .metrics = {VAMP_METRIC_CDOS_CREATED, VAMP_METRIC_CDOS_CREATED_BYTES, VAMP_METRIC_NONE},
-        .after = VAMP_KINDS_ALL,
-        .found = VAMP_FOUND_SIZE,
-        .on_event = count_created,
-        .on_gone = count_created,
-    },
-    {
-        .name = "presence",
-        .metrics = {VAMP_METRIC_COMPONENTS_PRESENT, VAMP_METRIC_COMPONENT_ASSOCIATION_NS,
-                    VAMP_METRIC_NONE},
-        .after = VAMP_KIND_BIT(JOIN) | VAMP_KIND_BIT(LEAVE),
-        .found = VAMP_FOUND_OPERATION,
-        .on_event = count_presence,
-        .on_gone = count_presence,
-    },
-    {
-        .name = "pool",
-        .metrics = {VAMP_METRIC_POOL_CDOS, VAMP_METRIC_POOL_BYTES, VAMP_METRIC_PRODUCED_BYTES,
-                    VAMP_METRIC_CONSUMED_BYTES, VAMP_METRIC_NONE},
-        .after = VAMP_KINDS_ALL,
-        .found = VAMP_FOUND_CONTENT,
-        .on_event = count_content,
-        .on_gone = count_content,
-    },
-    {
-        .name = "waits",
-        .metrics = {VAMP_METRIC_DEMAND_WAIT_NS, VAMP_METRIC_DEMAND_WAIT_PART_NS,
-                    VAMP_METRIC_WITHDRAW_WAIT_NS, VAMP_METRIC_LEAVE_WAIT_NS,
-                    VAMP_METRIC_HANDLING_NS, VAMP_METRIC_NONE},
-        .after = VAMP_KINDS_ALL,
-        .found = VAMP_FOUND_WAIT,
-        .on_event = record_waits,
-    },
-    {
-        .name = "lifecycle",
-        .metrics = {VAMP_METRIC_DECLARE_TO_OFFER_NS, VAMP_METRIC_OFFER_TO_FIRST_DEMAND_NS,
-                    VAMP_METRIC_OFFER_TO_WITHDRAW_NS, VAMP_METRIC_CDO_LIFETIME_NS,
-                    VAMP_METRIC_DEMANDS_PER_CDO, VAMP_METRIC_NONE},
-        .after = VAMP_KIND_BIT(OFFER) | VAMP_KIND_BIT(DEMAND) | VAMP_KIND_BIT(WITHDRAW) |
-                 VAMP_KIND_BIT(DISPOSE),
-        .found = VAMP_FOUND_LIFE,
-        .on_event = record_lifecycle,
-    },
-    {
-        .name = "transports",
-        .metrics = {VAMP_METRIC_TRANSPORT_NS, VAMP_METRIC_TRANSPORTS, VAMP_METRIC_TRANSPORT_BYTES,
-                    VAMP_METRIC_TRANSPORT_BYTES_PER_SECOND, VAMP_METRIC_TRANSPORTS_ACTIVE,
-                    VAMP_METRIC_NONE},
-        .after = VAMP_KIND_BIT(TRANSPORT_INIT) | VAMP_KIND_BIT(TRANSPORT_COMPLETED) |
-                 VAMP_KIND_BIT(TRANSPORT_FAILED),
-        .found = VAMP_FOUND_OPERATION,
-        .on_event = count_transport,
-        .on_gone = count_active,
-    },
-    {
-        .name = "anomalies",
-        .metrics = {VAMP_METRIC_ANOMALIES, VAMP_METRIC_NONE},
-        .after = VAMP_KINDS_ALL,
-        .before = VAMP_KINDS_ALL,
-        .found = VAMP_FOUND_ANOMALY,
-        .on_event = count_anomalies,
-        .on_gone = count_anomalies,
-    },
-    {
-        .name = "groups",
-        .metrics = {VAMP_METRIC_VAMPIRE_SAMPLE_GROUP, VAMP_METRIC_NONE},
-        .after = VAMP_KINDS_ALL & ~(VAMP_KIND_BIT(JOIN) | VAMP_KIND_BIT(LEAVE)),
-        .found = VAMP_FOUND_OPERATION,
-        .on_event = count_group,
-    },
+    [VAMP_STATISTIC_OPERATIONS] =
+        {
+            .name = "operations",
+            .metrics = METRICS(VAMP_METRIC_POOL_OPERATIONS),
+            .after = VAMP_KINDS_ALL,
+            .found = VAMP_FOUND_OPERATION,
+            .on_event = count_operation,
+        },
+    [VAMP_STATISTIC_CREATED] =
+        {
+            .name = "created",
+            .metrics = METRICS(VAMP_METRIC_CDOS_CREATED, VAMP_METRIC_CDOS_CREATED_BYTES),
+            .after = VAMP_KINDS_ALL,
+            .found = VAMP_FOUND_SIZE,
+            .on_event = count_created,
+            .on_gone = count_created,
+        },
+    [VAMP_STATISTIC_PRESENCE] =
+        {
+            .name = "presence",
+            .metrics =
+                METRICS(VAMP_METRIC_COMPONENTS_PRESENT, VAMP_METRIC_COMPONENT_ASSOCIATION_NS),
+            .after = VAMP_KIND_BIT(JOIN) | VAMP_KIND_BIT(LEAVE),
+            .found = VAMP_FOUND_OPERATION,
+            .on_event = count_presence,
+            .on_gone = count_presence,
+        },
+    [VAMP_STATISTIC_POOL] =
+        {
+            .name = "pool",
+            .metrics = METRICS(VAMP_METRIC_POOL_CDOS, VAMP_METRIC_POOL_BYTES,
+                               VAMP_METRIC_PRODUCED_BYTES, VAMP_METRIC_CONSUMED_BYTES),
+            .after = VAMP_KINDS_ALL,
+            .found = VAMP_FOUND_CONTENT,
+            .on_event = count_content,
+            .on_gone = count_content,
+        },
+    [VAMP_STATISTIC_WAITS] =
+        {
+            .name = "waits",
+            .metrics = METRICS(VAMP_METRIC_DEMAND_WAIT_NS, VAMP_METRIC_DEMAND_WAIT_PART_NS,
+                               VAMP_METRIC_WITHDRAW_WAIT_NS, VAMP_METRIC_LEAVE_WAIT_NS,
+                               VAMP_METRIC_HANDLING_NS),
+            .after = VAMP_KINDS_ALL,
+            .found = VAMP_FOUND_WAIT,
+            .on_event = record_waits,
+        },
+    [VAMP_STATISTIC_LIFECYCLE] =
+        {
+            .name = "lifecycle",
+            .metrics =
+                METRICS(VAMP_METRIC_DECLARE_TO_OFFER_NS, VAMP_METRIC_OFFER_TO_FIRST_DEMAND_NS,
+                        VAMP_METRIC_OFFER_TO_WITHDRAW_NS, VAMP_METRIC_CDO_LIFETIME_NS,
+                        VAMP_METRIC_DEMANDS_PER_CDO),
+            .after = VAMP_KIND_BIT(OFFER) | VAMP_KIND_BIT(DEMAND) | VAMP_KIND_BIT(WITHDRAW) |
+                     VAMP_KIND_BIT(DISPOSE),
+            .found = VAMP_FOUND_LIFE,
+            .on_event = record_lifecycle,
+        },
+    [VAMP_STATISTIC_TRANSPORTS] =
+        {
+            .name = "transports",
+            .metrics = METRICS(VAMP_METRIC_TRANSPORT_NS, VAMP_METRIC_TRANSPORTS,
+                               VAMP_METRIC_TRANSPORT_BYTES, VAMP_METRIC_TRANSPORT_BYTES_PER_SECOND,
+                               VAMP_METRIC_TRANSPORTS_ACTIVE),
+            .after = VAMP_KIND_BIT(TRANSPORT_INIT) | VAMP_KIND_BIT(TRANSPORT_COMPLETED) |
+                     VAMP_KIND_BIT(TRANSPORT_FAILED),
+            .found = VAMP_FOUND_OPERATION,
+            .on_event = count_transport,
+            .on_gone = count_active,
+        },
+    [VAMP_STATISTIC_ANOMALIES] =
+        {
+            .name = "anomalies",
+            .metrics = METRICS(VAMP_METRIC_ANOMALIES),
+            .after = VAMP_KINDS_ALL,
+            .before = VAMP_KINDS_ALL,
+            .found = VAMP_FOUND_ANOMALY,
+            .on_event = count_anomalies,
+            .on_gone = count_anomalies,
+        },
+    [VAMP_STATISTIC_GROUPS] =
+        {
+            .name = "groups",
+            .metrics = METRICS(VAMP_METRIC_VAMPIRE_SAMPLE_GROUP),
+            .after = VAMP_KINDS_ALL & ~(VAMP_KIND_BIT(JOIN) | VAMP_KIND_BIT(LEAVE)),
+            .found = VAMP_FOUND_OPERATION,
+            .on_event = count_group,
+        },
 };

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/stats/pairing/records.h"
+#include "vampire/stats/pairing/handlers.h"
+
+#include "vampire/stats/pairing/owner.h"
+#include "vampire/stats/pairing/pending.h"
+#include "vampire/stats/pairing/waits.h"
 
 /*
- * Who of a transport is source and sink, where events name one component alone and which of the two
- * it is, is not known: the CDO's own history decides. Who offers the CDO is the source, who demands
- * it the sink. What this shows in most transports goes for those of which it shows nothing; one
- * that contradicts them has unknown ends.
+ *  * Which side of a transport is the source, where events name one component without saying which:
+ * a component that offers the CDO is the source, one that demands it the sink. If it does neither
+ * or both, the side that most transports named is assumed. A transport that contradicts the
+ * majority has unknown ends.
  */
 
 /* Whether a transport of the CDO to this component is in progress. */
 static bool is_on_its_way(const struct vamp_track_context *at, uint64_t app_id)
 {
-    const struct vamp_who who = {app_id, 0, VAMP_PART_TRANSPORT, true};
-    return vamp_part_find(at->tracker, at->record, &who) != NULL;
+    const struct vamp_who who = {app_id, 0, VAMP_PENDING_TRANSPORT, true};
+    return vamp_pending_find(at->tracker, at->record, &who) != NULL;
 }
 
 static uint64_t id_of(const struct vamp_track_context *at, uint32_t row)
@@ -20,22 +24,22 @@ static uint64_t id_of(const struct vamp_track_context *at, uint32_t row)
     return vamp_components_row(at->tracker->components, row)->app_id;
 }
 
-/* The one component that waits for the CDO and may be the sink: at the start one to which none is
- * moving yet, at the end one to which it is. 0: there is none, or several. */
+/* The row of the only component that may be the sink: it waits for the CDO, and a transport to it
+ * is in progress at the end of a transport, but not at the start. 0: there is none, or several. */
 static uint32_t find_sink(struct vamp_track_context *at)
 {
     const bool begins = at->event->kind == VAMP_EVENT_TRANSPORT_INIT;
     if (vamp_event_has(at->event, VAMP_HAS_TRANSPORT) && !begins) {
-        struct vamp_place place;
-        vamp_place_of_transport(at, &place);
-        const struct vamp_part *part = vamp_part_at(at, &place);
-        if (part != NULL) {
-            return part->sink_row;
+        struct vamp_lookup lookup;
+        vamp_lookup_of_transport(at, &lookup);
+        const struct vamp_pending *pending = vamp_pending_lookup(at, &lookup);
+        if (pending != NULL) {
+            return pending->sink_row;
         }
     }
     uint32_t position = 0;
     uint32_t row = 0;
-    uint32_t found[2] = {0, 0}; /* the last one, by whether a transport to it is in progress */
+    uint32_t found[2] = {0, 0}; /* the last one; [1]: a transport to it is in progress */
     unsigned count[2] = {0, 0};
     while (vamp_track_next_demander(at, &position, &row)) {
         if (row != 0 && row != at->row) {
@@ -48,17 +52,21 @@ static uint32_t find_sink(struct vamp_track_context *at)
     return count[wanted] == 1 ? found[wanted] : 0;
 }
 
-/* The one component that offers the CDO; 0: there is none, or several. */
+/* The row of the only component that offers the CDO; 0: there is none, or several. */
 static uint32_t find_source(const struct vamp_track_context *at)
 {
     const struct vamp_cdo *cdo = at->cdo;
-    if (cdo == NULL || ((cdo->flags & VAMP_CDO_OFFERED) != 0) == (cdo->offers != 0)) {
+    if (cdo == NULL) {
         return 0;
     }
-    if (cdo->offers == 0) {
+    const bool by_owner = (cdo->flags & VAMP_CDO_OFFERED) != 0;
+    if (by_owner && cdo->offers == 0) {
         return cdo->record.item.row;
     }
-    return cdo->offers == 1 ? vamp_track_last_offer(at->tracker, cdo)->item.row : 0;
+    if (!by_owner && cdo->offers == 1) {
+        return vamp_reference_last_offer(at->tracker, cdo)->item.row;
+    }
+    return 0;
 }
 
 static void name_source(struct vamp_event *event, uint64_t app_id)
@@ -84,8 +92,9 @@ void vamp_track_find_ends(struct vamp_track_context *at)
     const bool offers = at->row != 0 && at->cdo != NULL && vamp_track_offers(at);
     const bool demands = at->row != 0 && at->has_cdo && vamp_track_is_demanded(at);
     const bool shown = offers != demands;
-    bool is_source = shown ? offers : tracker->meant[true] > tracker->meant[false];
+    bool is_source = tracker->meant[true] > tracker->meant[false];
     if (shown) {
+        is_source = offers;
         tracker->meant[offers]++;
     }
     if (is_source && at->cdo != NULL && at->event->kind == VAMP_EVENT_TRANSPORT_COMPLETED &&

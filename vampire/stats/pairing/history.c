@@ -1,45 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/stats/pairing/history.h"
 
 #include <string.h>
 
 #include "vampire/core/utf8.h"
-#include "vampire/stats/pairing/records.h"
-
-static uint64_t fold_word(uint64_t hash, uint64_t word)
-{
-    unsigned __int128 product = (unsigned __int128)(hash ^ word) * UINT64_C(0x9FB21C651E98DF25);
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-/* Two independent halves, so that a million names do not meet. */
-struct vamp_key vamp_track_name_key(const struct vamp_event *event)
-{
-    const char *name = event->name;
-    const size_t length = event->name_length;
-    uint64_t first = UINT64_C(0x243F6A8885A308D3) + length;
-    uint64_t second = UINT64_C(0x13198A2E03707344) ^ length;
-    for (size_t i = 0; i < length; i += 8) {
-        uint64_t word = 0;
-        memcpy(&word, name + i, length - i < 8 ? length - i : 8);
-        first = fold_word(first, word);
-        second = fold_word(second + UINT64_C(0xA4093822299F31D0), word);
-    }
-    return vamp_key_of_two(first, second);
-}
-
-bool vamp_track_find_key_by_name(const struct vamp_event *event, struct vamp_key *ret_key)
-{
-    *ret_key = (struct vamp_key){.hash = 0};
-    if (vamp_event_has(event, VAMP_HAS_CDO_NAME)) {
-        *ret_key = vamp_track_name_key(event);
-        return true;
-    }
-    /* A component that joins is known by its name alone: it has no id before. */
-    if (vamp_event_has(event, VAMP_HAS_COMPONENT_NAME)) {
-        *ret_key = vamp_track_name_key(event);
-    }
-    return false;
-}
+#include "vampire/stats/pairing/keys.h"
 
 static struct vamp_cdo_history *history_of(const struct vamp_tracker *tracker,
                                            const struct vamp_cdo *cdo)
@@ -50,7 +15,10 @@ static struct vamp_cdo_history *history_of(const struct vamp_tracker *tracker,
 const struct vamp_cdo_history *vamp_track_history(const struct vamp_tracker *tracker,
                                                   const struct vamp_cdo *cdo)
 {
-    return tracker->histories != NULL ? history_of(tracker, cdo) : NULL;
+    if (tracker->histories == NULL) {
+        return NULL;
+    }
+    return history_of(tracker, cdo);
 }
 
 void vamp_cdo_history_begin(struct vamp_track_context *at)
@@ -63,19 +31,17 @@ void vamp_cdo_history_begin(struct vamp_track_context *at)
     history->name[0] = '\0';
 }
 
-/* Cut at a character's border. */
 void vamp_track_copy_name(const struct vamp_event *event, char name[static VAMP_CDO_NAME_BYTES])
 {
-    const size_t length = event->name_length < VAMP_CDO_NAME_BYTES
-                              ? event->name_length
-                              : vamp_utf8_cut(event->name, strnlen(event->name, event->name_length),
-                                              VAMP_CDO_NAME_BYTES - 1);
+    size_t length = event->name_length;
+    if (length >= VAMP_CDO_NAME_BYTES) {
+        length = vamp_utf8_cut(event->name, strnlen(event->name, length), VAMP_CDO_NAME_BYTES - 1);
+    }
     memcpy(name, event->name, length);
     name[length] = '\0';
 }
 
-/* Of what happens again the first time counts, but for the end of a CDO's stay in the pool and of a
- * handle on it. */
+/* Keeps the first time of repeated events, except for WITHDRAW and DISPOSE. */
 static void note_time(struct vamp_cdo_history *history, const struct vamp_event *event)
 {
     static const struct {
@@ -143,9 +109,10 @@ static void add_row(const struct vamp_tracker *tracker, struct vamp_slot *slot,
     }
     const bool made = (cdo->flags & VAMP_CDO_MAKER) != 0 && cdo->record.item.row != 0;
     const struct vamp_components *components = tracker->components;
-    const uint32_t producer =
-        made ? vamp_components_row(components, cdo->record.item.row)->name_number
-             : VAMP_NAME_UNKNOWN;
+    uint32_t producer = VAMP_NAME_UNKNOWN;
+    if (made) {
+        producer = vamp_components_row(components, cdo->record.item.row)->name_number;
+    }
     struct vamp_cdo_row *row = &slot->cdos[slot->cdo_count++];
     *row = (struct vamp_cdo_row){
         .producer = vamp_components_name(components, producer),
@@ -171,36 +138,42 @@ void vamp_cdo_history_end(struct vamp_track_context *at, const struct vamp_cdo *
 const char *vamp_track_cdo_name(struct vamp_tracker *tracker, const struct vamp_event *event)
 {
     struct vamp_key key = {.hash = 0};
-    const struct vamp_cdo *cdo = tracker->histories != NULL && vamp_track_find_key(event, &key)
-                                     ? vamp_table_find(&tracker->cdos, &key)
-                                     : NULL;
+    if (tracker->histories == NULL || !vamp_track_find_key(event, &key)) {
+        return "";
+    }
+    const struct vamp_cdo *cdo = vamp_table_find(&tracker->cdos, &key);
     return cdo != NULL && cdo->tracked ? history_of(tracker, cdo)->name : "";
 }
 
 void vamp_track_finish(struct vamp_tracker *tracker, struct vamp_slot *slot)
 {
+    if (tracker->histories == NULL) {
+        return;
+    }
     uint32_t position = 0;
     const struct vamp_cdo *cdo = NULL;
-    while (tracker->histories != NULL &&
-           (cdo = vamp_slab_next(&tracker->cdos.slab, &position)) != NULL) {
+    while ((cdo = vamp_slab_next(&tracker->cdos.slab, &position)) != NULL) {
         if (cdo->tracked) {
             add_row(tracker, slot, cdo, VAMP_CDO_END_RUN);
         }
     }
 }
 
-/* ---- attributes, of whatever level */
+/* ---- attributes, at every level */
 
 void vamp_track_find_attributes(struct vamp_track_context *at)
 {
     const struct vamp_tracker *tracker = at->tracker;
     uint32_t number = 0;
-    at->attributes = at->record != NULL ? at->record->attributes : 0;
-    if (at->attributes != 0) {
+    at->attributes = 0;
+    if (at->record != NULL && at->record->attributes != 0) {
+        at->attributes = at->record->attributes;
         number = at->attributes - 1U;
     } else if (tracker->read_attributes != NULL) {
         number = tracker->read_attributes(tracker->read_context, at->event);
-        at->attributes = vamp_event_has(at->event, VAMP_HAS_CDO_NAME) ? (uint16_t)(number + 1) : 0;
+        if (vamp_event_has(at->event, VAMP_HAS_CDO_NAME)) {
+            at->attributes = (uint16_t)(number + 1);
+        }
     }
     at->seen->labels.value[VAMP_PLACE_OF_ATTRIBUTES] = number;
 }

@@ -6,23 +6,24 @@
 #include <string.h>
 
 #include "vampire/core/io.h"
+#include "vampire/core/values.h"
 
 #define LINE_BYTES ((size_t)64)
 #define FIRST_LINES 64
-/* The system gives pages so many bytes at a time: one by one each is an exception, which takes
- * twice as long. Records, and lines of an index. */
+/* Pages are prefaulted in blocks of this size, for records and index lines: faults of single pages
+ * take twice as long. */
 #define READY_BYTES ((size_t)32 * 1024)
-/* A line is added when the lines hold this many records each, on average. */
+/* A line is added when the lines have this many records on average. */
 #define LINE_FILL 4
 
 /* ---- slabs */
 
-/* `*memory`, for as many bytes, and the first whole cache line in it. */
+/* Allocates `*memory` and returns its first whole cache line. */
 static void *reserve_lines(size_t bytes, void **memory)
 {
     *memory = calloc(bytes / LINE_BYTES + 2, LINE_BYTES);
     const uintptr_t first = ((uintptr_t)*memory + LINE_BYTES - 1) & ~(LINE_BYTES - 1);
-    return *memory != NULL ? (void *)first : NULL;
+    return (void *)first; /* NULL stays NULL */
 }
 
 int vamp_slab_init(struct vamp_slab *slab, size_t capacity, size_t item_bytes)
@@ -31,7 +32,7 @@ int vamp_slab_init(struct vamp_slab *slab, size_t capacity, size_t item_bytes)
                                .shift = (unsigned)__builtin_ctzll(item_bytes),
                                .capacity = (uint32_t)capacity};
     const uint64_t odd = item_bytes >> slab->shift;
-    slab->odd_inverse = odd; /* right in three bits; each step doubles them */
+    slab->odd_inverse = odd; /* correct in three bits; each step doubles them */
     for (unsigned bits = 3; bits < 64; bits *= 2) {
         slab->odd_inverse *= 2 - odd * slab->odd_inverse;
     }
@@ -48,8 +49,8 @@ void vamp_slab_done(struct vamp_slab *slab)
 __attribute__((noinline)) void vamp_slab_make_ready(struct vamp_slab *slab)
 {
     const uint32_t from = slab->ready;
-    const size_t more = READY_BYTES / slab->item_bytes;
-    slab->ready = slab->capacity - from > more ? from + (uint32_t)more : slab->capacity;
+    const uint32_t more = (uint32_t)(READY_BYTES / slab->item_bytes);
+    slab->ready += VAMP_MIN(slab->capacity - from, more);
     vamp_pages_ask(slab->items + from * slab->item_bytes, (slab->ready - from) * slab->item_bytes);
     if (slab->neighbours != NULL) {
         vamp_pages_ask(slab->neighbours + from * slab->neighbour_bytes,
@@ -118,6 +119,13 @@ static void put_in_line(const struct vamp_table *table, struct vamp_table_line *
     }
 }
 
+static void clear_chained(struct vamp_table_line *line)
+{
+    if (line->more == 0) {
+        line->chained = 0;
+    }
+}
+
 static void take_out_of_chain(const struct vamp_table *table, struct vamp_table_line *line,
                               uint32_t number)
 {
@@ -126,7 +134,7 @@ static void take_out_of_chain(const struct vamp_table *table, struct vamp_table_
         link = &record_at(table, *link)->item.next;
     }
     *link = record_at(table, number)->item.next;
-    line->chained = line->more != 0 ? line->chained : 0;
+    clear_chained(line);
 }
 
 static void take_out_of_line(const struct vamp_table *table, struct vamp_table_line *line,
@@ -144,7 +152,7 @@ static void take_out_of_line(const struct vamp_table *table, struct vamp_table_l
     if (chained != 0) {
         struct vamp_record *record = record_at(table, chained);
         line->more = record->item.next;
-        line->chained = line->more != 0 ? line->chained : 0;
+        clear_chained(line);
         line->hashes[i] = hash_of(record);
         line->numbers[i] = chained;
         return;
@@ -154,8 +162,8 @@ static void take_out_of_line(const struct vamp_table *table, struct vamp_table_l
     line->numbers[i] = line->numbers[line->used];
 }
 
-/* One line more: half of the next line's records move there. Rare, and not inlined, since what it
- * needs of the stack and of registers each insertion would save and restore. */
+/* Adds a line, to which half of the records of the next line to split move. Not inlined: it is
+ * rare, and every insertion would save and restore its registers. */
 __attribute__((noinline)) static void split_line(struct vamp_table *table)
 {
     const uint32_t bit = table->mask + 1;
@@ -167,14 +175,15 @@ __attribute__((noinline)) static void split_line(struct vamp_table *table)
     const struct vamp_table_line old = *stay;
     *stay = (struct vamp_table_line){.used = 0};
     *move = *stay; /* written before it is read, see vamp_slab_take */
+    struct vamp_table_line *const lines[] = {stay, move};
     for (uint32_t i = 0; i < old.used; i++) {
-        put_in_line(table, (old.hashes[i] & bit) != 0 ? move : stay, old.hashes[i], old.numbers[i]);
+        put_in_line(table, lines[(old.hashes[i] & bit) != 0], old.hashes[i], old.numbers[i]);
     }
     for (uint32_t number = old.more; number != 0;) {
         struct vamp_record *record = record_at(table, number);
         const uint32_t next = record->item.next;
         const uint32_t hash = hash_of(record);
-        put_in_line(table, (hash & bit) != 0 ? move : stay, hash, number);
+        put_in_line(table, lines[(hash & bit) != 0], hash, number);
         number = next;
     }
     table->split++;
@@ -184,11 +193,10 @@ __attribute__((noinline)) static void split_line(struct vamp_table *table)
     }
 }
 
-/* Four numbers that are compared at once; where they are equal, all bits are set. */
+/* Four numbers compared at once: all bits are set where they are equal. */
 typedef uint32_t four_numbers __attribute__((vector_size(16)));
 
-/* A bit for each of two times four comparisons, of which the second begins with the last of the
- * first. */
+/* One bit for each of seven comparisons: `last` begins with the last one of `first`. */
 static inline unsigned bits_of(four_numbers first, four_numbers last)
 {
 #ifdef __SSE__
@@ -204,8 +212,8 @@ static inline unsigned bits_of(four_numbers first, four_numbers last)
 #endif
 }
 
-/* A bit for each record of the line that has this hash. Without branches, which would be guessed
- * wrong half of the time. */
+/* One bit for each record of the line that has this hash. Without branches, which would be
+ * mispredicted half of the time. */
 static unsigned matching_hashes(const struct vamp_table_line *line, uint32_t hash)
 {
     static_assert(VAMP_TABLE_LINE_RECORDS == 7, "the fourth of seven is in both vectors");
@@ -217,7 +225,7 @@ static unsigned matching_hashes(const struct vamp_table_line *line, uint32_t has
            ((1U << line->used) - 1);
 }
 
-/* The record is none of the line, or not the first of these that have its hash. */
+/* The record is not the first of the line that has its hash, or is in the chain. */
 static __attribute__((noinline)) void *find_further(const struct vamp_table *table,
                                                     const struct vamp_table_line *line,
                                                     unsigned found, const struct vamp_key *key)
@@ -260,7 +268,10 @@ void *vamp_table_guess(const struct vamp_table *table, const struct vamp_table_l
     uint32_t number = 0;
     if (found != 0) {
         number = line->numbers[__builtin_ctz(found)];
-    } else if ((line->chained & chain_bit(hash)) == 0 || (number = line->more) == 0) {
+    } else if ((line->chained & chain_bit(hash)) != 0) {
+        number = line->more;
+    }
+    if (number == 0) {
         return NULL;
     }
     char *record = (char *)record_at(table, number);
@@ -272,9 +283,10 @@ void *vamp_table_find_guessed(const struct vamp_table *table, const struct vamp_
                               void *guess)
 {
     const struct vamp_record *record = guess;
-    return record != NULL && record->item.row != VAMP_ITEM_FREE && has_key(record, key)
-               ? guess
-               : vamp_table_find(table, key);
+    if (record != NULL && record->item.row != VAMP_ITEM_FREE && has_key(record, key)) {
+        return guess;
+    }
+    return vamp_table_find(table, key);
 }
 
 void *vamp_table_insert(struct vamp_table *table, const struct vamp_key *key)

@@ -3,7 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vampire/stats/pairing/records.h"
+#include "vampire/stats/pairing/handlers.h"
+#include "vampire/stats/pairing/history.h"
+#include "vampire/stats/pairing/keys.h"
+#include "vampire/stats/pairing/owner.h"
+#include "vampire/stats/pairing/pending.h"
+#include "vampire/stats/pairing/waits.h"
 
 static void begin_transport(struct vamp_track_context *at, struct vamp_transport *transport)
 {
@@ -23,7 +28,7 @@ static void begin_transport(struct vamp_track_context *at, struct vamp_transport
         .tier = (uint8_t)labels[VAMP_LABEL_TIER],
         .cause = (uint8_t)cause,
         .demanded = cause == VAMP_CAUSE_DEMAND || (at->has_cdo && vamp_track_is_demanded(at)),
-        .named = vamp_pending_name_note(at, VAMP_AGE_TRANSPORT),
+        .named = vamp_pending_name_add(at, VAMP_AGE_TRANSPORT),
         .id_known = vamp_event_has(at->event, VAMP_HAS_CDO_ID),
     };
     if (at->cdo != NULL && vamp_cdo_in_pool(at->cdo)) {
@@ -36,25 +41,25 @@ static void begin_transport(struct vamp_track_context *at, struct vamp_transport
 static void track_transport_start(struct vamp_track_context *at)
 {
     struct vamp_tracker *tracker = at->tracker;
-    struct vamp_place place;
-    vamp_place_of_transport(at, &place);
-    if (place.key == NULL) {
+    struct vamp_lookup lookup;
+    vamp_lookup_of_transport(at, &lookup);
+    if (lookup.key == NULL) {
         return;
     }
-    if (vamp_part_at(at, &place) != NULL) {
+    if (vamp_pending_lookup(at, &lookup) != NULL) {
         vamp_observe_anomaly(at->seen, VAMP_ANOMALY_OPERATION_OUT_OF_ORDER, 1);
         return;
     }
-    struct vamp_part *part = vamp_part_add(at, &place);
-    struct vamp_transport *transport = vamp_slab_take(&tracker->transports, &part->more);
-    part->since_ns = at->event->time_ns;
-    part->sink_row = at->row;
+    struct vamp_pending *pending = vamp_pending_add(at, &lookup);
+    struct vamp_transport *transport = vamp_slab_take(&tracker->transports, &pending->more);
+    pending->since_ns = at->event->time_ns;
+    pending->sink_row = at->row;
     begin_transport(at, transport);
     at->seen->active[transport->tier]++;
-    vamp_track_pending(tracker, at->row, VAMP_IN_FLIGHT_TRANSPORT + transport->tier, 1);
+    vamp_pending_count(tracker, at->row, VAMP_IN_FLIGHT_TRANSPORT + transport->tier, 1);
 }
 
-/* What the end of a transport does not say was said at its start. */
+/* Completes the end of a transport by what its start reported. */
 static void complete_labels(struct vamp_track_context *at, const struct vamp_transport *transport)
 {
     struct vamp_observation *seen = at->seen;
@@ -78,24 +83,30 @@ static void complete_labels(struct vamp_track_context *at, const struct vamp_tra
     }
 }
 
-/* What the wait of this demand was for. False where demand, offer, start and end of the transport
- * were not seen all, or not in this order. A demand that comes while its data move waits for that
- * alone. */
-static bool find_parts(const struct vamp_track_context *at, const struct vamp_part *part,
-                       const struct vamp_part *demand, uint64_t part_ns[static 3])
+/* Whether the transport began for the CDO and sink with which it ends. */
+static bool is_same_transport(const struct vamp_track_context *at,
+                              const struct vamp_transport *transport)
 {
-    const struct vamp_transport *transport = vamp_part_transport(at->tracker, part);
-    if (!transport->in_pool || !transport->has_cdo ||
-        transport->cdo_key[0] != at->cdo_key.words[0] ||
-        transport->cdo_key[1] != at->cdo_key.words[1] ||
-        transport->has_sink != vamp_event_has(at->event, VAMP_HAS_APP) ||
-        transport->app_id != at->event->app_id) {
+    return transport->has_cdo && transport->cdo_key[0] == at->cdo_key.words[0] &&
+           transport->cdo_key[1] == at->cdo_key.words[1] &&
+           transport->has_sink == vamp_event_has(at->event, VAMP_HAS_APP) &&
+           transport->app_id == at->event->app_id;
+}
+
+/* Divides the wait of the demand into its parts. False if demand, offer, start and end of the
+ * transport were not all seen, or not in this order. A demand during the transport waits for the
+ * rest of it only. */
+static bool find_wait_parts(const struct vamp_track_context *at, const struct vamp_pending *pending,
+                            const struct vamp_pending *demand,
+                            uint64_t part_ns[static VAMP_WAIT_UNKNOWN])
+{
+    const struct vamp_transport *transport = vamp_pending_transport(at->tracker, pending);
+    if (!transport->in_pool || !is_same_transport(at, transport)) {
         return false;
     }
-    const int64_t ready_ns =
-        transport->offered_ns > demand->since_ns ? transport->offered_ns : demand->since_ns;
-    int64_t started_ns = part->since_ns;
-    if (part->place < demand->place) {
+    const int64_t ready_ns = VAMP_MAX(transport->offered_ns, demand->since_ns);
+    int64_t started_ns = pending->since_ns;
+    if (pending->sequence < demand->sequence) {
         if (transport->offered_ns > started_ns || started_ns > demand->since_ns) {
             return false;
         }
@@ -110,20 +121,22 @@ static bool find_parts(const struct vamp_track_context *at, const struct vamp_pa
     return true;
 }
 
-/* The transport satisfies the demand of its sink, or one that comes later. `part` NULL: its start
- * was not seen. */
-static void satisfy_demand(struct vamp_track_context *at, const struct vamp_part *part)
+/* The transport satisfies the demand of its sink, or a later one. `pending` NULL: its start was not
+ * seen. */
+static void satisfy_demand(struct vamp_track_context *at, const struct vamp_pending *pending)
 {
     struct vamp_observation *seen = at->seen;
-    const struct vamp_transport *transport =
-        part != NULL ? vamp_part_transport(at->tracker, part) : NULL;
+    const struct vamp_transport *transport = NULL;
+    if (pending != NULL) {
+        transport = vamp_pending_transport(at->tracker, pending);
+    }
     const bool by_demand = seen->labels.value[VAMP_LABEL_CAUSE] == VAMP_CAUSE_DEMAND;
-    struct vamp_part demand;
+    struct vamp_pending demand;
     if (!at->has_cdo) {
         return;
     }
     if (at->tracker->learns_ends && !vamp_event_has(at->event, VAMP_HAS_APP)) {
-        vamp_track_deliver_to_one(at);
+        vamp_track_deliver_unattributed(at);
         return;
     }
     if (!vamp_track_demand_end(at, &demand)) {
@@ -138,7 +151,7 @@ static void satisfy_demand(struct vamp_track_context *at, const struct vamp_part
     if (!vamp_observe_interval(seen, VAMP_INTERVAL_DEMAND_WAIT, demand.since_ns)) {
         return;
     }
-    seen->parts_known = part != NULL && find_parts(at, part, &demand, seen->part_ns);
+    seen->parts_known = pending != NULL && find_wait_parts(at, pending, &demand, seen->part_ns);
     if (seen->parts_known) {
         seen->producer = transport->producer;
     } else {
@@ -150,15 +163,15 @@ static void track_transport_end(struct vamp_track_context *at)
 {
     struct vamp_observation *seen = at->seen;
     const bool completed = at->event->kind == VAMP_EVENT_TRANSPORT_COMPLETED;
-    struct vamp_place place;
-    vamp_place_of_transport(at, &place);
-    struct vamp_part *part = vamp_part_at(at, &place);
-    if (part != NULL) {
-        const struct vamp_transport *transport = vamp_part_transport(at->tracker, part);
+    struct vamp_lookup lookup;
+    vamp_lookup_of_transport(at, &lookup);
+    struct vamp_pending *pending = vamp_pending_lookup(at, &lookup);
+    if (pending != NULL) {
+        const struct vamp_transport *transport = vamp_pending_transport(at->tracker, pending);
         complete_labels(at, transport);
         seen->active[transport->tier]--;
         if (completed) {
-            (void)vamp_observe_interval(seen, VAMP_INTERVAL_TRANSPORT, part->since_ns);
+            (void)vamp_observe_interval(seen, VAMP_INTERVAL_TRANSPORT, pending->since_ns);
         }
     }
     if (!seen->size_known && at->cdo != NULL && (at->cdo->flags & VAMP_CDO_SIZED) != 0) {
@@ -171,13 +184,13 @@ static void track_transport_end(struct vamp_track_context *at)
         if (vamp_track_keeps_histories(at->tracker)) {
             vamp_cdo_history_add_transport(at);
         }
-        satisfy_demand(at, part);
+        satisfy_demand(at, pending);
     } else {
         vamp_observe_anomaly(seen, VAMP_ANOMALY_TRANSPORT_FAILED, 1);
         vamp_track_demand_failed(at);
     }
-    if (part != NULL) {
-        vamp_part_remove(at, part);
+    if (pending != NULL) {
+        vamp_pending_remove(at, pending);
     }
 }
 
@@ -197,13 +210,14 @@ static void label_transport(struct vamp_track_context *at)
     uint32_t *labels = at->seen->labels.value;
     labels[VAMP_LABEL_SINK] = labels[VAMP_LABEL_COMPONENT];
     labels[VAMP_LABEL_SOURCE] = source_name(at);
-    labels[VAMP_LABEL_TIER] = vamp_event_has(event, VAMP_HAS_TIER) && event->tier < VAMP_TIER_COUNT
-                                  ? event->tier
-                                  : VAMP_TIER_UNKNOWN;
-    labels[VAMP_LABEL_CAUSE] =
-        vamp_event_has(event, VAMP_HAS_CAUSE) && event->cause < VAMP_CAUSE_COUNT
-            ? event->cause
-            : VAMP_CAUSE_UNKNOWN;
+    labels[VAMP_LABEL_TIER] = VAMP_TIER_UNKNOWN;
+    if (vamp_event_has(event, VAMP_HAS_TIER) && event->tier < VAMP_TIER_COUNT) {
+        labels[VAMP_LABEL_TIER] = event->tier;
+    }
+    labels[VAMP_LABEL_CAUSE] = VAMP_CAUSE_UNKNOWN;
+    if (vamp_event_has(event, VAMP_HAS_CAUSE) && event->cause < VAMP_CAUSE_COUNT) {
+        labels[VAMP_LABEL_CAUSE] = event->cause;
+    }
 }
 
 static __attribute__((noinline)) void track_transport(struct vamp_track_context *at)
@@ -222,43 +236,47 @@ static __attribute__((noinline)) void track_transport(struct vamp_track_context 
     }
 }
 
-/* A component with a row has gone: what it held has no owner, what it waited for never comes. */
+/* A component with a row has left: its CDOs have no owner, its demands are never satisfied. */
 static __attribute__((noinline)) void release_component(struct vamp_track_context *at)
 {
     struct vamp_tracker *tracker = at->tracker;
     tracker->tallies[at->row].left = true;
-    const uint32_t demands = tracker->tallies[at->row].in_flight[VAMP_IN_FLIGHT_DEMAND].now -
-                             (tracker->learns_ends ? vamp_track_count_doubtful(at) : 0);
+    uint32_t demands = tracker->tallies[at->row].in_flight[VAMP_IN_FLIGHT_DEMAND].now;
+    if (tracker->learns_ends) {
+        demands -= vamp_track_count_doubtful(at);
+    }
     vamp_track_leave_cdos(at);
     vamp_observe_anomaly(at->seen, VAMP_ANOMALY_DEMAND_NEVER_SATISFIED, demands);
     vamp_track_drop_pending(tracker, at->row);
 }
 
-/* The end of a pool, without LEAVE events: everything is released as if all components had left. */
+/* ---- stays that end without a LEAVE: everything is released as if the component had left */
 
 static void label_component(struct vamp_track_context *at)
 {
     uint32_t *labels = at->seen->labels.value;
-    labels[VAMP_LABEL_COMPONENT] =
-        at->component != NULL ? vamp_track_name(at->tracker, at->component) : VAMP_NAME_UNKNOWN;
+    labels[VAMP_LABEL_COMPONENT] = VAMP_NAME_UNKNOWN;
+    if (at->component != NULL) {
+        labels[VAMP_LABEL_COMPONENT] = vamp_track_name(at->tracker, at->component);
+    }
     labels[VAMP_LABEL_OPERATION] = VAMP_EVENT_LEAVE;
     labels[VAMP_LABEL_SIZE_CLASS] = vamp_size_class(false, 0);
     at->seen->producer = labels[VAMP_LABEL_COMPONENT];
     at->seen->size_bytes = 0;
 }
 
-/* What belongs to no component, or to several that cannot be distinguished. */
+/* Releases row 0: no component, or several that are not distinguished. */
 static void release_rest(struct vamp_track_context *at)
 {
     struct vamp_tracker *tracker = at->tracker;
     vamp_track_forget_cdos(at);
     uint32_t position = 0;
-    struct vamp_part *part = NULL;
-    while ((part = vamp_slab_next(&tracker->parts, &position)) != NULL) {
-        if (part->kind == VAMP_PART_TRANSPORT) {
-            at->seen->active[vamp_part_transport(tracker, part)->tier]--;
+    struct vamp_pending *pending = NULL;
+    while ((pending = vamp_slab_next(&tracker->pending, &position)) != NULL) {
+        if (pending->kind == VAMP_PENDING_TRANSPORT) {
+            at->seen->active[vamp_pending_transport(tracker, pending)->tier]--;
         }
-        vamp_part_remove(at, part);
+        vamp_pending_remove(at, pending);
     }
     vamp_track_drop_pending(tracker, 0);
     struct vamp_tally rest = {.present = 0};
@@ -266,7 +284,7 @@ static void release_rest(struct vamp_track_context *at)
     tracker->tallies[0] = rest;
 }
 
-/* The stay of the component of this row ends without a LEAVE. False: it has ended before. */
+/* Ends the stay of the component of this row. False: it had ended before. */
 static bool release_row(struct vamp_tracker *tracker, uint32_t row, const struct vamp_event *leave,
                         struct vamp_observation *seen)
 {
@@ -299,17 +317,26 @@ bool vamp_track_next_ended(struct vamp_tracker *tracker, const struct vamp_event
     const bool joins = event->kind == VAMP_EVENT_JOIN && event->phase == VAMP_PHASE_AFTER;
     const struct vamp_components *components = tracker->components;
     const uint32_t replaced = joins ? vamp_components_replaced(components) : 0;
-    const uint32_t count = pool ? (uint32_t)vamp_components_count(components) : replaced != 0;
+    uint32_t count = replaced != 0;
+    if (pool) {
+        count = (uint32_t)vamp_components_count(components);
+    }
     while (*position < count) {
-        const uint32_t row = pool ? ++*position % count : replaced;
-        *position = pool ? *position : count;
+        ++*position;
+        const uint32_t row = pool ? *position % count : replaced;
         *ret_leave = (struct vamp_event){
             .kind = VAMP_EVENT_LEAVE,
             .time_ns = event->time_ns,
             .app_id = vamp_components_row(components, row)->app_id,
-            .reason = pool ? VAMP_LEAVE_POOL_GONE : VAMP_LEAVE_UNKNOWN,
-            .present = (uint16_t)((row == 0 ? 0 : VAMP_HAS_APP) | (pool ? VAMP_HAS_REASON : 0)),
+            .reason = VAMP_LEAVE_UNKNOWN,
         };
+        if (row != 0) {
+            ret_leave->present |= VAMP_HAS_APP;
+        }
+        if (pool) {
+            ret_leave->reason = VAMP_LEAVE_POOL_GONE;
+            ret_leave->present |= VAMP_HAS_REASON;
+        }
         if (release_row(tracker, row, ret_leave, seen)) {
             return true;
         }
@@ -318,12 +345,12 @@ bool vamp_track_next_ended(struct vamp_tracker *tracker, const struct vamp_event
 }
 
 _Static_assert(sizeof(struct vamp_cdo) == 64, "one cache line");
-_Static_assert(sizeof(struct vamp_cdo_rest) == 24, "the pairing record of a CDO is kept small");
-_Static_assert(sizeof(struct vamp_part) == 48, "and so are its parts");
+_Static_assert(sizeof(struct vamp_cdo_rest) == 24, "small");
+_Static_assert(sizeof(struct vamp_pending) == 48, "small");
 _Static_assert(sizeof(struct vamp_transport) == 64, "one cache line");
 
-/* Parts: as many holds as CDOs, and of each sort of what is pending `max_pending`. A record is that
- * of a tracked CDO or has parts. */
+/* Entries: as many references as CDOs, and max_pending of each other class. A record is needed for
+ * each tracked CDO and for each entry. */
 static int reserve(struct vamp_tracker *tracker, const struct vamp_stats_options *options)
 {
     static const enum vamp_metric_id metrics[VAMP_AGE_COUNT] = {
@@ -331,29 +358,33 @@ static int reserve(struct vamp_tracker *tracker, const struct vamp_stats_options
         [VAMP_AGE_WITHDRAW] = VAMP_METRIC_WITHDRAW_OLDEST_NS,
         [VAMP_AGE_TRANSPORT] = VAMP_METRIC_TRANSPORT_OLDEST_NS,
     };
-    const size_t parts = options->max_cdos + (size_t)(VAMP_PART_SORTS - 1) * options->max_pending;
+    const size_t pending_max =
+        options->max_cdos + (size_t)(VAMP_CLASS_COUNT - 1) * options->max_pending;
     size_t names = 1;
     for (unsigned age = 0; age < VAMP_AGE_COUNT; age++) {
         tracker->keeps_cdos[age] = vamp_stats_wants(options, metrics[age]);
-        names += tracker->keeps_cdos[age] ? options->max_pending : 0;
+        if (tracker->keeps_cdos[age]) {
+            names += options->max_pending;
+        }
     }
     tracker->max_cdos = (uint32_t)options->max_cdos;
     tracker->max_pending = (uint32_t)options->max_pending;
     tracker->number_word = vamp_hash_seed();
-    int status = vamp_table_init(&tracker->cdos, options->max_cdos + parts, sizeof(struct vamp_cdo),
-                                 sizeof(struct vamp_cdo_rest));
-    status |= vamp_slab_init(&tracker->parts, parts, sizeof(struct vamp_part));
-    if (tracker->parts.items != NULL) {
-        tracker->parts.neighbours = tracker->parts.items + offsetof(struct vamp_part, neighbours);
-        tracker->parts.neighbour_bytes = sizeof(struct vamp_part);
+    int status = vamp_table_init(&tracker->cdos, options->max_cdos + pending_max,
+                                 sizeof(struct vamp_cdo), sizeof(struct vamp_cdo_rest));
+    status |= vamp_slab_init(&tracker->pending, pending_max, sizeof(struct vamp_pending));
+    if (tracker->pending.items != NULL) {
+        tracker->pending.neighbours =
+            tracker->pending.items + offsetof(struct vamp_pending, neighbours);
+        tracker->pending.neighbour_bytes = sizeof(struct vamp_pending);
     }
     status |=
         vamp_slab_init(&tracker->transports, options->max_pending, sizeof(struct vamp_transport));
     for (unsigned size = 0; size < VAMP_NAME_SIZES; size++) {
         status |= vamp_slab_init(&tracker->names[size], names, vamp_name_bytes[size]);
     }
-    tracker->sorts = calloc(VAMP_PART_SORTS, sizeof *tracker->sorts);
-    return tracker->sorts != NULL ? status : -ENOMEM;
+    tracker->classes = calloc(VAMP_CLASS_COUNT, sizeof *tracker->classes);
+    return tracker->classes != NULL ? status : -ENOMEM;
 }
 
 int vamp_tracker_init(struct vamp_tracker *tracker, const struct vamp_stats_options *options,
@@ -363,17 +394,18 @@ int vamp_tracker_init(struct vamp_tracker *tracker, const struct vamp_stats_opti
     tracker->components = components;
     tracker->tallies = calloc(vamp_components_capacity(components), sizeof *tracker->tallies);
     tracker->at = calloc(1, sizeof *tracker->at);
-    int status = tracker->tallies == NULL || tracker->at == NULL ? -ENOMEM : 0;
-    status |= reserve(tracker, options);
-    status |= vamp_track_evicted_init(tracker);
+    int status = reserve(tracker, options);
+    status |= vamp_evicted_init(&tracker->evicted);
     tracker->has_attributes = vamp_attribute_count() > 0;
     tracker->by_model = options->level == VAMP_LEVEL_MODEL;
     tracker->learns_ends = (options->unknown & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_PEER)) != 0;
     if (options->level == VAMP_LEVEL_CDO) {
         tracker->histories = calloc(tracker->cdos.slab.capacity, sizeof *tracker->histories);
-        status |= tracker->histories == NULL ? -ENOMEM : 0;
+        if (tracker->histories == NULL) {
+            status = -ENOMEM;
+        }
     }
-    if (status != 0) {
+    if (status != 0 || tracker->tallies == NULL || tracker->at == NULL) {
         return vamp_err_set(err, -ENOMEM,
                             "statistics: out of memory for %llu CDOs and %llu waits and "
                             "transports; smaller max_cdos and max_pending need less",
@@ -386,28 +418,28 @@ int vamp_tracker_init(struct vamp_tracker *tracker, const struct vamp_stats_opti
 void vamp_tracker_done(struct vamp_tracker *tracker)
 {
     vamp_table_done(&tracker->cdos);
-    vamp_slab_done(&tracker->parts);
+    vamp_slab_done(&tracker->pending);
     vamp_slab_done(&tracker->transports);
     for (unsigned size = 0; size < VAMP_NAME_SIZES; size++) {
         vamp_slab_done(&tracker->names[size]);
     }
-    free(tracker->sorts);
+    free(tracker->classes);
     free(tracker->tallies);
     free(tracker->at);
     free(tracker->histories);
-    free(tracker->evicted);
+    vamp_evicted_done(&tracker->evicted);
     memset(tracker, 0, sizeof *tracker);
 }
 
-/* The row is the component's from now on: whoever had it before left nothing. */
+/* The row belongs to this component from now on; its previous component has left nothing. */
 static __attribute__((noinline)) void begin_tally(struct vamp_track_context *at)
 {
     struct vamp_tally *tally = at->tally;
-    assert(tally->first_cdo == 0 && tally->first_part == 0);
+    assert(tally->first_cdo == 0 && tally->first_pending == 0);
     *tally = (struct vamp_tally){.life = at->component->life};
 }
 
-/* Inlined twice: the second is of transports of which one end is named. */
+/* Inlined twice: the second time for transports of which only one end is named. */
 static inline __attribute__((always_inline)) void find_component(struct vamp_track_context *at)
 {
     const struct vamp_event *event = at->event;
@@ -419,7 +451,7 @@ static inline __attribute__((always_inline)) void find_component(struct vamp_tra
         const struct vamp_component *component =
             vamp_components_find(at->tracker->components, event->app_id);
         at->component = component;
-        if (component == NULL) { /* a JOIN that was received has no row yet */
+        if (component == NULL) { /* a received JOIN has no row yet and is not an error */
             name = VAMP_NAME_OTHER;
             at->seen->slot->account.unidentified +=
                 event->kind != VAMP_EVENT_JOIN || event->phase == VAMP_PHASE_AFTER;
@@ -465,7 +497,7 @@ static void track_leave(struct vamp_track_context *at)
         at->seen->present = -1;
     }
     if (at->row == 0) {
-        return; /* of no component, or of several that are not distinguished */
+        return; /* no component, or several that are not distinguished */
     }
     if (at->component->joined_ns != INT64_MIN) {
         (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_ASSOCIATION, at->component->joined_ns);
@@ -473,21 +505,21 @@ static void track_leave(struct vamp_track_context *at)
     release_component(at);
 }
 
-/* Whether the component, which has a row, could have done this at all. */
+/* Reports operations of a component, which has a row, before its JOIN or after its LEAVE. */
 static void check_component(struct vamp_track_context *at, struct vamp_tally *tally)
 {
     if (!tally->checked) {
         tally->checked = true;
         vamp_observe_anomaly(at->seen, VAMP_ANOMALY_UNKNOWN_COMPONENT,
-                             at->component->joined_ns == INT64_MIN ? 1 : 0);
+                             at->component->joined_ns == INT64_MIN);
     }
     if (tally->left) {
         vamp_observe_anomaly(at->seen, VAMP_ANOMALY_OPERATION_OUT_OF_ORDER, 1);
     }
 }
 
-/* A component that has left begins and ends nothing: what it held was counted at its LEAVE, and
- * whatever began now would never end. */
+/* Ignores operations of a component that has left: its CDOs were counted at the LEAVE, and new
+ * operations would never end. */
 static void track_after(struct vamp_track_context *at)
 {
     struct vamp_tally *tally = at->tally;
@@ -514,7 +546,7 @@ static void track_after(struct vamp_track_context *at)
     }
 }
 
-/* As track_after: not of a component that has left. */
+/* As track_after, ignores a component that has left. */
 static void track_before(struct vamp_track_context *at)
 {
     struct vamp_tally *tally = at->tally;
@@ -524,10 +556,10 @@ static void track_before(struct vamp_track_context *at)
     }
 }
 
-/* What was foreseen of the event; NULL: nothing. */
+/* What was prefetched for the event; NULL: nothing. */
 static const struct vamp_foreseen *take_foreseen(struct vamp_track_context *at)
 {
-    struct vamp_track_ahead *ahead = &at->tracker->ahead;
+    struct vamp_prefetched_group *ahead = &at->tracker->ahead;
     while (ahead->next < ahead->count) {
         const struct vamp_foreseen *foreseen = &ahead->items[ahead->next++];
         if (foreseen->event == at->event) {
@@ -537,13 +569,17 @@ static const struct vamp_foreseen *take_foreseen(struct vamp_track_context *at)
     return NULL;
 }
 
-/* The key of the event's CDO, and its record. */
+/* Sets the key of the event's CDO, and its record. */
 static inline void find_cdo(struct vamp_track_context *at)
 {
     const struct vamp_table *cdos = &at->tracker->cdos;
-    const struct vamp_track_ahead *ahead = &at->tracker->ahead;
-    const struct vamp_foreseen *foreseen = ahead->next < ahead->count ? take_foreseen(at) : NULL;
+    const struct vamp_prefetched_group *ahead = &at->tracker->ahead;
+    const struct vamp_foreseen *foreseen = NULL;
+    if (ahead->next < ahead->count) {
+        foreseen = take_foreseen(at);
+    }
     at->record = NULL;
+    at->cdo = NULL;
     at->changing = false;
     if (foreseen != NULL) {
         at->has_cdo = true;
@@ -555,10 +591,10 @@ static inline void find_cdo(struct vamp_track_context *at)
             at->record = vamp_table_find(cdos, &at->cdo_key);
         }
     }
-    /* Only what was handled changes a CDO. */
-    at->cdo = at->record != NULL && at->record->tracked && at->event->phase == VAMP_PHASE_AFTER
-                  ? at->record
-                  : NULL;
+    /* Only handled operations change a CDO. */
+    if (at->record != NULL && at->record->tracked && at->event->phase == VAMP_PHASE_AFTER) {
+        at->cdo = at->record;
+    }
 }
 
 void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
@@ -595,7 +631,9 @@ void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
     }
     if (seen->pool_changed) {
         vamp_track_show_bytes(tracker, seen);
-        seen->found |= (seen->pool_cdos | seen->pool_bytes) != 0 ? VAMP_FOUND_CONTENT : 0U;
+        if ((seen->pool_cdos | seen->pool_bytes) != 0) {
+            seen->found |= VAMP_FOUND_CONTENT;
+        }
     }
     seen->labels.value[VAMP_LABEL_SIZE_CLASS] = vamp_size_class(seen->size_known, seen->size_bytes);
 }
@@ -605,12 +643,12 @@ bool vamp_track_rest(struct vamp_tracker *tracker, struct vamp_slot *slot, uint3
 {
     const struct vamp_cdo *cdo = NULL;
     while ((cdo = vamp_slab_next(&tracker->cdos.slab, position)) != NULL) {
-        if (vamp_cdo_is_forgotten(tracker, cdo, slot)) {
-            *ret_component =
-                cdo->record.item.row == 0
-                    ? VAMP_NAME_UNKNOWN
-                    : vamp_track_name(
-                          tracker, vamp_components_row(tracker->components, cdo->record.item.row));
+        if (vamp_cdo_count_unsized(tracker, cdo, slot)) {
+            const uint32_t owner = cdo->record.item.row;
+            *ret_component = VAMP_NAME_UNKNOWN;
+            if (owner != 0) {
+                *ret_component = vamp_track_row_name(tracker, owner);
+            }
             return true;
         }
     }

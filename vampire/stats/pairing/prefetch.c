@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/stats/pairing/records.h"
+#include "vampire/stats/pairing/keys.h"
+#include "vampire/stats/pairing/pending.h"
 
 /*
- * With many live CDOs nearly every look-up waits for memory. The events of a group are known
- * together, so all their look-ups can wait at the same time: first for the lines of the index, then
- * for the records, then for their parts and for the neighbours of what will go. The key of an
- * event's CDO, and the record that it seems to have, are kept for when the event is tracked.
+ *  * With many live CDOs nearly every look-up waits for memory. The look-ups of a group of events
+ * wait together: first for the index lines, then for the records, then for their entries and for
+ * the neighbours of entries that will be removed. The key of each event's CDO, and its probable
+ * record, are kept until the event is tracked.
  */
 
-/* A smaller table is in the processor's caches anyway. */
+/* A smaller table is in the processor's caches. */
 #define NEAR_RECORDS 4096
 
 static inline void foresee(struct vamp_tracker *tracker, const struct vamp_event *event,
@@ -20,7 +21,7 @@ static inline void foresee(struct vamp_tracker *tracker, const struct vamp_event
     foreseen->line = vamp_table_expect(&tracker->cdos, key);
 }
 
-/* Nothing of a mark, or of an event of no CDO; of these there are few. */
+/* Skips control events and events without a CDO. */
 static inline void foresee_event(struct vamp_tracker *tracker, const struct vamp_event *event)
 {
     struct vamp_key key;
@@ -33,8 +34,8 @@ static inline void foresee_event(struct vamp_tracker *tracker, const struct vamp
     }
 }
 
-/* Of the same component. Inlined, since the compiler takes what only asks for memory for a function
- * without an effect. */
+/* Neighbours in the list of the component. Inlined: compilers drop calls of functions that only
+ * prefetch. */
 static inline __attribute__((always_inline)) void
 expect_neighbours_of(const struct vamp_slab *slab, const struct vamp_neighbours *neighbours)
 {
@@ -42,7 +43,7 @@ expect_neighbours_of(const struct vamp_slab *slab, const struct vamp_neighbours 
     __builtin_prefetch(vamp_slab_neighbours(slab, neighbours->after), 1);
 }
 
-/* Of what the event probably ends. */
+/* Neighbours of what the event will probably remove. */
 static inline __attribute__((always_inline)) void
 expect_neighbours(const struct vamp_tracker *tracker, const struct vamp_foreseen *foreseen)
 {
@@ -51,16 +52,19 @@ expect_neighbours(const struct vamp_tracker *tracker, const struct vamp_foreseen
                           VAMP_EVENT_BIT(VAMP_EVENT_DISPOSE);
     const struct vamp_cdo *cdo = foreseen->guess;
     const struct vamp_event *event = foreseen->event;
-    if (cdo == NULL || (event != NULL && (event->phase != VAMP_PHASE_AFTER ||
-                                          (ends & VAMP_EVENT_BIT(event->kind)) == 0))) {
+    if (cdo == NULL) {
         return;
     }
-    if (cdo->first_part != 0) {
-        const struct vamp_part *part = vamp_part_of(tracker, cdo->first_part);
-        if (part->kind == VAMP_PART_TRANSPORT) {
-            __builtin_prefetch(vamp_part_transport(tracker, part), 1);
+    if (event != NULL &&
+        (event->phase != VAMP_PHASE_AFTER || (ends & VAMP_EVENT_BIT(event->kind)) == 0)) {
+        return;
+    }
+    if (cdo->first_pending != 0) {
+        const struct vamp_pending *pending = vamp_pending_of(tracker, cdo->first_pending);
+        if (pending->kind == VAMP_PENDING_TRANSPORT) {
+            __builtin_prefetch(vamp_pending_transport(tracker, pending), 1);
         } else {
-            expect_neighbours_of(&tracker->parts, &part->neighbours);
+            expect_neighbours_of(&tracker->pending, &pending->neighbours);
         }
     } else {
         const struct vamp_record_rest *rest = &vamp_cdo_rest(tracker, cdo)->lists;
@@ -70,10 +74,10 @@ expect_neighbours(const struct vamp_tracker *tracker, const struct vamp_foreseen
     }
 }
 
-void vamp_track_look_ahead(struct vamp_tracker *tracker, const struct vamp_event *const *events,
-                           unsigned count)
+void vamp_track_prefetch(struct vamp_tracker *tracker, const struct vamp_event *const *events,
+                         unsigned count)
 {
-    struct vamp_track_ahead *ahead = &tracker->ahead;
+    struct vamp_prefetched_group *ahead = &tracker->ahead;
     ahead->count = 0;
     ahead->next = 0;
     if (tracker->cdos.slab.used < NEAR_RECORDS) {
@@ -88,10 +92,13 @@ void vamp_track_look_ahead(struct vamp_tracker *tracker, const struct vamp_event
     }
     for (unsigned i = 0; i < ahead->count; i++) {
         const struct vamp_cdo *cdo = ahead->items[i].guess;
-        if (cdo != NULL) { /* what is done to a CDO without parts is done to its rest */
-            __builtin_prefetch(cdo->first_part != 0 ? vamp_part_of(tracker, cdo->first_part)
-                                                    : (void *)vamp_cdo_rest(tracker, cdo),
-                               1);
+        if (cdo == NULL) {
+            continue;
+        }
+        if (cdo->first_pending != 0) {
+            __builtin_prefetch(vamp_pending_of(tracker, cdo->first_pending), 1);
+        } else { /* the event will use the rest of the record */
+            __builtin_prefetch(vamp_cdo_rest(tracker, cdo), 1);
         }
     }
     for (unsigned i = 0; i < ahead->count; i++) {

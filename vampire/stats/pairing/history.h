@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Histories of CDOs, kept at level `cdo`, and their attributes, read at every level. A history
+ * becomes a row of the bucket in which the CDO's record ends. Memory is allocated when the tracker
+ * is created. Private to the pairing; worker thread.
+ */
+#pragma once
+
+#include "vampire/stats/pairing/records.h"
+
+/* NULL: no histories are kept. */
+const struct vamp_cdo_history *vamp_track_history(const struct vamp_tracker *tracker,
+                                                  const struct vamp_cdo *cdo);
+
+/* The functions vamp_cdo_history_* below may be called only if this returns true. */
+static inline bool vamp_track_keeps_histories(const struct vamp_tracker *tracker)
+{
+    return tracker->histories != NULL;
+}
+/* The CDO of `at` has a new record. */
+void vamp_cdo_history_begin(struct vamp_track_context *at);
+/* Adds the event to the history of its CDO, which has a record. */
+void vamp_cdo_history_add(struct vamp_track_context *at);
+/* Marks the CDO for a row if the event, which was handled, selects it. Included in
+ * vamp_cdo_history_add; called separately for transports. `at->cdo` may be NULL. */
+void vamp_cdo_history_select(struct vamp_track_context *at);
+/* A transport of the CDO was completed. `at->cdo` may be NULL. */
+void vamp_cdo_history_add_transport(struct vamp_track_context *at);
+/* The record ends by the event of `at`: adds a row to the event's bucket. */
+void vamp_cdo_history_end(struct vamp_track_context *at, const struct vamp_cdo *cdo,
+                          enum vamp_cdo_end end);
+
+/* Sets the attributes of the event's CDO: read once per record, from the first event with a name.
+ * Called before the event changes the record. */
+void vamp_track_find_attributes(struct vamp_track_context *at);
