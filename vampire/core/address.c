@@ -28,10 +28,7 @@ static int parse_port(const char *text, const char *scheme, struct vamp_address 
 {
     char host[64] = "127.0.0.1", *end = NULL;
     const char *colon = strrchr(text, ':');
-    const char *digits = text;
-    if (colon != NULL) {
-        digits = colon + 1;
-    }
+    const char *digits = colon != NULL ? colon + 1 : text;
     const unsigned long port = strtoul(digits, &end, 10);
     const in_port_t wire_port = htons((uint16_t)port);
     const bool is_port = *digits >= '0' && *digits <= '9' && *end == '\0';
@@ -42,13 +39,10 @@ static int parse_port(const char *text, const char *scheme, struct vamp_address 
     }
     if (colon != NULL) {
         const int bytes = (int)(colon - text);
-        const int brackets = bytes > 2 && text[0] == '[' && colon[-1] == ']';
-        (void)snprintf(host, sizeof host, "%.*s", bytes - 2 * brackets, text + brackets);
+        const bool brackets = bytes > 2 && text[0] == '[' && colon[-1] == ']';
+        (void)snprintf(host, sizeof host, "%.*s", brackets ? bytes - 2 : bytes, text + brackets);
     }
-    const char *numbers = host;
-    if (strcmp(host, "localhost") == 0) {
-        numbers = "127.0.0.1";
-    }
+    const char *numbers = strcmp(host, "localhost") == 0 ? "127.0.0.1" : host;
     if (is_port && inet_pton(AF_INET, numbers, &ret->v4.sin_addr) == 1) {
         ret->v4.sin_family = AF_INET;
         ret->v4.sin_port = wire_port;

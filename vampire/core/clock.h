@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- *  * Clocks. Code that needs time gets a `const struct vamp_clock *`, so that tests can control it.
- * All values are nanoseconds.
+ * The only way to read time. Code that needs time is passed a `const struct vamp_clock *`, so that
+ * tests step it. All values are nanoseconds.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- *  * Hashes for tables in memory. If other processes choose the keys (names, sessions), hashes
- * begin with a seed of vamp_hash_seed, so that keys cannot be chosen to collide. No state; any
+ * Hashes for tables in memory. Where other processes choose the keys (names, sessions), a hash
+ * begins with a seed of vamp_hash_seed, so that keys cannot be chosen to collide. No state; any
  * thread.
  */
 #pragma once
@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 /* Every bit of the result depends on every bit of `bits`: the finalizer of MurmurHash3, by Austin
- * Appleby. The same on every machine and in every version, since sampling filters guarantee that
- * two vampires select the same CDOs. */
+ * Appleby. The same on every machine and in every version, since sampling filters promise that two
+ * vampires watch the same CDOs. */
 static inline uint64_t vamp_hash_mix(uint64_t bits)
 {
     bits ^= bits >> 33;

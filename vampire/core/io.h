@@ -21,9 +21,6 @@ static inline int vamp_read_all(int fd, void *bytes, size_t room, size_t *ret_le
         if (got < 0 && errno != EINTR) {
             return errno;
         }
-        if (got > 0) {
-            *ret_length += (size_t)got;
-        }
     }
     return 0;
 }

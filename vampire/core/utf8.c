@@ -43,10 +43,7 @@ size_t vamp_utf8_read(const char *text, size_t available, uint32_t *ret_point)
         (length > 1 && !second_is_allowed(bytes[0], bytes[1]))) {
         return 0;
     }
-    uint32_t point = bytes[0];
-    if (length > 1) {
-        point &= 0x7FU >> length;
-    }
+    uint32_t point = length > 1 ? bytes[0] & (0x7FU >> length) : bytes[0];
     for (size_t i = 1; i < length; i++) {
         if (vamp_utf8_begins(text[i])) {
             return 0;
@@ -108,19 +105,14 @@ size_t vamp_utf8_copy(char *out, size_t out_bytes, const char *text)
     size_t used = 0;
     while (*text != '\0') {
         size_t length = vamp_utf8_length(text);
-        const char *from = text;
-        size_t bytes = length;
-        if (length == 0) {
-            from = VAMP_UTF8_REPLACEMENT;
-            bytes = sizeof VAMP_UTF8_REPLACEMENT - 1;
-            length = 1;
-        }
+        const char *from = length > 0 ? text : VAMP_UTF8_REPLACEMENT;
+        size_t bytes = length > 0 ? length : sizeof VAMP_UTF8_REPLACEMENT - 1;
         if (bytes > out_bytes - used) {
             break;
         }
         memcpy(out + used, from, bytes);
         used += bytes;
-        text += length;
+        text += length > 0 ? length : 1;
     }
     memset(out + used, 0, out_bytes - used);
     return used;

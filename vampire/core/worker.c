@@ -31,11 +31,7 @@ int vamp_worker_init(struct vamp_worker *worker, const struct vamp_worker_bounds
     (void)pthread_cond_init(&worker->changed, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
     (void)pthread_mutex_init(&worker->lock, NULL);
-    if (worker->room == 0) {
-        return 0;
-    }
-    worker->items = calloc(worker->room, sizeof *worker->items);
-    if (worker->items == NULL) {
+    if (worker->room > 0 && (worker->items = calloc(worker->room, sizeof *worker->items)) == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "make a queue for %u elements", worker->room);
     }
     return 0;
@@ -84,7 +80,7 @@ bool vamp_worker_has_room(const struct vamp_worker *worker, uint64_t bytes)
 /* Grows a queue that is limited by bytes only. */
 static bool grow(struct vamp_worker *worker)
 {
-    const unsigned room = VAMP_MAX(worker->room * 2, ROOM_FIRST);
+    const unsigned room = worker->room > 0 ? worker->room * 2 : ROOM_FIRST;
     struct vamp_worker_item *items = calloc(room, sizeof *items);
     if (items == NULL) {
         return false;
@@ -179,13 +175,12 @@ bool vamp_worker_message(struct vamp_worker *worker, struct vamp_err *ret_messag
 {
     vamp_worker_lock(worker);
     const bool any = worker->message_count > 0;
-    *ret_left_out = 0;
+    *ret_left_out = any ? 0 : worker->messages_left_out;
     if (any) {
         *ret_message = worker->messages[worker->message_first];
         worker->message_first = (worker->message_first + 1) % worker->messages_max;
         worker->message_count--;
     } else {
-        *ret_left_out = worker->messages_left_out;
         worker->messages_left_out = 0;
     }
     vamp_worker_unlock(worker);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- *  * A thread with a queue of limited size, an account, messages, and a deadline for its end.
- * Submitting never blocks: elements over the limit are refused and counted.
+ * A thread with a bounded queue, an account, messages, and a deadline for its end. Who submits
+ * never waits: what finds no room is refused and counted.
  *
- * Account: always queued = done + lost + waiting, even after the thread was abandoned. The
- * submitter counts `queued` and `refused`, the consumer `done` and `lost`.
+ * Account: queued = done + lost + waiting holds whenever it is read, also after the thread was left
+ * behind. `queued` and `refused` are counted by who submits, `done` and `lost` by who takes.
  *
  * The end: vamp_worker_end sets the deadline, then vamp_worker_join waits for the thread. A thread
- * that does not return, because it is blocked in the operating system (a dead file system), is
- * abandoned: waiting elements count as lost, memory that the thread may use must not be freed, and
- * vamp_worker_done is not called.
+ * that does not return, because it is stuck in the operating system (a dead file system), is left
+ * behind: `abandoned` is set, what waits counts as lost, and what the thread may still use must not
+ * be freed; vamp_worker_done is not called.
  *
- * A worker needs neither a queue (its user may have its own and count in the account) nor a thread
- * (then the caller of vamp_worker_remove consumes the elements). Functions are grouped by whether
- * the lock must be held.
+ * A worker needs neither a queue (its user may have one of its own and count in the account) nor a
+ * thread (the elements are then taken by whoever calls vamp_worker_remove). Each function says
+ * whether it is called with the lock held.
  */
 #pragma once
 
@@ -27,7 +27,7 @@
 #define VAMP_WORKER_NEVER_NS INT64_MAX
 #define VAMP_WORKER_MESSAGES_MAX 8
 
-/* An element of the queue, copied. `what` is owned by the queue until it is removed. */
+/* An element of the queue, copied. What it points to belongs to the queue until it is removed. */
 struct vamp_worker_item {
     void *what;
     uint64_t number; /* the caller's */
@@ -67,7 +67,7 @@ struct vamp_worker {
     uint64_t messages_left_out;
     struct vamp_err first_failure; /* the first message ever */
 
-    /* Read by any thread. */
+    /* Any thread reads these. */
     _Atomic uint64_t queued, refused, done, lost;
     atomic_bool finishing;      /* nothing more is accepted */
     _Atomic int64_t give_up_ns; /* monotonic; VAMP_WORKER_NEVER_NS until vamp_worker_end */

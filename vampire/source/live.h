@@ -54,6 +54,6 @@ struct vamp_live {
 /* The only symbol of the shared object. */
 extern const struct vamp_live vamp_live;
 
-/* Loads the one that a run would load. NULL with `err`, not NULL: it is missing, or from another
- * build. */
+/* The one that a run would load, loaded now. NULL: it is not there, or of another build; `err`,
+ * which is not NULL, says which. */
 const struct vamp_live *vamp_live_load(struct vamp_err *err);

@@ -2,8 +2,6 @@
 #include "vampire/source/pace.h"
 #include "vampire/core/values.h"
 
-#include "vampire/core/values.h"
-
 void vamp_pace_init(struct vamp_pace *pace, const struct vamp_clock *clock, uint64_t speed)
 {
     *pace = (struct vamp_pace){.clock = clock, .speed = speed, .first_event_ns = INT64_MIN};

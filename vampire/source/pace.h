@@ -11,7 +11,7 @@ struct vamp_pace {
     const struct vamp_clock *clock;
     uint64_t speed;
     int64_t first_event_ns; /* INT64_MIN: no event yet */
-    int64_t first_ns;       /* monotonic time at which it was due */
+    int64_t first_ns;       /* monotonic, when it was given */
 };
 
 void vamp_pace_init(struct vamp_pace *pace, const struct vamp_clock *clock, uint64_t speed);
@@ -20,10 +20,7 @@ void vamp_pace_init(struct vamp_pace *pace, const struct vamp_clock *clock, uint
 int64_t vamp_pace_due_in_ns(struct vamp_pace *pace, int64_t event_ns); /* `speed` is above 0 */
 static inline int64_t vamp_pace_left_ns(struct vamp_pace *pace, int64_t event_ns)
 {
-    if (pace->speed == 0) {
-        return 0;
-    }
-    return vamp_pace_due_in_ns(pace, event_ns);
+    return pace->speed == 0 ? 0 : vamp_pace_due_in_ns(pace, event_ns);
 }
-/* Sleeps until an event with this time is due, at most `timeout_ns`. */
+/* Sleeps until an event of this time is due, at most `timeout_ns`. */
 void vamp_pace_wait(struct vamp_pace *pace, int64_t event_ns, int64_t timeout_ns);

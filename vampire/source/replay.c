@@ -25,11 +25,11 @@ struct replay {
     const struct replay_options *options;
     struct vamp_source_context context;
     glob_t files;
-    const char **paths; /* the replayed ones of `files` */
+    const char **paths; /* those of `files` that are replayed */
     size_t path_count;
     size_t file; /* index of the current file in `paths` */
     struct vamp_recording *recording;
-    struct vamp_recording_header header; /* of the current file */
+    struct vamp_recording_header header; /* of the present file */
     struct vamp_pace pace;
     int64_t newest_ns, wanted_ns;  /* time of the newest event, and of the newest wanted one */
     uint64_t unwanted;             /* events passed over since then */
@@ -41,7 +41,7 @@ struct replay {
     size_t damaged_files;
     const char *damaged_path;  /* the first of them */
     bool end_reported;         /* that the run continues after the last file */
-    bool whole_run;            /* requested: the files were given by a pattern */
+    bool whole_run;            /* is meant: the files were given by a pattern */
     struct vamp_event pending; /* read, but not due yet */
 };
 
@@ -65,7 +65,7 @@ static int replay_close(void *self, struct vamp_err *err)
     return 0;
 }
 
-/* Finds the files of the option: a name, or all that match a pattern, sorted by name. */
+/* The files the option names: itself, or what the pattern matches, in order of their names. */
 static int find_files(struct replay *replay, struct vamp_err *err)
 {
     const char *const file = replay->options->file;
@@ -184,10 +184,7 @@ static int replay_open(const void *options, const struct vamp_source_context *co
 static const char *replay_workflow(const void *self)
 {
     const struct replay *replay = self;
-    if (replay->header.workflow[0] == '\0') {
-        return NULL;
-    }
-    return replay->header.workflow;
+    return replay->header.workflow[0] != '\0' ? replay->header.workflow : NULL;
 }
 
 static uint64_t replay_kinds(const void *self)
@@ -210,13 +207,7 @@ static void report_remark(struct replay *replay)
             replay->damaged_path = present_path(replay);
         }
     }
-    if (vamp_recording_is_damaged(replay->recording)) {
-        if (replay->damaged_files == 0) {
-            replay->damaged_path = present_path(replay);
-        }
-        replay->damaged_files++;
-    }
-    if (remark != NULL) {
+    if (remark != NULL && !replay->remarked) {
         vamp_source_say(&replay->context, "recording %s: %s", present_path(replay), remark);
         replay->remarked = true;
     }
@@ -250,7 +241,7 @@ static bool report_missing_end(struct replay *replay)
     return replay->whole_run;
 }
 
-/* Ends after the last file. */
+/* The end of all files. */
 static enum vamp_source_status end_replay(const struct replay *replay, struct vamp_err *err)
 {
     if (replay->damaged_files == 0) {
@@ -305,11 +296,8 @@ static enum vamp_source_status mark_unwanted(struct replay *replay, struct vamp_
     *ret_event = (struct vamp_event){
         .kind = VAMP_EVENT_UNWANTED,
         .count = replay->unwanted,
-        .time_ns = replay->newest_ns,
+        .time_ns = replay->any_wanted ? replay->wanted_ns : replay->newest_ns,
     };
-    if (replay->any_wanted) {
-        ret_event->time_ns = replay->wanted_ns;
-    }
     replay->unwanted = 0;
     return VAMP_SOURCE_MORE;
 }
@@ -348,11 +336,8 @@ static enum vamp_source_status take_event(struct replay *replay, struct vamp_eve
             return VAMP_SOURCE_EMPTY;
         }
         const enum vamp_source_status status = go_on(replay, err);
-        if (status != VAMP_SOURCE_MORE && replay->unwanted > 0) {
-            return mark_unwanted(replay, ret_event);
-        }
         if (status != VAMP_SOURCE_MORE) {
-            return status;
+            return replay->unwanted > 0 ? mark_unwanted(replay, ret_event) : status;
         }
     }
     *ret_event = replay->pending;

@@ -17,20 +17,20 @@
 #include "vampire/core/utf8.h"
 #include "vampire/core/values.h"
 
-/* Longest datagram, and longest line of a file. */
+/* The longest datagram there is; of a file the longest line. */
 #define BUFFER_BYTES 65536
 /* Datagrams wait in the kernel while the source thread does not run. */
 #define SOCKET_BYTES (4 << 20)
-/* Interval in which files, which do not wake poll(), and the stop flag are checked. */
+/* How often files are looked at, which do not wake a poll, and whether to stop. */
 #define POLL_MS 100
-/* Samples that are still read after the source is stopped. */
+/* What still waits when the source is stopped is read, up to this many samples. */
 #define AFTER_STOP_MAX 65536
-/* Tolerated difference of a sender's clock. */
+/* A sender's clock may be ahead by this much. */
 #define AHEAD_NS (10 * VAMP_NS_PER_SECOND)
-/* Intervals of samples of the inputs' state, and of `max_rate`. */
+/* How often it is told how inputs are, and for how long `max_rate` lines are. */
 #define TELL_NS VAMP_NS_PER_SECOND
 #define RATE_NS VAMP_NS_PER_SECOND
-/* Passes over all inputs without a sample before `next` returns. */
+/* Looks at all inputs that gave no sample, before whoever called is asked whether to go on. */
 #define LOOKS_MAX 64
 #define SAID_LINES_MAX 5
 #define SHOWN_BYTES 120
@@ -38,16 +38,16 @@
 struct input {
     const char *name;           /* as configured */
     const char *path;           /* of a file or a unix socket; NULL */
-    int file;                   /* -1: the file does not exist now */
-    bool is_file, ended, skips; /* skips: within a line that is too long */
+    int file;                   /* -1: there is no such file now */
+    bool is_file, ended, skips; /* skips: the rest of a line that is too long */
     ino_t inode;
-    size_t begin, used; /* of `buffer`: unread bytes */
+    size_t begin, used; /* of `buffer`: what is not read yet */
     uint64_t line;      /* number in the file or of all datagrams */
     bool has_line;
     struct vamp_sample_line current;
     int64_t time_ns;
-    int64_t came_ns; /* time of its last line; 0: none yet */
-    int64_t rate_ns; /* start of the interval with `of_rate` lines */
+    int64_t came_ns; /* when its last line came; 0: none has */
+    int64_t rate_ns; /* when the time began in which there were `of_rate` lines */
     uint64_t of_rate;
     uint64_t refused, beyond;
     char *buffer;
@@ -58,11 +58,11 @@ struct samples {
     const struct vamp_samples_options *options;
     int64_t now_ns; /* UTC, of this call */
     unsigned count, turn, said, after_stop;
-    bool busy;       /* there may be more without waiting */
-    unsigned told;   /* fields of inputs already reported in this interval */
-    int64_t told_ns; /* start of this interval */
+    bool busy;       /* there may be more, without waiting */
+    unsigned told;   /* fields of inputs that were told this time */
+    int64_t told_ns; /* when this time began */
     struct input inputs[VAMP_SAMPLE_INPUTS_MAX];
-    char text[VAMP_NAME_BYTES_MAX]; /* of the last event */
+    char text[VAMP_NAME_BYTES_MAX]; /* of the event given last */
 };
 
 /* ---- addresses */
@@ -94,7 +94,7 @@ static int listen_at(struct input *input, struct vamp_err *err)
     input->file = socket(address.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const int bytes = SOCKET_BYTES;
     if (input->file >= 0) {
-        /* The system may limit it. */
+        /* As much of it as the system allows. */
         (void)setsockopt(input->file, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     }
     struct stat there;
@@ -125,7 +125,7 @@ static int open_file(struct input *input, bool replayed, struct vamp_err *err)
 
 static int add_input(struct samples *self, const char *name, bool is_file, struct vamp_err *err)
 {
-    assert(self->count < VAMP_SAMPLE_INPUTS_MAX);
+    assert(self->count < VAMP_SAMPLE_INPUTS_MAX); /* the configuration was checked */
     struct input *input = &self->inputs[self->count++];
     *input = (struct input){.name = name, .is_file = is_file, .file = -1};
     input->buffer = malloc(BUFFER_BYTES);
@@ -191,17 +191,15 @@ static void refuse(struct samples *self, struct input *input, const char *text, 
                    const char *why)
 {
     input->refused++;
-    if (self->said > SAID_LINES_MAX) {
-        return;
-    }
-    if (self->said++ == SAID_LINES_MAX) {
+    if (self->said < SAID_LINES_MAX) {
+        const size_t shown = vamp_utf8_cut(text, length, SHOWN_BYTES);
+        vamp_source_say(&self->context, "samples: %s: line %" PRIu64 ": %s: %.*s%s", input->name,
+                        input->line, why, (int)shown, text, shown < length ? "..." : "");
+    } else if (self->said == SAID_LINES_MAX) {
         vamp_source_say(&self->context,
                         "samples: more lines are wrong; from here on they are only counted");
-        return;
     }
-    const size_t shown = vamp_utf8_cut(text, length, SHOWN_BYTES);
-    vamp_source_say(&self->context, "samples: %s: line %" PRIu64 ": %s: %.*s%s", input->name,
-                    input->line, why, (int)shown, text, shown < length ? "..." : "");
+    self->said += self->said <= SAID_LINES_MAX;
 }
 
 /* Converts to ns; false if the time is outside the range of event times. */
@@ -277,10 +275,7 @@ static void take_line(struct samples *self, struct input *input, const char *tex
     if (status == -ENODATA) {
         return;
     }
-    const char *why = err.text;
-    if (status == 0) {
-        why = settle_time(self, input);
-    }
+    const char *why = status != 0 ? err.text : settle_time(self, input);
     input->has_line = why == NULL;
     input->came_ns = self->now_ns;
     if (why != NULL) {
@@ -357,16 +352,12 @@ static bool next_line(struct samples *self, struct input *input)
         char *newline = rest > 0 ? memchr(text, '\n', rest) : NULL;
         const bool is_last = !input->is_file || input->ended;
         if (newline != NULL || (rest > 0 && is_last)) {
-            const bool in_bound = count_rate(self, input);
+            const bool in_bound = is_in_bound(self, input);
             if (!in_bound && input->is_file) {
                 return false; /* the line waits in the file */
             }
-            size_t length = rest;
-            if (newline != NULL) {
-                length = (size_t)(newline - text);
-                input->begin++;
-            }
-            input->begin += length;
+            const size_t length = newline != NULL ? (size_t)(newline - text) : rest;
+            input->begin += length + (newline != NULL);
             if (input->skips) {
                 input->line++;
                 refuse(self, input, text, 0, "the line is longer than 65,536 bytes");
@@ -400,9 +391,7 @@ static struct input *choose(struct samples *self)
             chosen = input;
         }
     }
-    if (!self->options->replayed) {
-        self->turn = (self->turn + 1) % self->count;
-    }
+    self->turn = self->options->replayed ? 0 : (self->turn + 1) % self->count;
     return chosen;
 }
 
@@ -474,10 +463,8 @@ static bool give_state(struct samples *self, struct vamp_event *ret_event)
             *at++ = '\\';
         }
     }
-    const size_t used = (size_t)(at - self->text);
-    const int added =
-        snprintf(at, sizeof self->text - used, " %s=%.3f", names[field], values[field]);
-    give(self, used + (size_t)added, self->now_ns, ret_event);
+    at += sprintf(at, " %s=%.3f", names[field], values[field]);
+    give(self, (size_t)(at - self->text), self->now_ns, ret_event);
     return true;
 }
 
@@ -530,7 +517,7 @@ static void samples_wait(void *object, int64_t timeout_ns)
             sockets[count++] = (struct pollfd){.fd = input->file, .events = POLLIN};
         }
     }
-    (void)poll(sockets, count, wait_ms);
+    (void)poll(sockets, count, self->busy ? 0 : most_ms);
 }
 
 struct vamp_samples_account vamp_samples_account(const void *object)

@@ -41,7 +41,7 @@ struct vamp_source_state {
 
 /* Vampire's own operations on the pool that are timed. */
 enum vamp_own_operation { VAMP_OWN_JOIN, VAMP_OWN_SUBSCRIBE, VAMP_OWN_LEAVE };
-#define VAMP_OWN_OPERATION_COUNT (VAMP_OWN_LEAVE + 1)
+#define VAMP_OWN_OPERATION_COUNT 3
 
 /* Passed to every source. */
 struct vamp_source_context {
@@ -86,7 +86,7 @@ static inline bool vamp_source_is_wanted(const struct vamp_source_context *conte
 struct vamp_source_ops {
     const char *name;
     const char *summary;            /* one line for --help */
-    const struct vamp_opt *options; /* for a struct of `options_bytes` */
+    const struct vamp_opt *options; /* fills a struct of `options_bytes` */
     size_t options_bytes;
     const struct vamp_opt_conditions
         *conditions; /* conditions for options to have an effect; NULL: each has one */
@@ -118,15 +118,6 @@ struct vamp_source_ops {
     uint32_t (*unknown)(const void *self);
     /* The result of an examination of its Maestro, as one line; NULL if there is none. Valid until
      * close. The member may be NULL. */
-    const char *(*workflow)(const void *self);
-    /* The kinds of events that it has, bit per enum vamp_event_kind. The member may be NULL: all.
-     */
-    uint64_t (*kinds)(const void *self);
-    /* What it does not report of events: bit per enum vamp_unknown; any thread. Bits may be added
-     * later. The member may be NULL: it reports everything. */
-    uint32_t (*unknown)(const void *self);
-    /* The result of an examination of its Maestro, as one line; NULL: not known. Valid until close.
-     * The member may be NULL. */
     const char *(*examined)(const void *self);
     /* Never blocks. MORE: `*ret_event` is filled; its text is valid until the next call on this
      * source, or longer with `keeps_texts`. Losses are returned as VAMP_EVENT_LOST, a vanished pool

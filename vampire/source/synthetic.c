@@ -135,7 +135,7 @@ static void drop_first(struct life *life)
     sift_down(life, 0);
 }
 
-/* ------------------------------------------------------------------ creation */
+/* ------------------------------------------------------------------ making and ending */
 
 static int check_plan(const struct plan *plan, struct vamp_err *err)
 {
@@ -190,9 +190,7 @@ static int create_life(const struct plan *plan, struct life **ret_life, struct v
     if (life != NULL) {
         life->plan = *plan;
         life->random = plan->seed;
-        if (life->plan.start_ns <= 0) {
-            life->plan.start_ns = START_NS;
-        }
+        life->plan.start_ns = plan->start_ns > 0 ? plan->start_ns : START_NS;
         life->now_ns = life->plan.start_ns;
         life->component_count = plan->producers + plan->consumers;
         life->joined = VAMP_MIN(plan->unseen, life->component_count);
@@ -201,8 +199,7 @@ static int create_life(const struct plan *plan, struct life **ret_life, struct v
     }
     if (life == NULL || life->components == NULL || life->heap == NULL) {
         free_life(life);
-        return vamp_err_set(err, -ENOMEM,
-                            "out of memory for a synthetic workflow of %llu components",
+        return vamp_err_set(err, -ENOMEM, "no memory for a synthetic workflow of %llu components",
                             (unsigned long long)plan->producers + plan->consumers);
     }
     const uint64_t whole_ns = (plan->steps + 1) * (uint64_t)plan->step_ns;
@@ -272,12 +269,7 @@ static bool is_consumers(const struct cdo *cdo)
     return cdo->stage >= CONSUMER_DECLARE && cdo->stage <= CONSUMER_DISPOSE;
 }
 
-static bool is_before(const struct cdo *cdo)
-{
-    return cdo->stage == DEMAND_BEGIN || cdo->stage == WITHDRAW_BEGIN;
-}
-
-/* Sets the event of the CDO's present stage. */
+/* Fills the event of the CDO's present stage. */
 static void give_stage(struct life *life, struct cdo *cdo, struct vamp_event *event)
 {
     static const uint8_t kinds[] = {
@@ -330,7 +322,7 @@ static void give_stage(struct life *life, struct cdo *cdo, struct vamp_event *ev
              VAMP_HAS_CDO_NAME);
 }
 
-/* ------------------------------------------------------------------ simulation */
+/* ------------------------------------------------------------------ the course of things */
 
 /* Advances to the next stage; false after the last one. */
 static bool advance_cdo(struct life *life, struct cdo *cdo)
@@ -358,15 +350,12 @@ static void begin_step(struct life *life, uint64_t producer, int64_t at_ns)
     const struct plan *plan = &life->plan;
     const uint64_t span = plan->size_max - plan->size_min;
     for (uint64_t i = 0; i < plan->burst; i++) {
-        uint64_t more = vamp_random_next(&life->random);
-        if (span < UINT64_MAX) {
-            more %= span + 1;
-        }
+        const uint64_t more = vamp_random_next(&life->random);
         const struct cdo cdo = {
             .at_ns = VAMP_MAX(at_ns, life->now_ns) +
                      (int64_t)(vamp_random_next(&life->random) % (100 * MICROSECOND)),
             .number = ++life->cdos,
-            .size = plan->size_min + more,
+            .size = plan->size_min + (span == UINT64_MAX ? more : more % (span + 1)),
             .producer = (uint32_t)producer,
             .stage = DECLARE,
         };
@@ -448,7 +437,7 @@ static bool next_of_life(struct life *life, struct vamp_event *ret_event)
         }
         struct cdo *cdo = &life->heap[0];
         if (!actors_are_there(life, cdo)) {
-            drop_first(life); /* its components are gone */
+            drop_first(life); /* no component is left to continue it */
             continue;
         }
         life->now_ns = VAMP_MAX(cdo->at_ns, life->now_ns);
@@ -548,17 +537,14 @@ static int synthetic_open(const void *options, const struct vamp_source_context 
 {
     struct synthetic *synthetic = calloc(1, sizeof *synthetic);
     if (synthetic == NULL) {
-        return vamp_err_set(err, -ENOMEM, "out of memory for the synthetic source");
+        return vamp_err_set(err, -ENOMEM, "no memory for the synthetic source");
     }
     synthetic->options = options;
     synthetic->context = *context;
     synthetic->random = ~synthetic->options->plan.seed;
     vamp_pace_init(&synthetic->pace, context->clock, synthetic->options->speed);
     struct plan plan = synthetic->options->plan;
-    plan.start_ns = 0;
-    if (synthetic->options->start == START_NOW) {
-        plan.start_ns = vamp_clock_utc_ns(context->clock);
-    }
+    plan.start_ns = synthetic->options->start == START_NOW ? vamp_clock_utc_ns(context->clock) : 0;
     int result = create_life(&plan, &synthetic->life, err);
     if (result != 0) {
         (void)synthetic_close(synthetic, NULL);
@@ -570,7 +556,8 @@ static int synthetic_open(const void *options, const struct vamp_source_context 
 
 static const char *synthetic_workflow(const void *self)
 {
-    return vamp_text_or(((const struct synthetic *)self)->options->workflow, "");
+    const char *name = ((const struct synthetic *)self)->options->workflow;
+    return name != NULL ? name : "";
 }
 
 /* ------------------------------------------------------------------ faults */

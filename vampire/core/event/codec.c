@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/core/event/codec.h"
-#include "vampire/core/values.h"
 
 #include <assert.h>
 #include <endian.h>
@@ -19,14 +18,7 @@ union numbers {
     char arrival[VAMP_FIELD_ARRIVAL];
 };
 enum {
-#define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) FIELD_##symbol = (number),
-#include "vampire/core/event/fields.def"
-};
-
-/* Those without a row in fields.def. */
-enum { KIND = 1, NAME = 6, BEFORE = 13, ARRIVAL = 14 };
-enum {
-    HIGHEST = VAMP_MAX(sizeof(union numbers), ARRIVAL),
+    HIGHEST = sizeof(union numbers),
     BESIDE_NAME_BYTES = VAMP_EVENT_PACKED_BYTES_MAX - VAMP_NAME_BYTES_MAX,
 };
 static_assert(HIGHEST < 16, "the key of every field is one byte");
@@ -75,8 +67,8 @@ static inline bool has_name(const struct vamp_event *event)
     return (event->present & (VAMP_HAS_CDO_NAME | VAMP_HAS_COMPONENT_NAME)) != 0;
 }
 
-/* Appends the field with this number if the event has it. The number is a constant at each call, so
- * that only that field's code remains. */
+/* Appends the field with this number if the event has it. The number is constant in all calls, so
+ * that only the code of that field remains. */
 static inline __attribute__((always_inline)) uint8_t *pack_field(const struct vamp_event *event,
                                                                  unsigned number, uint8_t *at)
 {
@@ -88,17 +80,23 @@ static inline __attribute__((always_inline)) uint8_t *pack_field(const struct va
         }                                                                                          \
         break;
 #include "vampire/core/event/fields.def"
-    case KIND:
-        return pack_varint(at, KIND, event->kind);
-    case NAME:
-        return has_name(event) ? pack_bytes(at, NAME, event->name, event->name_length) : at;
-    case BEFORE:
-        return event->phase == VAMP_PHASE_BEFORE ? pack_varint(at, BEFORE, 1) : at;
-    case ARRIVAL:
-        if (vamp_event_has(event, VAMP_HAS_TIME)) {
-            return at;
+    case VAMP_FIELD_KIND:
+        return pack_varint(at, VAMP_FIELD_KIND, event->kind);
+    case VAMP_FIELD_NAME:
+        if (has_name(event)) {
+            return pack_bytes(at, VAMP_FIELD_NAME, event->name, event->name_length);
         }
-        return pack_fixed64(at, ARRIVAL, (uint64_t)event->time_ns);
+        break;
+    case VAMP_FIELD_BEFORE:
+        if (event->phase == VAMP_PHASE_BEFORE) {
+            return pack_varint(at, VAMP_FIELD_BEFORE, 1);
+        }
+        break;
+    case VAMP_FIELD_ARRIVAL:
+        if (!vamp_event_has(event, VAMP_HAS_TIME)) {
+            return pack_fixed64(at, VAMP_FIELD_ARRIVAL, (uint64_t)event->time_ns);
+        }
+        break;
     default:
         break;
     }
@@ -108,8 +106,8 @@ static inline __attribute__((always_inline)) uint8_t *pack_field(const struct va
 static_assert(HIGHEST == 15, "vamp_event_pack_of_cdo has a line for every number");
 static_assert(VAMP_FIELD_CDO_ID == 5 && VAMP_FIELD_NAME == 6, "adjacent");
 
-/* Fields are packed in the order of their numbers, as every Protocol Buffers library does. Not a
- * loop: choosing the field would cost more than packing it. */
+/* In the order of their numbers, as every Protocol Buffers library packs them. Not a loop, in which
+ * selecting the field would cost more than packing it. */
 size_t vamp_event_pack_of_cdo(const struct vamp_event *event, const uint8_t *cdo, size_t cdo_length,
                               uint8_t *buffer)
 {
@@ -153,8 +151,7 @@ static size_t measure(const struct vamp_event *event)
 
 size_t vamp_event_pack(const struct vamp_event *event, uint8_t *buffer, size_t bytes)
 {
-    /* Measuring takes a second pass over the fields and is skipped where the message certainly
-     * fits. */
+    /* Measuring packs the fields twice; it is skipped if the message fits for certain. */
     if ((bytes < VAMP_EVENT_PACKED_BYTES_MAX || event->name_length > VAMP_NAME_BYTES_MAX) &&
         measure(event) > bytes) {
         return 0;
@@ -194,7 +191,7 @@ uint64_t vamp_event_packed_serial(const uint8_t *bytes, size_t length)
 #define STORE_TIME STORE_VALUE
 #define STORE_CHOICE STORE_VALUE
 #define STORE_ID(symbol, type, member)                                                             \
-    case VAMP_ITEM_##symbol: /* read into vamp_event_parts */                                      \
+    case VAMP_ITEM_##symbol: /* one of the parts */                                                \
         break;
 
 static inline __attribute__((always_inline)) void store(void *record, enum vamp_event_item item,
@@ -236,7 +233,7 @@ static inline bool acceptable(const struct vamp_event_parts *parts)
            parts->name_length <= VAMP_NAME_BYTES_MAX;
 }
 
-/* Fills in the members whose form differs in the message. */
+/* Sets the members that have another form in the message. */
 static inline void fill_parts(struct vamp_event *event, const struct vamp_event_parts *parts)
 {
     event->kind = (uint8_t)parts->kind;
@@ -255,8 +252,9 @@ static inline void fill_parts(struct vamp_event *event, const struct vamp_event_
     }
 }
 
-/* Assigns each member, because for the whole structure the compiler chooses a slower string
- * instruction. */
+/* Member by member: for the whole structure the compiler uses a string instruction, which is
+ * slower.
+ */
 static inline void clear(struct vamp_event *event)
 {
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) event->member = (type){0};
@@ -269,7 +267,7 @@ static inline void clear(struct vamp_event *event)
     event->phase = VAMP_PHASE_AFTER;
 }
 
-/* Checks and completes an event that was read from a message of `length` bytes. */
+/* Checks and completes what was read of a message of `length` bytes. */
 static inline int finish(const struct vamp_wire *wire, const struct vamp_event_parts *parts,
                          size_t length, struct vamp_event *event, struct vamp_err *err)
 {
@@ -285,7 +283,7 @@ static inline int finish(const struct vamp_wire *wire, const struct vamp_event_p
     return 0;
 }
 
-/* Not inlined: most messages take the fast path, which needs fewer registers. */
+/* Not inlined: the fast path needs fewer registers. */
 static __attribute__((noinline)) int read_any(const uint8_t *bytes, size_t length,
                                               struct vamp_event *event, struct vamp_err *err)
 {
@@ -302,16 +300,15 @@ int vamp_event_read(const uint8_t *bytes, size_t length, struct vamp_event *ret_
     struct vamp_wire wire = {.at = bytes, .end = bytes + length};
     struct vamp_event_parts parts = {.kind = VAMP_EVENT_NONE};
     clear(ret_event);
-    if (!vamp_event_read_usual(&wire, ret_event, store, &parts)) {
-        return read_any(bytes, length, ret_event, err);
+    if (vamp_event_read_usual(&wire, ret_event, store, &parts)) {
+        return finish(&wire, &parts, length, ret_event, err);
     }
-    return finish(&wire, &parts, length, ret_event, err);
+    return read_any(bytes, length, ret_event, err);
 }
 
 /* ------------------------------------------------------------------ batches */
 
-/* Reads the fields up to the next event, and that event's bytes. False at the end of the batch or
- * if it is malformed. */
+/* Reads the fields up to the next event and that event's bytes. False: at the end, or malformed. */
 static bool next_event(struct vamp_wire *wire, struct vamp_event_batch *batch,
                        bool *has_subscription, const uint8_t **ret_bytes, size_t *ret_length)
 {
@@ -358,12 +355,12 @@ int vamp_event_batch_open(const uint8_t *bytes, size_t length, struct vamp_event
     return 0;
 }
 
-/* Not inlined: nearly every event is followed directly by another one. */
+/* Not inlined: an event is nearly always followed by another one. */
 static __attribute__((noinline)) bool find_next(struct vamp_event_batch *batch,
                                                 const uint8_t **ret_bytes, size_t *ret_length)
 {
     struct vamp_wire wire = {.at = batch->at, .end = batch->end};
-    struct vamp_event_batch known = *batch; /* keeps what open has set */
+    struct vamp_event_batch known = *batch; /* a copy, so that subscription and lost are kept */
     bool has_subscription = true;
     const bool there = next_event(&wire, &known, &has_subscription, ret_bytes, ret_length);
     batch->at = wire.at;

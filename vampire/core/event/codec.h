@@ -46,7 +46,7 @@ uint64_t vamp_event_packed_serial(const uint8_t *bytes, size_t length);
 VAMP_MUST_CHECK int vamp_event_read(const uint8_t *bytes, size_t length,
                                     struct vamp_event *ret_event, struct vamp_err *err);
 
-/* ------------------------------------------------------------------ batches */
+/* ------------------------------------------------------------------ a batch of them */
 
 /* Keys of the fields of EventBatch. */
 enum {
@@ -55,7 +55,7 @@ enum {
     VAMP_EVENT_BATCH_EVENT = 3 << 3 | 2,
 };
 
-/* A packed EventBatch; points into the bytes passed to vamp_event_batch_open. */
+/* A packed EventBatch; it points into the bytes it was opened with. */
 struct vamp_event_batch {
     uint64_t subscription, lost;
     size_t events;

@@ -70,11 +70,8 @@ struct vamp_model_name vamp_model_of(const struct vamp_model_rules *rules, const
     for (size_t i = 0; !found && i < rules->count; i++) {
         const char *rule = rules->texts[i];
         const char *capture = strstr(rule, CAPTURE);
-        if (capture != NULL) {
-            found = capture_fits(rule, capture, name, &model);
-        } else {
-            found = pattern_fits(rule, name, &model);
-        }
+        found = capture != NULL ? capture_fits(rule, capture, name, &model)
+                                : pattern_fits(rule, name, &model);
     }
     return model;
 }
@@ -332,11 +329,14 @@ bool vamp_components_locate(struct vamp_components *components, const struct vam
     (void)vamp_sample_label(&sample, "job", job);
     vamp_sample_shorten_host(host);
     const char *field = sample.key + sample.key_length - (sizeof end - 1);
-    struct vamp_component_where where = {.host = host, .user = user, .job = job, .sample = text};
-    if (memcmp(field, end, sizeof end - 1) == 0 && sample.value > 0 && sample.value < 0x1p62L) {
-        where.pid = (uint64_t)sample.value;
-    }
-    locate(components, name, &where);
+    const bool has_pid =
+        memcmp(field, end, sizeof end - 1) == 0 && sample.value > 0 && sample.value < 0x1p62L;
+    locate(components, name,
+           &(struct vamp_component_where){.host = host,
+                                          .user = user,
+                                          .job = job,
+                                          .sample = text,
+                                          .pid = has_pid ? (uint64_t)sample.value : 0});
     return true;
 }
 
@@ -365,10 +365,7 @@ static uint32_t take_row(struct vamp_components *components)
 {
     const uint32_t given_up = components->first_free;
     if (components->count < components->max || given_up == 0) {
-        if (components->count == components->capacity) {
-            return 0;
-        }
-        return (uint32_t)components->count++;
+        return components->count < components->capacity ? (uint32_t)components->count++ : 0;
     }
     components->first_free = components->rows[given_up].next_free;
     return given_up;
@@ -460,20 +457,15 @@ static struct vamp_component *join(struct vamp_components *components,
 /* Counts in the row in which the component table shows the operation. */
 static inline void count_operation(struct vamp_components *components, struct vamp_component *row)
 {
-    if (row->index >= components->max) {
-        row = &components->rows[0].shown;
-    }
-    row->operations++;
-    row->changed = true;
+    struct vamp_component *listed = row->index < components->max ? row : &components->rows[0].shown;
+    listed->operations++;
+    listed->changed = true;
 }
 
 static struct vamp_component *find_or_add(struct vamp_components *components, uint64_t app_id)
 {
     struct vamp_component *row = find_row(components, app_id);
-    if (row != NULL) {
-        return row;
-    }
-    return add_row(components, app_id);
+    return row != NULL ? row : add_row(components, app_id);
 }
 
 /* Adds the source of a transport if it has no row; returns `row`. Not inlined: few events have a
@@ -506,6 +498,9 @@ observe_other(struct vamp_components *components, const struct vamp_event *event
         return event->kind == VAMP_EVENT_JOIN ? &components->rows[0].shown
                                               : add_row(components, event->app_id);
     }
+    struct vamp_component *row = event->kind == VAMP_EVENT_JOIN
+                                     ? join(components, event)
+                                     : find_or_add(components, event->app_id);
     count_operation(components, row);
     if (event->kind == VAMP_EVENT_LEAVE) {
         leave(components, row, event->time_ns, event->reason);
@@ -536,20 +531,14 @@ const struct vamp_component *vamp_components_observe(struct vamp_components *com
             return &components->rows[0].shown;
         }
         row = observe_other(components, event);
-        components->newest = NULL;
-        if (row->index != 0) {
-            components->newest = row;
-        }
+        components->newest = row->index != 0 ? row : NULL;
         return row;
     }
     if (event->phase == VAMP_PHASE_AFTER) {
         count_operation(components, row);
     }
     components->newest = row;
-    if (vamp_event_has(event, VAMP_HAS_PEER)) {
-        return with_peer(components, event, row);
-    }
-    return row;
+    return vamp_event_has(event, VAMP_HAS_PEER) ? with_peer(components, event, row) : row;
 }
 
 void vamp_components_gone(struct vamp_components *components, int64_t time_ns)
@@ -596,14 +585,10 @@ void vamp_components_set_models(struct vamp_components *components,
 
 const char *vamp_component_given_name(const struct vamp_component *component)
 {
-    const char *name = component->name;
-    if (component->name_number == VAMP_NAME_UNKNOWN || component->name_number == VAMP_NAME_OTHER) {
-        return "";
-    }
-    if (name[0] == '\\' && vamp_component_name_is_reserved(name, strlen(name))) {
-        return name + 1;
-    }
-    return name;
+    const bool named =
+        component->name_number != VAMP_NAME_UNKNOWN && component->name_number != VAMP_NAME_OTHER;
+    const char *name = named ? component->name : "";
+    return name[0] == '\\' && vamp_component_name_is_reserved(name, strlen(name)) ? name + 1 : name;
 }
 
 void vamp_components_changed_all(struct vamp_components *components)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A pool event inside vampire: flat, immutable, the only structure passed from a source to filters
- * and statistics. It contains no Maestro or protobuf types. Its fields are listed in fields.def.
+ *  * One pool event: flat, immutable, the only data passed from a source to the filters and the
+ * statistics. It contains no Maestro or protobuf type. Its fields are listed in fields.def.
  *
- * A field that the source did not report has its presence bit clear and is zero, which has no
- * meaning then. Text is borrowed from the batch, ring slot or recording buffer that contains the
- * event; it is valid as long as that and is not terminated.
+ * A field that the source did not report has its presence bit clear and is zero, without meaning.
+ * Text is borrowed from the batch, the ring slot or the recording buffer of the event, is valid as
+ * long as that, and is not terminated.
  */
 #pragma once
 
@@ -19,8 +19,8 @@ enum vamp_event_kind {
     VAMP_EVENT_NONE = 0,
 #define VAMP_EVENT_KIND(symbol, number, name, help) VAMP_EVENT_##symbol = (number),
 #include "vampire/core/event/kinds.def"
-    /* A measurement by another layer or by a component (sample.h), not an operation on the pool.
-       Its text is in the member for the name; apart from its time it has no other field. */
+    /* A measurement of another layer or of a component (sample.h), not an operation on the pool.
+     * Its text is stored as the name; its only other field is the time. */
     VAMP_EVENT_SAMPLE = 16,
     /* Control events ("marks"), not operations; they keep their position among the events. GONE:
      * the pool manager is gone with everything in its pool; application ids start again. UNWATCHED,
@@ -38,10 +38,10 @@ enum vamp_event_kind {
 };
 #define VAMP_EVENT_KIND_COUNT 16 /* operations have numbers 1 to 15 */
 
-/* Whether the event was sent before or after the pool manager handled the operation. */
+/* When, relative to the pool manager's handling of the operation, the event was sent. */
 enum vamp_event_phase { VAMP_PHASE_AFTER = 0, VAMP_PHASE_BEFORE = 1 };
 
-/* What a source may be unable to report; bit numbers. */
+/* What a source of events may not report: the numbers of bits. */
 enum vamp_unknown {
 #define VAMP_UNKNOWN(symbol, number, word, sentence) VAMP_UNKNOWN_##symbol = (number),
 #include "vampire/core/event/knows.def"
@@ -67,8 +67,7 @@ enum vamp_leave_reason {
     VAMP_LEAVE_VANISHED = 2,   /* its heartbeat stopped */
     VAMP_LEAVE_PROTOCOL = 3,   /* disconnected for a message that violates the protocol */
     VAMP_LEAVE_POOL_ENDED = 4, /* the pool manager shut down */
-    VAMP_LEAVE_POOL_GONE =
-        5, /* not reported: the pool manager vanished, and all components with it */
+    VAMP_LEAVE_POOL_GONE = 5,  /* implied: the pool manager vanished */
 };
 #define VAMP_LEAVE_REASON_COUNT (VAMP_LEAVE_POOL_GONE + 1)
 
@@ -87,8 +86,7 @@ enum vamp_event_item {
     VAMP_ITEM_COUNT
 };
 
-/* Presence bits: one for each field in the list, and one each for the names of CDOs and components.
- */
+/* Presence bits: one for each field of the list, and two for the name. */
 enum vamp_event_field {
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values)                               \
     VAMP_HAS_##symbol = 1 << VAMP_ITEM_##symbol,
@@ -104,8 +102,8 @@ struct vamp_cdo_id {
 struct vamp_event {
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) type member;
 #include "vampire/core/event/fields.def"
-    uint64_t count;   /* only for LOST, REJECTED and UNWANTED */
-    const char *name; /* the CDO's name; for JOIN the component's name; for SAMPLE its text */
+    uint64_t count;   /* LOST, REJECTED and UNWANTED only: number of events */
+    const char *name; /* of the CDO; JOIN: of the component; SAMPLE: its text */
     uint32_t name_length;
     uint16_t present; /* enum vamp_event_field bits */
     uint8_t kind;     /* enum vamp_event_kind */
@@ -118,8 +116,8 @@ static inline bool vamp_event_has(const struct vamp_event *event, enum vamp_even
     return (event->present & (unsigned)field) != 0;
 }
 
-/* Valid event times: from 1678-01-01 to before 2262-01-01, so that the bucket around such a time,
- * and the time it stays open, can be expressed in 64 bits. */
+/* Range of event times: from 1678-01-01 to before 2262-01-01, so that the bucket of any of them,
+ * and the time until it closes, fit into 64 bits. */
 #define VAMP_TIME_MIN (INT64_C(-9214560000) * 1000000000)
 #define VAMP_TIME_MAX (INT64_C(9214646400) * 1000000000 - 1)
 static inline bool vamp_time_is_valid(int64_t time_ns)
@@ -127,17 +125,17 @@ static inline bool vamp_time_is_valid(int64_t time_ns)
     return time_ns >= VAMP_TIME_MIN && time_ns <= VAMP_TIME_MAX;
 }
 
-/* UNWANTED and higher kinds are control events, all others are operations. */
+/* UNWANTED and the kinds above it are control events. */
 static inline bool vamp_event_is_mark(const struct vamp_event *event)
 {
     return event->kind >= VAMP_EVENT_UNWANTED;
 }
 
-/* Longest CDO or component name that vampire keeps; the source cuts a longer one at a character's
- * boundary. Maestro's users have names of 1,000 characters. */
+/* Longest CDO or component name; the source cuts a longer one at a character. Names of Maestro's
+ * users have up to 1,000 characters. */
 #define VAMP_NAME_BYTES_MAX 4096
 
-/* Whether events of this kind are sent and recorded. */
+/* Kinds that are sent and recorded. */
 static inline bool vamp_event_kind_is_known(unsigned kind)
 {
     return kind != VAMP_EVENT_NONE && kind <= VAMP_EVENT_SAMPLE;
@@ -146,13 +144,13 @@ static inline bool vamp_event_kind_is_known(unsigned kind)
 #define VAMP_EVENT_BIT(kind) (UINT64_C(1) << (unsigned)(kind))
 /* Bits of all operations. */
 #define VAMP_EVENT_KINDS_ALL ((UINT64_C(1) << VAMP_EVENT_KIND_COUNT) - 2)
-/* Kinds that concern a component and not a CDO: the name is the component's, and fields and
- * attributes of CDOs are absent. */
+/* Kinds that concern a component, not a CDO: the name is that of the component, and there are no
+ * fields and attributes of CDOs. */
 #define VAMP_EVENT_KINDS_WITHOUT_CDO                                                               \
     (VAMP_EVENT_BIT(VAMP_EVENT_JOIN) | VAMP_EVENT_BIT(VAMP_EVENT_LEAVE) |                          \
      VAMP_EVENT_BIT(VAMP_EVENT_SUBSCRIBE) | VAMP_EVENT_BIT(VAMP_EVENT_UNSUBSCRIBE))
 
-/* Which presence bit belongs to the name in operations of this kind. */
+/* The presence bit of the name, for operations of this kind. */
 static inline enum vamp_event_field vamp_event_name_field(unsigned kind)
 {
     if ((VAMP_EVENT_KINDS_WITHOUT_CDO & VAMP_EVENT_BIT(kind)) != 0) {
@@ -173,8 +171,7 @@ const char *vamp_loss_name(unsigned loss);
 /* A CDO's id as 16 bytes, as in Maestro's events, on the wire and in recordings. */
 #define VAMP_CDO_ID_BYTES 16
 
-/* `high`, then `low`, most significant byte first, so that the bytes read like the text of the id.
- */
+/* `high`, then `low`, each most significant byte first: the bytes read like the id's text. */
 static inline void vamp_cdo_id_to_bytes(struct vamp_cdo_id id,
                                         uint8_t bytes[static VAMP_CDO_ID_BYTES])
 {

@@ -75,7 +75,7 @@ int vamp_ring_create(size_t bytes, struct vamp_ring **ret_ring, struct vamp_err 
     if (ring == NULL || memory == NULL) {
         free(ring);
         free(memory);
-        return vamp_err_set(err, -ENOMEM, "out of memory for an event ring of %zu bytes", capacity);
+        return vamp_err_set(err, -ENOMEM, "no memory for an event ring of %zu bytes", capacity);
     }
     memset(ring, 0, sizeof *ring);
     atomic_init(&ring->head, 0);

@@ -34,9 +34,8 @@ static const char at_equals_comma_blank[] = "=, ";
  * integer with or without sign. */
 static bool read_number(const char *text, size_t length, char type, long double *ret_value)
 {
-    const char *allowed = "0123456789+-";
+    const bool whole = type == 'i' || type == 'u';
     char number[NUMBER_BYTES], *end = NULL;
-    bool in_range = false;
     if (length == 0 || length >= sizeof number) {
         return false;
     }
@@ -225,10 +224,7 @@ bool vamp_sample_line_next(struct vamp_sample_line *line, const char **ret_field
 
 bool vamp_sample_read(const char *text, size_t length, struct vamp_sample *ret_sample)
 {
-    const char *equals = NULL;
-    if (length > 0) {
-        equals = memrchr(text, '=', length);
-    }
+    const char *equals = length > 0 ? memrchr(text, '=', length) : NULL;
     if (equals == NULL) {
         return false;
     }

@@ -13,7 +13,7 @@
 
 #include "vampire/core/err.h"
 
-/* A checked line; points into the text. */
+/* A line that was checked; it points into the text. */
 struct vamp_sample_line {
     const char *text;
     size_t series_length; /* of "measurement,tag=value" */
@@ -30,7 +30,7 @@ VAMP_MUST_CHECK int vamp_sample_line_read(const char *text, size_t length,
 bool vamp_sample_line_next(struct vamp_sample_line *line, const char **ret_field,
                            size_t *ret_length);
 
-/* The parsed text of a sample event. */
+/* The text of a sample event, taken apart. */
 struct vamp_sample {
     const char *key; /* everything before the '=' of the value; equal keys are the same series */
     size_t key_length;

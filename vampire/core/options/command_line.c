@@ -115,7 +115,7 @@ int vamp_command_line_next(const struct vamp_command_line *line,
                             VAMP_COMMAND_OPTIONS_MAX);
     }
     make_getopt(line->options, count, &tables);
-    const int current = VAMP_MAX(optind, 1);
+    int current = optind > 0 ? optind : 1;
     int found = getopt_long(line->argc, line->argv, tables.letters, tables.longs, NULL);
     if (found == -1) {
         return 0;

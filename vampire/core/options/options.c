@@ -200,16 +200,14 @@ static int find_choice(const struct vamp_opt *opt, const char *word, unsigned *r
 static int add_word(const struct vamp_opt *opt, const char *word, uint64_t *bits,
                     struct vamp_err *err)
 {
-    if (strcmp(word, "all") == 0) {
-        for (unsigned i = 0; i < 64 && opt->choices[i] != NULL; i++) {
-            *bits |= UINT64_C(1) << i;
-        }
-        return 0;
-    }
+    const bool all = strcmp(word, "all") == 0;
     unsigned index = 0;
-    const int code = find_choice(opt, word, &index, err);
-    if (code == 0) {
+    const int code = all ? 0 : find_choice(opt, word, &index, err);
+    if (code == 0 && !all) {
         *bits |= UINT64_C(1) << index;
+    }
+    for (unsigned i = 0; all && i < 64 && opt->choices[i] != NULL; i++) {
+        *bits |= UINT64_C(1) << i;
     }
     return code;
 }
@@ -220,10 +218,7 @@ int vamp_opt_set_named(const struct vamp_opt *opt, void *base, const char *name,
     assert(opt->type == VAMP_OPT_SETS);
     struct vamp_sets *sets = member(opt, base);
     uint64_t bits = 0;
-    int code = 0;
-    if (word != NULL) {
-        code = add_word(opt, word, &bits, err);
-    }
+    int code = word != NULL ? add_word(opt, word, &bits, err) : 0;
     if (code != 0) {
         return code;
     }
@@ -317,10 +312,7 @@ int vamp_opt_presets(const struct vamp_opt *table, void *base, struct vamp_err *
         empty(opt, base);
     }
     for (const struct vamp_opt *opt = table; opt->key != NULL; opt++) {
-        int code = 0;
-        if (opt->preset != NULL) {
-            code = preset(opt, base, err);
-        }
+        int code = opt->preset != NULL ? preset(opt, base, err) : 0;
         if (code != 0) {
             if (code != -ENOMEM) {
                 (void)vamp_err_wrap(err, "the default of option %s", opt->key);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- *  * Option tables: the only source of an option's name, type, default, limits, allowed words and
- * help, for parsing a configuration, `--help`, `--dump-config`, the JSON Schema and the manual.
- * Values are stored in a plain struct, each option at its offset.
+ * Option tables: the one source of an option's name, type, default, bounds, allowed words and
+ * help. Parsing a configuration, `--help`, `--dump-config`, the JSON Schema and the manual all
+ * read them. A table fills a plain struct, each option at its offset.
  *
- * An entry has key, type, offset and default in this order; other members are named. A table ends
- * with an entry whose key is NULL. Texts are owned by the struct; vamp_opt_done frees them.
+ * A row has key, type, offset and default in this order; the rest is named. A table ends with an
+ * entry whose key is NULL. Strings that a table stores are owned by the struct it filled:
+ * vamp_opt_done frees them.
  */
 #pragma once
 

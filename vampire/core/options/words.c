@@ -32,8 +32,7 @@ static unsigned distance(const char *left, size_t left_length, const char *right
         row[0] = (unsigned)i;
         for (size_t j = 1; j <= right_length; j++) {
             const bool same = strncasecmp(&left[i - 1], &right[j - 1], 1) == 0;
-            row[j] = VAMP_MIN(above[j], row[j - 1]) + 1;
-            row[j] = VAMP_MIN(row[j], above[j - 1] + !same);
+            row[j] = min3(above[j] + 1, row[j - 1] + 1, above[j - 1] + !same);
             if (i > 1 && j > 1 && strncasecmp(&left[i - 1], &right[j - 2], 1) == 0 &&
                 strncasecmp(&left[i - 2], &right[j - 1], 1) == 0 && above2[j - 2] + 1 < row[j]) {
                 row[j] = above2[j - 2] + 1;
@@ -69,10 +68,7 @@ static unsigned nearness(const char *word, const char *candidate)
 
 static const char *nearer(const char *word, const char *candidate, const char *nearest)
 {
-    unsigned most = NOT_NEAR;
-    if (nearest != NULL) {
-        most = nearness(word, nearest);
-    }
+    const unsigned most = nearest != NULL ? nearness(word, nearest) : NOT_NEAR;
     return nearness(word, candidate) < most ? candidate : nearest;
 }
 
@@ -111,8 +107,7 @@ static void append_words(char text[static VAMP_OPT_ALLOWED_BYTES], const char *b
                          const char *const *choices, const char *after)
 {
     for (const char *const *each = choices; *each != NULL; each++) {
-        append(text, "%s%s", before, *each);
-        before = ", ";
+        append(text, "%s%s", each == choices ? before : ", ", *each);
     }
     append(text, "%s", after);
 }
@@ -199,10 +194,7 @@ void vamp_opt_print_wrapped(FILE *stream, int indent, const char *text)
 
 uint32_t vamp_opt_holding(const struct vamp_opt_conditions *conditions, const void *options)
 {
-    if (conditions == NULL) {
-        return UINT32_MAX;
-    }
-    return conditions->hold(options);
+    return conditions == NULL ? UINT32_MAX : conditions->hold(options);
 }
 
 bool vamp_opt_has_effect(const struct vamp_opt *opt, uint32_t holding)
@@ -223,9 +215,5 @@ void vamp_opt_only_with(const struct vamp_opt *opt, const struct vamp_opt_condit
             }
             append(text, "%s %s", separator, conditions->words[i]);
         }
-        if (text[0] != '\0') {
-            separator = opt->only_with >> i == 1 ? " or" : ",";
-        }
-        append(text, "%s %s", separator, conditions->words[i]);
     }
 }

@@ -149,20 +149,16 @@ static int read_header(struct vamp_recording *recording, const char *path,
     (void)snprintf(ret_header->name, sizeof ret_header->name, "%s", vamp_text_or(header->name, ""));
     VAMP_RECORDING_TEXTS(TEXT)
 #undef TEXT
+    ret_header->pid = header->has_pid ? header->pid : 0;
     if (header->has_check && !recording->checked) {
         recording->checked = true;
         recording->damaged++;
     }
-    /* Absent numbers are 0. */
-    ret_header->pid = header->pid;
     ret_header->started_ns = header->started_ns;
-    ret_header->event_kinds = header->event_kinds;
-    if (!header->has_event_kinds) {
-        ret_header->event_kinds = UINT64_MAX;
-    }
-    ret_header->unknown = header->unknown;
-    ret_header->segment = header->segment;
-    ret_header->events_before = header->events_before;
+    ret_header->event_kinds = header->has_event_kinds ? header->event_kinds : UINT64_MAX;
+    ret_header->unknown = header->has_unknown ? header->unknown : 0;
+    ret_header->segment = header->has_segment ? header->segment : 0;
+    ret_header->events_before = header->has_events_before ? header->events_before : 0;
     return 0;
 }
 
@@ -244,9 +240,7 @@ int vamp_recording_measure(int file, const char *path, uint64_t *ret_bytes, uint
         }
     }
     const off_t offset = lseek(file, 0, SEEK_CUR);
-    if (offset >= 0) {
-        *ret_bytes = (uint64_t)offset - (recording->to - recording->from);
-    }
+    *ret_bytes = offset < 0 ? 0 : (uint64_t)offset - (recording->to - recording->from);
     free(recording);
     if (found == FOUND_FAILURE) {
         return vamp_err_wrap(err, "%s", path);
@@ -263,10 +257,8 @@ static void make_mark(struct vamp_recording *recording, enum vamp_event_kind kin
         .kind = (uint8_t)kind,
         .reason = VAMP_LOSS_RECORDING,
         .count = count,
+        .time_ns = recording->newest_ns != INT64_MIN ? recording->newest_ns : 0,
     };
-    if (recording->newest_ns != INT64_MIN) {
-        ret_event->time_ns = recording->newest_ns;
-    }
 }
 
 static bool give_mark(struct vamp_recording *recording, const uint8_t *bytes, size_t length,

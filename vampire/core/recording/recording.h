@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- *  * Recordings (docs/recording.md): writes a stream of events to a file and reads it back. The
- * recorder is used by an output, the reader by the replay source; both allocate only when they are
- * opened. One thread each.
+ * Recordings (docs/recording.md): writing a stream of events to a file and reading it back. The
+ * recorder serves an output, the reader the replay source; both work without allocation once
+ * they are open. One thread each.
  */
 #pragma once
 
@@ -16,12 +16,12 @@
 
 #define VAMP_RECORDING_FORMAT "vampire-recording"
 #define VAMP_RECORDING_VERSION 1
-/* Longest message. The recorder ends a batch before this length; the reader treats a longer one as
- * damage. */
+/* Longest message. The recorder ends a batch before it gets this long; to the reader a longer one
+ * is damage. */
 #define VAMP_RECORDING_MESSAGE_BYTES_MAX ((size_t)128 * 1024)
 #define VAMP_RECORDING_TEXT_BYTES 512
 
-/* The texts of a header. */
+/* The texts of a header: what was recorded, by whom and where. */
 #define VAMP_RECORDING_TEXTS(TEXT)                                                                 \
     TEXT(workflow) TEXT(component) TEXT(producer) TEXT(run_id) TEXT(host) TEXT(user) TEXT(batch_job)
 
@@ -92,7 +92,7 @@ enum vamp_recording_status {
     VAMP_RECORDING_ERROR, /* the file cannot be read; `err` has the reason */
 };
 
-/* Opens a recording and reads its header. 0; -EBADMSG: not a recording; -EPROTONOSUPPORT: newer
+/* Opens a recording and reads its header. 0; -EBADMSG: no recording; -EPROTONOSUPPORT: of a newer
  * version; -ENOMEM or another -errno. */
 VAMP_MUST_CHECK int vamp_recording_open(const char *path, struct vamp_recording **ret_recording,
                                         struct vamp_recording_header *ret_header,
