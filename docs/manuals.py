@@ -138,7 +138,7 @@ def events(_):
 
 
 def words(_):
-    table = (DOCS.parent / "vampire/core/words.h").read_text(encoding="utf-8")
+    table = (DOCS.parent / "programs/vampire/words.h").read_text(encoding="utf-8")
     return "".join(f"{name} = {text}\n" for name, text in re.findall(r'^#define VAMP_WORDS_(\w+) +(?:\\\n +)?(".*")$', table, re.MULTILINE))
 
 
@@ -335,7 +335,7 @@ PARTS = {
     "JSON records": json_records,
     "HDF5 dimensions": hdf5_dimensions,
     "HDF5 variables": hdf5_variables,
-    "words of vampire/core/words.h": words,
+    "words of programs/vampire/words.h": words,
     "HDF5 metrics": hdf5_metrics,
     "HDF5 attributes": hdf5_attributes,
 }

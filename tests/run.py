@@ -42,7 +42,7 @@ samples sampling slow_vampire soak syslog time together trace_otf2 who_and_where
 """.split()
 # The files with the slowest tests, which start first so that none of them is left for the end.
 SLOWEST_FILES = """
-examine report hdf5_readers fabric_faults oracle package install kills diagnosis trace python_package meanings ladder
+package examine report hdf5_readers python_package hostile install fabric_faults oracle kills diagnosis trace meanings ladder damage
 prometheus nats rejoin slow_vampire bench otlp ends report_page
 """.split()
 LONG_SECONDS = 4 * 3600

@@ -77,7 +77,7 @@ static void print_output(const struct vamp_page *page, const struct vamp_run_out
                        vamp_plural(state.deleted));
     }
     if (state.left_out > 0) {
-        (void)snprintf(left_out, sizeof left_out, ", %" PRIu64 " %s LEFT OUT at a bound",
+        (void)snprintf(left_out, sizeof left_out, ", %" PRIu64 " %s LEFT OUT at a limit",
                        state.left_out, state.left_out_what);
     }
     vamp_page_line(page, account.name, "%" PRIu64 " %s%s written%s%s%s", account.written,

@@ -7,7 +7,7 @@
 #include "programs/run/page.h"
 #include "vampire/core/units.h"
 #include "vampire/core/utf8.h"
-#include "vampire/core/words.h"
+#include "programs/vampire/words.h"
 
 /* More components than this are not listed on the terminal; the files have them all. */
 #define COMPONENTS_SHOWN 20
@@ -343,7 +343,7 @@ static void print_bounds(const struct vamp_page *page, const struct vamp_totals 
     char text[VAMP_UNIT_TEXT_BYTES];
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
         if (bounds[i].count > 0) {
-            vamp_page_line(page, "at a bound", "%s %s", vamp_count_people(bounds[i].count, text),
+            vamp_page_line(page, "at a limit", "%s %s", vamp_count_people(bounds[i].count, text),
                            bounds[i].what);
         }
     }

@@ -190,7 +190,7 @@ class Summary:
         totals = self._found.totals
         cut = totals["vampire_filter_cut"]
         lines = [_line("out of steps", f"{cut:,} {words.CUT}")] if cut else []
-        return lines + [_line("at a bound", f"{totals[name]:,} {what}") for name, what in BOUNDS.items() if totals[name]]
+        return lines + [_line("at a limit", f"{totals[name]:,} {what}") for name, what in BOUNDS.items() if totals[name]]
 
     def _output(self):
         found, paths = self._found, self._found.paths

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a number stands for, in words that vampire's own summary has, too."""
 
-# Made by docs/manuals.py: words of vampire/core/words.h
+# Made by docs/manuals.py: words of programs/vampire/words.h
 EVERY = "every event was counted"
 OF_EVENTS = "%s of the events"
 OF_TOTAL = "%s of %s"
@@ -16,11 +16,11 @@ OTHER_KINDS = "that were not asked for, or that the recording leaves out"
 LATE = "counted in a later bucket than their own"
 UNWATCHED = "the pool manager was gone"
 CUT = "pattern matches; their conditions counted as false"
-NO_SERIES = "at a bound: beyond max_series, or without memory"
-NO_NAME = "at a bound: beyond max_components"
-OVERFLOW = "values of series beyond max_series or max_histogram_memory, or without memory"
-GIVEN_UP = "labels given up: beyond max_series or attribute_values, or without memory"
-EVICTED = "records given up: beyond max_cdos or max_pending"
-UNIDENTIFIED = "events of components that cannot be told apart: too many at a time"
-UNCOUNTED = "CDOs not in cdos_created: probably counted before their record was given up"
-# End of words of vampire/core/words.h
+NO_SERIES = "at a limit: over max_series, or out of memory"
+NO_NAME = "at a limit: over max_components"
+OVERFLOW = "values of series over max_series or max_histogram_memory, or out of memory"
+GIVEN_UP = "labels aggregated away: over max_series or attribute_values, or out of memory"
+EVICTED = "records evicted: over max_cdos or max_pending"
+UNIDENTIFIED = "events of components that cannot be distinguished: too many at a time"
+UNCOUNTED = "CDOs not in cdos_created: probably counted before their record was evicted"
+# End of words of programs/vampire/words.h

@@ -123,7 +123,7 @@ def assert_top(path, has, account, lacks, events):
         assert (shown is not None) == (amounts > 0), (name, lacks, done.stdout)
         assert shown is None or abs(float(shown[1]) - 100 * has[name] / (has[name] + amounts)) <= 0.1, (name, done.stdout)
     assert ("statistics.filters" in (said[1] if said else "")) == ("vampire_metric_filtered" in aside), done.stdout
-    assert ("records given up" in " ".join((said[1] if said else "").split())) == (has["vampire_evicted"] > 0), done.stdout
+    assert ("records evicted" in " ".join((said[1] if said else "").split())) == (has["vampire_evicted"] > 0), done.stdout
     assert ("this output leaves out" in (said[1] if said else "")) == ("vampire_not_in_output" in aside), done.stdout
 
 

@@ -104,7 +104,7 @@ def test_the_recipe_for_a_shell_works(space):
 
 
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
-WORDS = dict(re.findall(r'#define (VAMP_WORDS_\w+)[\s\\]+(".*")', (harness.ROOT / "vampire/core/words.h").read_text(encoding="utf-8")))
+WORDS = dict(re.findall(r'#define (VAMP_WORDS_\w+)[\s\\]+(".*")', (harness.ROOT / "programs/vampire/words.h").read_text(encoding="utf-8")))
 
 
 def messages_of(path):

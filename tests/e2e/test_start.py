@@ -272,7 +272,7 @@ def test_what_a_bound_left_out_is_said(space):
             },
             name=name, ready=False)
         run.expect_exit(0)
-        said = [line.strip() for line in run.stderr.splitlines() if "at a bound" in line]
+        said = [line.strip() for line in run.stderr.splitlines() if "at a limit" in line]
         counters = results.Hdf5Run((space.path / name).glob("*.h5")).counters
         evicted, values, labels, again = (counters[f"vampire_{what}"][()] for what in (
             "evicted", "series_overflow", "labels_given_up", "cdos_uncounted"))
@@ -282,7 +282,7 @@ def test_what_a_bound_left_out_is_said(space):
             assert min(evicted, values, labels) > 0
             assert [line.split()[0] for line in said] == ["(other)", *["at"] * (4 if again else 3)]
             assert f"{values:,} values of series" in said[1] and f"{evicted:,} records" in said[3]
-            assert f"{labels:,} labels given up" in said[2]
+            assert f"{labels:,} labels aggregated away" in said[2]
 
 
 # ------------------------------------------------------------------ the network library

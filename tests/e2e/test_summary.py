@@ -86,7 +86,7 @@ def test_an_output_without_the_label_operation(space):
     total = re.search(r"^  all .*$", shown, re.MULTILINE)[0]
     for path in (*space.path.glob("*.h5"), space.path / "a.jsonl"):
         assert total in summary(path).stdout.splitlines()
-        assert "beyond max_series" not in summary(path).stdout
+        assert "over max_series" not in summary(path).stdout
 
 
 def test_all_was_counted_only_if_it_was(space):
@@ -252,7 +252,7 @@ def test_units_and_names_in_a_summary(space):
     shown = summary(path).stdout
     for text in ("without an end, vampire was killed; its files cover 1.00 s\n",
                  "  offer                       1,234,567\n",
-                 "  (other)                             5  at a bound: beyond max_series, or without memory\n",
+                 "  (other)                             5  at a limit: over max_series, or out of memory\n",
                  "  all                         1,234,572  (of 99.9 % of the events)\n",
                  "  produced               not counted, or not in this output\n",
                  "  transports             3  (of 99.9 % of the events)\n",

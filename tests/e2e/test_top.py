@@ -338,7 +338,7 @@ def test_shares_of_what_is_not_counted(space):
             ({}, None),
             ({"events": {"components": ["Model*"]}}, r"counted +\d+\.\d % of the events  [\d,]+ \(\d+\.\d %\) filtered out$"),
             ({"sampling": {"fraction": 500000}}, r"counted .* sampled out  sampling: fraction 500000$"),
-            ({"statistics": {"bucket": "1s", "max_series": 16}}, r"counted +100\.0 % of the events .* labels given up$")):
+            ({"statistics": {"bucket": "1s", "max_series": 16}}, r"counted +100\.0 % of the events .* labels aggregated away$")):
         lines.unlink(missing_ok=True)
         config = {"source": {"type": "synthetic", "seed": 7, "steps": 10, "producers": 4},
                   "outputs": [{"type": "jsonl", "path": "lines.jsonl", "queue": 4096}], **more}

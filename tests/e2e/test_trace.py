@@ -132,7 +132,7 @@ def test_at_most_max_events(space, many):
     assert end["written"] + end["left_out"] == everything.notes["vampire_end"]["written"]
     assert trace.spans() <= everything.spans()
     assert "output trace: the trace has its 1000 entries" in said
-    assert f"{end['left_out']} spans LEFT OUT at a bound" in said
+    assert f"{end['left_out']} spans LEFT OUT at a limit" in said
 
 
 def test_range_and_components(space, many):

@@ -97,7 +97,7 @@ def test_at_most_max_events(space, many):
     done = run(space, space.path, many, "otf2", "chrome", max_events=1000)
     archive = otf2_file.Archive(archives(space.path)[0] / "trace.otf2")
     assert archive.spans == trace_file.Trace(next(space.path.glob("*.trace.json"))).spans()
-    assert done.returncode == 0 and done.stderr.count("LEFT OUT at a bound") == 2
+    assert done.returncode == 0 and done.stderr.count("LEFT OUT at a limit") == 2
 
 
 def test_at_most_max_tracks(space, many):
@@ -107,7 +107,7 @@ def test_at_most_max_tracks(space, many):
     archive, chrome = otf2_file.Archive(place / "trace.otf2"), trace_file.Trace(next(space.path.glob("*.trace.json")))
     assert len(list((place / "trace").glob("*.evt"))) == 16 and archive.spans == chrome.spans()
     assert chrome.notes["vampire_end"]["without_track"] > 0
-    assert done.stderr.count('the trace has its 16 ("max_tracks")') == done.stderr.count("LEFT OUT at a bound") == 2, done.stderr
+    assert done.stderr.count('the trace has its 16 ("max_tracks")') == done.stderr.count("LEFT OUT at a limit") == 2, done.stderr
 
 
 def test_no_room(space, many, small_disk):

@@ -31,7 +31,11 @@ int vamp_worker_init(struct vamp_worker *worker, const struct vamp_worker_bounds
     (void)pthread_cond_init(&worker->changed, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
     (void)pthread_mutex_init(&worker->lock, NULL);
-    if (worker->room > 0 && (worker->items = calloc(worker->room, sizeof *worker->items)) == NULL) {
+    if (worker->room == 0) {
+        return 0;
+    }
+    worker->items = calloc(worker->room, sizeof *worker->items);
+    if (worker->items == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "make a queue for %u elements", worker->room);
     }
     return 0;

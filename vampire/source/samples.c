@@ -463,8 +463,10 @@ static bool give_state(struct samples *self, struct vamp_event *ret_event)
             *at++ = '\\';
         }
     }
-    at += sprintf(at, " %s=%.3f", names[field], values[field]);
-    give(self, (size_t)(at - self->text), self->now_ns, ret_event);
+    const size_t room = (size_t)(self->text + sizeof self->text - at);
+    const int length = snprintf(at, room, " %s=%.3f", names[field], values[field]);
+    assert(length > 0 && (size_t)length < room);
+    give(self, (size_t)(at - self->text) + (size_t)length, self->now_ns, ret_event);
     return true;
 }
 

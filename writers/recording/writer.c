@@ -59,7 +59,10 @@ static int recording_open(const void *options, const struct vamp_writer_target *
     if (code == 0) {
         make_header(target, &header);
         code = vamp_recorder_begin(fd, path, &header, &recorder, err);
-        if (code == 0 && (code = vamp_target_publish(&path, err)) == 0) {
+        if (code == 0) {
+            code = vamp_target_publish(&path, err);
+        }
+        if (code == 0) {
             (void)snprintf(recorder->path, sizeof recorder->path, "%s", path);
         } else {
             (void)unlink(path);

@@ -141,7 +141,7 @@ def _counted(snapshot, wide):
     fraction(told.lost, "lost")
     for amount, text in ((told.late, words.LATE), (gauges("vampire_evicted", 0), words.EVICTED),
                          (gauges("vampire_series_overflow", 0), words.OVERFLOW),
-                         (gauges("vampire_labels_given_up", 0), "labels given up"),
+                         (gauges("vampire_labels_given_up", 0), "labels aggregated away"),
                          (state.folded, "values in (other): all 4,095 rows are in use")):
         if amount > 0:
             whole = False

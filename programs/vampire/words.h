@@ -19,13 +19,13 @@
 #define VAMP_WORDS_LATE "counted in a later bucket than their own"
 #define VAMP_WORDS_UNWATCHED "the pool manager was gone"
 #define VAMP_WORDS_CUT "pattern matches; their conditions counted as false"
-#define VAMP_WORDS_NO_SERIES "at a bound: beyond max_series, or without memory"
-#define VAMP_WORDS_NO_NAME "at a bound: beyond max_components"
+#define VAMP_WORDS_NO_SERIES "at a limit: over max_series, or out of memory"
+#define VAMP_WORDS_NO_NAME "at a limit: over max_components"
 #define VAMP_WORDS_OVERFLOW                                                                        \
-    "values of series beyond max_series or max_histogram_memory, or without memory"
+    "values of series over max_series or max_histogram_memory, or out of memory"
 #define VAMP_WORDS_GIVEN_UP                                                                        \
-    "labels given up: beyond max_series or attribute_values, or without memory"
-#define VAMP_WORDS_EVICTED "records given up: beyond max_cdos or max_pending"
-#define VAMP_WORDS_UNIDENTIFIED "events of components that cannot be told apart: too many at a time"
+    "labels aggregated away: over max_series or attribute_values, or out of memory"
+#define VAMP_WORDS_EVICTED "records evicted: over max_cdos or max_pending"
+#define VAMP_WORDS_UNIDENTIFIED "events of components that cannot be distinguished: too many at a time"
 #define VAMP_WORDS_UNCOUNTED                                                                       \
-    "CDOs not in cdos_created: probably counted before their record was given up"
+    "CDOs not in cdos_created: probably counted before their record was evicted"
