@@ -5,9 +5,9 @@
 #include <inttypes.h>
 
 #include "programs/run/page.h"
+#include "programs/vampire/words.h"
 #include "vampire/core/units.h"
 #include "vampire/core/utf8.h"
-#include "programs/vampire/words.h"
 
 /* More components than this are not listed on the terminal; the files have them all. */
 #define COMPONENTS_SHOWN 20
