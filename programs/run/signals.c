@@ -15,6 +15,11 @@
 
 /* Sent by vamp_signals_stop to end the thread; from outside it requests the silences. */
 #define END_THREAD SIGUSR2
+/* timeout(1), batch systems and service managers signal a process and its group: signals that
+ * follow the first one this soon belong to the same request. Nobody types a second Ctrl-C that
+ * fast. */
+#define SAME_REQUEST_TERM_NS (2 * VAMP_NS_PER_SECOND)
+#define SAME_REQUEST_INT_NS (VAMP_NS_PER_SECOND / 5)
 /* How much longer than "finish" an orderly end may take, and its shortest limit in all. */
 #define LATER_NS (VAMP_NS_PER_SECOND / 2)
 #define LEAST_NS (5 * VAMP_NS_PER_SECOND / 2)
@@ -56,6 +61,21 @@ static void give_up(void)
     _exit(VAMP_EXIT_FAILED);
 }
 
+/* Requests the orderly end, or ends the process at once if that was requested before. */
+static void request_end(struct vamp_signals *signals, int number)
+{
+    const int64_t now_ns = vamp_worker_now_ns();
+    if (atomic_load(&signals->stop) == 0) {
+        atomic_store(&signals->stop_ns, now_ns);
+        atomic_store(&signals->stop, number);
+        return;
+    }
+    const int64_t same_ns = number == SIGTERM ? SAME_REQUEST_TERM_NS : SAME_REQUEST_INT_NS;
+    if (now_ns - atomic_load(&signals->stop_ns) >= same_ns) {
+        _exit(128 + number);
+    }
+}
+
 static void *wait_for_signals(void *argument)
 {
     struct vamp_signals *signals = argument;
@@ -74,11 +94,8 @@ static void *wait_for_signals(void *argument)
             (void)atomic_fetch_add(&signals->show, 1);
         } else if (number == END_THREAD) {
             (void)atomic_fetch_add(&signals->silence, 1);
-        } else if (atomic_load(&signals->stop) != 0) {
-            _exit(128 + number); /* the second request: the user does not want to wait */
         } else {
-            atomic_store(&signals->stop_ns, vamp_worker_now_ns());
-            atomic_store(&signals->stop, number);
+            request_end(signals, number);
         }
     }
 }

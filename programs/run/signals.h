@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Signals are received by a thread of their own, so that no handler runs anywhere and every other
- * thread (libraries' included) has them blocked. SIGINT and SIGTERM request an orderly end; a
- * second one ends the process at once, and so does the end of the time for it, whatever a disk or a
- * library does, then with exit code 1. SIGHUP requests to read the configuration again, SIGUSR1 to
- * print the state of the run, SIGUSR2 to read the file of silenced alarms. SIGPIPE and SIGXFSZ are
- * ignored: a closed reader or a limit on file size is a write error. To be started first in main,
- * before any other thread exists.
+ * thread (libraries' included) has them blocked. SIGINT and SIGTERM request an orderly end. A
+ * second SIGINT, or a SIGTERM 2 s or more after the first signal, ends the process at once. When
+ * the time for the end is over, the process ends with exit code 1 whatever a disk or a library
+ * does. SIGHUP requests to read the configuration again, SIGUSR1 to print the state of the run,
+ * SIGUSR2 to read the file of silenced alarms. SIGPIPE and SIGXFSZ are ignored: a closed reader or
+ * a limit on file size is a write error. To be started first in main, before any other thread
+ * exists.
  */
 #pragma once
 

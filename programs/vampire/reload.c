@@ -209,6 +209,8 @@ static void install_replacement(struct pipeline *pipeline, struct replacement *n
             vamp_stats_free(pipeline->stats);
         }
         pipeline->stats = next->stats;
+        pipeline->shown_events = 0;
+        pipeline->shown_ns = vamp_clock_monotonic_ns(pipeline->clock);
     }
     release_configs(pipeline, next, keep);
     pipeline->own_config = next->config;

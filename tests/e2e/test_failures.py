@@ -235,6 +235,19 @@ def test_vampire_leaves_when_asked(space, number):
     assert results.Hdf5Run(space.hdf5_files()).counters["pool_operations"][("IFS -- 0", "offer")] > 0
 
 
+@pytest.mark.parametrize("numbers", [(signal.SIGTERM, signal.SIGTERM), (signal.SIGINT, signal.SIGINT, signal.SIGTERM)])
+def test_signals_of_one_request_are_one(space, numbers):
+    """timeout(1), batch systems and service managers signal a process and then its group."""
+    source = {"type": "synthetic", "start": "now", "speed": 1, "steps": 1000}
+    vampire = space.vampire({"source": source, "outputs": [{"type": "jsonl", "path": "out.jsonl"}]}, ready=False)
+    path = space.path / "out.jsonl"
+    harness.wait_until(lambda: path.exists() and path.stat().st_size > 0, "the first line")
+    for number in numbers:
+        vampire.signal(number)
+    vampire.expect_exit(0, 15)
+    assert jsonl.records(path)[-1]["type"] == "end"
+
+
 def test_a_wait_for_a_full_disk_is_reported_and_may_end(space):
     config = {
         "source": {"type": "synthetic", "steps": 20},
@@ -242,9 +255,11 @@ def test_a_wait_for_a_full_disk_is_reported_and_may_end(space):
     }
     vampire = space.vampire(config, ready=False)
     vampire.until_stderr("buckets are still to be written, for at most")
+    began = time.monotonic()
     vampire.signal(signal.SIGINT)
-    vampire.signal(signal.SIGTERM)
+    harness.wait_until(lambda: not vampire.running() or vampire.signal(signal.SIGTERM), "a later SIGTERM ends it")
     assert vampire.wait(15) in (-signal.SIGTERM, 128 + signal.SIGTERM)
+    assert time.monotonic() - began >= 2
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGUSR2])

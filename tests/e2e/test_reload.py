@@ -35,6 +35,16 @@ def reload(space, vampire, made, says):
     vampire.until_stderr(says)
 
 
+def rates_shown(vampire, count):
+    """Asks for the state of the run, the count-th time; the rates of events that were shown so far."""
+    def rates():
+        return [float(rate) for rate in re.findall(r"^  rate +([\d.]+) a second", vampire.stderr, re.MULTILINE)]
+
+    vampire.signal(signal.SIGUSR1)
+    harness.wait_until(lambda: len(rates()) == count, "the state of the run")
+    return rates()
+
+
 @pytest.mark.threads
 def test_counts_are_complete_across_reloads(space):
     made = harness.vampire_config(bucket="200ms")
@@ -102,9 +112,12 @@ def test_other_statistics_start_again(space):
     space.pool_manager()
     vampire = space.vampire(made)
     workflow = harness.Workflow(space, model_options=MODEL)
+    workflow.models[0].until_stderr("step 5 offered")
+    rates_shown(vampire, 1)
     made["statistics"]["bucket"] = "100ms"
     made["ring"] = "1MiB"
     reload(space, vampire, made, "the statistics start over")
+    assert rates_shown(vampire, 2)[1] < 1e6, "events a second since the reload"
     assert '"ring" cannot change' in vampire.stderr
     reports = workflow.finish()
     vampire.expect_exit(0)
