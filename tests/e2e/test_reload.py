@@ -112,7 +112,7 @@ def test_other_statistics_start_again(space):
     space.pool_manager()
     vampire = space.vampire(made)
     workflow = harness.Workflow(space, model_options=MODEL)
-    workflow.models[0].until_stderr("step 5 offered")
+    harness.wait_until(lambda: "pool_operations" in space.json_lines().read_text().partition("\n")[2], "events were counted")
     rates_shown(vampire, 1)
     made["statistics"]["bucket"] = "100ms"
     made["ring"] = "1MiB"
