@@ -22,6 +22,9 @@ MODEL = ["--steps", 40, "--levels", 2, "--params", 2, "--size-min", 1024, "--siz
          "--rate", 40]
 
 
+STATE = re.compile(r"^  events +received (\d+) .*\n  rate +([\d.]+) a second", re.MULTILINE)
+
+
 def write(space, made):
     (space.path / "vampire.json").write_text(harness.config_text(made))
 
@@ -35,14 +38,12 @@ def reload(space, vampire, made, says):
     vampire.until_stderr(says)
 
 
-def rates_shown(vampire, count):
-    """Asks for the state of the run, the count-th time; the rates of events that were shown so far."""
-    def rates():
-        return [float(rate) for rate in re.findall(r"^  rate +([\d.]+) a second", vampire.stderr, re.MULTILINE)]
-
+def state_of(vampire):
+    """(events received, events a second) as the state of the run shows them."""
+    shown = len(STATE.findall(vampire.stderr))
     vampire.signal(signal.SIGUSR1)
-    harness.wait_until(lambda: len(rates()) == count, "the state of the run")
-    return rates()
+    harness.wait_until(lambda: len(STATE.findall(vampire.stderr)) > shown, "the state of the run")
+    return tuple(map(float, STATE.findall(vampire.stderr)[-1]))
 
 
 @pytest.mark.threads
@@ -112,12 +113,11 @@ def test_other_statistics_start_again(space):
     space.pool_manager()
     vampire = space.vampire(made)
     workflow = harness.Workflow(space, model_options=MODEL)
-    harness.wait_until(lambda: "pool_operations" in space.json_lines().read_text().partition("\n")[2], "events were counted")
-    rates_shown(vampire, 1)
+    harness.wait_until(lambda: state_of(vampire)[0] > 1000, "1,000 events")
     made["statistics"]["bucket"] = "100ms"
     made["ring"] = "1MiB"
     reload(space, vampire, made, "the statistics start over")
-    assert rates_shown(vampire, 2)[1] < 1e6, "events a second since the reload"
+    assert state_of(vampire)[1] < 1e6, "events a second since the reload"
     assert '"ring" cannot change' in vampire.stderr
     reports = workflow.finish()
     vampire.expect_exit(0)
