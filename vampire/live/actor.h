@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A process of an examination (python/vampire/examine.py, which sends its orders): a component, or
- * the pool manager, of a small workflow. It executes one order after the other, so that the state
- * is known, and a blocked process blocks no other. One thread.
+ * A process of an examination: a component, or the pool manager, of a small workflow.
+ * python/vampire/examine.py sends it orders. Orders are executed one after the other, so that the
+ * state is known, and a blocked process does not block the others. One thread.
  */
 #pragma once
 
