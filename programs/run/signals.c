@@ -13,9 +13,10 @@
 #include "vampire/core/values.h"
 #include "vampire/core/worker.h"
 
-/* Sent by vamp_signals_stop to end the thread; from outside it requests the silences. */
+/* Sent by vamp_signals_stop to end the thread; from other processes it requests a reload of the
+ * silences. */
 #define END_THREAD SIGUSR2
-/* How much longer than "finish" an orderly end may take, and its shortest limit in all. */
+/* Time added to "finish" before the process is terminated, and the minimum of the whole limit. */
 #define LATER_NS (VAMP_NS_PER_SECOND / 2)
 #define LEAST_NS (5 * VAMP_NS_PER_SECOND / 2)
 
@@ -28,7 +29,7 @@ static void watched_signals(sigset_t *set)
     }
 }
 
-/* The signal; 0: the time for the end is over. */
+/* Returns the next signal; 0: the time limit for the end has passed. */
 static int next_signal(const struct vamp_signals *signals, const sigset_t *set)
 {
     const int64_t longer_ns = atomic_load(&signals->finish_ns) + LATER_NS;
@@ -46,7 +47,8 @@ static int next_signal(const struct vamp_signals *signals, const sigset_t *set)
     return VAMP_MAX(number, 0);
 }
 
-/* The end is blocked by something that can neither be interrupted nor left behind. */
+/* Terminates the process if its end is blocked by an operation that can neither be interrupted nor
+ * left behind. */
 static void give_up(void)
 {
     (void)dprintf(STDERR_FILENO,
@@ -75,7 +77,7 @@ static void *wait_for_signals(void *argument)
         } else if (number == END_THREAD) {
             (void)atomic_fetch_add(&signals->silence, 1);
         } else if (atomic_load(&signals->stop) != 0) {
-            _exit(128 + number); /* the second request: the user does not want to wait */
+            _exit(128 + number); /* a second request: the user does not want to wait */
         } else {
             atomic_store(&signals->stop_ns, vamp_worker_now_ns());
             atomic_store(&signals->stop, number);
@@ -96,7 +98,7 @@ int vamp_signals_start(struct vamp_signals *signals, int64_t finish_ns, struct v
 {
     *signals = (struct vamp_signals){.finish_ns = finish_ns};
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGXFSZ, SIG_IGN); /* a limit on file size is a write error, too */
+    (void)signal(SIGXFSZ, SIG_IGN); /* exceeding the file size limit then is a write error */
     sigset_t set;
     watched_signals(&set);
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL); /* cannot fail with these arguments */
