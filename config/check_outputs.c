@@ -388,7 +388,7 @@ struct place {
     dev_t device;
     ino_t directory;
     const char *name; /* name of the file in the directory; for a directory, the name of the output,
-                         which is part of its file names */
+                       * which is part of its file names */
 };
 
 static const char *target_text(const struct vamp_config_output *output, const struct vamp_opt *opt)

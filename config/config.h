@@ -81,7 +81,7 @@ void vamp_diagnostics_print_json(const struct vamp_diagnostics *diagnostics, con
 /* The section "events": shortcuts, which are combined into one filter text. */
 struct vamp_config_events {
     uint64_t kinds; /* set of event kinds, one bit per index in the table of kinds; see event_kinds
-                       below */
+                     * below */
     struct vamp_strings components, cdo_names; /* glob patterns */
     uint64_t min_size_bytes;
     char *filter; /* expression as written; NULL: none */
@@ -136,7 +136,7 @@ struct vamp_config {
     struct vamp_config_collect collect; /* contains the defaults, except for vampire-collect */
 
     char *workflow;  /* NULL only if the source is not live or the configuration is not loaded for a
-                        run */
+                      * run */
     char *component; /* never NULL */
     uint64_t ring_bytes;
 
@@ -177,7 +177,7 @@ struct vamp_config {
     unsigned output_count;
 
     char *effective_text; /* output of vamp_config_dump on one line, stored as an attribute in
-                             output files */
+                           * output files */
 };
 
 /* One value set on the command line. */

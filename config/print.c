@@ -96,7 +96,7 @@ static void dump_option(struct vamp_json *json, const struct vamp_opt *opt, cons
         vamp_json_close(json, ']');
         return;
     case VAMP_OPT_SETS: /* written as an object, which distinguishes "none" from an empty list for
-                           all */
+                         * all */
         vamp_json_open(json, opt->key, '{');
         for (size_t i = 0; i < sets->count; i++) {
             dump_words(json, sets->items[i].name, opt, sets->items[i].bits);

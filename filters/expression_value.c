@@ -23,7 +23,7 @@ enum word_kind {
     WORD_BROKEN, /* begins like a number, but is malformed */
     WORD_RANGE,  /* a number that does not fit into 64 bits */
     WORD_NUMBER, /* `value` is set; the notation is SIZE or DURATION if there is a unit, TIME for a
-                    time */
+                  * time */
 };
 
 static size_t digits(const char *text)

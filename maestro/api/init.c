@@ -177,7 +177,7 @@ mstro_status mstro_finalize(void)
     library.users -= ready;
     const bool last = ready && library.users == 0;
     if (last) { /* from here on no call begins, and waits that only this process can end have been
-                   ended */
+                 * ended */
         library.ready = false;
         library.changing = true;
         cdos_wake();

@@ -80,7 +80,7 @@ struct mstro_cdo_ {
     void *received;   /* destination of a demand's data, page aligned */
     uint64_t received_bytes;
     bool in_user_memory; /* `received` belongs to the caller: it is the caller's raw-ptr, or was
-                            handed over */
+                          * handed over */
     void *registration;  /* registration of offered memory */
     bool registered;
     enum demand demand;

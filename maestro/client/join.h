@@ -16,7 +16,7 @@
 struct pool_manager {
     struct info info;
     struct stream_handler handler; /* its callbacks call pool_manager_hear and pool_manager_closed
-                                      until the welcome */
+                                    * until the welcome */
     struct stream_hub *hub;
     struct link link;
     bool opened; /* both ends of the connection have authenticated */

@@ -59,7 +59,7 @@ struct remote {
     unsigned busy_rounds;
     unsigned exposed; /* number of exposed pieces of memory */
     bool gathers; /* set by the progress thread: many messages arrive, and no thread waits for an
-                     answer */
+                   * answer */
     int waits_for[FETCH_WAITS];
     bool answer_heartbeat;
 };

@@ -33,7 +33,7 @@ enum pool_memory_use {
     POOL_MEMORY_OBJECTS,
     POOL_MEMORY_EVENTS,
     /* Counted with the objects, but never refused: there is at most one for each handle, and a
-       joined component must be able to receive its data. */
+     * joined component must be able to receive its data. */
     POOL_MEMORY_TRANSPORTS,
 };
 
@@ -41,7 +41,7 @@ struct pool_memory {
     size_t limit; /* limit for both halves together, in bytes; 0: no limit */
     size_t object_bytes, event_bytes;
     uint64_t refused; /* number of refused requests and joins; each queue counts its own refused
-                         events */
+                       * events */
     ProtobufCAllocator messages; /* allocator for copies of messages, which count as objects */
 };
 
@@ -177,7 +177,7 @@ struct cdo {
     size_t name_length, packed_length;
     const char *name; /* points into `packed` */
     uint8_t packed[]; /* data common to all events of the CDO: vamp_event_pack_cdo, and the end of
-                         the name */
+                       * the name */
 };
 
 enum handle_state {
@@ -283,7 +283,7 @@ struct pool {
     unsigned subscription_count, subscription_capacity;
     uint64_t kinds[2]; /* event kinds of all subscriptions together, by enum vamp_event_phase */
     uint64_t kinds_awaited; /* event kinds for which some subscription delays the answer until it
-                               has acknowledged the event */
+                             * has acknowledged the event */
     /* Selector results are cached in each CDO for up to 64 subscriptions; further ones are
      * evaluated each time. */
     uint64_t match_epoch, match_bits_used;

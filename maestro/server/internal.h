@@ -53,7 +53,7 @@
 struct gate {
     bool open;                       /* any component may join: the key is public */
     struct credentials *credentials; /* MUNGE library, if every join requires a credential; NULL:
-                                        credentials are not required */
+                                      * credentials are not required */
     struct secure_key key;
 };
 
@@ -88,7 +88,7 @@ struct server_peer {
     enum server_peer_state state;
     bool events_waiting;
     bool emptying;   /* its events are due, and all its queues are emptied together, because the
-                        subscriptions must advance together */
+                      * subscriptions must advance together */
     bool silent;     /* does not read: its queue is full; server_work dismisses the peer */
     bool leaving;    /* has requested to leave; a subscriber may delay the answer */
     uint64_t app_id; /* application id; 0: refused */

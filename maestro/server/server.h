@@ -24,7 +24,7 @@ struct server_options {
     int64_t silence_ns;        /* default: 60 s; at least three heartbeats */
     int64_t tell_use_ns;       /* interval of usage reports; 0: none */
     int64_t acknowledge_ns;    /* time limit for acknowledgements with REQUIRE_ACK, after which the
-                                  subscriber is dismissed; default: silence_ns */
+                                * subscriber is dismissed; default: silence_ns */
     size_t events_per_message; /* maximum; default 256 */
     bool open;                 /* any component may join; otherwise only those that have the key */
     bool munge; /* components must also run as the same user, verified by MUNGE; not with `open` */

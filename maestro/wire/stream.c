@@ -102,7 +102,7 @@ int stream_hub_open(const struct stream_handler *handler, struct stream_hub **re
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
         limit.rlim_cur = limit.rlim_max; /* one descriptor per peer; if this fails, the old limit is
-                                            sufficient for now */
+                                          * sufficient for now */
         (void)setrlimit(RLIMIT_NOFILE, &limit);
     }
     struct stream_hub *hub = calloc(1, sizeof *hub);

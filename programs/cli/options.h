@@ -71,7 +71,7 @@ struct vamp_options {
     bool dry_run;           /* --recover: change nothing */
     bool intrusive;         /* --examine: include tests that could disturb other components */
     char **files; /* arguments of --summary, --export (the first is the target) and --recover; point
-                     into argv */
+                   * into argv */
     int file_count;
     struct vamp_config_override
         overrides[VAMP_OVERRIDES_MAX]; /* in the order given; the last one has precedence */

@@ -23,7 +23,7 @@ struct vamp_filter_use {
     uint64_t seen, passed; /* number of events */
     bool cut_reported;
     char path[VAMP_FILTER_PATH_BYTES]; /* location in the configuration: "events",
-                                          "outputs.0.filter" */
+                                        * "outputs.0.filter" */
     struct vamp_filter_use *next;
 };
 

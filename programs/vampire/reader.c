@@ -29,7 +29,7 @@ static void push_event(struct vamp_reader *reader, const struct vamp_event *even
     }
     if (event->kind == VAMP_EVENT_SAMPLE) {
         reader->lost_samples++; /* not a pool event, so the exact count of lost events is not
-                                   affected */
+                                 * affected */
     } else {
         vamp_losses_note(&reader->losses, event, VAMP_LOSS_RING);
     }

@@ -63,7 +63,7 @@ struct maestro_source {
     struct vamp_examined examined;
     atomic_uint learned; /* information found to be missing: one bit per enum vamp_unknown */
     int64_t given_ns, given_at_ns; /* time of the newest event, INT64_MAX: none; monotonic time when
-                                      its list arrived */
+                                    * its list arrived */
     /* If events have no times: the newest event, and the last control event with the event that
      * follows it. */
     int64_t newest_ns, empty_ns;

@@ -50,7 +50,7 @@ enum vamp_merge_serials {
 struct vamp_merge_arrival {
     int64_t utc_ns, ns; /* times at which the list was read */
     int64_t waited_ns;  /* upper limit for the time that the event waited before: since the stream
-                           was last found empty */
+                         * was last found empty */
 };
 
 /* A list delivered by Maestro. */

@@ -21,7 +21,7 @@ struct vamp_session {
     struct vamp_source_context context;
     bool joined;
     bool without_before; /* events sent before their operation is handled are no longer subscribed
-                            to */
+                          * to */
     bool harmless;       /* such events were found not to block operations */
     struct vamp_merge merge; /* the subscriptions; empty while not joined */
     /* State of the search for a new pool manager, from the end of the old one until this process
