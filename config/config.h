@@ -80,8 +80,7 @@ void vamp_diagnostics_print_json(const struct vamp_diagnostics *diagnostics, con
 
 /* The section "events": shortcuts, which are combined into one filter text. */
 struct vamp_config_events {
-    uint64_t kinds; /* set of event kinds, one bit per index in the table of kinds; see event_kinds
-                     * below */
+    uint64_t kinds; /* bits of indices in the table of kinds; see event_kinds below */
     struct vamp_strings components, cdo_names; /* glob patterns */
     uint64_t min_size_bytes;
     char *filter; /* expression as written; NULL: none */
@@ -135,8 +134,7 @@ struct vamp_config {
     enum vamp_config_program program;
     struct vamp_config_collect collect; /* contains the defaults, except for vampire-collect */
 
-    char *workflow;  /* NULL only if the source is not live or the configuration is not loaded for a
-                      * run */
+    char *workflow;  /* NULL only if the source is not live or there is no run */
     char *component; /* never NULL */
     uint64_t ring_bytes;
 
@@ -176,8 +174,7 @@ struct vamp_config {
     struct vamp_config_output outputs[VAMP_OUTPUTS_MAX];
     unsigned output_count;
 
-    char *effective_text; /* output of vamp_config_dump on one line, stored as an attribute in
-                           * output files */
+    char *effective_text; /* vamp_config_dump on one line, stored in output files */
 };
 
 /* One value set on the command line. */

@@ -379,8 +379,7 @@ struct mstro_pool_event_ {
     uint32_t cause;       /* 0 unknown, 1 demand, 2 manager */
     uint32_t name_length; /* length of component_name, cdo_name or text, in bytes */
     bool before;          /* the event was sent before the operation was handled */
-    uint64_t duration_ns; /* transport_completed and transport_failed: time since the start of the
-                           * transport */
+    uint64_t duration_ns; /* transport_completed, transport_failed: since the start */
 #endif
 };
 

@@ -22,8 +22,7 @@ struct schema_attribute {
     bool reported;      /* a missing value was already reported; under library.lock */
     size_t space_bytes; /* length of the namespace in the key, in bytes */
     struct schema_attribute *next_required;
-    bool built_in_mars; /* built-in MARS keyword: a text is converted to its type; a file may
-                         * replace it */
+    bool built_in_mars; /* texts are converted to its type; a file may replace it */
     /* For MARS keywords of type text: another type that callers may use to set them; INVALID: none.
      */
     enum mstro_cdo_attr_value_type otherwise;

@@ -58,8 +58,7 @@ struct remote {
     int64_t received_ns;                  /* time of the last round with messages */
     unsigned busy_rounds;
     unsigned exposed; /* number of exposed pieces of memory */
-    bool gathers; /* set by the progress thread: many messages arrive, and no thread waits for an
-                   * answer */
+    bool gathers;     /* progress thread: many messages arrive, and no thread waits for one */
     int waits_for[FETCH_WAITS];
     bool answer_heartbeat;
 };

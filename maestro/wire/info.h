@@ -21,8 +21,7 @@
 
 struct info {
     uint64_t session;
-    char provider[INFO_PROVIDER_BYTES]; /* provider for payloads, as selected by the pool manager's
-                                         * user */
+    char provider[INFO_PROVIDER_BYTES]; /* for payloads, selected by the pool manager's user */
     char workflow[INFO_WORKFLOW_BYTES];
     uint8_t address[STREAM_ADDRESS_BYTES];
     size_t address_length;

@@ -70,8 +70,7 @@ struct vamp_options {
     const char *ready_file; /* NULL: none; borrowed from argv */
     bool dry_run;           /* --recover: change nothing */
     bool intrusive;         /* --examine: include tests that could disturb other components */
-    char **files; /* arguments of --summary, --export (the first is the target) and --recover; point
-                   * into argv */
+    char **files; /* of --summary, --export (the first is the target), --recover; in argv */
     int file_count;
     struct vamp_config_override
         overrides[VAMP_OVERRIDES_MAX]; /* in the order given; the last one has precedence */

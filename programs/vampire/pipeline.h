@@ -55,8 +55,7 @@ struct pipeline {
     const struct vamp_start *start;
     const struct vamp_clock *clock;
     struct vamp_process process;
-    char workflow[VAMP_RECORDING_TEXT_BYTES]; /* name of the workflow according to the source; "":
-                                               * unknown */
+    char workflow[VAMP_RECORDING_TEXT_BYTES]; /* name given by the source; "": unknown */
     char examined[512];                       /* results of an examination of Maestro; "": none */
     struct vamp_status status;
     struct vamp_ready_file ready_file;

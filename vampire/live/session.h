@@ -20,9 +20,8 @@ struct vamp_session {
     const struct vamp_maestro_options *options;
     struct vamp_source_context context;
     bool joined;
-    bool without_before; /* events sent before their operation is handled are no longer subscribed
-                          * to */
-    bool harmless;       /* such events were found not to block operations */
+    bool without_before;     /* SIGNAL_BEFORE is no longer subscribed to */
+    bool harmless;           /* such events were found not to block operations */
     struct vamp_merge merge; /* the subscriptions; empty while not joined */
     /* State of the search for a new pool manager, from the end of the old one until this process
      * has joined again or the search times out. Monotonic nanoseconds; `pause_ns` excludes its
