@@ -29,7 +29,8 @@ static int walk_action(const struct config_loader *loader, struct vamp_alarm_con
     return config_walk_object(loader, &object, value);
 }
 
-/* Checks that the value is a list of at most `most` items, called `noun`; reports it if not. */
+/* Checks that the value is a list of at most `most` items, and reports an error if not; `noun` is
+ * the name of the items in the message. */
 static bool check_list(const struct config_loader *loader, const struct config_value *value,
                        const char *needed, const char *noun, unsigned most)
 {
@@ -44,7 +45,7 @@ static bool check_list(const struct config_loader *loader, const struct config_v
     return value->type == CONFIG_LIST && value->count <= most;
 }
 
-/* A rule without "actions" writes a line to the log; an empty list means no action. */
+/* Without "actions" a rule writes a line to the log; an empty list means no action. */
 static int walk_actions(const struct config_loader *loader, struct vamp_alarm_config *rule,
                         const struct config_value *list)
 {
@@ -73,7 +74,7 @@ static int walk_rule(struct config_loader *loader, const struct config_value *ob
     }
     struct vamp_alarm_config *rule = &config->alarms[config->alarm_count];
     loader->alarm_index[config->alarm_count] = object->index;
-    config->alarm_count++; /* from here on vamp_config_free frees it */
+    config->alarm_count++; /* from here on vamp_config_free frees the rule */
     int code = vamp_alarm_config_init(rule, loader->err);
     if (code != 0) {
         return code;
@@ -127,7 +128,8 @@ struct checking {
     unsigned rule;
 };
 
-/* The JSON pointer of an option of the rule; of an item of that list unless `item` is SIZE_MAX. */
+/* Writes the JSON pointer of an option of the rule, or of an item in that list unless `item` is
+ * SIZE_MAX. */
 static void option_path(const struct checking *checking, const char *key, size_t item,
                         char path[static CONFIG_PATH_BYTES])
 {
@@ -145,7 +147,7 @@ static void report_mistake(void *context, const struct vamp_alarm_mistake *mista
     char path[CONFIG_PATH_BYTES];
     option_path(checking, mistake->key, mistake->item, path);
     if (config_is_wrong(checking->loader, path)) {
-        return; /* the value was rejected before */
+        return; /* an error in the value was already reported */
     }
     struct vamp_diagnostic problem =
         config_problem(checking->loader, path, mistake->in_value ? CONFIG_AT_VALUE : CONFIG_AT_KEY,
@@ -208,8 +210,8 @@ static void check_actions(const struct config_loader *loader, unsigned rule)
     }
 }
 
-/* Whether an option that determines the meaning of the others was rejected: the rule cannot be
- * compiled. */
+/* Returns whether an option that determines the meaning of the others was rejected, so that the
+ * rule cannot be compiled. */
 static bool is_undecided(const struct checking *checking)
 {
     static const char *const keys[] = {"quantile", "rate", "baseline"};

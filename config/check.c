@@ -40,21 +40,22 @@ static void check_times(const struct config_loader *loader)
 
 /* ---- memory */
 
-/* Upper estimate of a tracked CDO with a reference, and of one pending operation. */
+/* Estimated maximum size of a tracked CDO with a reference, and of one pending operation. */
 #define TRACKED_BYTES 256
 
-/* The worst case: every series of every metric is used in every open bucket. The limits of the
- * options keep the sum far below 2^64. */
+/* Returns the worst-case memory: every series of every metric is used in every open bucket. The
+ * limits of the options keep the sum far below 2^64. */
 static uint64_t worst_case_bytes(const struct vamp_config *config)
 {
     static const uint64_t value_bytes[] = {
         [VAMP_COUNTER] = sizeof(struct vamp_counter_value),
         [VAMP_GAUGE] = sizeof(struct vamp_gauge_value),
-        [VAMP_HISTOGRAM] = sizeof(void *), /* histograms have a limit of their own */
+        [VAMP_HISTOGRAM] = sizeof(void *), /* histograms have a separate limit */
     };
     const struct vamp_stats_options *statistics = &config->statistics;
     const uint64_t open = (uint64_t)(statistics->lateness_ns / statistics->bucket_ns) + 2;
-    /* One series of each enabled metric; metrics without labels have one only, left out here. */
+    /* One series for each enabled metric with labels; a metric without labels has a single series,
+     * which is neglected. */
     uint64_t series = 0;
     for (unsigned id = 0; id < vamp_metric_count(); id++) {
         const struct vamp_metric *metric = &vamp_metrics[id];
@@ -65,18 +66,18 @@ static uint64_t worst_case_bytes(const struct vamp_config *config)
     }
     uint64_t bytes = series * statistics->max_series * open + statistics->max_histogram_bytes;
     bytes += (statistics->max_cdos + 3 * statistics->max_pending) * TRACKED_BYTES;
-    /* CDO names of pending operations, if the age of the oldest one is computed. */
+    /* CDO names of pending operations are stored if the age of the oldest one is computed. */
     const uint64_t kinds = (uint64_t)vamp_stats_wants(statistics, VAMP_METRIC_DEMAND_OLDEST_NS) +
                            vamp_stats_wants(statistics, VAMP_METRIC_WITHDRAW_OLDEST_NS) +
                            vamp_stats_wants(statistics, VAMP_METRIC_TRANSPORT_OLDEST_NS);
     bytes += kinds * statistics->max_pending * VAMP_CDO_NAME_BYTES;
-    /* At level cdo each tracked CDO has a record, and each open bucket contains rows. A row is at
+    /* At level cdo each tracked CDO has a record, and each open bucket contains rows, which are at
      * least as large as a record. */
     if (statistics->level == VAMP_LEVEL_CDO || vamp_config_cdos_while_firing(config)) {
         bytes += (statistics->max_cdos + open * VAMP_CDO_ROWS_MAX) * sizeof(struct vamp_cdo_row);
     }
     for (unsigned i = 0; i < config->output_count; i++) {
-        bytes += config->outputs[i].settings.buffer_bytes; /* outputs of events */
+        bytes += config->outputs[i].settings.buffer_bytes; /* applies to outputs of events */
     }
     return bytes + config->ring_bytes;
 }
@@ -90,11 +91,11 @@ static uint64_t machine_bytes(void)
     return (uint64_t)pages * (uint64_t)page_bytes;
 }
 
-/* Address space that the options do not limit: programs, libraries, stacks, and the C library's
- * reserve for each thread. */
+/* Address space that is not limited by options: programs, libraries, stacks, and the C library's
+ * per-thread reserve. */
 #define PROGRAM_ADDRESS_MIB UINT64_C(256)
 
-/* A failed allocation costs vampire one bucket, but libhdf5 ends the process. */
+/* If an allocation fails, vampire loses one bucket, but libhdf5 terminates the process. */
 static void check_address_space(const struct config_loader *loader, uint64_t need_mib)
 {
     struct rlimit limit;
@@ -136,8 +137,8 @@ static void check_memory(const struct config_loader *loader)
 
 /* ---- source */
 
-/* Two options name the pool manager: the one at the stronger level wins; both at the same level are
- * an error. */
+/* Two options specify the pool manager: the one set at the stronger level wins; if both are set at
+ * the same level, that is an error. */
 static int settle_info(const struct config_loader *loader)
 {
     const struct vamp_config *config = loader->config;
@@ -159,9 +160,9 @@ static int settle_info(const struct config_loader *loader)
 
 /* ---- options without an effect */
 
-/* A key that other options of the same object make ineffective is an error. The environment is
- * shared by all components of a workflow and may contain more than one of them needs. `value` NULL:
- * nothing was given. */
+/* Reports keys that have no effect because of other options of the same object. Values from the
+ * environment are excepted: it is shared by all components of a workflow and may contain more than
+ * one component needs. `value` NULL: not set. */
 static void check_effects(const struct config_loader *loader, const struct config_object *object,
                           const struct config_value *value)
 {
@@ -205,7 +206,8 @@ static void check_all_effects(const struct config_loader *loader)
     }
 }
 
-/* The number of a component and the values of all attributes must fit into the key of a series. */
+/* The key of a series must be able to contain a component's number and the values of all
+ * attributes. */
 #define COMPONENTS_WITH_ATTRIBUTES 100000
 
 static void check_attributes(const struct config_loader *loader)

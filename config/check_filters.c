@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Expressions of the filter language: the named ones in "filters", all that use them, and the
- * section "events", which is composed into one expression. Each part of it is first compiled by
- * itself, so that an error is reported at that part.
+ * Expressions of the filter language: the named ones in "filters", all that refer to them, and the
+ * section "events", which is combined into one expression. Each part of that section is first
+ * compiled separately, so that an error is located at the part.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,13 +21,15 @@ static int no_memory(const struct config_loader *loader)
 
 /* ---- any expression */
 
-/* Events do not contain attributes of CDOs: only a live pool manager can evaluate them. */
+/* Attributes of CDOs are permitted only for live sources: events do not contain them, so only a
+ * pool manager can evaluate them. */
 static enum vamp_filter_place first_place(const struct vamp_config *config)
 {
     return config->source->knows_attributes ? VAMP_FILTER_FIRST : VAMP_FILTER_INSIDE;
 }
 
-/* Determines the kinds that can pass. 0, or as vamp_event_filter_compile. */
+/* Determines the event kinds that can pass. Returns 0, or the error of vamp_event_filter_compile.
+ */
 static int find_kinds(const struct config_loader *loader, const char *text,
                       enum vamp_filter_place place, uint64_t *ret_kinds, struct vamp_err *err)
 {
@@ -40,8 +42,8 @@ static int find_kinds(const struct config_loader *loader, const char *text,
     return code;
 }
 
-/* An error in the named filter NAME, whose text begins with "@NAME, line L, column C: ", is
- * reported at that filter, once. */
+/* An error whose text begins with "@NAME, line L, column C: " is in the named filter NAME; it is
+ * reported there, and only once. */
 static void report_expression(const struct config_loader *loader, const char *path,
                               const char *text)
 {
@@ -92,7 +94,7 @@ int config_check_named(struct config_loader *loader)
         }
         path[length] = '\0';
     }
-    /* Every name is defined before the first expression is checked. */
+    /* Every name must be defined before the first expression is checked. */
     for (size_t i = 0; i < filters->count && code == 0; i++) {
         uint64_t kinds = VAMP_EVENT_KINDS_ALL;
         const size_t length = config_path_push(path, filters->items[i].name);
@@ -110,7 +112,7 @@ int config_check_named(struct config_loader *loader)
 
 /* ---- the section "events" */
 
-/* A text literal of the language. */
+/* Writes a text literal of the filter language. */
 static void put_text(FILE *stream, const char *text)
 {
     (void)fputc('"', stream);
@@ -130,7 +132,7 @@ static void put_glob(FILE *stream, const char *field, const char *glob)
     (void)fputc(')', stream);
 }
 
-/* Any of the patterns must match. */
+/* Writes a condition that is true if any of the patterns matches. */
 static void put_globs(FILE *stream, const char *blank, const char *field,
                       const struct vamp_strings *globs)
 {
@@ -148,7 +150,7 @@ static void put_globs(FILE *stream, const char *blank, const char *field,
     (void)fputs(close, stream);
 }
 
-/* The option's bits are indices of words, which are one lower than the numbers of the kinds. */
+/* The option's bits are indices of enum names, which are one lower than the kinds' numbers. */
 static uint64_t kinds_mask(const struct vamp_config_events *events)
 {
     return events->kinds << 1;
@@ -168,7 +170,7 @@ static void put_kinds(FILE *stream, const char *blank, uint64_t mask)
     (void)fputs("))", stream);
 }
 
-/* The conditions, all of which must hold; nothing if every event counts. */
+/* Writes all conditions, which must hold together; nothing if every event counts. */
 static void put_events(FILE *stream, const struct vamp_config_events *events)
 {
     const bool kinds = kinds_mask(events) != VAMP_EVENT_KINDS_ALL;
@@ -177,7 +179,7 @@ static void put_events(FILE *stream, const struct vamp_config_events *events)
     const char *open = "", *blank = "", *end = "", *close = "";
     if (parts > 1) {
         open = "(and", blank = " ", close = ")";
-        end = "\n"; /* the filter may end in a comment */
+        end = "\n"; /* the filter may end with a comment */
     }
     (void)fputs(open, stream);
     if (kinds) {
@@ -194,8 +196,8 @@ static void put_events(FILE *stream, const struct vamp_config_events *events)
     (void)fputs(close, stream);
 }
 
-/* The expression for one pattern of a field, or for the whole section if the field is NULL. NULL:
- * out of memory. */
+/* Returns the expression for one pattern of a field, or for the whole section if the field is NULL.
+ * Returns NULL if out of memory. */
 static char *compose(const struct vamp_config_events *events, const char *field, const char *glob)
 {
     char *text = NULL;
@@ -217,8 +219,8 @@ static char *compose(const struct vamp_config_events *events, const char *field,
     return text;
 }
 
-/* Compiles a composed expression, whose lines and columns mean nothing to the user: an error is
- * reported with `what` before the reason, and `*ret_kinds` stays. 0 or -ENOMEM. */
+/* Compiles a combined expression, whose lines and columns have no meaning for the user: errors are
+ * reported with the prefix `what`, and `*ret_kinds` is left unchanged. Returns 0 or -ENOMEM. */
 static int check_composed(const struct config_loader *loader, const char *path, const char *what,
                           const char *text, enum vamp_filter_place place, uint64_t *ret_kinds)
 {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The metrics of the section "statistics": single metrics, their filters, and the selected CDOs. */
+/* The metrics in the section "statistics": individual metrics, their filters, and the selection of
+ * CDOs. */
 
 #include "config/internal.h"
 #include "filters/extract.h"
 #include "vampire/stats/bucket/declared.h"
 #include "vampire/stats/metrics/statistic.h"
 
-/* NULL: there is none. */
+/* Returns NULL if there is no such metric. */
 static const struct vamp_metric *find_metric(const char *name)
 {
     const enum vamp_metric_id id = vamp_metric_find(name);
     return id != VAMP_METRIC_NONE ? &vamp_metrics[id] : NULL;
 }
 
-/* `allowed` is "" if the name is a key. */
+/* `allowed` is "" if the name is a key of an object. */
 static void report_unknown(const struct config_loader *loader, const char *path, const char *name,
                            const char *allowed)
 {
@@ -132,7 +133,7 @@ int config_declare_attributes(const struct config_loader *loader, const char *pa
     return code;
 }
 
-/* A weighted counter is derived from the plain one. */
+/* Weighted counters are derived from the plain ones, which must therefore be enabled. */
 static void check_weighted(const struct config_loader *loader)
 {
     const struct vamp_stats_options *statistics = &loader->config->statistics;
@@ -167,7 +168,7 @@ int config_check_metrics(const struct config_loader *loader)
 
 /* ---- "statistics.filters" */
 
-/* The kinds of events at which the metric counts; all if any may count. */
+/* Returns the event kinds that the metric counts; all kinds if any may count. */
 static uint64_t counting_kinds(enum vamp_metric_id metric)
 {
     for (unsigned i = 0; i < VAMP_STATISTIC_COUNT; i++) {
@@ -184,7 +185,7 @@ static uint64_t counting_kinds(enum vamp_metric_id metric)
     return VAMP_EVENT_KINDS_ALL;
 }
 
-/* The reason why this metric cannot have a filter of its own; NULL: it can. */
+/* Returns the reason why the metric cannot have its own filter; NULL: it can. */
 static const char *refusal(const struct vamp_metric *metric)
 {
     if ((metric->sets & VAMP_SET_SELF) != 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of outputs: their names, their metrics and series, and where they write. */
+/* Checks of outputs: names, metrics and series, and targets. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,7 +15,7 @@
 
 /* ---- names */
 
-/* Index of the first of `count` outputs with this name, `skip` aside; -1: none. */
+/* Returns the index of the first of `count` outputs with this name, excluding `skip`; -1: none. */
 static int find_name(const struct vamp_config *config, const char *name, unsigned count,
                      unsigned skip)
 {
@@ -28,7 +28,8 @@ static int find_name(const struct vamp_config *config, const char *name, unsigne
     return -1;
 }
 
-/* Names are unique; an output without one gets its type, then "hdf5-2", "hdf5-3", ... */
+/* Reports duplicate names, and names each output without a name after its type: "hdf5", then
+ * "hdf5-2", "hdf5-3", ... */
 static int settle_names(const struct config_loader *loader)
 {
     struct vamp_config *config = loader->config;
@@ -106,8 +107,8 @@ static bool is_computed(const struct vamp_config *config, const char *pattern)
     return false;
 }
 
-/* Checks a pattern in the option `key` of an output: its member `inside`, or if that is NULL its
- * item `item`. */
+/* Checks a pattern in the option `key` of an output: the member `inside`, or the item `item` if
+ * `inside` is NULL. */
 static void check_computed(const struct config_loader *loader, unsigned output, const char *key,
                            const char *inside, size_t item, const char *pattern)
 {
@@ -152,7 +153,7 @@ static void report_no_label(const struct config_loader *loader, const char *path
     vamp_diagnostics_add(loader->diagnostics, &problem);
 }
 
-/* Whether a metric that this output gets has the label. */
+/* Returns whether a metric of this output has the label. */
 static bool has_label(const struct config_loader *loader,
                       const struct vamp_output_settings *settings, enum vamp_label label)
 {
@@ -192,7 +193,7 @@ static void check_output_series(const struct config_loader *loader, unsigned ind
     }
 }
 
-/* Metrics that an option of the output names must be computed. */
+/* Reports metrics that an option of the output selects but that are not computed. */
 static void check_output_metrics(const struct config_loader *loader, unsigned index)
 {
     const struct vamp_output_settings *settings = &loader->config->outputs[index].settings;
@@ -210,7 +211,7 @@ static void check_output_metrics(const struct config_loader *loader, unsigned in
     }
 }
 
-/* Whether the output's options name labels to keep or to drop. */
+/* Returns whether the output's options specify labels to keep or to drop. */
 static bool gives_labels(const struct config_loader *loader, unsigned index)
 {
     char path[CONFIG_PATH_BYTES];
@@ -220,7 +221,7 @@ static bool gives_labels(const struct config_loader *loader, unsigned index)
     return by || config_level_of(loader, path) != CONFIG_LEVEL_DEFAULT;
 }
 
-/* Adds these labels to "by" or "without" for the metrics of the pattern. */
+/* Adds these labels to "by" or "without" for the metrics that match the pattern. */
 static int add_labels(const struct config_loader *loader, struct vamp_config_output *output,
                       const char *key, const char *metrics, uint32_t labels)
 {
@@ -235,7 +236,7 @@ static int add_labels(const struct config_loader *loader, struct vamp_config_out
     return code;
 }
 
-/* Applies the format's own defaults of "budget", "by" and "without". */
+/* Applies the output type's own defaults for "budget", "by" and "without". */
 static int settle_labels(const struct config_loader *loader, unsigned index)
 {
     struct vamp_config_output *output = &loader->config->outputs[index];
@@ -255,13 +256,13 @@ static int settle_labels(const struct config_loader *loader, unsigned index)
         return 0;
     }
     int code = add_labels(loader, output, "without", "*", output->ops->without_unset);
-    /* A declared metric has the labels that it was declared with. */
+    /* A declared metric has exactly the labels in its declaration. */
     for (unsigned i = 0; code == 0 && kept != NULL && i < vamp_declared_count(); i++) {
         const struct vamp_metric *metric = &vamp_metrics[vamp_declared_at(i)->id];
         code = add_labels(loader, output, "by", metric->name, metric->labels);
     }
     for (; code == 0 && kept != NULL && kept->metrics != NULL; kept++) {
-        /* For metrics that are not computed it would be an error when the dump is loaded. */
+        /* For metrics that are not computed, this would be an error when the dump is loaded. */
         if (strcmp(kept->metrics, "*") == 0 || is_computed(loader->config, kept->metrics)) {
             code = vamp_opt_set_named(vamp_opt_find(vamp_output_options(output->ops), "by"),
                                       &output->settings, kept->metrics, NULL, loader->err);
@@ -290,7 +291,7 @@ static int check_output_filter(const struct config_loader *loader, unsigned inde
     return code;
 }
 
-/* Each of these names must be that of a rule. */
+/* Reports names that do not match any rule. */
 static void check_alarm_names(const struct config_loader *loader, unsigned index,
                               const struct vamp_strings *when)
 {
@@ -321,7 +322,7 @@ static void check_alarm_names(const struct config_loader *loader, unsigned index
     }
 }
 
-/* An output that sends changes of alarms needs rules. */
+/* Reports an output that sends alarm changes although there are no rules. */
 static void check_sent_alarms(const struct config_loader *loader, unsigned index)
 {
     const struct vamp_config_output *output = &loader->config->outputs[index];
@@ -354,7 +355,7 @@ static const char *text_of(const struct vamp_config_output *output, const char *
     return config_opt_text(vamp_opt_find(output->ops->options, key), output->options);
 }
 
-/* Warns if other users can read the secret, or if it is sent unencrypted. */
+/* Warns if other users can read the secret or if it is sent unencrypted. */
 static void check_secret(const struct config_loader *loader, unsigned index)
 {
     const struct vamp_config_output *output = &loader->config->outputs[index];
@@ -376,16 +377,18 @@ static void check_secret(const struct config_loader *loader, unsigned index)
     }
 }
 
-/* ---- where outputs write: files, directories, addresses, no two of them the same */
+/* ---- targets: files, directories and addresses, which must be distinct */
 
-/* A target in terms of the file system, so that different spellings of one path are recognised. */
+/* A target as identified by the file system, so that different spellings of one path are
+ * recognised. */
 struct place {
-    const char *type; /* of the output; directories are shared by outputs of different types */
+    const char
+        *type; /* type of the output; directories may be shared by outputs of different types */
     bool file;
     dev_t device;
     ino_t directory;
-    const char *name; /* of the file in the directory; of a directory: the output's, which is part
-                         of its file names */
+    const char *name; /* name of the file in the directory; for a directory, the name of the output,
+                       * which is part of its file names */
 };
 
 static const char *target_text(const struct vamp_config_output *output, const struct vamp_opt *opt)
@@ -399,7 +402,7 @@ static bool is_target(const struct vamp_opt *opt)
            opt->role == VAMP_OPT_LISTEN;
 }
 
-/* The first option that says where the output writes; NULL: none does. */
+/* Returns the first set option that determines the target; NULL: none. */
 static const struct vamp_opt *find_target(const struct vamp_config_output *output)
 {
     for (const struct vamp_opt *opt = output->ops->options; opt->key != NULL; opt++) {
@@ -410,7 +413,7 @@ static const struct vamp_opt *find_target(const struct vamp_config_output *outpu
     return NULL;
 }
 
-/* An output that writes to a target must have one: all of its options for it may be empty. */
+/* Reports an output that requires a target but has none, because all options for it are empty. */
 static void check_target(const struct config_loader *loader, unsigned index)
 {
     const struct vamp_config_output *output = &loader->config->outputs[index];
@@ -428,8 +431,8 @@ static void check_target(const struct config_loader *loader, unsigned index)
     }
 }
 
-/* Checks the directory, and an existing entry with the name of the new file; next to a regular file
- * the new one gets a number. 0 or -errno: nothing can be written there. */
+/* Checks the directory and an existing entry with the name of the new file; if that is a regular
+ * file, the new file is numbered. Returns 0 or -errno: the target is not writable. */
 static int look_at(const char *file, const char *directory, bool writable, struct vamp_err *err)
 {
     struct stat status;
@@ -462,13 +465,13 @@ static int look_at(const char *file, const char *directory, bool writable, struc
     return 0;
 }
 
-/* Whether the options select one of these kinds of targets; `kinds` are their bits. */
+/* Returns whether the options select one of these kinds of targets, given as bits. */
 static bool writes_to(const struct vamp_config_output *output, uint32_t kinds)
 {
     return (vamp_output_holding(output->ops, output->options, &output->settings) & kinds) != 0;
 }
 
-/* Determines the directory, and the file's name in it if the option names a file. */
+/* Determines the directory, and the name of the file in it if the option specifies a file. */
 static bool find_file(const struct config_loader *loader, unsigned index, struct place *place)
 {
     const struct vamp_config_output *output = &loader->config->outputs[index];
@@ -508,7 +511,7 @@ static bool find_file(const struct config_loader *loader, unsigned index, struct
     return true;
 }
 
-/* Determines where the output writes. False: nowhere, or unknown; errors are reported. */
+/* Determines the target. Returns false if there is none or it is unknown; errors are reported. */
 static bool find_place(const struct config_loader *loader, unsigned index, struct place *ret_place)
 {
     const struct vamp_config_output *output = &loader->config->outputs[index];
@@ -527,12 +530,12 @@ static bool find_place(const struct config_loader *loader, unsigned index, struc
         !writes_to(output, VAMP_TARGET_SOCKETS | VAMP_TARGET_BIT(VAMP_TARGET_STDOUT))) {
         return find_file(loader, index, ret_place);
     }
-    ret_place->file = true; /* the same text is the same target */
+    ret_place->file = true; /* targets other than files are compared as text */
     ret_place->name = target_text(output, opt);
     return true;
 }
 
-/* Two files with one name, or two outputs that give their files the same names. */
+/* Returns whether two files are identical, or two outputs use the same file names. */
 static bool same_place(const struct place *left, const struct place *right)
 {
     if (left->file != right->file || left->device != right->device ||
@@ -553,7 +556,7 @@ static void check_targets(const struct config_loader *loader)
     for (unsigned i = 0; i < config->output_count; i++) {
         const struct vamp_writer_ops *functions = NULL;
         struct vamp_err err = VAMP_ERR_NONE;
-        if (loader->request->paths && /* a plug-in may not be installed */
+        if (loader->request->paths && /* the plug-in may not be installed */
             vamp_writer_load(config->outputs[i].ops, &functions, &err) != 0) {
             config_output_error(loader, i, "type", "%s", err.text);
         }

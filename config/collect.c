@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The section "collect" of vampire-collect: its table and its checks. */
+/* The section "collect" of vampire-collect: its option table and checks. */
 #include <stddef.h>
 #include <string.h>
 
@@ -72,7 +72,7 @@ static bool is_name(const char *text)
            '\0';
 }
 
-/* Whether a subject PREFIX.WORKFLOW.RUN can match the pattern. */
+/* Returns whether a subject PREFIX.WORKFLOW.RUN can match the pattern. */
 static bool matches_prefix(const char *pattern, const char *prefix)
 {
     char subject[1024];
@@ -95,7 +95,7 @@ static bool matches_prefix(const char *pattern, const char *prefix)
     }
 }
 
-/* An output must not publish what is collected again. */
+/* Reports an output that publishes to the subject that is collected. */
 static void check_loop(const struct config_loader *loader, unsigned index)
 {
     const struct vamp_config_output *output = &loader->config->outputs[index];
@@ -118,7 +118,7 @@ void config_check_collect(const struct config_loader *loader)
     const struct vamp_config_collect *collect = &config->collect;
     struct vamp_err err = VAMP_ERR_NONE;
     const char *key = NULL;
-    /* The outputs are checked against these two. */
+    /* The checks of outputs use these two options. */
     config->statistics.bucket_ns = collect->bucket_ns;
     config->statistics.level = collect->level;
     if (vamp_nats_server_check(&collect->server, &key, &err) != 0) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Estimates the lines of outputs with a budget before there is a run. */
+/* Estimates, without a run, how many lines outputs with a budget write. */
 #include <inttypes.h>
 
 #include "config/internal.h"
 #include "writers/output/resolution.h"
 
-static const unsigned sizes[] = {4, 60, 500}; /* components */
+static const unsigned sizes[] = {4, 60, 500}; /* numbers of components */
 #define SIZE_COUNT (sizeof sizes / sizeof sizes[0])
 
-/* Number of series with these labels if half of the components produce and the other half consumes
- * everything, over one tier: an upper bound for other workflows. */
+/* Returns the number of series with these labels if half of the components are producers and all
+ * others consume all data, over one tier; this is an upper limit for other workflows. */
 static uint64_t series_of(uint32_t labels, unsigned components)
 {
     uint64_t series = 1;

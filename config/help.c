@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list of all options, from the tables, for --help and the manual. */
+/* Prints the list of all options from the tables, for --help and the manual. */
 #include <ctype.h>
 
 #include "config/internal.h"
@@ -53,8 +53,8 @@ static void print_types(FILE *stream, enum vamp_config_program program, enum con
     }
 }
 
-/* The options of outputs that do not depend on their format: each table once, with the formats that
- * have it. */
+/* Prints the options of outputs that do not depend on the type: each table once, with the types to
+ * which it applies. */
 static void print_shared(FILE *stream, enum vamp_config_program program, unsigned index)
 {
     struct config_object first, other;
@@ -102,7 +102,7 @@ void vamp_config_help(enum vamp_config_program program, FILE *stream)
         print_types(stream, program, CONFIG_ALARMS, "alarms.N.actions.M");
     }
     for (unsigned index = 0; index < CONFIG_TABLES_MAX; index++) {
-        if (index != 1) { /* the format's own */
+        if (index != 1) { /* the options of the type itself */
             print_shared(stream, program, index);
         }
     }

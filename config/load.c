@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs the stages, from a file name to a struct vamp_config. */
+/* Runs all stages, from the name of a file to a struct vamp_config. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static int no_memory(const struct config_loader *loader)
     return vamp_err_set_errno(loader->err, ENOMEM, "read the configuration %s", loader->name);
 }
 
-/* Reports an error that prevents the walk. */
+/* Reports a syntax error, which prevents the walk. */
 static void report_fault(struct config_loader *loader, const struct config_fault *fault)
 {
     const bool hidden = fault->quoted_end > config_hide_rest(&loader->file);
@@ -23,8 +23,8 @@ static void report_fault(struct config_loader *loader, const struct config_fault
     vamp_diagnostics_add(loader->diagnostics, &problem);
 }
 
-/* Reads the file's values; without a file there are none. 0, 1: they cannot be walked, which was
- * reported, or -errno. */
+/* Reads the file's values; without a file there are none. Returns 0; 1: the values cannot be
+ * walked, which was reported; or -errno. */
 static int read_values(struct config_loader *loader)
 {
     loader->tree.root = config_value_add(&loader->tree, NULL, 0, 0);
@@ -57,7 +57,8 @@ static int read_values(struct config_loader *loader)
 
 /* ---- from values to structs */
 
-/* Sets the defaults of all sections, also of the other program: checks and outputs read them. */
+/* Sets the defaults of all sections, including those of the other program, because checks and
+ * outputs read them. */
 static int set_defaults(struct config_loader *loader)
 {
     int code = 0;
@@ -100,7 +101,7 @@ static int add_text(const struct config_loader *loader, struct vamp_config_texts
         reallocarray(texts->items, texts->count + 1, sizeof *texts->items);
     if (items != NULL) {
         texts->items = items;
-        /* Counted even if it is incomplete, so that vamp_config_free frees it. */
+        /* Counted even if incomplete, so that vamp_config_free frees it. */
         struct vamp_config_text *item = &items[texts->count++];
         *item = (struct vamp_config_text){strdup(name), strdup(text)};
         if (item->name != NULL && item->text != NULL) {
@@ -110,7 +111,7 @@ static int add_text(const struct config_loader *loader, struct vamp_config_texts
     return vamp_err_set_errno(loader->err, ENOMEM, "keep the filters");
 }
 
-/* Expressions by name; NULL: none are given. */
+/* Reads named expressions; `object` NULL: none are set. */
 static int walk_texts(const struct config_loader *loader, const struct config_value *object,
                       struct vamp_config_texts *texts)
 {
@@ -136,7 +137,7 @@ static int walk_texts(const struct config_loader *loader, const struct config_va
     return code;
 }
 
-/* The zeroed struct of a format or source. */
+/* Returns zeroed options for an output type or source type. */
 static void *make_options(size_t bytes, struct vamp_err *err)
 {
     void *options = calloc(1, VAMP_MAX(bytes, 1));
@@ -146,7 +147,7 @@ static void *make_options(size_t bytes, struct vamp_err *err)
     return options;
 }
 
-/* The default type is the first one. */
+/* The default is the first type. */
 static int walk_source(const struct config_loader *loader)
 {
     struct vamp_config *config = loader->config;
@@ -169,14 +170,14 @@ static int walk_source(const struct config_loader *loader)
     return config_walk_object(loader, &object, value);
 }
 
-/* `value` NULL: all defaults. */
+/* `value` NULL: the defaults. */
 static int walk_output(struct config_loader *loader, const struct vamp_writer_ops *ops,
                        const struct config_value *value)
 {
     struct vamp_config *config = loader->config;
     struct vamp_config_output *output = &config->outputs[config->output_count];
     loader->output_index[config->output_count] = value != NULL ? value->index : 0;
-    config->output_count++; /* from here on vamp_config_free frees it */
+    config->output_count++; /* from here on vamp_config_free frees the output */
     output->ops = ops;
     output->options = make_options(ops->options_bytes, loader->err);
     if (output->options == NULL) {
@@ -190,7 +191,7 @@ static int walk_output(struct config_loader *loader, const struct vamp_writer_op
     return config_walk_object(loader, &object, value);
 }
 
-/* Without "outputs" there is one HDF5 file; an empty list means none, on purpose. */
+/* Without "outputs" there is one HDF5 file; an empty list means no outputs. */
 static int walk_outputs(struct config_loader *loader)
 {
     const struct config_value *list = config_member(loader->tree.root, "outputs");
@@ -216,7 +217,8 @@ static int walk_outputs(struct config_loader *loader)
     return code;
 }
 
-/* Options first: this determines the order of errors without a location in the file. */
+/* Option tables are walked first, which determines the order of errors without a location in the
+ * file. */
 static int walk_parts(struct config_loader *loader)
 {
     struct vamp_config *config = loader->config;
@@ -263,7 +265,7 @@ static int walk_parts(struct config_loader *loader)
     return code;
 }
 
-/* 0: the diagnostics tell whether there were errors. */
+/* Returns 0 also if there are errors, which are in the diagnostics. */
 static int run_stages(struct config_loader *loader)
 {
     int code = read_values(loader);

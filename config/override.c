@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Adds values from the environment and the command line to the file's values before the walk, so
- * that they are checked like the file's own. Each keeps its origin, which messages name; text is
- * accepted there for every type.
+ * Adds values from the environment and the command line to those of the file before the walk, so
+ * that all are checked alike. Each value keeps its origin for messages. An override may be a text
+ * for an option of any type.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 struct variable {
     const char *name, *origin;
-    const char *path, *pointer; /* the same option, dotted and as JSON pointer */
+    const char *path, *pointer; /* the same option as a dotted path and as a JSON pointer */
 };
 
 static const struct variable variables[] = {
@@ -29,7 +29,7 @@ static int no_memory(const struct config_loader *loader)
     return vamp_err_set_errno(loader->err, ENOMEM, "read the configuration");
 }
 
-/* A new member of the object, or item of the list, from outside the file. */
+/* Adds a member to an object, or an item to a list, on behalf of an override. */
 static struct config_value *add_value(struct config_loader *loader, struct config_value *parent,
                                       const char *key, const struct config_value *like)
 {
@@ -44,8 +44,8 @@ static struct config_value *add_value(struct config_loader *loader, struct confi
     return value;
 }
 
-/* Finds the item of the list of outputs with this name, else of this type, else of this number; the
- * number after the last one appends an output. `*ret` NULL: there is none. 0 or -ENOMEM. */
+/* Finds an output in the list by its name, else by its type, else by its number; the number after
+ * the last one appends an output. `*ret` is NULL if there is none. Returns 0 or -ENOMEM. */
 static int find_output(struct config_loader *loader, struct config_value *list, const char *word,
                        const struct config_value *like, struct config_value **ret)
 {
@@ -69,7 +69,7 @@ static int find_output(struct config_loader *loader, struct config_value *list, 
     return *ret == NULL ? -ENOMEM : 0;
 }
 
-/* The outputs that are the default without "outputs", so that one of them can be changed. */
+/* Adds the outputs that are the default without "outputs", so that an override can change them. */
 static struct config_value *add_default_outputs(struct config_loader *loader,
                                                 const struct config_value *like)
 {
@@ -99,7 +99,7 @@ static void VAMP_PRINTF(4, 5) report(const struct config_loader *loader, const c
     vamp_diagnostics_add(loader->diagnostics, &problem);
 }
 
-/* Replaces the value by the override's: a list if that is written as JSON, else the text. */
+/* Replaces the value by that of the override: a list if it is written as JSON, else a text. */
 static int store_value(struct config_loader *loader, struct config_value *value,
                        const struct config_value *like, const char *text)
 {
@@ -121,8 +121,8 @@ static int store_value(struct config_loader *loader, struct config_value *value,
     return 0;
 }
 
-/* Descends along the path and creates missing members. A value that cannot be entered is reported
- * here or by config_check_overrides. */
+/* Descends along the path and creates missing members. A value that cannot contain members is
+ * reported here or by config_check_overrides. */
 static int apply_override(struct config_loader *loader, const struct vamp_config_override *override,
                           enum config_level level)
 {
@@ -177,7 +177,7 @@ static int apply_override(struct config_loader *loader, const struct vamp_config
     }
 }
 
-/* The requested type of source; NULL: it is not a text. */
+/* Returns the requested source type; NULL: the type is not a text. */
 static const char *source_type(const struct config_loader *loader)
 {
     const struct config_value *source = config_member(loader->tree.root, "source");
@@ -187,8 +187,8 @@ static const char *source_type(const struct config_loader *loader)
     return config_member_text(source, "type");
 }
 
-/* Whether the source has the option "info", unlike a recording. Called after the command line was
- * applied, which may change the type. */
+/* Returns whether the source has the option "info", which a recording does not have. Called after
+ * the command line has been applied, because it may change the type. */
 static bool source_takes_info(const struct config_loader *loader)
 {
     const char *name = source_type(loader);
@@ -216,8 +216,8 @@ static int apply_environment(struct config_loader *loader)
     return code;
 }
 
-/* If the command line sets another type of source, the file's options of its own source are
- * ignored. */
+/* If the command line changes the type of the source, the options in the file for its own source
+ * are ignored. */
 static int apply_source_type(struct config_loader *loader)
 {
     const struct vamp_config_request *request = loader->request;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The parts of a configuration: the option tables of the sections that belong to no source and no
- * writer, the parts of each program's file, and the objects in them. Walk, checks, dump, schema and
- * help are driven by these tables alone.
+ * The sections of a configuration: the option tables that do not belong to a source or output type,
+ * the sections in each program's file, and the objects in them. Walk, checks, dump, schema and help
+ * are all driven by these tables.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 
 #define AT(member) offsetof(struct vamp_config, member)
 
-/* Common to both programs. */
+/* Used by both programs. */
 #define FINISH_OPTION                                                                              \
     VAMP_OPT_ROW(                                                                                  \
         "finish", VAMP_OPT_DURATION, AT(finish_ns), "20s", .max = SECONDS(3600),                   \
@@ -48,7 +48,7 @@ const struct vamp_opt config_root_options[] = {
 
 /* In the order of enum vamp_level. */
 static const char *const level_words[] = {"workflow", "model", "component", "cdo", NULL};
-/* In the order of the bits of enum vamp_metric_set; SELF is always on and has no word. */
+/* In the order of the bits of enum vamp_metric_set; SELF is always on and has no name. */
 static const char *const set_words[] = {"basic",     "waits",     "transport", "lifecycle",
                                         "anomalies", "in_flight", NULL};
 /* Index i selects i + 2 sub-bits. */
@@ -113,7 +113,7 @@ const struct vamp_opt config_statistics_options[] = {
     {.key = NULL},
 };
 
-/* Index i is the kind with number i + 1: config_compose_filter relies on it. */
+/* Index i is the kind with the number i + 1, which config_compose_filter relies on. */
 static const char *const kind_words[] = {
 #define VAMP_EVENT_KIND(symbol, number, name, help) [(number)-1] = #name,
 #include "vampire/core/event/kinds.def"
@@ -224,7 +224,7 @@ static uint32_t output_holding(const void *chosen)
     return vamp_output_holding(output->ops, output->options, &output->settings);
 }
 
-/* For formats with a target, and for those whose elements depend on options. */
+/* For output types with a target, and for those whose elements depend on options. */
 static const struct vamp_opt_conditions of_targets = {vamp_target_words, output_holding};
 static const struct vamp_opt_conditions of_elements = {vamp_output_condition_words, output_holding};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The configuration as JSON, from the tables: the effective one, which loads to the same, and its
- * JSON Schema (draft 2020-12). --check-config covers what a schema cannot express: limits of
- * durations and checks across options.
+ * Prints the configuration as JSON from the tables: the effective configuration, which can be
+ * loaded again, and the JSON Schema (draft 2020-12). Limits of durations and checks across options
+ * cannot be expressed in the schema; --check-config covers them.
  */
 #include <assert.h>
 #include <ctype.h>
@@ -26,7 +26,7 @@ static void dump_words(struct vamp_json *json, const char *key, const struct vam
     vamp_json_close(json, ']');
 }
 
-/* "all", or the list of words. */
+/* Writes "all", or the list of enum names. */
 static void dump_set(struct vamp_json *json, const struct vamp_opt *opt, uint64_t bits)
 {
     uint64_t all = 0;
@@ -45,7 +45,7 @@ static void put_long_text(struct vamp_json *json, const char *key, const char *t
     vamp_json_long_text(json, key, vamp_text_or(text, ""), CONFIG_FILE_BYTES_MAX * 6);
 }
 
-/* One word of a choice; a number if all of them are numbers. */
+/* Writes one enum name of a choice; a number if all names are numbers. */
 static void put_choice(struct vamp_json *json, const char *key, const struct vamp_opt *opt,
                        const char *word)
 {
@@ -95,7 +95,8 @@ static void dump_option(struct vamp_json *json, const struct vamp_opt *opt, cons
         }
         vamp_json_close(json, ']');
         return;
-    case VAMP_OPT_SETS: /* an object, which distinguishes "none" from an empty list for all */
+    case VAMP_OPT_SETS: /* written as an object, which distinguishes "none" from an empty list for
+                         * all */
         vamp_json_open(json, opt->key, '{');
         for (size_t i = 0; i < sets->count; i++) {
             dump_words(json, sets->items[i].name, opt, sets->items[i].bits);
@@ -110,7 +111,7 @@ static void dump_option(struct vamp_json *json, const struct vamp_opt *opt, cons
     }
 }
 
-/* Without secrets, and without options that have no effect: in a file these are errors. */
+/* Omits secrets, and options without an effect, which are errors in a file. */
 static void dump_members(struct vamp_json *json, const struct config_object *object)
 {
     const uint32_t holding = vamp_opt_holding(object->conditions, object->chosen);
@@ -173,7 +174,8 @@ static void dump_texts(struct vamp_json *json, const struct vamp_config_texts *t
 static void dump_part(struct vamp_json *json, const struct config_part *part,
                       const struct vamp_config *of)
 {
-    struct vamp_config *config = (struct vamp_config *)(uintptr_t)of; /* objects are never const */
+    struct vamp_config *config =
+        (struct vamp_config *)(uintptr_t)of; /* the objects are never declared const */
     struct config_object object;
     switch (part->kind) {
     case CONFIG_OPTIONS:
@@ -224,7 +226,7 @@ char *vamp_config_dump(const struct vamp_config *config, unsigned indent)
     return vamp_json_take(&json);
 }
 
-/* The text that vamp_config_same compares; NULL: out of memory. */
+/* Returns the text that vamp_config_same compares; NULL: out of memory. */
 static char *dump_compared(const struct vamp_config *config, const char *section)
 {
     struct vamp_json json = {.spaced = true};
@@ -235,7 +237,7 @@ static char *dump_compared(const struct vamp_config *config, const char *section
     } else if (strcmp(section, "source") == 0) {
         vamp_json_text(&json, "type", config->source->name);
         for (opt = config->source->options; opt->key != NULL; opt++) {
-            dump_option(&json, opt, config->source_options); /* secrets, too */
+            dump_option(&json, opt, config->source_options); /* includes secrets */
         }
     } else if (strcmp(section, "alarms") == 0) {
         dump_alarms(&json, config);
@@ -244,7 +246,7 @@ static char *dump_compared(const struct vamp_config *config, const char *section
         while (part->key != NULL && strcmp(part->key, section) != 0) {
             part++;
         }
-        assert(part->kind == CONFIG_OPTIONS); /* "statistics" or "samples" */
+        assert(part->kind == CONFIG_OPTIONS); /* the section is "statistics" or "samples" */
         for (opt = part->options; opt->key != NULL; opt++) {
             if (strcmp(opt->key, "selected") != 0) {
                 dump_option(&json, opt, config);
@@ -290,7 +292,7 @@ void config_describe_option(const struct vamp_opt *opt,
     }
 }
 
-/* A help text as a sentence. */
+/* Writes a help text as a sentence. */
 static void put_description(struct vamp_json *json, const char *help)
 {
     char text[512];
@@ -298,7 +300,7 @@ static void put_description(struct vamp_json *json, const char *help)
     vamp_json_text(json, "description", text);
 }
 
-/* A list of the words, followed by `last` unless that is NULL. */
+/* Writes the list of enum names, followed by `last` unless it is NULL. */
 static void put_choices(struct vamp_json *json, const struct vamp_opt *opt, const char *last)
 {
     if (opt->grows) {
@@ -322,7 +324,7 @@ static void put_word_list(struct vamp_json *json, const struct vamp_opt *opt, co
     vamp_json_close(json, '}');
 }
 
-/* Whole numbers over the range of int64 have no limit in the schema. */
+/* Integers that may have any int64 value have no limits in the schema. */
 static void put_whole_number(struct vamp_json *json, const struct vamp_opt *opt)
 {
     vamp_json_text(json, "type", "integer");
@@ -339,7 +341,7 @@ static void put_max_length(struct vamp_json *json, const struct vamp_opt *opt)
     }
 }
 
-/* The two alternative forms of a size, a set or sets by name. */
+/* Writes the two alternative forms of a size, a set, or sets by name. */
 static void put_any_of(struct vamp_json *json, const struct vamp_opt *opt)
 {
     vamp_json_open(json, "anyOf", '[');
@@ -410,7 +412,8 @@ static void put_type(struct vamp_json *json, const struct vamp_opt *opt)
     }
 }
 
-/* The default as a configuration would contain it; a list has a default only if that is empty. */
+/* Writes the default in the form used in a configuration; a list has a default only if that is
+ * empty. */
 static void put_default(struct vamp_json *json, const struct vamp_opt *opt)
 {
     const char *preset = opt->preset;
@@ -443,14 +446,14 @@ static void put_options(struct vamp_json *json, const struct vamp_opt *options,
     }
 }
 
-/* Begins the properties of an object that allows no unknown members. */
+/* Starts the properties of an object without unknown members. */
 static void open_properties(struct vamp_json *json)
 {
     vamp_json_text(json, "type", "object");
     vamp_json_open(json, "properties", '{');
 }
 
-/* `needed`: a required property; NULL: there is none. */
+/* `needed`: a required property; NULL: none. */
 static void close_object(struct vamp_json *json, const char *needed)
 {
     vamp_json_close(json, '}');
@@ -486,7 +489,7 @@ static void put_object(struct vamp_json *json, const struct config_object *objec
     close_object(json, needed);
 }
 
-/* All alternatives; an action may also be just the name of its type. */
+/* Writes all alternatives; an action may also be only the name of its type. */
 static void put_one_of(struct vamp_json *json, enum vamp_config_program program,
                        enum config_kind kind)
 {
@@ -502,13 +505,13 @@ static void put_one_of(struct vamp_json *json, enum vamp_config_program program,
         vamp_json_close(json, '}');
     }
     for (unsigned i = 0; config_type(program, kind, i, &type); i++) {
-        /* The first type of a source is the default. */
+        /* The default is the first source type. */
         put_object(json, &type, kind == CONFIG_SOURCE && i == 0 ? NULL : "type");
     }
     vamp_json_close(json, ']');
 }
 
-/* Begins a list and the schema of its items. */
+/* Starts a list and the schema of its items. */
 static void open_list(struct vamp_json *json, int max)
 {
     vamp_json_text(json, "type", "array");
@@ -516,7 +519,7 @@ static void open_list(struct vamp_json *json, int max)
     vamp_json_open(json, "items", '{');
 }
 
-/* An object of expressions by name. */
+/* Writes an object of named expressions. */
 static void put_texts(struct vamp_json *json, const char *help)
 {
     vamp_json_open(json, "filters", '{');

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The reader: JSON (RFC 8259) with comments wherever blanks are allowed, read once, into values
- * with locations. It ends at the first error, since nothing after it can be checked.
+ * The parser: JSON (RFC 8259) with comments wherever white space is allowed, read in one pass into
+ * values with locations. It stops at the first error, because nothing after it can be checked.
  *
- * Stricter than JSON in three points: at most CONFIG_DEPTH_MAX levels, at most CONFIG_VALUES_MAX
+ * Stricter than JSON in three respects: at most CONFIG_DEPTH_MAX levels, at most CONFIG_VALUES_MAX
  * values, and no \u0000 in a text, since C strings cannot contain it.
  */
 #include <fcntl.h>
@@ -19,14 +19,14 @@
 #include "vampire/core/io.h"
 #include "vampire/core/utf8.h"
 
-/* Longest token that is quoted in a message. */
+/* Maximum length of a token that is quoted in a message. */
 #define QUOTED_BYTES_MAX 20
 
 struct reader {
-    const char *text; /* text[length] is 0 */
+    const char *text; /* text[length] must be 0 */
     size_t length, at;
     const struct config_reading *reading;
-    struct config_value *open; /* innermost list or object that is not closed yet; NULL: none */
+    struct config_value *open; /* innermost open list or object; NULL: none */
     unsigned depth;
 };
 
@@ -61,7 +61,7 @@ int config_file_read(struct config_file *file, const char *name, struct vamp_err
     }
     if (code == 0 && file->length <= CONFIG_FILE_BYTES_MAX) {
         file->bytes[file->length] = '\0';
-        file->shown = malloc(file->length + 1); /* the bytes may contain zeros */
+        file->shown = malloc(file->length + 1); /* the contents may include zero bytes */
         if (file->shown == NULL) {
             code = -ENOMEM;
         }
@@ -71,7 +71,7 @@ int config_file_read(struct config_file *file, const char *name, struct vamp_err
         config_hide_addresses(file);
     }
     if (!standard) {
-        (void)close(fd); /* only read: nothing can be lost */
+        (void)close(fd); /* the file was only read: no data can be lost */
     }
     if (code == 0 && file->length > CONFIG_FILE_BYTES_MAX) {
         code = vamp_err_set(err, -EFBIG,
@@ -89,7 +89,7 @@ int config_file_read(struct config_file *file, const char *name, struct vamp_err
 
 /* ---- errors */
 
-/* Returns -EINVAL. */
+/* Sets the error. Returns -EINVAL. */
 static int VAMP_PRINTF(3, 4)
     refuse(struct config_fault *fault, size_t offset, const char *format, ...)
 {
@@ -101,8 +101,8 @@ static int VAMP_PRINTF(3, 4)
     return -EINVAL;
 }
 
-/* The same for the token from `first` up to `end`, reported at its begin and quoted; a long token
- * is reported at its end and not quoted. */
+/* Sets an error for the token from `first` to `end`, located at its beginning and quoted; for a
+ * long token, located at its end and not quoted. */
 static int refuse_token(struct config_fault *fault, const char *text, size_t first, size_t end,
                         const char *what, const char *hint)
 {
@@ -121,11 +121,11 @@ static int refuse_token(struct config_fault *fault, const char *text, size_t fir
 /* One character of a literal, as UTF-8. */
 struct character {
     char bytes[VAMP_UTF8_BYTES_MAX];
-    size_t count; /* of bytes */
-    size_t end;   /* offset of the next character in the file, where escapes are longer */
+    size_t count; /* number of bytes */
+    size_t end;   /* file offset of the next character; escapes are longer in the file */
 };
 
-/* The number of "\uXXXX"; UINT_MAX: not four digits. */
+/* Returns the value of "\uXXXX"; UINT_MAX: not four hexadecimal digits. */
 static unsigned read_hex4(const char *escape)
 {
     if (escape[0] != '\\' || escape[1] != 'u' || strspn(escape + 2, "0123456789abcdefABCDEF") < 4) {
@@ -140,7 +140,7 @@ static bool is_surrogate(unsigned point, unsigned first)
     return point >= first && point < first + 0x400;
 }
 
-/* "\n", "\uXXXX", or two of the latter that encode one character. */
+/* Reads an escape such as "\n" or "\uXXXX", or a pair of the latter that encodes one character. */
 static int read_escape(const char *text, size_t quote, size_t at, struct character *ret_character,
                        struct config_fault *fault)
 {
@@ -206,9 +206,9 @@ static int read_character(const char *text, size_t length, size_t quote, size_t 
     return refuse_token(fault, text, quote, at, what, "");
 }
 
-/* Reads the literal whose opening quote is at `quote`. The decoded text goes to `out`, without a
- * terminator and never longer than the literal; NULL: only checks it. 0 with the offset after the
- * closing quote, or -EINVAL. */
+/* Reads the literal whose opening quote is at `quote`. The decoded text is written to `out`,
+ * without a terminator, and is never longer than the literal; NULL: only checks the literal.
+ * Returns 0 with the offset after the closing quote, or -EINVAL. */
 static int read_literal(const struct reader *reader, size_t quote, char *out, size_t *ret_end)
 {
     size_t at = quote + 1;
@@ -260,7 +260,7 @@ static size_t count_digits(const char *at)
     return strspn(at, "0123456789");
 }
 
-/* The bytes of a well-formed number; 0: there is none. */
+/* Returns the length of a well-formed number; 0: none. */
 static size_t number_length(const char *text)
 {
     const char *at = text + (*text == '-');
@@ -282,7 +282,7 @@ static size_t number_length(const char *text)
     return (size_t)(at - text);
 }
 
-/* Refuses the present token; `what` names the expected one. */
+/* Reports the current token as an error; `what` is the expected one. */
 static int refuse_here(const struct reader *reader, const char *what, const char *hint)
 {
     const char *at = reader->text + reader->at;
@@ -334,13 +334,13 @@ static int skip_blanks(struct reader *reader)
 
 /* ---- values */
 
-/* The key of a member whose value comes next; offset 0: an item of a list. */
+/* The key of the member whose value follows; offset 0: an item of a list. */
 struct key {
     size_t offset, end;
 };
 
-/* Adds a value of `bytes` bytes at the reader's offset, with space for a text of that length. NULL:
- * out of memory. */
+/* Adds a value of `bytes` bytes at the current offset, with storage for a text of that length.
+ * Returns NULL if out of memory. */
 static struct config_value *add_value(const struct reader *reader, const struct key *key,
                                       enum config_type type, size_t bytes)
 {
@@ -358,18 +358,18 @@ static struct config_value *add_value(const struct reader *reader, const struct 
     value->end = (uint32_t)(reader->at + bytes);
     value->key_offset = (uint32_t)key->offset;
     if (key->end > key->offset) {
-        (void)read_literal(reader, key->offset, value->room, &end); /* was checked */
+        (void)read_literal(reader, key->offset, value->room, &end); /* already checked */
     }
     char *text = value->room + (value->text - value->room);
     if (type == CONFIG_TEXT) {
-        (void)read_literal(reader, reader->at, text, &end); /* was checked */
+        (void)read_literal(reader, reader->at, text, &end); /* already checked */
     } else if (type == CONFIG_INTEGER) {
         memcpy(text, reader->text + reader->at, bytes);
     }
     return value;
 }
 
-/* A whole number is an INTEGER in any notation: 1000, 1000.0, 1e3. */
+/* An integral number is an INTEGER in any notation: 1000, 1000.0, 1e3. */
 static int convert_number(const struct reader *reader, struct config_value *value)
 {
     static const double exact = 9007199254740992.0; /* 2^53 */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list of errors and how it is printed, and their locations, in the file or in the environment
- * or command line that caused them. */
+/* The list of diagnostics, their output, and their locations in the file, the environment or the
+ * command line. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,8 @@ static bool comes_after(const struct vamp_diagnostic *left, const struct vamp_di
     return left->line > right->line || (left->line == right->line && left->column > right->column);
 }
 
-/* Insertion sort: the list is short, and equal locations keep their order. */
+/* Insertion sort, because the list is short and diagnostics with equal locations must keep their
+ * order. */
 void vamp_diagnostics_sort(struct vamp_diagnostics *diagnostics)
 {
     for (unsigned i = 1; i < diagnostics->count; i++) {
@@ -81,7 +82,8 @@ static void print_item(const struct vamp_diagnostic *item, FILE *stream, bool co
     (void)fprintf(stream, ":%s %s%s:%s %s%s%s\n", plain, mark, severity_words[item->severity],
                   plain, item->path, item->path[0] != '\0' ? ": " : "", item->text);
     if (item->excerpt[0] != '\0') {
-        char clean[sizeof item->excerpt * 3]; /* valid UTF-8: the file may be binary */
+        char clean[sizeof item->excerpt *
+                   3]; /* contains valid UTF-8, although the file may be binary */
         const size_t length = vamp_utf8_copy(clean, sizeof clean, item->excerpt);
         (void)fprintf(stream, "    %.*s\n    %*s%s^%s\n", (int)length, clean, (int)item->caret, "",
                       green, plain);
@@ -106,7 +108,7 @@ void vamp_diagnostics_print(const struct vamp_diagnostics *diagnostics, FILE *st
     }
 }
 
-/* Prints the text so far and starts over; prints nothing when out of memory. */
+/* Prints the text so far and empties it; prints nothing if out of memory. */
 static void print_json(struct vamp_json *json, FILE *stream)
 {
     char *text = vamp_json_take(json);
@@ -135,7 +137,7 @@ static void put_item(struct vamp_json *json, const struct vamp_diagnostic *item)
     vamp_json_close(json, '}');
 }
 
-/* One line for each diagnostic. */
+/* Prints one diagnostic per line. */
 void vamp_diagnostics_print_json(const struct vamp_diagnostics *diagnostics, const char *file,
                                  FILE *stream)
 {
@@ -156,7 +158,8 @@ void vamp_diagnostics_print_json(const struct vamp_diagnostics *diagnostics, con
 
 /* ---- locations */
 
-/* Copies the part of the line that fits; in a long line the offset is in the last third. */
+/* Copies as much of the line as fits; in a long line, the offset is in the last third of the copy.
+ */
 static void copy_excerpt(const char *line, size_t length, size_t offset,
                          struct vamp_diagnostic *diagnostic)
 {
@@ -216,7 +219,7 @@ void config_file_place(const struct config_file *file, size_t offset,
 
 /* ---- errors of a load */
 
-/* Whether `path` is `inner` or encloses it. */
+/* Returns whether `path` is `inner` or an ancestor of it. */
 static bool path_encloses(const char *path, const char *inner)
 {
     const size_t length = strlen(path);
@@ -250,7 +253,7 @@ bool config_is_wrong(const struct config_loader *loader, const char *path)
     return false;
 }
 
-/* A diagnostic about `value`, or about something that is missing in it. */
+/* Creates a diagnostic about `value`, or about a missing member of it. */
 static struct vamp_diagnostic VAMP_PRINTF(5, 0)
     make_problem(const struct config_loader *loader, const struct config_value *value,
                  const char *path, bool at_key, const char *format, va_list arguments)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The section "samples": its table and its checks. */
+/* The section "samples": its option table and checks. */
 #include <stddef.h>
 
 #include "config/internal.h"

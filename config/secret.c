@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Secret options in a file: no message quotes their values. Every key that resembles a secret
- * option's counts, wherever it is and even if no such option exists, as "password". In a file that
- * cannot be read the end of a value is unknown: everything after such a key is hidden.
+ * Secret options in a file: messages must not quote their values. Every key that resembles the name
+ * of a secret option is treated as one, wherever it is and even if no such option exists, such as
+ * "password". In a file that cannot be parsed, the end of a value is unknown, so everything after
+ * such a key is hidden.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -10,9 +11,10 @@
 
 #include "config/internal.h"
 
-#define WORD_BYTES 80 /* longer words are not keys */
+#define WORD_BYTES 80 /* longer words cannot be keys */
 
-/* The probable meaning of a key. Only sources have secrets; outputs have files of them. */
+/* The probable meaning of a key. Only sources have secrets; outputs refer to files that contain
+ * them. */
 enum meaning { UNKNOWN, PLAIN, SECRET };
 
 static enum meaning meaning_of(const char *key)
@@ -38,8 +40,8 @@ static enum meaning meaning_of(const char *key)
     return meaning;
 }
 
-/* In the section of the source, a key that resembles no option may be meant as a secret, too. The
- * keys of filters are names that users choose. */
+/* In the section of the source, a key that resembles no option is also treated as a secret. The
+ * keys of filters are names chosen by the user. */
 static bool has_secret_key(const struct config_value *value)
 {
     const struct config_value *parent = value->parent;
@@ -95,20 +97,20 @@ void config_hide_values(struct config_file *file, const struct config_tree *tree
     }
 }
 
-/* ---- files that cannot be read */
+/* ---- files that cannot be parsed */
 
 static bool is_in_word(char c)
 {
     return c == '_' || isalnum((unsigned char)c);
 }
 
-/* These characters may be missing or misplaced, or be part of an escape. */
+/* Returns whether the character may be missing or misplaced, or be part of an escape. */
 static bool is_ignored(char c)
 {
     return c == '"' || c == '\'' || c == '\\';
 }
 
-/* The character of an escape such as "\u0069"; '\0': it is not one. */
+/* Returns the character of an escape such as "\u0069"; '\0': not an escape. */
 static char read_escape(const char *text)
 {
     if (strncmp(text, "\\u00", 4) != 0 || !isxdigit((unsigned char)text[4]) ||
@@ -119,8 +121,8 @@ static char read_escape(const char *text)
     return (char)strtoul(digits, NULL, 16);
 }
 
-/* The word that begins here, with escapes resolved and without quotes. Returns its length in the
- * text. */
+/* Copies the word that begins here, with escapes resolved and without quotes. Returns its length in
+ * the text. */
 static size_t read_word(const char *text, char word[static WORD_BYTES])
 {
     size_t at = 0;
@@ -140,8 +142,8 @@ static size_t read_word(const char *text, char word[static WORD_BYTES])
     return at;
 }
 
-/* Whether the file can be a configuration. Any other file may consist of a secret, such as the pool
- * manager's output. */
+/* Returns whether the file can be a configuration. Any other file, such as the output of the pool
+ * manager, may consist of a secret. */
 static bool begins_as_configuration(const struct config_file *file)
 {
     const bool mark = strncmp(file->bytes, CONFIG_BYTE_ORDER_MARK, 3) == 0;

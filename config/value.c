@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tree of values that the reader builds, and JSON pointers (RFC 6901) into it. */
+/* The tree of values created by the parser, and JSON pointers (RFC 6901) into it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fills the structs from one object, along the option tables. Every error is reported, and the walk
- * continues with the default instead; only running out of memory ends it.
+ * Fills the structs from one object, using the option tables. For every error the walk reports it
+ * and continues with the default; only running out of memory ends the walk.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -47,13 +47,13 @@ void config_report_found(const struct config_loader *loader, const struct config
 
 /* ---- one value */
 
-/* An option, the struct it fills, and the value given for it. */
+/* An option, the struct that it fills, and the configured value. */
 struct setting {
     const struct config_loader *loader;
     const struct vamp_opt *opt;
     void *base;
     const struct config_value *value;
-    const char *name; /* of the set, in a SETS; else NULL */
+    const char *name; /* SETS: name of the set; else NULL */
 };
 
 static void report_type(const struct setting *setting, const struct config_value *value,
@@ -68,8 +68,8 @@ static void report_type(const struct setting *setting, const struct config_value
     vamp_diagnostics_add(setting->loader->diagnostics, &problem);
 }
 
-/* Stores a text: of the value, of an item of its list, or one of its words; NULL: creates the named
- * set, empty. */
+/* Stores a text: the value, an item of its list, or one of its comma-separated elements. NULL:
+ * creates the named set, empty. */
 static int set_text(const struct setting *setting, const struct config_value *value,
                     const char *text)
 {
@@ -103,7 +103,7 @@ static int set_text(const struct setting *setting, const struct config_value *va
     return 0;
 }
 
-/* Adds the words of a list, or those of a text from the command line, separated by commas. */
+/* Adds the elements of a list, or of a comma-separated text from the command line. */
 static int add_words(const struct setting *setting)
 {
     const struct config_value *value = setting->value;
@@ -133,8 +133,8 @@ static int add_words(const struct setting *setting)
     return code;
 }
 
-/* A list, or words separated by commas from the command line; the only text allowed in the file is
- * "all". For other texts the list is suggested. For SETS: the words of the set `name`. */
+/* Stores a list, or a comma-separated text from the command line; in the file, the only permitted
+ * text is "all", and a list is suggested for other texts. For SETS: stores the set `name`. */
 static int set_list(const struct setting *setting)
 {
     const struct config_value *value = setting->value;
@@ -160,7 +160,7 @@ static int set_list(const struct setting *setting)
     return 0;
 }
 
-/* A list or words for all names, or an object of lists by name. */
+/* Stores one list for all names, or an object with a list for each name. */
 static int set_sets(const struct setting *setting)
 {
     struct setting one = *setting;
@@ -179,7 +179,7 @@ static int set_sets(const struct setting *setting)
     return code;
 }
 
-/* Whether an option that is not a list accepts a value of this type. */
+/* Returns whether an option that is not a list accepts a value of this type. */
 static bool accepts(const struct vamp_opt *opt, const struct config_value *value)
 {
     switch (value->type) {
@@ -236,8 +236,8 @@ static int set_value(const struct setting *setting)
 
 #define WORDS_MAX 15
 
-/* The members of an object that are not options, ended by NULL: "type", the objects of its tables,
- * and those that are walked elsewhere. */
+/* Collects the members of an object that are not options, ended by NULL: "type", nested objects of
+ * its tables, and members that are handled elsewhere. */
 static void list_others(const struct config_object *object, const char *words[WORDS_MAX + 1])
 {
     size_t count = 0;
@@ -256,7 +256,7 @@ static void list_others(const struct config_object *object, const char *words[WO
     words[count] = NULL;
 }
 
-/* Appends a word to the allowed ones; what does not fit is cut. */
+/* Appends a name to the permitted ones, truncated to the available space. */
 static void add_allowed(struct vamp_diagnostic *problem, const char *word)
 {
     const size_t used = strlen(problem->allowed);
@@ -340,7 +340,7 @@ static int walk_member(const struct config_loader *loader, const struct config_o
     return 0;
 }
 
-/* Walks the object without the objects in it. */
+/* Walks the object without its nested objects. */
 static int walk_members(const struct config_loader *loader, const struct config_object *object,
                         const struct config_value *value)
 {
@@ -382,7 +382,7 @@ const char *config_find_type(const struct config_loader *loader, enum config_kin
                              const struct config_value *value, const char *article, bool by_name)
 {
     const bool is_object = value->type == CONFIG_OBJECT;
-    const struct config_value *type = value; /* the type alone */
+    const struct config_value *type = value; /* only the name of the type is given */
     if (is_object || !by_name) {
         type = config_member(value, "type");
     }

@@ -16,7 +16,8 @@ static const char *const kind_choices[] = {
 #define VAMP_EVENT_KIND(symbol, number, name, help) #name,
 #include "vampire/core/event/kinds.def"
     NULL};
-/* Copies of words of core's tables, which are not available as lists; a unit test compares them. */
+/* Copies of enum names in core's tables, which are not available as lists; a unit test compares the
+ * two. */
 static const char *const phase_choices[] = {"after", "before", NULL};
 static const char *const tier_choices[] = {"unknown", "OFI", "GFS", "MIO", NULL};
 static const char *const cause_choices[] = {"unknown", "demand", "manager", NULL};
@@ -34,7 +35,7 @@ static const struct vamp_field fields[FIELD_COUNT] = {
 #include "vampire/core/event/fields.def"
 };
 
-/* The kinds of events that can have the field. */
+/* The event kinds that can have each field. */
 #define KINDS_SAMPLE VAMP_EVENT_BIT(VAMP_EVENT_SAMPLE)
 #define KINDS_ALL (~KINDS_SAMPLE)
 #define KINDS_CDO (KINDS_ALL & ~VAMP_EVENT_KINDS_WITHOUT_CDO)
@@ -49,7 +50,7 @@ static const uint64_t field_kinds[FIELD_COUNT] = {
 
 /* ---- vocabulary */
 
-/* The tag in the name of a field; NULL: it names none. */
+/* Returns the tag in the name of a field; NULL: the name contains no tag. */
 static const char *tag_name(const char *field)
 {
     static const char begin[] = ".sample.tag.";
@@ -137,7 +138,8 @@ static void set_name(struct vamp_value *ret, const struct vamp_event *event)
     ret->text.length = event->name_length;
 }
 
-/* The name in the component's JOIN; absent if none was observed, or if the name was not kept. */
+/* Sets the name from the component's JOIN; absent if no JOIN was observed, or if the name was not
+ * stored. */
 static void set_component(struct vamp_value *ret, const struct event_lookup *lookup, uint64_t id)
 {
     if (lookup->components == NULL) {
@@ -172,7 +174,7 @@ static void set_id(struct vamp_value *ret, struct event_lookup *lookup)
     ret->text.length = VAMP_CDO_ID_DIGITS;
 }
 
-/* Not inlined: otherwise the lookups of all events would reserve its stack space. */
+/* Not inlined: otherwise lookups for all events would reserve its stack space. */
 static __attribute__((noinline)) void look_up_sample(enum event_field field, const char *name,
                                                      struct event_lookup *lookup,
                                                      struct vamp_value *ret)

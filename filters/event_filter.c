@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Push-down: the part of a filter that the pool manager evaluates, and the part that vampire
+ * Push-down: splits a filter into a part that the pool manager evaluates and a part that vampire
  * evaluates.
  *
- * The filter is reduced for each kind of event: terms on `.event.kind`, and terms on fields that an
- * event of the kind never has, become true or false. What remains for a kind is a conjunction:
- * conjuncts on attributes only are the pool manager's, conjuncts without an attribute are
- * vampire's, and one that mixes both is an error, since neither side knows all of it. A
- * subscription has one selector, so all kinds must need the same one.
+ * The filter is reduced separately for each event kind: terms on `.event.kind`, and terms on fields
+ * that events of the kind never have, become true or false. The rest is a conjunction. Conjuncts
+ * that use only attributes are evaluated by the pool manager, conjuncts without attributes by
+ * vampire. A conjunct that mixes both is an error, because neither side has all its fields. A
+ * subscription has one selector, so all kinds must need the same selector.
  *
- * The contract with the source: it subscribes to events of CDOs with the selector, and to events
- * without a CDO without it (their attributes are absent, so that vampire can evaluate the filter
- * itself). Both parts together are then exactly the filter.
+ * The contract with the source: it subscribes with the selector to events that concern a CDO, and
+ * without it to other events. The attributes of the latter are absent, so vampire evaluates their
+ * filter alone. Together, both parts are equivalent to the filter.
  */
 #include "filters/event_filter.h"
 
@@ -25,9 +25,10 @@
 
 struct vamp_event_filter {
     struct vamp_expression *expression;
-    uint64_t kinds;       /* bits of kinds that can pass */
-    const char *selector; /* in the expression's arena; NULL: none */
-    /* Evaluated by vampire for events of the kind; in the arena. [0]: false. */
+    uint64_t kinds;       /* set of event kinds that can pass */
+    const char *selector; /* in the arena of the expression; NULL: none */
+    /* The steps that vampire evaluates for each kind; in the arena. The entry [0] is always false.
+     */
     const struct step *steps[VAMP_EVENT_SAMPLE + 1];
 };
 
@@ -60,9 +61,9 @@ int vamp_named_filters_add(struct vamp_named_filters *named, const char *name, c
     return 0;
 }
 
-/* ---- terms on one name that no value can satisfy together */
+/* ---- contradictory terms on one name */
 
-/* Conjuncts are compared pairwise, and generated filters may have thousands. */
+/* Conjuncts are compared pairwise, and generated filters may have thousands of them. */
 #define CONJUNCTS_MAX 64
 
 static bool is_one_of(const struct node *term, enum node_kind one, enum node_kind other)
@@ -84,17 +85,17 @@ static bool any_matches(const struct vamp_expression *expression, const struct l
 static bool terms_exclude(const struct vamp_expression *expression, const struct node *one,
                           const struct node *other)
 {
-    if (is_one_of(one, NODE_EQ, NODE_IN)) { /* true for its literals only */
+    if (is_one_of(one, NODE_EQ, NODE_IN)) { /* true only for the literals of the term */
         const bool has_values = other->kind >= NODE_EQ || other->kind == NODE_IN;
         return has_values && !any_matches(expression, one->literals, other);
     }
-    /* A lower and an upper limit: each must admit the value of the other. */
+    /* A lower and an upper limit: each must permit the value of the other. */
     return is_one_of(one, NODE_GT, NODE_GE) && is_one_of(other, NODE_LT, NODE_LE) &&
            !(any_matches(expression, one->literals, other) &&
              any_matches(expression, other->literals, one));
 }
 
-/* Whether the term requires a negative size or duration, which never occurs. */
+/* Returns whether the term requires a negative size or duration, which never occurs. */
 static bool is_below_zero(const struct vamp_expression *expression, const struct node *term)
 {
     static const struct vamp_value zero = {.type = VAMP_VALUE_INT, .integer = 0};
@@ -105,8 +106,9 @@ static bool is_below_zero(const struct vamp_expression *expression, const struct
            !vamp_term_match(expression, term, &zero);
 }
 
-/* Whether no value can satisfy a list of nodes joined by AND. True is certain; detects pairs of
- * comparisons or lists on one name among the first 64 nodes, and negative sizes or durations. */
+/* Returns true only if no value can satisfy all nodes of a list joined by AND. Detects
+ * contradictory pairs of comparisons or lists on one name among the first CONJUNCTS_MAX nodes, and
+ * negative sizes or durations; other contradictions are not detected. */
 static bool contradict(const struct vamp_expression *expression, const struct node *conjuncts)
 {
     unsigned count = 0;
@@ -125,16 +127,17 @@ static bool contradict(const struct vamp_expression *expression, const struct no
     return false;
 }
 
-/* ---- the filter for one kind of event */
+/* ---- the filter reduced to one event kind */
 
-/* The reduction of the compiler's expression for events of `kind`. A function that returns NULL has
- * failed the compilation. */
+/* The reduction of the compiler's expression to events of `kind`. A function that returns NULL has
+ * made the compilation fail. */
 struct reduction {
     struct compiler *compiler;
     enum vamp_event_kind kind;
 };
 
-/* A copy of the node with another kind and other children, not linked into a list. */
+/* Returns a copy of the node with another kind and other children, which is not linked into a list.
+ */
 static struct node *make_node(struct reduction *reduction, const struct node *like,
                               enum node_kind kind, struct node *children)
 {
@@ -208,7 +211,7 @@ static struct node *reduce_node(struct reduction *reduction, const struct node *
         if (child->kind == neutral) {
             continue;
         }
-        /* A child may have become an AND itself, such as an OR reduced to one part. */
+        /* The child may have become an AND itself, for example an OR reduced to one operand. */
         *tail = child->kind == node->kind ? child->children : child;
         while (*tail != NULL) {
             tail = &(*tail)->next;
@@ -242,7 +245,7 @@ static const struct node *first_term(const struct node *node, bool attribute)
     return found;
 }
 
-/* The conjuncts of one kind of event: the pool manager's and vampire's, in order. */
+/* The conjuncts for one event kind, in order: those of the pool manager and those of vampire. */
 struct halves {
     struct node *theirs, *ours;
 };
@@ -270,7 +273,7 @@ static bool split_conjuncts(struct reduction *reduction, struct node *reduced, s
     return true;
 }
 
-/* The AND of the conjuncts; TRUE if there are none. */
+/* Returns the AND of the conjuncts; TRUE if there are none. */
 static struct node *join_conjuncts(struct reduction *reduction, struct node *conjuncts)
 {
     static const struct node none = {.kind = NODE_TRUE};
@@ -280,7 +283,7 @@ static struct node *join_conjuncts(struct reduction *reduction, struct node *con
     return conjuncts->next == NULL ? conjuncts : make_node(reduction, &none, NODE_AND, conjuncts);
 }
 
-/* The selector text of a kind, "" for none, in the arena. */
+/* Returns the selector text for a kind, in the arena; "": none. */
 static const char *selector_text(struct reduction *reduction, struct node *theirs)
 {
     if (theirs == NULL) {
@@ -357,7 +360,7 @@ static bool mentions_samples(const struct node *node)
     return found;
 }
 
-/* A filter without conditions on samples lets all of them pass. */
+/* Without conditions on samples, a filter lets all samples pass. */
 static void push_samples(struct compiler *compiler, struct vamp_event_filter *filter)
 {
     static const struct node always = {.kind = NODE_TRUE};
@@ -388,7 +391,7 @@ static void push_down(struct compiler *compiler, struct vamp_event_filter *filte
     }
 }
 
-/* ---- the whole */
+/* ---- the whole filter */
 
 int vamp_event_filter_compile(const char *text, enum vamp_filter_place place,
                               const struct vamp_named_filters *named,
@@ -435,7 +438,7 @@ void vamp_event_filter_free(struct vamp_event_filter *filter)
     }
 }
 
-/* Not inlined: otherwise matches of all events would reserve its stack space. */
+/* Not inlined: otherwise matches for all events would reserve its stack space. */
 static __attribute__((noinline)) bool match_sample(const struct vamp_event_filter *filter,
                                                    const struct vamp_event *event,
                                                    const struct vamp_components *components)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Glob patterns: `*` any characters, `?` one, `[a-z]` `[!a-z]` one of a set, `\` makes the next
- * character literal. A character is a UTF-8 character; a byte of invalid UTF-8 counts as a
- * character that equals only itself. The whole text must match.
+ * Glob patterns: `*` matches any characters, `?` one character, `[a-z]` and `[!a-z]` one character
+ * of a set; `\` makes the next character literal. Characters are UTF-8 characters; a byte of
+ * invalid UTF-8 counts as a character that equals only itself. The whole text must match.
  */
 #include "filters/expression_tree.h"
 
@@ -11,8 +11,8 @@
 #include "vampire/core/utf8.h"
 #include "vampire/core/values.h"
 
-/* Reads one character at `*at` and moves `*at` past it. Invalid bytes get numbers above all code
- * points, so that they never equal a real character. */
+/* Decodes the character at `*at` and moves `*at` past it. Invalid bytes yield numbers above all
+ * code points, so that they never equal a valid character. */
 static uint32_t take(const char *text, size_t length, size_t *at)
 {
     const unsigned char *b = (const unsigned char *)text + *at;
@@ -26,7 +26,7 @@ static uint32_t take(const char *text, size_t length, size_t *at)
     return character;
 }
 
-/* One character of a set or a literal, with an escape resolved. */
+/* Decodes a character of a set, or a literal character, and resolves an escape. */
 static uint32_t take_escaped(const char *pattern, size_t length, size_t *at)
 {
     if (pattern[*at] == '\\' && *at + 1 < length) {
@@ -35,8 +35,8 @@ static uint32_t take_escaped(const char *pattern, size_t length, size_t *at)
     return take(pattern, length, at);
 }
 
-/* Whether `character` is in the set that begins at pattern[*at], after '['; *at moves past its ']'.
- * vamp_glob_check has accepted the set. */
+/* Returns whether `character` is in the set that begins at pattern[*at], after '['; moves *at past
+ * the ']'. vamp_glob_check must have accepted the set. */
 static bool in_set(const char *pattern, size_t length, size_t *at, uint32_t character)
 {
     bool negated = pattern[*at] == '!' || pattern[*at] == '^';
@@ -101,7 +101,8 @@ const char *vamp_glob_check(const char *pattern, size_t length)
     return NULL;
 }
 
-/* Whether the element at pattern[*at], not a star, matches `character`; moves *at past it. */
+/* Returns whether the element at pattern[*at], which is not a star, matches `character`; moves *at
+ * past the element. */
 static bool element_matches(const char *pattern, size_t length, size_t *at, uint32_t character)
 {
     if (pattern[*at] == '?') {
@@ -115,14 +116,15 @@ static bool element_matches(const char *pattern, size_t length, size_t *at, uint
     return take_escaped(pattern, length, at) == character;
 }
 
-/* A character of one byte that stands for itself: no byte of another character equals it. */
+/* Returns whether the byte is a literal character by itself; no byte of another character equals
+ * it. */
 static bool is_plain(char c)
 {
     static const bool means_more[128] = {['*'] = true, ['?'] = true, ['['] = true, ['\\'] = true};
     return (c & 0x80) == 0 && !means_more[(unsigned char)c];
 }
 
-/* The first position from `at` on where the text after a star may begin; SIZE_MAX: none. */
+/* Returns the first position from `at` on where the text after a star may begin; SIZE_MAX: none. */
 static size_t next_start(char first, const char *text, size_t length, size_t at)
 {
     if (at == length || !is_plain(first)) {
@@ -137,8 +139,8 @@ static inline __attribute__((always_inline)) bool match(const char *pattern, siz
                                                         unsigned *steps)
 {
     size_t p = 0, t = 0;
-    /* Where to continue after a failed attempt: after the last star, one character later. An
-     * earlier star never needs another attempt. */
+    /* Position to continue from after a failed attempt: after the last star, one character later.
+     * Earlier stars never need another attempt. */
     size_t star_p = SIZE_MAX, star_t = 0;
     while (p < pattern_length || t < text_length) {
         if (*steps == 0) {
@@ -186,7 +188,7 @@ static inline __attribute__((always_inline)) bool match(const char *pattern, siz
 bool vamp_glob_match(const char *pattern, size_t pattern_length, const char *text,
                      size_t text_length, unsigned *steps)
 {
-    unsigned left = *steps; /* in a register */
+    unsigned left = *steps; /* copy that stays in a register */
     const bool matches = match(pattern, pattern_length, text, text_length, &left);
     *steps = left;
     return matches;

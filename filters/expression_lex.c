@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tokens with positions, the errors at them, and the arena that owns their texts. */
+/* Tokens with positions, errors with positions, and the arena that owns the texts. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -86,7 +86,7 @@ const char *const vamp_node_words[NODE_KIND_COUNT] = {
     [NODE_LT] = "<",      [NODE_LE] = "<=",       [NODE_GT] = ">",        [NODE_GE] = ">=",
 };
 
-/* Steps over bytes; the column counts characters. */
+/* Moves the cursor by a number of bytes; columns count characters. */
 static void step(struct compiler *compiler, size_t bytes)
 {
     while (bytes-- > 0) {
@@ -111,7 +111,8 @@ static void skip_blanks_and_comments(struct compiler *compiler)
     } while (blanks > 0);
 }
 
-/* Bytes that end a word. A comma is one, so that `in (a, b)` is an error and not a text "a,". */
+/* Returns whether the byte ends a word. A comma does, so that `in (a, b)` is an error instead of
+ * containing the text "a,". */
 static bool ends_word(unsigned char byte)
 {
     return byte <= ' ' || byte == 0x7F || strchr("()\"'`;=<>!~,", byte) != NULL;
@@ -146,7 +147,7 @@ static bool read_word(struct compiler *compiler)
     return true;
 }
 
-/* The byte that an escape represents; the cursor is at the backslash. */
+/* Returns the byte that an escape represents; the cursor is at the backslash. */
 static bool read_escape(struct compiler *compiler, char *ret_byte)
 {
     static const char from[] = "\\\"'nrt", to[] = "\\\"'\n\r\t";
@@ -167,7 +168,8 @@ static bool read_escape(struct compiler *compiler, char *ret_byte)
                              "single quotes a backslash is an ordinary character");
 }
 
-/* Upper bound of the bytes in the quoted text that begins at the cursor, after its quote. */
+/* Returns an upper limit for the size of the quoted text that begins at the cursor, after its
+ * quote. */
 static size_t quoted_bytes(const char *text, char quote)
 {
     const char *p = text;
@@ -177,7 +179,8 @@ static size_t quoted_bytes(const char *text, char quote)
     return (size_t)(p - text);
 }
 
-/* A quoted text; the cursor is at the opening quote. Escapes count in double quotes only. */
+/* Reads a quoted text; the cursor is at the opening quote. Escapes are recognised only in double
+ * quotes. */
 static bool read_text(struct compiler *compiler)
 {
     struct token *token = &compiler->token;
@@ -218,7 +221,7 @@ static bool read_operator(struct compiler *compiler)
         const char *text;
         enum node_kind means;
     } operators[] = {
-        /* Longer operators come first. */
+        /* Longer operators must come first. */
         {"==", NODE_EQ}, {"=~", NODE_REGEX}, {"!=", NODE_NE}, {"<=", NODE_LE}, {">=", NODE_GE},
         {"<>", NODE_NE}, {"=", NODE_EQ},     {"<", NODE_LT},  {">", NODE_GT},  {"~", NODE_REGEX},
     };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Evaluation: whether a term holds for a value, and whether the tree does. The tree is flattened
- * into a list of its terms, each with the next term to evaluate if it holds and if it does not: no
- * recursion and no AND, OR or NOT node remains at run time.
+ * Evaluation of terms and of the tree. The tree is flattened into a list of its terms, each with
+ * the next step for a true and for a false result, so that there is no recursion and no AND, OR or
+ * NOT node at run time.
  */
 #include <float.h>
 #include <math.h>
@@ -12,12 +12,12 @@
 #include "vampire/core/hash.h"
 #include "vampire/core/values.h"
 
-/* The order of two values. NONE: values of different sorts do not compare. */
+/* The order of two values. NONE: values of different categories, which do not compare. */
 enum order {
     ORDER_LESS,
     ORDER_EQUAL,
     ORDER_GREATER,
-    ORDER_DIFFERENT, /* a NaN, or booleans */
+    ORDER_DIFFERENT, /* one is a NaN, or they are unequal booleans */
     ORDER_NONE,
 };
 
@@ -55,7 +55,7 @@ static enum order compare_texts(const struct vamp_value *a, const struct vamp_va
     return order_of(a->text.length<b->text.length, a->text.length> b->text.length);
 }
 
-/* Not inlined: most comparisons are of whole numbers. */
+/* Not inlined: most comparisons are between integers. */
 static __attribute__((noinline)) enum order compare_any(const struct vamp_value *a,
                                                         const struct vamp_value *b)
 {
@@ -83,7 +83,7 @@ static inline enum order compare(const struct vamp_value *a, const struct vamp_v
     return compare_any(a, b);
 }
 
-/* The orders of a field's value and the literal for which each comparison holds. */
+/* For each comparison, the orders of field value and literal for which it is true. */
 #define ORDER_BIT(order) (1U << (order))
 static const unsigned char orders[] = {
     [NODE_EQ] = ORDER_BIT(ORDER_EQUAL),
@@ -104,7 +104,7 @@ static bool is_in(const struct vamp_value *value, const struct literal *list)
     return false;
 }
 
-/* 1: it matches; 0: it does not; -1: out of steps, of which `*steps` remain. */
+/* Returns 1: match; 0: no match; -1: out of steps. `*steps` is decremented. */
 static int match_pattern(const struct vamp_expression *expression, const struct node *term,
                          const struct vamp_value *value, unsigned *steps)
 {
@@ -145,7 +145,7 @@ int vamp_pattern_match(const struct vamp_expression *expression, const struct no
     return outcome;
 }
 
-/* Matches a text whose result is not memorised. Not inlined: most results are. */
+/* Matches a text whose result is not in the memo. Not inlined: most results are in the memo. */
 static __attribute__((noinline)) bool match_new_text(const struct vamp_expression *expression,
                                                      const struct node *term,
                                                      const struct vamp_value *value,
@@ -159,7 +159,8 @@ static __attribute__((noinline)) bool match_new_text(const struct vamp_expressio
     return outcome > 0;
 }
 
-/* Keeps the hash of the newest text, which the next term often needs. Not inlined, as above. */
+/* Stores the hash of the text, because the next term often needs it again. Not inlined for the same
+ * reason. */
 static __attribute__((noinline)) uint64_t hash_text(struct tally *tally,
                                                     const struct vamp_value *value)
 {
@@ -215,13 +216,13 @@ bool vamp_term_match(const struct vamp_expression *expression, const struct node
 
 /* ---- the tree as a list of terms */
 
-/* The results, in the place of a next step. */
+/* The results, used as the number of the next step. */
 #define HOLDS UINT32_MAX
 #define FAILS (UINT32_MAX - 1)
 
 struct step {
-    const struct node *term; /* or a constant: TRUE, FALSE, or a list of no nodes */
-    uint32_t yes, no;        /* the step that follows, or the answer */
+    const struct node *term; /* a term, or a constant: TRUE, FALSE, or an empty list of nodes */
+    uint32_t yes, no;        /* number of the next step, or the result */
 };
 
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
@@ -237,7 +238,7 @@ static uint32_t count_steps(const struct node *node)
     return count;
 }
 
-/* Writes the steps of a node from `at` on. */
+/* Writes the steps of a node, beginning at index `at`. */
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
 static void write_steps(struct step *steps, uint32_t at, const struct node *node, uint32_t yes,
                         uint32_t no)

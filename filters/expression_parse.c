@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tokens to a tree, by recursive descent; names, operators, values and references are checked
- * against the vocabulary on the way. The comment of each parsing function is its rule of the
- * grammar; the recursion is bounded by VAMP_EXPRESSION_DEPTH_MAX.
+ * Recursive-descent parser: builds the tree from tokens, and checks names, operators, values and
+ * references against the vocabulary. The comment at each parsing function is its grammar rule; the
+ * recursion is limited by VAMP_EXPRESSION_DEPTH_MAX.
  *
- * A function that returns false or NULL has set the error; its input is the current token.
+ * A function that returns false or NULL has set the error. Its input is the current token.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "filters/expression_tree.h"
 #include "vampire/core/hash.h"
 
-/* A named filter being expanded; on the stack of the function that expands it. */
+/* A named filter being expanded, on the stack of the function that expands it. */
 struct reference {
     const char *name;
     struct reference *outer;
@@ -37,7 +37,7 @@ static const char *token_text(const struct compiler *compiler)
     return token->kind == TOKEN_WORD ? token->text : texts[token->kind];
 }
 
-/* Counts a term; false: over the limit. */
+/* Counts a term. Returns false if over the limit. */
 static bool count_term(struct compiler *compiler)
 {
     return ++compiler->terms <= VAMP_EXPRESSION_TERMS_MAX ||
@@ -78,7 +78,8 @@ static const char *full_name(struct compiler *compiler)
     return full;
 }
 
-/* Letters, digits, '_', '-' and non-ASCII characters, in parts joined by single dots. */
+/* Returns whether the name consists of letters, digits, '_', '-' and non-ASCII characters, in parts
+ * joined by single dots. */
 static bool name_is_valid(const char *name)
 {
     char before = '.';
@@ -333,8 +334,8 @@ static struct node *parse_term(struct compiler *compiler)
 
 static struct node *parse_expression(struct compiler *compiler);
 
-/* Appends at `*tail` and returns the new tail. An AND in an AND (an OR in an OR) is flattened: the
- * meaning is the same, and push-down works on conjuncts. */
+/* Appends a child at `*tail` and returns the new tail. An AND in an AND (an OR in an OR) is
+ * flattened: the meaning is unchanged, and push-down works on conjuncts. */
 static struct node **append(struct node **tail, struct node *child, enum node_kind parent)
 {
     *tail = child->kind == parent ? child->children : child;
@@ -395,7 +396,7 @@ static struct node *parse_constant(struct compiler *compiler)
     return node;
 }
 
-/* An expression in parentheses of its own, whose "(" or "@name" is the current token. */
+/* Parses an expression in its own parentheses, whose "(" or "@name" is the current token. */
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by VAMP_EXPRESSION_DEPTH_MAX. */
 static struct node *parse_wrapped(struct compiler *compiler)
 {
@@ -411,7 +412,7 @@ static struct node *parse_wrapped(struct compiler *compiler)
     return node;
 }
 
-/* The contents of parentheses; the current token is the one after "(". */
+/* Parses the contents of parentheses; the current token is the one after "(". */
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by VAMP_EXPRESSION_DEPTH_MAX. */
 static struct node *parse_inside(struct compiler *compiler)
 {
@@ -442,7 +443,8 @@ static struct node *parse_inside(struct compiler *compiler)
     return node;
 }
 
-/* Refuses a reference to a filter that is being expanded, and names the circle: "a -> b -> a". */
+/* Rejects a reference to a filter that is being expanded, with a text that shows the cycle: "a -> b
+ * -> a". */
 static bool check_circle(struct compiler *compiler)
 {
     const struct reference *found = compiler->references;
@@ -453,7 +455,7 @@ static bool check_circle(struct compiler *compiler)
     if (found == NULL) {
         return true;
     }
-    /* The chain is linked from the inside out: fill the buffer from its end. */
+    /* References are linked from the innermost outwards, so the buffer is filled from its end. */
     char path[256];
     size_t at = sizeof(path) - 1;
     path[at] = '\0';
@@ -494,7 +496,8 @@ static struct node *parse_reference(struct compiler *compiler)
         return REFUSE_NODE(compiler, "no filter is named '%s'%s", name,
                            vamp_suggest(vocabulary->filter_names, name, near));
     }
-    /* Counted, because filters that each refer to two others grow exponentially. */
+    /* References count as terms, because filters that each refer to two others grow exponentially.
+     */
     if (!check_circle(compiler) || !count_term(compiler)) {
         return NULL;
     }
@@ -536,7 +539,8 @@ static struct node *parse_expression(struct compiler *compiler)
     return node;
 }
 
-/* A whole text, named filters included; `filter` is its name, NULL for the main text. */
+/* Parses a whole text, including the named filters that it refers to. `filter` is the name of the
+ * text; NULL: the main text. */
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by VAMP_EXPRESSION_DEPTH_MAX. */
 static struct node *parse_text(struct compiler *compiler, const char *text, const char *filter)
 {
@@ -565,7 +569,7 @@ static struct node *parse_text(struct compiler *compiler, const char *text, cons
     return node;
 }
 
-/* ---- creation and end of an expression */
+/* ---- creation and destruction of expressions */
 
 int vamp_expression_compile(const char *text, const struct vamp_vocabulary *vocabulary,
                             struct vamp_expression **ret_expression, struct vamp_err *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The normal form: one line, one blank between parts, texts in double quotes, full names. Units are
- * those of vampire/core/options/options.h. */
+/* The normal form: one line, single blanks, texts in double quotes, full names. The units are those
+ * of vampire/core/options/options.h. */
 #include <inttypes.h>
 #include <locale.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void print_text(FILE *out, const char *bytes, size_t length)
     (void)fputc('"', out);
 }
 
-/* The shortest text that reads back as the same double and not as an integer. */
+/* Prints the shortest text that reads back as the same double, and not as an integer. */
 static void print_double(FILE *out, double real)
 {
     char text[40];
@@ -49,7 +49,7 @@ static void print_double(FILE *out, double real)
     }
 }
 
-/* The time without trailing zeros in the fraction of a second. */
+/* Prints the time without trailing zeros in the fraction of a second. */
 static void print_time(FILE *out, int64_t ns)
 {
     char text[VAMP_TIME_TEXT_BYTES];
@@ -148,7 +148,7 @@ char *vamp_node_print(const struct node *node)
         freelocale(plain);
         return NULL;
     }
-    /* Doubles have a dot in every locale of the program. */
+    /* Doubles are printed with a dot in every locale of the program. */
     const locale_t before = uselocale(plain);
     print_node(out, node);
     (void)uselocale(before);

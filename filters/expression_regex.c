@@ -2,14 +2,16 @@
 /*
  * Regular expressions; the only file that uses PCRE2.
  *
- * Steps: PCRE2's own limit restarts at each position at which a match may begin, so it does not
- * limit a search. A callout before each element of the pattern counts steps and ends the match at
- * the limit. Counting triples the time of a match, so a short text is first searched with a copy of
- * the pattern without callouts, under a limit that keeps any text of that length cheap.
+ * Step limit: PCRE2's own limit restarts at each position at which a match may begin, so it does
+ * not limit a whole search. Instead, a callout before each element of the pattern counts steps and
+ * ends the match at the limit. Counting triples the time of a match, so short texts are first
+ * searched with a copy of the pattern without callouts, under a PCRE2 limit that keeps the search
+ * of any text of that length cheap.
  *
- * Memory: everything is allocated when the pattern is compiled. One warm-up match grows PCRE2's
- * backtracking frames to their limit; from then on the allocator refuses. So a match allocates
- * nothing in any version of the library; a match that needs more memory is cut short.
+ * Memory: all memory is allocated when the pattern is compiled. One warm-up match makes PCRE2's
+ * backtracking frames grow to their limit; afterwards the allocator refuses all requests. Matches
+ * therefore allocate nothing in any version of the library, and a match that needs more memory is
+ * aborted.
  */
 #include "filters/expression_tree.h"
 
@@ -23,19 +25,20 @@
 
 #define HEAP_LIMIT_KIB 512
 #define NESTED_PARENTHESES_MAX 100
-/* The length up to which a text is first searched without counting, and the steps of that search:
- * together they limit it to less than 0.1 ms. */
+/* Maximum length of a text that is first searched without counting, and the step limit for that
+ * search. Together they limit the search to less than 0.1 ms. */
 #define QUICK_TEXT_BYTES 256
 #define QUICK_STEPS 5000
-/* An element that consumes more characters counts as one step for each CHARACTERS_PER_STEP. */
+/* An element that consumes several characters counts as one step per CHARACTERS_PER_STEP
+ * characters. */
 #define CHARACTERS_PER_STEP 32
 
 struct regex_scratch {
     pcre2_general_context *general;
     pcre2_match_context *match;
     pcre2_match_data *data;
-    bool matching; /* the allocator refuses */
-                   /* Of the current match. */
+    bool matching; /* the allocator refuses memory */
+                   /* State of the current match. */
     PCRE2_SIZE at;
     unsigned steps_left;
 };
@@ -78,12 +81,12 @@ static int count_step(pcre2_callout_block *block, void *context)
     return 0;
 }
 
-/* `further`: PCRE2_AUTO_CALLOUT to count the steps of the pattern; PCRE2_NO_AUTO_CAPTURE. */
+/* `further`: PCRE2_AUTO_CALLOUT (counts the steps of the pattern) and PCRE2_NO_AUTO_CAPTURE. */
 static pcre2_code *compile(const char *pattern, size_t length, uint32_t further,
                            struct regex_scratch *scratch, int *ret_code, PCRE2_SIZE *ret_offset)
 {
     /* Text from the wire may contain any bytes: invalid UTF-8 matches nothing, but the rest of the
-     * text is searched. \C could stop inside a character. */
+     * text is searched. \C is disabled because it could stop inside a character. */
     const uint32_t options = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C |
                              PCRE2_DOLLAR_ENDONLY | further;
     pcre2_compile_context *context = pcre2_compile_context_create(scratch->general);
@@ -98,8 +101,8 @@ static pcre2_code *compile(const char *pattern, size_t length, uint32_t further,
     return code;
 }
 
-/* Grows the frames to their limit with a match that needs one for each character. False: out of
- * memory. */
+/* Runs a match that needs one frame per character, so that the frames grow to their limit. Returns
+ * false if out of memory. */
 static bool warm_up(struct regex_scratch *scratch)
 {
     static const char pattern[] = "(*NO_START_OPT)(?:a|b)*c";
@@ -142,7 +145,7 @@ static struct regex_scratch *scratch_create(void)
     return scratch;
 }
 
-/* 0 or -errno with the error set. */
+/* Returns 0 or -errno with the error set. */
 static int compile_both(const char *pattern, size_t length, uint32_t options,
                         struct regex_scratch *scratch, struct regex *regex, struct vamp_err *err)
 {
@@ -150,7 +153,7 @@ static int compile_both(const char *pattern, size_t length, uint32_t options,
     PCRE2_SIZE offset = 0;
     regex->quick = compile(pattern, length, options, scratch, &code, &offset);
     if (regex->quick != NULL) {
-        /* Fails if the system grants no memory for machine code, which is only faster. */
+        /* Fails if the system permits no memory for machine code, which is only an optimisation. */
         regex->machine_code = pcre2_jit_compile(regex->quick, PCRE2_JIT_COMPLETE) == 0;
         regex->counted =
             compile(pattern, length, options | PCRE2_AUTO_CALLOUT, scratch, &code, &offset);
@@ -181,7 +184,7 @@ int vamp_regex_add(struct vamp_expression *expression, const char *pattern, size
     if (expression->scratch == NULL || regex == NULL) {
         return vamp_err_set(err, -ENOMEM, "out of memory");
     }
-    /* The expression frees what was compiled, also after a failure. */
+    /* The expression owns everything that was compiled, also after a failure. */
     regex->next = expression->regexes;
     expression->regexes = regex;
     expression->regex_count++;
@@ -190,7 +193,7 @@ int vamp_regex_add(struct vamp_expression *expression, const char *pattern, size
                         expression->scratch, regex, err);
 }
 
-/* `run`: pcre2_match or pcre2_jit_match. */
+/* `run` is pcre2_match or pcre2_jit_match. */
 static int search(struct regex_scratch *scratch, __typeof__(pcre2_match) *run, const void *code,
                   const char *text, size_t length)
 {

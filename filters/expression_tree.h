@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Internals of the expression compiler: tokens, the tree and its memory. Only the files of filters/
- * include this. All nodes, names and texts of one expression are allocated in its arena and freed
- * with it.
+ * Internals of the expression compiler: tokens, the tree and its memory. Internal to filters/. All
+ * nodes, names and texts of one expression are allocated in its arena and freed with it.
  */
 #pragma once
 
@@ -18,7 +17,7 @@ struct arena_chunk;
 struct arena {
     struct arena_chunk *chunks;
 };
-/* Zeroed and aligned; NULL: out of memory. */
+/* Returns zeroed, aligned memory; NULL: out of memory. */
 void *vamp_arena_alloc(struct arena *arena, size_t bytes);
 void vamp_arena_done(struct arena *arena);
 
@@ -30,11 +29,11 @@ enum node_kind {
     NODE_AND,
     NODE_OR,
     NODE_NOT,
-    NODE_HAS, /* terms from here on */
+    NODE_HAS, /* this and all following kinds are terms */
     NODE_IN,
     NODE_GLOB,
     NODE_REGEX,
-    NODE_EQ, /* comparisons from here on */
+    NODE_EQ, /* this and all following kinds are comparisons */
     NODE_NE,
     NODE_LT,
     NODE_LE,
@@ -46,13 +45,13 @@ enum node_kind {
 extern const char *const vamp_node_words[NODE_KIND_COUNT];
 
 /* A position in a text: line and column count from 1, columns in characters. `filter` is the named
- * filter that contains the text, NULL for the main text. */
+ * filter that contains the text; NULL: the main text. */
 struct position {
     uint32_t line, column;
     const char *filter;
 };
 
-/* A constant of the text; the notation determines how it is printed. */
+/* A constant in the text; the notation determines how it is printed. */
 struct literal {
     struct vamp_value value;
     enum vamp_notation notation;
@@ -68,32 +67,33 @@ struct node {
     struct node *children, *next;
     /* Terms. */
     int field;
-    const char *name; /* full */
+    const char *name; /* full name */
     struct literal *literals;
     struct regex *regex; /* REGEX */
-    uint64_t seed;       /* distinguishes the pattern from others; GLOB, REGEX */
+    uint64_t seed;       /* GLOB, REGEX: distinguishes the pattern from others in the memo */
 };
 
 struct tally {
-    uint64_t cut;        /* matches */
-    unsigned allowance;  /* steps left for matches, see VAMP_EXPRESSION_ALLOWANCE_MAX */
-    uint64_t seed, hash; /* secret; of the newest hashed text of this match */
+    uint64_t cut;        /* number of matches that reached a limit */
+    unsigned allowance;  /* steps left for all matches, see VAMP_EXPRESSION_ALLOWANCE_MAX */
+    uint64_t seed, hash; /* `seed` is secret; `hash` is of the text hashed last in this match */
     const char *hashed;
-    size_t hashed_length; /* SIZE_MAX: none yet */
+    size_t hashed_length; /* number of bytes hashed; SIZE_MAX: none yet */
 };
 
 struct vamp_expression {
     struct arena arena;
     struct node *root;
-    const struct step *steps; /* of the root */
-    /* Working memory of all regular expressions here; NULL if there are none. */
+    const struct step *steps; /* the steps of the root node */
+    /* Working memory shared by all regular expressions of this expression; NULL: none. */
     struct regex_scratch *scratch;
-    struct regex *regexes; /* all of them, to be freed */
+    struct regex *regexes; /* list of all regular expressions, to be freed */
     unsigned regex_count;
-    bool captures;       /* unnamed groups of these regular expressions are captured */
-    struct tally *tally; /* in the arena, so that matching a const expression can count */
-    /* Results of patterns: hashes of pattern and text, with 1 as the lowest bit if it matches; 0:
-     * unused. Pairs, the newer one first. MEMO_ENTRIES; NULL without patterns. */
+    bool captures;       /* unnamed groups of the regular expressions are captured */
+    struct tally *tally; /* in the arena, so that matches of a const expression can count */
+    /* Memo of pattern results: a hash of pattern and text, whose lowest bit is 1 if the text
+     * matches; 0: unused. The entries form pairs, the newer one first. MEMO_ENTRIES entries; NULL
+     * if there are no patterns. */
     uint64_t *memo;
 };
 
@@ -112,92 +112,96 @@ enum token_kind {
 struct token {
     enum token_kind kind;
     struct position at;
-    const char *text; /* WORD, TEXT, REFERENCE: in the arena, terminated */
+    const char *text; /* WORD, TEXT, REFERENCE: in the arena, NUL-terminated */
     size_t length;
-    enum node_kind means; /* OPERATOR, and a WORD that is a keyword; else NONE */
+    enum node_kind means; /* OPERATOR, or WORD that is a keyword; else NONE */
 };
 
 struct compiler {
     const struct vamp_vocabulary *vocabulary;
     struct vamp_expression *expression;
-    const char *cursor;           /* in the text, after the current token */
-    struct position at;           /* of the cursor */
-    struct token token;           /* the current one */
+    const char *cursor;           /* in the text, behind the current token */
+    struct position at;           /* position of the cursor */
+    struct token token;           /* the current token */
     struct reference *references; /* the named filters being expanded, innermost first */
     unsigned depth, terms;
     struct vamp_err *err;
-    int code; /* 0, or the reason of the failure: set with err by the three functions below */
+    int code; /* 0, or the -errno of the failure, set together with err by the three functions below
+               */
 };
 
-/* Sets "line L, column C: ...", preceded by the name of a named filter. Returns false. */
+/* Sets the error "line L, column C: ...", preceded by the name of the named filter, if any. Returns
+ * false. */
 bool vamp_compile_fail(struct compiler *compiler, const struct position *at, int code,
                        const char *format, ...) VAMP_PRINTF(4, 5);
-/* An error at the current token. */
+/* Reports an error at the current token. */
 #define REFUSE(compiler, ...)                                                                      \
     vamp_compile_fail(compiler, &(compiler)->token.at, -EINVAL, __VA_ARGS__)
-/* Memory from the expression's arena, zeroed; NULL: the compilation failed. */
+/* Returns zeroed memory from the expression's arena; NULL: the compilation failed. */
 void *vamp_compile_alloc(struct compiler *compiler, size_t bytes);
-/* Moves to the next token; at the end of the text always TOKEN_END. False: the compilation
- * failed. */
+/* Moves to the next token; at the end of the text it stays at TOKEN_END. Returns false if the
+ * compilation failed. */
 bool vamp_compile_next(struct compiler *compiler);
 
 /* ---- values (expression_value.c) */
-/* The literal of the current token for the term's field. False: the compilation failed. */
+/* Converts the current token to a literal for the term's field. Returns false if the compilation
+ * failed. */
 bool vamp_compile_literal(struct compiler *compiler, const struct node *term,
                           const struct vamp_field *field, struct literal *literal);
-/* The name of a notation's values in errors: "a number". */
+/* Returns the description of a notation's values for errors: "a number". */
 const char *vamp_notation_name(enum vamp_notation notation);
 static inline struct vamp_value vamp_token_text(const struct token *token)
 {
     return (struct vamp_value){.type = VAMP_VALUE_TEXT, .text = {token->text, token->length}};
 }
-/* "; did you mean 'word'?", or "" if no choice is near. `choices` may be NULL. */
+/* Writes "; did you mean 'word'?", or "" if no choice is similar. `choices` may be NULL. */
 #define SUGGESTION_BYTES 300
 const char *vamp_suggest(const char *const *choices, const char *word,
                          char text[static SUGGESTION_BYTES]);
-/* The words with commas between them; what does not fit is cut. */
+/* Writes the words separated by commas, truncated to the buffer. */
 #define LIST_BYTES 400
 const char *vamp_list_words(const char *const *words, char text[static LIST_BYTES]);
 
 /* ---- patterns (expression_glob.c, expression_regex.c) */
-/* NULL if the pattern is well formed, else the error. */
+/* Returns NULL if the pattern is well formed, else the error. */
 const char *vamp_glob_check(const char *pattern, size_t length);
-/* Whether the whole text matches. `*steps` counts down; at 0 the result is false. */
+/* Returns whether the whole text matches. `*steps` is decremented; when it reaches 0 the result is
+ * false. */
 bool vamp_glob_match(const char *pattern, size_t pattern_length, const char *text,
                      size_t text_length, unsigned *steps);
 struct regex {
-    void *quick, *counted; /* pcre2_code: without and with callouts that count steps */
-    bool machine_code;     /* `quick` is compiled to it */
+    void *quick, *counted; /* pcre2_code without callouts, and with callouts that count steps */
+    bool machine_code;     /* `quick` is compiled to machine code */
     struct regex *next;
 };
-/* Compiles a pattern and, for the first one, creates the scratch. 0, -EINVAL, -ENOMEM; the text has
- * no position. */
+/* Compiles a pattern; the first one also creates the scratch memory. Returns 0, -EINVAL or -ENOMEM;
+ * the error text contains no position. */
 VAMP_MUST_CHECK int vamp_regex_add(struct vamp_expression *expression, const char *pattern,
                                    size_t length, struct regex **ret_regex, struct vamp_err *err);
-/* 1: it matches; 0: it does not; -1: a limit cut the match short. `*steps` counts down; at 0 the
- * match ends. */
+/* Returns 1: match; 0: no match; -1: a limit was reached. `*steps` is decremented; the match ends
+ * when it reaches 0. */
 int vamp_regex_match(const struct vamp_expression *expression, const struct regex *regex,
                      const char *text, size_t length, unsigned *steps);
-/* Matches a GLOB or REGEX and a text within the limits of expression.h, without the memo. 1: it
- * matches; 0: it does not; -1: a limit cut it short, which is counted. */
+/* Matches a GLOB or REGEX against a text within the limits of expression.h, without the memo.
+ * Returns 1: match; 0: no match; -1: a limit was reached, which is counted. */
 int vamp_pattern_match(const struct vamp_expression *expression, const struct node *term,
                        const struct vamp_value *value);
-/* The number of groups of a pattern, and the text that the only one captured in the previous match;
- * false: none. */
+/* Return the number of groups in a pattern; and the text captured by its only group in the previous
+ * match (false: none). */
 unsigned vamp_regex_groups(const struct regex *regex);
 bool vamp_regex_group(const struct vamp_expression *expression, size_t *ret_begin,
                       size_t *ret_length);
 void vamp_regexes_free(struct vamp_expression *expression);
 
 /* ---- evaluation and printing of parts */
-/* The node as a list of terms, in the arena; NULL: the compilation failed. The node's terms are
- * referenced, not copied. */
+/* Converts the node to a list of steps in the arena; returns NULL if the compilation failed. The
+ * node's terms are referenced, not copied. */
 struct step;
 const struct step *vamp_steps_create(struct compiler *compiler, const struct node *node);
 bool vamp_steps_match(const struct vamp_expression *expression, const struct step *steps,
                       vamp_lookup_fn *lookup, void *context);
-/* The node in normal form, malloc'ed; NULL: out of memory. */
+/* Returns the node in normal form, to be freed by the caller; NULL: out of memory. */
 char *vamp_node_print(const struct node *node);
-/* Whether a term holds for a value; used by evaluation and by specialising a filter. */
+/* Returns whether a term is true for a value; used by evaluation and by specialising a filter. */
 bool vamp_term_match(const struct vamp_expression *expression, const struct node *term,
                      const struct vamp_value *value);

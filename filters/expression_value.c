@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Values in a text: which one a token means for a field. Reads numbers, sizes, durations and times;
- * units are those of vampire/core/options/options.h. Doubles are read with a dot in every locale of
- * the program, because this code also runs inside users' programs.
+ * Values in a text: determines the value of a token for a field. Reads numbers, sizes, durations
+ * and times; the units are those of vampire/core/options/options.h. Doubles are read with a dot in
+ * every locale of the program, because this code also runs in other programs.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -20,9 +20,10 @@
 
 enum word_kind {
     WORD_OTHER,  /* not a number */
-    WORD_BROKEN, /* begins like a number, but is not one */
-    WORD_RANGE,  /* a number over 64 bits */
-    WORD_NUMBER, /* value set; the notation is SIZE or DURATION if it has a unit, TIME for a time */
+    WORD_BROKEN, /* begins like a number, but is malformed */
+    WORD_RANGE,  /* a number that does not fit into 64 bits */
+    WORD_NUMBER, /* `value` is set; the notation is SIZE or DURATION if there is a unit, TIME for a
+                  * time */
 };
 
 static size_t digits(const char *text)
@@ -30,7 +31,7 @@ static size_t digits(const char *text)
     return strspn(text, "0123456789");
 }
 
-/* A sign and digits. */
+/* Reads a sign and digits. */
 static enum word_kind read_integer(const char *word, struct vamp_value *value)
 {
     const bool negative = word[0] == '-';
@@ -82,7 +83,7 @@ static enum word_kind read_with_unit(const char *word, struct vamp_value *value,
     return code == -ERANGE ? WORD_RANGE : WORD_BROKEN;
 }
 
-/* The value of `count` digits, checked by the caller. */
+/* Returns the value of `count` digits, which the caller has checked. */
 static int64_t number_of(const char *text, size_t count)
 {
     int64_t number = 0;
@@ -92,7 +93,7 @@ static int64_t number_of(const char *text, size_t count)
     return number;
 }
 
-/* Converts the whole text "Z" or "+02:00" to seconds east. */
+/* Converts the text "Z" or "+02:00" to seconds east of UTC. */
 static bool read_offset(const char *text, int64_t *ret_seconds)
 {
     *ret_seconds = 0;
@@ -108,7 +109,7 @@ static bool read_offset(const char *text, int64_t *ret_seconds)
     return hours <= 23 && minutes <= 59;
 }
 
-/* Whether the word resembles a date, so that errors are about a time. */
+/* Returns whether the word resembles a date, so that error texts refer to a time. */
 static bool looks_like_time(const char *word)
 {
     return digits(word) == 4 && word[4] == '-' && digits(word + 5) == 2 && word[7] == '-' &&
@@ -142,7 +143,7 @@ static enum word_kind read_time(const char *word, struct vamp_value *value)
                       .tm_min = (int)number_of(word + 14, 2),
                       .tm_sec = (int)number_of(word + 17, 2)};
     const struct tm given = time;
-    const int64_t seconds = timegm(&time); /* turns February 30 into March 2 */
+    const int64_t seconds = timegm(&time); /* timegm turns February 30 into March 2 */
     if (time.tm_mon != given.tm_mon || time.tm_mday != given.tm_mday ||
         time.tm_hour != given.tm_hour || time.tm_min != given.tm_min ||
         time.tm_sec != given.tm_sec) {
@@ -172,7 +173,7 @@ static enum word_kind read_time(const char *word, struct vamp_value *value)
     return WORD_NUMBER;
 }
 
-/* Length of "e+10" at the begin of the text, 0 if there is none. */
+/* Returns the length of an exponent such as "e+10" at the beginning of the text; 0: none. */
 static size_t exponent_length(const char *text)
 {
     if (text[0] != 'e' && text[0] != 'E') {
@@ -214,7 +215,7 @@ static enum word_kind read_word(const char *word, struct vamp_value *ret_value,
 
 /* ---- values of fields */
 
-/* The name of each notation's values in errors, and an example. */
+/* For each notation, the description of its values in errors, and an example. */
 static const struct {
     const char *name, *example;
 } sorts[] = {
@@ -256,7 +257,7 @@ static bool check_choice(struct compiler *compiler, const struct node *term,
 
 #define ID_DIGITS 32
 
-/* An identifier in its normal form: 32 lower-case hexadecimal digits. */
+/* Checks an identifier and converts it to normal form: 32 lower-case hexadecimal digits. */
 static bool check_id(struct compiler *compiler, const struct node *term, struct literal *literal)
 {
     const struct token *token = &compiler->token;
@@ -288,7 +289,7 @@ static bool check_text(struct compiler *compiler, const struct node *term,
     if (field->notation == VAMP_NOTATION_ID) {
         return check_id(compiler, term, literal);
     }
-    /* A bare word that may be meant as something else. */
+    /* A bare word that the user may have meant as a name. */
     if (token->kind == TOKEN_WORD && token->text[0] == '.') {
         return REFUSE(compiler,
                       "'%.200s' looks like a name, and two fields cannot be compared; a text that "
@@ -302,7 +303,7 @@ static bool check_text(struct compiler *compiler, const struct node *term,
                   token->text);
 }
 
-/* Reads a word that should be a number. `*ret_is_number` is false if it does not begin like one. */
+/* Reads a word as a number. `*ret_is_number` is false if it does not begin like one. */
 static bool read_number(struct compiler *compiler, struct literal *literal, bool *ret_is_number)
 {
     const char *text = compiler->token.text;
@@ -357,7 +358,7 @@ static bool read_bool(const struct token *token, struct literal *literal)
     return token->means == NODE_TRUE || token->means == NODE_FALSE;
 }
 
-/* A value for a field of unknown type: its notation decides the type. */
+/* Checks a value for a field of unknown type: its notation determines the type. */
 static bool check_any(struct compiler *compiler, const struct node *term,
                       const struct vamp_field *field, struct literal *literal)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Extracts attributes from the names of CDOs: each attribute has a name and a regular expression
- * with one group, the value. Limited like the matches of filters (expression.h). One thread at a
+ * Extracts attributes from CDO names: each attribute has a name and a regular expression with one
+ * group, which captures the value. The limits are those of filters (expression.h). One thread at a
  * time.
  */
 #pragma once
@@ -16,18 +16,20 @@
 
 struct vamp_extract;
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 VAMP_MUST_CHECK int vamp_extract_create(struct vamp_extract **ret_extract, struct vamp_err *err);
 /* NULL is fine. */
 void vamp_extract_free(struct vamp_extract *extract);
 
-/* Adds an attribute, from "NAME=PATTERN", or from "NAME": the text after NAME: or NAME= in a list
- * with commas. 0; -EINVAL, -E2BIG: the pattern is wrong, but the name is added; -ENOMEM. */
+/* Adds an attribute. "NAME=PATTERN" uses the pattern; "NAME" extracts the text after NAME: or NAME=
+ * in a comma-separated list. Returns 0; -EINVAL, -E2BIG: the pattern is invalid, but the name is
+ * added; -ENOMEM. */
 VAMP_MUST_CHECK int vamp_extract_add(struct vamp_extract *extract, const char *text,
                                      struct vamp_err *err);
 const char *const *vamp_extract_names(const struct vamp_extract *extract, unsigned *ret_count);
-/* The value of an attribute, counted from 0, in a text; false: none. Allocates nothing. */
+/* Extracts the value of an attribute, counted from 0, from a text. Returns false if there is none.
+ * Allocates nothing. */
 bool vamp_extract_find(const struct vamp_extract *extract, unsigned number, const char *text,
                        size_t length, const char **ret_value, size_t *ret_length);
-/* Searches cut short by a limit so far, without a value. */
+/* Returns the number of searches that reached a limit so far and found no value. */
 uint64_t vamp_extract_cut(const struct vamp_extract *extract);

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The public interface of the embedded Maestro: the subset of Maestro Core's API that
- * components of a workflow use, with the names and meanings that are publicly known. It stands
- * in for upstream's library so that everything here runs on one fresh machine; numeric values
- * and the wire behind it are this project's own. What upstream is not known to have is an own
- * extension, which MSTRO_PUBLIC_ONLY hides when it is defined before; layouts stay the same.
+ * The public interface of the embedded Maestro: the subset of Maestro Core's API that workflow
+ * components use, with the publicly known names and meanings. It replaces the upstream library so
+ * that everything here runs on a newly installed machine; the numeric values and the wire protocol
+ * are this project's own. Declarations that upstream is not known to have are extensions; they are
+ * hidden if MSTRO_PUBLIC_ONLY is defined before this header is included, without changing layouts.
  *
- * Every function may be called from any thread after mstro_init has returned; a handle may be
- * used by one thread at a time. Functions return MSTRO_OK or another status and leave their
- * outputs untouched on failure unless said otherwise. Texts are UTF-8 and terminated; those given
- * to a function are copied unless said otherwise.
+ * After mstro_init has returned, any thread may call any function; a handle may be used by only one
+ * thread at a time. Functions return MSTRO_OK or another status and leave their outputs unchanged
+ * on failure unless stated otherwise. Texts are UTF-8 and NUL-terminated; functions copy the texts
+ * passed to them unless stated otherwise.
  *
- * Statuses that are not repeated below: MSTRO_INVARG, an argument is NULL that must not be, or
- * is invalid; MSTRO_UNINIT, before mstro_init or after mstro_finalize; MSTRO_NOMEM; and of
- * every function that calls the pool manager, MSTRO_NO_PM when it is gone and MSTRO_OFI_FAIL.
- * mstro_last_error returns the text of each, which also goes to the log: stderr by default.
+ * Statuses that the functions below do not list again: MSTRO_INVARG: an argument is NULL or
+ * otherwise invalid; MSTRO_UNINIT: before mstro_init or after mstro_finalize; MSTRO_NOMEM: out of
+ * memory; and, from every function that calls the pool manager, MSTRO_NO_PM: the pool manager is
+ * gone, and MSTRO_OFI_FAIL. mstro_last_error returns the text for each failure; the text is also
+ * logged, to stderr by default.
  *
- * C99 to C23 and C++98 to C++20, without warnings under the usual strict ones.
+ * Valid C99 to C23 and C++98 to C++20, without warnings at strict warning levels.
  */
 #ifndef MAESTRO_H
 #define MAESTRO_H
@@ -30,10 +31,10 @@
 extern "C" {
 #endif
 
-struct timespec; /* strict C99 has none in <time.h>: POSIX's or the caller's own */
+struct timespec; /* not defined by <time.h> in strict C99; POSIX or the caller defines it */
 
-/* The enumerations of bits are 32 bits wide in every language: by their type where it can be
- * written, else because no value is above 1 << 30. */
+/* Bit enumerations are 32 bits wide in every language: by an explicit type where the language has
+ * one, else because no value exceeds 1 << 30. */
 #if defined(__cplusplus)
 #if __cplusplus >= 201103L
 #define MSTRO_ENUM_OF_32_BITS : uint32_t
@@ -54,33 +55,33 @@ struct timespec; /* strict C99 has none in <time.h>: POSIX's or the caller's own
 #define MSTRO_ENV_SCHEMA_PATH "MSTRO_SCHEMA_PATH"
 #define MSTRO_ENV_DROP_UNKNOWN_ATTRIBUTES "MSTRO_DROP_UNKNOWN_ATTRIBUTES"
 #define MSTRO_ENV_OFI_PROVIDER "MSTRO_OFI_PROVIDER"
-/* What is logged, and where; mstro_init reads them (docs/operations.md). */
+/* Log level, modules and destination; read by mstro_init (docs/operations.md). */
 #define MSTRO_ENV_LOG_LEVEL "MSTRO_LOG_LEVEL"
 #define MSTRO_ENV_LOG_MODULES "MSTRO_LOG_MODULES"
 #define MSTRO_ENV_LOG_DST "MSTRO_LOG_DST"
 #ifndef MSTRO_PUBLIC_ONLY
-/* How long mstro_init waits for a pool manager's answer, 1 to 3,600,000 ms; 30,000 when not set or
- * anything else. */
+/* How long mstro_init waits for the pool manager's answer, in ms, 1 to 3,600,000; the default,
+ * 30,000, applies if unset or invalid. */
 #define MSTRO_ENV_JOIN_TIMEOUT_MS "MSTRO_JOIN_TIMEOUT_MS"
 #endif
 
 typedef enum mstro_status {
     MSTRO_OK = 0,
-    MSTRO_FAIL,       /* anything not listed below; details are in the log on stderr */
+    MSTRO_FAIL,       /* any other failure; details are in the log on stderr */
     MSTRO_INVARG,     /* an argument is invalid */
     MSTRO_INVMSG,     /* a message is malformed */
     MSTRO_NOMEM,      /* out of memory, or a documented limit was reached */
     MSTRO_UNINIT,     /* mstro_init has not been called */
-    MSTRO_NOT_TWICE,  /* done before, and only once allowed */
+    MSTRO_NOT_TWICE,  /* already done, and permitted only once */
     MSTRO_NOENT,      /* no such key, name or handle */
     MSTRO_NOMATCH,    /* type or value does not fit the schema */
-    MSTRO_TIMEOUT,    /* not within the time allowed */
-    MSTRO_WOULDBLOCK, /* would have to wait */
+    MSTRO_TIMEOUT,    /* did not complete in time */
+    MSTRO_WOULDBLOCK, /* the operation would block */
     MSTRO_INVSTATE,   /* not allowed in the CDO's current state */
-    MSTRO_NO_PM,      /* no pool manager, or it is gone */
+    MSTRO_NO_PM,      /* there is no pool manager, or it is gone */
     MSTRO_REFUSED,    /* the pool manager refused (name taken, other workflow, other version) */
     MSTRO_OFI_FAIL,   /* libfabric reported an error */
-    MSTRO_UNIMPL,     /* upstream has it, the embedded Maestro does not */
+    MSTRO_UNIMPL,     /* available upstream, but not in the embedded Maestro */
     mstro_status_MAX
 } mstro_status;
 
@@ -92,56 +93,59 @@ typedef struct mstro_schema_ *mstro_schema;
 typedef struct mstro_pool_event_ *mstro_pool_event;
 
 typedef struct mstro_timestamp {
-    int64_t sec;    /* since 1970-01-01T00:00:00Z */
+    int64_t sec;    /* seconds since 1970-01-01T00:00:00Z */
     int64_t nsec;   /* 0 to 999,999,999 */
     int64_t offset; /* minutes east of UTC */
 } mstro_timestamp;
 
 /* ------------------------------------------------------------------ start and end */
 
-/* Joins the workflow. NULL names are taken from the environment. With MSTRO_POOL_MANAGER_INFO set
- * the component joins that pool manager; without it, it works alone with a pool of its own. `index`
- * distinguishes ranks of one component; it is only reported to the pool manager. Blocks until the
- * pool manager has answered. MSTRO_NOT_TWICE when already initialised: the caller uses the library
- * as it is, and calls mstro_finalize as well; MSTRO_REFUSED, MSTRO_NO_PM when none answers in time,
- * MSTRO_INVARG also when a name is missing. */
+/* Joins the workflow. NULL names are taken from the environment. If MSTRO_POOL_MANAGER_INFO is set,
+ * the component joins that pool manager; otherwise it works alone, with a pool of its own. `index`
+ * distinguishes the ranks of one component; it is only reported to the pool manager. Blocks until
+ * the pool manager has answered. MSTRO_NOT_TWICE: already initialised; the caller shares the
+ * initialised library and must call mstro_finalize as well. MSTRO_REFUSED: the pool manager refused
+ * the component. MSTRO_NO_PM: no pool manager answered in time. MSTRO_INVARG: also if a name is
+ * missing. */
 mstro_status mstro_init(const char *workflow_name, const char *component_name,
                         uint64_t component_index);
-/* Once for each mstro_init that returned MSTRO_OK or MSTRO_NOT_TWICE; all but the last only count
- * down. The last one leaves, and waits until calls of other threads have returned. CDOs that are
- * still in use are released with a warning; a pool manager that is gone is no failure. May be
- * followed by another mstro_init. */
+/* Call once for each mstro_init that returned MSTRO_OK or MSTRO_NOT_TWICE; all calls but the last
+ * only decrement a counter. The last call waits until calls in other threads have returned, and
+ * leaves the workflow. It releases CDOs that are still in use, with a warning; a pool manager that
+ * is gone is not a failure. mstro_init may be called again afterwards. */
 mstro_status mstro_finalize(void);
 
-/* Constant texts, never NULL. */
+/* Returns a constant text, never NULL. */
 const char *mstro_status_description(mstro_status status);
 const char *mstro_version(void);
-/* Nanoseconds since 1970 UTC. */
+/* Returns nanoseconds since 1970 UTC. */
 uint64_t mstro_clock(void);
 #ifndef MSTRO_PUBLIC_ONLY
-/* Text on the most recent failure in this thread, "" when there is none; valid until the next
- * failure in it. */
+/* Returns the text for the most recent failure in this thread, "" if there was none; valid until
+ * the next failure in this thread. */
 const char *mstro_last_error(void);
-/* Before mstro_init: no log unless MSTRO_LOG_LEVEL is set, for a program that prints
- * mstro_last_error itself. */
+/* Disables the log unless MSTRO_LOG_LEVEL is set; for programs that print mstro_last_error
+ * themselves. Call before mstro_init. */
 void mstro_log_quiet(void);
-/* Before mstro_init: lists of events have, instead of a node for each event, one of kind PACKED for
- * all that arrived in one message, with the serial of the first. It cannot be acknowledged. For a
- * program that decodes them itself and so can process more of them. */
+/* Selects packed delivery: a list of events contains, instead of one node per event, one node of
+ * kind PACKED for all events that arrived in one message, with the serial of the first. Such a node
+ * cannot be acknowledged. For programs that decode the events themselves, to process more of them.
+ * Call before mstro_init. */
 void mstro_receive_packed(void);
 #endif
 
 /* ------------------------------------------------------------------ pool manager */
 
-/* Makes this process a pool manager as well (after mstro_init). The provider comes from
- * MSTRO_OFI_PROVIDER, else FI_PROVIDER, else "tcp;ofi_rxm". MSTRO_NOT_TWICE: it is one;
- * MSTRO_INVSTATE: it has joined another; MSTRO_OFI_FAIL: the provider or the address. */
+/* Makes this process a pool manager; call after mstro_init. The provider is MSTRO_OFI_PROVIDER,
+ * else FI_PROVIDER, else "tcp;ofi_rxm". MSTRO_NOT_TWICE: already a pool manager; MSTRO_INVSTATE:
+ * this process has joined another pool manager; MSTRO_OFI_FAIL: the provider or the address cannot
+ * be used. */
 mstro_status mstro_pm_start(void);
-/* The text for MSTRO_POOL_MANAGER_INFO: printable, one line, no ';'. The caller frees it with
- * free(). MSTRO_NO_PM: this process is no pool manager. */
+/* Returns the text for MSTRO_POOL_MANAGER_INFO: printable, one line, no ';'. The caller frees it
+ * with free(). MSTRO_NO_PM: this process is not a pool manager. */
 mstro_status mstro_pm_getinfo(char **result);
-/* Sends what is queued, notifies the components, and waits for them for a second at most.
- * MSTRO_NO_PM: this process is no pool manager. */
+/* Sends all queued messages, notifies the components, and waits at most one second for them to
+ * leave. MSTRO_NO_PM: this process is not a pool manager. */
 mstro_status mstro_pm_terminate(void);
 
 /* ------------------------------------------------------------------ attributes and schemas */
@@ -167,79 +171,89 @@ enum mstro_cdo_attr_value_type {
 
 #define MSTRO_ATTR_DEFAULT NULL
 
-/* The type of the value behind `value` is the schema's: bool *, int32_t *, int64_t *, uint32_t *,
- * uint64_t *, float *, double *, const char ** for text, mstro_timestamp *; for raw-ptr and other
- * pointers the pointer itself. Setting a key again replaces its value.
- * `copy`: take a copy, at once; of raw-ptr's data when the CDO is sealed. Otherwise the memory must
- * stay until the CDO is disposed (raw-ptr: until it is withdrawn or disposed).
- * `user_owned`: the caller frees it; otherwise, without `copy`, the library does with free(): the
- * value, of text the text itself, of a pointer what it points to.
- * The MARS keywords (.maestro.ecmwf.class, date, step and so on, docs/operations.md) are known
- * without a schema, which may replace them. For one that is not of a text's type, a text (a const
- * char **) is accepted too when it converts.
- * MSTRO_NOENT: no schema has this key (MSTRO_OK without effect when
- * MSTRO_DROP_UNKNOWN_ATTRIBUTES=1); MSTRO_INVSTATE: the CDO is sealed; MSTRO_NOMATCH: the text does
- * not convert. */
+/* Sets an attribute, replacing an earlier value. The schema determines the type of `value`: bool *,
+ * int32_t *, int64_t *, uint32_t *, uint64_t *, float *, double *, const char ** for text,
+ * mstro_timestamp *; for raw-ptr and other pointers it is the pointer itself.
+ *
+ * `copy`: the library copies the value at once, and the data at raw-ptr when the CDO is sealed.
+ * Without it, the memory must stay valid until the CDO is disposed (raw-ptr: until the CDO is
+ * withdrawn or disposed).
+ * `user_owned`: the caller frees the memory. If neither `copy` nor `user_owned` is set, the library
+ * frees the memory with free(): the value, the text or, for a pointer, its target.
+ *
+ * The MARS keywords (.maestro.ecmwf.class, date, step and so on, docs/operations.md) are built in;
+ * a schema may replace them. If a MARS keyword is not of type text, a text (const char **) is also
+ * accepted provided that it can be converted.
+ *
+ * MSTRO_NOENT: no schema has this key (with MSTRO_DROP_UNKNOWN_ATTRIBUTES=1: MSTRO_OK, without
+ * effect); MSTRO_INVSTATE: the CDO is sealed; MSTRO_NOMATCH: the text cannot be converted. */
 mstro_status mstro_cdo_attribute_set(mstro_cdo cdo, const char *key, void *value, bool copy,
                                      bool user_owned);
-/* `*value` points at the value (for text at a const char *), valid until the CDO is disposed.
- * Either output may be NULL. MSTRO_NOENT: not set, or dropped when it was set. */
+/* Sets `*value` to the address of the value (for text: of a const char *), valid until the CDO is
+ * disposed. Either output may be NULL. MSTRO_NOENT: the attribute is not set, or was dropped when
+ * it was set. */
 mstro_status mstro_cdo_attribute_get(mstro_cdo cdo, const char *key,
                                      enum mstro_cdo_attr_value_type *type, const void **value);
-/* Prints all to stdout, one per line: KEY = VALUE (TYPE). MSTRO_FAIL: writing to stdout failed. */
+/* Prints all attributes to stdout, one per line: KEY = VALUE (TYPE). MSTRO_FAIL: writing to stdout
+ * failed. */
 mstro_status mstro_cdo_attributes_print(mstro_cdo cdo);
 
 /* ------------------------------------------------------------------ CDOs */
 
-/* An operation that is not possible in the handle's state returns MSTRO_INVSTATE and a text with
- * both. Handles of one name, in this or other components, are of one CDO. */
+/* An operation that the handle's state does not permit returns MSTRO_INVSTATE, with a text that
+ * names the operation and the state. All handles with the same name, in all components, refer to
+ * the same CDO. */
 
-/* A new handle, which is disposed of with mstro_cdo_dispose. Names: UTF-8, 1 to 4096 bytes.
- * `attributes` is MSTRO_ATTR_DEFAULT (else MSTRO_UNIMPL). */
+/* Creates a handle, to be disposed with mstro_cdo_dispose. Names are UTF-8, 1 to 4096 bytes.
+ * `attributes` must be MSTRO_ATTR_DEFAULT (otherwise MSTRO_UNIMPL). */
 mstro_status mstro_cdo_declare(const char *name, mstro_cdo_attributes attributes,
                                mstro_cdo *result);
-/* Attributes become final. Offer and require seal what is not sealed. */
+/* Makes the attributes final. Offer and require seal an unsealed CDO. */
 mstro_status mstro_cdo_seal(mstro_cdo cdo);
-/* Gives the CDO to the pool: from now on others may read its data, until it is withdrawn. */
+/* Offers the CDO to the pool: other components may read its data until it is withdrawn. */
 mstro_status mstro_cdo_offer(mstro_cdo cdo);
 /* Announces a demand: a withdraw does not return while the CDO is required and no other component
  * offers it. */
 mstro_status mstro_cdo_require(mstro_cdo cdo);
-/* Returns when the data have arrived, however long it takes until a component offers the CDO. They
- * are in the caller's raw-ptr if that was set and local-size is enough, else in memory of the
- * library (mstro_cdo_access_ptr). When reading them failed and no other offer is left, MSTRO_FAIL
- * (or MSTRO_NOMEM): the CDO is required again: demand once more, or retract. */
+/* Returns when the data have arrived, without a time limit for a component to offer the CDO. The
+ * data are in the caller's raw-ptr if that was set and local-size is sufficient, otherwise in
+ * memory of the library (mstro_cdo_access_ptr). MSTRO_FAIL or MSTRO_NOMEM: reading the data failed
+ * and no other offer is left; the CDO is in the state required again and may be demanded again or
+ * retracted. */
 mstro_status mstro_cdo_demand(mstro_cdo cdo);
-/* Instead of a demand: the CDO is not needed any more. */
+/* Ends a requirement without a demand: the CDO is no longer needed. */
 mstro_status mstro_cdo_retract(mstro_cdo cdo);
-/* Returns when the offer is no longer needed: no component reads from it, and none requires or
- * demands the CDO unless another component offers it too. */
+/* Returns when the offer is no longer needed: no component reads from it, and no component requires
+ * or demands the CDO, unless another component offers it. */
 mstro_status mstro_cdo_withdraw(mstro_cdo cdo);
-/* When declared, sealed, withdrawn, retracted, or demanded and satisfied. The handle is gone
- * afterwards. Handles left over from before mstro_finalize can and need still be disposed. */
+/* Frees the handle. Permitted in the states declared, sealed, withdrawn and retracted, and after a
+ * satisfied demand. Handles left over from before mstro_finalize can, and must, still be disposed.
+ */
 mstro_status mstro_cdo_dispose(mstro_cdo cdo);
-/* NULL without a CDO; else valid until it is disposed. */
+/* Returns the name, valid until the CDO is disposed; NULL if `cdo` is NULL. */
 const char *mstro_cdo_name(mstro_cdo cdo);
-/* The data of an offered or demanded CDO and their size; either output may be NULL. MSTRO_NOENT
- * when there are none. Of a CDO that was demanded without a raw-ptr of the caller's the memory
- * belongs to the caller once `data` was returned: free() it, before or after the CDO is disposed;
- * otherwise it is freed with the CDO. Else it is the caller's own raw-ptr, or the
- * library's copy of it, which is valid until the CDO is disposed. */
+/* Returns the data of an offered or demanded CDO and their size in bytes; either output may be
+ * NULL. MSTRO_NOENT: the CDO has no data. If the CDO was demanded without a raw-ptr set by the
+ * caller, the memory belongs to the caller once `data` was returned, to be freed with free() before
+ * or after the CDO is disposed; if `data` was never returned, it is freed with the CDO. Otherwise
+ * `data` is the caller's own raw-ptr, or the library's copy of it, which is valid until the CDO is
+ * disposed. */
 mstro_status mstro_cdo_access_ptr(mstro_cdo cdo, void **data, int64_t *bytes);
 
 /* ------------------------------------------------------------------ selectors */
 
-/* `query` NULL selects everything. `schema` and `schema_namespace` may be NULL: keys are then
- * full names. MSTRO_INVARG, with the position in mstro_last_error, when the text is malformed.
- * docs/filter-language.md describes the language. Any number of subscriptions may use a selector;
- * it may be disposed of as soon as they are made. */
+/* Compiles a selector. `query` NULL selects everything. `schema` and `schema_namespace` may be
+ * NULL; keys are then full names. MSTRO_INVARG: the text is malformed; mstro_last_error contains
+ * the position. docs/filter-language.md describes the language. Any number of subscriptions may use
+ * a selector; it may be disposed as soon as they have been created. */
 mstro_status mstro_cdo_selector_create(mstro_schema schema, const char *schema_namespace,
                                        const char *query, mstro_cdo_selector *result);
 mstro_status mstro_cdo_selector_dispose(mstro_cdo_selector selector);
 
 /* ------------------------------------------------------------------ subscriptions */
 
-/* Kinds are bits: combine them with |. C++ has no | on enumerations; its users write one. */
+/* Kinds are bits, to be combined with |. C++ users define their own operator |, because C++ has
+ * none for enumerations. */
 enum mstro_pool_event_kind MSTRO_ENUM_OF_32_BITS {
     MSTRO_POOL_EVENT_NONE = 0,
     MSTRO_POOL_EVENT_APP_JOIN = 1 << 1,
@@ -256,17 +270,17 @@ enum mstro_pool_event_kind MSTRO_ENUM_OF_32_BITS {
     MSTRO_POOL_EVENT_TRANSPORT_COMPLETED = 1 << 12,
 #ifndef MSTRO_PUBLIC_ONLY
     MSTRO_POOL_EVENT_TRANSPORT_FAILED = 1 << 13,
-    /* Other values from the pool manager, for those who subscribe to it: a line of InfluxDB's
-     * protocol. After an APP_JOIN where the component's process runs:
+    /* Other values reported by the pool manager, sent only to subscribers to this kind: one line of
+     * InfluxDB line protocol. After an APP_JOIN, it reports where the component's process runs:
      * "vampire_component,component=N,host=H pid=1i". */
     MSTRO_POOL_EVENT_SAMPLE = 1 << 16,
-    /* All events of a batch, for those who have called mstro_receive_packed. */
+    /* All events of a batch, sent only to callers of mstro_receive_packed. */
     MSTRO_POOL_EVENT_PACKED = 1 << 27,
-    /* The pool manager's queue for this subscription was full and payload.lost.count events were
-     * dropped here. Delivered only to those who subscribe to it. */
+    /* The pool manager's queue for this subscription was full, and payload.lost.count events were
+     * dropped at this point. Sent only to subscribers to this kind. */
     MSTRO_POOL_EVENT_LOST = 1 << 29,
-    /* Delivered by this library when the pool manager is gone or has shut down, as the last event
-     * of a subscription, to those who subscribe to it. */
+    /* Generated by this library as the last event of a subscription when the pool manager is gone
+     * or has shut down. Sent only to subscribers to this kind. */
     MSTRO_POOL_EVENT_POOL_GONE = 1 << 30,
 #endif
     MSTRO_POOL_EVENT_SUBSCRIBE = 1 << 14,
@@ -274,18 +288,19 @@ enum mstro_pool_event_kind MSTRO_ENUM_OF_32_BITS {
 };
 typedef enum mstro_pool_event_kind mstro_pool_event_kind;
 
-/* Bits as well. */
+/* Option bits, to be combined with |. */
 enum mstro_subscription_opts MSTRO_ENUM_OF_32_BITS {
     MSTRO_SUBSCRIPTION_OPTS_DEFAULT = 0,
-    /* The operation is delayed until every such subscriber has acknowledged the event, is gone, or
-     * the event was lost: with SIGNAL_BEFORE before it is handled, else before it is answered.
-     * APP_JOIN, TRANSPORT_INIT and the death of a component are not requests and not delayed. */
+    /* The operation is delayed until every subscriber with this option has acknowledged the event
+     * or is gone, or the event was lost. The delay is before the operation is handled with
+     * SIGNAL_BEFORE, else before it is answered. APP_JOIN, TRANSPORT_INIT and the death of a
+     * component are not requests and are not delayed. */
     MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK = 1 << 0,
-    /* The event is sent before the pool manager handles the operation, else after. Without
-     * REQUIRE_ACK it delays nothing, as this library guarantees with
+    /* The event is sent before the pool manager handles the operation; the default is after it.
+     * Without REQUIRE_ACK this delays nothing, which this library guarantees by defining
      * MSTRO_SIGNAL_BEFORE_HOLDS_UP_NOTHING. */
     MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE = 1 << 1,
-    /* Not the events that this component causes itself. */
+    /* Excludes events that this component causes itself. */
     MSTRO_SUBSCRIPTION_OPTS_NO_LOCAL_EVENTS = 1 << 2
 };
 typedef enum mstro_subscription_opts mstro_subscription_opts;
@@ -308,14 +323,14 @@ struct mstro_pool_event_join {
 };
 #ifndef MSTRO_PUBLIC_ONLY
 struct mstro_pool_event_sample {
-    uint64_t appid; /* 0 */
+    uint64_t appid; /* always 0 */
     const char *text;
 };
 struct mstro_pool_event_lost {
     uint64_t count;
 };
 struct mstro_pool_event_packed {
-    const char *bytes; /* EventBatch of vampire/core/event/event.proto */
+    const char *bytes; /* an EventBatch, see vampire/core/event/event.proto */
     size_t length;
 };
 #define MSTRO_POOL_EVENT_OWN_MEMBERS                                                               \
@@ -336,13 +351,13 @@ union mstro_pool_event_payload {
     MSTRO_POOL_EVENT_MEMBERS
 };
 
-/* One event of a list. Everything a list points to lives in one block that
+/* One event of a list. The list and all memory that it refers to are one block, which
  * mstro_pool_event_dispose(head) frees. */
 struct mstro_pool_event_ {
     mstro_pool_event_kind kind;
-    uint64_t serial; /* the pool manager's number of the event, ascending */
+    uint64_t serial; /* serial number assigned by the pool manager, ascending */
 #if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L)
-    union { /* event->payload.offer, or event->offer */
+    union { /* Accessible as event->payload.offer or event->offer. */
         union mstro_pool_event_payload payload;
         MSTRO_POOL_EVENT_MEMBERS
     };
@@ -352,19 +367,19 @@ struct mstro_pool_event_ {
     struct mstro_pool_event_ *next;
 
 #ifndef MSTRO_PUBLIC_ONLY
-    /* `present` has a bit for each that holds a value. */
-    uint32_t present;  /* enum mstro_pool_event_field bits */
-    uint32_t reason;   /* of LEAVE: 0 unknown, 1 finalized, 2 vanished, 3 protocol, 4 pool ended */
-    int64_t time_ns;   /* the pool manager's clock, UTC */
-    uint64_t cdo_size; /* bytes */
-    uint64_t peer_appid;   /* of a transport: the source; appid is the sink */
-    uint64_t transport_id; /* the same in init and completed or failed */
+    /* `present` has one bit for each of these fields that contains a value. */
+    uint32_t present;      /* enum mstro_pool_event_field bits */
+    uint32_t reason;       /* LEAVE: 0 unknown, 1 finalized, 2 vanished, 3 protocol, 4 pool ended */
+    int64_t time_ns;       /* by the pool manager's clock, UTC */
+    uint64_t cdo_size;     /* in bytes */
+    uint64_t peer_appid;   /* transports: the source; appid is the sink */
+    uint64_t transport_id; /* identical in the init and the completed or failed event */
     unsigned char cdo_id[16];
     uint32_t tier;        /* 0 unknown, 1 OFI, 2 GFS, 3 MIO */
     uint32_t cause;       /* 0 unknown, 1 demand, 2 manager */
-    uint32_t name_length; /* of component_name, cdo_name or text, bytes */
-    bool before;          /* sent before the operation was handled */
-    uint64_t duration_ns; /* of transport_completed and transport_failed: since its start */
+    uint32_t name_length; /* length of component_name, cdo_name or text, in bytes */
+    bool before;          /* the event was sent before the operation was handled */
+    uint64_t duration_ns; /* transport_completed, transport_failed: since the start */
 #endif
 };
 
@@ -385,31 +400,32 @@ enum mstro_pool_event_field {
 };
 #endif
 
-/* Events from now on, none from before. Selectors choose CDOs: events that are not about a CDO pass
- * them. A subscriber that does not poll delays no other component: over the limit of 48 MiB of
- * waiting events in this process (not with REQUIRE_ACK) they stay in the pool manager's queue, and
- * those that do not fit there are dropped and counted as LOST. MSTRO_NOMEM also when there are too
+/* Subscribes to events from now on. Selectors apply to CDOs: events that are not about a CDO always
+ * pass. A subscriber that does not poll delays no other component: if more than 48 MiB of events
+ * wait in this process, further events stay in the pool manager's queue (not with REQUIRE_ACK), and
+ * events that do not fit there are dropped and reported by LOST. MSTRO_NOMEM: also if there are too
  * many subscriptions. */
 mstro_status mstro_subscribe(mstro_cdo_selector selector, mstro_pool_event_kind event_mask,
                              mstro_subscription_opts opts, mstro_subscription *result);
-/* Ends it; events that were not polled are dropped, lists that were polled still belong to the
- * caller. */
+/* Ends the subscription and drops events that were not polled; lists that were polled still belong
+ * to the caller. */
 mstro_status mstro_subscription_dispose(mstro_subscription subscription);
-/* MSTRO_OK with *result NULL when there is nothing; else the head of a list linked by next, which
- * the caller frees with mstro_pool_event_dispose. MSTRO_NO_PM, with *result NULL, once the pool
- * manager is gone and all events were polled. MSTRO_NOMEM: events were lost because memory was
- * short, and there is none to report how many; poll again. */
+/* Returns the waiting events. MSTRO_OK: *result is the head of a list linked by next, which the
+ * caller frees with mstro_pool_event_dispose, or NULL if no events wait. MSTRO_NO_PM, with *result
+ * NULL: the pool manager is gone and all events were polled. MSTRO_NOMEM: events were lost because
+ * this process is out of memory, and their number cannot be reported; poll again. */
 mstro_status mstro_subscription_poll(mstro_subscription subscription, mstro_pool_event *result);
-/* The same, but returns only when there is something, or nothing will come any more. */
+/* Like mstro_subscription_poll, but blocks until there are events or no more can arrive. */
 mstro_status mstro_subscription_wait(mstro_subscription subscription, mstro_pool_event *result);
-/* The same, until `abstime` on CLOCK_REALTIME at most. MSTRO_TIMEOUT with *result NULL. */
+/* Like mstro_subscription_wait, but at most until `abstime` (CLOCK_REALTIME). MSTRO_TIMEOUT with
+ * *result NULL: no events by then. */
 mstro_status mstro_subscription_timedwait(mstro_subscription subscription,
                                           const struct timespec *abstime, mstro_pool_event *result);
-/* Acknowledges every event of the list. Without REQUIRE_ACK it does nothing. */
+/* Acknowledges every event of the list. No effect without REQUIRE_ACK. */
 mstro_status mstro_subscription_ack(mstro_subscription subscription, mstro_pool_event event);
-/* Frees a whole list, by its head; NULL is allowed. Always MSTRO_OK. */
+/* Frees a whole list, given its head. NULL is fine. Always returns MSTRO_OK. */
 mstro_status mstro_pool_event_dispose(mstro_pool_event head);
-/* A constant text for one kind, never NULL. */
+/* Returns a constant text for one kind, never NULL. */
 const char *mstro_pool_event_description(mstro_pool_event_kind kind);
 
 #ifdef __cplusplus

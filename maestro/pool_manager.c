@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The program maestro-pool-manager: a pool and a server, and nothing else. */
+/* The program maestro-pool-manager, which only runs a pool and a server. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -149,7 +149,7 @@ static int VAMP_PRINTF(1, 2) usage(const char *format, ...)
 
 static const char *const move_words[] = {"demand", "require", NULL};
 
-/* What follows an option, and where it is stored: by its key. */
+/* Describes an option's argument and where it is stored, by its key. */
 #define INTO(kind, member) "", kind, .offset = offsetof(struct settings, member)
 #define A_TIME .min = 100000000, .max = UINT64_C(7) * 86400 * 1000000000
 #define A_COUNT .min = 1, .max = 1000000000
@@ -177,7 +177,7 @@ static const struct vamp_opt targets[] = {
 };
 static_assert(sizeof(size_t) == sizeof(uint64_t), "what the table calls UINT and SIZE");
 
-/* Texts stay where they are: in the arguments. */
+/* Texts are not copied: they stay in the arguments. */
 static int take_option(struct settings *settings, const struct vamp_opt *target, const char *text,
                        struct vamp_err *err)
 {
@@ -194,7 +194,7 @@ static const char *environment(const char *name, const char *other)
     return value != NULL && value[0] != '\0' ? value : other;
 }
 
-/* -1: continue; else the exit code. */
+/* Returns -1: continue; else the exit code. */
 static int read_arguments(struct settings *settings, int count, char **arguments)
 {
     const struct vamp_command_line line = {PROGRAM, options_table, count, arguments};
@@ -233,7 +233,7 @@ static int read_arguments(struct settings *settings, int count, char **arguments
     return -1;
 }
 
-/* ---- the info: how components reach this pool manager */
+/* ---- the info with which components join this pool manager */
 
 static int write_file(const char *path, const char *info, struct vamp_err *err)
 {
@@ -242,7 +242,7 @@ static int write_file(const char *path, const char *info, struct vamp_err *err)
     if (length < 0 || (size_t)length >= sizeof temporary) {
         return vamp_err_set(err, -ENAMETOOLONG, "the path of the info file is too long");
     }
-    /* Every process that can read it can join. */
+    /* Every process that can read the info can join. */
     int descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
     FILE *file = NULL;
     if (descriptor >= 0) {
@@ -275,7 +275,7 @@ static int write_file(const char *path, const char *info, struct vamp_err *err)
 
 /* ---- running */
 
-/* Blocked in all threads, so that only the descriptor sees them. */
+/* Blocks the signals in all threads, so that only the descriptor receives them. */
 static int open_signals(void)
 {
     sigset_t set;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The attributes of a CDO: setting, conversion, printing, and the wire format. */
+/* CDO attributes: setting, conversion, printing, and the wire format. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "maestro/api/internal.h"
 
-/* The size of each type in memory, and its type on the wire. */
+/* The size in memory and the wire type of each attribute type. */
 static const struct value_type {
     size_t bytes;
     Mstro__Wire__Attribute__ValueCase wire;
@@ -52,8 +52,8 @@ void attributes_free(struct mstro_cdo_ *cdo)
     }
 }
 
-/* Replaces the attribute with the same key, else appends: attributes are sent in the order in which
- * they were set. */
+/* Replaces the attribute with the same key, or appends it: attributes are sent in the order in
+ * which they were set. */
 static void insert(struct mstro_cdo_ *cdo, struct attribute *attribute)
 {
     struct attribute **at = &cdo->attributes;
@@ -68,8 +68,8 @@ static void insert(struct mstro_cdo_ *cdo, struct attribute *attribute)
     *at = attribute;
 }
 
-/* Casts const away from memory that the library frees although it was passed as const, or that
- * protobuf-c, which lacks const, only reads. */
+/* Casts away const from memory that the library frees although it was passed as const, or that
+ * protobuf-c only reads, whose structures lack const. */
 static void *disown(const void *memory)
 {
     return (void *)(uintptr_t)memory;
@@ -109,7 +109,7 @@ mstro_status attribute_put(struct mstro_cdo_ *cdo, const char *key,
     attribute->owned = copy || user_owned ? text : disown(lent);
     if (is_text) {
         attribute->own.text = copy ? text : lent;
-    } else if (is_pointer) { /* `copy` refers to the data it points to, which the caller copies */
+    } else if (is_pointer) { /* `copy` refers to the pointer's target, which the caller copies */
         attribute->own.pointer = disown(value);
     } else if (copy) {
         memcpy(&attribute->own, value, value_types[type].bytes);
@@ -122,19 +122,18 @@ mstro_status attribute_put(struct mstro_cdo_ *cdo, const char *key,
 
 /* ------------------------------------------------------------------ texts for keys of other types
  *
- * The users of the MARS keywords disagree about types (a date as a timestamp and as a text), and
- * maestro.h takes an untyped pointer. The memory it points to distinguishes them: for a text, the
- * first eight bytes are an address of readable memory with printable characters and a terminator;
- * for a number or a timestamp they are not. The memory is read through the kernel, so an invalid
- * address does no harm.
- */
+ * Users of the MARS keywords disagree about types (a date as a timestamp or as a text), and
+ * maestro.h has untyped pointers for values. The memory at the pointer distinguishes the two: for a
+ * text, its first eight bytes are an address of readable memory with printable characters and a
+ * terminator; for a number or a timestamp they are not. The memory is read through the kernel, so
+ * an invalid address is harmless. */
 enum {
-    LOWEST_ADDRESS = 65536, /* Linux maps nothing below it (vm.mmap_min_addr) */
-    PAGE_LEAST = 4096,      /* no page is smaller */
+    LOWEST_ADDRESS = 65536, /* Linux maps no memory below this address (vm.mmap_min_addr) */
+    PAGE_LEAST = 4096,      /* minimum page size */
     TEXT_BYTES = 128,
 };
 
-/* Returns how many of the `size` bytes at `address` could be read. */
+/* Returns the number of bytes, up to `size`, that could be read at `address`. */
 static size_t read_memory(uint64_t address, char *buffer, size_t size)
 {
     const size_t of_page = PAGE_LEAST - (size_t)(address % PAGE_LEAST);
@@ -147,8 +146,8 @@ static size_t read_memory(uint64_t address, char *buffer, size_t size)
     return (size_t)VAMP_MAX(count, 0);
 }
 
-/* Returns the length of the text to which `value`, of at least eight bytes, points, and a copy,
- * both cut at its size; -1: it does not point to a text. */
+/* Returns the length of the text that `value` (at least eight bytes) refers to, and a copy of it,
+ * both truncated to TEXT_BYTES; -1: it does not refer to a text. */
 static int text_of(const void *value, char text[TEXT_BYTES])
 {
     uint64_t address;
@@ -182,7 +181,7 @@ static bool to_number(const char *text, bool has_sign, union attribute_value *re
     return errno == 0 && end != text && *end == '\0' && (has_sign || strchr(text, '-') == NULL);
 }
 
-/* Rejects days that do not exist: their fields change in the conversion. */
+/* Rejects days that do not exist: the conversion changes their fields. */
 static bool to_timestamp(const char *text, mstro_timestamp *ret)
 {
     static const char *const formats[] = {"%Y%m%d", "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S",
@@ -200,8 +199,8 @@ static bool to_timestamp(const char *text, mstro_timestamp *ret)
     return false;
 }
 
-/* Converts `text` to a value. MSTRO_NOMATCH: it is not a valid int64, uint64 or timestamp, or
- * `type` is another. */
+/* Converts `text` to a value. Returns MSTRO_OK, or MSTRO_NOMATCH: not a valid int64, uint64 or
+ * timestamp, or `type` is another type. */
 static mstro_status convert(const char *key, enum mstro_cdo_attr_value_type type, const char *text,
                             union attribute_value *ret)
 {
@@ -224,7 +223,7 @@ static mstro_status convert(const char *key, enum mstro_cdo_attr_value_type type
  * Pointers are not sent, since addresses mean nothing to other processes; name and size have fields
  * of their own. */
 
-/* One attribute of the message, in one block with the others. */
+/* One attribute of the message; all of them are in one block. */
 struct slot {
     Mstro__Wire__Attribute item;
     Mstro__Wire__Timestamp timestamp;
@@ -273,7 +272,7 @@ static void fill(struct slot *slot, const struct attribute *attribute)
         item->timestamp = &slot->timestamp;
         return;
     }
-    case MSTRO__WIRE__ATTRIBUTE__VALUE__NOT_SET: /* a pointer */
+    case MSTRO__WIRE__ATTRIBUTE__VALUE__NOT_SET: /* a pointer, which is not sent */
     case _MSTRO__WIRE__ATTRIBUTE__VALUE__CASE_IS_INT_SIZE:
         return;
     }
@@ -301,7 +300,7 @@ Mstro__Wire__Attribute **attributes_to_wire(const struct mstro_cdo_ *cdo, size_t
     return items;
 }
 
-/* A number that does not fit into its declared type keeps its type on the wire. */
+/* A number that does not fit into its declared type keeps the type that it has on the wire. */
 static enum mstro_cdo_attr_value_type value_of(const Mstro__Wire__Attribute *item,
                                                union attribute_value *value)
 {
@@ -353,7 +352,7 @@ mstro_status attributes_from_wire(struct mstro_cdo_ *cdo, Mstro__Wire__Attribute
         union attribute_value value;
         enum mstro_cdo_attr_value_type type = value_of(items[i], &value);
         if (type == MSTRO_CDO_ATTR_VALUE_INVALID) {
-            continue; /* from a newer sender */
+            continue; /* a type unknown to this version, from a newer sender */
         }
         mstro_status status = attribute_put(cdo, items[i]->key, type, &value, true, false);
         if (status != MSTRO_OK) {
@@ -441,7 +440,7 @@ void attributes_warn(const struct mstro_cdo_ *cdo)
 }
 
 /* A text for a MARS keyword of another type is converted, and some text keywords accept another
- * type; all others have their schema's type. */
+ * type; all other attributes require the type in their schema. */
 static mstro_status put_known(struct mstro_cdo_ *cdo, const struct schema_attribute *known,
                               const void *value, bool copy, bool user_owned)
 {

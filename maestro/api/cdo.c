@@ -6,7 +6,7 @@
 #include "maestro/api/internal.h"
 #include "maestro/wire/stream.h"
 
-/* Page aligned, which fabrics register fastest; at least one page. */
+/* Page-aligned memory, which fabrics register fastest; at least one page. */
 static void *allocate_pages(uint64_t bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -23,7 +23,8 @@ static struct mstro_cdo_ *find_cdo(uint64_t handle)
     return link == NULL ? NULL : CONTAINER_OF(link, struct mstro_cdo_, by_handle);
 }
 
-/* ------------------------------------------------------------------ set by the producer */
+/* ------------------------------------------------------------------ attributes set by the producer
+ */
 
 static void *raw_pointer(const struct mstro_cdo_ *cdo)
 {
@@ -57,7 +58,7 @@ void *cdo_place(void *context, const Mstro__Wire__Ticket *ticket)
         if (fits) {
             memory = own;
         } else if (cdo->received != NULL && !cdo->in_user_memory && cdo->received_bytes >= bytes) {
-            memory = cdo->received; /* left by a failed transport */
+            memory = cdo->received; /* allocated for a transport that failed */
         } else {
             if (!cdo->in_user_memory) {
                 free(cdo->received);
@@ -87,7 +88,7 @@ void cdo_arrived(void *context, const Mstro__Wire__Ticket *ticket, mstro_status 
             cdo->name, ticket->memory->place->provider);
     }
     if (cdo != NULL && ends && cdo->demand == DEMAND_WAITS) {
-        /* The consumer can query these afterwards. */
+        /* Attributes that the consumer can query afterwards. */
         if (status == MSTRO_OK) {
             status = attributes_from_wire(cdo, ticket->attributes, ticket->n_attributes);
         }
@@ -195,7 +196,7 @@ mstro_status mstro_cdo_declare(const char *name, mstro_cdo_attributes attributes
 
 /* ------------------------------------------------------------------ operations */
 
-/* The caller sets only the fields that are specific to the operation; NULL: there are none. */
+/* Sends an operation. The caller sets only the fields that are specific to it; NULL: none. */
 static mstro_status operate(const struct mstro_cdo_ *cdo, Mstro__Wire__Operation kind,
                             Mstro__Wire__CdoOperation *operation)
 {
@@ -223,7 +224,8 @@ static mstro_status run(const char *what, struct mstro_cdo_ *cdo,
     return status;
 }
 
-/* Copies the data if raw-ptr was set with `copy`: the caller's memory is not needed afterwards. */
+/* Copies the data if raw-ptr was set with `copy`, so that the caller's memory is not needed
+ * afterwards. */
 static mstro_status copy_data(struct mstro_cdo_ *cdo)
 {
     uint64_t bytes;
@@ -302,7 +304,7 @@ static mstro_status offer(struct mstro_cdo_ *cdo)
     return status;
 }
 
-/* Data that arrive from now on, or have arrived, are for the demand. */
+/* Data that have arrived or will arrive from now on are for the demand. */
 static void wait_for_data(struct mstro_cdo_ *cdo)
 {
     (void)pthread_mutex_lock(&library.lock);
@@ -318,7 +320,7 @@ static mstro_status require(struct mstro_cdo_ *cdo)
     if (!cdo->sealed) {
         status = seal(cdo);
     }
-    wait_for_data(cdo); /* the pool manager may move them at once */
+    wait_for_data(cdo); /* the pool manager may start a transport at once */
     if (status == MSTRO_OK) {
         status = operate(cdo, MSTRO__WIRE__OPERATION__REQUIRE, NULL);
     }
@@ -385,10 +387,10 @@ mstro_status mstro_cdo_dispose(mstro_cdo cdo)
         status = operate(cdo, MSTRO__WIRE__OPERATION__DISPOSE, NULL);
     }
     if (status == MSTRO_NO_PM) {
-        status = MSTRO_OK; /* the handle ended with the pool */
+        status = MSTRO_OK; /* the handle was freed with the pool */
     }
     if (status == MSTRO_OK) {
-        forget_memory(cdo); /* a leftover has none */
+        forget_memory(cdo); /* a leftover has no registered memory */
         (void)pthread_mutex_lock(&library.lock);
         if (inside) {
             map_remove(&library.cdos, &cdo->by_handle);

@@ -7,11 +7,12 @@
 #include "vampire/core/event/read.h"
 #include "vampire/core/list.h"
 
-/* Limit of a batch: an event of two bytes on the wire takes a hundred times as many here. */
+/* Maximum number of events in a batch: an event of two bytes on the wire takes a hundred times as
+ * much memory here. */
 enum { EVENTS_MAX = 1024 };
 
 struct node {
-    struct mstro_pool_event_ event; /* first: users hold pointers to it */
+    struct mstro_pool_event_ event; /* must be first: users have pointers to it */
     struct event_block *block;
 };
 
@@ -43,7 +44,7 @@ static void append(struct event_block *block, struct node *node)
     block->tail = &node->event;
 }
 
-/* Puts a LOST or POOL_GONE into the first node. */
+/* Sets the first node to a LOST or POOL_GONE event. */
 static void put_mark(struct event_block *block, mstro_pool_event_kind kind, uint64_t count)
 {
     struct node *node = nodes_of(block);
@@ -85,7 +86,7 @@ store_public(void *record, enum vamp_event_item item, uint64_t value, bool known
     }
 }
 
-/* `name` is the event's, terminated. */
+/* `name` is the event's name, NUL-terminated. */
 static void fill_parts(const struct vamp_event_parts *parts, char *name,
                        struct mstro_pool_event_ *ret)
 {
@@ -104,8 +105,8 @@ static void fill_parts(const struct vamp_event_parts *parts, char *name,
     }
 }
 
-/* Reads the events of the batch into the nodes from `node` on. `texts` is a copy of the batch,
- * which begins at `packed`, and a zero. False: an event is malformed. */
+/* Parses the events of the batch into the nodes from `node` on. `texts` is a copy of the batch
+ * (which begins at `packed`) followed by a zero byte. Returns false if an event is malformed. */
 static bool fill_all(struct event_block *block, struct vamp_event_batch batch,
                      const uint8_t *packed, struct node *node, char *texts)
 {
@@ -127,8 +128,8 @@ static bool fill_all(struct event_block *block, struct vamp_event_batch batch,
             node->event = (struct mstro_pool_event_){0};
             continue;
         }
-        /* Names stay in place in the copy. The byte after a name is read from the batch itself, so
-         * the terminator can overwrite it. */
+        /* Names stay in place in the copy. The parser reads the byte after a name from the batch
+         * itself, so the terminator may overwrite it in the copy. */
         char *name = texts + (batch.end - packed);
         if (parts.name_length > 0) {
             name = texts + (parts.name - packed);
@@ -141,7 +142,7 @@ static bool fill_all(struct event_block *block, struct vamp_event_batch batch,
     return true;
 }
 
-/* Puts all events into one node, as received. */
+/* Stores all events in one node, in packed form. */
 static void put_packed(struct event_block *block, struct vamp_event_batch batch, struct node *node,
                        const char *bytes)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Start and end of the library and of the pool manager in it. */
+/* Initialisation and end of the library and of the pool manager in it. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void pool_gone(void *context, mstro_status status, const char *text)
     (void)pthread_mutex_unlock(&library.lock);
 }
 
-/* An empty variable counts as not set: shell scripts export empty variables. */
+/* An empty variable counts as not set, because shell scripts export empty variables. */
 static const char *environment(const char *name)
 {
     const char *value = getenv(name);
@@ -57,7 +57,7 @@ static void forget_all(void)
     library.server = NULL;
 }
 
-/* Describes this process; the texts are valid as long as the caller's buffers. */
+/* Describes this process; the texts point into the caller's buffers. */
 static Mstro__Wire__Process describe_process(char host[static 256], char job[static 128])
 {
     Mstro__Wire__Process process = MSTRO__WIRE__PROCESS__INIT;
@@ -115,7 +115,7 @@ static mstro_status start_library(const char *workflow, const char *component, u
     return port_open_remote(info, &member, join_deadline_ms(), &events, &library.port, err);
 }
 
-/* Under the lock: waits until no thread starts or ends the library. */
+/* Waits until no thread is initialising or ending the library. Under the lock. */
 static void await_change(void)
 {
     while (library.changing) {
@@ -176,7 +176,8 @@ mstro_status mstro_finalize(void)
     assert(!ready || library.users > 0);
     library.users -= ready;
     const bool last = ready && library.users == 0;
-    if (last) { /* no call begins any more, and waits that only this process can end are ended */
+    if (last) { /* from here on no call begins, and waits that only this process can end have been
+                 * ended */
         library.ready = false;
         library.changing = true;
         cdos_wake();

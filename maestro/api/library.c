@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The library of a process: its state, its last error, and how calls enter and leave it. */
+/* The state of the library, its last error, and the entry and exit of calls. */
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ struct library library = {
 };
 
 static _Thread_local char last_error[VAMP_ERR_TEXT_BYTES];
-/* The current or latest call of maestro.h in this thread. */
+/* The current or latest maestro.h call in this thread. */
 static _Thread_local const char *current_call = "mstro";
 
 const char *mstro_version(void)
@@ -41,7 +41,7 @@ mstro_status api_note(enum log_level level, mstro_status status, const char *for
     va_start(arguments, format);
     (void)vsnprintf(last_error, sizeof last_error, format, arguments);
     va_end(arguments);
-    /* The pool's answers do not name the function. */
+    /* Texts from the pool do not begin with the name of the function. */
     if (strncmp(last_error, "mstro_", sizeof "mstro_" - 1) == 0) {
         log_say(level, "%s", last_error);
     } else {
@@ -117,7 +117,7 @@ mstro_status api_call(Mstro__Wire__Request *request, struct port_answer *ret_ans
     }
     mstro_status status = library.port->ops->call(library.port, request, 0, ret_answer, &err);
     if (status != MSTRO_OK) {
-        /* The end of the pool manager was reported before. */
+        /* The end of the pool manager has already been reported. */
         const bool known = status == MSTRO_NO_PM;
         (void)api_note(known ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, status, "%s", err.text);
     }

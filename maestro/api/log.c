@@ -16,7 +16,8 @@
 #include "vampire/core/clock.h"
 #include "vampire/core/values.h"
 
-/* A component that fails in a loop must not fill a disk: further lines are only counted. */
+/* Maximum number of lines per period; further lines are only counted, so that a component that
+ * fails in a loop does not fill a disk. */
 enum { LINES_MAX = 100 };
 #define WINDOW_NS INT64_C(60000000000)
 
@@ -25,7 +26,7 @@ static const char *const levels[][2] = {
 static const int priorities[] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
 enum { LEVELS = sizeof levels / sizeof levels[0] };
 
-/* A message belongs to the first module whose prefix its function has. */
+/* A message belongs to the first module whose prefix its function name has. */
 static const struct {
     const char *begins, *module;
 } modules[] = {
@@ -41,11 +42,11 @@ enum { MODULES = sizeof modules / sizeof modules[0] };
 
 static struct {
     pthread_mutex_t lock;
-    int level; /* highest level that is shown; -1: none */
+    int level; /* maximum level that is printed; -1: none */
     bool shown[MODULES];
     bool opened, to_syslog, quiet;
     char component[64];
-    int64_t window_ns; /* start of the period of `lines` */
+    int64_t window_ns; /* start of the period in which `lines` are counted */
     uint64_t lines;
     uint64_t left_out;
 } log_ = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = LOG_LEVEL_PRESET};
@@ -72,7 +73,7 @@ static void print_left_out(void)
     }
 }
 
-/* Under the lock: counts a line; false: over the limit, do not print it. */
+/* Counts a line. Returns false if it is over the limit and must not be printed. Under the lock. */
 static bool count_line(void)
 {
     const int64_t now_ns = vamp_clock_monotonic_ns(&vamp_clock_system);
@@ -86,7 +87,7 @@ static bool count_line(void)
     return log_.lines <= LINES_MAX;
 }
 
-/* LEVELS: unknown. */
+/* Returns LEVELS if the text is not a level. */
 static int level_of(const char *text)
 {
     int level = 0;
@@ -103,8 +104,9 @@ static int level_of(const char *text)
     return level;
 }
 
-/* "all,^mamba": applied from left to right, ^ removes. A list that begins by removing begins with
- * all modules. Names of modules of other Maestro implementations are ignored. */
+/* Selects modules from a list such as "all,^mamba", applied from left to right; ^ removes a module.
+ * A list that begins with ^ starts from all modules. Module names of other Maestro implementations
+ * are ignored. */
 static void choose_modules(const char *list)
 {
     for (unsigned i = 0; i < MODULES; i++) {
@@ -123,7 +125,7 @@ static void choose_modules(const char *list)
     }
 }
 
-/* Under the lock. False: the level is unknown. */
+/* Returns false if the level is unknown. Under the lock. */
 static bool read_settings(void)
 {
     const char *level = getenv(MSTRO_ENV_LOG_LEVEL), *to = getenv(MSTRO_ENV_LOG_DST);

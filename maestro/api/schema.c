@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The set of attributes: the built-in ones and those of the files in MSTRO_SCHEMA_LIST. The only
- * file that uses libyaml. */
+/* The set of known attributes: the built-in ones and those in the files of MSTRO_SCHEMA_LIST. The
+ * only file that uses libyaml. */
 #include "maestro/api/schema.h"
 
 #include <stdio.h>
@@ -61,7 +61,7 @@ static struct entry *find_entry(const struct schema_set *set, const char *key, u
     return NULL;
 }
 
-/* Stores a copy of the attribute and its key; it may replace a built-in MARS keyword. */
+/* Adds a copy of the attribute and its key, which may replace a built-in MARS keyword. */
 static void keep(struct schema_set *set, struct entry *entry,
                  const struct schema_attribute *attribute)
 {
@@ -139,8 +139,8 @@ void schema_free(struct schema_set *set)
         .built_in_mars = true, .otherwise = MSTRO_CDO_ATTR_VALUE_##other                           \
     }
 
-/* The core attributes, and the MARS keywords: the attributes of a meteorological field. Listed in
- * docs/operations.md as well. */
+/* The core attributes and the MARS keywords, which describe a meteorological field. Also listed in
+ * docs/operations.md. */
 static const struct schema_attribute built_in[] = {
     {.key = MSTRO_ATTR_CORE_CDO_NAME, .type = MSTRO_CDO_ATTR_VALUE_cstring},
     {.key = MSTRO_ATTR_CORE_CDO_RAW_PTR, .type = MSTRO_CDO_ATTR_VALUE_pointer},
@@ -198,7 +198,7 @@ static mstro_status fault(struct reader *reader, const yaml_node_t *node, const 
     return VAMP_REFUSE(MSTRO_INVARG, reader->err, -EINVAL, "%s:%lu: %s", reader->file, line, what);
 }
 
-/* NULL: not a scalar. */
+/* Returns NULL if the node is not a scalar. */
 static const char *text_of(const yaml_node_t *node)
 {
     if (node == NULL || node->type != YAML_SCALAR_NODE) {
@@ -212,15 +212,15 @@ static const yaml_node_t *node_or(const yaml_node_t *node, const yaml_node_t *ot
     return node != NULL ? node : other;
 }
 
-/* Turns the error set by `fault` into a warning. */
+/* Logs the error set by `fault` as a warning. */
 static void warn(struct reader *reader, const char *what)
 {
     log_say(LOG_LEVEL_WARNING, "schema %s; %s", reader->err->text, what);
     *reader->err = (struct vamp_err)VAMP_ERR_NONE;
 }
 
-/* Reads the values of a mapping's keys `names`, which end with NULL; values of missing keys stay as
- * they are. Other keys, which may be misspelt or from another Maestro, are ignored. */
+/* Reads the values of the keys `names` (ended by NULL) of a mapping; values of missing keys are
+ * left unchanged. Other keys, which may be misspelt or from another Maestro, are ignored. */
 static void read_members(struct reader *reader, const yaml_node_t *mapping,
                          const char *const *names, const yaml_node_t **ret_values)
 {
@@ -244,7 +244,7 @@ static void read_members(struct reader *reader, const yaml_node_t *mapping,
     }
 }
 
-/* A type in a schema file, such as "int()" or "int(min=0)": values are not checked. */
+/* Reads a type such as "int()" or "int(min=0)"; the range is not applied. */
 static mstro_status read_type(struct reader *reader, const yaml_node_t *node,
                               enum mstro_cdo_attr_value_type *ret_type)
 {
@@ -276,7 +276,8 @@ static mstro_status read_required(struct reader *reader, const yaml_node_t *node
     return MSTRO_OK;
 }
 
-/* The full name: the namespace with one '.' and the key; a key that begins with '.' is full. */
+/* Sets the full key: the namespace, one '.', and the key. A key that begins with '.' is already a
+ * full key. */
 static mstro_status full_key(struct reader *reader, const yaml_node_t *node, char key[KEY_BYTES])
 {
     const char *text = text_of(node);
@@ -399,8 +400,8 @@ static mstro_status read_file(struct schema_set *set, const char *file, struct v
 
 /* ---- all files */
 
-/* "directory/name", or the name alone if it is absolute, as given or with ".yaml". malloc'ed; NULL:
- * there is no such file. */
+/* Searches for "directory/name" (or only `name` if it is absolute), as given and with ".yaml".
+ * Returns the path, to be freed by the caller; NULL: no such file. */
 static char *find_file(const char *name, const char *path)
 {
     static const char *const suffixes[] = {"", ".yaml"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Selectors, subscriptions, their received events that have not been polled, and flow control. */
+/* Selectors, subscriptions, received events that were not polled yet, and flow control. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,26 +10,26 @@
 #include "vampire/core/clock.h"
 
 enum { ACKS_PER_MESSAGE = 512 };
-/* Seconds since 1970: some hundred years. */
+/* Limit for absolute times, in seconds since 1970: a few hundred years. */
 #define WAIT_UNTIL_MAX INT64_C(8000000000)
 
 #define KINDS_OF_POOL (((mstro_pool_event_kind)1 << VAMP_EVENT_KIND_COUNT) - 2)
 #define KINDS_ALL                                                                                  \
     (KINDS_OF_POOL | MSTRO_POOL_EVENT_SAMPLE | MSTRO_POOL_EVENT_LOST | MSTRO_POOL_EVENT_POOL_GONE)
 
-/* Bytes of unpolled events at which the pool is requested to hold further ones; it loses and counts
- * those for which its queue has no space. Not with REQUIRE_ACK: there the held operations are the
- * limit. */
+/* When this many bytes of events wait to be polled, the pool manager is asked to hold further
+ * events; events for which its queue has no space are lost and counted. Not used with REQUIRE_ACK,
+ * which limits the number of events by delaying operations. */
 #define SUBSCRIPTION_BYTES_HOLD ((size_t)48 << 20)
-/* Limit of a subscription's unpolled events in this process. Less than the difference is in transit
- * at the time of the request, so only an older pool manager can exceed it: its batch is dropped and
- * counted as LOST. */
+/* Limit for a subscription's waiting events in this process. Less than the difference is in transit
+ * when the pool manager is asked to hold events, so only an older pool manager can exceed it; its
+ * batch is then dropped and reported by LOST. */
 #define SUBSCRIPTION_BYTES_MAX ((size_t)64 << 20)
 
 /* ------------------------------------------------------------------ selectors */
 
-/* The normal form with full names, as sent to the pool. A subscriber may lack the schemas of the
- * components it watches: every name is an attribute. */
+/* Returns the selector in normal form with full names, as sent to the pool. Every name is accepted
+ * as an attribute, because a subscriber may lack the schemas of the components that it observes. */
 static mstro_status normalise(const char *schema_namespace, const char *query, char **ret_text)
 {
     char *prefix = NULL;
@@ -90,7 +90,7 @@ mstro_status mstro_cdo_selector_dispose(mstro_cdo_selector selector)
 
 /* ------------------------------------------------------------------ receiving */
 
-/* A request to the pool to hold or to send further events, made without the lock. */
+/* A request that asks the pool to hold or to send events; sent without the lock. */
 struct flow {
     struct port *port; /* NULL: nothing to send */
     uint64_t subscription, number;
@@ -104,8 +104,8 @@ static void append(struct mstro_subscription_ *subscription, struct event_block 
     (void)pthread_cond_broadcast(&subscription->changed);
 }
 
-/* Appends a control event for the lost events that are not reported yet. False: out of memory; the
- * caller tries again later. */
+/* Appends a control event for lost events that are not reported yet. Returns false if out of
+ * memory; the caller tries again later. */
 static bool mark_lost(struct mstro_subscription_ *subscription)
 {
     if (subscription->lost > 0) {
@@ -119,7 +119,8 @@ static bool mark_lost(struct mstro_subscription_ *subscription)
     return true;
 }
 
-/* Reports events dropped here, at their position: consecutive losses share one control event. */
+/* Reports lost events at the position at which they were dropped: consecutive losses share one
+ * control event. */
 static void count_lost(struct mstro_subscription_ *subscription, uint64_t count)
 {
     if ((subscription->kinds & MSTRO_POOL_EVENT_LOST) == 0 || count == 0) {
@@ -154,7 +155,8 @@ static struct flow next_flow(struct mstro_subscription_ *subscription)
                          .hold = subscription->held};
 }
 
-/* Without the lock; the port is open during its own callbacks and between enter and leave. */
+/* Called without the lock. The port is open during its own callbacks and between api_enter and
+ * api_leave. */
 static void send_flow(const struct flow *flow)
 {
     if (flow->port != NULL) {
@@ -195,7 +197,8 @@ static struct mstro_subscription_ *find(uint64_t id)
     return NULL;
 }
 
-/* For a subscription still being made; losses of two such subscriptions are counted as one. */
+/* Counts lost events for a subscription that is being created; losses of two such subscriptions are
+ * added up. */
 static void count_stray_lost(uint64_t subscription, uint64_t count)
 {
     if (library.subscribing > 0 && count > 0) {
@@ -204,7 +207,7 @@ static void count_stray_lost(uint64_t subscription, uint64_t count)
     }
 }
 
-/* The first events of a subscription may overtake the answer to its mstro_subscribe. */
+/* Keeps events that arrive before the answer to their mstro_subscribe. */
 static void keep_stray(struct event_block *block)
 {
     const bool lost_before = library.stray_lost > 0 && library.stray_lost_of == block->subscription;
@@ -217,8 +220,8 @@ static void keep_stray(struct event_block *block)
     event_queue_append(&library.strays, block);
 }
 
-/* Adds to a new subscription the events that arrived before it was known; NULL: it was not created.
- * Other blocks stay as long as an mstro_subscribe is in progress. */
+/* Adds to a new subscription the events that arrived before it was known; NULL: the subscription
+ * was not created. Other blocks are kept as long as a call of mstro_subscribe is in progress. */
 static void adopt_strays(struct mstro_subscription_ *subscription)
 {
     struct event_block *block = library.strays.first;
@@ -242,8 +245,8 @@ static void adopt_strays(struct mstro_subscription_ *subscription)
     }
 }
 
-/* Counts the events of a batch for which there is no memory as lost. False: there is no memory to
- * report that either. */
+/* Counts the events of a batch as lost because the process is out of memory. Returns false if the
+ * loss cannot be reported either. */
 static bool lose_batch(const struct vamp_event_batch *batch)
 {
     bool reported = true;
@@ -282,12 +285,12 @@ int subscriptions_events(void *context, const uint8_t *packed, size_t length, st
         (void)pthread_mutex_unlock(&library.lock);
         send_flow(&flow);
     } else if (result == -ENOMEM && lose_batch(&batch)) {
-        result = 0; /* otherwise the connection ends, and that is reported */
+        result = 0; /* otherwise the connection ends, which is reported */
     }
     return result;
 }
 
-/* No more events will arrive. */
+/* Marks the subscription as ended: no more events will arrive. */
 static void end(struct mstro_subscription_ *subscription)
 {
     if (subscription->gone) {
@@ -399,7 +402,8 @@ mstro_status mstro_subscription_dispose(mstro_subscription subscription)
         Mstro__Wire__Unsubscribe unsubscribe = MSTRO__WIRE__UNSUBSCRIBE__INIT;
         unsubscribe.subscription = subscription->id;
         Mstro__Wire__Request request = PORT_REQUEST(UNSUBSCRIBE, unsubscribe, &unsubscribe);
-        /* Only a pool that is gone refuses it, and then there is nothing to end. */
+        /* The request fails only if the pool is gone, and then the subscription has already ended.
+         */
         (void)api_call(&request, NULL);
     }
     (void)pthread_mutex_lock(&library.lock);
@@ -416,8 +420,8 @@ mstro_status mstro_subscription_dispose(mstro_subscription subscription)
 
 /* ------------------------------------------------------------------ polling */
 
-/* Converts wall-clock time to monotonic time, so that a step of the wall clock during a wait does
- * not change its length. */
+/* Converts wall-clock time to monotonic time, so that setting the clock during a wait does not
+ * change its duration. */
 static struct timespec monotonic_of(const struct timespec *abstime)
 {
     /* A distant future must not overflow. */
@@ -430,7 +434,7 @@ static struct timespec monotonic_of(const struct timespec *abstime)
                              .tv_nsec = bounded_ns % VAMP_NS_PER_SECOND};
 }
 
-/* NULL `until`: no limit; else monotonic. */
+/* `until` is monotonic; NULL: no limit. */
 static mstro_status poll(const char *what, mstro_subscription subscription, bool wait,
                          const struct timespec *until, mstro_pool_event *result)
 {
@@ -453,7 +457,8 @@ static mstro_status poll(const char *what, mstro_subscription subscription, bool
     }
     const bool marked = mark_lost(subscription);
     struct event_block *first = subscription->waiting.first;
-    if (first != NULL) { /* all blocks as one list: they are chained, as are the events of each */
+    if (first !=
+        NULL) { /* returns all blocks as one list, in which blocks and their events are chained */
         for (struct event_block *block = first; block->next != NULL; block = block->next) {
             block->tail->next = block->next->head;
         }

@@ -6,9 +6,10 @@
 
 #include "vampire/core/values.h"
 
-/* Time limit of one attempt; a pool manager that is stopped answers a later one. */
+/* Time limit for one attempt; a pool manager that is stopped for a while answers a later attempt.
+ */
 #define ATTEMPT_NS INT64_C(5000000000)
-/* After an error, the pool manager may not be listening yet. */
+/* Pause after an error: the pool manager may not be listening yet. */
 #define ERROR_PAUSE_NS INT64_C(50000000)
 
 void pool_manager_hear(struct pool_manager *pm, const uint8_t *bytes, size_t length)
@@ -17,7 +18,7 @@ void pool_manager_hear(struct pool_manager *pm, const uint8_t *bytes, size_t len
     if (pm->welcome == NULL && frame_parse(bytes, length, &frame, NULL) == 0 &&
         frame.kind == FRAME_WELCOME) {
         pm->welcome = frame_unpack(&frame, &pm->arena, NULL);
-    } /* else a heartbeat right after it: nothing to do */
+    } /* otherwise it is a heartbeat sent right after the welcome; ignored */
 }
 
 void pool_manager_closed(struct pool_manager *pm, int status)
@@ -52,8 +53,8 @@ static mstro_status take_welcome(struct pool_manager *pm, const Mstro__Wire__Wel
     return MSTRO_OK;
 }
 
-/* Adds what the pool manager requires in addition to the key. 0; -EKEYREJECTED with text: there is
- * no credential. */
+/* Adds the credential that the pool manager requires in addition to the key. Returns 0, or
+ * -EKEYREJECTED with text: no credential is available. */
 static int prove(struct pool_manager *pm, Mstro__Wire__Join *join, struct vamp_err *err)
 {
     struct secure_binding binding;
@@ -71,7 +72,7 @@ static int prove(struct pool_manager *pm, Mstro__Wire__Join *join, struct vamp_e
     return 0;
 }
 
-/* Makes progress until `done` is true, or the connection has ended, or `until_ns`. */
+/* Makes progress until `done` is true, the connection has ended, or `until_ns` has passed. */
 static void go_on(struct pool_manager *pm, const bool *done, int64_t until_ns)
 {
     int64_t now_ns = monotonic_ns();
@@ -84,8 +85,9 @@ static void go_on(struct pool_manager *pm, const bool *done, int64_t until_ns)
     }
 }
 
-/* Connects, sends the join and waits until `until_ns` for its welcome. 0: pm->welcome is set, or
- * the time is over; -errno: there is no connection; -EKEYREJECTED and -EMSGSIZE with text. */
+/* Connects, sends the join and waits until `until_ns` for the welcome. Returns 0: pm->welcome is
+ * set, or the time has passed; -EKEYREJECTED or -EMSGSIZE with text; or another -errno: there is no
+ * connection. */
 static int join_once(struct pool_manager *pm, Mstro__Wire__Join *join, int64_t until_ns,
                      struct vamp_err *err)
 {
@@ -145,7 +147,8 @@ static mstro_status exchange(struct pool_manager *pm, Mstro__Wire__Join *join, u
     do {
         const int64_t again_ns = VAMP_MIN(now_ns + ATTEMPT_NS, deadline_ns);
         const int result = join_once(pm, join, again_ns, err);
-        if (elsewhere && result != 0 && !pm->opened) { /* a tunnel would lead there */
+        if (elsewhere && result != 0 &&
+            !pm->opened) { /* the address leads elsewhere unless there is a tunnel */
             return VAMP_REFUSE(MSTRO_NO_PM, err, -EHOSTUNREACH,
                                "the pool manager listens on %s, an address of loopback, and runs "
                                "on another host than this process, or in another network "

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The pool in this process. Threads that call it do its work: the thread that unlocks then
- * delivers, without the lock, the events and tickets that the pool had for this component. One
- * thread at a time delivers, so that events keep their order.
+ * The pool in this process. It has no thread of its own: the thread that unlocks then delivers,
+ * without the lock, the pool's events and tickets for this component. Only one thread delivers at a
+ * time, so that events keep their order.
  */
 #include <assert.h>
 #include <errno.h>
@@ -33,15 +33,16 @@ struct local {
     struct port port;
     pthread_mutex_t lock;
     struct pool *pool;
-    struct port_events events; /* all NULL: ignored */
+    struct port_events events; /* all NULL: events and tickets are ignored */
     const struct port_service *service;
     struct list calls, jobs;
     uint64_t last_request;
     bool shut, delivering, events_ready;
-    /* What is left of tickets that could not be copied because memory was short. */
+    /* The essential fields of tickets that could not be copied because the process was out of
+     * memory. */
     Mstro__Wire__Ticket failed[FAILED_MAX];
     size_t failed_count;
-    uint8_t batch[FRAME_BYTES_MAX]; /* of the delivering thread */
+    uint8_t batch[FRAME_BYTES_MAX]; /* buffer of the delivering thread */
 };
 
 static struct local *as_local(struct port *port)
@@ -49,7 +50,7 @@ static struct local *as_local(struct port *port)
     return CONTAINER_OF(port, struct local, port);
 }
 
-/* ------------------------------------------------------------------ messages of the pool */
+/* ------------------------------------------------------------------ output of the pool */
 
 static void hear_response(void *context, uint64_t app_id, const Mstro__Wire__Response *response)
 {
@@ -125,7 +126,7 @@ static void hear_events(void *context, uint64_t app_id, bool at_once)
     }
 }
 
-/* ------------------------------------------------------------------ delivering, without lock */
+/* ------------------------------------------------------------------ delivery, without the lock */
 
 static void end_transport(struct local *local, uint64_t transport_id, mstro_status status)
 {
@@ -201,12 +202,13 @@ static void run_job(struct job *job)
         }
         return;
     }
-    /* The pool keeps every source of this component while this runs. */
+    /* The pool keeps each source of this component while this runs. */
     memcpy(destination, (const void *)(uintptr_t)ticket->memory->address, ticket->memory->bytes);
     finish_job(job, MSTRO_OK);
 }
 
-/* Called with the lock; comes back with it. False: nothing was left to do. */
+/* Delivers one ticket or batch. Called with the lock, which is released meanwhile. Returns false if
+ * there was nothing to deliver. */
 static bool deliver_one(struct local *local)
 {
     struct list_link *link = list_first(&local->jobs);
@@ -223,7 +225,7 @@ static bool deliver_one(struct local *local)
         (void)pthread_mutex_unlock(&local->lock);
         if (failed.transport_id != 0) {
             end_transport(local, failed.transport_id, status);
-        } else { /* it only reports that a demand has ended */
+        } else { /* the ticket only reports that a demand has ended */
             report_arrival(local, &failed, status);
         }
         (void)pthread_mutex_lock(&local->lock);
@@ -242,7 +244,7 @@ static bool deliver_one(struct local *local)
     if (local->events.events != NULL) {
         const int result =
             local->events.events(local->events.context, local->batch, batch.bytes, NULL);
-        /* The pool's own batches are well-formed; a loss is reported later when memory is short. */
+        /* The pool's own batches are well-formed; if out of memory, the loss is reported later. */
         assert(result == 0 || result == -ENOMEM);
         (void)result;
     }
@@ -281,7 +283,7 @@ static mstro_status local_call(struct port *port, Mstro__Wire__Request *request,
                                uint32_t deadline_ms, struct port_answer *ret_answer,
                                struct vamp_err *err)
 {
-    (void)deadline_ms; /* answers come at once, or when other components allow them */
+    (void)deadline_ms; /* answers arrive at once, or when other components permit them */
     struct local *local = as_local(port);
     struct call call = {.answered = PTHREAD_COND_INITIALIZER};
     (void)port_local_lock(port);
@@ -312,7 +314,8 @@ static mstro_status local_call(struct port *port, Mstro__Wire__Request *request,
     return call.status;
 }
 
-/* The plain address and key 0; a server that opens the pool registers it when it is needed. */
+/* Describes memory by its plain address and key 0; a server that opens the pool registers the
+ * memory when it is needed. */
 static mstro_status local_expose(struct port *port, void *address, uint64_t bytes,
                                  Mstro__Wire__Memory *ret_memory, void **ret_registration,
                                  struct vamp_err *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A component's port to a pool manager: calls, exposed memory, messages, transports, and the thread
- * that makes progress. One lock guards everything: every function here is called with it, but for
- * those of the table of a port. The thread releases it while it waits and for each callback.
+ * that makes progress. One lock protects everything. All functions here are called with the lock,
+ * except those in the port's table. The thread releases it while it waits and for each callback.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -18,23 +18,24 @@
 #include "vampire/core/thread.h"
 #include "vampire/core/values.h"
 
-/* Batches of events received before the pool manager is notified: a quarter of its window of full
- * ones at the end of a round, the same of small ones within a round, so that the window is not yet
- * used up when the notification arrives. */
+/* Number of received batches of events after which the pool manager is notified: a quarter of its
+ * window of full batches at the end of a round, and a quarter of its window of small batches within
+ * a round, so that the window is not exhausted before the notification arrives. */
 #define ACKNOWLEDGE_BATCHES 8U
 #define ACKNOWLEDGE_AT_ONCE 64U
 
-/* Check for silence at the latest after this many rounds in a row that received something. */
+/* Number of consecutive rounds with messages after which the pool manager's liveness is checked. */
 #define BUSY_ROUNDS_MAX 100U
-/* Rounds with messages that follow each other this fast let messages gather before the next one. */
+/* If rounds with messages follow each other within this time, messages are gathered before the next
+ * round. */
 #define ROUNDS_GATHER_WITHIN_NS INT64_C(200000)
-/* Longest wait at the end until the last messages are sent. */
+/* Maximum wait at the end until the last messages have been sent. */
 #define GOODBYE_NS INT64_C(200000000)
 
 /* A payload being read into this process. */
 struct transport {
-    struct list_link of_remote; /* until it is finished */
-    struct list_link of_ended;  /* once the reading has ended */
+    struct list_link of_remote; /* in remote->transports, until it is finished */
+    struct list_link of_ended;  /* in the list of ended transports, once the read has ended */
     struct remote *remote;
     Mstro__Wire__Ticket *ticket;
     mstro_status status;
@@ -45,7 +46,7 @@ struct remote {
     pthread_mutex_t lock;
     pthread_t thread;
     bool thread_started, stop, shut;
-    bool gone;          /* nothing is sent any more */
+    bool gone;          /* the pool manager is gone: nothing is sent */
     bool gone_reported; /* calls in progress have ended, and events.gone was called */
     char gone_text[VAMP_ERR_TEXT_BYTES];
     struct pool_manager pm;
@@ -53,11 +54,11 @@ struct remote {
     struct port_events events;
     struct list calls, transports, ended;
     uint64_t last_request;
-    int64_t heard_ns, looked_ns, look_ns; /* when to look again */
-    int64_t received_ns;                  /* the last round with messages */
+    int64_t heard_ns, looked_ns, look_ns; /* last message received, last check, next check */
+    int64_t received_ns;                  /* time of the last round with messages */
     unsigned busy_rounds;
-    unsigned exposed; /* pieces of memory that others may read */
-    bool gathers;     /* the progress thread: many messages arrive, and no thread waits for one */
+    unsigned exposed; /* number of exposed pieces of memory */
+    bool gathers;     /* progress thread: many messages arrive, and no thread waits for one */
     int waits_for[FETCH_WAITS];
     bool answer_heartbeat;
 };
@@ -76,7 +77,8 @@ static void lose(struct remote *remote, const char *text)
     }
 }
 
-/* 0: sent, or in the queue; -EMSGSIZE; another -errno: the pool manager is lost. */
+/* Returns 0: sent or queued; -EMSGSIZE; or another -errno: the connection to the pool manager is
+ * lost. */
 static int post(struct remote *remote, enum frame_kind kind, const ProtobufCMessage *body)
 {
     const int result = link_send(&remote->pm.link, monotonic_ns(), kind, body);
@@ -96,9 +98,9 @@ static void send_heartbeat(struct remote *remote, Mstro__Wire__Flow *flow)
     (void)post(remote, FRAME_HEARTBEAT, &heartbeat.base);
 }
 
-/* ---- transports: from a ticket over remote reads to the end; on the progress thread */
+/* ---- transports: from the ticket to the end of the remote reads; on the progress thread */
 
-/* finish_transports does the rest. */
+/* finish_transports completes the transport. */
 static void transport_done(void *context, int status)
 {
     struct transport *transport = context;
@@ -123,7 +125,7 @@ static void send_end(struct remote *remote, const struct transport *transport)
     (void)post(remote, FRAME_REQUEST, &request.base);
 }
 
-/* Gets memory for the payload and starts reading. MSTRO_OK: it has started. */
+/* Obtains memory for the payload and starts to read. Returns MSTRO_OK if the read has started. */
 static mstro_status begin_transport(struct remote *remote, struct transport *transport)
 {
     const Mstro__Wire__Ticket *ticket = transport->ticket;
@@ -184,9 +186,9 @@ static void take_ticket(struct remote *remote, const struct frame *frame)
         return;
     }
     *transport = (struct transport){.remote = remote, .ticket = ticket};
-    /* A transport of the same handle that is still under way has been given up by the pool manager.
-     * Its memory may be released as soon as the demand ends, so nothing may be written to it any
-     * more. */
+    /* The pool manager has dropped any earlier transport of the same handle that is still in
+     * progress here. The demand may release its memory as soon as it ends, so nothing may be
+     * written to it any more. */
     for (struct list_link *link = list_first(&remote->transports); link != NULL;
          link = list_next(&remote->transports, link)) {
         const struct transport *earlier = CONTAINER_OF(link, struct transport, of_remote);
@@ -203,7 +205,7 @@ static void take_ticket(struct remote *remote, const struct frame *frame)
     } else if (ticket->memory != NULL && ticket->memory->bytes > 0) {
         transport->status = begin_transport(remote, transport);
         if (transport->status == MSTRO_OK) {
-            return; /* transport_done will come */
+            return; /* transport_done will be called */
         }
     }
     finish_transport(remote, transport);
@@ -211,8 +213,8 @@ static void take_ticket(struct remote *remote, const struct frame *frame)
 
 /* ---- messages from the pool manager */
 
-/* Notifies the pool manager once so many batches of events were received since the last message to
- * it. */
+/* Notifies the pool manager if at least `batches` batches of events were received since the last
+ * message to it. */
 static void acknowledge(struct remote *remote, unsigned batches)
 {
     const struct link *link = &remote->pm.link;
@@ -334,13 +336,13 @@ static void connection_closed(void *context, struct stream *stream, int status)
 
 /* ---- the progress thread */
 
-/* Returns when to look again. */
+/* Checks liveness and sends heartbeats. Returns the time of the next check. */
 static int64_t look_after(struct remote *remote, int64_t now_ns)
 {
     int64_t gap_ns = now_ns - remote->looked_ns;
     remote->looked_ns = now_ns;
-    /* The thread wakes for every heartbeat. After a gap this long the process itself was stopped,
-     * and the silence is not the pool manager's. */
+    /* The thread wakes up for every heartbeat. After a gap this long this process itself was
+     * stopped, so the pool manager is not to blame for the silence. */
     if (gap_ns >= remote->pm.silence_ns * 3 / 4) {
         remote->heard_ns += gap_ns;
     }
@@ -354,8 +356,8 @@ static int64_t look_after(struct remote *remote, int64_t now_ns)
         lose(remote, text);
         return INT64_MAX;
     }
-    /* Heartbeats answer those of the pool manager, so that an idle process wakes once for both
-     * directions. */
+    /* Heartbeats are sent in reply to those of the pool manager, so that an idle process wakes up
+     * once for both directions. */
     int64_t quiet_ns = now_ns - remote->pm.link.sent_ns;
     if ((remote->answer_heartbeat && quiet_ns >= remote->pm.heartbeat_ns / 2) ||
         quiet_ns >= 2 * remote->pm.heartbeat_ns) {
@@ -367,7 +369,7 @@ static int64_t look_after(struct remote *remote, int64_t now_ns)
     return VAMP_MIN(beat_ns, silence_ns);
 }
 
-/* Does the work that is due. Returns the time until more is due. */
+/* Does the work that is due. Returns the time until further work is due. */
 static int64_t advance(struct remote *remote, bool drained, int64_t now_ns)
 {
     int64_t next_ns = fetch_advance(&remote->fetcher, now_ns);
@@ -385,7 +387,8 @@ static int64_t advance(struct remote *remote, bool drained, int64_t now_ns)
     return VAMP_MAX(next_ns, now_ns) - now_ns;
 }
 
-/* Not before the last read has ended: the users of the calls that end now may free its memory. */
+/* Called only after the last read has ended: the callers whose calls end now may free its memory.
+ */
 static void report_gone(struct remote *remote)
 {
     if (!remote->gone || remote->gone_reported || !list_is_empty(&remote->fetcher.jobs) ||
@@ -401,7 +404,7 @@ static void report_gone(struct remote *remote)
     }
 }
 
-/* One round. Returns the time until more is due; below 0: the thread must end. */
+/* Runs one round. Returns the time until further work is due; negative: the thread must end. */
 static int64_t go_round(struct remote *remote)
 {
     const unsigned count = stream_poll(remote->pm.hub);
@@ -469,7 +472,7 @@ static mstro_status send_and_wait(struct remote *remote, Mstro__Wire__Request *r
         return no_pool_manager(remote, err);
     }
     if (remote->gathers) {
-        stream_wake(remote->pm.hub); /* the progress thread waits for the answer now */
+        stream_wake(remote->pm.hub); /* makes the progress thread wait for the answer */
     }
     list_append(&remote->calls, &call->of_port);
     const struct timespec until = vamp_timespec(monotonic_ns() + (int64_t)deadline_ms * 1000000);
@@ -530,7 +533,7 @@ static void remote_flow(struct port *port, uint64_t subscription, uint64_t numbe
 
 /* ---- memory */
 
-/* Memory that others may read, and where they find it. */
+/* Exposed memory, and the location at which others find it. */
 struct exposed {
     struct carrier_memory memory;
     struct carrier_place place;
@@ -568,7 +571,7 @@ static mstro_status remote_expose(struct port *port, void *address, uint64_t byt
         free(exposed);
         return MSTRO_OFI_FAIL;
     }
-    stream_wake(remote->pm.hub); /* the progress thread serves the carrier from now on */
+    stream_wake(remote->pm.hub); /* from now on the progress thread serves the carrier */
     mstro__wire__place__init(&exposed->message);
     exposed->message.provider = exposed->place.provider;
     exposed->message.has_protocol = 1;
@@ -607,13 +610,13 @@ static void remote_shut(struct port *port)
     (void)pthread_mutex_unlock(&remote->lock);
 }
 
-/* Sends the good-bye and waits until the pool manager, which has read it then, closes the
- * connection. The thread has ended. */
+/* Sends the good-bye and waits until the pool manager has read it and closes the connection. The
+ * thread has already ended. */
 static void say_goodbye(struct remote *remote)
 {
     Mstro__Wire__Goodbye goodbye = MSTRO__WIRE__GOODBYE__INIT;
     const int64_t end_ns = monotonic_ns() + GOODBYE_NS;
-    remote->gone = true; /* nothing is received any more */
+    remote->gone = true; /* stop receiving */
     (void)post(remote, FRAME_GOODBYE, &goodbye.base);
     while (remote->pm.link.stream != NULL && monotonic_ns() < end_ns) {
         stream_wait(remote->pm.hub, NULL, end_ns - monotonic_ns());
@@ -638,7 +641,7 @@ static void remote_close(struct port *port)
     if (remote->pm.answered && !remote->gone) {
         say_goodbye(remote);
     }
-    remote->gone = true; /* its end is no loss */
+    remote->gone = true; /* its end is not an error */
     stream_hub_close(remote->pm.hub);
     vamp_decode_arena_done(&remote->pm.arena);
     credentials_close(remote->pm.credentials);

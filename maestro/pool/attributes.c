@@ -3,7 +3,7 @@
 
 #include "maestro/pool/internal.h"
 
-/* Copies a text behind the items of the block. */
+/* Copies a text to the end of the block, behind the items. */
 static char *put_text(char **at, const char *text)
 {
     size_t bytes = strlen(text) + 1;
@@ -22,7 +22,7 @@ static size_t text_bytes(const Mstro__Wire__Attribute *item)
     return bytes;
 }
 
-/* One slot of the block: an item, and space for its timestamp. */
+/* Layout of the block: one slot per item, with space for its timestamp. */
 struct slot {
     Mstro__Wire__Attribute item;
     Mstro__Wire__Timestamp timestamp;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * CDOs, their handles and the transports between them: the effect of each operation of a component.
+ * CDOs, their handles and the transports between handles: the effect of each operation of a
+ * component.
  *
- * A transport begins with a ticket to the sink and ends when the sink reports its end or leaves;
- * when its source has left, the sink's read fails and the sink reports that, so every transport
- * ends exactly once. When a transport fails, the next offer that this demand has not tried is used.
- * If there is none, the demand ends with MSTRO_FAIL and the handle is `required` again: its owner
- * may demand once more, which waits for a new offer, or retract.
+ * A transport begins with a ticket to the sink, and ends when the sink reports its end or leaves.
+ * If the source leaves, the sink's read fails and the sink reports that, so every transport ends
+ * exactly once. When a transport fails, the next offer that this demand has not tried is used. If
+ * there is none, the demand ends with MSTRO_FAIL and the handle is `required` again: its owner may
+ * demand again, which waits for a new offer, or retract.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -82,7 +83,7 @@ static mstro_status check_declare(struct pool *pool, struct component *component
     return MSTRO_OK;
 }
 
-/* Its id must be unique, not secret. */
+/* The id must be unique, but need not be secret. */
 static struct cdo *create_cdo(struct pool *pool, const char *name, uint64_t hash)
 {
     size_t length = strlen(name);
@@ -148,12 +149,12 @@ static mstro_status apply_declare(struct pool *pool, struct component *component
 
 const struct request_rule rule_declare = {check_declare, apply_declare};
 
-/* Frees a handle that receives no transport, and the CDO with its last handle. */
+/* Frees a handle to which there is no transport, and the CDO with its last handle. */
 static void free_handle(struct pool *pool, struct handle *handle)
 {
     assert(handle->receiving == NULL);
     assert(handle->component->handle_count > 0 && handle->cdo->handle_count > 0);
-    /* Transports from the handle continue without it: only their sinks report their end. */
+    /* Transports from the handle continue without it: only their sinks report the end. */
     struct list_link *link;
     while ((link = list_take(&handle->sending)) != NULL) {
         CONTAINER_OF(link, struct transport, of_source)->source = NULL;
@@ -170,7 +171,7 @@ static void free_handle(struct pool *pool, struct handle *handle)
 
 /* ------------------------------------------------------------------ withdrawals */
 
-/* Emits the event of an operation on the handle, and answers. */
+/* Emits the event of an operation on the handle, and answers the request. */
 static void finish(struct pool *pool, enum vamp_event_kind kind, struct handle *handle,
                    uint64_t request_id)
 {
@@ -179,8 +180,8 @@ static void finish(struct pool *pool, enum vamp_event_kind kind, struct handle *
     pool_finish(pool, &subject, request_id, NULL);
 }
 
-/* Finds a withdrawal that can be answered: it waits for transports from it and, while there is no
- * other offer, for all components that require or demand the CDO. */
+/* Returns a withdrawal that can be answered. A withdrawal waits for transports from its handle and,
+ * unless there is another offer, for all components that require or demand the CDO. */
 static struct handle *find_free_withdrawal(const struct cdo *cdo)
 {
     bool stays = false;
@@ -196,7 +197,7 @@ static struct handle *find_free_withdrawal(const struct cdo *cdo)
     return NULL;
 }
 
-/* Answers the withdrawals that do not have to wait any more. */
+/* Answers all withdrawals that need not wait any longer. */
 static void settle(struct pool *pool, struct cdo *cdo)
 {
     struct handle *handle;
@@ -219,8 +220,8 @@ static bool was_tried(const struct handle *demand, uint64_t offer)
     return false;
 }
 
-/* An offer that is not being withdrawn is preferred; an offer moves to the end of the list when
- * used, so that several offers share the load. */
+/* Chooses an offer, preferably one that is not being withdrawn. A chosen offer moves to the end of
+ * the list, so that several offers share the load. */
 static struct handle *choose_offer(struct cdo *cdo, const struct handle *demand)
 {
     struct handle *chosen = NULL;
@@ -251,15 +252,15 @@ static void transport_subject(enum vamp_event_kind kind, const struct transport 
     event->size_bytes = transport->size_bytes;
     event->cause = transport->for_demand ? VAMP_CAUSE_DEMAND : VAMP_CAUSE_MANAGER;
     event->present |= VAMP_HAS_PEER | VAMP_HAS_TRANSPORT | VAMP_HAS_SIZE | VAMP_HAS_CAUSE;
-    /* Within one component memory is copied, without a tier. */
+    /* Within one component, memory is copied and the event has no tier. */
     if (sink != transport->source_app_id) {
         event->tier = VAMP_TIER_OFI;
         event->present |= VAMP_HAS_TIER;
     }
 }
 
-/* The subject of an event that ends the transport. Durations use the monotonic clock, which is not
- * affected by steps of the wall clock. */
+/* Fills the subject of the event that ends the transport. Durations are measured by the monotonic
+ * clock, which is not affected by setting the wall clock. */
 static void end_subject(const struct pool *pool, enum vamp_event_kind kind,
                         const struct transport *transport, struct subject *ret_subject)
 {
@@ -316,8 +317,8 @@ static int begin_transport(struct pool *pool, struct handle *sink, struct handle
     return 0;
 }
 
-/* Ends a demand without data; a ticket with a status reports that to its component. A handle that
- * only required the CDO then waits for its demand. */
+/* Ends a demand without data, and reports this to its component by a ticket with a status. A handle
+ * that only required the CDO waits for its demand instead. */
 static void end_demand(struct pool *pool, struct handle *demand, mstro_status status)
 {
     char text[] = "no offer of this CDO could be read";
@@ -335,7 +336,7 @@ static void end_demand(struct pool *pool, struct handle *demand, mstro_status st
     pool->outlet.ticket(pool->outlet.context, demand->component->id, 0, &ticket);
 }
 
-/* Starts transports for demands that an offer can serve. */
+/* Starts transports for all demands for which there is an offer. */
 static void match(struct pool *pool, struct cdo *cdo)
 {
     struct list_link *link = list_first(&cdo->demands);
@@ -354,7 +355,7 @@ static void match(struct pool *pool, struct cdo *cdo)
     }
 }
 
-/* NULL: the component receives no such transport. */
+/* Returns NULL if there is no such transport to the component. */
 static struct transport *find_transport(const struct pool *pool, const struct component *component,
                                         uint64_t id)
 {
@@ -437,7 +438,7 @@ const struct request_rule rule_transport_end = {check_transport_end, apply_trans
 
 /* ------------------------------------------------------------------ operations */
 
-/* Makes the attributes final: those of the first handle with any become the CDO's. */
+/* Makes the attributes final; the attributes of the first handle that has any become the CDO's. */
 static void seal(struct handle *handle, const Mstro__Wire__CdoOperation *operation)
 {
     struct cdo *cdo = handle->cdo;
@@ -522,7 +523,8 @@ static void do_retract(struct pool *pool, struct handle *handle,
     list_remove(&handle->of_role);
     assert(handle->delivered || handle->cdo->needs > 0);
     handle->cdo->needs -= !handle->delivered;
-    if (handle->receiving != NULL) { /* until its end the memory for the data must stay */
+    if (handle->receiving !=
+        NULL) { /* the memory for the data must stay valid until the transport ends */
         handle->state = HANDLE_RETRACTING;
         handle->waiting_request = request->id;
         return;
@@ -567,7 +569,7 @@ static const char *const state_names[] = {
 
 struct rule {
     const char *name;
-    unsigned from; /* STATE_BITs */
+    unsigned from; /* set of STATE_BITs */
     const char *from_text;
     void (*apply)(struct pool *pool, struct handle *handle, const Mstro__Wire__Request *request);
 };
@@ -590,7 +592,7 @@ static const struct rule rules[] = {
                                          do_dispose},
 };
 
-/* NULL: the component has no handle with this id. */
+/* Returns NULL if the component has no handle with this id. */
 static struct handle *find_handle(const struct pool *pool, const struct component *component,
                                   uint64_t id)
 {
@@ -691,7 +693,7 @@ void handle_release(struct pool *pool, struct handle *handle)
         assert(cdo->needs > 0);
         cdo->needs--;
     }
-    cdo->handle_count++; /* keeps it until it is settled */
+    cdo->handle_count++; /* keeps the CDO until its withdrawals are settled */
     free_handle(pool, handle);
     settle(pool, cdo);
     cdo->handle_count--;

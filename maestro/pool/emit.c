@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Creates the event of an operation and queues it for the subscriptions it concerns; answers the
- * request, at once or after acknowledgements of the event by subscribers. */
+/* Creates the event of an operation and queues it for the subscriptions to which it applies;
+ * answers the request, at once or after subscribers have acknowledged the event. */
 #include <assert.h>
 #include <string.h>
 
@@ -10,9 +10,9 @@
 #include "vampire/core/utf8.h"
 
 enum {
-    /* Limit of an event in a batch without its name. */
+    /* Maximum size of an event in a batch, excluding its name. */
     BESIDE_NAME_MOST = VAMP_EVENT_PACKED_BYTES_MAX - VAMP_NAME_BYTES_MAX + VAMP_WIRE_LEAD_BYTES_MAX,
-    /* The same for most messages: the id, kind, time, and short numbers. */
+    /* The same for typical events: id, kind, time, and short numbers. */
     BESIDE_NAME_USUAL = 46,
 };
 
@@ -42,7 +42,7 @@ void subject_name(struct subject *subject, const char *name, size_t length)
     event->present = (uint16_t)(event->present | vamp_event_name_field(event->kind));
 }
 
-/* Core attributes come from the CDO itself, whatever was sealed. */
+/* Core attributes are those of the CDO itself, regardless of the sealed attributes. */
 static void look_up_attribute(void *context, int field, const char *name, struct vamp_value *ret)
 {
     (void)field;
@@ -66,7 +66,8 @@ static bool evaluate(const struct subscription *subscription, struct subject *su
     return vamp_expression_match(subscription->selector, look_up_attribute, subject);
 }
 
-/* Selectors restrict CDOs; events that do not concern a CDO pass them. */
+/* Returns whether the subscription's selector accepts the event. Events without a CDO are always
+ * accepted. */
 static bool selects(const struct pool *pool, const struct subscription *subscription,
                     struct subject *subject)
 {
@@ -103,7 +104,7 @@ static bool concerns(const struct pool *pool, const struct subscription *subscri
     return selects(pool, subscription, subject);
 }
 
-/* Packs the event as a field of a batch. Returns its length. */
+/* Packs the event as a field of a batch. Returns its length in bytes. */
 static size_t pack(const struct subject *subject, uint8_t *at)
 {
     const struct vamp_event *event = &subject->event;
@@ -119,8 +120,8 @@ static size_t pack(const struct subject *subject, uint8_t *at)
     return (size_t)(vamp_wire_wrap(at, gap, VAMP_EVENT_BATCH_EVENT, length) - at);
 }
 
-/* If out of memory, the operation is not held: a late notification of a subscriber does less harm
- * than a workflow that stops. */
+/* If out of memory, the operation is not delayed: a late notification of a subscriber does less
+ * harm than a blocked workflow. */
 static void await_acknowledgement(struct pool *pool, const struct subscription *subscription,
                                   struct held **ret_held)
 {
@@ -166,7 +167,7 @@ void pool_emit(struct pool *pool, struct subject *subject, bool before, struct h
         if (!concerns(pool, subscription, subject, phase)) {
             continue;
         }
-        if (!numbered) { /* the event gets its serial number */
+        if (!numbered) { /* assigns the event's serial number */
             numbered = true;
             event->serial = ++pool->last_serial;
             event->time_ns = vamp_clock_utc_ns(pool->clock);

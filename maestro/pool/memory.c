@@ -7,7 +7,7 @@
 #include "maestro/pool/internal.h"
 #include "vampire/core/values.h"
 
-/* The allocator's overhead of a block, and two slots of the table that indexes it. */
+/* Overhead per block: the allocator's, and two slots in the table that indexes it. */
 enum { OVERHEAD_BYTES = 24 };
 
 static size_t *bytes_of(struct pool_memory *memory, enum pool_memory_use use)
@@ -33,7 +33,8 @@ void *pool_memory_take(struct pool_memory *memory, enum pool_memory_use use, siz
     void *block = malloc(bytes);
     if (block != NULL) {
         if (use != POOL_MEMORY_EVENTS) {
-            /* glibc's calloc does not reuse the blocks that the thread has freed last. */
+            /* Unlike malloc, glibc's calloc does not reuse the blocks that the thread has freed
+             * last. */
             memset(block, 0, bytes);
         }
         *bytes_of(memory, use) += malloc_usable_size(block) + OVERHEAD_BYTES;

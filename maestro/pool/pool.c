@@ -2,7 +2,7 @@
 /*
  * The pool, its components, and the steps of a request: check; notify SIGNAL_BEFORE subscribers;
  * wait for their acknowledgements; check again if it had to wait; handle; notify the other
- * subscribers; wait for their acknowledgements; answer. Without acknowledgements all of it happens
+ * subscribers; wait for their acknowledgements; answer. Without acknowledgements, all steps happen
  * in one call.
  */
 #include "maestro/pool/pool.h"
@@ -92,7 +92,8 @@ mstro_status pool_join(struct pool *pool, const char *name, uint64_t index, uint
     return MSTRO_OK;
 }
 
-/* Appends ",tag=value" in InfluxDB's protocol, if there is a value; false: it does not fit. */
+/* Appends ",tag=value" in InfluxDB line protocol if there is a value. Returns false if it does not
+ * fit. */
 static bool add_tag(char *text, size_t bytes, const char *tag, const char *value)
 {
     size_t used = strlen(text);
@@ -151,7 +152,7 @@ void pool_tell_process(struct pool *pool, const char *component,
     }
 }
 
-/* Frees everything that belongs to the component, without an event. */
+/* Frees everything that belongs to the component, without emitting events. */
 static void release_component(struct pool *pool, struct component *component)
 {
     struct list_link *link;
@@ -165,7 +166,7 @@ static void release_component(struct pool *pool, struct component *component)
     for (size_t i = 0; i < pool->subscription_count; i++) {
         if (subscription_reports_leaves(pool->subscriptions[i])) {
             assert(pool->subscriptions[i]->queue.expected > 0);
-            pool->subscriptions[i]->queue.expected--; /* its LEAVE is the next event */
+            pool->subscriptions[i]->queue.expected--; /* its LEAVE is emitted next */
         }
     }
     list_remove(&component->of_pool);
@@ -246,7 +247,7 @@ struct pool_batch pool_events_take(struct pool *pool, uint64_t app_id, uint8_t *
 
 /* ------------------------------------------------------------------ requests */
 
-/* A copy that outlives the caller's message. */
+/* Returns a copy that is independent of the caller's message. */
 static Mstro__Wire__Request *copy_request(struct pool *pool, const Mstro__Wire__Request *request)
 {
     size_t bytes = mstro__wire__request__get_packed_size(request);
@@ -314,7 +315,7 @@ static mstro_status apply_leave(struct pool *pool, struct component *component,
 
 static const struct request_rule rule_leave = {check_leave, apply_leave};
 
-/* EventAck is not included: it has no event of its own and is never held. */
+/* EventAck is not included, because it has no event of its own and is never delayed. */
 static const struct request_rule *const rules[] = {
     [MSTRO__WIRE__REQUEST__WHAT_DECLARE] = &rule_declare,
     [MSTRO__WIRE__REQUEST__WHAT_OPERATION] = &rule_operation,
@@ -336,7 +337,7 @@ static mstro_status check_request(struct pool *pool, struct component *component
     return rules[what]->check(pool, component, request, ret_subject, err);
 }
 
-/* Handles a request that was just checked with this result. */
+/* Handles a request whose check has just returned this result. */
 static void handle_request(struct pool *pool, struct component *component,
                            const Mstro__Wire__Request *request, mstro_status status,
                            struct vamp_err *err)
@@ -350,7 +351,7 @@ static void handle_request(struct pool *pool, struct component *component,
     }
 }
 
-/* True: the request now waits; false: continue with it. */
+/* Returns true if the request now waits; false: continue with it. */
 static bool hold_before(struct pool *pool, struct component *component,
                         const Mstro__Wire__Request *request, struct subject *subject)
 {
@@ -369,7 +370,8 @@ static bool hold_before(struct pool *pool, struct component *component,
     return true;
 }
 
-/* Continues requests that need not wait any more. At the end of every call into the pool. */
+/* Continues requests that need not wait any longer. Called at the end of every call into the pool.
+ */
 static void run_held(struct pool *pool)
 {
     struct list_link *link;
@@ -459,7 +461,7 @@ int pool_create(const struct pool_bounds *bounds, const struct vamp_clock *clock
     pool_memory_init(&pool->memory, pool->bounds.memory_bytes);
     pool->clock = clock;
     pool->outlet = *outlet;
-    pool->match_epoch = 1; /* a new CDO has 0: no known results */
+    pool->match_epoch = 1; /* new CDOs have epoch 0: no cached results */
     list_init(&pool->component_list);
     list_init(&pool->held_list);
     list_init(&pool->runnable);
@@ -487,12 +489,12 @@ void pool_free(struct pool *pool)
     if (pool == NULL) {
         return;
     }
-    pool->outlet = (struct pool_outlet){.respond = NULL}; /* nothing is sent any more */
+    pool->outlet = (struct pool_outlet){.respond = NULL}; /* no output from here on */
     struct list_link *link;
     while ((link = list_first(&pool->component_list)) != NULL) {
         release_component(pool, CONTAINER_OF(link, struct component, of_pool));
     }
-    /* The rest belonged to components that had left with their answer outstanding. */
+    /* The remaining requests belonged to components that left before they were answered. */
     struct list *const lists[] = {&pool->held_list, &pool->runnable};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         while ((link = list_take(lists[i])) != NULL) {

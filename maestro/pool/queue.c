@@ -8,7 +8,7 @@
 #include "vampire/core/values.h"
 
 enum { CAPACITY_MIN = 4096, CAPACITY_KEPT = 65536 };
-/* Some 400 events: of a small queue, a quarter of its limit. */
+/* Threshold for sending at once: about 400 events, or a quarter of the limit of a small queue. */
 enum { MANY_BYTES = 32768, MANY_PART = 4 };
 /* A number with its key. */
 enum { NUMBER_BYTES_MAX = 1 + VAMP_VARINT_BYTES_MAX };
@@ -33,15 +33,15 @@ void pool_queue_done(struct pool_queue *queue)
     *queue = (struct pool_queue){.memory = queue->memory};
 }
 
-/* The ring's positions once an event was put at `at`. */
+/* The ring's positions after an event was put at `at`. */
 struct place {
     size_t at, wrap;
 };
 
-/* `at` where the ring has no free position. */
+/* Value of `at` if the ring has no free position. */
 #define NOWHERE SIZE_MAX
 
-/* Where `need` bytes in one piece are free after the newest event. */
+/* Returns a position with `need` contiguous free bytes after the newest event. */
 static inline struct place find_place(const struct pool_queue *queue, size_t need)
 {
     const size_t end = queue->wrap != 0 ? queue->head : queue->capacity;
@@ -55,7 +55,7 @@ static inline struct place find_place(const struct pool_queue *queue, size_t nee
     return (struct place){.at = NOWHERE};
 }
 
-/* Whether all expected LEAVEs fit into a ring whose events end at `tail`. */
+/* Returns whether all expected LEAVEs fit into a ring whose events end at `tail`. */
 static inline bool leaves_fit(const struct pool_queue *queue, size_t tail, size_t wrap)
 {
     const size_t behind = (wrap != 0 ? queue->head : queue->capacity) - tail;
@@ -66,7 +66,7 @@ static inline bool leaves_fit(const struct pool_queue *queue, size_t tail, size_
     return behind / POOL_QUEUE_LEAVE_BYTES + front / POOL_QUEUE_LEAVE_BYTES >= queue->expected;
 }
 
-/* A position after which the expected LEAVEs still fit. */
+/* Returns a position after which the expected LEAVEs still fit. */
 static inline struct place find_place_before_leaves(const struct pool_queue *queue, size_t need)
 {
     const struct place place = find_place(queue, need);
@@ -76,7 +76,7 @@ static inline struct place find_place_before_leaves(const struct pool_queue *que
     return (struct place){.at = NOWHERE};
 }
 
-/* Moves the events to the start of another block. */
+/* Moves the events to the start of a new block. */
 static bool move(struct pool_queue *queue, size_t capacity)
 {
     const size_t used = queue->used;
@@ -97,7 +97,8 @@ static bool move(struct pool_queue *queue, size_t capacity)
     return true;
 }
 
-/* The ring in one piece in twice the memory, with `need` bytes free. */
+/* Moves the ring, as one contiguous piece, to a block of twice the size with at least `need` bytes
+ * free. */
 static bool grow(struct pool_queue *queue, size_t need)
 {
     const size_t used = queue->used;
@@ -118,13 +119,13 @@ void pool_queue_expect_leaves(struct pool_queue *queue, size_t count, uint64_t a
     queue->expected += count;
     if (leaves_fit(queue, queue->tail, queue->wrap) ||
         grow(queue, queue->expected * POOL_QUEUE_LEAVE_BYTES)) {
-        queue->unreserved_from = 0; /* there is space for those that joined earlier, too */
+        queue->unreserved_from = 0; /* there is also space for components that joined earlier */
     } else if (queue->unreserved_from == 0) {
         queue->unreserved_from = app_id;
     }
 }
 
-/* Finds a position for the event outside the space reserved for LEAVEs. */
+/* Returns a position for the event outside the space reserved for LEAVEs. */
 static struct place admit(struct pool_queue *queue, const struct vamp_event *event,
                           enum pool_queue_class class, size_t need)
 {
@@ -151,7 +152,7 @@ static uint8_t *write_number(uint8_t *at, uint8_t key, uint64_t value)
     return vamp_varint_write(at, value);
 }
 
-/* The count of the events lost, before the next one. */
+/* Writes the number of lost events in front of the next event. */
 static void put_lost(struct pool_queue *queue)
 {
     uint8_t *const at = queue->bytes + queue->tail;
@@ -172,7 +173,7 @@ uint8_t *pool_queue_begin(struct pool_queue *queue, const struct vamp_event *eve
     }
     const struct place place = admit(queue, event, class, need);
     if (place.at == NOWHERE) {
-        /* A SAMPLE is no operation: LOST stays the exact number of those. */
+        /* A SAMPLE is not an operation: LOST remains the exact number of lost operations. */
         if (event->kind != VAMP_EVENT_SAMPLE && queue->lost++ == 0) {
             queue->lost_serial = event->serial;
         }
@@ -186,7 +187,7 @@ uint8_t *pool_queue_begin(struct pool_queue *queue, const struct vamp_event *eve
     return queue->bytes + queue->tail;
 }
 
-/* From the oldest event to the end of the ring or of the events. */
+/* Returns the contiguous events from the oldest one to the end of the ring or of the events. */
 static struct vamp_wire first_piece(const struct pool_queue *queue)
 {
     const size_t end = queue->wrap != 0 ? queue->wrap : queue->tail;
@@ -201,7 +202,7 @@ bool pool_queue_waits(const struct pool_queue *queue, uint64_t *ret_serial)
         if (*piece.at == VAMP_EVENT_BATCH_LOST) {
             vamp_wire_skip(&piece, vamp_wire_key(&piece));
         }
-        piece.at++; /* the key of the event */
+        piece.at++; /* skip the key of the event */
         const uint8_t *message = vamp_wire_bytes(&piece, &length);
         *ret_serial = vamp_event_packed_serial(message, length);
         return true;
@@ -210,19 +211,20 @@ bool pool_queue_waits(const struct pool_queue *queue, uint64_t *ret_serial)
     return queue->lost > 0;
 }
 
-/* Releases memory that one queue needed at its peak, once it is empty, for the other queues. */
+/* Frees memory that the queue needed at its peak once it is empty, so that other queues can use it.
+ */
 static void shrink(struct pool_queue *queue)
 {
     const struct pool_memory *memory = queue->memory;
     const size_t ends = queue->expected * POOL_QUEUE_LEAVE_BYTES;
     if (queue->count == 0 && queue->capacity > CAPACITY_KEPT && queue->capacity / 2 > ends &&
         memory->limit != 0 && memory->event_bytes > memory->limit / 4) {
-        (void)move(queue, VAMP_MAX(ends, CAPACITY_MIN)); /* else it stays as it is */
+        (void)move(queue, VAMP_MAX(ends, CAPACITY_MIN)); /* on failure the block is kept */
     }
 }
 
-/* The bytes of the oldest events that lie in one piece and fit into what is left of a batch, which
- * counts them. */
+/* Returns the size of the oldest events that are contiguous and fit into the rest of a batch, and
+ * counts them in the batch. */
 static size_t measure(const struct pool_queue *queue, size_t room, size_t max_events,
                       struct pool_batch *batch)
 {
@@ -233,11 +235,12 @@ static size_t measure(const struct pool_queue *queue, size_t room, size_t max_ev
         uint64_t lost = 0;
         if (*piece.at++ == VAMP_EVENT_BATCH_LOST) {
             lost = vamp_wire_varint(&piece);
-            piece.at++; /* the key of the event */
+            piece.at++; /* skip the key of the event */
         }
         size_t length;
         (void)vamp_wire_bytes(&piece, &length);
-        /* A count stands before the first event of a batch: a later one begins the next batch. */
+        /* A count of lost events must precede the first event of a batch, so a later count begins
+         * the next batch. */
         if ((lost > 0 && batch->events > 0) || (size_t)(piece.at - begin) > room) {
             break;
         }
@@ -276,7 +279,7 @@ struct pool_batch pool_queue_take(struct pool_queue *queue, uint64_t subscriptio
         queue->lost = 0;
         return batch;
     }
-    size_t piece; /* a second one where the ring turns */
+    size_t piece; /* a second piece where the ring wraps around */
     while ((piece = measure(queue, size - (size_t)(at - buffer), max_events, &batch)) > 0) {
         memcpy(at, queue->bytes + queue->head, piece);
         at += piece;

@@ -5,7 +5,7 @@
 #include "maestro/pool/internal.h"
 #include "vampire/core/list.h"
 
-/* Estimated bytes of a compiled selector for each byte of its text. */
+/* Estimated size of a compiled selector in bytes per byte of its text. */
 #define SELECTOR_FACTOR ((size_t)64)
 
 #define OPTIONS_KNOWN                                                                              \
@@ -15,7 +15,7 @@
 static mstro_status compile(const char *text, struct vamp_expression **ret_selector,
                             struct vamp_err *err)
 {
-    /* Every name is an attribute: the pool knows no schemas. */
+    /* Every name is an attribute, because the pool has no schemas. */
     const struct vamp_vocabulary vocabulary = {.prefix = NULL};
     *ret_selector = NULL;
     if (text == NULL) {
@@ -74,8 +74,8 @@ static void gather_kinds(struct pool *pool)
     }
 }
 
-/* A bit of its own in every CDO; the results that CDOs keep for its last user become invalid. -1:
- * all are used. */
+/* Allocates a bit for cached results in every CDO, and invalidates results cached for its previous
+ * user. Returns -1 if all bits are in use. */
 static int take_match_bit(struct pool *pool)
 {
     if (~pool->match_bits_used == 0) {
@@ -130,7 +130,7 @@ static mstro_status apply_subscribe(struct pool *pool, struct component *compone
         pool_queue_expect_leaves(&subscription->queue, pool->components.count, 1);
     }
 
-    /* It begins after its own SUBSCRIBE event, which only the others get. */
+    /* Added only now: its own SUBSCRIBE event is for the other subscriptions only. */
     struct answer answer = {.subscription = subscription->id};
     struct subject subject;
     subject_init(VAMP_EVENT_SUBSCRIBE, component->id, &subject);

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-/* Making a credential at the start shows whether munged works. */
+/* Creates a credential at the start, to check that munged works. */
 static int init_munge(struct gate *gate, struct vamp_err *err)
 {
     const struct secure_binding none = {{0}};

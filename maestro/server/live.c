@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Liveness: the kernel reports the end of a process, not that of its host or of the way to it, so
- * each side sends at least one message per heartbeat and is given up after the silence time. Also
- * the orderly shutdown of the service. */
+/* Liveness: the kernel reports the end of a process, but not that of its host or of the network
+ * connection to it. Therefore each side sends at least one message per heartbeat, and a side that
+ * has sent nothing for the silence time is dismissed. Also the orderly shutdown of the service. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,11 +9,11 @@
 #include "maestro/server/internal.h"
 #include "vampire/core/values.h"
 
-/* Shortest time between two checks of the liveness of all peers. */
+/* Minimum time between two checks of the liveness of all peers. */
 #define CHECK_NS INT64_C(10000000)
-/* Heartbeats due within this time are sent together: fewer wake-ups. */
+/* Heartbeats due within this time are sent together, which saves wake-ups. */
 #define TOGETHER_NS INT64_C(50000000)
-/* Time for the events that are still queued, then the same time for the good-byes. */
+/* Time limit for sending queued events, and again for the good-byes. */
 #define PHASE_NS INT64_C(1000000000)
 /* Refusals are reported at once, then at most once in this time. */
 #define REPORT_NS INT64_C(60000000000)
@@ -34,7 +34,7 @@ void server_give_up(struct server *server, struct server_peer *peer, const char 
     server_dismiss(server, peer, VAMP_LEAVE_VANISHED, MSTRO_NO_PM, text);
 }
 
-/* Checks one peer; it may be gone afterwards. Returns when to check again. */
+/* Checks one peer, which may be removed. Returns the time of the next check. */
 static int64_t look_at(struct server *server, struct server_peer *peer, int64_t now_ns)
 {
     if (peer->state == SERVER_PEER_ENDING) {
@@ -76,7 +76,7 @@ static bool all_delivered(const struct server *server)
     return true;
 }
 
-/* Runs -> drains -> sends good-byes -> ended. */
+/* Phases: running, draining, sending good-byes, ended. */
 static void advance_phase(struct server *server, int64_t now_ns)
 {
     bool late = now_ns >= server->phase_end_ns;
@@ -87,7 +87,7 @@ static void advance_phase(struct server *server, int64_t now_ns)
             server->phase_end_ns = now_ns + PHASE_NS;
         }
         break;
-    case SERVER_DRAINS: /* what has arrived is read, what waits is sent */
+    case SERVER_DRAINS: /* arrived messages are read, waiting messages are sent */
         if (late || (server->busy_rounds == 0 && all_delivered(server))) {
             LIST_EACH (peer, &server->all, struct server_peer, of_server) {
                 server_dismiss(server, peer, VAMP_LEAVE_POOL_ENDED, MSTRO_NO_PM,
@@ -107,9 +107,9 @@ static void advance_phase(struct server *server, int64_t now_ns)
     }
 }
 
-/* ---- counts that are reported to the operator */
+/* ---- counters reported to the operator */
 
-/* Reports the cases that were counted since the last report. */
+/* Reports the cases counted since the last report. */
 VAMP_PRINTF(6, 7)
 static void report(struct server *server, struct server_report *last, uint64_t count,
                    int64_t now_ns, const char *cases, const char *explanation, ...)
@@ -147,7 +147,7 @@ static void report_counts(struct server *server, int64_t now_ns)
            "information that this pool manager printed");
 }
 
-/* Subscribers with REQUIRE_ACK for which others have waited too long. */
+/* Dismisses subscribers with REQUIRE_ACK for which others have waited too long. */
 static void give_up_overdue(struct server *server, int64_t now_ns)
 {
     const int64_t until_ns = now_ns - server->acknowledge_ns;
@@ -167,8 +167,8 @@ int64_t server_look_after(struct server *server, int64_t now_ns)
 {
     int64_t gap_ns = now_ns - server->looked_ns;
     server->looked_ns = now_ns;
-    /* The thread wakes for every heartbeat. After a gap this long the process itself was stopped,
-     * and the silence is not the peers'. */
+    /* The thread wakes up for every heartbeat. After a gap this long this process itself was
+     * stopped, so the peers are not to blame for the silence. */
     if (gap_ns >= server->silence_ns / 2) {
         LIST_EACH (peer, &server->all, struct server_peer, of_server) {
             peer->heard_ns += gap_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the pool sends to components in other processes, and the batches of events. Called with the
- * lock held, on the server's thread or on a thread of the local component. */
+/* Output of the pool for components in other processes, including batches of events. Called with
+ * the lock held, on the server's thread or on a thread of the local component. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -15,11 +15,12 @@ static void respond(void *context, uint64_t app_id, const Mstro__Wire__Response 
     }
     server_send(server, peer, FRAME_RESPONSE, &response->base);
     if (peer->leaving && pool_component_name(server->pool, app_id) == NULL) {
-        server_peer_left(server, peer, SERVER_LINGER_NS); /* that was the answer to its leave */
+        server_peer_left(server, peer,
+                         SERVER_LINGER_NS); /* the response answered its leave request */
     }
 }
 
-/* Makes the local component's memory readable for this one transport. */
+/* Makes the local component's memory readable for this transport. */
 static bool lend(struct server *server, struct server_peer *peer, uint64_t transport_id,
                  Mstro__Wire__Memory *memory, struct carrier_place *ret_place)
 {
@@ -59,7 +60,7 @@ static void send_ticket(void *context, uint64_t app_id, uint64_t source_app_id,
         } else if (lend(server, peer, ticket->transport_id, &memory, &lent)) {
             at = &lent;
         }
-        if (at != NULL) { /* else the sink reports the transport as failed */
+        if (at != NULL) { /* otherwise the sink reports the transport as failed */
             place.provider = frame_text(at->provider);
             place.has_protocol = 1;
             place.protocol = at->protocol;
@@ -89,7 +90,7 @@ struct local_fetch {
     void *done_context;
 };
 
-/* On the server's thread with the lock, which the receiver must not find held. */
+/* Runs on the server's thread with the lock, which is released for the receiver. */
 static void local_fetch_done(void *context, int status)
 {
     struct local_fetch fetch = *(struct local_fetch *)context;
@@ -160,7 +161,7 @@ static size_t fill_batch(void *context, uint8_t *body, size_t size)
     return batch.bytes;
 }
 
-/* Events are due, and a message with them can be sent. */
+/* Returns whether events are due and a message with them can be sent. */
 static bool may_send_batch(const struct server_peer *peer)
 {
     uint64_t window = SERVER_WINDOW;
@@ -171,7 +172,7 @@ static bool may_send_batch(const struct server_peer *peer)
            peer->batches_sent - peer->batches_taken < window;
 }
 
-/* Until its events are due, the peer is not checked in every round. */
+/* Delays the peer's events: until they are due, the peer is not checked in every round. */
 static void gather(struct server *server, struct server_peer *peer)
 {
     const int64_t due_ns = peer->batched_ns + SERVER_BATCH_NS;
@@ -182,8 +183,8 @@ static void gather(struct server *server, struct server_peer *peer)
     list_append(&server->gathering, &peer->of_gathering);
 }
 
-/* Once the events of one peer are due, checks all that gather; those that are not due continue to
- * gather. */
+/* Once the events of one peer are due, checks all peers with delayed events; those whose events are
+ * not due stay delayed. */
 static void end_gathering(struct server *server, int64_t now_ns)
 {
     struct list_link *link;
@@ -206,7 +207,7 @@ static void send_batches(struct server *server, struct server_peer *peer, int64_
     peer->emptying = true;
     while (may_send_batch(peer)) {
         const int result = link_send_events(&peer->link, now_ns, fill_batch, &filling);
-        if (result <= 0) { /* nothing waits, or out of memory: the next event tries again */
+        if (result <= 0) { /* no events wait, or out of memory: the next event tries again */
             peer->events_waiting = peer->emptying = false;
             break;
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The components in other processes: finding, joining, leaving, dismissing. */
+/* Components in other processes: lookup, joining, leaving, dismissal. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ struct server_peer *server_find_app(const struct server *server, uint64_t app_id
     return link != NULL ? CONTAINER_OF(link, struct server_peer, by_app) : NULL;
 }
 
-/* Starts a round of the server's thread; any thread with the lock. */
+/* Makes the server's thread run a round; any thread with the lock. */
 static void wake(struct server *server)
 {
     if (!pthread_equal(pthread_self(), server->thread)) {
@@ -88,7 +88,7 @@ void server_dismiss(struct server *server, struct server_peer *peer, enum vamp_l
     Mstro__Wire__Goodbye goodbye = MSTRO__WIRE__GOODBYE__INIT;
     goodbye.status = (uint32_t)status;
     goodbye.text = frame_text(text);
-    /* the component may be gone already: a failure does not matter */
+    /* the component may already be gone: a failure does not matter */
     if (link_send(&peer->link, monotonic_ns(), FRAME_GOODBYE, &goodbye.base) != 0) {
         peer->end_ns = 0;
         server_look_by(server, 0);
@@ -119,7 +119,7 @@ void server_send(struct server *server, struct server_peer *peer, enum frame_kin
 
 /* ---- joining */
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static struct server_peer *new_peer(struct stream *stream)
 {
     struct server_peer *peer = calloc(1, sizeof *peer);
@@ -176,7 +176,8 @@ static mstro_status examine(const struct server *server, const Mstro__Wire__Join
     return pool_may_join(server->pool, join->component, err);
 }
 
-/* Counts the refusal. False: SERVER_REFUSED_MAX are pending, so this one gets no answer. */
+/* Counts the refusal. Returns false if SERVER_REFUSED_MAX refusals are pending, so this one is not
+ * answered. */
 static bool count_refusal(struct server *server, mstro_status status)
 {
     server->refusal = status;
@@ -213,7 +214,7 @@ void server_join(struct server *server, struct stream *stream, const Mstro__Wire
     if (gate_check_credential(&server->gate, stream, join, &err) == 0) {
         status = examine(server, join, version_result, &err);
     }
-    /* Before the pool reports the join: a component that cannot be stored here has not joined, and
+    /* Allocated before the pool reports the join: if that fails, the component has not joined, and
      * joins again later. */
     struct server_peer *peer = NULL;
     if (status == MSTRO_OK || count_refusal(server, status)) {

@@ -11,21 +11,21 @@
 #include "vampire/core/values.h"
 
 #define SILENCE_PRESET_NS INT64_C(60000000000)
-/* Heartbeats in one silence time, unless the options set the heartbeat. */
+/* Number of heartbeats per silence time, unless the options set the heartbeat. */
 #define HEARTBEATS_PER_SILENCE 12
 #define HEARTBEAT_LEAST_NS INT64_C(100000000)
-/* Check liveness at the latest after this many rounds in a row that received something. */
+/* Number of consecutive rounds with messages after which liveness is checked. */
 #define BUSY_ROUNDS_MAX 100U
 
-/* ---- messages from components: checked, then passed to the pool. A bad one ends the connection of
- * its sender and affects no other component */
+/* ---- messages from components: checked, then passed to the pool. A malformed message ends the
+ * connection of its sender and does not affect other components */
 
 static void reject(struct server *server, struct server_peer *peer, const char *why)
 {
     server_dismiss(server, peer, VAMP_LEAVE_PROTOCOL, MSTRO_INVMSG, why);
 }
 
-/* Where the component offers payloads; it has one place. */
+/* Stores the location at which the component offers payloads; it has only one. */
 static bool take_place(struct server_peer *peer, const Mstro__Wire__Place *place)
 {
     if (place == NULL || place->address.len == 0 || place->address.len > CARRIER_ADDRESS_BYTES ||
@@ -69,13 +69,13 @@ static void take_body(struct server *server, struct server_peer *peer, const str
     case FRAME_REQUEST:
         take_request(server, peer, body);
         break;
-    case FRAME_HEARTBEAT: /* most have no content */
+    case FRAME_HEARTBEAT: /* most heartbeats have no content */
         flow = ((const Mstro__Wire__Heartbeat *)body)->flow;
         if (flow != NULL) {
             pool_flow(server->pool, peer->app_id, flow->subscription, flow->number, flow->hold);
         }
         break;
-    case FRAME_GOODBYE: /* it closes without having left */
+    case FRAME_GOODBYE: /* the component closes without having left */
         server_dismiss(server, peer, VAMP_LEAVE_VANISHED, MSTRO_NO_PM, "good-bye");
         break;
     case FRAME_JOIN:
@@ -88,8 +88,8 @@ static void take_body(struct server *server, struct server_peer *peer, const str
     }
 }
 
-/* What every message of a joined component contains in addition to its body. False: the peer is
- * gone. */
+/* Handles the fields that every message of a joined component contains in addition to its body.
+ * Returns false if the peer was removed. */
 static bool take_head(struct server *server, struct server_peer *peer, const struct frame *frame)
 {
     peer->heard_ns = monotonic_ns();
@@ -106,7 +106,7 @@ static bool take_head(struct server *server, struct server_peer *peer, const str
     return true;
 }
 
-/* The first message of a connection: a join, or its end. */
+/* Handles the first message of a connection: a join, or a good-bye. */
 static void take_first(struct server *server, struct stream *stream, const struct frame *frame,
                        int version_result)
 {
@@ -151,8 +151,8 @@ static void receive(void *context, struct stream *stream, const uint8_t *bytes, 
     struct vamp_err err = VAMP_ERR_NONE;
     struct frame frame;
     const int result = frame_parse(bytes, length, &frame, &err);
-    /* Envelope and Join keep their layout in all versions, so that a join of another version can be
-     * refused with a text. */
+    /* Envelope and Join keep their layout in all versions, so that a join with another version can
+     * be refused with a text. */
     if (peer == NULL && (result == 0 || result == -EPROTO)) {
         take_first(server, stream, &frame, result);
     } else if (peer == NULL) {
@@ -169,7 +169,7 @@ static void receive(void *context, struct stream *stream, const uint8_t *bytes, 
 
 static void connection_opened(void *context, struct stream *stream)
 {
-    (void)context, (void)stream; /* its join will come */
+    (void)context, (void)stream; /* its join follows */
 }
 
 static void connection_drained(void *context, struct stream *stream)
@@ -199,14 +199,14 @@ static void connection_closed(void *context, struct stream *stream, int status)
 
 /* ---- the thread */
 
-/* One round with the lock held. Returns the time until the next work. */
+/* Runs one round with the lock held. Returns the time until the next work. */
 static int64_t go_round(struct server *server)
 {
     const unsigned count = stream_poll(server->hub);
     const int64_t now_ns = monotonic_ns();
     int64_t next_ns = fetch_advance(&server->fetcher, now_ns);
     int64_t work_ns = server_work(server, now_ns);
-    /* A peer counts as silent only after everything that was received has been handled. */
+    /* A peer is considered unresponsive only after all received messages have been handled. */
     server->busy_rounds++;
     if (count == 0) {
         server->busy_rounds = 0;
@@ -385,7 +385,7 @@ mstro_status server_start(struct port *local_port, const char *workflow,
     server->looked_ns = monotonic_ns();
     server->pool = port_local_lock(local_port);
     result = vamp_thread_start(&server->thread, "pool manager", serve, server, err);
-    port_local_unlock(local_port); /* not before: the thread reads its own id */
+    port_local_unlock(local_port); /* held until here, because the thread reads its own id */
     if (result != 0) {
         free_server(server);
         return MSTRO_NOMEM;

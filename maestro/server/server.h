@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The pool manager's service: serves the pool of a local port to other processes over streams, on
- * its own thread.
+ * The pool manager's service: makes the pool of a local port available to other processes over
+ * streams. Runs on its own thread.
  */
 #pragma once
 
@@ -15,43 +15,45 @@
 
 struct server;
 
-/* Zero or NULL members: from the environment (MSTRO_OFI_PROVIDER, FI_PROVIDER, MSTRO_POOL_BIND),
- * else the default. */
+/* Members that are zero or NULL are taken from the environment (MSTRO_OFI_PROVIDER, FI_PROVIDER,
+ * MSTRO_POOL_BIND) or have the default given below. */
 struct server_options {
-    const char *provider;      /* of libfabric for payloads; "": each component's choice */
-    const char *bind;          /* address to listen on; 127.0.0.1 */
-    int64_t heartbeat_ns;      /* a twelfth of silence_ns; at least 100 ms */
-    int64_t silence_ns;        /* 60 s; at least three heartbeats */
-    int64_t tell_use_ns;       /* 0: never */
-    int64_t acknowledge_ns;    /* for REQUIRE_ACK: silence_ns; then the subscriber is dismissed */
-    size_t events_per_message; /* at most; 256 */
-    bool open;                 /* any component may join; else only those that have the key */
-    bool munge;                /* and, as MUNGE confirms, run as the same user; not with `open` */
-    /* Prints a line for the operator of the workflow; called rarely, on the server's thread with
-     * the local port's lock held. NULL: the line is dropped. */
+    const char *provider;      /* libfabric provider for payloads; "": each component chooses */
+    const char *bind;          /* address to listen on; default 127.0.0.1 */
+    int64_t heartbeat_ns;      /* default: a twelfth of silence_ns; at least 100 ms */
+    int64_t silence_ns;        /* default: 60 s; at least three heartbeats */
+    int64_t tell_use_ns;       /* interval of usage reports; 0: none */
+    int64_t acknowledge_ns;    /* time limit for acknowledgements with REQUIRE_ACK, after which the
+                                * subscriber is dismissed; default: silence_ns */
+    size_t events_per_message; /* maximum; default 256 */
+    bool open;                 /* any component may join; otherwise only those that have the key */
+    bool munge; /* components must also run as the same user, verified by MUNGE; not with `open` */
+    /* Prints a line for the operator of the workflow. Called rarely, on the server's thread with
+     * the local port's lock held. NULL: lines are dropped. */
     void (*say)(const char *text);
 };
 
 struct server_counts {
     uint64_t joins, refused, requests;
-    uint64_t unanswered; /* of the refused: no answer was sent, too many lingered */
+    uint64_t
+        unanswered; /* refused joins without an answer, because too many refused peers lingered */
     uint64_t event_messages, events_sent;
-    uint64_t events_lost; /* as reported to the subscribers */
-    uint64_t vanished;    /* components */
+    uint64_t events_lost; /* events lost, as reported to subscribers */
+    uint64_t vanished;    /* number of vanished components */
     uint64_t protocol_errors;
-    uint64_t late;      /* messages of components that had left or been given up: not handled */
-    uint64_t strangers; /* connections that did not prove the key, or did not join */
-    uint64_t memory_refused; /* joins and requests, at the pool's memory limit */
+    uint64_t late;           /* ignored messages from components that had left or been dismissed */
+    uint64_t strangers;      /* connections that did not authenticate or did not join */
+    uint64_t memory_refused; /* joins and requests refused at the pool's memory limit */
 };
 
-/* `local_port` stays open until server_stop has returned. `options` NULL: all defaults.
- * MSTRO_INVARG: the options or the workflow's name; MSTRO_OFI_FAIL: the address or the system;
- * MSTRO_NOMEM. */
+/* Starts the service. `local_port` must stay open until server_stop has returned. `options` NULL:
+ * all defaults. Returns MSTRO_OK; MSTRO_INVARG: the options or the workflow's name; MSTRO_OFI_FAIL:
+ * the address or the system; MSTRO_NOMEM. */
 mstro_status server_start(struct port *local_port, const char *workflow,
                           const struct server_options *options, struct server **ret_server,
                           struct vamp_err *err);
-/* Printable, one line, no ';'; owned by the server. */
+/* Returns the info text: printable, one line, no ';'; owned by the server. */
 const char *server_info(const struct server *server);
-/* Sends what is queued and a good-bye to all components and ends the thread; takes about two
- * seconds when a component does not receive. NULL-safe. `ret_counts` may be NULL. */
+/* Sends all queued messages and a good-bye to all components, and ends the thread; takes about two
+ * seconds if a component does not receive. NULL is fine. `ret_counts` may be NULL. */
 void server_stop(struct server *server, struct server_counts *ret_counts);

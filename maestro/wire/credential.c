@@ -23,8 +23,8 @@ struct credentials {
     __typeof__(munge_ctx_set) *set;
     __typeof__(munge_ctx_get) *get;
     __typeof__(munge_ctx_strerror) *text_of;
-    munge_ctx_t context;  /* to make credentials */
-    munge_ctx_t decoding; /* separate: decoding overwrites its settings */
+    munge_ctx_t context;  /* for encoding credentials */
+    munge_ctx_t decoding; /* separate, because decoding overwrites the settings of its context */
 };
 
 /* ---- the library */
@@ -52,7 +52,7 @@ static bool find_functions(struct credentials *credentials)
     return true;
 }
 
-/* Fails only when out of memory. */
+/* Fails only if out of memory. */
 static bool open_context(struct credentials *credentials, munge_ctx_t *ret_context)
 {
     const char *path = getenv(CREDENTIAL_ENV_SOCKET);
@@ -117,7 +117,7 @@ static int no_daemon(struct credentials *credentials, int failure, struct vamp_e
         vamp_text_or(path, "its socket"), strerror(failure));
 }
 
-/* libmunge tries for seconds to connect, which would block the pool manager. */
+/* Checks that munged listens: libmunge would retry for seconds and block the pool manager. */
 static int look_for_daemon(struct credentials *credentials, struct vamp_err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};

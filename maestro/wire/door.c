@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A question requests memory: its key, an offset in it, and a number of bytes. The answer is that
- * many bytes, in frames; answers come in the order of the questions. A question that cannot be
- * answered ends the connection.
+ * Protocol: a question requests memory by its key, an offset and a number of bytes. The answer is
+ * that number of bytes, in frames; answers have the order of the questions. A question that cannot
+ * be answered ends the connection.
  */
 #include "maestro/wire/carrier.h"
 
@@ -15,16 +15,16 @@
 #include "vampire/core/list.h"
 #include "vampire/core/values.h"
 
-/* Limit of reads in flight to all peers together, and of open questions from one peer. */
+/* Limit for outstanding reads to all peers together, and for unanswered questions from one peer. */
 #define READS 64U
-/* Bytes of answers in a stream's queue. */
+/* Limit for the bytes of answers in a stream's queue. */
 #define ANSWER_BYTES ((size_t)262144)
 
 struct question {
     uint64_t key, offset, bytes; /* little-endian on the wire */
 };
 
-/* Memory of this process. */
+/* Exposed memory of this process. */
 struct region {
     struct list_link of_door;
     uint64_t key;
@@ -34,14 +34,14 @@ struct region {
 
 /* A process that reads this process's memory. */
 struct caller {
-    struct question questions[READS]; /* a ring */
+    struct question questions[READS]; /* ring of unanswered questions */
     unsigned first, count;
 };
 
 /* A process whose memory this process reads. */
 struct door_peer {
     struct list_link of_door;
-    struct list reads; /* in the order of their questions */
+    struct list reads; /* ordered by question */
     struct stream *stream;
     struct secure_key key;
     size_t length;
@@ -49,7 +49,7 @@ struct door_peer {
 };
 
 struct door_read {
-    struct list_link of_peer; /* or of free_reads, or of ended */
+    struct list_link of_peer; /* link in the peer's reads, in free_reads or in ended */
     uint8_t *destination;
     size_t left;
     struct carrier_event event;
@@ -93,7 +93,7 @@ static const struct region *region_of(const struct door *door, uint64_t key)
     return NULL;
 }
 
-/* Fills the stream's queue with answers. False: a question cannot be answered. */
+/* Fills the stream's queue with answers. Returns false if a question cannot be answered. */
 static bool answer(struct door *door, struct stream *stream, struct caller *caller)
 {
     int64_t since_ns;
@@ -170,11 +170,11 @@ static void stream_received(void *context, struct stream *stream, const uint8_t 
     }
     struct list_link *link = list_first(&peer->reads);
     if (link == NULL) {
-        return; /* the deadline of the payload ends it */
+        return; /* the payload's deadline ends the read */
     }
     struct door_read *read = CONTAINER_OF(link, struct door_read, of_peer);
     if (length > read->left) {
-        return; /* likewise */
+        return; /* the payload's deadline ends the read */
     }
     memcpy(read->destination, bytes, length);
     read->destination += length;
@@ -225,7 +225,7 @@ static void door_close(struct carrier *carrier)
     free(door);
 }
 
-/* The key, followed by the address on which the process listens. */
+/* The location is the key, followed by the address on which the process listens. */
 static void door_place(const struct carrier *carrier, struct carrier_place *ret_place)
 {
     const struct door *door = as_door(carrier);
@@ -275,7 +275,7 @@ static void door_peer_remove(struct carrier *carrier, carrier_peer number)
 
 static bool door_refuses(const struct carrier *carrier, const struct carrier_place *place)
 {
-    (void)carrier, (void)place; /* an attempt to connect ends by itself */
+    (void)carrier, (void)place; /* an attempt to connect ends by its own timeout */
     return false;
 }
 

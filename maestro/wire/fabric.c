@@ -30,14 +30,14 @@
 #define API_VERSION FI_VERSION(1, 17)
 #define ALLOWED FABRIC_PROVIDERS
 #define ENDPOINT_TRIES 16U
-/* Large enough for all operations in flight: an overrun of the queue would be fatal. */
+/* Sufficient for all operations in flight: a queue overrun would be fatal. */
 #define QUEUE_ENTRIES (FABRIC_READS + 64)
-/* Sleeps of timed polling: short after traffic, to keep round trips short; long when idle. */
+/* Sleep times of timed polling: short after traffic, to keep round trips short; long when idle. */
 #define NAP_SHORTEST_NS INT64_C(20000)
 #define NAP_LONGEST_NS INT64_C(2000000)
 #define FABRIC_READS 64
 
-/* A read to which libfabric may hold a pointer. libfabric's own part comes first. */
+/* A read, to which libfabric may hold a pointer. The part used by libfabric must come first. */
 struct fabric_read {
     struct fi_context2 context;
     uint64_t tag;
@@ -85,8 +85,8 @@ bool fabric_provider_is_known(const char *name)
     return false;
 }
 
-/* Must precede any other use of libfabric. Limits the memory that ofi_rxm reserves, 70 MB for each
- * endpoint; values set by the user are kept. */
+/* Loads libfabric; must precede any other use of it. Limits the memory reserved by ofi_rxm, 70 MB
+ * for each endpoint; values set by the user are kept. */
 static int provider_load(struct vamp_err *err)
 {
     static const char *const settings[][2] = {
@@ -109,14 +109,15 @@ static int provider_load(struct vamp_err *err)
 
 typedef void provider_function(void);
 
-/* The functions that libfabric exports, unlike those in its headers; only after provider_load. */
+/* Returns a function exported by libfabric (others are inline in its headers); only after
+ * provider_load. */
 static provider_function *provider_find_function(const char *name)
 {
     const union {
         void *symbol;
         provider_function *function;
     } found = {dlsym(RTLD_DEFAULT, name)};
-    assert(found.function != NULL); /* all are as old as the library's name */
+    assert(found.function != NULL); /* all versions with this library name have these functions */
     return found.function;
 }
 
@@ -127,8 +128,9 @@ static provider_function *provider_find_function(const char *name)
 #define fi_fabric PROVIDER_FUNCTION(fi_fabric)
 #define fi_strerror PROVIDER_FUNCTION(fi_strerror)
 
-/* The shm provider installs handlers for these signals as soon as libfabric looks for providers.
- * The program's own handlers are restored; the others stay shm's, which remove its files. */
+/* The shm provider installs handlers for these signals as soon as libfabric searches for providers.
+ * The program's own handlers are restored; for signals without one, shm's handlers stay, which
+ * remove its files. */
 static const int taken_signals[] = {SIGBUS, SIGSEGV, SIGTERM, SIGINT};
 #define TAKEN_SIGNALS (sizeof taken_signals / sizeof taken_signals[0])
 
@@ -136,7 +138,7 @@ static int get_info(const struct fi_info *hints, const char *bind, struct fi_inf
 {
     char text[CARRIER_ADDRESS_BYTES];
     const char *node = NULL;
-    if (bind != NULL) { /* on any port: that of `bind` is the pool manager's */
+    if (bind != NULL) { /* any port: the port in `bind` is the pool manager's */
         (void)snprintf(text, sizeof text, "%s", bind);
         (void)stream_take_port(text, &node);
     }
@@ -153,7 +155,7 @@ static int get_info(const struct fi_info *hints, const char *bind, struct fi_inf
     return result;
 }
 
-/* Looks for the provider with these capabilities and this type of endpoint. */
+/* Searches for the provider with these capabilities and this endpoint type. */
 static int look_for(const struct carrier_place *kind, const char *bind, uint64_t capabilities,
                     enum fi_ep_type type, struct fi_info **ret_info)
 {
@@ -190,7 +192,7 @@ static bool exists(const struct carrier_place *kind, const char *bind, uint64_t 
     return result == 0;
 }
 
-/* Sets the reason why fi_getinfo found nothing. */
+/* Sets the reason why fi_getinfo found nothing. Returns the -errno. */
 static int explain(const struct carrier_place *kind, const char *bind, struct vamp_err *err)
 {
     const char *provider = kind->provider;
@@ -286,13 +288,13 @@ static struct fabric *as_fabric(const struct carrier *carrier)
     return (struct fabric *)(uintptr_t)carrier;
 }
 
-/* A result of libfabric as -errno. */
+/* Converts a result of libfabric to -errno. */
 static int to_errno(ssize_t result)
 {
     return result < 0 && result > -4096 ? (int)result : -EIO;
 }
 
-/* Maps the different codes with which libfabric reports "not now" to one. */
+/* Maps libfabric's various codes for "try again" to one. */
 static int plain_result(ssize_t result)
 {
     if (result == 0) {
@@ -318,8 +320,8 @@ static int open_with(struct fabric *fabric, enum fi_wait_obj object)
     return fi_cq_open(fabric->domain, &attributes, &fabric->cq, NULL);
 }
 
-/* Opens the completion queue, with a descriptor to wait for if the provider supports that well:
- * plain tcp keeps its descriptor readable forever; shm has none, and spins in a blocking read. */
+/* Opens the completion queue, with a descriptor to wait for if the provider supports it: plain tcp
+ * keeps its descriptor readable forever; shm has none and spins in a blocking read. */
 static int open_queue(struct fabric *fabric, struct vamp_err *err)
 {
     const char *provider = fabric->info->fabric_attr->prov_name;
@@ -352,8 +354,8 @@ static int start_endpoint(struct fabric *fabric, struct vamp_err *err)
         result = fi_ep_bind(endpoint, &fabric->cq->fid, FI_TRANSMIT | FI_RECV);
     }
     if (result != 0) {
-        /* ofi_rxm of libfabric 1.17 crashes when it closes an endpoint without its table and queue,
-         * so all of them stay open; the process ends soon anyway. */
+        /* ofi_rxm in libfabric 1.17 crashes when it closes an endpoint without its table and queue,
+         * so all of them stay open; the process ends soon in any case. */
         return failed(err, result, "connect the endpoint with its queue");
     }
     result = fi_enable(endpoint);
@@ -387,8 +389,8 @@ static int open_objects(struct fabric *fabric, struct vamp_err *err)
     if (result != 0) {
         return result;
     }
-    /* A killed process leaves its shm file, whose name collides when the process id is reused. Each
-     * try uses the next name. */
+    /* A killed process leaves its shm file behind, whose name collides when the process id is
+     * reused. Each attempt uses the next name. */
     do {
         result = start_endpoint(fabric, err);
     } while (result == -FI_EBUSY && ++tries < ENDPOINT_TRIES);
@@ -406,12 +408,12 @@ static int open_objects(struct fabric *fabric, struct vamp_err *err)
 static void fabric_close(struct carrier *carrier)
 {
     struct fabric *fabric = as_fabric(carrier);
-    /* Each begins with its fid. */
+    /* Each of these structures begins with its fid. */
     void *const objects[] = {fabric->endpoint, fabric->cq, fabric->av, fabric->domain,
                              fabric->fabric};
     for (size_t i = 0; i < sizeof objects / sizeof objects[0]; i++) {
         if (objects[i] != NULL) {
-            (void)fi_close(objects[i]); /* a failure here cannot be handled */
+            (void)fi_close(objects[i]); /* a failure cannot be handled here */
         }
     }
     fi_freeinfo(fabric->info);
@@ -434,7 +436,8 @@ static int fabric_peer_add(struct carrier *carrier, const struct carrier_place *
                            carrier_peer *ret_peer)
 {
     struct fabric *fabric = as_fabric(carrier);
-    /* libfabric takes an address without its length, which is that of its own address format. */
+    /* libfabric accepts an address without a length; it assumes the length of its own address
+     * format. */
     uint8_t whole[CARRIER_ADDRESS_BYTES + 1] = {0};
     if (place->length == 0 || place->length > CARRIER_ADDRESS_BYTES ||
         (fabric->info->addr_format != FI_ADDR_STR && place->length != fabric->address_length)) {
@@ -460,7 +463,7 @@ void fabric_bury(const struct carrier_place *place)
 {
     static const char head[] = "fi_shm://";
     char name[64];
-    const size_t skip = sizeof head - 2; /* the last slash begins the name of the segment */
+    const size_t skip = sizeof head - 2; /* the segment's name follows the last slash */
     const size_t length = place->length;
     if (length <= skip + 1 || length - skip >= sizeof name ||
         memcmp(place->address, head, sizeof head - 1) != 0) {
@@ -584,20 +587,20 @@ static int fabric_wait(struct carrier *carrier, int64_t *timeout_ns)
             fabric->nap_ns += fabric->nap_ns / 8;
         }
     } else if (fi_trywait(fabric->fabric, &fid, 1) != 0) {
-        *timeout_ns = 0; /* there is something to read already; normal under load */
+        *timeout_ns = 0; /* completions are already available; normal under load */
     }
     return fabric->cq_fd;
 }
 
-/* ---- whether a process listens */
+/* ---- probe: whether a process listens */
 
 /*
  * Probes whether a process listens at a peer's address. tcp;ofi_rxm reconnects forever to a peer
- * whose connection broke, and reports only that it cannot send now. The kernel of the peer's host
- * is more precise: it refuses a connection at once if no process listens any more, and accepts one
- * for a process that is only stopped.
+ * whose connection broke, and only reports that it cannot send now. The kernel of the peer's host
+ * distinguishes the cases: it refuses a connection at once if no process listens any more, and
+ * accepts one for a process that is merely stopped.
  */
-/* A host that does not answer proves nothing and must not delay the caller. */
+/* Timeout: a host that does not answer proves nothing and must not delay the caller. */
 #define ANSWER_MS 2
 
 static bool fabric_refuses(const struct carrier *carrier, const struct carrier_place *place)

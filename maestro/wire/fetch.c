@@ -11,14 +11,14 @@
 
 #define PIECE_BYTES ((uint64_t)1 << 20)
 #define PIECES_IN_FLIGHT 4U
-/* Active jobs; at most one for each read. The others wait without a deadline. */
+/* Maximum number of active jobs; at most one for each read. Other jobs wait, without a deadline. */
 #define JOBS_ACTIVE 16U
 #define RETRY_NS INT64_C(200000)
-/* Probe a source that accepts no reads for ASK_NS; repeat every ASK_NS. */
+/* A source that accepts no reads for ASK_NS is probed, and again at this interval. */
 #define ASK_NS INT64_C(500000000)
-/* After one piece has failed, the others usually fail too: they get GRACE_NS to end. */
+/* After one piece has failed, the others usually fail too: they have GRACE_NS to complete. */
 #define GRACE_NS INT64_C(100000000)
-/* Connections kept for reuse; over the limit, unused ones are closed. */
+/* Maximum number of connections kept for reuse; over the limit, unused ones are closed. */
 #define CONNECTIONS_MAX 256U
 
 /* A source in the reader's address table. */
@@ -26,19 +26,19 @@ struct fetch_connection {
     struct fetch_connection *next;
     struct carrier_place source;
     carrier_peer peer;
-    unsigned in_flight; /* pieces */
-    bool broken;        /* to be reopened once nothing is in flight */
+    unsigned in_flight; /* number of pieces in flight */
+    bool broken;        /* to be reopened once no piece is in flight */
 };
 
 struct fetch_job {
     struct list_link of_fetcher;
     struct fetch_order order;
-    struct fetch_connection *connection; /* NULL: none yet */
-    uint64_t issued;                     /* bytes */
-    unsigned in_flight;                  /* pieces */
+    struct fetch_connection *connection; /* NULL: not connected yet */
+    uint64_t issued;                     /* bytes requested so far */
+    unsigned in_flight;                  /* number of pieces in flight */
     int status;
     int64_t deadline_ns; /* 0: not started */
-    int64_t ask_ns;      /* time of the next probe of the source; 0: reads can be posted */
+    int64_t ask_ns;      /* time of the next probe of the source; 0: reads can be issued */
 };
 
 void fetch_init(struct fetcher *fetcher, const char *provider, const char *bind,
@@ -48,7 +48,7 @@ void fetch_init(struct fetcher *fetcher, const char *provider, const char *bind,
     const char *node = NULL;
     *fetcher = (struct fetcher){.patience_ns = patience_ns};
     (void)snprintf(text, sizeof text, "%s", bind);
-    (void)stream_take_port(text, &node); /* the port is the pool manager's */
+    (void)stream_take_port(text, &node); /* remove the port, which is the pool manager's */
     (void)snprintf(fetcher->bind, sizeof fetcher->bind, "%s", node);
     (void)snprintf(fetcher->wish.provider, sizeof fetcher->wish.provider, "%s", provider);
     list_init(&fetcher->jobs);
@@ -83,7 +83,7 @@ int fetch_expose(struct fetcher *fetcher, struct carrier *opened, void *address,
     if (fetcher->own == NULL && opened != NULL) {
         fetcher->own = opened;
     } else if (opened != NULL) {
-        opened->ops->close(opened); /* another thread was first */
+        opened->ops->close(opened); /* another thread has opened one in the meantime */
     } else if (fetcher->own == NULL) {
         result = fetch_open(fetcher, &fetcher->own, err);
     }
@@ -137,7 +137,7 @@ static bool same_place(const struct carrier_place *a, const struct carrier_place
 
 /* ---- the reader and its connections */
 
-/* Drops connections without reads in flight: those that are broken, or all. */
+/* Closes connections without reads in flight: broken ones, or all of them. */
 static void drop_useless(struct fetcher *fetcher, bool all)
 {
     struct fetch_connection **at = &fetcher->connections;
@@ -160,7 +160,7 @@ static void drop_useless(struct fetcher *fetcher, bool all)
     }
 }
 
-/* Ends all reads for good. Active jobs that have not failed start over. */
+/* Ends all reads permanently. Active jobs that have not failed start over. */
 static void close_reader(struct fetcher *fetcher)
 {
     for (struct fetch_job *job = first_job(fetcher); job != NULL; job = next_job(fetcher, job)) {
@@ -180,7 +180,7 @@ static void close_reader(struct fetcher *fetcher)
     fetcher->connection_count = 0;
 }
 
-/* 0; -EAGAIN: the old connection must be removed first; another -errno. */
+/* Returns 0; -EAGAIN: the old connection must be removed first; or another -errno. */
 static int connect_job(struct fetcher *fetcher, struct fetch_job *job)
 {
     const struct carrier_place *source = &job->order.source;
@@ -193,7 +193,7 @@ static int connect_job(struct fetcher *fetcher, struct fetch_job *job)
     }
     assert(fetcher->reader != NULL);
     if (strcmp(fetcher->reader_place.provider, source->provider) != 0) {
-        return -EPROTONOSUPPORT; /* a workflow has one provider */
+        return -EPROTONOSUPPORT; /* all components of a workflow use the same provider */
     }
     struct fetch_connection *connection = fetcher->connections;
     while (connection != NULL && !same_place(&connection->source, source)) {
@@ -234,7 +234,7 @@ static void fail(struct fetch_job *job, int status, int64_t until_ns)
     }
 }
 
-/* Sets a deadline in the past, so that the reader is closed at once if necessary. */
+/* Sets the job's deadline to the past, so that the reader is closed at once if necessary. */
 static void cancel(struct fetch_job *job)
 {
     fail(job, -ECANCELED, 1);
@@ -266,9 +266,9 @@ static void take_completions(struct fetcher *fetcher, int64_t now_ns)
 {
     struct carrier_event events[CARRIER_EVENTS];
     int count = CARRIER_EVENTS;
-    if (fetcher->own != NULL) { /* progress for the readers of this process's memory */
+    if (fetcher->own != NULL) { /* make progress for the readers of this process's memory */
         count = fetcher->own->ops->poll(fetcher->own, events);
-        assert(count <= 0); /* it reads nothing itself */
+        assert(count <= 0); /* this carrier issues no reads */
         count = CARRIER_EVENTS;
     }
     while (fetcher->reader != NULL && count == CARRIER_EVENTS) {
@@ -291,7 +291,7 @@ static void take_completions(struct fetcher *fetcher, int64_t now_ns)
     }
 }
 
-/* Posts as many pieces as allowed. False: the provider cannot take more now. */
+/* Issues as many reads as permitted. Returns false if the provider accepts no more now. */
 static bool issue(struct fetcher *fetcher, struct fetch_job *job, int64_t now_ns)
 {
     const struct fetch_order *order = &job->order;
@@ -323,8 +323,8 @@ static bool issue(struct fetcher *fetcher, struct fetch_job *job, int64_t now_ns
     return true;
 }
 
-/* The provider tries to connect to a dead source forever. Fails the job if no process listens
- * there. */
+/* The provider tries to connect to a dead source forever. Fails the job if no process listens at
+ * the source's address. */
 static void probe_source(struct fetcher *fetcher, struct fetch_job *job, int64_t now_ns)
 {
     const struct carrier_place *source = &job->order.source;
@@ -350,7 +350,7 @@ static void end(struct fetch_job *job, int status)
     order.done(order.context, status);
 }
 
-/* True: the job has ended and is not in the list any more. */
+/* Returns true if the job has ended and is no longer in the list. */
 static bool check(struct fetcher *fetcher, struct fetch_job *job, int64_t now_ns)
 {
     if (now_ns >= job->deadline_ns) {
@@ -384,7 +384,7 @@ int64_t fetch_advance(struct fetcher *fetcher, int64_t now_ns)
         }
         struct fetch_job *next = next_job(fetcher, job);
         if (check(fetcher, job, now_ns)) {
-            next_ns = now_ns; /* another job can start, or was started meanwhile */
+            next_ns = now_ns; /* another job can start, or was started by a callback */
         } else {
             next_ns = VAMP_MIN(job->deadline_ns, next_ns);
         }

@@ -16,9 +16,9 @@
 #include "vampire/core/hash.h"
 
 #define PREFIX "embedded-maestro-3:"
-/* Of releases with another protocol. */
+/* Prefix of releases with an older protocol. */
 #define PREFIX_EARLIER "embedded-maestro-"
-#define RECORD_BYTES ((size_t)2049) /* whole groups of base64 */
+#define RECORD_BYTES ((size_t)2049) /* a multiple of base64 groups */
 #define ARENA_BYTES ((size_t)8192)
 #define LINE_HEAD "MSTRO_POOL_MANAGER_INFO;"
 
@@ -124,7 +124,7 @@ static int take_record(const Mstro__Wire__PoolInfo *record, struct info *ret_inf
     return 0;
 }
 
-/* False: not base64, or more than fits. */
+/* Returns false if the text is not base64, or too long. */
 static bool decode(const char *text, size_t length, uint8_t packed[static RECORD_BYTES],
                    size_t *ret_bytes)
 {
@@ -136,7 +136,7 @@ static bool decode(const char *text, size_t length, uint8_t packed[static RECORD
     while (padding < 2 && text[length - 1 - padding] == '=') {
         padding++;
     }
-    *ret_bytes = (size_t)bytes - padding; /* OpenSSL counts zeros for the padding */
+    *ret_bytes = (size_t)bytes - padding; /* OpenSSL counts padding as zero bytes */
     return bytes > (int)padding;
 }
 
@@ -190,7 +190,7 @@ int info_parse(const char *text, struct info *ret_info, struct vamp_err *err)
     return result;
 }
 
-/* Identified by the host's boot id; containers of one host differ in their name spaces. */
+/* Derived from the host's boot id; containers on one host differ in their network namespaces. */
 uint64_t info_host(void)
 {
     char boot[64] = "";

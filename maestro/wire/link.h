@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The outgoing half of a connection: puts messages of the pool protocol into the queue of a stream,
- * with the fields that every message has. Used by the pool manager (one link for each component)
- * and by components (one link). Under the lock of the stream's hub.
+ * The outgoing half of a connection: queues messages of the pool protocol in a stream and adds the
+ * fields common to all messages. Used by the pool manager (one link for each component) and by
+ * components (one link). Under the lock of the stream's hub.
  */
 #pragma once
 
@@ -15,7 +15,8 @@
 #include "vampire/core/clock.h"
 #include "vampire/core/err.h"
 
-/* Events stay queued while so many bytes wait in the stream: other messages overtake them. */
+/* Events are held back while this many bytes wait in the stream, so that other messages overtake
+ * them. */
 #define LINK_EVENTS_BYTES ((size_t)65536)
 
 /* The clock of all times here and in the layers above. */
@@ -25,21 +26,21 @@ static inline int64_t monotonic_ns(void)
 }
 
 struct link {
-    struct stream *stream;        /* NULL: it has ended */
-    uint64_t events_taken;        /* reported in every message */
-    uint64_t events_acknowledged; /* as reported in the last message */
-    int64_t sent_ns;              /* monotonic time of the last message */
+    struct stream *stream;        /* NULL: the stream has ended */
+    uint64_t events_taken;        /* number of consumed events, reported in every message */
+    uint64_t events_acknowledged; /* the number in the last message */
+    int64_t sent_ns;              /* time of the last message, monotonic */
 };
 
-/* 0: in the stream's queue (stream_flush); -ENOBUFS: that is full, or there is no memory;
- * -EMSGSIZE: the message is longer than the protocol allows; -EPIPE: the stream has ended. */
+/* Returns 0: queued in the stream (see stream_flush); -ENOBUFS: the queue is full, or out of
+ * memory; -EMSGSIZE: longer than the protocol permits; -EPIPE: the stream has ended. */
 VAMP_MUST_CHECK int link_send(struct link *link, int64_t now_ns, enum frame_kind kind,
                               const ProtobufCMessage *body);
-/* Fills a body of at most `size` bytes and returns its length, 0 for none. */
+/* Writes a body of at most `size` bytes and returns its length; 0: no body. */
 typedef size_t link_fill(void *context, uint8_t *body, size_t size);
-/* Puts a FRAME_EVENTS into the queue, whose body `fill` writes in place. 1: done, 0: nothing to
- * send, -errno as above. */
+/* Queues a FRAME_EVENTS whose body is written in place by `fill`. Returns 1: queued; 0: no events
+ * to send; or -errno as for link_send. */
 VAMP_MUST_CHECK int link_send_events(struct link *link, int64_t now_ns, link_fill *fill,
                                      void *context);
-/* Whether events may be sent now. */
+/* Returns whether events may be sent now. */
 bool link_clear(const struct link *link);

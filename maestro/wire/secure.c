@@ -25,7 +25,7 @@ struct secure {
     SSL *ssl;
     const struct secure_key *key;
     int socket;
-    int failure; /* of the socket, -errno; 0: none */
+    int failure; /* failure of the socket, -errno; 0: none */
     const uint8_t *fed;
     size_t fed_bytes;
 };
@@ -40,7 +40,7 @@ int secure_random(void *bytes, size_t length, struct vamp_err *err)
 
 /* ---- the key */
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static SSL_SESSION *session_of(SSL *ssl)
 {
     static const unsigned char aes_128_gcm_sha256[] = {0x13, 0x01};
@@ -59,7 +59,7 @@ static SSL_SESSION *session_of(SSL *ssl)
 static int offer_key(SSL *ssl, const EVP_MD *hash, const unsigned char **ret_identity,
                      size_t *ret_length, SSL_SESSION **ret_session)
 {
-    (void)hash; /* there is one cipher, and its hash is the key's */
+    (void)hash; /* there is only one cipher, whose hash is that of the key */
     *ret_session = session_of(ssl);
     *ret_identity = (const unsigned char *)IDENTITY;
     *ret_length = sizeof IDENTITY - 1;
@@ -192,7 +192,7 @@ void secure_feed(struct secure *secure, const uint8_t *bytes, size_t length)
     secure->fed_bytes = length;
 }
 
-/* The reason why a call did not succeed: -EAGAIN if it waits for the socket, the socket's failure,
+/* Returns the reason for a failed call: -EAGAIN if it waits for the socket, the socket's failure,
  * or else `broken`. */
 static int reason(struct secure *secure, bool waits, int broken)
 {
@@ -205,7 +205,7 @@ static int reason(struct secure *secure, bool waits, int broken)
 
 int secure_handshake(struct secure *secure)
 {
-    ERR_clear_error(); /* of other users of OpenSSL in this thread */
+    ERR_clear_error(); /* errors left by other users of OpenSSL in this thread */
     const int result = SSL_do_handshake(secure->ssl);
     const int why = SSL_get_error(secure->ssl, result);
     if (result == 1) {
@@ -214,13 +214,13 @@ int secure_handshake(struct secure *secure)
     return reason(secure, why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE, -EKEYREJECTED);
 }
 
-/* Here and below without SSL_get_error, which requires an empty error queue before each call and
- * costs a tenth of a record. */
+/* Here and below SSL_get_error is not used: it requires an empty error queue before each call,
+ * which costs a tenth of a record. */
 ssize_t secure_read(struct secure *secure, uint8_t *bytes, size_t size)
 {
     size_t got = 0;
     if (secure->fed_bytes == 0 && SSL_has_pending(secure->ssl) == 0) {
-        return -EAGAIN; /* to let OpenSSL detect this costs half a record */
+        return -EAGAIN; /* a call of OpenSSL to detect this costs half a record */
     }
     if (SSL_read_ex(secure->ssl, bytes, size, &got) == 1) {
         return (ssize_t)got;

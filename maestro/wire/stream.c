@@ -22,25 +22,28 @@
 #include "vampire/core/list.h"
 #include "vampire/core/values.h"
 
-/* Before each frame: its length, little-endian. */
+/* Each frame is preceded by its length, little-endian. */
 #define PREFIX_BYTES ((size_t)4)
 #define RECORD_BYTES ((size_t)16384)
 static_assert(STREAM_FRAME_BYTES + PREFIX_BYTES == RECORD_BYTES, "a frame is a record");
-/* Bytes read from one stream before the others have their turn. */
+/* Maximum number of bytes read from one stream before other streams are served. */
 #define READ_BYTES ((size_t)65536)
-/* Memory that a queue keeps when it is empty. */
+/* Size up to which the memory of an empty queue is kept. */
 #define QUEUE_KEPT_BYTES ((size_t)65536)
 #define EVENTS 64
-/* Connections accepted in a turn, so that earlier ones can authenticate even in a flood. */
+/* Maximum number of connections accepted in a turn, so that earlier ones can authenticate even
+ * during a flood. */
 #define ACCEPTS 16
-/* The kernel adds 50 us: half of the pool manager's window at one message every 4 us. */
+/* The kernel adds 50 us; the total is half of the pool manager's window at one message every 4 us.
+ */
 #define GATHER_NS INT64_C(20000)
 #define MS_NS INT64_C(1000000)
 
 enum stream_state { STREAM_CONNECTS, STREAM_GREETS, STREAM_OPEN };
 
 struct stream {
-    struct list_link of_hub; /* unauthenticated peers in the order of their deadlines, or members */
+    struct list_link
+        of_hub; /* link in the list of unauthenticated peers, ordered by deadline, or of members */
     struct list_link of_dirty;
     struct stream_hub *hub;
     void *owner;
@@ -48,31 +51,33 @@ struct stream {
     struct secure *secure; /* NULL until the first bytes arrive */
     enum stream_state state;
     int socket;
-    int failure;   /* of sending, -errno; bytes received before are still read */
-    bool stranger; /* not authenticated and admitted yet */
+    int failure;   /* failure of sending, -errno; bytes received before are still read */
+    bool stranger; /* not yet authenticated and admitted */
     bool accepted, watches_room, drains;
-    int64_t deadline_ns; /* of a stranger */
-    size_t greeted;      /* bytes read before it was open */
-    uint8_t *part;       /* the begin of an incomplete frame */
+    int64_t deadline_ns; /* deadline of an unauthenticated peer */
+    size_t greeted;      /* bytes read before the stream was open */
+    uint8_t *part;       /* the beginning of an incomplete frame */
     size_t part_bytes;
     uint8_t *queue;
     size_t begin, end, capacity;
-    int64_t taken_ns; /* when the host last accepted bytes of the queue, or it was empty */
+    int64_t taken_ns; /* when TCP last accepted bytes from the queue, or the queue was empty */
 };
 
 struct stream_hub {
     const struct stream_handler *handler;
     struct secure_terms *terms;
-    const struct secure_key *key; /* of connecting peers */
-    int events, wake, listener;   /* descriptors */
+    const struct secure_key *key; /* key of connecting peers */
+    int events, wake, listener;   /* file descriptors */
     atomic_bool wake_pending;
     struct list strangers, members, dirty;
     unsigned stranger_count;
     uint64_t strangers_closed;
     uint8_t address[STREAM_ADDRESS_BYTES];
     size_t address_length;
-    struct stream *current; /* whose frames are being handled; NULL: it was closed meanwhile */
-    struct epoll_event ready[EVENTS]; /* not served yet; data.ptr NULL: closed meanwhile */
+    struct stream
+        *current; /* stream whose frames are being handled; NULL: it was closed in the meantime */
+    struct epoll_event
+        ready[EVENTS]; /* events not served yet; data.ptr NULL: closed in the meantime */
     int ready_count;
     uint8_t raw[READ_BYTES];
     uint8_t plain[2 * RECORD_BYTES];
@@ -96,7 +101,8 @@ int stream_hub_open(const struct stream_handler *handler, struct stream_hub **re
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max; /* one descriptor a peer; the old limit is not fatal */
+        limit.rlim_cur = limit.rlim_max; /* one descriptor per peer; if this fails, the old limit is
+                                          * sufficient for now */
         (void)setrlimit(RLIMIT_NOFILE, &limit);
     }
     struct stream_hub *hub = calloc(1, sizeof *hub);
@@ -260,7 +266,7 @@ void stream_close(struct stream *stream)
     free(stream);
 }
 
-/* Reports the end to the owner, then frees the stream. */
+/* Reports the end of the stream to its owner, then frees it. */
 static void end(struct stream *stream, int status)
 {
     const struct stream_handler *handler = stream->hub->handler;
@@ -274,7 +280,7 @@ static struct stream *oldest_stranger(const struct stream_hub *hub)
     return link != NULL ? CONTAINER_OF(link, struct stream, of_hub) : NULL;
 }
 
-/* Takes ownership of the socket, also on failure. NULL: failed. */
+/* Takes ownership of the socket, also on failure. Returns NULL on failure. */
 static struct stream *new_stream(struct stream_hub *hub, const struct secure_key *key, int socket,
                                  bool accepted)
 {
@@ -392,7 +398,7 @@ void stream_commit(struct stream *stream, size_t length)
     }
 }
 
-/* Sets whether epoll reports that the socket accepts more bytes. */
+/* Sets whether epoll reports that the socket accepts bytes. */
 static void watch_room(struct stream *stream, bool wanted)
 {
     if (stream->watches_room != wanted) {
@@ -413,7 +419,7 @@ void stream_flush(struct stream *stream)
 {
     list_remove(&stream->of_dirty);
     if (stream->state != STREAM_OPEN) {
-        return; /* waiting frames are sent when it is open */
+        return; /* queued frames are sent once the stream is open */
     }
     if (stream->failure != 0) {
         stream->begin = stream->end = 0;
@@ -435,7 +441,9 @@ void stream_flush(struct stream *stream)
     if (taken < 0 && taken != -EAGAIN) {
         stream->failure = (int)taken;
         stream->begin = stream->end = 0;
-        (void)shutdown(stream->socket, SHUT_RDWR); /* stream_poll reads the rest, then detects it */
+        (void)shutdown(
+            stream->socket,
+            SHUT_RDWR); /* stream_poll first reads the remaining bytes and then detects the end */
     }
     if (stream->begin < stream->end) {
         stream_ask_room(stream);
@@ -459,8 +467,8 @@ void stream_flush_all(struct stream_hub *hub)
 
 /* ---- receiving */
 
-/* Passes on the complete frames of hub->plain; the begin of the last one is kept. 0 or -errno; the
- * stream may be closed afterwards (hub->current). */
+/* Passes on the complete frames in hub->plain and keeps the beginning of an incomplete one. Returns
+ * 0 or -errno; the stream may have been closed afterwards (hub->current). */
 static int take_frames(struct stream_hub *hub, struct stream *stream, size_t length)
 {
     const uint8_t *at = hub->plain;
@@ -489,7 +497,7 @@ static int take_frames(struct stream_hub *hub, struct stream *stream, size_t len
     return 0;
 }
 
-/* Reads one record and handles its frames. 0; -EAGAIN: none; another -errno. */
+/* Reads one record and handles its frames. Returns 0; -EAGAIN: none; or another -errno. */
 static int read_record(struct stream_hub *hub, struct stream *stream)
 {
     const size_t before = stream->part_bytes;
@@ -506,7 +514,8 @@ static int read_record(struct stream_hub *hub, struct stream *stream)
     return take_frames(hub, stream, before + (size_t)got);
 }
 
-/* Processes the fed bytes. 0 or -errno; the stream may be closed afterwards. */
+/* Processes the bytes fed to TLS. Returns 0 or -errno; the stream may have been closed afterwards.
+ */
 static int digest(struct stream_hub *hub, struct stream *stream)
 {
     int result = 0;
@@ -608,14 +617,14 @@ static void accept_all(struct stream_hub *hub)
         const int socket = accept4(hub->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         struct stream *oldest = oldest_stranger(hub);
         if (socket < 0 && (errno == EMFILE || errno == ENFILE) && oldest != NULL) {
-            end(oldest, -EMFILE); /* frees a descriptor for the next one */
+            end(oldest, -EMFILE); /* frees a descriptor for the next connection */
             continue;
         }
         if (socket < 0) {
             if (errno == EAGAIN || errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
                 return;
             }
-            continue; /* concerns this connection only */
+            continue; /* the error concerns this connection only */
         }
         if (hub->stranger_count >= STREAM_STRANGERS && oldest != NULL) {
             end(oldest, -EUSERS);
@@ -624,7 +633,7 @@ static void accept_all(struct stream_hub *hub)
     }
 }
 
-/* Ends unauthenticated peers whose time is over. */
+/* Closes unauthenticated peers whose deadline has passed. */
 static void end_late(struct stream_hub *hub)
 {
     struct stream *oldest = oldest_stranger(hub);
@@ -642,7 +651,7 @@ unsigned stream_poll(struct stream_hub *hub)
 {
     unsigned happened = 0;
     bool newcomers = false;
-    if (hub->ready_count <= 0) { /* stream_wait found none */
+    if (hub->ready_count <= 0) { /* stream_wait found no events */
         hub->ready_count = epoll_wait(hub->events, hub->ready, EVENTS, 0);
     }
     for (int i = 0; i < hub->ready_count; i++) {
@@ -652,7 +661,7 @@ unsigned stream_poll(struct stream_hub *hub)
         } else if (of == hub) {
             uint64_t times;
             (void)!read(hub->wake, &times, sizeof times);
-            /* Callers that saw it set are served in this turn. */
+            /* Callers of stream_wake that found the flag set are served in this turn. */
             atomic_store(&hub->wake_pending, false);
         } else if (of != NULL) {
             serve(hub, of, hub->ready[i].events);
@@ -703,7 +712,7 @@ void stream_wait(struct stream_hub *hub, const int others[STREAM_OTHERS], int64_
             epoll_wait(hub->events, hub->ready, EVENTS, (int)VAMP_MIN(timeout_ms, INT_MAX));
     } else {
         const struct timespec timeout = vamp_timespec(timeout_ns);
-        (void)ppoll(descriptors, 3, &timeout, NULL); /* an early return is allowed */
+        (void)ppoll(descriptors, 3, &timeout, NULL); /* an early return is permitted */
     }
 }
 
@@ -720,6 +729,7 @@ void stream_wake(struct stream_hub *hub)
 {
     if (!atomic_exchange(&hub->wake_pending, true)) {
         uint64_t one = 1;
-        (void)!write(hub->wake, &one, sizeof one); /* full means: already readable */
+        (void)!write(hub->wake, &one,
+                     sizeof one); /* if the counter is full, the descriptor is already readable */
     }
 }

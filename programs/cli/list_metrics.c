@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* --list-metrics: the catalogue as a table for people or as JSON for tools. */
+/* --list-metrics: prints the catalogue as a table or as JSON. */
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -11,7 +11,7 @@ static const char *const set_names[] = {"basic",     "waits",     "transport",
                                         "vampire",   "collect",   "samples"};
 #define SET_COUNT (sizeof set_names / sizeof set_names[0])
 
-/* The names of the bits of a mask, joined. `name_of` may be vamp_label_name or set_name. */
+/* Writes the names of the bits in a mask, separated. `name_of` is vamp_label_name or set_name. */
 static void join_names(uint32_t mask, const char *(*name_of)(unsigned), const char *separator,
                        char *text, size_t bytes)
 {
@@ -70,7 +70,7 @@ static void list_text(FILE *stream, uint32_t unknown)
         stream);
 }
 
-/* The tables contain plain text without quotes and backslashes; a test checks those that may
+/* The tables contain plain text without quotes and backslashes; a test checks the texts that may
  * change. */
 static void put_list(FILE *stream, const char *key, uint32_t mask, const char *(*name_of)(unsigned))
 {

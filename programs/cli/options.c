@@ -25,7 +25,7 @@ static int add_setting(struct vamp_options *options, const char *text, struct va
 {
     const char *equals = strchr(text, '=');
     if (equals == NULL || equals == text) {
-        /* The text after a key may be the value of a secret. */
+        /* The text after a key is not quoted, because it may be a secret. */
         const size_t shown = equals == NULL ? strspn(text, KEY_CHARACTERS) : strlen(text);
         return vamp_err_set(err, -EINVAL,
                             "-o %.*s: expected KEY=VALUE, such as -o %s; see %s --help", (int)shown,
@@ -61,7 +61,7 @@ static int choose_file(struct vamp_options *options, const char *file, struct va
     return 0;
 }
 
-/* Checks an option that accepts only one word. */
+/* Checks the argument of an option that permits only one word. */
 static int check_word(const struct vamp_options *options, const struct vamp_command_given *given,
                       const char *word, struct vamp_err *err)
 {
@@ -72,7 +72,7 @@ static int check_word(const struct vamp_options *options, const struct vamp_comm
                         given->argument, word, options->program->name);
 }
 
-/* --help=all wins over --help, in either order. */
+/* --help=all has precedence over --help, in either order. */
 static int choose_help(struct vamp_options *options, const struct vamp_command_given *given,
                        struct vamp_err *err)
 {
@@ -108,7 +108,7 @@ static int set_option(struct vamp_options *options, const struct vamp_command_gi
         return 0;
     }
     switch (given->key) {
-    case VAMP_KEY_REPLAY: /* the recording replaces the source that the file describes */
+    case VAMP_KEY_REPLAY: /* the recording replaces the source in the file */
         code = add_override(options, "source.type", vamp_source_replay.name, given->name, err);
         break;
     case VAMP_KEY_CONFIG:
@@ -141,8 +141,8 @@ static int set_option(struct vamp_options *options, const struct vamp_command_gi
     return code;
 }
 
-/* Reads the words that are not options: the file of --check-config FILE and --dump-config FILE,
- * those of --summary, --export and --recover. */
+/* Processes the arguments that are not options: the file of --check-config and --dump-config, and
+ * the files of --summary, --export and --recover. */
 static int take_rest(struct vamp_options *options, int argc, char **argv, struct vamp_err *err)
 {
     const int rest = vamp_command_line_rest();
@@ -179,7 +179,7 @@ static int take_rest(struct vamp_options *options, int argc, char **argv, struct
     return code;
 }
 
-/* A user of --dry-run without --recover expects no effect, so a run would be wrong. */
+/* --dry-run requires --recover: a user who omits it expects no effect, so a run would be wrong. */
 static int check_together(const struct vamp_options *options, struct vamp_err *err)
 {
     if (options->command != VAMP_KEY_RUN || (!options->dry_run && !options->json)) {
@@ -215,8 +215,8 @@ static int parse_arguments(struct vamp_options *options, int argc, char **argv,
     return code;
 }
 
-/* All users of the host can read a process's arguments (ps): keeps a copy of each secret and
- * overwrites it there. */
+/* All users of the host can read the arguments of a process (ps), so each secret is copied and then
+ * overwritten in argv. */
 static int hide_secrets(struct vamp_options *options, int argc, char **argv, struct vamp_err *err)
 {
     for (size_t i = 0; i < options->override_count; i++) {

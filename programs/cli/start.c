@@ -19,7 +19,8 @@ static const char *get_environment(const char *name)
     return getenv(name);
 }
 
-/* Colours on a terminal, unless the user does not want any (https://no-color.org). */
+/* Returns whether to use colours: on a terminal, unless disabled by the user
+ * (https://no-color.org). */
 static bool wants_colour(FILE *stream)
 {
     const char *no_colour = getenv("NO_COLOR");
@@ -33,7 +34,8 @@ static const char *file_name(const struct vamp_options *options)
     return vamp_text_or(options->config_file, "built-in defaults");
 }
 
-/* `run`: for a run that begins or continues, in which paths and values must be valid. */
+/* `run`: the configuration is for starting or continuing a run, so paths and values must be valid.
+ */
 static struct vamp_config_request make_request(const struct vamp_options *options, bool run)
 {
     return (struct vamp_config_request){
@@ -53,7 +55,8 @@ static int fail(const struct vamp_options *options, FILE *error, const char *tex
     return VAMP_EXIT_FAILED;
 }
 
-/* NULL: it has errors, which have been printed, and `*ret_exit_code` is set. */
+/* Returns NULL if the configuration has errors, which have been printed; `*ret_exit_code` is then
+ * set. */
 static struct vamp_config *load_configuration(const struct vamp_options *options, bool run,
                                               const char *consequence, FILE *error,
                                               int *ret_exit_code)
@@ -93,7 +96,7 @@ struct vamp_config *vamp_start_reload(const struct vamp_start *start)
 
 /* ---- commands other than a run: check, dump, list, print */
 
-/* Prints "2 errors" after `before`; nothing for 0. */
+/* Prints a number of errors or warnings, such as "2 errors", after `before`; nothing for 0. */
 static void print_count(FILE *out, const char *before, unsigned count, const char *what)
 {
     if (count > 0) {
@@ -114,7 +117,7 @@ static int check_config(const struct vamp_options *options, FILE *out, FILE *err
     int code = vamp_config_load(&request, &config, &diagnostics, &err);
     const char *file = file_name(options);
     if (code != 0 && diagnostics.error_count == 0) {
-        /* Handled like any other error, so that --json reports it, too. */
+        /* Reported as a diagnostic, so that --json includes it. */
         struct vamp_diagnostic problem = {.severity = VAMP_SEVERITY_ERROR};
         (void)snprintf(problem.file, sizeof problem.file, "%s", file);
         (void)snprintf(problem.text, sizeof problem.text, "%.*s", (int)sizeof problem.text - 1,
@@ -138,7 +141,7 @@ static int check_config(const struct vamp_options *options, FILE *out, FILE *err
     return code == 0 ? VAMP_EXIT_OK : VAMP_EXIT_USAGE;
 }
 
-/* Prints a malloc'ed text and frees it. */
+/* Prints a text allocated with malloc and frees it. */
 static int print_text(const struct vamp_options *options, char *text, FILE *out, FILE *error)
 {
     if (text == NULL) {
@@ -161,7 +164,7 @@ static int dump_config(const struct vamp_options *options, FILE *out, FILE *erro
     return exit_code;
 }
 
-/* Includes the metrics that the configuration declares. */
+/* Includes metrics that the configuration declares. */
 static int list_metrics(const struct vamp_options *options, FILE *out, FILE *error)
 {
     int exit_code = VAMP_EXIT_OK;
@@ -179,7 +182,7 @@ static int list_metrics(const struct vamp_options *options, FILE *out, FILE *err
     return exit_code;
 }
 
-/* Prints one line for each file; all are tried. */
+/* Prints one line for each file, and continues after failures. */
 static int recover_recordings(const struct vamp_options *options, FILE *out, FILE *error)
 {
     int exit_code = VAMP_EXIT_OK;
@@ -201,10 +204,11 @@ static int recover_recordings(const struct vamp_options *options, FILE *out, FIL
     return exit_code;
 }
 
-/* Runs main() of a module of python/vampire with the files; argv[1] is vampire's executable,
- * argv[2] the module. The package is taken from where `make install` puts it, or from the source
- * tree, else from Python's path, all other modules from that path only. Nothing comes from the
- * current folder. Exit code VAMP_EXIT_USAGE: the package or a module is missing. */
+/* Runs main() in a module of python/vampire with the files; argv[1] is vampire's executable,
+ * argv[2] the module. The package is searched for where `make install` puts it, then in the source
+ * tree, then in Python's path; all other modules are searched for only in Python's path. Nothing is
+ * loaded from the current directory. Exit code VAMP_EXIT_USAGE: the package or a module is missing.
+ */
 static const char python_program[] =
     "import importlib, os, sys\n"
     "home = os.path.dirname(os.path.dirname(sys.argv[1]))\n"
@@ -220,7 +224,8 @@ static const char python_program[] =
     "    sys.exit(2)\n"
     "sys.exit(main(sys.argv[3:]))\n";
 
-/* Returns the exit code of the program above; VAMP_EXIT_USAGE also without such a Python. */
+/* Returns the exit code of the program above; VAMP_EXIT_USAGE also if this Python does not exist.
+ */
 static int run_python(const char *python, char *const arguments[])
 {
     pid_t child = 0;
@@ -233,8 +238,8 @@ static int run_python(const char *python, char *const arguments[])
     return WIFEXITED(status) ? WEXITSTATUS(status) : VAMP_EXIT_FAILED;
 }
 
-/* The package's Debian version is for Debian's Python; a site may have h5py in another one.
- * `option` needs these further packages. */
+/* The package's Debian version depends on Debian's Python, but a site may have h5py for another
+ * one. `option` requires these additional packages. */
 static int run_package(const struct vamp_options *options, const char *module,
                        const char *const words[], size_t count, const char *option,
                        const char *packages, FILE *error)
@@ -266,7 +271,7 @@ static int run_package(const struct vamp_options *options, const char *module,
     return code;
 }
 
-/* Loads each plug-in, since loading depends on the libraries of this machine. */
+/* Loads each plug-in, because loading depends on the libraries of this machine. */
 static void list_plug_ins(FILE *out)
 {
     for (unsigned i = 0; vamp_writers[i] != NULL; i++) {
@@ -280,7 +285,7 @@ static void list_plug_ins(FILE *out)
     }
 }
 
-/* The Python package receives the samples; it gets the configuration. */
+/* Passes the configuration to the Python package, which receives and shows the samples. */
 static int show_samples(const struct vamp_options *options, FILE *error)
 {
     int code = VAMP_EXIT_OK;
@@ -291,7 +296,7 @@ static int show_samples(const struct vamp_options *options, FILE *error)
     }
     char *text = vamp_config_dump(config, 0);
     const char *const words[] = {text};
-    (void)signal(SIGINT, SIG_IGN); /* handled by the package, which then prints its results */
+    (void)signal(SIGINT, SIG_IGN); /* the package handles SIGINT, and then prints its results */
     if (text != NULL) {
         code = run_package(options, "samples_show", words, 1, "--samples-show", "", error);
     } else {
@@ -308,7 +313,8 @@ struct examining {
     FILE *error;
 };
 
-/* Returns the exit code: main()'s, which uses another one than VAMP_EXIT_USAGE for unusable. */
+/* Returns the exit code of main(), which uses another code than VAMP_EXIT_USAGE for unusable
+ * results. */
 static int judge(void *context, const struct vamp_examination *examination)
 {
     const struct examining *self = context;
@@ -399,7 +405,7 @@ static int run_command(const struct vamp_options *options, FILE *out, FILE *erro
         }
         list_plug_ins(out);
         return VAMP_EXIT_OK;
-    default: /* a run */
+    default: /* the command is a run */
         break;
     }
     return VAMP_EXIT_FAILED;
@@ -448,8 +454,9 @@ int vamp_start(const struct vamp_program *program, int argc, char **argv,
 {
     struct vamp_options options;
     struct vamp_err err = VAMP_ERR_NONE;
-    /* Otherwise glibc raises it at each large block that is freed, and keeps what a reload
-     * replaced. */
+    /* With a fixed threshold, large blocks are returned to the system. Otherwise glibc raises the
+     * threshold whenever a large block is freed, and keeps the memory of objects replaced by a
+     * reload. */
     (void)mallopt(M_MMAP_THRESHOLD, 128 * 1024);
     if (vamp_options_parse(program, argc, argv, &options, &err) != 0) {
         (void)fprintf(stderr, "%s: %s\n", program->name, err.text);

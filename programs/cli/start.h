@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The common start of every program with a configuration: from the arguments of main to a run. */
+/* The start of every program that has a configuration: from the arguments of main to the run. */
 #pragma once
 
 #include "programs/cli/options.h"
@@ -15,15 +15,15 @@ struct vamp_start {
     struct vamp_notify *notify;
 };
 
-/* Reads the command line; performs its command, or loads the configuration and calls `run`. Returns
- * the exit code. Before other threads exist. */
+/* Parses the command line, and either performs its command or loads the configuration and calls
+ * `run`. Returns the exit code. Must be called before other threads exist. */
 int vamp_start(const struct vamp_program *program, int argc, char **argv,
                enum vamp_exit_code (*run)(const struct vamp_start *start));
 
-/* Performs any command but a run: prints results to `out` and errors to `error`. `command` must not
- * be RUN. Returns the exit code. */
+/* Performs any command except a run: prints results to `out` and errors to `error`. `command` must
+ * not be RUN. Returns the exit code. */
 int vamp_perform(const struct vamp_options *options, FILE *out, FILE *error);
 
-/* Loads the configuration again, for a run that continues, which the messages on stderr say. NULL:
- * it has errors, which have been printed. */
+/* Loads the configuration again, for a run that continues in any case, as the messages on stderr
+ * state. Returns NULL if the configuration has errors, which have been printed. */
 struct vamp_config *vamp_start_reload(const struct vamp_start *start);

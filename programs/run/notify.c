@@ -15,7 +15,8 @@
 #define MESSAGE_BYTES 512
 #define NS_PER_US 1000
 
-/* Sets an absolute path, or with '@' a name in the abstract name space. False: neither. */
+/* Sets the address to an absolute path or, with '@', a name in the abstract namespace. Returns
+ * false if it is neither. */
 static bool take_address(struct vamp_notify *notify, const char *path)
 {
     const size_t length = strlen(path);
@@ -47,7 +48,7 @@ static uint64_t parse_number(const char *text)
     return value;
 }
 
-/* Ignores a watchdog whose WATCHDOG_PID names another process. */
+/* Ignores a watchdog whose WATCHDOG_PID is another process. */
 static void take_watchdog(struct vamp_notify *notify)
 {
     const uint64_t us = parse_number(getenv("WATCHDOG_USEC"));
@@ -56,7 +57,8 @@ static void take_watchdog(struct vamp_notify *notify)
         (pid != NULL && parse_number(pid) != (uint64_t)getpid())) {
         return;
     }
-    /* sd_watchdog_enabled(3) recommends half of the time allowed; a quarter allows for delays. */
+    /* sd_watchdog_enabled(3) recommends half of the watchdog time; a quarter leaves time for
+     * delays. */
     notify->watchdog_ns = (int64_t)us * NS_PER_US / 4;
 }
 

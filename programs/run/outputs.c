@@ -9,7 +9,8 @@
 #include "vampire/core/values.h"
 #include "vampire/core/worker.h"
 
-/* Time before the deadline when outputs drop pending elements, and time to close after that. */
+/* How long before the deadline outputs drop pending elements, and how much time they then have to
+ * close. */
 #define GIVE_UP_NS (3 * VAMP_NS_PER_SECOND / 2)
 #define CLOSE_NS VAMP_NS_PER_SECOND
 /* Pause between two attempts to queue the last elements. */
@@ -157,8 +158,8 @@ size_t vamp_run_output_paths(const struct vamp_run_output *output,
     return before + vamp_output_paths(output->output, each, context);
 }
 
-/* An output that waits (for a server, for disk space) fails at each attempt: reminders suffice
- * until it writes again. */
+/* An output that waits (for a server or for disk space) fails at each attempt, so its failures are
+ * reported at increasing intervals until it writes again. */
 static void report_failure(struct vamp_run_output *item, struct vamp_status *status)
 {
     struct vamp_output_account account;
@@ -202,7 +203,7 @@ void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
 {
     struct vamp_output_account accounts[VAMP_OUTPUTS_MAX];
     vamp_outputs_accounts(outputs, accounts);
-    /* First, since it names the outputs: the id of an output's series depends on the name. */
+    /* Names the outputs first, because the id of an output's series depends on its name. */
     if (stats != NULL) {
         vamp_stats_outputs(stats, accounts, outputs->count);
     }
@@ -253,7 +254,7 @@ static void finish_one(struct vamp_run_output *item, int64_t until_ns, struct va
     } else {
         vamp_status_error(status, "output %s: %s", account.name, err.text);
         outputs->left_behind |= result == -ETIMEDOUT;
-        /* A stuck output that has written everything loses nothing. */
+        /* A stuck output that has already written everything loses nothing. */
         outputs->lost |= result != -ETIMEDOUT || account.lost > 0;
     }
 }

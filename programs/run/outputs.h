@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All configured outputs together, and their results before a reload. Worker thread. */
+/* All configured outputs, and the results of the outputs replaced by reloads. Worker thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,11 +11,11 @@
 
 struct vamp_run_output {
     struct vamp_output *output;
-    struct vamp_reminder waits;       /* the failure for which it waits */
-    uint64_t written_before_waits;    /* elements, at its last failure */
-    unsigned outages;                 /* periods of failures, between which it wrote */
-    char outage[VAMP_ERR_TEXT_BYTES]; /* reason of the latest period */
-                                      /* Results of the output of this name before a reload. */
+    struct vamp_reminder waits;    /* the failure that the output waits to recover from */
+    uint64_t written_before_waits; /* number of elements written at its last failure */
+    unsigned outages; /* number of failure periods; between two of them the output wrote elements */
+    char outage[VAMP_ERR_TEXT_BYTES]; /* reason for the latest failure period */
+    /* Results, before a reload, of the output with the same name. */
     struct vamp_output_account before;
     struct vamp_paths paths_before;
 };
@@ -23,31 +23,32 @@ struct vamp_run_output {
 struct vamp_outputs {
     struct vamp_run_output items[VAMP_OUTPUTS_MAX];
     unsigned count;
-    bool lost;         /* an output has lost something, or closed a target badly */
-    bool takes_events; /* an output receives events, not only buckets */
-    /* Storage of past events; NULL: no output has "when". */
+    bool lost;         /* an output has lost elements, or failed to close a target correctly */
+    bool takes_events; /* an output receives events, in addition to buckets */
+    /* Storage for past events; NULL: no output has "when". */
     struct vamp_history *history;
-    bool keeps_filtered; /* past events include those rejected by the filters */
-    bool left_behind;    /* a thread is stuck: memory that it may still use is never freed */
+    bool keeps_filtered; /* past events include those that the filters rejected */
+    bool left_behind; /* an output's thread is stuck; memory that it may still use is never freed */
 };
 
-/* Opens every output, so that a wrong path is found before anything starts. 0 or -errno with all
- * closed again. `config` must outlive the outputs. `before`: the outputs to be replaced, still
- * open; they continue to write their files, and the new ones begin with later segments. NULL: none.
- * The objects in the context outlive the outputs; its filter, segments and kinds of events are set
- * for each output. `rules` receive the filters of the outputs; NULL: there are none. */
+/* Opens every output, so that a wrong path is detected before anything starts. Returns 0 or -errno,
+ * with all outputs closed again. `config` must outlive the outputs. `before`: the outputs to be
+ * replaced, which are still open; they continue to write their files, and the new ones begin with
+ * later segments. NULL: none. All objects in the context must outlive the outputs; the context's
+ * filter, segments and event kinds are set for each output. `rules` receive the filters of the
+ * outputs; NULL: outputs have no filters. */
 VAMP_MUST_CHECK int vamp_outputs_open(struct vamp_outputs *outputs,
                                       const struct vamp_config *config,
                                       const struct vamp_output_context *context,
                                       struct vamp_rules *rules, const struct vamp_outputs *before,
                                       struct vamp_err *err);
-/* Adds the counters and the paths of the previous outputs, which have finished. `same_alarms`:
- * activities of firing alarms continue, too. */
+/* Adds the counters and paths of the replaced outputs, which must have finished. `same_alarms`:
+ * activities of firing alarms continue as well. */
 void vamp_outputs_continue(struct vamp_outputs *outputs, const struct vamp_outputs *before,
                            bool same_alarms);
-/* Passes the event or control event to every output. */
+/* Passes an event, which may be a control event, to every output. */
 void vamp_outputs_record(struct vamp_outputs *outputs, const struct vamp_event *event, bool passed);
-/* The same for any event: passes it on if an output receives events. */
+/* Like vamp_outputs_record, but only if an output receives events. */
 static inline void vamp_outputs_pass_on(struct vamp_outputs *outputs,
                                         const struct vamp_event *event, bool passed)
 {
@@ -55,28 +56,29 @@ static inline void vamp_outputs_pass_on(struct vamp_outputs *outputs,
         vamp_outputs_record(outputs, event, passed);
     }
 }
-/* Publishes all events so far to every output, when no more come for now. */
+/* Makes all events so far available to the outputs' threads. Called when no further events are
+ * available at the moment. */
 void vamp_outputs_publish(struct vamp_outputs *outputs);
 /* Passes the bucket to every output and releases it. */
 void vamp_outputs_submit(struct vamp_outputs *outputs, const struct vamp_bucket *bucket);
-/* The counters, including those before a reload. */
+/* Returns the counters, including those from before a reload. */
 void vamp_run_output_account(const struct vamp_run_output *output,
                              struct vamp_output_account *ret_account);
-/* The counters of all outputs, in their order. */
+/* Returns the counters of all outputs, in their order. */
 void vamp_outputs_accounts(const struct vamp_outputs *outputs,
                            struct vamp_output_account ret_accounts[static VAMP_OUTPUTS_MAX]);
-/* As vamp_output_paths; after vamp_outputs_finish only. */
+/* Like vamp_output_paths; only after vamp_outputs_finish. */
 size_t vamp_run_output_paths(const struct vamp_run_output *output,
                              void (*each)(void *context, const char *path), void *context);
 /* Passes the counters of the outputs to the statistics (NULL: none), and prints new failures and
- * remarks. */
+ * notices. */
 void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
                          struct vamp_status *status);
-/* Completes and closes all outputs in parallel, by `ending->until_ns`: a second and a half before
- * that, or after half of the time left if that is less, they drop pending elements, and half a
- * second before it those that did not close are left behind. Reports errors, and sets `lost` and
- * `left_behind`. */
+/* Completes and closes all outputs in parallel, by `ending->until_ns`. A second and a half before
+ * that time, or after half of the remaining time if that is shorter, the outputs drop pending
+ * elements; half a second before it, outputs that have not closed are left behind. Reports errors,
+ * and sets `lost` and `left_behind`. */
 void vamp_outputs_finish(struct vamp_outputs *outputs, const struct vamp_ending *ending,
                          struct vamp_status *status);
-/* Frees the outputs; after vamp_outputs_finish their paths and accounts can be read until here. */
+/* Frees the outputs; their paths and counters can be read until then. */
 void vamp_outputs_done(struct vamp_outputs *outputs);

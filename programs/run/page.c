@@ -49,7 +49,7 @@ void vamp_page_alarms(const struct vamp_page *page, const struct vamp_alarms *al
 struct files {
     const struct vamp_page *page;
     unsigned count;
-    const char *last; /* not printed yet */
+    const char *last; /* the last path; not printed yet */
 };
 
 static void print_path(void *context, const char *path)

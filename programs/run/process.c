@@ -16,7 +16,7 @@
 #include "vampire/core/values.h"
 #include "version.h"
 
-/* The first of the variables that is set; "": none. */
+/* Copies the value of the first variable that is set; "": none. */
 static void take_variable(const char *const *names, char text[static VAMP_PROCESS_TEXT_BYTES])
 {
     const char *value = NULL;
@@ -68,7 +68,7 @@ int64_t vamp_self_rss_bytes(void)
         return 0;
     }
     text[length] = '\0';
-    /* "total resident shared ...", in pages */
+    /* the file contains "total resident shared ...", in pages */
     char *end = NULL;
     (void)strtoull(text, &end, 10);
     return (int64_t)strtoull(end, NULL, 10) * sysconf(_SC_PAGESIZE);
@@ -88,11 +88,11 @@ int64_t vamp_self_cpu_ns(void)
     return timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime);
 }
 
-/* Shorter keys could be guessed. */
+/* Minimum length: shorter keys could be guessed. */
 #define KEY_BYTES_LEAST 16
 #define KEY_BYTES_MOST 4096
 
-/* The name space of vampire's series, in RFC 4122's sense; also in docs/metrics.md. */
+/* The RFC 4122 namespace of vampire's series; also in docs/metrics.md. */
 static const char series_of_vampire[] = "5b0e7a52-3d0c-5f6e-9b8a-6f1a2c94d7e3";
 
 static int check_key(const char *path, size_t length, struct vamp_err *err)
@@ -111,7 +111,7 @@ static int check_key(const char *path, size_t length, struct vamp_err *err)
     return 0;
 }
 
-/* Reads the key without the white space at its end. */
+/* Reads the key without trailing white space. */
 static int read_key(const char *path, char key[static KEY_BYTES_MOST + 1], size_t *ret_length,
                     struct vamp_err *err)
 {
@@ -156,7 +156,7 @@ int vamp_series_space(const char *workflow, const char *key_file, char space[sta
 
 #define WHAT "write the ready file %s"
 
-/* Closes `descriptor` in any case. Returns 0 or an errno. */
+/* Writes the process id and closes `descriptor` in any case. Returns 0 or an errno. */
 static int write_process_id(int descriptor)
 {
     int wrong = 0;

@@ -13,14 +13,15 @@
 #include "vampire/core/values.h"
 #include "vampire/core/worker.h"
 
-/* Sent by vamp_signals_stop to end the thread; from outside it requests the silences. */
+/* Sent by vamp_signals_stop to end the thread; from other processes it requests a reload of the
+ * silences. */
 #define END_THREAD SIGUSR2
 /* timeout(1), batch systems and service managers signal a process and its group: signals that
  * follow the first one this soon belong to the same request. Nobody types a second Ctrl-C that
  * fast. */
 #define SAME_REQUEST_TERM_NS (2 * VAMP_NS_PER_SECOND)
 #define SAME_REQUEST_INT_NS (VAMP_NS_PER_SECOND / 5)
-/* How much longer than "finish" an orderly end may take, and its shortest limit in all. */
+/* Time added to "finish" before the process is terminated, and the minimum of the whole limit. */
 #define LATER_NS (VAMP_NS_PER_SECOND / 2)
 #define LEAST_NS (5 * VAMP_NS_PER_SECOND / 2)
 
@@ -33,7 +34,7 @@ static void watched_signals(sigset_t *set)
     }
 }
 
-/* The signal; 0: the time for the end is over. */
+/* Returns the next signal; 0: the time limit for the end has passed. */
 static int next_signal(const struct vamp_signals *signals, const sigset_t *set)
 {
     const int64_t longer_ns = atomic_load(&signals->finish_ns) + LATER_NS;
@@ -51,7 +52,8 @@ static int next_signal(const struct vamp_signals *signals, const sigset_t *set)
     return VAMP_MAX(number, 0);
 }
 
-/* The end is blocked by something that can neither be interrupted nor left behind. */
+/* Terminates the process if its end is blocked by an operation that can neither be interrupted nor
+ * left behind. */
 static void give_up(void)
 {
     (void)dprintf(STDERR_FILENO,
@@ -113,7 +115,7 @@ int vamp_signals_start(struct vamp_signals *signals, int64_t finish_ns, struct v
 {
     *signals = (struct vamp_signals){.finish_ns = finish_ns};
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGXFSZ, SIG_IGN); /* a limit on file size is a write error, too */
+    (void)signal(SIGXFSZ, SIG_IGN); /* exceeding the file size limit then is a write error */
     sigset_t set;
     watched_signals(&set);
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL); /* cannot fail with these arguments */

@@ -17,7 +17,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Identifies messages of one kind: a hash of the text without its numbers; never 0. */
+/* Returns the kind of a message: a hash of the text without numbers, never 0. */
 static uint64_t kind_of(const char *text)
 {
     uint64_t hash = 0;
@@ -53,7 +53,8 @@ void vamp_repeats_flush(struct vamp_repeats *repeats, int64_t now_ns, bool all,
     }
 }
 
-/* The kind with this key, else a free one, else the one that has been silent longest. */
+/* Returns the entry with this key, else a free one, else the one that has been inactive for
+ * longest. */
 static struct vamp_repeat *find_repeat(struct vamp_repeats *repeats, uint64_t key)
 {
     struct vamp_repeat *best = &repeats->kinds[0];
@@ -135,7 +136,7 @@ static int terminal_columns(void)
     return 80;
 }
 
-/* The transports' part of the line, "" without transports. */
+/* Writes the transports' part of the line; "" if there are no transports. */
 static void transports_text(const struct vamp_totals *totals, const struct vamp_bins *bins,
                             char *text, size_t bytes)
 {
@@ -174,7 +175,7 @@ void vamp_status_show(struct vamp_status *status, const struct vamp_totals *tota
     char size[VAMP_UNIT_TEXT_BYTES], lost[VAMP_UNIT_TEXT_BYTES];
     transports_text(totals, bins, transports, sizeof transports);
     char line[LINE_BYTES];
-    /* The least important part is last, since a narrow terminal cuts the line. */
+    /* The least important part comes last, because a narrow terminal truncates the line. */
     (void)snprintf(line, sizeof line, "%4lld s | %s ops/s | %s/s | pool %s CDOs %s | lost %s%s",
                    (long long)((now_ns - status->started_ns) / VAMP_NS_PER_SECOND),
                    vamp_count_people((uint64_t)per_second, rate),
@@ -189,7 +190,7 @@ void vamp_status_show(struct vamp_status *status, const struct vamp_totals *tota
     (void)pthread_mutex_unlock(&status->lock);
 }
 
-/* Functions up to the next heading are called with the lock. */
+/* The functions up to the next heading are called with the lock held. */
 
 static void clear_line(struct vamp_status *status)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * vampire-collect: passes messages of many runs from NATS (writers/nats/subscriber.h) through the
- * core (vampire/collect/collect.h) to the outputs. One thread owns everything. See
- * docs/exporters.md.
+ * core (vampire/collect/collect.h) to the outputs. Single-threaded. See docs/exporters.md.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,9 +16,10 @@
 #include "vampire/core/units.h"
 #include "writers/nats/subscriber.h"
 
-/* A reason for refusals is reported at once, then no more often than this. */
+/* Minimum interval between reports of refusals for the same reason; the first is reported at once.
+ */
 #define SAY_AGAIN_NS (60 * VAMP_NS_PER_SECOND)
-#define LOST VAMP_REFUSAL_COUNT /* the index of messages lost because the queue was full */
+#define LOST VAMP_REFUSAL_COUNT /* index for messages lost because the queue was full */
 #define TICK_NS (VAMP_NS_PER_SECOND / 2)
 
 struct collector {
@@ -32,20 +32,22 @@ struct collector {
     struct vamp_ready_file ready_file;
     struct vamp_collect *core;
     struct vamp_outputs outputs;
-    struct vamp_accounting accounting; /* of the newest bucket */
+    struct vamp_accounting accounting; /* counters of the newest bucket */
     struct vamp_nats_subscription subscription;
     const struct vamp_nats_subscriber_ops *bus;
     void *subscriber;
-    /* UTC: the time up to which everything was received, from the stream while it has more; 0:
-     * now. */
+    /* UTC time up to which all messages were received, while the stream still has more; 0: no
+     * delay. */
     int64_t behind_ns;
 
     int64_t began_ns, next_tick_ns; /* monotonic */
-    uint64_t answered;              /* requests */
+    uint64_t answered;              /* number of answered requests */
     unsigned connections_seen;
-    struct vamp_reminder no_server;    /* until it is connected again */
-    unsigned shows_seen, reloads_seen; /* requests of signals that were served */
-    /* Counts that were reported, and when to report again; the last one is LOST. */
+    struct vamp_reminder no_server; /* reminder while there is no connection to the server */
+    unsigned shows_seen,
+        reloads_seen; /* values of the signal counters at the last requests that were served */
+    /* For each reason for refusals, and at index LOST: the count reported last, and the time from
+     * which it may be reported again. */
     uint64_t said[VAMP_REFUSAL_COUNT + 1];
     int64_t say_again_ns[VAMP_REFUSAL_COUNT + 1]; /* monotonic */
 };
@@ -59,7 +61,7 @@ static uint64_t all_refused(const struct vamp_collect_counts *counts)
     return sum;
 }
 
-/* Whether to report a growing count now, which is then noted as reported. */
+/* Returns whether to report an increased count now, and stores it as reported. */
 static bool note_count(struct collector *self, unsigned index, uint64_t count, int64_t now_ns)
 {
     if (count == self->said[index] || now_ns < self->say_again_ns[index]) {
@@ -103,7 +105,7 @@ static void report_subscriber(struct collector *self, int64_t now_ns)
     }
 }
 
-/* One line: "12 runs, 3 of them ended; 340 buckets collected; 0 messages refused". */
+/* Writes one line: "12 runs, 3 of them ended; 340 buckets collected; 0 messages refused". */
 static void status_line(const struct collector *self, char *line, size_t bytes)
 {
     const struct vamp_collect_counts *counts = vamp_collect_counts(self->core);
@@ -113,7 +115,7 @@ static void status_line(const struct collector *self, char *line, size_t bytes)
                    counts->runs_known, counts->runs_ended, counts->collected, all_refused(counts));
 }
 
-/* Reports new refusals and losses, and failures of outputs, and notifies the service manager. At
+/* Reports new refusals, losses and failures of outputs, and notifies the service manager. Called at
  * intervals. */
 static void report(struct collector *self, int64_t now_ns)
 {
@@ -133,8 +135,8 @@ static void report(struct collector *self, int64_t now_ns)
     vamp_notify_alive(notify, now_ns, wanted ? line : NULL);
 }
 
-/* `state` is "stopped by signal after", "still running after"; `finished`: the core and the outputs
- * have finished, so that no runs are known any more, and everything was written. */
+/* `state` is "stopped by signal after" or "still running after". `finished`: the core and the
+ * outputs have finished, so the runs are no longer known and everything has been written. */
 static void print_summary(const struct collector *self, const char *state, bool finished,
                           FILE *stream)
 {
@@ -193,8 +195,8 @@ static void answer(struct collector *self, const struct vamp_nats_received *requ
     self->answered += code == 0;
 }
 
-/* The time for the core: while a stream has more messages, that of its newest received message, so
- * that messages published in time are not late. */
+/* Returns the current time for the core. While a stream has more messages, this is the time of the
+ * newest received message, so that messages published in time do not count as late. */
 static int64_t present_ns(const struct collector *self)
 {
     return self->behind_ns > 0 ? self->behind_ns : vamp_clock_utc_ns(self->clock);
@@ -215,7 +217,8 @@ static void take(struct collector *self, const struct vamp_nats_received *receiv
     vamp_collect_message(self->core, received->subject, received->data, received->bytes, now_ns);
 }
 
-/* Receives one message, or none within the time, which means that a stream has no more. */
+/* Receives one message. If none arrives within the timeout, the stream has no more messages at the
+ * moment. */
 static void receive(struct collector *self, int64_t timeout_ns)
 {
     struct vamp_nats_received received;
@@ -257,7 +260,7 @@ static void serve_signals(struct collector *self)
     }
 }
 
-/* Runs until a signal requests the end, then handles the messages that wait. */
+/* Runs until a signal requests the end, then handles the waiting messages. */
 static void run_loop(struct collector *self)
 {
     while (atomic_load(&self->start->signals->stop) == 0) {
@@ -401,7 +404,7 @@ static enum vamp_exit_code run_collector(const struct vamp_start *start)
         self.bus->free(self.subscriber);
     }
     if (self.outputs.left_behind) {
-        _exit((int)code); /* cleanup in libraries at exit would wait for the thread that is stuck */
+        _exit((int)code); /* library cleanup at exit would wait for the stuck thread */
     }
     vamp_outputs_done(&self.outputs);
     vamp_collect_free(self.core);

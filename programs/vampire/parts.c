@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Objects that both the start of a run and a reload create, and the work at each closed bucket and
+/* Creation of objects that both the start and a reload need, and the work at each closed bucket and
  * each tick. */
 #include "programs/vampire/pipeline.h"
 
-/* ---- alarms: evaluated when a bucket closes, before the outputs get it */
+/* ---- alarms: evaluated when a bucket closes, before it is passed to the outputs */
 
 void pipeline_say(void *context, bool error, const char *line)
 {
@@ -20,7 +20,7 @@ static void read_silences(struct pipeline *pipeline)
     const char *path = pipeline->config->silences;
     struct vamp_err err = VAMP_ERR_NONE;
     if (path == NULL || !pipeline->first->source->is_live) {
-        return; /* silences do not apply to the time of a recording */
+        return; /* silences refer to the present, not to the time of a recording */
     }
     if (vamp_silences_read(&pipeline->silences, path, &err) != 0) {
         vamp_status_error(&pipeline->status, "%s; the silences stay as they were", err.text);
@@ -72,7 +72,7 @@ static void evaluate_alarms(struct pipeline *pipeline, const struct vamp_bucket 
     if (count > 0) {
         vamp_bucket_set_alarms(bucket, changes, count);
     }
-    /* Counted in the next bucket, since this one is complete. */
+    /* Counted in the next bucket, because the current one is already complete. */
     const struct vamp_alarms_sum sum = vamp_alarms_sum(pipeline->alarms);
     vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_ALARMS_FIRING, 0, (int64_t)sum.firing);
     vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_ALARMS_FIRED, 0,
@@ -111,7 +111,7 @@ int pipeline_create_stats(struct pipeline *pipeline, const struct vamp_config *c
     options.not_subscribed = VAMP_EVENT_KINDS_ALL & ~pipeline->kinds;
     options.replayed = pipeline->run->replayed;
     if (vamp_config_cdos_while_firing(config)) {
-        options.level = VAMP_LEVEL_CDO; /* so that the files have their table from the start */
+        options.level = VAMP_LEVEL_CDO; /* so that files contain the table of CDOs from the start */
     }
     return vamp_stats_create(&options, space, pipeline->components, emit, pipeline, ret_stats, err);
 }
@@ -133,7 +133,7 @@ struct vamp_output_context pipeline_output_context(const struct pipeline *pipeli
     };
 }
 
-/* ---- vampire's metrics of itself */
+/* ---- vampire's metrics about itself */
 
 uint64_t pipeline_filter_cut(const struct pipeline *pipeline)
 {

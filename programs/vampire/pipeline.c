@@ -11,10 +11,10 @@
 #define BATCH_EVENTS 4096
 /* Time between two updates of vampire's own metrics, empty buckets and the status line. */
 #define TICK_NS (VAMP_NS_PER_SECOND / 2)
-/* The same while no event arrives and no status line is shown. */
+/* The same interval while no events arrive and no status line is shown. */
 #define IDLE_TICK_NS (2 * VAMP_NS_PER_SECOND)
-/* The reader counts as stuck after this time without progress. An attempt to join again takes some
- * seconds, and a pool manager that does not answer is abandoned after 30 s. */
+/* The reader is considered stuck after this time without progress. An attempt to join again takes
+ * several seconds, and the attempt is aborted after 30 s if the pool manager does not answer. */
 #define SOURCE_STUCK_NS (120 * VAMP_NS_PER_SECOND)
 
 /* ---- the worker's loop: processes events until the source has ended */
@@ -26,7 +26,7 @@ static void process_event(struct pipeline *pipeline, const struct vamp_event *ev
         pipeline_process_sample(pipeline, event);
         return;
     }
-    if (vamp_time_is_valid(event->time_ns)) { /* otherwise it will be rejected */
+    if (vamp_time_is_valid(event->time_ns)) { /* otherwise the event will be rejected */
         if (pipeline->samples.source != NULL) {
             pipeline_take_samples(pipeline, event->time_ns);
         }
@@ -45,7 +45,7 @@ static void process_event(struct pipeline *pipeline, const struct vamp_event *ev
     }
 }
 
-/* Processes available events, at most BATCH_EVENTS. Returns their number. */
+/* Processes up to BATCH_EVENTS available events. Returns their number. */
 static unsigned process_batch(struct pipeline *pipeline)
 {
     const struct vamp_event *events[VAMP_LOOK_AHEAD];
@@ -71,8 +71,8 @@ static void show_status(struct pipeline *pipeline, int64_t now_ns)
     vamp_status_show(&pipeline->status, &totals, &vamp_stats_schema(pipeline->stats)->bins, now_ns);
 }
 
-/* Time to sleep while no event arrives: IDLE_TICK_NS, or until the next bucket closes if that is
- * sooner, but at least TICK_NS. */
+/* Returns the time to sleep while no events arrive: IDLE_TICK_NS, or until the next bucket closes
+ * if that is sooner, but at least TICK_NS. */
 static int64_t idle_tick_ns(const struct pipeline *pipeline, int64_t now_ns)
 {
     int64_t event_now_ns = 0;
@@ -90,8 +90,8 @@ static int64_t idle_tick_ns(const struct pipeline *pipeline, int64_t now_ns)
     return close_ns > event_now_ns + TICK_NS ? close_ns - event_now_ns : TICK_NS;
 }
 
-/* When the clock of the events was set back, the statistics open older buckets again. The previous
- * estimate of event time would set it forward again, so it is started over. */
+/* When the events' clock was set back, the statistics reopen older buckets. The previous estimate
+ * of event time would move the time forward again, so the estimate is reset. */
 static void follow_clock_steps(struct pipeline *pipeline, int64_t now_ns)
 {
     struct vamp_stats_state state;
@@ -103,9 +103,9 @@ static void follow_clock_steps(struct pipeline *pipeline, int64_t now_ns)
     pipeline->set_backs = state.set_backs;
 }
 
-/* Closes the buckets of a time without events: an empty ring proves that nothing happened before
- * quiet_until_ns. The time since then proves nothing: while this process was stopped, events were
- * queued outside of it. */
+/* Closes buckets without events: an empty ring proves that nothing happened before quiet_until_ns.
+ * It proves nothing about the time since then: while this process was stopped, events were queued
+ * outside of it. */
 static void report_silence(struct pipeline *pipeline)
 {
     int64_t event_ns = 0;
@@ -186,7 +186,7 @@ static void run_loop(struct pipeline *pipeline)
         pipeline_silence_if_asked(pipeline);
         size_t bound = 0;
         const size_t ring_bytes = vamp_reader_waiting_bytes(&pipeline->reader, &bound);
-        /* Read before the ring: every event from before that moment is in the ring by now. */
+        /* Read before the ring: every event from before that time is in the ring by now. */
         pipeline->quiet_until_ns =
             atomic_load_explicit(&pipeline->reader.quiet_until_ns, memory_order_acquire);
         unsigned count = process_batch(pipeline);
@@ -285,8 +285,8 @@ static int open_outputs(struct pipeline *pipeline, struct vamp_err *err)
     return status;
 }
 
-/* Copies properties of the source's events and of its run: it may have a workflow of its own, such
- * as the recorded one. */
+/* Copies the properties of the source's events and run; the source may have a workflow of its own,
+ * such as the recorded one. */
 static void describe_source(struct pipeline *pipeline)
 {
     const struct vamp_source_ops *ops = pipeline->ops;
@@ -360,7 +360,8 @@ static int open_source(struct pipeline *pipeline, struct vamp_err *err)
 
 /* ---- the end */
 
-/* The reason why the run ended, as text and as exit code; reports a failure of the source. */
+/* Returns the reason for the end of the run as text and exit code; reports a failure of the source.
+ */
 static const char *reason_of_end(struct pipeline *pipeline, enum vamp_exit_code *ret_code)
 {
     const struct vamp_reader *reader = &pipeline->reader;
@@ -435,7 +436,7 @@ static enum vamp_exit_code finish_run(struct pipeline *pipeline)
     return code;
 }
 
-/* Reports the reason of a failed start and returns the exit code for it. */
+/* Reports the reason for a failed start and returns its exit code. */
 static enum vamp_exit_code report_failed_start(struct pipeline *pipeline, int status,
                                                const struct vamp_err *err)
 {
@@ -447,7 +448,7 @@ static enum vamp_exit_code report_failed_start(struct pipeline *pipeline, int st
     if (status == -ETIMEDOUT || status == -ECONNREFUSED) {
         return VAMP_EXIT_NO_POOL;
     }
-    /* Options whose errors show only in use, such as a malformed source.info. */
+    /* Some errors in options are detected only in use, such as a malformed source.info. */
     return status == -EINVAL ? VAMP_EXIT_USAGE : VAMP_EXIT_FAILED;
 }
 
@@ -515,7 +516,7 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_start *start)
     pipeline_samples_done(pipeline);
     vamp_ready_file_done(&pipeline->ready_file);
     if (pipeline->outputs.left_behind) {
-        _exit((int)code); /* cleanup in libraries at exit would wait for the thread that is stuck */
+        _exit((int)code); /* library cleanup at exit would wait for the stuck thread */
     }
     vamp_outputs_done(&pipeline->outputs);
     vamp_alarms_free(pipeline->alarms);

@@ -6,17 +6,18 @@
 #include "vampire/core/thread.h"
 #include "vampire/core/values.h"
 
-/* Longest wait before the stop flag is checked again; the longer one applies after several waits
- * without an event. */
+/* Maximum wait before the stop flag is checked again; the longer one applies after several waits
+ * without events. */
 #define WAIT_NS (VAMP_NS_PER_SECOND / 2)
 #define IDLE_WAIT_NS VAMP_NS_PER_SECOND
 #define WAITS_TO_IDLE 4
-/* If the source is empty twice, this far apart, all events from before the first time have arrived.
- * This also holds if the process was stopped in between: the first read after that starts again. */
+/* If the source is found empty twice, at this interval, all events from before the first time have
+ * arrived. This holds even if the process was stopped in between, because the first read afterwards
+ * starts a new interval. */
 #define QUIET_NS (VAMP_NS_PER_SECOND / 5)
-/* Pause for the worker to make room at the end. */
+/* Pause at the end in which the worker makes space in the ring. */
 #define ROOM_NS 200000
-/* Events are published after this many, or when the source has no more. */
+/* Events are published in groups of this size, or when the source has no more. */
 #define PUBLISH_EVENTS 64
 
 /* ---- the thread of a live source */
@@ -27,13 +28,15 @@ static void push_event(struct vamp_reader *reader, const struct vamp_event *even
         return;
     }
     if (event->kind == VAMP_EVENT_SAMPLE) {
-        reader->lost_samples++; /* not an event of the pool, whose accounting stays exact */
+        reader->lost_samples++; /* not a pool event, so the exact count of lost events is not
+                                 * affected */
     } else {
         vamp_losses_note(&reader->losses, event, VAMP_LOSS_RING);
     }
 }
 
-/* Control events of losses are pushed before the event, which therefore cannot be in their slot. */
+/* Control events for losses are pushed before the event, so the event must not be written to their
+ * slot. */
 static struct vamp_event *next_slot(struct vamp_reader *reader, struct vamp_event *spare)
 {
     return reader->losses.any ? spare : vamp_ring_slot(reader->ring, spare);
@@ -59,7 +62,7 @@ static void note_empty(struct vamp_reader *reader)
     reader->empty_since_ns = now_ns;
 }
 
-/* Puts events into the ring until the source has no more, at most PUBLISH_EVENTS; then publishes
+/* Reads events into the ring until the source has no more, at most PUBLISH_EVENTS, and publishes
  * them. */
 static enum vamp_source_status read_events(struct vamp_reader *reader, unsigned *ret_events)
 {
@@ -92,7 +95,7 @@ static bool has_ended(enum vamp_source_status status)
     return status != VAMP_SOURCE_MORE && status != VAMP_SOURCE_EMPTY;
 }
 
-/* The consumer empties the ring until it is closed, so there will be room. */
+/* The consumer empties the ring until it is closed, so space will become available. */
 static void finish(struct vamp_reader *reader)
 {
     while (!vamp_losses_finish(&reader->losses, reader->ring)) {
@@ -105,7 +108,7 @@ static void finish(struct vamp_reader *reader)
 static void *run_thread(void *argument)
 {
     struct vamp_reader *reader = argument;
-    unsigned waits = 0; /* since an event came */
+    unsigned waits = 0; /* number of waits since the last event */
     while (begin_turn(reader)) {
         unsigned events = 0;
         const enum vamp_source_status status = read_events(reader, &events);

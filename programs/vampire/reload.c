@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Replaces the configuration during the run. Everything that can fail is done first, beside the
- * objects in use; then the old files are completed, the new ones take over between two buckets, and
- * the new rules apply from the next event on. The statistics continue with their state unless their
- * own options have changed.
+ * Replaces the configuration during the run. All steps that can fail are done first, on new objects
+ * next to those in use. Then the old files are completed, the new ones take over between two
+ * buckets, and the new rules apply from the next event on. The statistics keep their state unless
+ * their own options have changed.
  */
 #include "programs/vampire/pipeline.h"
 
 #include <string.h>
 
-/* Prepared by a reload before it replaces the objects in use. */
+/* New objects prepared by a reload before they replace those in use. */
 struct replacement {
     struct vamp_config *config;
     struct vamp_run *run;
     struct vamp_rules *rules;
-    struct vamp_stats *stats; /* NULL: the current ones continue */
+    struct vamp_stats *stats; /* NULL: the current statistics continue */
     struct vamp_alarms *alarms;
-    bool keep_alarms; /* rules and statistics are unchanged: the alarms keep their state */
+    bool keep_alarms; /* rules and statistics are unchanged, so the alarms keep their state */
     struct vamp_outputs outputs;
 };
 
@@ -34,8 +34,8 @@ static bool same_text(const char *one, const char *other)
     return strcmp(one, other) == 0;
 }
 
-/* Reports changed options that cannot take effect: they were sent to the pool manager or sized
- * memory at the start. */
+/* Reports changes of options that cannot take effect, because the options were sent to the pool
+ * manager or determined memory sizes at the start. */
 static void report_unchangeable(struct pipeline *pipeline, const struct vamp_config *config)
 {
     static const char *const fixed[] = {"source", "workflow", "component", "ring", "samples"};
@@ -48,7 +48,7 @@ static void report_unchangeable(struct pipeline *pipeline, const struct vamp_con
     }
 }
 
-/* Refuses new rules that need events to which vampire has not subscribed. */
+/* Rejects new rules that require events to which vampire has not subscribed. */
 static int check_events(const struct pipeline *pipeline, const struct replacement *next,
                         struct vamp_err *err)
 {
@@ -78,7 +78,8 @@ static int check_events(const struct pipeline *pipeline, const struct replacemen
     return 0;
 }
 
-/* Whether all outputs keep their position in the list, by which the statistics identify them. */
+/* Returns whether all outputs keep their position in the list, by which the statistics identify
+ * them. */
 static bool outputs_match(const struct vamp_config *before, const struct vamp_config *after)
 {
     for (unsigned i = 0; i < before->output_count; i++) {
@@ -161,8 +162,8 @@ static void retire_outputs(struct pipeline *pipeline)
     vamp_outputs_finish(&pipeline->outputs, &end, &pipeline->status);
 }
 
-/* Replaces the rules unless they are unchanged, and frees configurations that are no longer in use;
- * `keep`: that of the outputs still is. */
+/* Replaces the rules unless they are unchanged, and frees configurations that are no longer in use.
+ * `keep`: the configuration of the outputs is still in use. */
 static void release_configs(struct pipeline *pipeline, struct replacement *next, bool keep)
 {
     struct vamp_config *of_alarms = pipeline->alarms_config;
@@ -193,14 +194,14 @@ static void install_replacement(struct pipeline *pipeline, struct replacement *n
     retire_outputs(pipeline);
     next->outputs.lost = pipeline->outputs.lost;
     next->outputs.left_behind = pipeline->outputs.left_behind;
-    /* Not freed then, since the thread of a stuck output may still read it. */
+    /* The thread of a stuck output may still read the configuration. */
     const bool keep = pipeline->outputs.left_behind;
     if (next->stats == NULL) {
         vamp_outputs_continue(&next->outputs, &pipeline->outputs, next->keep_alarms);
     }
     vamp_outputs_done(&pipeline->outputs);
     pipeline->outputs = next->outputs;
-    vamp_components_changed_all(pipeline->components); /* the new files have none of them */
+    vamp_components_changed_all(pipeline->components); /* the new files contain no components yet */
     vamp_rules_apply(next->rules, stats_after(pipeline, next), &pipeline->services);
     vamp_rules_free(pipeline->rules);
     pipeline->rules = next->rules;

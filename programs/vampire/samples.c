@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The second source of a run: samples, in the order of their times among the pool's events. */
+/* The second source of a run: samples, merged into the pool's events by time. */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -9,11 +9,11 @@
 #include "vampire/stats/bucket/declared.h"
 #include "vampire/stats/sampled.h"
 
-/* Samples have a ring of their own: those over its limit are lost, at no cost for the pool's
- * events. They wait here until the pool reaches their time; it holds 4 s of 20,000 samples a
- * second. */
+/* Samples have a ring of their own: those that do not fit are lost without affecting the pool's
+ * events. Samples wait in the ring until the pool reaches their time; it holds 4 s of 20,000
+ * samples per second. */
 #define RING_BYTES ((size_t)16 << 20)
-/* A pool this far behind a sample's time is not just slow: its clock differs. */
+/* If the pool is behind a sample's time by more than this, its clock differs. */
 #define PATIENCE_NS (60 * VAMP_NS_PER_SECOND)
 /* Duration of one wait for samples. */
 #define WAIT_NS (VAMP_NS_PER_SECOND / 100)
@@ -61,7 +61,7 @@ int pipeline_start_samples(struct pipeline *pipeline, struct vamp_err *err)
     return status;
 }
 
-/* ---- in the order of time */
+/* ---- merging by time */
 
 void pipeline_process_sample(struct pipeline *pipeline, const struct vamp_event *sample)
 {
@@ -86,14 +86,14 @@ static const struct vamp_event *first_sample(struct samples_intake *samples)
     return samples->held;
 }
 
-/* Whether the ring of samples is half full. */
+/* Returns whether the ring of samples is at least half full. */
 static bool many_wait(const struct samples_intake *samples)
 {
     size_t bound = 0;
     return vamp_reader_waiting_bytes(&samples->reader, &bound) >= RING_BYTES / 2;
 }
 
-/* Whether the sample has to wait for the pool's time. */
+/* Returns whether the sample has to wait for the pool's time. */
 static bool waits(const struct samples_intake *samples, const struct vamp_event *sample)
 {
     return samples->until_ns != 0 && sample->time_ns > samples->until_ns &&
@@ -158,7 +158,7 @@ void pipeline_finish_samples(struct pipeline *pipeline)
 void pipeline_samples_done(struct pipeline *pipeline)
 {
     struct samples_intake *samples = &pipeline->samples;
-    if (samples->runs) { /* a later step of the start failed */
+    if (samples->runs) { /* a later step of the start has failed */
         pipeline_finish_samples(pipeline);
     }
     if (samples->source != NULL) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state of the run for people and for the service manager: a page on SIGUSR1, one line at
+/* The state of the run for users and for the service manager: a page on SIGUSR1, one line at
  * intervals. */
 #include "programs/vampire/pipeline.h"
 
@@ -166,7 +166,7 @@ static void print_page(struct vamp_page *page, struct pipeline *pipeline)
     (void)fputs("  end of the state\n", page->stream);
 }
 
-/* The page is written with one call, so that no other output is printed inside it. */
+/* The page is written with one call, so that it is not interleaved with other output. */
 void pipeline_show_if_asked(struct pipeline *pipeline)
 {
     if (!vamp_signals_take(&pipeline->start->signals->show, &pipeline->shows_seen)) {

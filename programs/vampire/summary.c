@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The summary at the end of a run. From files, python/vampire/run_summary.py prints the same. */
+/* The summary at the end of a run. python/vampire/run_summary.py prints the same summary from
+ * files. */
 #include "programs/vampire/pipeline.h"
 
 #include <inttypes.h>
@@ -9,7 +10,7 @@
 #include "vampire/core/units.h"
 #include "vampire/core/utf8.h"
 
-/* More components than this are not listed on the terminal; the files have them all. */
+/* Maximum number of components listed on the terminal; the files contain all of them. */
 #define COMPONENTS_SHOWN 20
 #define SHARE_BYTES 256
 
@@ -59,7 +60,8 @@ static const char *share_text(const struct vamp_totals *totals, const struct tot
     return text;
 }
 
-/* Prints the reason in place of a number if the metric cannot be observed. True: it can. */
+/* If the metric cannot be observed, prints the reason instead of a number. Returns whether it can
+ * be observed. */
 static bool check_observable(const struct vamp_page *page, const struct vamp_coverage *coverage,
                              enum vamp_metric_id id, const char *what)
 {
@@ -171,7 +173,7 @@ static void print_movement(const struct vamp_page *page, const struct vamp_total
     (void)fputc('\n', page->stream);
 }
 
-/* Names come from the wire: control characters and broken UTF-8 must not reach the terminal. */
+/* Names come from the wire: control characters and invalid UTF-8 must not reach the terminal. */
 static void print_name(FILE *stream, const char *name)
 {
     int columns = 0;
@@ -216,7 +218,7 @@ static void print_components(const struct vamp_page *page, const struct vamp_com
     (void)fputc('\n', page->stream);
 }
 
-/* Returns whether there were any. */
+/* Returns whether there were any losses. */
 static bool print_output_losses(const struct vamp_page *page, const struct vamp_outputs *outputs)
 {
     bool any = false;
@@ -259,7 +261,7 @@ static void print_unknown(const struct vamp_page *page, const struct vamp_covera
     }
 }
 
-/* Whether every number includes every event that happened. */
+/* Returns whether every number includes every event that happened. */
 static bool is_all_counted(const struct vamp_totals *totals, const struct vamp_coverage *coverage)
 {
     bool all = totals->accounting.counted == vamp_totals_events(totals) &&
@@ -327,7 +329,7 @@ static void print_filters(const struct vamp_page *page, const struct pipeline *p
     }
 }
 
-/* Counts that reached a limit and therefore have less detail than configured. */
+/* Prints the counts that reached a limit and therefore have less detail than configured. */
 static void print_bounds(const struct vamp_page *page, const struct vamp_totals *totals)
 {
     const struct {

@@ -15,17 +15,17 @@
 #include "vampire/live/maestro_fields.h"
 #include "vampire/live/session.h"
 
-/* Events count as complete when none has come for this long. */
+/* Events are complete when none has arrived for this long. */
 #define QUIET_NS (VAMP_NS_PER_SECOND / 5)
 #define LOOK_NS (5 * 1000 * 1000)
-/* A flood of CDOs with long names, whose events are not read meanwhile. */
+/* Duration of a flood: CDOs with long names whose events are not read meanwhile. */
 #define FLOOD_NS (24 * VAMP_NS_PER_SECOND)
 #define FLOOD_NAME_BYTES 4000
 #define FLOOD_CDOS 40000
-#define BYTES 4096 /* of each offered CDO */
+#define BYTES 4096 /* size of each offered CDO */
 #define ORDER_BYTES 8192
 #define LINES_MAX 4
-#define SEEN_MAX 256 /* in an answer, which is one message */
+#define SEEN_MAX 256 /* maximum number of events in an answer, which is one message */
 
 enum stream { STREAM_ALL, STREAM_OFFERS, STREAM_BEFORE, STREAM_COUNT };
 static const char *const stream_names[STREAM_COUNT] = {"all", "offers", "before"};
@@ -34,10 +34,10 @@ static const char *const stream_names[STREAM_COUNT] = {"all", "offers", "before"
 struct stage {
     mstro_cdo cdos[VAMP_ACT_CDOS];
     mstro_subscription subscriptions[STREAM_COUNT];
-    uint64_t last; /* serial number of all events */
+    uint64_t last; /* serial number of the last event */
     bool joined, manages;
-    char prefix[64];              /* of the names of CDOs */
-    const char *lines[LINES_MAX]; /* of the order; "" after the last */
+    char prefix[64];              /* prefix of CDO names */
+    const char *lines[LINES_MAX]; /* lines of the order; "" after the last one */
     struct vamp_json answer;
     uint64_t flooded, lost, gaps;
     unsigned seen;
@@ -122,8 +122,8 @@ static mstro_status drop(struct stage *stage, enum stream stream)
     return mstro_subscription_dispose(subscription);
 }
 
-/* Whether the event concerns one of the examination's own CDOs; `*ret_cdo`: its number, or
- * VAMP_ACT_CDOS for those of a flood. */
+/* Returns whether the event concerns one of the examination's own CDOs; `*ret_cdo` is its number,
+ * or VAMP_ACT_CDOS for CDOs of a flood. */
 static bool is_ours(const struct stage *stage, const struct vamp_event *event, unsigned *ret_cdo)
 {
     const size_t length = strlen(stage->prefix);
@@ -318,7 +318,7 @@ static mstro_status perform(struct stage *stage)
     return strcmp(word, "declare") == 0 ? declare(stage, cdo) : MSTRO_INVARG;
 }
 
-/* malloc'ed; NULL: out of memory. */
+/* Returns the answer, to be freed by the caller; NULL: out of memory. */
 static char *answer(struct stage *stage)
 {
     struct vamp_json *json = &stage->answer;

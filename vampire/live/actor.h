@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A process of an examination (python/vampire/examine.py, which sends its orders): a component, or
- * the pool manager, of a small workflow. It executes one order after the other, so that the state
- * is known, and a blocked process blocks no other. One thread.
+ * A process of an examination: a component, or the pool manager, of a small workflow.
+ * python/vampire/examine.py sends it orders. Orders are executed one after the other, so that the
+ * state is known, and a blocked process does not block the others. One thread.
  */
 #pragma once
 
@@ -13,20 +13,22 @@
 #define VAMP_ACT_NAME "vampire-examines-%d/"
 #define VAMP_ACT_CDOS 4
 
-/* Executes the orders received from this socket (SOCK_SEQPACKET) until its other end is closed,
- * then leaves the workflow. An order is a text of lines, a word and its arguments:
- * - manage, WORKFLOW, COMPONENT: be the pool manager; the answer contains its `info`
+/*
+ * Executes the orders received from this socket (SOCK_SEQPACKET) until its other end is closed,
+ * then leaves the workflow. An order is a text: the order and its arguments, one per line:
+ * - manage, WORKFLOW, COMPONENT: become the pool manager; the answer contains its `info`
  * - join, WORKFLOW, COMPONENT, INFO
- * - subscribe: to all events, and once more to those of offers
- * - subscribe_before: to DEMAND, before it is handled; drop_before ends it
- * - take: the events that have arrived
- * - flood: CDOs with long names
+ * - subscribe: one subscription to all events, and another to OFFER events
+ * - subscribe_before: subscribe to DEMAND before it is handled; drop_before ends the subscription
+ * - take: consume the events that have arrived
+ * - flood: create CDOs with long names
  * - leave
  * - declare, offer, require, demand, withdraw, dispose; NUMBER of the CDO, below VAMP_ACT_CDOS
  *
  * The answer is a JSON object: `error` (text; absent: success), `begin_ns`, `end_ns` (UTC), and the
- * result of the order: `info`, `flooded` (events of floods: made or taken), for events taken `lost`
- * (reported as such), `gaps` (missing serial numbers) and `seen`, a list of those of the
- * examination's CDOs: `stream` ("all", "offers", "before"), `kind`, `cdo`, `serial`, and, if the
- * event has them, `time_ns`, `bytes`, `app_id`. */
+ * result of the order: `info`; `flooded` (number of events of floods, caused or consumed); for
+ * consumed events, `lost` (as reported by Maestro), `gaps` (missing serial numbers) and `seen`, a
+ * list of the events of the examination's CDOs: `stream` ("all", "offers", "before"), `kind`,
+ * `cdo`, `serial` and, if the event has them, `time_ns`, `bytes`, `app_id`.
+ */
 void vamp_actor_follow(int orders);

@@ -33,7 +33,7 @@ static const char *maestro_version(void)
 #endif
 }
 
-/* The path of the verdict: that of the options, or next to the plug-in. */
+/* Determines the path of the file: from the options, or next to the plug-in. */
 static int find_path(const struct vamp_maestro_options *options, char path[static PATH_MAX],
                      struct vamp_err *err)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The live source: a component of the workflow that watches the pool through maestro.h alone. It
- * uses default subscriptions and, for operations whose wait is measured, one with SIGNAL_BEFORE,
- * never acknowledgements, so that no component waits for vampire.
+ * The live source: a component of the workflow that observes the pool, using only maestro.h. It
+ * uses default subscriptions and, for operations whose waiting time is measured, one with
+ * SIGNAL_BEFORE. It never requires acknowledgements, so no component waits for vampire.
  *
- * maestro.h has no handle for the library and one instance per process, so there can be only one
- * open source of this kind at a time (mstro_init refuses the second).
+ * maestro.h has no handle for the library, which is a singleton in each process, so at most one
+ * source of this kind can be open (mstro_init refuses the second).
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -25,56 +25,58 @@
 #include "vampire/source/live.h"
 #include "version.h"
 
-/* Events that follow others closely are usually followed by more: reading after this time takes
- * them all at once, at half the processor time of reading each event by itself. */
+/* Events that follow others closely are usually followed by more: waiting for this time before
+ * reading returns them all at once, for half the processor time of reading each event by itself. */
 #define GATHER_NS (200 * 1000)
 #define GATHER_WITHIN_NS (1000 * 1000)
-/* Without times in events the time of reading is used, so the subscriptions that are not waited on
- * are read this often. */
+/* If events have no times, the time of reading is used, so the subscriptions other than the one
+ * waited on are read at this interval. */
 #define SLICE_NS (5 * 1000 * 1000)
-/* While events wait for their turn, the subscriptions are read this often: as often as the embedded
- * pool manager sends. In a busy workflow some event always waits. */
+/* While events wait to be merged, the subscriptions are read at this interval, which is the
+ * interval at which the embedded pool manager sends. In a busy workflow there is always a waiting
+ * event. */
 #define LOOK_NS (10 * 1000 * 1000)
 
-/* If no event has come for this long after the announcement of an operation, announcements may be
- * what blocks the operation, unless Maestro guarantees that they do not. */
+/* If no event has arrived for this long after an operation was announced, the announcements may
+ * block the operation, unless Maestro guarantees that they do not. */
 #define HELD_UP_NS (5 * VAMP_NS_PER_SECOND)
 
-/* In this order, except that WATCHING also follows BACK. */
+/* The phases follow each other in this order, except that WATCHING also follows BACK. */
 enum maestro_phase {
     PHASE_WATCHING,
-    PHASE_SEEKING,  /* the pool manager is gone, and that has been reported */
-    PHASE_BACK,     /* joined again; to be reported */
-    PHASE_GIVEN_UP, /* there is none; that the pool was not watched is to be reported */
+    PHASE_SEEKING,  /* the pool manager is gone, which has been reported */
+    PHASE_BACK,     /* joined again, which is to be reported */
+    PHASE_GIVEN_UP, /* no pool manager was found; the gap in observation is to be reported */
     PHASE_OVER,
 };
 
 struct maestro_source {
     struct vamp_session session;
     struct vamp_roster roster;
-    int64_t all_left_ns; /* monotonic, when the last component left; INT64_MAX: not yet */
-    int64_t woken_ns;    /* monotonic, when a wait last ended with something */
-    bool said_goodbye;   /* the pool manager, which removed all components */
+    int64_t all_left_ns; /* monotonic time when the last component left; INT64_MAX: not yet */
+    int64_t woken_ns;    /* monotonic time when a wait last ended with events */
+    bool said_goodbye;   /* the pool manager said good-bye; it had removed all components */
     struct vamp_event_clock event_clock;
-    /* The last announced operation, unless another event of its component has come. */
-    struct vamp_event announced; /* kind NONE: none */
-    int64_t came_ns;             /* monotonic, the last event */
+    /* The last announced operation, if no other event of its component has arrived since. */
+    struct vamp_event announced; /* kind NONE: no operation */
+    int64_t came_ns;             /* monotonic time of the last event */
     struct vamp_examined examined;
-    atomic_uint learned;           /* bit per enum vamp_unknown: found to be unknown */
-    int64_t given_ns, given_at_ns; /* the newest event, INT64_MAX: none; monotonic, its list came */
-    /* Without times in events: the newest event, the last control event, and the event that follows
-     * it. */
+    atomic_uint learned; /* information found to be missing: one bit per enum vamp_unknown */
+    int64_t given_ns, given_at_ns; /* time of the newest event, INT64_MAX: none; monotonic time when
+                                    * its list arrived */
+    /* If events have no times: the newest event, and the last control event with the event that
+     * follows it. */
     int64_t newest_ns, empty_ns;
     struct vamp_event marked;
     struct vamp_merge_arrival marked_arrival;
     bool is_marked;
 
-    pthread_mutex_t lock; /* of the following members, which other threads read */
+    pthread_mutex_t lock; /* protects the following members, which other threads read */
     enum maestro_phase phase;
     int64_t phase_since_ns; /* monotonic */
     unsigned rejoins;
     char where[VAMP_SOURCE_WHERE_BYTES];
-    char trouble[VAMP_SOURCE_TROUBLE_BYTES]; /* why the last attempt to join again failed */
+    char trouble[VAMP_SOURCE_TROUBLE_BYTES]; /* reason why the last attempt to join again failed */
 };
 
 /* ------------------------------------------------------------------ opening and closing */
@@ -87,7 +89,7 @@ static void change_phase(struct maestro_source *source, enum maestro_phase phase
     (void)pthread_mutex_unlock(&source->lock);
 }
 
-/* The info is a secret: a hash of it distinguishes one pool manager from another. */
+/* Stores a hash of the info, to distinguish pool managers; the info itself is a secret. */
 static void note_where(struct maestro_source *source)
 {
     const char *info = getenv(MSTRO_ENV_POOL_INFO);
@@ -144,8 +146,8 @@ static int maestro_open(const void *options, const struct vamp_source_context *c
 
 /* ------------------------------------------------------------------ events */
 
-/* Times of reading follow the order of the events, which two subscriptions deliver in separate
- * lists. A clock that was set back further than lists wait for each other is respected. */
+/* Makes arrival times follow the order of the events, which two subscriptions deliver in separate
+ * lists. A clock that was set back by more than the maximum wait between lists is respected. */
 static void order_arrival(struct maestro_source *source, struct vamp_event *event)
 {
     const int64_t behind_ns = source->newest_ns - event->time_ns;
@@ -155,8 +157,9 @@ static void order_arrival(struct maestro_source *source, struct vamp_event *even
     source->newest_ns = event->time_ns;
 }
 
-/* Puts a control event before the event with the earliest time at which it may have happened: an
- * event without a time happened between the two. False: there is nothing new to report. */
+/* Inserts a control event with the earliest time at which the next event may have happened: an
+ * event without a time happened between the two. Returns false if there is nothing new to report.
+ */
 static bool mark_empty(struct maestro_source *source, const struct vamp_merge_arrival *arrival,
                        struct vamp_event *event)
 {
@@ -201,7 +204,7 @@ static void note_announcement(struct maestro_source *source, const struct vamp_e
     }
 }
 
-/* Whether no event at all has come since the announcement of an operation. */
+/* Returns whether no event at all has arrived since an operation was announced. */
 static bool is_held_up(const struct maestro_source *source)
 {
     return !VAMP_MSTRO_HAS_HARMLESS_BEFORE && !source->session.harmless &&
@@ -233,7 +236,7 @@ static void note_component(struct maestro_source *source, const struct vamp_even
     }
 }
 
-/* Yields the next event that is wanted. */
+/* Returns the next requested event; false: none. */
 static bool give(struct maestro_source *source, struct vamp_event *ret_event)
 {
     struct vamp_merge *merge = &source->session.merge;
@@ -298,7 +301,7 @@ static int64_t grace_left_ns(const struct maestro_source *source)
            vamp_session_now(&source->session);
 }
 
-/* Called when all events read before have been delivered. */
+/* Called when all events read so far have been delivered. */
 static enum vamp_source_status watch(struct maestro_source *source, struct vamp_event *ret_event,
                                      struct vamp_err *err)
 {
@@ -311,7 +314,7 @@ static enum vamp_source_status watch(struct maestro_source *source, struct vamp_
         return VAMP_SOURCE_EMPTY;
     }
     if (vamp_merge_ended(&source->session.merge)) {
-        /* All events were delivered and the pool manager is gone. */
+        /* All events have been delivered and the pool manager is gone. */
         const mstro_status failure = source->session.merge.failure;
         if (source->all_left_ns != INT64_MAX && !source->said_goodbye) {
             return VAMP_SOURCE_END;
@@ -328,10 +331,10 @@ static enum vamp_source_status watch(struct maestro_source *source, struct vamp_
     return grace_left_ns(source) <= 0 ? VAMP_SOURCE_END : VAMP_SOURCE_EMPTY;
 }
 
-/* ------------------------------------------------------------------ a pool that is gone */
+/* ------------------------------------------------------------------ after the end of a pool */
 
-/* A control event at the pool's time. The local clock may differ; a control event in the future
- * makes later events late. */
+/* Returns a control event at the pool's time. The local clock may differ, and a control event in
+ * the future would make later events late. */
 static enum vamp_source_status return_mark(const struct maestro_source *source,
                                            enum vamp_event_kind mark, struct vamp_event *ret_event)
 {
@@ -343,11 +346,11 @@ static enum vamp_source_status return_mark(const struct maestro_source *source,
     return VAMP_SOURCE_MORE;
 }
 
-/* Keeps nothing of the old pool but the time. */
+/* Discards the state of the old pool, except the time. */
 static enum vamp_source_status lose_pool(struct maestro_source *source,
                                          struct vamp_event *ret_event)
 {
-    /* This leave has no answer. */
+    /* The pool manager is gone, so this leave is not answered. */
     if (vamp_session_end(&source->session, false, NULL) != 0) {
         (void)snprintf(source->trouble, sizeof source->trouble, "leaving the old pool failed");
     }
@@ -395,7 +398,7 @@ static enum vamp_source_status give_up(const struct maestro_source *source, stru
     return VAMP_SOURCE_GONE;
 }
 
-/* Not inlined: usually there is an event. */
+/* Not inlined: in most calls an event is available. */
 static __attribute__((noinline)) enum vamp_source_status
 go_on(struct maestro_source *source, struct vamp_event *ret_event, struct vamp_err *err)
 {
@@ -405,7 +408,7 @@ go_on(struct maestro_source *source, struct vamp_event *ret_event, struct vamp_e
         if (status != VAMP_SOURCE_GONE) {
             return status;
         }
-        /* A pool manager that says good-bye has ended the workflow and does not come back. */
+        /* A pool manager that says good-bye has ended the workflow and is not restarted. */
         return source->said_goodbye ? give_up(source, err) : lose_pool(source, ret_event);
     }
     case PHASE_SEEKING:
@@ -490,7 +493,7 @@ static void maestro_wait(void *self, int64_t timeout_ns)
             return;
         }
         if (now_ns - before_ns < GATHER_NS) {
-            vamp_sleep_ns(GATHER_NS); /* the wait ended early without events: never spin */
+            vamp_sleep_ns(GATHER_NS); /* the wait ended early without events: avoid a busy loop */
         }
         left_ns = start_ns + timeout_ns - now_ns;
     }

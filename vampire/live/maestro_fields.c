@@ -8,7 +8,7 @@
 
 /* ------------------------------------------------------------------ kinds */
 
-/* Kinds that are not vampire's; 0 where this maestro.h lacks one. */
+/* Kinds that have no counterpart in vampire; 0 if missing in this maestro.h. */
 #if VAMP_MSTRO_HAS_KIND_LOST
 #define KIND_LOST ((uint64_t)MSTRO_POOL_EVENT_LOST)
 #define LOST_COUNT(theirs) ((theirs)->payload.lost.count)
@@ -16,7 +16,7 @@
 #define KIND_LOST UINT64_C(0)
 #define LOST_COUNT(theirs) UINT64_C(0)
 #endif
-/* Reported after a JOIN, to subscribers of both. */
+/* Reported after a JOIN, to subscribers to both kinds. */
 #if VAMP_MSTRO_HAS_KIND_SAMPLE
 #define KIND_SAMPLE ((uint64_t)MSTRO_POOL_EVENT_SAMPLE)
 #define SAMPLE_TEXT(theirs) ((theirs)->payload.sample.text)
@@ -30,7 +30,7 @@
 #define KIND_GONE UINT64_C(0)
 #endif
 
-/* VAMP_MSTRO_KIND_<kind> is 0 for kinds that this maestro.h lacks. */
+/* VAMP_MSTRO_KIND_<kind> is 0 for kinds missing in this maestro.h. */
 
 uint64_t vamp_maestro_kinds(uint64_t event_kinds)
 {
@@ -113,7 +113,7 @@ static void now_has(struct vamp_event *event, unsigned fields)
     event->present = (uint16_t)(event->present | fields);
 }
 
-/* The component and its object, from the member of the union that belongs to the kind. */
+/* Copies the component and its object from the member of the union for this kind. */
 static void take_actor(const struct mstro_pool_event_ *theirs, struct vamp_event *event)
 {
     const char *name = NULL; /* not reported */
@@ -173,7 +173,7 @@ static inline void take_value(struct vamp_event *event, enum vamp_event_item ite
     now_has(event, 1U << item);
 }
 
-/* Fields that upstream is not known to have. */
+/* Copies the fields that upstream is not known to have. */
 static void take_extensions(const struct mstro_pool_event_ *theirs, struct vamp_event *event)
 {
 #define VAMP_EVENT_MAESTRO(symbol, bit, member, name)                                              \
@@ -223,7 +223,7 @@ void vamp_maestro_convert(const struct mstro_pool_event_ *theirs, enum vamp_even
     }
     *ret_event = (struct vamp_event){
         .kind = VAMP_EVENT_REJECTED,
-        .reason = VAMP_LOSS_POOL_MANAGER, /* ignored for REJECTED */
+        .reason = VAMP_LOSS_POOL_MANAGER, /* no effect for REJECTED */
         .phase = (uint8_t)phase,
         .time_ns = ret_event->time_ns,
         .count = 1,
@@ -241,7 +241,8 @@ bool vamp_maestro_status_no_manager(mstro_status status)
 #if VAMP_MSTRO_HAS_STATUS_NO_PM
     return status == MSTRO_NO_PM;
 #else
-    /* Without a status for this, any failure to read a subscription counts as such. */
+    /* If there is no status for this, every failure to read a subscription counts as the end of the
+     * pool manager. */
     return status != MSTRO_OK && status != MSTRO_TIMEOUT;
 #endif
 }

@@ -66,14 +66,14 @@ void vamp_merge_done(struct vamp_merge *merge)
 
 /* ------------------------------------------------------------------ reading */
 
-/* Whether the first serials of two streams show that each is numbered separately. */
+/* Returns whether the first serials of two streams show that each stream is numbered separately. */
 static bool overlap(const struct vamp_merge_stream *one, const struct vamp_merge_stream *other)
 {
     return one->run_last != 0 && other->run_last != 0 && one->run_first <= other->run_last &&
            other->run_first <= one->run_last;
 }
 
-/* Examines a new list as long as its serials follow each other without a gap. */
+/* Examines the serials of a new list up to the first gap. */
 static void learn_serials(struct vamp_merge *merge, struct vamp_merge_stream *stream,
                           const struct mstro_pool_event_ *at)
 {
@@ -114,7 +114,8 @@ static void take(struct vamp_merge *merge, struct vamp_merge_stream *stream, mst
     };
 }
 
-/* Whether the read failed, which ends its stream, except a timeout or being out of memory. */
+/* Returns whether the read failed and ended its stream; a timeout or being out of memory does not.
+ */
 static bool note_failure(struct vamp_merge *merge, struct vamp_merge_stream *stream,
                          mstro_status status)
 {
@@ -146,8 +147,8 @@ static bool read_stream(struct vamp_merge *merge, struct vamp_merge_stream *stre
 
 bool vamp_merge_read(struct vamp_merge *merge)
 {
-    /* If the pool manager was gone for one subscription before this round began, an empty one has
-     * no further events either. */
+    /* If the pool manager was gone for one subscription before this round began, an empty
+     * subscription has no further events either. */
     bool closing = false;
     bool came = false;
     for (unsigned i = 0; i < merge->stream_count; i++) {
@@ -176,7 +177,7 @@ void vamp_merge_wait(struct vamp_merge *merge, int64_t timeout_ns)
 
 /* ------------------------------------------------------------------ delivering */
 
-/* Moves past the front list, which has no batch left, once it was delivered completely. */
+/* Moves past the front list if it was delivered completely; the list must have no batch left. */
 static void leave_list(struct vamp_merge *merge, struct vamp_merge_stream *stream)
 {
     if (front(stream)->at == NULL) {
@@ -186,7 +187,7 @@ static void leave_list(struct vamp_merge *merge, struct vamp_merge_stream *strea
     }
 }
 
-/* The next event of the current batch. False: there are no more. */
+/* Unpacks the next event of the current batch. Returns false if there are no more. */
 static inline bool unpack(struct vamp_merge_stream *stream, int64_t arrival_ns,
                           struct vamp_event *event)
 {
@@ -207,7 +208,8 @@ static inline bool unpack(struct vamp_merge_stream *stream, int64_t arrival_ns,
     return true;
 }
 
-/* Moves on in the list. False: not an event, but a batch or the end. */
+/* Converts the next element of the list. Returns false if it is not an event, but a batch or the
+ * end. */
 static bool convert(struct vamp_merge_stream *stream, struct vamp_merge_list *list)
 {
     const struct mstro_pool_event_ *theirs = list->at;
@@ -222,12 +224,14 @@ static bool convert(struct vamp_merge_stream *stream, struct vamp_merge_list *li
     vamp_maestro_convert(theirs, stream->phase, list->arrival.utc_ns, &stream->next);
     stream->serial = vamp_maestro_serial(theirs);
     if (stream->serial == 0 && list->at != NULL) {
-        stream->serial = vamp_maestro_serial(list->at); /* a loss belongs before the next event */
+        stream->serial =
+            vamp_maestro_serial(list->at); /* a loss is delivered in front of the next event */
     }
     return true;
 }
 
-/* Prepares the stream's next event unless it is ready. False: there is none. */
+/* Prepares the stream's next event unless it is already prepared. Returns false if there is none.
+ */
 static bool prepare_next(struct vamp_merge *merge, struct vamp_merge_stream *stream)
 {
     while (!stream->is_ready && stream->count > 0) {
@@ -245,7 +249,7 @@ static bool prepare_next(struct vamp_merge *merge, struct vamp_merge_stream *str
     return stream->is_ready;
 }
 
-/* The position of the stream's next event in the common order; 0: none. */
+/* Returns the position of the stream's next event in the common order; 0: none. */
 static uint64_t key(const struct vamp_merge *merge, const struct vamp_merge_stream *stream)
 {
     return merge->serials == VAMP_SERIALS_USED ? stream->serial : (uint64_t)stream->next.time_ns;
@@ -267,7 +271,8 @@ static bool may_go(const struct vamp_merge *merge, struct vamp_merge_stream *str
     return true;
 }
 
-/* NULL: no stream has an event. *ret_below: the least position of the other streams. */
+/* Returns the stream with the earliest event; NULL: no stream has an event. `*ret_below` is the
+ * lowest position in the other streams. */
 static struct vamp_merge_stream *earliest(struct vamp_merge *merge, uint64_t *ret_below)
 {
     struct vamp_merge_stream *best = NULL;
@@ -290,7 +295,8 @@ static struct vamp_merge_stream *earliest(struct vamp_merge *merge, uint64_t *re
     return best;
 }
 
-/* Called after the next event of the front list was delivered; leaves the list after its last. */
+/* Called after the next event of the front list was delivered; removes the list after its last
+ * event. */
 static inline const struct vamp_merge_arrival *given(struct vamp_merge *merge,
                                                      struct vamp_merge_stream *stream)
 {
@@ -302,7 +308,7 @@ static inline const struct vamp_merge_arrival *given(struct vamp_merge *merge,
     return &list->arrival;
 }
 
-/* Compares all streams. Not inlined: most events are the next one of a run. */
+/* Compares all streams. Not inlined: most events continue the current run. */
 static __attribute__((noinline)) const struct vamp_merge_arrival *
 choose(struct vamp_merge *merge, struct vamp_event *ret_event)
 {
@@ -324,7 +330,7 @@ const struct vamp_merge_arrival *vamp_merge_next(struct vamp_merge *merge,
     retire(merge);
     struct vamp_merge_stream *stream = merge->run;
     if (stream != NULL && unpack(stream, front(stream)->arrival.utc_ns, ret_event)) {
-        /* An event without a serial (0) is due at once. */
+        /* An event without a serial (0) can be delivered at once. */
         if (ret_event->serial - 1 < merge->run_below - 1) {
             return given(merge, stream);
         }

@@ -1,16 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Finds out what the chosen <maestro.h> has and writes it as a C header for
-# vampire/live/maestro_fields.c and session.c. Only compiles, never links or runs.
+# Detects the features of the selected <maestro.h> and writes them as a C header for
+# vampire/live/maestro_fields.c and session.c. Test programs are compiled, but not linked or run.
 #
 #   sh maestro_probe.sh OUTPUT CC [CFLAGS...]
 #
-# For a thing NAME that is there the header says `#define VAMP_MSTRO_HAS_NAME 1`, else 0. For
-# each kind of event it has VAMP_MSTRO_KIND_<kind> (0: no such kind), and VAMP_MSTRO_APPID_<kind>(e) and
-# VAMP_MSTRO_NAME_<kind>(e), worth reading when VAMP_MSTRO_HAS_APPID_<kind> and _HAS_NAME_<kind> are 1.
-# For each field of vampire/core/event/fields.def that has a row for maestro.h it has
-# VAMP_MSTRO_GIVES_<symbol>(e), whether the event has it, and VAMP_MSTRO_VALUE_<symbol>(e).
+# For each feature NAME the header defines VAMP_MSTRO_HAS_NAME as 1 if it is available, else as 0.
+# For each event kind it defines VAMP_MSTRO_KIND_<kind> (0: no such kind), and the accessors
+# VAMP_MSTRO_APPID_<kind>(e) and VAMP_MSTRO_NAME_<kind>(e), which are meaningful only if
+# VAMP_MSTRO_HAS_APPID_<kind> and VAMP_MSTRO_HAS_NAME_<kind> are 1. For each field in
+# vampire/core/event/fields.def that has an entry for maestro.h it defines
+# VAMP_MSTRO_GIVES_<symbol>(e), which is true if the event has the field, and
+# VAMP_MSTRO_VALUE_<symbol>(e).
 set -eu
 
 if [ $# -lt 2 ]; then
@@ -25,7 +27,7 @@ messages=$output.messages
 mkdir -p "$(dirname "$output")"
 trap 'rm -f "$messages" "$output.new"' EXIT
 
-# $1: statements that compile only when the thing is there; they may use `event`.
+# $1: statements that compile only if the feature is available; they may use `event`.
 compiles() {
     # shellcheck disable=SC2086
     printf '%s\n' '#include <stdbool.h>' '#include <stdint.h>' '#include <maestro.h>' \
@@ -45,7 +47,7 @@ has() {
     fi
 }
 
-# $1: NAME, $2: kind, $3: type, $4: expression without `event`, $5: value when it is not there
+# $1: NAME, $2: kind, $3: type, $4: expression without `event`, $5: value if missing
 accessor() {
     if compiles "$3 value = event->$4; (void)value;"; then
         echo "#define VAMP_MSTRO_HAS_$1_$2 1"
@@ -81,7 +83,7 @@ extension() {
     fi
 }
 
-# The rows of the list of fields that concern maestro.h, a line each.
+# The entries of the list of fields that concern maestro.h, one per line.
 extensions() {
     printf '%s\n' '#define VAMP_EVENT_MAESTRO(symbol, bit, member, name) symbol bit member' \
         "#include \"$(cd "$(dirname "$0")" && pwd)/../core/event/fields.def\"" |
@@ -133,7 +135,7 @@ all() {
     echo '#endif'
 }
 
-# Without these there is nothing to build on, so the compiler's own words are worth reading.
+# These are required, so the compiler's own error messages are shown if they are missing.
 if ! compiles 'mstro_pool_event list = 0; mstro_subscription subscription = 0;
     mstro_status status = mstro_subscription_poll(subscription, &list);
     struct timespec until = {0, 0};
@@ -145,7 +147,7 @@ if ! compiles 'mstro_pool_event list = 0; mstro_subscription subscription = 0;
     cat "$messages" >&2
     exit 1
 fi
-# Until spring 2024 the members were in the event itself.
+# Until spring 2024 these were members of the event itself.
 payload=payload.
 if ! compiles 'uint64_t id = event->payload.join.appid; (void)id;' &&
     compiles 'uint64_t id = event->join.appid; (void)id;'; then

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-/* A member is its link alone: the hash of its application id is unique. `joined`: the id is
- * certainly new, so it counts even if it cannot be stored. */
+/* The hash of an application id is unique, so a member consists only of its link. `joined`: the id
+ * is certainly new, so it is counted even if it cannot be stored. */
 static void add_component(struct vamp_roster *roster, uint64_t app_id, bool joined)
 {
     if (map_find_number(&roster->present, app_id) != NULL) {

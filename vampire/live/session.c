@@ -14,23 +14,23 @@
 #include "vampire/core/values.h"
 #include "vampire/live/maestro_fields.h"
 
-/* Typical infos have some hundred characters; a log in front of them may be long. */
+/* Typical infos have a few hundred characters; the log in front of them may be long. */
 #define INFO_BYTES 8192
 #define INFO_FILE_BYTES ((size_t)64 * 1024)
 /* Pause between two attempts at the start, and between two checks of the info file later. */
 #define PAUSE_NS (100 * 1000 * 1000)
-/* Time between two messages that there is still no pool manager. */
+/* Interval of messages that there is still no pool manager. */
 #define REMIND_NS (10 * VAMP_NS_PER_SECOND)
-/* After the pool manager is gone, pauses double up to a limit, each randomly varied by a quarter,
- * so that components that lost the same pool manager do not come back at once. */
+/* After the end of the pool manager, pauses double up to a limit. Each is varied randomly by a
+ * quarter, so that components that lost the same pool manager do not all return at once. */
 #define SHORTEST_NS INT64_C(500000000)
 #define LONGEST_NS INT64_C(5000000000)
-/* One attempt: short enough to stop between two when a signal comes. The embedded Maestro takes
- * this from the environment, others have their own timeout. */
+/* Timeout of one attempt, short enough to stop between attempts when a signal arrives. The embedded
+ * Maestro reads it from the environment; others have their own timeout. */
 #define ATTEMPT_MS 3000
 #define ATTEMPT_VARIABLE "MSTRO_JOIN_TIMEOUT_MS"
 
-/* The beginning of the line, as the environment variable is called. */
+/* The beginning of the line, which is the name of the environment variable. */
 #define LINE_START "MSTRO_POOL_MANAGER_INFO;"
 
 struct vamp_status_text vamp_maestro_status_text(mstro_status status)
@@ -105,14 +105,14 @@ int vamp_maestro_info_parse(const char *text, char *info, size_t bytes)
         const char *start = line + strlen(LINE_START);
         size_t length = strcspn(start, ";\n");
         if (start[length] != ';') {
-            return -EAGAIN; /* the line is still being written */
+            return -EAGAIN; /* the line is incomplete */
         }
         return copy_info(start, length, info, bytes);
     }
     const char *start = text + strspn(text, " \t\r\n");
     size_t length = strcspn(start, " \t\r\n");
     if (strncmp(start, LINE_START, length) == 0) {
-        return -EAGAIN; /* nothing yet, or the line's first letters */
+        return -EAGAIN; /* the file is empty, or contains only the first letters of the line */
     }
     const char *rest = start + length;
     if (rest[strspn(rest, " \t\r\n")] != '\0') {
@@ -121,7 +121,7 @@ int vamp_maestro_info_parse(const char *text, char *info, size_t bytes)
     return copy_info(start, length, info, bytes);
 }
 
-/* 0, -EAGAIN: not there yet, or another -errno. */
+/* Returns 0; -EAGAIN: not available yet; or another -errno. */
 static int read_info_file(const char *path, char *info, struct vamp_err *err)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -150,7 +150,7 @@ static int read_info_file(const char *path, char *info, struct vamp_err *err)
     case -EAGAIN:
         return vamp_err_set(err, -EAGAIN, "%s does not contain the pool manager's info yet", path);
     case -EINVAL:
-        /* Perhaps something else is printed first: worth another attempt. */
+        /* Other output may precede the line, so another attempt is made. */
         return vamp_err_set(err, -EAGAIN, "%s has no line \"" LINE_START "<info>;\" and no info",
                             path);
     default:
@@ -158,7 +158,8 @@ static int read_info_file(const char *path, char *info, struct vamp_err *err)
     }
 }
 
-/* Stores the info where mstro_init looks for it. 0, -EAGAIN: not there yet, or another -errno. */
+/* Stores the info in the environment variable read by mstro_init. Returns 0; -EAGAIN: not available
+ * yet; or another -errno. */
 int vamp_session_info(const struct vamp_maestro_options *options, struct vamp_err *err)
 {
     const char *variable = MSTRO_ENV_POOL_INFO;
@@ -189,8 +190,8 @@ int vamp_session_info(const struct vamp_maestro_options *options, struct vamp_er
         }
         return 0;
     }
-    /* At a rejoin other threads exist, and so does the variable: the C library then only exchanges
-     * its text and keeps the previous one for concurrent readers. */
+    /* When rejoining, other threads exist, but the variable exists as well: the C library then only
+     * replaces its text and keeps the previous text for concurrent readers. */
     if (result == 0 && setenv(variable, info, 1) != 0) {
         result = vamp_err_set_errno(err, errno, "set %s", variable);
     }
@@ -208,11 +209,12 @@ static struct stat look_at(const struct vamp_maestro_options *options)
     return found;
 }
 
-/* Makes one attempt. 0; -EAGAIN: worth another one; or another -errno. */
+/* Makes one attempt. Returns 0; -EAGAIN: try again; or another -errno. */
 static int join_once(struct vamp_session *session, struct vamp_err *err)
 {
     const struct vamp_source_context *context = &session->context;
-    assert(!session->joined && session->merge.stream_count == 0); /* one membership a process */
+    assert(!session->joined &&
+           session->merge.stream_count == 0); /* at most one membership per process */
     session->info_file = look_at(session->options);
     int result = vamp_session_info(session->options, err);
     if (result != 0) {
@@ -231,7 +233,7 @@ static int join_once(struct vamp_session *session, struct vamp_err *err)
                             vamp_maestro_status_text(status).text);
     }
     if (status == MSTRO_REFUSED) {
-        /* A name that is taken may be that of a vampire killed a moment ago. */
+        /* The name may still be in use by a vampire that was killed a moment ago. */
         return vamp_err_set(err, -EAGAIN, "the pool manager refuses \"%s\" in workflow \"%s\": %s",
                             context->component, context->workflow,
                             vamp_maestro_status_text(status).text);
@@ -290,8 +292,8 @@ uint64_t vamp_session_before(const struct vamp_session *session)
     return 0;
 }
 
-/* Subscribes to kinds given as vampire's bits; if this Maestro has none of them, that is not a
- * failure. */
+/* Subscribes to a set of vampire's event kinds. If this Maestro has none of them, nothing is done,
+ * which is not a failure. */
 static int subscribe(struct vamp_session *session, uint64_t event_kinds,
                      mstro_cdo_selector selector, mstro_subscription_opts options,
                      struct vamp_err *err)
@@ -317,9 +319,10 @@ static int subscribe(struct vamp_session *session, uint64_t event_kinds,
     return 0;
 }
 
-/* A selector applies to CDOs only, so events of components need a subscription without it. The last
- * subscription is the one waited on, the busiest; being the last it does not report the creation of
- * the others, and for whatever it reports as done the begin was reported. */
+/* A selector applies only to CDOs, so events without a CDO need a subscription without it. The last
+ * subscription, which has the most events, is the one waited on. Because it is created last, it
+ * does not report the creation of the others, and every operation whose end it reports was also
+ * announced. */
 static int subscribe_all(struct vamp_session *session, mstro_cdo_selector selector,
                          struct vamp_err *err)
 {
@@ -347,8 +350,8 @@ static int subscribe_all(struct vamp_session *session, mstro_cdo_selector select
     return result;
 }
 
-/* Called after joining. 0; -ENOTCONN: the pool manager is gone again; -EINVAL; another -errno. On
- * failure this process has left, and the first failure is the one to report. */
+/* Called after joining. Returns 0; -ENOTCONN: the pool manager is gone again; -EINVAL; or another
+ * -errno. On failure this process has left, and the first failure is reported. */
 static int subscribe_selected(struct vamp_session *session, struct vamp_err *err)
 {
     const char *text = session->context.selector;
@@ -375,7 +378,7 @@ static int subscribe_selected(struct vamp_session *session, struct vamp_err *err
 
 /* ------------------------------------------------------------------ the first time */
 
-/* Tries until this process has joined, the time is over or it is stopped. */
+/* Tries until this process has joined, the time limit has passed, or it is stopped. */
 static int join(struct vamp_session *session, struct vamp_err *err)
 {
     const struct vamp_source_context *context = &session->context;
@@ -402,18 +405,18 @@ static int join(struct vamp_session *session, struct vamp_err *err)
     }
 }
 
-/* A pool manager that ends between joining and subscribing is waited for again. */
+/* If a pool manager ends between joining and subscribing, the wait continues. */
 int vamp_session_begin(struct vamp_session *session, struct vamp_err *err)
 {
     session->merge.clock = session->context.clock;
     session->until_ns = vamp_session_now(session) + session->options->wait_ns;
-    /* A value set by the user stays; out of memory, the library uses its own timeout. */
+    /* A value set by the user is kept; if out of memory, the library uses its own timeout. */
     const int64_t wait_ms = session->options->wait_ns / (VAMP_NS_PER_SECOND / 1000) + 1;
     char attempt_ms[32];
     (void)snprintf(attempt_ms, sizeof attempt_ms, "%lld", (long long)VAMP_MIN(wait_ms, ATTEMPT_MS));
     (void)setenv(ATTEMPT_VARIABLE, attempt_ms, 0);
 #if VAMP_MSTRO_HAS_LOG_QUIET
-    mstro_log_quiet(); /* failures are in our own messages, with the reason */
+    mstro_log_quiet(); /* failures are reported by vampire's own messages, including the reason */
 #endif
 #if VAMP_MSTRO_HAS_PACKED
     mstro_receive_packed();
@@ -432,7 +435,7 @@ int vamp_session_begin(struct vamp_session *session, struct vamp_err *err)
     }
 }
 
-/* ------------------------------------------------------------------ again */
+/* ------------------------------------------------------------------ rejoining */
 
 static void schedule_attempt(struct vamp_session *session, int64_t now_ns)
 {
@@ -442,7 +445,7 @@ static void schedule_attempt(struct vamp_session *session, int64_t now_ns)
     session->pause_ns = VAMP_MIN(session->pause_ns * 2, LONGEST_NS);
 }
 
-/* Whether there is another file, or other contents; a missing file is not tried. */
+/* Returns whether the file is another one or has changed; a missing file is not tried. */
 static bool info_has_changed(const struct vamp_session *session)
 {
     const struct stat found = look_at(session->options);
@@ -476,7 +479,7 @@ void vamp_session_seek(struct vamp_session *session)
                     seconds(options->rejoin_ns), watching, file);
 }
 
-/* A wrong info may be corrected: every failure is worth another attempt. */
+/* A wrong info may be corrected later, so every failure leads to another attempt. */
 enum vamp_rejoin_status vamp_session_try(struct vamp_session *session, int64_t timeout_ns)
 {
     int64_t now_ns = vamp_session_now(session);
