@@ -52,9 +52,10 @@ static bool is_observable(const struct vamp_alarms_options *options,
         return true;
     }
     const struct vamp_absence *absence = vamp_coverage_find(schema->coverage, id);
-    char line[VAMP_ERR_TEXT_BYTES], reason[VAMP_ABSENCE_BYTES] = "only a live run has it";
+    char line[VAMP_ERR_TEXT_BYTES], text[VAMP_ABSENCE_BYTES];
+    const char *reason = "only a live run has it";
     if (absence != NULL) {
-        (void)vamp_absence_reason(absence->lacking, reason);
+        reason = vamp_absence_reason(absence->lacking, text);
     }
     (void)snprintf(line, sizeof line, "the alarm %s is not watched: %s is not observable, %s",
                    config->options.name, vamp_metrics[id].name, reason);
