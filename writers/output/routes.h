@@ -23,46 +23,47 @@
 
 struct output_route {
     unsigned from, to;              /* label sets of the statistics and of the output */
-    uint8_t kept[VAMP_LABELS_MAX];  /* positions in `from` of the labels of `to` */
-    bool of_model[VAMP_LABELS_MAX]; /* use the model of the component at that position */
+    uint8_t kept[VAMP_LABELS_MAX];  /* positions in `from` of the labels in `to` */
+    bool of_model[VAMP_LABELS_MAX]; /* the label at that position is replaced by the component's
+                                       model */
     uint32_t known;                 /* series of the statistics that were processed */
-    uint32_t *number;               /* their numbers in the output, plus 1; 0: none */
+    uint32_t *number;               /* their series numbers in the output, plus 1; 0: none */
     /* With a budget. */
-    unsigned metric;                  /* of the output */
-    enum vamp_detail detail;          /* of series that are new */
-    uint32_t lines;                   /* of each series */
+    unsigned metric;                  /* metric number in the output's schema */
+    enum vamp_detail detail;          /* detail of new series */
+    uint32_t lines;                   /* lines of each series */
     uint32_t before;                  /* number of series before this bucket */
-    uint32_t components, names, open; /* labels with names of components, with those of models, too,
-                                       * with names of any kind */
-    int64_t moves_ns;    /* when all series move to the current detail; INT64_MAX: done */
-    bool full;           /* there was no place for a series of this bucket */
+    uint32_t components, names, open; /* number of labels that contain names of components; also
+                                         those with models; and those with names of any kind */
+    int64_t moves_ns; /* time at which all series switch to the current detail; INT64_MAX: done */
+    bool full;        /* the label set had no capacity for a series of this bucket */
     bool without_models; /* there are as many models as components */
 };
 
 struct output_routes {
-    const struct vamp_strings *patterns; /* of series */
-    struct vamp_merged *merged;          /* the output's */
-    uint64_t budget;                     /* lines at most; 0: any */
-    uint64_t aside;                      /* part of the budget for lines without a route */
+    const struct vamp_strings *patterns; /* patterns of the series to keep */
+    struct vamp_merged *merged;          /* belongs to the output */
+    uint64_t budget;                     /* maximum number of lines; 0: unlimited */
+    uint64_t aside;                      /* budget reserved for lines without a route */
     uint64_t zeros;                      /* lines of series that are exported as 0 from the start */
-    uint32_t zeros_of;                   /* series of pool_operations that were given such series */
+    uint32_t zeros_of; /* number of series of pool_operations for which such series exist */
     struct output_route items[VAMP_METRICS_MAX];
     unsigned count;
     char **models; /* "(model IFS)", malloc'ed */
     unsigned model_count;
-    unsigned merges; /* how often a metric became coarser */
+    unsigned merges; /* number of times that a metric became coarser */
 };
 
-/* Whether a number of a route refers to a series. */
+/* Whether an entry of a route's `number` refers to a series. */
 static inline bool output_route_leads(uint32_t number)
 {
     return number != 0 && number != UINT32_MAX;
 }
 
-/* Prepares the route between its two label sets. False: out of memory. */
+/* Prepares the route between its two label sets. Returns false if out of memory. */
 bool output_route_make(struct output_routes *routes, struct output_route *route,
                        const struct vamp_label_set *from);
 void output_routes_done(struct output_routes *routes);
-/* Adds the series that are new in this bucket. False: out of memory; only places of series have
- * changed. */
+/* Adds the series that are new in this bucket. Returns false if out of memory; only the route's
+ * numbers have changed then. */
 bool output_routes_learn(struct output_routes *routes, const struct vamp_bucket *bucket);
