@@ -15,8 +15,8 @@
 #include "vampire/core/clock.h"
 
 #define VAMP_JSON_LINE_BYTES 65536 /* newline included */
-#define VAMP_JSON_TEXT_BYTES                                                                       \
-    4096 /* length limit of an escaped text, unless the caller sets another one */
+/* Maximum length of an escaped text, unless the caller sets another limit. */
+#define VAMP_JSON_TEXT_BYTES 4096
 
 struct vamp_json {
     bool failed; /* out of memory */
@@ -59,11 +59,11 @@ void vamp_json_long_text(struct vamp_json *json, const char *key, const char *te
                          size_t max_bytes);
 void vamp_json_unsigned(struct vamp_json *json, const char *key, uint64_t value);
 void vamp_json_signed(struct vamp_json *json, const char *key, int64_t value);
-void vamp_json_real(struct vamp_json *json, const char *key,
-                    double value); /* NaN and infinities become null */
+/* NaN and infinities become null */
+void vamp_json_real(struct vamp_json *json, const char *key, double value);
 /* Writes nanoseconds as microseconds with three decimals. */
 void vamp_json_micros(struct vamp_json *json, const char *key, int64_t ns);
 void vamp_json_bool(struct vamp_json *json, const char *key, bool value);
-void vamp_json_time(struct vamp_json *json, const char *key,
-                    int64_t utc_ns); /* INT64_MIN becomes null */
+/* INT64_MIN becomes null */
+void vamp_json_time(struct vamp_json *json, const char *key, int64_t utc_ns);
 void vamp_json_null(struct vamp_json *json, const char *key);

@@ -17,10 +17,10 @@
 
 /* Zero-initialized: no attempt has failed. */
 struct vamp_attempts {
-    int64_t pause_ns,
-        again_ns; /* length of the pause before the next attempt, and its end (monotonic) */
-    char
-        last[VAMP_ERR_TEXT_BYTES]; /* reason of the newest attempt's failure; "": it did not fail */
+    /* length of the pause before the next attempt, and its end (monotonic) */
+    int64_t pause_ns, again_ns;
+    /* reason of the newest attempt's failure; "": it did not fail */
+    char last[VAMP_ERR_TEXT_BYTES];
 };
 
 /* Waits until the next attempt is due, for at most VAMP_ATTEMPT_NS. Returns 0, or -EAGAIN, with the

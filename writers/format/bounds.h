@@ -16,8 +16,8 @@ extern const char *const vamp_bounds_words[]; /* ended by NULL */
 #define VAMP_BOUND_TEXT_BYTES 32
 struct vamp_bounds {
     unsigned count; /* number of finite bounds */
-    uint16_t
-        of_bin[VAMP_BINS_MAX]; /* index of the bound of each bin; `count`: the infinite bound */
+    /* index of the bound of each bin; `count`: the infinite bound */
+    uint16_t of_bin[VAMP_BINS_MAX];
     struct {
         uint64_t upper;                   /* inclusive */
         char text[VAMP_BOUND_TEXT_BYTES]; /* the bound in the base unit, as decimal text */

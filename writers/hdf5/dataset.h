@@ -53,8 +53,10 @@ struct hdf5_dataset {
     unsigned rank;
     unsigned dimensions[HDF5_RANK_MAX]; /* indices into hdf5_file.dimensions */
     hsize_t chunk[HDF5_RANK_MAX];
-    hsize_t extent; /* number of rows; may be less than the size of an unlimited dimension: missing
-                       rows have the fill value */
+    hsize_t
+        /* number of rows; may be less than the size of an unlimited dimension: missing rows have
+           the fill value */
+            extent;
     uint64_t fill;
     bool packed, checked;
     size_t place; /* offset of the dataset in the checked row of its dimension */
@@ -81,8 +83,9 @@ struct hdf5_spec {
 struct hdf5_creation {
     hsize_t chunk[HDF5_RANK_MAX];
     uint64_t fill;
-    uint64_t traits; /* type, rank and other flags, packed into an integer because entries are
-                        compared as bytes, so there must be no padding */
+    /* type, rank and other flags, packed into an integer because entries are compared as bytes, so
+     * there must be no padding */
+    uint64_t traits;
 };
 
 /* Buffers for compressing one chunk. */

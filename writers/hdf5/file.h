@@ -84,15 +84,16 @@ struct hdf5_file {
     unsigned outputs_first, output_name;
     unsigned gaps_first, components_first;
     unsigned how_ended, ended, end_reason, end_check;
-    unsigned absences; /* dataset with the properties found to be unknown after not_observed was
-                          written */
-    uint32_t learned;  /* bits of enum vamp_unknown in that dataset */
+    /* dataset with the properties found to be unknown after not_observed was written */
+    unsigned absences;
+    uint32_t learned; /* bits of enum vamp_unknown in that dataset */
 
-    hsize_t rows, flushed; /* buckets written, and the number of them that readers can see */
+    /* buckets written, and the number of them that readers can see */
+    hsize_t rows, flushed;
     uint32_t sums[VAMP_UNFLUSHED_MAX]; /* time_check of the buckets not yet flushed */
     uint64_t taken, written;           /* rows and flushed, counted in buckets of the statistics */
-    const struct vamp_series *const *const
-        *series;         /* series of the newest bucket; see struct vamp_bucket */
+    /* series of the newest bucket; see struct vamp_bucket */
+    const struct vamp_series *const *const *series;
     unsigned cdo;        /* dimension of the table of CDOs; 0: not at level `cdo` */
     unsigned cdos_first; /* dataset */
     unsigned alarm;      /* dimension of the table of alarms; 0: the run has no rules */

@@ -8,8 +8,9 @@
 struct hdf5_set {
     unsigned closed[VAMP_LABELS_MAX]; /* positions of the closed labels in the set */
     unsigned closed_count;
-    unsigned cells; /* cells of each variable in the overview: the product of the numbers of words
-                       of its closed labels */
+    /* cells of each variable in the overview: the product of the numbers of words of its closed
+     * labels */
+    unsigned cells;
     uint32_t *cell; /* by series, `known` of them: its cell */
     unsigned known, capacity;
 
@@ -17,9 +18,10 @@ struct hdf5_set {
     char group[HDF5_NAME_BYTES];
     unsigned series, row, before; /* dimensions */
     unsigned chunk_rows;
-    unsigned label_number[VAMP_LABELS_MAX],
-        label_count;  /* datasets; a label is the number of a name or word */
-    unsigned written; /* number of series whose labels are in the file */
+    /* datasets; a label is the number of a name or word */
+    unsigned label_number[VAMP_LABELS_MAX], label_count;
+    /* number of series whose labels are in the file */
+    unsigned written;
     unsigned due; /* number of series in the buckets written; the next flush writes their labels */
     unsigned series_index, row_time;
     unsigned slot; /* slot of the dimension `row` (struct hdf5_file) */

@@ -38,9 +38,10 @@ enum hdf5_place {
 
 struct hdf5_metric {
     enum hdf5_place place;
-    bool has_rows; /* in the group of its label set: the overview does not contain all its labels */
-    unsigned overview,
-        rows; /* the first dataset in the overview and in the group; in a table, the first column */
+    /* in the group of its label set: the overview does not contain all its labels */
+    bool has_rows;
+    /* the first dataset in the overview and in the group; in a table, the first column */
+    unsigned overview, rows;
     unsigned entry; /* dimension of a histogram's entries */
     unsigned entry_chunk;
     unsigned entry_slot; /* slot of `entry` (struct hdf5_file) */

@@ -27,8 +27,8 @@ struct column {
     enum hdf5_type type;
     unsigned length; /* dimension of the length of a text; 0: the table's own */
     uint64_t fill;
-    size_t offset,
-        bytes; /* location of a number in the row struct: a bool, unsigned or 64-bit number */
+    /* location of a number in the row struct: a bool, unsigned or 64-bit number */
+    size_t offset, bytes;
 };
 #define NUMBER(row, member, name, units, about)                                                    \
     {                                                                                              \
@@ -77,8 +77,8 @@ static unsigned create_table(struct hdf5_file *file, const struct table *table, 
         }
     }
     (void)snprintf(check, sizeof check, "%.*s_check", (int)strcspn(name, "_"), name);
-    hdf5_check_create(file, dimension, check,
-                      HDF5_U64); /* same type as in memory, because HDF5 converts slowly */
+    /* same type as in memory, because HDF5 converts slowly */
+    hdf5_check_create(file, dimension, check, HDF5_U64);
     return first;
 }
 

@@ -61,8 +61,8 @@ struct jsonl {
     uint64_t lost[VAMP_LOSS_COUNT];
     struct vamp_accounting account;
     uint64_t lost_by_outputs;
-    uint32_t learned,
-        in_header; /* bits of enum vamp_unknown reported so far: by lines, by the header */
+    /* bits of enum vamp_unknown reported so far: by lines, by the header */
+    uint32_t learned, in_header;
 };
 
 /* target.c. The kind of target selected by the options, given what exists at the path now. */

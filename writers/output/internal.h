@@ -78,10 +78,11 @@ struct output_element {
 
 /* The current segment. */
 struct output_segment {
-    void *writer;   /* NULL: no segment is open */
-    bool blind;     /* opened before the first bucket, which determines the size of a file */
-    uint64_t taken; /* elements passed to the format */
-    int64_t period; /* number of the rotate_ns period in which the segment began */
+    void *writer; /* NULL: no segment is open */
+    /* opened before the first bucket, which determines the size of a file */
+    bool blind;
+    uint64_t taken;         /* elements passed to the format */
+    int64_t period;         /* number of the rotate_ns period in which the segment began */
     uint64_t refused_bytes; /* added to rotate_bytes for each failed rotation */
     unsigned failed_opens;  /* failed attempts to open a segment since the end of the run */
 };
@@ -109,8 +110,8 @@ struct vamp_output {
      * counts the dropped elements. */
     struct vamp_worker worker;
     char remark[VAMP_ERR_TEXT_BYTES]; /* "": none */
-    uint64_t unreported_files,
-        unreported_bytes; /* deleted files and bytes that the remark has not reported yet */
+    /* deleted files and bytes that the remark has not reported yet */
+    uint64_t unreported_files, unreported_bytes;
     struct vamp_ending ending;
     char reason[128];
 

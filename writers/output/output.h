@@ -39,9 +39,10 @@ struct vamp_output_settings {
     struct vamp_strings metrics;  /* glob patterns, none: all */
     struct vamp_strings series;   /* "LABEL=PATTERN", none: all */
     struct vamp_sets by, without; /* labels to keep, to drop, by metric */
-    int64_t bucket_ns; /* a multiple of the statistics' bucket width; <= 0: the same width */
-    uint64_t budget;   /* lines, 0: any */
-    uint64_t queue;    /* maximum number of waiting buckets; 0 means 1 */
+    /* a multiple of the statistics' bucket width; <= 0: the same width */
+    int64_t bucket_ns;
+    uint64_t budget; /* lines, 0: any */
+    uint64_t queue;  /* maximum number of waiting buckets; 0 means 1 */
     /* For events. */
     char *filter;          /* expression, NULL: none */
     uint64_t buffer_bytes; /* size of the queue */
@@ -75,8 +76,8 @@ struct vamp_output_context {
     const struct vamp_run *run;
     const struct vamp_schema *schema; /* schema of the statistics */
     const struct vamp_clock *clock;
-    unsigned
-        segments_before; /* segment numbers already used; the first segment has the next number */
+    /* segment numbers already used; the first segment has the next number */
+    unsigned segments_before;
     /* For events. */
     uint64_t event_kinds; /* bit per kind: events of other kinds do not occur */
     /* The present components: every segment begins with their JOINs. Read only by
@@ -135,10 +136,11 @@ bool vamp_output_remark(struct vamp_output *output, char text[static VAMP_ERR_TE
 
 /* The state of an output, for the submitting thread. */
 struct vamp_output_state {
-    const char *name,
-        *unit;         /* name of the output, and the unit of its accounting: "bucket" or "event" */
+    /* name of the output, and the unit of its accounting: "bucket" or "event" */
+    const char *name, *unit;
     bool takes_events; /* false: vamp_output_event has no effect */
-    bool stuck; /* the source waited VAMP_OUTPUT_PATIENCE_NS without progress and no longer waits */
+    /* the source waited VAMP_OUTPUT_PATIENCE_NS without progress and no longer waits */
+    bool stuck;
     bool behind;      /* more elements are queued than is typical at the end of a run */
     unsigned segment; /* number of the newest segment */
     uint64_t deleted; /* older files deleted because of "keep" */

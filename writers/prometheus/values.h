@@ -33,11 +33,11 @@ struct page_metric {
     unsigned label_set;
     unsigned count; /* number of series */
     unsigned room;  /* capacity of `values` */
-    struct vamp_schema_metric
-        entry;                 /* label set, unit and other properties as of the newest bucket */
+    /* label set, unit and other properties as of the newest bucket */
+    struct vamp_schema_metric entry;
     struct page_value *values; /* indexed by series number */
-    struct vamp_bounds
-        *bounds; /* bounds of a histogram, and the native histogram's bucket for each bin */
+    /* bounds of a histogram, and the native histogram's bucket for each bin */
+    struct vamp_bounds *bounds;
     int16_t *places;
 };
 
@@ -46,8 +46,8 @@ struct page {
     /* Labels of every series and of vampire_run_info, each as text and as messages. */
     struct vamp_text run_labels[2], info_labels[2];
 
-    pthread_mutex_t
-        lock; /* guards the members below; used by the format's and the server's thread */
+    /* guards the members below; used by the format's and the server's thread */
+    pthread_mutex_t lock;
     struct page_metric *metrics;
     const struct vamp_series *const *const *series; /* [label set][series], as in buckets */
     uint64_t buckets, lost_buckets;
