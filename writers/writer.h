@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The interface of a format, implemented by the folders below writers/. A format has one target at
- * a time, a file or its readers, and no policy: the output (writers/output/output.h) provides the
- * queue, segments, retries and accounting, the same for every format. writers/null is the smallest.
+ * a time (a file or its readers) and no policy: the output (writers/output/output.h) provides the
+ * queue, segments, retries and accounting for all formats. writers/null is the smallest format.
  *
- * Threads. All functions of one instance are called by one thread at a time; they may block. Two
- * instances of one output can be open at once, in two cases:
- * - a rotation opens the next segment before it closes the current one, on one thread;
- * - a reload opens the new output's first segment on the thread of the pipeline while the output
- *   before it still writes, on its own thread.
- * They have different segment numbers. A format whose target exists only once (a listening socket)
- * opens without it in the second case, in which the segment is above 1, and acquires it when the
- * instance before has closed; until then it may return -EAGAIN from `write`, or serve no readers. A
- * format that answers requests (a listener) uses its own thread between open and close and the last
- * element passed to `write`; it neither calls back nor delays `write`.
+ * Threads. All functions of one instance are called by one thread at a time and may block. Two
+ * instances of one output can be open at the same time, in two cases:
+ * - A rotation opens the next segment before it closes the current one, on the same thread.
+ * - A reload opens the first segment of the new output on the pipeline thread, while the previous
+ *   output still writes on its own thread.
+ * The two instances have different segment numbers. A format whose target can exist only once (a
+ * listening socket) opens without it in the second case, in which the segment number is above 1,
+ * and acquires the target after the previous instance has closed it. Until then it may return
+ * -EAGAIN when an element is written, or serve no readers. A format that answers requests (a
+ * listener) uses a separate thread from `open` to `close` and answers with the last element
+ * written; that thread never calls the output and never delays writing.
  */
 #pragma once
 
@@ -178,16 +179,20 @@ struct vamp_writer_ops {
      * after a pause. */
     int (*open)(const void *options, const struct vamp_writer_target *target, void **ret_self,
                 struct vamp_err *err);
-    /* Writes one element, completely or not at all. Without a `flush` the element is then in the
-     * target: visible to readers and out of the process. 0; or
-     * -ENOBUFS: a bucket does not fit this target (more series than it has room for). Nothing was
-     *   written; the output closes this target and opens the next segment for the bucket.
-     * -EAGAIN: not now (no space left, a slow reader). The target is intact; the output calls again
-     *   with the same element, or calls close. Returned within about a second, so that the output
-     * can decide. Without a text there is nothing to report. -EBADMSG: the target is intact, but
-     * rejects this element permanently. The element is lost; the next one follows. Any other
-     * -errno: the target is unusable, but keeps everything written before. The output closes it,
-     * keeps the element and opens the next segment for it. */
+    /*
+     * Writes one element, completely or not at all. Without a `flush`, the element is then in the
+     * target: outside of the process and visible to readers. Returns 0, or
+     * -ENOBUFS: the bucket does not fit into this target (too many series). Nothing was written.
+     *   The output closes this target and opens the next segment for the bucket.
+     * -EAGAIN: the element cannot be written now (no disk space, a slow reader). The target is
+     *   intact; the output calls again with the same element, or calls `close`. Must be returned
+     *   within about a second, so that the output can decide. An empty text means that there is
+     *   nothing to report.
+     * -EBADMSG: the target is intact, but rejects this element permanently. The element is lost;
+     *   the next one follows.
+     * Any other -errno: the target is unusable, but keeps everything written before. The output
+     *   closes it, keeps the element and opens the next segment for it.
+     */
     int (*write_bucket)(void *self, const struct vamp_delivery *delivery, struct vamp_err *err);
     int (*write_event)(void *self, const struct vamp_event *event, struct vamp_err *err);
     /* Writes an event of an earlier segment again, for readers of only this segment; it is not

@@ -7,18 +7,18 @@
  *   row, attribute,     rows with check values; attributes and groups; datasets; dimensions;
  *   dataset, scale,     check values
  *   check
- *   words, metric,      labels with a closed list; the datasets of a metric; groups of rows;
- *   group, tables, own  gaps, components, CDOs and alarms; vampire's own metrics
- *   layout              everything that a new file has
+ *   words, metric,      labels with a closed list of values; the datasets of a metric; groups of
+ *   group, tables, own  rows; gaps, components, CDOs and alarms; vampire's own metrics
+ *   layout              all contents of a new file
  *   rows, overview      the values of a bucket
  *   writer, recover     the table of the format; repair
  *
- * A function on a file without a result sets `code` and `err` of the file if it fails, and does
- * nothing if something failed before: the first failure is kept, and checked once. Numbers of
- * datasets and dimensions are 0 in that case.
+ * Functions that take a file and return no result report a failure in `code` and `err` of the file,
+ * and have no effect after an earlier failure, so that the first failure is kept and the caller
+ * checks it once. After a failure, the returned numbers of datasets and dimensions are 0.
  *
- * HDF5 1.10 has one lock for the whole library and blocks for milliseconds: only the threads of
- * outputs (and the first open) may call it.
+ * HDF5 1.10 has one lock for the whole library and blocks for milliseconds: it may be called only
+ * by the threads of outputs, and by the thread that opens the first segment.
  */
 #pragma once
 

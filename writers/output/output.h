@@ -2,20 +2,21 @@
 /*
  * An output: one configured target with its format, a bounded queue, a writer thread, segments and
  * accounting. Submitting an element does not block unless the source can wait: if the queue is
- * full, the element is lost and counted. queued = written + lost + waiting holds whenever the
- * accounting is read.
+ * full, the element is lost and counted. The accounting always satisfies
+ * queued = written + lost + waiting.
  *
- * Policy, the same for every format and for both kinds of elements (buckets and events):
- * - the next segment begins when rotate_bytes are reached, when an element's time enters a later
- *   multiple of rotate_ns (or goes back by more than one), when a bucket does not fit (-ENOBUFS),
- *   and after any failure; the element that met the failure is kept and written to the new segment;
- * - a rotation opens the next segment first; if that fails, the current one continues;
- * - no space or no reader (-EAGAIN): the element is tried again until it is written, while newer
- *   ones wait and, once the queue is full, are lost;
- * - opening a segment is tried again with increasing pauses of at most 5 s;
- * - an element that fails in 5 new segments is dropped and counted as lost; so are all waiting
- *   elements if, after the end of the run, 5 attempts to open a segment have failed for a reason
- *   other than space.
+ * The policy is the same for every format and for both kinds of elements (buckets and events):
+ * - The next segment begins when rotate_bytes are reached, when the time of an element falls into a
+ *   later multiple of rotate_ns (or goes back by more than one), when a bucket does not fit
+ *   (-ENOBUFS), and after any failure. The element that failed is kept and written to the new
+ *   segment.
+ * - A rotation opens the next segment first. If that fails, the current segment continues.
+ * - Without disk space or a reader (-EAGAIN), the element is retried until it is written. Newer
+ *   elements wait and are lost once the queue is full.
+ * - Opening a segment is retried with increasing pauses of at most 5 s.
+ * - An element that fails in 5 new segments is dropped and counted as lost. All waiting elements
+ * are lost if, after the end of the run, 5 attempts to open a segment have failed for a reason
+ * other than disk space.
  */
 #pragma once
 

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Maps the series of the statistics to those of one output: which labels they keep and, for an
- * output with a budget of lines, how far they are merged to stay within it. Series whose remaining
- * labels are equal become one. Series 0, `(other)`, is always kept: its contents are unknown.
+ * output with a budget of lines, how far they are merged to stay within the budget. Series whose
+ * remaining labels are equal become one. Series 0, `(other)`, is always kept, since its contents
+ * are unknown.
  *
  * Without a budget, metrics with the same labels before and after share a route. With a budget,
- * each metric has its own route and label set, in which a series gets a place when it first counts
- * something. If the metrics exceed the budget, the largest become coarser: first pairs of
+ * each metric has its own route and label set; a series is added to it when it first counts
+ * something. If the metrics exceed the budget, the largest ones become coarser: first pairs of
  * components become pairs of models, then components become models, then everything becomes
- * `(other)`. Published series of counters and histograms keep their values and lines forever. The
- * coarser series are published beside them with 0, and replace them after
- * OUTPUT_ROUTES_HANDOVER_NS, so that a scraper sees their start; until then new series count as
- * `(other)`. Which metric becomes coarser depends on sizes, never on which series came first. Part
- * of resolution.c; one thread at a time.
+ * `(other)`. Published series of counters and histograms are never removed and keep their values.
+ * The coarser series are first exported beside them as 0 and replace them after
+ * OUTPUT_ROUTES_HANDOVER_NS, so that a scraper observes their start; until then new series count as
+ * `(other)`. Which metric becomes coarser depends only on sizes, never on the order in which series
+ * appeared. Part of resolution.c; one thread at a time.
  */
 #pragma once
 

@@ -28,7 +28,7 @@ enum vamp_trace_kind {
 /* The meaning of a span. */
 enum vamp_trace_what {
     VAMP_TRACE_LIFE,    /* a CDO from declared to disposed of */
-    VAMP_TRACE_IN_POOL, /* part of a LIFE: offered to withdrawn */
+    VAMP_TRACE_IN_POOL, /* section of a LIFE: offered to withdrawn */
     VAMP_TRACE_DEMAND,  /* demanded to received */
     VAMP_TRACE_PART,    /* section of a DEMAND, by the cause of the wait */
     VAMP_TRACE_PENDING, /* demanded, but not received before the component or the pool manager left
