@@ -84,7 +84,7 @@ extern const char *const vamp_target_words[], *const vamp_output_condition_words
 struct vamp_writer_target {
     const struct vamp_run *run;
     const struct vamp_schema *schema;
-    /* schema of `ranks` in deliveries; NULL: the deliveries have no ranks */
+    /* Schema of `ranks` in deliveries; NULL: the deliveries have no ranks. */
     const struct vamp_schema *ranks;
     const char *name;       /* the output's name in the configuration */
     const atomic_int *stop; /* becomes nonzero when the user stops vampire; NULL: never */
@@ -107,7 +107,7 @@ struct vamp_ending {
     int64_t time_ns;
     const char *reason; /* "finished", "pool manager gone", "stopped by signal", ... */
     bool completed;     /* the run has ended, and its output must be completed */
-    /* value of the target's `stop` at the end of the run; nonzero: ended by a signal */
+    /* Value of the target's `stop` at the end of the run; nonzero: ended by a signal. */
     int stop;
     int64_t until_ns;                /* monotonic deadline for queued elements */
     const struct vamp_bucket *ranks; /* as in a delivery, up to the last bucket; NULL: no ranks */
@@ -138,7 +138,7 @@ struct vamp_file_ops {
 struct vamp_writer_ops {
     const char *name;    /* "hdf5", "jsonl", "recording", "trace", ... */
     const char *summary; /* one line for --help */
-    /* fills a struct of `options_bytes` bytes; ended by a NULL key */
+    /* Fills a struct of `options_bytes` bytes; ended by a NULL key. */
     const struct vamp_opt *options;
     size_t options_bytes; /* may be 0 */
     enum vamp_element element;

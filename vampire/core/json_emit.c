@@ -368,7 +368,7 @@ void vamp_json_micros(struct vamp_json *json, const char *key, int64_t ns)
     char *const end = digits + sizeof digits;
     const uint64_t magnitude = magnitude_of(ns);
     const uint64_t fraction = magnitude % 1000;
-    /* a leading one keeps the zeros of the three digits */
+    /* A leading one keeps the zeros of the three digits. */
     char *from = digits_before(end, 1000 + fraction);
     *from = '.';
     from = digits_before(from, magnitude / 1000);

@@ -17,9 +17,9 @@
 
 /* Zero-initialized: no attempt has failed. */
 struct vamp_attempts {
-    /* length of the pause before the next attempt, and its end (monotonic) */
+    /* Length of the pause before the next attempt, and its end (monotonic). */
     int64_t pause_ns, again_ns;
-    /* reason of the newest attempt's failure; "": it did not fail */
+    /* Reason of the newest attempt's failure; "": it did not fail. */
     char last[VAMP_ERR_TEXT_BYTES];
 };
 

@@ -16,7 +16,7 @@ extern const char *const vamp_bounds_words[]; /* ended by NULL */
 #define VAMP_BOUND_TEXT_BYTES 32
 struct vamp_bounds {
     unsigned count; /* number of finite bounds */
-    /* index of the bound of each bin; `count`: the infinite bound */
+    /* Index of the bound of each bin; `count`: the infinite bound. */
     uint16_t of_bin[VAMP_BINS_MAX];
     struct {
         uint64_t upper;                   /* inclusive */

@@ -128,7 +128,7 @@ int vamp_target_create(char **path, enum vamp_target_access access, int *ret_fd,
         free(name);
         return code;
     }
-    /* cannot fail: no other process can have locked a new file */
+    /* Cannot fail: no other process can have locked a new file. */
     (void)vamp_target_lock(fd, false);
     free(*path);
     *path = name;
@@ -149,7 +149,7 @@ int vamp_target_publish(char **path, struct vamp_err *err)
     if (renameat2(AT_FDCWD, *path, AT_FDCWD, name, RENAME_NOREPLACE) != 0) {
         code = errno;
     }
-    /* not supported, as on NFS; a hard link does not replace a file either */
+    /* Not supported, as on NFS; a hard link does not replace a file either. */
     if (code == EINVAL || code == ENOSYS) {
         code = link(*path, name) == 0 ? 0 : errno;
         if (code == 0) {

@@ -279,7 +279,7 @@ void hdf5_chunks_init(struct hdf5_file *file, size_t most_bytes)
     chunks->packed_bytes = libdeflate_zlib_compress_bound(NULL, most_bytes);
     chunks->compressor = libdeflate_alloc_compressor(HDF5_DEFLATE_LEVEL);
     chunks->shuffled = malloc(most_bytes);
-    /* the last byte is the check of the chunk's location */
+    /* The last byte is the check of the chunk's location. */
     chunks->packed = malloc(chunks->packed_bytes + 1);
     if (chunks->compressor == NULL || chunks->shuffled == NULL || chunks->packed == NULL) {
         hdf5_no_memory(file, "prepare the file");

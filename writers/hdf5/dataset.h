@@ -56,7 +56,7 @@ struct hdf5_dataset {
     hsize_t
         /* number of rows; may be less than the size of an unlimited dimension: missing rows have
            the fill value */
-            extent;
+        extent;
     uint64_t fill;
     bool packed, checked;
     size_t place; /* offset of the dataset in the checked row of its dimension */

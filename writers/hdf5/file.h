@@ -84,15 +84,15 @@ struct hdf5_file {
     unsigned outputs_first, output_name;
     unsigned gaps_first, components_first;
     unsigned how_ended, ended, end_reason, end_check;
-    /* dataset with the properties found to be unknown after not_observed was written */
+    /* Dataset with the properties found to be unknown after not_observed was written. */
     unsigned absences;
     uint32_t learned; /* bits of enum vamp_unknown in that dataset */
 
-    /* buckets written, and the number of them that readers can see */
+    /* Buckets written, and the number of them that readers can see. */
     hsize_t rows, flushed;
     uint32_t sums[VAMP_UNFLUSHED_MAX]; /* time_check of the buckets not yet flushed */
     uint64_t taken, written;           /* rows and flushed, counted in buckets of the statistics */
-    /* series of the newest bucket; see struct vamp_bucket */
+    /* Series of the newest bucket; see struct vamp_bucket. */
     const struct vamp_series *const *const *series;
     unsigned cdo;        /* dimension of the table of CDOs; 0: not at level `cdo` */
     unsigned cdos_first; /* dataset */

@@ -355,7 +355,7 @@ static void write_series(struct hdf5_file *file, struct hdf5_set *set,
                          const struct vamp_series *const *series, unsigned count)
 {
     uint32_t numbers[VAMP_LABELS_MAX][BATCH], sums[BATCH];
-    /* cell numbers, with the words of the labels processed so far divided out */
+    /* Cell numbers, with the words of the labels processed so far divided out. */
     uint32_t words[BATCH];
     assert(set->written + count <= set->known);
     memcpy(words, set->cell + set->written, count * sizeof *words);

@@ -18,9 +18,9 @@ struct hdf5_set {
     char group[HDF5_NAME_BYTES];
     unsigned series, row, before; /* dimensions */
     unsigned chunk_rows;
-    /* datasets; a label is the number of a name or word */
+    /* Datasets; a label is the number of a name or word. */
     unsigned label_number[VAMP_LABELS_MAX], label_count;
-    /* number of series whose labels are in the file */
+    /* Number of series whose labels are in the file. */
     unsigned written;
     unsigned due; /* number of series in the buckets written; the next flush writes their labels */
     unsigned series_index, row_time;

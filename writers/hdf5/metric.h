@@ -38,9 +38,9 @@ enum hdf5_place {
 
 struct hdf5_metric {
     enum hdf5_place place;
-    /* in the group of its label set: the overview does not contain all its labels */
+    /* In the group of its label set: the overview does not contain all its labels. */
     bool has_rows;
-    /* the first dataset in the overview and in the group; in a table, the first column */
+    /* The first dataset in the overview and in the group; in a table, the first column. */
     unsigned overview, rows;
     unsigned entry; /* dimension of a histogram's entries */
     unsigned entry_chunk;

@@ -27,7 +27,7 @@ struct column {
     enum hdf5_type type;
     unsigned length; /* dimension of the length of a text; 0: the table's own */
     uint64_t fill;
-    /* location of a number in the row struct: a bool, unsigned or 64-bit number */
+    /* Location of a number in the row struct: a bool, unsigned or 64-bit number. */
     size_t offset, bytes;
 };
 #define NUMBER(row, member, name, units, about)                                                    \
@@ -77,7 +77,7 @@ static unsigned create_table(struct hdf5_file *file, const struct table *table, 
         }
     }
     (void)snprintf(check, sizeof check, "%.*s_check", (int)strcspn(name, "_"), name);
-    /* same type as in memory, because HDF5 converts slowly */
+    /* Same type as in memory, because HDF5 converts slowly. */
     hdf5_check_create(file, dimension, check, HDF5_U64);
     return first;
 }

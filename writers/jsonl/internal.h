@@ -61,7 +61,7 @@ struct jsonl {
     uint64_t lost[VAMP_LOSS_COUNT];
     struct vamp_accounting account;
     uint64_t lost_by_outputs;
-    /* bits of enum vamp_unknown reported so far: by lines, by the header */
+    /* Bits of enum vamp_unknown reported so far: by lines, by the header. */
     uint32_t learned, in_header;
 };
 

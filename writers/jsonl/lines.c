@@ -369,7 +369,7 @@ static bool note_gauge(struct jsonl *self, const struct vamp_row *row, bool comp
 {
     const struct vamp_gauge_value *gauge = row->gauge;
     int64_t *last = &self->gauges[row->place][row->number];
-    /* the gauge had a value at some time in the bucket */
+    /* The gauge had a value at some time in the bucket. */
     const bool was_known = gauge->max != VAMP_GAUGE_NONE;
     const bool due = gauge->value != *last || gauge->min != gauge->max ||
                      (was_known && (complete || gauge->value == VAMP_GAUGE_NONE));

@@ -387,7 +387,7 @@ static void *serve(void *context)
 static void wake(const struct jsonl_clients *clients)
 {
     const uint64_t one = 1;
-    /* if the eventfd is full, the thread is awake already */
+    /* If the eventfd is full, the thread is awake already. */
     (void)!write(clients->wake, &one, sizeof one);
 }
 

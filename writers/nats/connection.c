@@ -225,7 +225,7 @@ int nats_connection_fail(struct nats_connection *self, const char *text, struct 
     const int code =
         vamp_attempts_failed(&self->attempts, err, "%s %.180s: %.250s; %s", self->purpose.what,
                              nats_connection_address(self), text, self->purpose.meanwhile);
-    /* must come after the use of the text, which may belong to the connection */
+    /* Must come after the use of the text, which may belong to the connection. */
     natsConnection_Destroy(self->link);
     self->link = NULL;
     self->server = (self->server + 1) % self->purpose.server->servers.count;

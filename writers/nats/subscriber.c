@@ -325,7 +325,7 @@ static void subscriber_done(void *context, const struct vamp_nats_received *rece
 {
     const struct subscriber *self = context;
     if (self->what.consumer != NULL && !received->is_request) {
-        /* on failure, the message is redelivered, which has no effect */
+        /* On failure, the message is redelivered, which has no effect. */
         (void)natsMsg_Ack(received->message, NULL);
     }
     natsMsg_Destroy(received->message);

@@ -49,7 +49,7 @@ struct otlp_points {
     struct vamp_merged merged;            /* totals of histograms since the start */
     struct vamp_bucket sums;              /* the totals, as a bucket */
     int64_t start_ns[VAMP_HISTOGRAM + 1]; /* start time of the values of a metric kind; UTC */
-    /* end of the newest bucket that the server has accepted */
+    /* End of the newest bucket that the server has accepted. */
     int64_t taken_ns;
     const struct vamp_bucket *bucket; /* the newest bucket; NULL: none */
     uint32_t request;                 /* number of the newest request, from 1 */

@@ -81,7 +81,7 @@ struct bucket_queue {
     struct pending_rows of_refused; /* component rows and gaps of the rejected buckets */
 
     /* Private to the output's thread. */
-    /* bucket to be written; the resolution's bucket, if there is a resolution */
+    /* Bucket to be written; the resolution's bucket, if there is a resolution. */
     const struct vamp_bucket *current;
     struct pending_rows pending; /* missing in the current segment */
     uint64_t lost_before;        /* buckets lost since the last delivery */
@@ -116,7 +116,7 @@ static void add_gap(struct pending_rows *pending, const struct vamp_gap *gap)
     if (pending->gap_count < PENDING_GAPS_MAX) {
         pending->gaps[pending->gap_count++] = *gap;
     } else {
-        /* to other gaps with the same reason */
+        /* Joins the gap to others with the same reason. */
         vamp_gap_join(pending->gaps, PENDING_GAPS_MAX, gap);
     }
 }
@@ -435,7 +435,7 @@ static enum output_next take_bucket(struct vamp_output *output)
         }
     }
     if (queue->current == NULL && next == OUTPUT_NEVER && queue->resolution != NULL) {
-        /* the last bucket, which is incomplete */
+        /* The last bucket, which is incomplete. */
         queue->current = vamp_resolution_bucket(queue->resolution);
     }
     if (queue->current == NULL) {

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Outputs of events: a ring into which events are copied. Each segment begins with the JOINs of the
- * components present, and control events in the target report events that were lost because the
- * ring was full.|With `when`, events are written only while one of these alarms fires, and for some
- * time before it, as far as the history reaches. Each such period is a separate, complete
- * recording. Events move from the history to the ring while the ring has capacity. */
+/*
+ * Outputs of events: a ring into which events are copied. Each segment begins with the JOINs of
+ * the components present, and control events in the target report events that were lost because
+ * the ring was full.
+ *
+ * With `when`, events are written only while one of these alarms fires, and for some time before
+ * it, as far as the history reaches. Each such period is a separate, complete recording. Events
+ * move from the history to the ring while the ring has capacity.
+ */
 #include "writers/output/internal.h"
 
 #include <assert.h>
@@ -93,7 +97,7 @@ struct event_queue {
 
     /* Private to the submitting thread. */
     struct vamp_losses losses;
-    /* number of events excluded since the control event at `reported_ns` */
+    /* Number of events excluded since the control event at `reported_ns`. */
     struct vamp_event left_out;
     int64_t reported_ns;
     unsigned unpublished;

@@ -79,7 +79,7 @@ struct output_element {
 /* The current segment. */
 struct output_segment {
     void *writer; /* NULL: no segment is open */
-    /* opened before the first bucket, which determines the size of a file */
+    /* Opened before the first bucket, which determines the size of a file. */
     bool blind;
     uint64_t taken;         /* elements passed to the format */
     int64_t period;         /* number of the rotate_ns period in which the segment began */
@@ -110,7 +110,7 @@ struct vamp_output {
      * counts the dropped elements. */
     struct vamp_worker worker;
     char remark[VAMP_ERR_TEXT_BYTES]; /* "": none */
-    /* deleted files and bytes that the remark has not reported yet */
+    /* Deleted files and bytes that the remark has not reported yet. */
     uint64_t unreported_files, unreported_bytes;
     struct vamp_ending ending;
     char reason[128];

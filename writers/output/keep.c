@@ -32,7 +32,7 @@
 /* The pattern of the names of the output's files, for any run. */
 struct own_name {
     const char *file; /* file of the new segment */
-    /* for an archive: name of the anchor file; NULL: the segment is a file */
+    /* For an archive: name of the anchor file; NULL: the segment is a file. */
     const char *anchor;
     char *pattern;           /* for fnmatch, malloc'ed */
     size_t number_at;        /* offset of the segment number */
@@ -254,7 +254,7 @@ static void delete_older(struct vamp_output *output, int directory, const struct
                          struct old_files *files)
 {
     const struct vamp_output_settings *settings = output->settings;
-    /* the same clock as the times of files */
+    /* The same clock as the times of files. */
     const int64_t now_ns = vamp_clock_utc_ns(&vamp_clock_system);
     uint64_t left = files->bytes, deleted_bytes = 0;
     unsigned deleted = 0;

@@ -15,8 +15,8 @@
  *   elements wait and are lost once the queue is full.
  * - Opening a segment is retried with increasing pauses of at most 5 s.
  * - An element that fails in 5 new segments is dropped and counted as lost. All waiting elements
- * are lost if, after the end of the run, 5 attempts to open a segment have failed for a reason
- * other than disk space.
+ *   are lost if, after the end of the run, 5 attempts to open a segment have failed for a reason
+ *   other than disk space.
  */
 #pragma once
 
@@ -40,7 +40,7 @@ struct vamp_output_settings {
     struct vamp_strings metrics;  /* glob patterns, none: all */
     struct vamp_strings series;   /* "LABEL=PATTERN", none: all */
     struct vamp_sets by, without; /* labels to keep, to drop, by metric */
-    /* a multiple of the statistics' bucket width; <= 0: the same width */
+    /* A multiple of the statistics' bucket width; <= 0: the same width. */
     int64_t bucket_ns;
     uint64_t budget; /* lines, 0: any */
     uint64_t queue;  /* maximum number of waiting buckets; 0 means 1 */
@@ -77,7 +77,7 @@ struct vamp_output_context {
     const struct vamp_run *run;
     const struct vamp_schema *schema; /* schema of the statistics */
     const struct vamp_clock *clock;
-    /* segment numbers already used; the first segment has the next number */
+    /* Segment numbers already used; the first segment has the next number. */
     unsigned segments_before;
     /* For events. */
     uint64_t event_kinds; /* bit per kind: events of other kinds do not occur */
@@ -137,10 +137,10 @@ bool vamp_output_remark(struct vamp_output *output, char text[static VAMP_ERR_TE
 
 /* The state of an output, for the submitting thread. */
 struct vamp_output_state {
-    /* name of the output, and the unit of its accounting: "bucket" or "event" */
+    /* Name of the output, and the unit of its accounting: "bucket" or "event". */
     const char *name, *unit;
     bool takes_events; /* false: vamp_output_event has no effect */
-    /* the source waited VAMP_OUTPUT_PATIENCE_NS without progress and no longer waits */
+    /* The source waited VAMP_OUTPUT_PATIENCE_NS without progress and no longer waits. */
     bool stuck;
     bool behind;      /* more elements are queued than is typical at the end of a run */
     unsigned segment; /* number of the newest segment */

@@ -2,8 +2,8 @@
 /*
  * The resolution of one output: the metrics and series it receives, the labels they keep, and the
  * width of its buckets. Each value of a bucket of the statistics is merged, by the rule of its
- * metric (vampire/stats/bucket/metric.h), into a series of the output's current bucket. The output's
- * format receives the result as an ordinary bucket with its own schema.
+ * metric (vampire/stats/bucket/metric.h), into a series of the output's current bucket. The
+ * output's format receives the result as an ordinary bucket with its own schema.
  *
  * Memory: one bucket, reused in place; histograms grow with the number of bins in use.
  *

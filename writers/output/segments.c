@@ -177,7 +177,7 @@ void output_close_segment(struct vamp_output *output, const struct vamp_ending *
     if (!failed && output->format->flush != NULL) {
         code = output->format->flush(writer, &err);
     }
-    /* may complete the target: must come before the counters are read */
+    /* May complete the target: must come before the counters are read. */
     if (output->format->left_out != NULL) {
         atomic_fetch_add(&output->left_out,
                          output->format->left_out(writer, &output->left_out_what));

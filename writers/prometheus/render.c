@@ -10,8 +10,8 @@
 
 #define GAP_MAX 2     /* maximum number of empty buckets within a span of a native histogram */
 #define OTHER_FROM 64 /* a metric with more series may be merged soon */
-#define ZERO_BELOW 0x1p-128 /* as in Prometheus's own clients; of the values, only 0 is below it   \
-                             */
+/* As in the Prometheus client libraries: the only value in this zero bucket is 0. */
+#define ZERO_BELOW 0x1p-128
 
 enum { FIELD_HISTOGRAM = 7 }; /* of the message Metric */
 
@@ -309,7 +309,7 @@ static void add_native(struct rendering *rendering, const struct page_metric *me
         end++;
         length++;
     }
-    /* even without buckets: the span identifies a native histogram */
+    /* Even without buckets: the span identifies a native histogram. */
     add_span(text, offset, length);
     const size_t begin = text->used;
     vamp_text_add(text, deltas->bytes, deltas->used);

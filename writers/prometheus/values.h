@@ -33,10 +33,10 @@ struct page_metric {
     unsigned label_set;
     unsigned count; /* number of series */
     unsigned room;  /* capacity of `values` */
-    /* label set, unit and other properties as of the newest bucket */
+    /* Label set, unit and other properties as of the newest bucket. */
     struct vamp_schema_metric entry;
     struct page_value *values; /* indexed by series number */
-    /* bounds of a histogram, and the native histogram's bucket for each bin */
+    /* Bounds of a histogram, and the native histogram's bucket for each bin. */
     struct vamp_bounds *bounds;
     int16_t *places;
 };
@@ -46,7 +46,7 @@ struct page {
     /* Labels of every series and of vampire_run_info, each as text and as messages. */
     struct vamp_text run_labels[2], info_labels[2];
 
-    /* guards the members below; used by the format's and the server's thread */
+    /* Guards the members below; used by the format's and the server's thread. */
     pthread_mutex_t lock;
     struct page_metric *metrics;
     const struct vamp_series *const *const *series; /* [label set][series], as in buckets */

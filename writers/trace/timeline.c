@@ -41,7 +41,7 @@ struct vamp_timeline {
     struct vamp_trace_end end; /* totals of the trace; begin_ns is set before anything is drawn */
     struct track *tracks;      /* array of options->max_tracks, of which track_count are used */
     uint32_t track_count;
-    /* first track by process and kind, encoded like `next` */
+    /* First track by process and kind, encoded like `next`. */
     uint32_t (*first)[VAMP_TRACE_KIND_COUNT];
     uint64_t *waited_ns; /* waiting time within the range, by process */
     uint64_t arrows;
