@@ -168,7 +168,7 @@ static int trim_each(struct look *look, hid_t dataset, struct vamp_err *err)
         H5DSiterate_scales(dataset, 0, NULL, is_time, look) > 0) {
         size[0] = look->rows;
         if (H5Dset_extent(dataset, size) < 0) {
-            code = hdf5_fail(err, "cut what is no whole bucket");
+            code = hdf5_fail(err, "remove an incomplete bucket");
         }
     }
     (void)H5Sclose(space);

@@ -42,7 +42,7 @@ uint32_t vamp_resolution_labels(const struct vamp_sets *by, const struct vamp_se
 struct vamp_resolution;
 
 /* `schema` must outlive the resolution. Returns 0, -ENOMEM, or -EINVAL if the budget is less than
- * one line per metric. */
+ * the lines of all metrics without labels. */
 VAMP_MUST_CHECK int vamp_resolution_create(const struct vamp_resolution_choice *choice,
                                            const struct vamp_schema *schema,
                                            struct vamp_resolution **ret_resolution,
