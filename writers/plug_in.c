@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Plug-ins: what is loaded when it is needed. The list of formats is above it, in writers.c. */
+/* Loads plug-ins on demand. The list of formats is in writers.c, which is above this module. */
 #include <stdio.h>
 
 #include "vampire/core/module.h"

@@ -9,7 +9,7 @@
 
 #include "writers/format/file.h"
 
-#define BEGIN_BYTES 64 /* of a file, by which its format is known */
+#define BEGIN_BYTES 64 /* length of the prefix of a file that identifies its format */
 
 const struct vamp_writer_ops *const vamp_writers[] = {
     &vamp_writer_hdf5,
@@ -83,7 +83,7 @@ int vamp_writer_load(const struct vamp_writer_ops *format,
 int vamp_plug_in_of(const struct vamp_writer_ops *format, const char **ret_name,
                     struct vamp_err *err)
 {
-    if (format == &vamp_writer_trace) { /* in the program, but for one format of its own */
+    if (format == &vamp_writer_trace) { /* the format is built in, except for its OTF2 sink */
         const void *sink = NULL;
         *ret_name = "otf2";
         return vamp_otf2_load(&sink, err);
@@ -154,7 +154,7 @@ int vamp_recover_file(const char *path, bool dry_run, struct vamp_recovery *ret_
                       struct vamp_err *err)
 {
     *ret_recovery = (struct vamp_recovery){.record = "record"};
-    /* Not blocking: it may be a FIFO. */
+    /* Non-blocking, since it may be a FIFO. */
     const int mode = dry_run ? O_RDONLY : O_RDWR;
     int fd = open(path, mode | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0 && errno == ELOOP) {

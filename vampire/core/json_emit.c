@@ -27,7 +27,7 @@ void vamp_json_clear(struct vamp_json *json)
     json->depth = 0;
 }
 
-/* Makes room for `bytes` more. False: out of memory, now or earlier. */
+/* Ensures capacity for `bytes` more bytes. Returns false if memory ran out, now or earlier. */
 static bool reserve(struct vamp_json *json, size_t bytes)
 {
     if (json->failed || json->capacity - json->used >= bytes) {
@@ -72,7 +72,8 @@ char *vamp_json_take(struct vamp_json *json)
     return text;
 }
 
-/* Writes the character at `text` as JSON; returns how many bytes it has in the text. */
+/* Writes one character of `text` as JSON to `out` and returns the number of bytes that it takes in
+ * `text`. */
 static size_t escape(const char *text, char out[static 8], size_t *ret_bytes)
 {
     const unsigned char first = (unsigned char)*text;
@@ -104,8 +105,8 @@ static bool is_plain(char character)
     return character >= ' ' && character < 0x7F && character != '"' && character != '\\';
 }
 
-/* Whether none of the eight characters needs an escape. The high bit of a byte in `special` is set
- * if it does; after the first such byte, perhaps wrongly. */
+/* Whether none of the eight characters needs an escape. A set high bit in `special` marks a byte
+ * that does; bits after the first one may be wrong. */
 static bool are_plain(const char text[static 8])
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
@@ -117,7 +118,7 @@ static bool are_plain(const char text[static 8])
     return (special & high) == 0;
 }
 
-/* How many of at most `most` characters come before the first that needs an escape. */
+/* Number of characters, at most `most`, before the first one that needs an escape. */
 static size_t plain_length(const char *text, size_t most)
 {
     size_t length = 0;
@@ -130,19 +131,19 @@ static size_t plain_length(const char *text, size_t most)
     return length;
 }
 
-/* Writes the text and the closing quote; the text is cut to `room` bytes. Inlined in both callers,
- * since most of a line is texts. */
+/* Writes the text, cut to `room` bytes, and the closing quote. Inlined in both callers, since lines
+ * consist mostly of texts. */
 static inline __attribute__((always_inline)) void put_rest(struct vamp_json *json, const char *text,
                                                            size_t room)
 {
-    /* No character becomes shorter, so more characters than this cannot fit. */
+    /* Escaping never shortens a character, so that no more characters than this can fit. */
     const char *const end = text + strnlen(text, room + 1);
     const size_t begin = json->used;
     while (text < end) {
         char out[8];
         const size_t left = room - (json->used - begin), rest = (size_t)(end - text);
         size_t bytes = plain_length(text, VAMP_MIN(rest, left));
-        if (bytes == rest && reserve(json, bytes + 1)) { /* most texts are plain to their end */
+        if (bytes == rest && reserve(json, bytes + 1)) { /* most texts need no escape at all */
             *(char *)mempcpy(json->bytes + json->used, text, bytes) = '"';
             json->used += bytes + 1;
             return;
@@ -172,7 +173,7 @@ static void new_line(struct vamp_json *json)
     }
 }
 
-/* begin_member for texts for people. */
+/* Variant of begin_member for texts for human readers. */
 static __attribute__((noinline)) char *begin_spaced(struct vamp_json *json, const char *key,
                                                     size_t bytes)
 {
@@ -191,8 +192,8 @@ static __attribute__((noinline)) char *begin_spaced(struct vamp_json *json, cons
     return reserve(json, bytes) ? json->bytes + json->used : NULL;
 }
 
-/* Writes comma and key, if needed, with a single check for room, since there are many. Returns
- * where the value begins, with room for its `bytes`; NULL: out of memory. */
+/* Writes comma and key, if needed. Capacity is checked only once, since this is called very often.
+ * Returns the position of the value, with capacity for its `bytes`; NULL if out of memory. */
 static char *begin_member(struct vamp_json *json, const char *key, size_t bytes)
 {
     const size_t length = key != NULL ? strlen(key) : 0;
@@ -218,7 +219,7 @@ static char *begin_member(struct vamp_json *json, const char *key, size_t bytes)
     return to;
 }
 
-/* Writes a member with a value of few bytes. */
+/* Writes a member with a short value. */
 static void short_member(struct vamp_json *json, const char *key, const char *value, size_t bytes)
 {
     char *to = begin_member(json, key, bytes);
@@ -301,7 +302,7 @@ void vamp_json_text(struct vamp_json *json, const char *key, const char *text)
     vamp_json_long_text(json, key, text, VAMP_JSON_TEXT_BYTES);
 }
 
-/* Writes the digits before `end`; returns where they begin. */
+/* Writes the digits before `end`. Returns the position of the first digit. */
 static char *digits_before(char *end, uint64_t value)
 {
     static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930"
@@ -367,7 +368,8 @@ void vamp_json_micros(struct vamp_json *json, const char *key, int64_t ns)
     char *const end = digits + sizeof digits;
     const uint64_t magnitude = magnitude_of(ns);
     const uint64_t fraction = magnitude % 1000;
-    char *from = digits_before(end, 1000 + fraction); /* three digits after a one */
+    /* A leading one keeps the zeros of the three digits. */
+    char *from = digits_before(end, 1000 + fraction);
     *from = '.';
     from = digits_before(from, magnitude / 1000);
     if (ns < 0) {

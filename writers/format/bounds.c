@@ -10,8 +10,8 @@
 
 const char *const vamp_bounds_words[] = {"1", "2", "4", "8", "16", NULL};
 
-/* Values outside of these powers of 2 are rare: smaller ones are in the first bucket, larger ones
- * in +Inf only. */
+/* Range of the bounds, as powers of 2. Values outside of it are rare: smaller ones are counted in
+ * the first bucket, larger ones only in +Inf. */
 struct range {
     unsigned first, last;
 };
@@ -31,7 +31,7 @@ static struct range range_of(const struct vamp_metric *metric)
 }
 
 /* Whether a bin that ends before `edge` is the last one before a bound. The bounds divide each
- * doubling into `parts` of the same width. */
+ * doubling into `parts` of equal width. */
 static bool is_bound(uint64_t edge, uint64_t parts, struct range range)
 {
     if (edge < UINT64_C(1) << range.first || edge > UINT64_C(1) << range.last) {
@@ -41,7 +41,8 @@ static bool is_bound(uint64_t edge, uint64_t parts, struct range range)
     return (edge - power) * parts % power == 0;
 }
 
-/* "0.000001023", "1023.0": a number with a point, which is its canonical text in OpenMetrics. */
+/* Writes a decimal number such as "0.000001023" or "1023.0", always with a decimal point, which is
+ * the canonical form in OpenMetrics. */
 static void set_text(char text[static VAMP_BOUND_TEXT_BYTES], uint64_t upper, unsigned decimals)
 {
     char digits[24];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Options of outputs that say who they are to a server. */
+/* Options with which an output authenticates itself to a server. */
 #pragma once
 
 #include "vampire/core/options/options.h"
 
-/* Entries of a format's table: "user", "secret_file", "ca_file". AT(member) is the offset of the
- * member of that name, a char *, VARIABLE the name of the environment variable with the secret
- * where no file has it, TRUST says with what the certificates are used. */
+/* Entries of a format's option table: "user", "secret_file", "ca_file". AT(member) is the offset of
+ * the member with that name, a char *. VARIABLE is the name of the environment variable with the
+ * secret, used without a secret file. TRUST describes the use of the certificates. */
 #define VAMP_CREDENTIAL_OPTIONS(AT, VARIABLE, TRUST)                                               \
     VAMP_OPT_ROW(                                                                                  \
         "user", VAMP_OPT_STRING, AT(user), NULL, .max = 256,                                       \

@@ -12,7 +12,7 @@
 #define BLOCK_BYTES 4096
 #define LINES_BLOCK_BYTES ((size_t)64 * 1024)
 
-/* A crash of the machine can leave a file longer than what was written to it. */
+/* After a crash of the machine, zeros can follow the data that was written to a file. */
 static bool only_zeros(int fd, uint64_t from, uint64_t to)
 {
     char block[BLOCK_BYTES];
@@ -66,7 +66,7 @@ int vamp_recover_cut(int fd, const char *path, const struct vamp_recover_cut *cu
     return 0;
 }
 
-/* Whole lines, and the bytes they take. */
+/* Counts the complete lines and their total size. */
 static int measure_lines(int fd, const char *path, uint64_t *ret_lines, uint64_t *ret_bytes,
                          struct vamp_err *err)
 {

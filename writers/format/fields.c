@@ -63,7 +63,7 @@ void vamp_field_fixed64(struct vamp_text *text, unsigned field, uint64_t bits)
     vamp_field_bits(text, bits);
 }
 
-/* Inserts numbers before what was written since `begin`. */
+/* Inserts numbers before the bytes written since `begin`. */
 static void put_before(struct vamp_text *text, size_t begin, const uint64_t *numbers,
                        unsigned count)
 {

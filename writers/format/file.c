@@ -11,8 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NAME_BYTES 64 /* of the workflow, of the output */
-/* Characters of the run's identifier: enough for runs that begin in the same second. */
+#define NAME_BYTES 64 /* maximum length of the workflow's and the output's name */
+/* Characters used of the run's identifier: enough to distinguish runs that start in the same
+ * second. */
 #define RUN_CHARACTERS 8
 
 const char *const vamp_target_access_words[] = {"private", "group", "all", NULL};
@@ -65,7 +66,7 @@ char *vamp_target_name(const char *directory, const struct vamp_writer_target *t
     return path;
 }
 
-/* True also for a directory such as /proc, whose file system accepts no new files. */
+/* True even for directories such as /proc, whose file system does not allow new files. */
 static bool parent_exists(const char *path)
 {
     char *copy = strdup(path);
@@ -127,7 +128,8 @@ int vamp_target_create(char **path, enum vamp_target_access access, int *ret_fd,
         free(name);
         return code;
     }
-    (void)vamp_target_lock(fd, false); /* it is new: no other process can have locked it */
+    /* Cannot fail: no other process can have locked a new file. */
+    (void)vamp_target_lock(fd, false);
     free(*path);
     *path = name;
     *ret_fd = fd;
@@ -147,7 +149,8 @@ int vamp_target_publish(char **path, struct vamp_err *err)
     if (renameat2(AT_FDCWD, *path, AT_FDCWD, name, RENAME_NOREPLACE) != 0) {
         code = errno;
     }
-    if (code == EINVAL || code == ENOSYS) { /* as on NFS; a link replaces nothing either */
+    /* Not supported, as on NFS; a hard link does not replace a file either. */
+    if (code == EINVAL || code == ENOSYS) {
         code = link(*path, name) == 0 ? 0 : errno;
         if (code == 0) {
             (void)unlink(*path);
@@ -187,7 +190,7 @@ int vamp_target_create_directory(const char *path, enum vamp_target_access acces
     return 0;
 }
 
-/* Not flock: HDF5 uses that itself, and gives it up when live reading begins. */
+/* Not flock, which HDF5 uses itself and releases when SWMR starts. */
 bool vamp_target_lock(int fd, bool shared)
 {
     struct flock lock = {.l_type = shared ? F_RDLCK : F_WRLCK, .l_whence = SEEK_SET};

@@ -13,7 +13,8 @@
 #include "vampire/core/clock.h"
 
 #define BACKLOG 16
-/* Tries while another process replaces the same socket file, which takes microseconds. */
+/* Number of attempts while another process replaces the same socket file, which takes microseconds.
+ */
 #define LOCK_TRIES 100
 #define LOCK_PAUSE_NS 10000000
 
@@ -34,8 +35,8 @@ int vamp_listener_check(const char *address, struct vamp_err *err)
 
 /* ---- the file of a Unix socket */
 
-/* Two processes that both replace a dead socket would remove each other's: the directory is locked
- * meanwhile. The lock's descriptor, or -errno. */
+/* Locks the directory, since two processes that both replace a stale socket would remove each
+ * other's. Returns the descriptor of the lock, or -errno. */
 static int lock_directory(const char *path, struct vamp_err *err)
 {
     char copy[sizeof(struct sockaddr_un)];
@@ -55,7 +56,7 @@ static int lock_directory(const char *path, struct vamp_err *err)
     return fd;
 }
 
-/* A process answers, or might: then the socket is not dead. */
+/* Whether the socket is stale. A socket whose process answers, or may answer, is not. */
 static bool is_dead(const struct vamp_address *address)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -67,7 +68,7 @@ static bool is_dead(const struct vamp_address *address)
     return dead;
 }
 
-/* Removes the socket file, unless it is in use or another user's. */
+/* Removes the socket file, unless it is in use or belongs to another user. */
 static int clear_name(const struct vamp_address *address, struct vamp_err *err)
 {
     const char *path = address->local.sun_path;
@@ -102,7 +103,7 @@ static int clear_name(const struct vamp_address *address, struct vamp_err *err)
     return 0;
 }
 
-/* The mode is set before the name exists: there is no moment with another one. */
+/* The mode is set before the name exists, so that the socket never has a different mode. */
 static int bind_unix(struct vamp_listener *listener, const struct vamp_address *address,
                      enum vamp_target_access access, struct vamp_err *err)
 {
@@ -134,7 +135,8 @@ static int open_unix(struct vamp_listener *listener, const struct vamp_address *
     if (code == 0) {
         code = bind_unix(listener, address, access, err);
     }
-    /* Before the lock is released: a socket that does not listen yet looks dead to others. */
+    /* Must come before the lock is released: a socket that does not listen yet looks stale to other
+     * processes. */
     if (code == 0 && listen(listener->fd, BACKLOG) != 0) {
         code = vamp_err_set_errno(err, errno, "listen on %s", listener->name);
     }
@@ -144,7 +146,7 @@ static int open_unix(struct vamp_listener *listener, const struct vamp_address *
 
 /* ---- TCP */
 
-/* The port may have been chosen by the system. */
+/* The system may have chosen the port. */
 static void name_tcp(struct vamp_listener *listener)
 {
     struct vamp_address own = {.bytes = sizeof own.v6};
@@ -167,7 +169,7 @@ static int open_tcp(struct vamp_listener *listener, const struct vamp_address *a
                     struct vamp_err *err)
 {
     const int on = 1;
-    /* A port of a run that just ended is free for the next one. */
+    /* Allows the next run to use the port of a run that has just ended. */
     (void)setsockopt(listener->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (address->any.sa_family == AF_INET6) {
         (void)setsockopt(listener->fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Listening stream sockets with addresses as in the configuration: unix:PATH, tcp:PORT,
+ * Listening stream sockets with the addresses that the configuration uses: unix:PATH, tcp:PORT,
  * tcp:ADDRESS:PORT, tcp:[ADDRESS]:PORT. One thread at a time.
  *
- * By default other users cannot connect: only its owner can connect to a Unix socket, and tcp:PORT
- * listens on loopback. The socket file of an ended process is replaced. A file is refused if a
+ * By default other users cannot connect to a Unix socket, and tcp:PORT listens on the loopback
+ * interface. The socket file of a process that has ended is replaced. A path is rejected if a
  * process listens on it, another user owns it, or it is not a socket.
  */
 #pragma once
@@ -18,8 +18,8 @@
 
 struct vamp_listener {
     int fd;                              /* -1: not listening */
-    char name[VAMP_LISTENER_NAME_BYTES]; /* the address with the actual port */
-    /* For a Unix socket: its file, which is removed only if it is still the same one. */
+    char name[VAMP_LISTENER_NAME_BYTES]; /* the address, with the actual port */
+    /* The file of a Unix socket. It is removed on close only if it is still the same file. */
     char path[108]; /* sockaddr_un's; "": TCP */
     dev_t device;
     ino_t inode;
@@ -27,11 +27,12 @@ struct vamp_listener {
 
 /* Whether the text begins with unix: or tcp:. */
 bool vamp_listener_is_address(const char *text);
-/* Syntax check only. 0; -EINVAL or -ENAMETOOLONG, with what is allowed. */
+/* Syntax check only. Returns 0, or -EINVAL or -ENAMETOOLONG with the allowed forms. */
 VAMP_MUST_CHECK int vamp_listener_check(const char *address, struct vamp_err *err);
-/* Listens, without blocking. 0; -EADDRINUSE: another process does; -EPERM, -EEXIST: the file is
- * another user's or no socket; another -errno. On failure nothing is left open. */
+/* Listens without blocking. Returns 0; -EADDRINUSE if another process listens; -EPERM if the file
+ * belongs to another user, -EEXIST if it is not a socket; or another -errno. On failure nothing is
+ * left open. */
 VAMP_MUST_CHECK int vamp_listener_open(const char *address, enum vamp_target_access access,
                                        struct vamp_listener *ret_listener, struct vamp_err *err);
-/* Closes and removes the socket's file. An fd of -1 is fine. */
+/* Closes the socket and removes its file. An fd of -1 is allowed. */
 void vamp_listener_close(struct vamp_listener *listener);

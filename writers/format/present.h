@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The components present, kept across deliveries, for vampire_component_info: the place where each
- * component runs, as labels of the value 1. */
+/* The present components, kept across deliveries, for vampire_component_info: labels with the
+ * location of each component, on a series with the value 1. */
 #pragma once
 
 #include "writers/writer.h"
@@ -9,11 +9,11 @@
 #define VAMP_COMPONENT_INFO_HELP "where a component runs"
 
 struct vamp_present {
-    struct vamp_component *rows; /* owned, by index; zeros: none was delivered */
+    struct vamp_component *rows; /* owned, indexed by component; all zero: not delivered yet */
     unsigned count;
 };
 
-/* Updates the rows. False: out of memory; nothing has changed. */
+/* Updates the rows from a delivery. Returns false if out of memory; nothing has changed then. */
 VAMP_MUST_CHECK bool vamp_present_take(struct vamp_present *present,
                                        const struct vamp_delivery *delivery);
 void vamp_present_done(struct vamp_present *present);
@@ -24,6 +24,6 @@ struct vamp_where_labels {
     const char *label[VAMP_WHERE_LABELS][2];
     char pid[24];
 };
-/* The next component whose place is known; `*at` begins with 0. False: there is none. */
+/* Returns the next component whose location is known; `*at` starts at 0. False: no more. */
 bool vamp_present_next(const struct vamp_present *present, unsigned *at,
                        struct vamp_where_labels *ret_labels);

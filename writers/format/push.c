@@ -11,7 +11,7 @@ static bool has_scheme(const char *url, const char *scheme)
     return strncmp(url, scheme, length) == 0 && url[length] != '\0' && url[length] != '/';
 }
 
-/* The port of an address, if it has one in digits, is one that a machine can have. */
+/* Whether the port of an address is valid, or the address has no numeric port. */
 static bool port_exists(const char *url)
 {
     const char *host = strstr(url, "://") + 3, *end = host + strcspn(host, "/"), *port = end;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Outputs that can send changes of alarms instead of buckets: their options, and the selection of
- * changes. Each change is one message. Such an output receives only buckets with such changes, and
- * its accounting counts changes.
+ * changes. Each change is one message. With this option, an output receives only buckets that
+ * contain selected changes, and its accounting counts changes.
  */
 #pragma once
 
@@ -14,8 +14,8 @@ enum vamp_send { VAMP_SEND_BUCKETS, VAMP_SEND_ALARMS };
 
 struct vamp_sent_alarms {
     unsigned send;            /* enum vamp_send */
-    struct vamp_strings when; /* names of alarms; none: all */
-    uint64_t states;          /* bits of enum vamp_alarm_state: those that an alarm enters */
+    struct vamp_strings when; /* names of alarms; empty: all */
+    uint64_t states; /* bits of enum vamp_alarm_state: a change to one of these states is sent */
 };
 
 extern const char *const vamp_send_words[]; /* ended by NULL */
@@ -34,7 +34,7 @@ extern const char *const vamp_send_words[]; /* ended by NULL */
                      .only_with = VAMP_TARGET_BIT(VAMP_WITH_ALARMS),                               \
                      .help = "the states of which a message is sent when an alarm enters them")
 
-/* What is sent instead of buckets; NULL: buckets are. */
+/* The selection of alarm changes; NULL if the output sends buckets. */
 static inline const struct vamp_sent_alarms *vamp_sent_alarms(const struct vamp_writer_ops *format,
                                                               const void *options)
 {

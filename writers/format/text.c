@@ -57,7 +57,7 @@ void vamp_text_number(struct vamp_text *text, unsigned __int128 value, unsigned 
             digits[--first] = '.';
         }
         unsigned digit = 0;
-        if (value <= UINT64_MAX) { /* much faster to divide */
+        if (value <= UINT64_MAX) { /* the 64-bit division is much faster */
             digit = (unsigned)((uint64_t)value % 10);
             value = (uint64_t)value / 10;
         } else {

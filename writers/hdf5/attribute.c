@@ -9,7 +9,7 @@
 #include "writers/hdf5/error.h"
 #include "writers/hdf5/file.h"
 
-/* ---- types: little endian in the file, the machine's own in memory */
+/* ---- types: little endian in the file, native in memory */
 
 hid_t hdf5_file_type(enum hdf5_type type)
 {
@@ -56,7 +56,7 @@ void hdf5_attribute_write(struct hdf5_file *file, hid_t id, const char *name, hi
     }
 }
 
-/* The space of most attributes; created once. */
+/* The dataspace of most attributes; created once. */
 static hid_t scalar(struct hdf5_file *file)
 {
     if (file->scalar <= 0) {
@@ -65,7 +65,7 @@ static hid_t scalar(struct hdf5_file *file)
     return file->scalar;
 }
 
-/* The type of texts; created once. -1: failed. */
+/* Type of texts with this length; created once. Returns -1 on failure. */
 static hid_t text_type(struct hdf5_file *file, size_t length)
 {
     if (file->text <= 0) {
@@ -83,7 +83,8 @@ void hdf5_attribute_text(struct hdf5_file *file, hid_t id, const char *name, con
     if (file->code != 0) {
         return;
     }
-    /* An invalid byte becomes three. HDF5 has no text of length 0: an empty one is a single NUL. */
+    /* An invalid byte is replaced by three bytes. HDF5 has no text of length 0: an empty text is a
+     * single NUL. */
     const size_t room = strlen(text) * 3 + 1;
     char *clean = malloc(room);
     if (clean == NULL) {

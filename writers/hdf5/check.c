@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Check values. HDF5 has its own for metadata, and zlib one in each compressed chunk; variables of
- * a fixed length have HDF5's Fletcher32. An uncompressed variable that grows by a number at a time
- * cannot have one for each chunk: a reader of a live file would find it outdated, and a kill could
- * leave it half written. So each dimension along which such variables grow has one more variable,
- * with the CRC-32 of its row in all of them. The row is collected in memory as it is written.
+ * Check values. HDF5 has checksums for metadata, zlib has one in each compressed chunk, and
+ * variables of fixed length use HDF5's Fletcher32. An uncompressed variable that grows by one
+ * number at a time cannot have a checksum per chunk: a reader of a live file would find it
+ * outdated, and a kill could leave it half written. Each dimension with such variables therefore
+ * has an additional variable with the CRC-32 of each row across all of them. The row is collected
+ * in memory as it is written.
  */
 #include "writers/hdf5/check.h"
 
@@ -18,8 +19,8 @@
 #include "writers/hdf5/file.h"
 #include "writers/hdf5/row.h"
 
-/* Lists the variables along the dimension and sets their places in its row. Returns the bytes of a
- * row. */
+/* Lists the variables along the dimension and sets their offsets in its row. Returns the size of a
+ * row in bytes. */
 static size_t lay_out(struct hdf5_file *file, unsigned dimension, struct vamp_text *names)
 {
     size_t bytes = 0;

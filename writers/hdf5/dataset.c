@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datasets, and the writing of numbers and texts.
- * Whole chunks are shuffled and compressed here and passed to HDF5 in the form stored in the file.
- * The file is the same as if HDF5 did it: its filters are named in the dataset, and every reader
- * undoes them. HDF5 itself would allocate, clear and free a compressor of 256 KiB for each chunk:
- * nine tenths of the time for a row of a few hundred bytes.
+ * Datasets, and writing of numbers and texts to them. Whole chunks are shuffled and compressed here
+ * and passed to HDF5 in the form stored in the file. The file is the same as with HDF5's own
+ * filters: the dataset names them, and every reader reverses them. HDF5 itself would allocate,
+ * clear and free a compressor of 256 KiB for each chunk, which takes nine tenths of the time for a
+ * row of a few hundred bytes.
  */
 #include "writers/hdf5/dataset.h"
 
@@ -21,7 +21,7 @@
 #include "writers/hdf5/file.h"
 #include "writers/hdf5/row.h"
 
-/* ---- making datasets */
+/* ---- creating datasets */
 
 /* In a compressed dataset of several dimensions each row is a chunk; columns have many rows in a
  * chunk. */
@@ -41,8 +41,9 @@ static void choose_chunk(const struct hdf5_file *file, struct hdf5_dataset *data
     }
 }
 
-/* Up to this number, attributes stay in the object header. By default HDF5 moves more than 8 to a
- * tree and a heap, which take 1.5 kB a dataset, and half of the time of opening the file. */
+/* Up to this number, attributes stay in the object header. By default HDF5 moves more than 8 of
+ * them to a tree and a heap, which takes 1.5 kB per dataset and half of the time to open the file.
+ */
 #define ATTRIBUTES_MAX 32
 
 static bool is_growing(const struct hdf5_file *file, const struct hdf5_dataset *dataset)
@@ -59,7 +60,7 @@ static bool set_properties(hid_t list, const struct hdf5_dataset *dataset,
     if (hdf5_type_bytes(dataset->type) == 1) {
         fill = &byte;
     }
-    /* No times of creation: the same buckets give the same file. */
+    /* No creation times: equal buckets must give equal files. */
     if (list < 0 || H5Pset_obj_track_times(list, false) < 0 ||
         H5Pset_attr_creation_order(list, H5P_CRT_ORDER_TRACKED) < 0 ||
         H5Pset_attr_phase_change(list, ATTRIBUTES_MAX, 0) < 0 ||
@@ -80,8 +81,8 @@ static bool set_properties(hid_t list, const struct hdf5_dataset *dataset,
     return dataset->rank == 0 || grows || H5Pset_fletcher32(list) >= 0;
 }
 
-/* The creation properties of a dataset. They are cached, since the next datasets often have the
- * same: to create and release a list takes as long as to create a dataset. */
+/* Returns the creation properties of a dataset. They are cached, since consecutive datasets often
+ * have equal ones: creating and releasing a list takes as long as creating a dataset. */
 static hid_t choose_creation(struct hdf5_file *file, struct hdf5_dataset *dataset,
                              const struct hdf5_spec *spec)
 {
@@ -165,8 +166,8 @@ void hdf5_dataset_close(struct hdf5_file *file, unsigned index)
     }
 }
 
-/* Writes the list of the dataset's scales. A scale itself, which has the name of its dimension, has
- * none. */
+/* Writes the list of the dataset's scales. A scale, which has the name of its dimension, has no
+ * such list. */
 static void attach_scales(struct hdf5_file *file, const struct hdf5_dataset *dataset)
 {
     hvl_t scales[HDF5_RANK_MAX];
@@ -278,7 +279,8 @@ void hdf5_chunks_init(struct hdf5_file *file, size_t most_bytes)
     chunks->packed_bytes = libdeflate_zlib_compress_bound(NULL, most_bytes);
     chunks->compressor = libdeflate_alloc_compressor(HDF5_DEFLATE_LEVEL);
     chunks->shuffled = malloc(most_bytes);
-    chunks->packed = malloc(chunks->packed_bytes + 1); /* and the check of its place */
+    /* The last byte is the check of the chunk's location. */
+    chunks->packed = malloc(chunks->packed_bytes + 1);
     if (chunks->compressor == NULL || chunks->shuffled == NULL || chunks->packed == NULL) {
         hdf5_no_memory(file, "prepare the file");
     }
@@ -291,8 +293,8 @@ void hdf5_chunks_done(struct hdf5_chunks *chunks)
     free(chunks->packed);
 }
 
-/* HDF5's shuffle filter: the first byte of each number, then the second byte of each, and so on, up
- * to the width of the type in the file. */
+/* HDF5's shuffle filter: the first byte of each number, then the second byte of each, and so on,
+ * for all bytes of the type in the file. */
 static void shuffle(const uint64_t *numbers, size_t count, size_t bytes, unsigned char *out)
 {
     for (size_t byte = 0; byte < bytes; byte++, out += count) {
@@ -307,8 +309,8 @@ static void failed_to_write(struct hdf5_file *file, const struct hdf5_dataset *d
     hdf5_failed(file, "write \"%s\" in %s", dataset->name, file->path);
 }
 
-/* Identifies the chunk and its variable: if two pages of a file are exchanged, the check values of
- * both streams still hold. */
+/* Identifies the chunk and its variable. Without it, an exchange of two pages of a file would not
+ * be detected, because the check values of both streams are valid. */
 static unsigned char place_of(const struct hdf5_dataset *dataset, hsize_t chunk)
 {
     unsigned char number[sizeof(uint64_t)];
@@ -317,8 +319,8 @@ static unsigned char place_of(const struct hdf5_dataset *dataset, hsize_t chunk)
     return (unsigned char)libdeflate_crc32(name, number, sizeof number);
 }
 
-/* Writes the chunk that begins at `start`, whole. A byte after the compressed stream, which HDF5
- * ignores, identifies the chunk. */
+/* Writes the complete chunk that begins at `start`. A byte after the compressed stream, ignored by
+ * HDF5, identifies the chunk. */
 static void put_chunk(struct hdf5_file *file, const struct hdf5_dataset *dataset,
                       const hsize_t *start, const uint64_t *numbers, size_t count)
 {
@@ -373,7 +375,7 @@ struct hdf5_dataset *hdf5_dataset_open(struct hdf5_file *file, unsigned index)
     return dataset;
 }
 
-/* Opens the dataset and makes it at least `rows` rows long. False: something failed. */
+/* Opens the dataset and extends it to at least `rows` rows. Returns false after a failure. */
 static bool reach(struct hdf5_file *file, unsigned index, hsize_t rows)
 {
     struct hdf5_dataset *dataset = hdf5_dataset_open(file, index);
@@ -383,8 +385,8 @@ static bool reach(struct hdf5_file *file, unsigned index, hsize_t rows)
     return file->code == 0;
 }
 
-/* Writes a block of values of the type `type`. If the type in the file is another one, HDF5
- * allocates and clears 1 MiB for the conversion. */
+/* Writes a block of values of the type `type`. If the type in the file differs, HDF5 allocates and
+ * clears 1 MiB for the conversion. */
 static void put(struct hdf5_file *file, unsigned index, const hsize_t *start, const hsize_t *count,
                 hid_t type, const void *values)
 {
@@ -403,7 +405,7 @@ static void put(struct hdf5_file *file, unsigned index, const hsize_t *start, co
             written = H5Dwrite(dataset->id, type, in_memory, in_file, H5P_DEFAULT, values);
         }
         if (written < 0) {
-            failed_to_write(file, dataset); /* before the next call clears HDF5's errors */
+            failed_to_write(file, dataset); /* before the next HDF5 call clears the error stack */
         }
         (void)H5Sclose(in_memory);
         (void)H5Sclose(in_file);
@@ -435,8 +437,9 @@ void hdf5_dataset_put_small(struct hdf5_file *file, unsigned index, hsize_t firs
     put(file, index, start, size, H5T_NATIVE_UINT8, bytes);
 }
 
-/* Writes numbers of a row of an uncompressed variable, from cell `at` on, once each. Numbers along
- * time are kept for the flush, which writes those of several buckets. */
+/* Writes numbers of a row of an uncompressed variable, from cell `at` on. Each number is written
+ * only once. Numbers along time are buffered until the flush, which writes several buckets
+ * together. */
 static void put_numbers(struct hdf5_file *file, unsigned index, hsize_t row, size_t at,
                         size_t count, const uint64_t *numbers)
 {
@@ -450,7 +453,7 @@ static void put_numbers(struct hdf5_file *file, unsigned index, hsize_t row, siz
     }
 }
 
-/* Whether a cell has a number that is not the fill value in one of the rows kept for the flush. */
+/* Whether a cell differs from the fill value in at least one of the rows buffered for the flush. */
 static bool is_held(const struct hdf5_file *file, const struct hdf5_dataset *dataset, unsigned rows,
                     size_t at, size_t bytes)
 {
@@ -506,7 +509,7 @@ static bool is_fill(const struct hdf5_dataset *dataset, const uint64_t *numbers,
     return true;
 }
 
-/* Writes the cells that do not have the fill value; each cell has its own chunks. */
+/* Writes the cells that differ from the fill value; each cell has its own chunks. */
 static void put_cells(struct hdf5_file *file, unsigned index, hsize_t row, size_t cells,
                       const uint64_t *numbers)
 {
@@ -543,7 +546,7 @@ void hdf5_dataset_put_row(struct hdf5_file *file, unsigned index, hsize_t row,
 }
 
 /* Datasets of groups are extended in steps of this many chunks; rows not yet written are padding.
- * An extent that changed with each bucket would be more metadata to write. */
+ * Changing the extent with each bucket would write more metadata. */
 #define CHUNKS_AHEAD 32
 
 void hdf5_dataset_put_chunks(struct hdf5_file *file, unsigned index, hsize_t first, size_t count,
@@ -590,9 +593,9 @@ void hdf5_dataset_put_number(struct hdf5_file *file, unsigned index, hsize_t row
     put_numbers(file, index, row, 0, 1, &number);
 }
 
-/* ---- the end */
+/* ---- end */
 
-/* After a failure only the datasets that are open can be too long. */
+/* After a failure, only datasets that are open can be too long. */
 void hdf5_datasets_trim(struct hdf5_file *file, bool only_cut)
 {
     for (unsigned i = 0; file->code == 0 && i < file->dataset_count; i++) {

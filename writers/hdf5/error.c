@@ -10,9 +10,9 @@
 #include "writers/hdf5/file.h"
 
 struct walk {
-    char outer[160]; /* the error HDF5 reports at its interface */
-    char inner[160]; /* the error it reports where the failure is */
-    int errno_value; /* of the system call, 0: none took part */
+    char outer[160]; /* the error reported by HDF5's interface function */
+    char inner[160]; /* the error reported where the failure occurred */
+    int errno_value; /* errno of the system call; 0: no system call failed */
 };
 
 static herr_t visit(unsigned depth, const H5E_error2_t *entry, void *context)
@@ -80,8 +80,8 @@ void hdf5_no_memory(struct hdf5_file *file, const char *doing)
 
 void hdf5_quiet(void)
 {
-    /* Without this, a process whose close failed crashes with SIGSEGV at exit. It has an effect
-     * only before the library's first use, and is harmless later. */
+    /* Without this, a process in which a close failed crashes with SIGSEGV at exit. It has an
+     * effect only before the first use of the library, and none later. */
     (void)H5dont_atexit();
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }

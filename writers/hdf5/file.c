@@ -19,10 +19,9 @@
 #include "writers/hdf5/layout.h"
 #include "writers/hdf5/space.h"
 
-/* An upper bound of the datasets other than those of metrics and label sets; creating more
- * fails. */
+/* Upper limit of the datasets other than those of metrics and label sets; creating more fails. */
 #define OTHER_DATASETS 64
-/* Datasets of a label set, besides its labels. */
+/* Datasets of a label set, not counting its labels. */
 #define SET_DATASETS 6
 /* Reserved before the first bucket; a dataset takes about 1.5 KiB. */
 #define LAYOUT_BYTES_PER_DATASET 2560
@@ -63,7 +62,7 @@ static void allocate(struct hdf5_file *file)
     }
 }
 
-/* How many numbers the largest chunk has. */
+/* Number of numbers in the largest chunk. */
 static size_t largest_chunk(const struct hdf5_file *file)
 {
     size_t numbers = VAMP_MAX(VAMP_BINS_MAX, HDF5_OWN_COLUMNS_MAX);
@@ -78,8 +77,8 @@ static size_t largest_chunk(const struct hdf5_file *file)
     return numbers;
 }
 
-/* vampire's descriptor and HDF5's must refer to the same file; otherwise another process replaced
- * the name in between. */
+/* Checks that vampire's descriptor and HDF5's refer to the same file, and that no other process
+ * replaced the file in between. */
 static void verify_same_file(struct hdf5_file *file)
 {
     int *theirs = NULL;
@@ -93,13 +92,13 @@ static void verify_same_file(struct hdf5_file *file)
     }
 }
 
-/* Small metadata never crosses a page: a kill in the middle of a write leaves whole pages only, and
- * half an object header would cost its dataset. */
+/* Small metadata never crosses a page boundary: a kill during a write leaves only whole pages, and
+ * half an object header would make its dataset unreadable. */
 #define PAGE_BYTES 4096
 
-/* HDF5's lock does not help here: vampire has created the name already, and a reader that opens the
- * file as soon as it appears would make the creation fail. The file's own marks show readers that
- * it is being written. Some parallel file systems have no locks at all. */
+/* HDF5's lock is of no use here: vampire has already created the name, and a reader that opens the
+ * file as soon as it appears would make the creation fail. Flags in the file show readers that it
+ * is being written. Some parallel file systems have no locks. */
 static bool without_locks(hid_t access)
 {
 #if H5_VERSION_GE(1, 12, 1) || (H5_VERSION_GE(1, 10, 7) && !H5_VERSION_GE(1, 12, 0))
@@ -110,9 +109,9 @@ static bool without_locks(hid_t access)
 #endif
 }
 
-/* Sizes of HDF5's metadata cache. Hardly any metadata of the layout is needed again. While buckets
- * are written, all metadata that they change must fit, because HDF5 1.10 fails when it evicts parts
- * of a chunk index under SWMR; but each flush scans the whole cache. */
+/* Sizes of HDF5's metadata cache. Almost no metadata of the layout is used again. While buckets are
+ * written, all metadata that they change must fit into the cache, because HDF5 1.10 fails when it
+ * evicts parts of a chunk index under SWMR; on the other hand, each flush scans the whole cache. */
 #define LAYOUT_CACHE_BYTES ((size_t)32 << 10)
 #define BUCKET_CACHE_BYTES ((size_t)1 << 20)
 
@@ -126,8 +125,8 @@ static H5AC_cache_config_t *fixed_cache(H5AC_cache_config_t *config, size_t byte
     return config;
 }
 
-/* HDF5 keeps up to this many bytes of freed memory for allocations of the same kind: each bucket,
- * and each dataset of the layout, frees and allocates the same again. */
+/* HDF5 keeps up to this many bytes of freed memory for allocations of the same kind. Each bucket,
+ * and each dataset of the layout, repeats the same allocations. */
 #define KEPT_BYTES (1 << 20)
 #define KEPT_OF_A_KIND_BYTES (64 << 10)
 
@@ -137,16 +136,16 @@ static void limit_kept_memory(void)
                                  KEPT_BYTES, KEPT_OF_A_KIND_BYTES);
 }
 
-/* Frees the memory that only the layout needed. */
+/* Frees the memory that was needed only for the layout. */
 static void free_kept_memory(void)
 {
     (void)H5garbage_collect();
     (void)malloc_trim(0);
 }
 
-/* Creates the file in the format of HDF5 1.10, by name: with "latest", files would change with the
- * library. The chunk cache is off: compressed chunks are written whole, once; and in a column, a
- * cached chunk would be written whole for each new number. */
+/* Creates the file in the format of HDF5 1.10, named explicitly: with "latest", the format would
+ * change with the library version. The chunk cache is off: compressed chunks are written once,
+ * completely, and a cached chunk of a column would be rewritten for each new number. */
 static void create_hdf5(struct hdf5_file *file)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
@@ -175,7 +174,8 @@ static void create_hdf5(struct hdf5_file *file)
     (void)H5Pclose(access);
 }
 
-/* Writes a line for each metric that is not observed: "transport_ns: events carry no time". */
+/* Writes a line for each metric that is not observed, for example "transport_ns: events carry no
+ * time". */
 static void write_absences(struct hdf5_file *file)
 {
     char *text = NULL;
@@ -386,7 +386,8 @@ int hdf5_file_close(void *self, const struct vamp_ending *ending, struct vamp_er
     assert(file->failed || file->flushed == file->rows);
     if (file->failed) {
         /* Rows that a failed write left after the last good bucket would appear as half a bucket,
-         * or as one that the next file has too. Best effort: the file's state is unknown. */
+         * or as a bucket that the next file also contains. Removing them is best effort: the state
+         * of the file is unknown. */
         file->err = NULL;
         hdf5_datasets_trim(file, true);
         file->err = err;

@@ -7,18 +7,18 @@
  *   row, attribute,     rows with check values; attributes and groups; datasets; dimensions;
  *   dataset, scale,     check values
  *   check
- *   words, metric,      labels with a closed list; the datasets of a metric; groups of rows;
- *   group, tables, own  gaps, components, CDOs and alarms; vampire's own metrics
- *   layout              everything that a new file has
+ *   words, metric,      labels with a closed list of values; the datasets of a metric; groups of
+ *   group, tables, own  rows; gaps, components, CDOs and alarms; vampire's own metrics
+ *   layout              all contents of a new file
  *   rows, overview      the values of a bucket
  *   writer, recover     the table of the format; repair
  *
- * A function on a file without a result sets `code` and `err` of the file if it fails, and does
- * nothing if something failed before: the first failure is kept, and checked once. Numbers of
- * datasets and dimensions are 0 in that case.
+ * Functions that take a file and return no result report a failure in `code` and `err` of the file,
+ * and have no effect after an earlier failure, so that the first failure is kept and the caller
+ * checks it once. After a failure, the returned numbers of datasets and dimensions are 0.
  *
- * HDF5 1.10 has one lock for the whole library and blocks for milliseconds: only the threads of
- * outputs (and the first open) may call it.
+ * HDF5 1.10 has one lock for the whole library and blocks for milliseconds: it may be called only
+ * by the threads of outputs, and by the thread that opens the first segment.
  */
 #pragma once
 
@@ -56,10 +56,10 @@ struct hdf5_file {
     const char *output;
     unsigned segment;
     char *path;
-    int fd;     /* vampire's own, next to HDF5's: for reservation and sync */
+    int fd;     /* a descriptor in addition to HDF5's, for reservation and sync */
     hid_t file; /* -1: closed */
-    /* While the file is created; 0: none. Property lists; the types of texts, whose length changes,
-     * and of lists of dimensions; the space of most attributes. */
+    /* Used only while the file is created; 0: none. Property lists; the types of texts (with a
+     * variable length) and of lists of dimensions; the dataspace of most attributes. */
     hid_t create[HDF5_CREATIONS], text, list, scalar;
     struct hdf5_creation creations[HDF5_CREATIONS];
     unsigned creation_count;
@@ -73,31 +73,35 @@ struct hdf5_file {
     struct hdf5_set *sets;       /* per label set */
     struct hdf5_metric *metrics; /* per schema metric */
     struct hdf5_table own_counters, own_gauges;
-    /* The places of a bucket's rows: a slot for each dimension of rows and of entries. */
-    unsigned slots, first_row, row_count; /* number, datasets */
-    uint64_t *slot_first, *slot_count;    /* of the bucket being written */
-    struct map names;                     /* struct hdf5_name */
+    /* The location of a bucket's rows in each dimension of rows and of entries. Each such dimension
+     * has a slot. */
+    unsigned slots, first_row, row_count; /* number of slots; datasets */
+    uint64_t *slot_first, *slot_count;    /* for the bucket being written */
+    struct map names;                     /* entries are struct hdf5_name */
     unsigned name;                        /* dataset */
     unsigned time, time_us, restart_row, bucket_ns, bucket_number, statistics_buckets;
     unsigned events[HDF5_EVENT_COLUMNS]; /* 0: not in this file */
     unsigned outputs_first, output_name;
     unsigned gaps_first, components_first;
     unsigned how_ended, ended, end_reason, end_check;
-    unsigned absences; /* dataset: what became known after not_observed was written */
-    uint32_t learned;  /* bits of it that are in the file */
+    /* Dataset with the properties found to be unknown after not_observed was written. */
+    unsigned absences;
+    uint32_t learned; /* bits of enum vamp_unknown in that dataset */
 
-    hsize_t rows, flushed;             /* buckets written, and those of them that readers see */
-    uint32_t sums[VAMP_UNFLUSHED_MAX]; /* time_check of the buckets that are not flushed */
-    uint64_t taken, written;           /* rows and flushed in buckets of the statistics */
-    const struct vamp_series *const *const *series; /* of the newest bucket; see vamp_bucket */
+    /* Buckets written, and the number of them that readers can see. */
+    hsize_t rows, flushed;
+    uint32_t sums[VAMP_UNFLUSHED_MAX]; /* time_check of the buckets not yet flushed */
+    uint64_t taken, written;           /* rows and flushed, counted in buckets of the statistics */
+    /* Series of the newest bucket; see struct vamp_bucket. */
+    const struct vamp_series *const *const *series;
     unsigned cdo;        /* dimension of the table of CDOs; 0: not at level `cdo` */
     unsigned cdos_first; /* dataset */
     unsigned alarm;      /* dimension of the table of alarms; 0: the run has no rules */
     unsigned alarms_first;
     unsigned outputs_named;
-    struct hdf5_component_texts *component_texts; /* by row: what the file has */
+    struct hdf5_component_texts *component_texts; /* by row: the texts in the file */
     unsigned component_capacity;
-    bool failed; /* after any HDF5 error: nothing is written any more */
+    bool failed; /* after any HDF5 error: nothing more is written */
     int code;    /* the first failure of the current call */
     struct vamp_err *err;
     struct hdf5_column column, counts;

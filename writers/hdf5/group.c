@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A group for each label set that the overview does not show whole: one with a label whose values
- * are no closed list, or with a histogram. The labels of its series are written here; rows.c writes
- * the rows.
+ * Creates a group for each label set that the overview does not show completely, because a label
+ * has no closed list of values or the set has a histogram. Writes the labels of its series; rows.c
+ * writes the rows.
  */
 #include "writers/hdf5/group.h"
 
@@ -19,14 +19,15 @@
 #include "writers/hdf5/row.h"
 #include "writers/hdf5/rows.h"
 
-/* Rows of a chunk unless the first bucket of the file has more. A bucket takes at least a chunk of
- * each variable, and a reader decompresses it whole. */
+/* Rows of a chunk, unless the first bucket of the file has more. A bucket takes at least one chunk
+ * of each variable, and a reader decompresses whole chunks. */
 #define CHUNK_OF_WORDS 32       /* only words */
 #define CHUNK_OF_NAMES 64       /* components */
 #define CHUNK_OF_NAME_WORDS 512 /* components and words */
 #define CHUNK_OF_PAIRS 1024     /* sources and sinks */
-/* Who waited for whom, for what. A bucket of 60 components has some 1,130 rows: one chunk. With 500
- * components, larger chunks more often have a row of several waits, and then maxima and bins. */
+/* Waits by sink, source and cause. A bucket with 60 components has about 1,130 rows, which fit into
+ * one chunk. With 500 components, larger chunks contain a row with several waits more often, and
+ * then also extremes and bins. */
 #define CHUNK_OF_PARTS 1472
 #define ENTRY_CHUNK_LEAST 512U
 
@@ -48,7 +49,7 @@ static unsigned chunk_for(uint64_t rows, unsigned least)
     return chunk;
 }
 
-/* An upper bound of the series with a value in the first bucket. */
+/* Upper limit of the series with a value in the first bucket. */
 static unsigned rows_of_first(const struct hdf5_file *file, unsigned set,
                               const struct vamp_delivery *first)
 {
@@ -83,7 +84,7 @@ static unsigned create_dimension(struct hdf5_file *file, const struct hdf5_set *
     return file->dimension_count++;
 }
 
-/* Creates the labels of the series, as numbers of names or of words in the label's list. */
+/* Creates the labels of the series, stored as numbers of names or of words in the label's list. */
 static void create_series(struct hdf5_file *file, unsigned number)
 {
     const struct vamp_label_set *description = &file->schema->label_sets[number];
@@ -177,7 +178,7 @@ static void create_metric(struct hdf5_file *file, unsigned number,
     hdf5_metric_create_rows(file, number);
 }
 
-/* The rows of a chunk, by the number of open labels. */
+/* Rows of a chunk, depending on the number of open labels. */
 static unsigned default_chunk(const struct hdf5_set *set, unsigned names)
 {
     if (names == 0) {
@@ -209,7 +210,7 @@ static void create_set(struct hdf5_file *file, unsigned number, const struct vam
     }
 }
 
-/* `row_dimension`: the dimension of each slot, as its path. */
+/* Writes the path of each slot's dimension. `row_dimension`: the dimension of each slot. */
 static void name_places(struct hdf5_file *file, unsigned slot)
 {
     const unsigned names = hdf5_texts_create(
@@ -231,7 +232,7 @@ static void name_places(struct hdf5_file *file, unsigned slot)
     }
 }
 
-/* Decides which metrics have rows and which sets a group, and assigns the slots of both. */
+/* Decides which metrics have rows and which sets have a group, and assigns the slots of both. */
 static void plan_groups(struct hdf5_file *file)
 {
     for (unsigned m = 0; m < file->schema->metric_count; m++) {
@@ -252,8 +253,8 @@ static void plan_groups(struct hdf5_file *file)
     }
 }
 
-/* One table for all groups: a column for each of them would be two more variables that grow with
- * each bucket. */
+/* One table for all groups: separate columns would add two variables per group, each of which grows
+ * with each bucket. */
 static void create_places(struct hdf5_file *file)
 {
     const struct {
@@ -298,14 +299,14 @@ void hdf5_groups_create(struct hdf5_file *file, const struct vamp_delivery *firs
     }
 }
 
-/* ---- series keep their number, so the table only grows */
+/* ---- series keep their numbers, so the table only grows */
 
 #define BATCH HDF5_TEXT_CHUNK_ROWS
 
 struct hdf5_name {
     struct map_link link;
     uint32_t number;
-    const char *text; /* a label's, which lives as long as the run */
+    const char *text; /* text of a label, valid during the run */
 };
 
 static void drop_name(struct map_link *link)
@@ -348,13 +349,14 @@ static uint32_t number_of_name(struct hdf5_file *file, const char *text)
     return name->number;
 }
 
-/* Writes the labels of the next `count` series of the set, at most BATCH. */
+/* Writes the labels of the next `count` series of the set; `count` is at most BATCH. */
 static void write_series(struct hdf5_file *file, struct hdf5_set *set,
                          const struct vamp_label_set *description,
                          const struct vamp_series *const *series, unsigned count)
 {
     uint32_t numbers[VAMP_LABELS_MAX][BATCH], sums[BATCH];
-    uint32_t words[BATCH]; /* cells, less the words of the labels done so far */
+    /* Cell numbers, with the words of the labels processed so far divided out. */
+    uint32_t words[BATCH];
     assert(set->written + count <= set->known);
     memcpy(words, set->cell + set->written, count * sizeof *words);
     for (unsigned l = set->label_count; l-- > 0;) {

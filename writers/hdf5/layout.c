@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every dimension and dataset of a file, from the schema. */
+/* Creates every dimension and dataset of a file, according to the schema. */
 #include "writers/hdf5/layout.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@
 #include "writers/hdf5/check.h"
 #include "writers/hdf5/file.h"
 
-/* A longer name needs a new file, created with room for it. Names of outputs always fit. */
+/* A longer name requires a new file with longer texts. Names of outputs always fit. */
 #define NAME_LENGTH_STEP 64
 #define WORD_LENGTH 32
 
@@ -84,7 +84,7 @@ static void create_bins(struct hdf5_file *file)
     hdf5_dataset_put(file, upper, &start, &count, bins->upper);
 }
 
-/* Creates the list of values of open labels, each once in the file. */
+/* Creates the list of the values of open labels, each stored once in the file. */
 static void create_names(struct hdf5_file *file)
 {
     file->name =
@@ -167,7 +167,8 @@ static void create_outputs(struct hdf5_file *file)
     }
 }
 
-/* Nothing can be created once SWMR runs, so what close will write is created at the start. */
+/* Nothing can be created after SWMR was started, so the datasets that close writes are created at
+ * the start. */
 static void create_end(struct hdf5_file *file)
 {
     static const uint8_t values[] = {HDF5_OPEN, HDF5_ROTATED, HDF5_ENDED};
@@ -198,10 +199,11 @@ static void create_end(struct hdf5_file *file)
     hdf5_end_write(file, HDF5_OPEN, (int64_t)HDF5_TIME_MISSING, "");
 }
 
-/* The scale of an unlimited dimension lists the variables along it. h5netcdf opens all of the list
- * for each variable: the root took 2.5 s to open instead of 0.4 s. So where there are many, the
- * list has the one that grows first: h5netcdf takes the longest variable of the list for the length
- * of the dimension, and fails on one that is longer, as in a file left by a kill. */
+/* The scale of an unlimited dimension lists the variables along it. h5netcdf opens all variables of
+ * the list whenever it opens one of them, so that opening the root group took 2.5 s instead of 0.4
+ * s. For dimensions with many variables, the list therefore has a single entry, the variable that
+ * grows first: h5netcdf uses the longest variable of the list as the length of the dimension, and
+ * fails on a variable that is longer, as in a file left by a kill. */
 static void name_longest(struct hdf5_file *file)
 {
     file->dimensions[HDF5_TIME].longest = file->bucket_number;
@@ -213,7 +215,7 @@ static void name_longest(struct hdf5_file *file)
     }
 }
 
-/* The rows of `time` before which the totals of all counters are known. */
+/* Creates the list of the rows of `time` before which the totals of all counters are stored. */
 static void create_restart(struct hdf5_file *file)
 {
     file->restart_row = hdf5_dataset_create(

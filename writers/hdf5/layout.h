@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every dimension and dataset of a file, from the schema. */
+/* Creates every dimension and dataset of a file, according to the schema. */
 #pragma once
 
 #include "writers/writer.h"

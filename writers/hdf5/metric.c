@@ -12,27 +12,27 @@
 /* The dimensions of a part of a metric. */
 enum axes {
     ALONG_TIME,
-    ALONG_TIME_WORDS,    /* the closed labels */
-    ALONG_TIME_BIN,      /* of the overview */
-    ALONG_RESTART_WORDS, /* of the overview */
+    ALONG_TIME_WORDS,    /* the dimensions of the closed labels */
+    ALONG_TIME_BIN,      /* in the overview */
+    ALONG_RESTART_WORDS, /* in the overview */
     ALONG_ROW,
     ALONG_ENTRY,
     ALONG_BEFORE,
 };
 
-/* Where a part is. Where series are summed, over labels that only rows have or before they came
- * here, the minimum and maximum of the sum are only bounds. */
+/* Where a part is stored. If series were summed, in the overview or by the output, the minimum and
+ * maximum of the sum are only bounds of the true extremes. */
 enum place { OVERVIEW, OVERVIEW_BOUNDS, ROWS, ROWS_BOUNDS };
 
-/* The parts of one kind and place are in the order of its enumeration (metric.h). */
+/* Parts of the same kind and place must be in the order of its enumeration (metric.h). */
 static const struct part {
     enum vamp_metric_kind kind;
     enum place place;
     const char *suffix, *about, *cell_methods;
-    bool has_unit; /* the metric's unit; else a number of values */
+    bool has_unit; /* has the metric's unit; else it is a number of values */
     enum hdf5_type type;
     enum axes axes;
-    uint64_t fill; /* what is not written; see fill_of */
+    uint64_t fill; /* value that is not written; see fill_of */
 } parts[] = {
     {VAMP_COUNTER, OVERVIEW, "_delta", "in the bucket", "time: sum", true, HDF5_U64,
      ALONG_TIME_WORDS, 0},
@@ -105,7 +105,7 @@ static void describe_metric(struct hdf5_file *file, hid_t id,
                             bool rows)
 {
     const struct vamp_metric *metric = &vamp_metrics[entry->id];
-    /* The metric's other variables have the same description. */
+    /* The metric's other variables use the same description. */
     const bool is_main = part->suffix[0] == '\0' || strcmp(part->suffix, "_delta") == 0 ||
                          strcmp(part->suffix, "_count") == 0;
     const bool has_words = part->axes == ALONG_TIME_WORDS || part->axes == ALONG_RESTART_WORDS;
@@ -116,7 +116,7 @@ static void describe_metric(struct hdf5_file *file, hid_t id,
     }
     const struct {
         bool is_due;
-        const char *name, *text; /* an empty text is left out, too */
+        const char *name, *text; /* an empty text is omitted */
     } attributes[] = {
         {part->axes == ALONG_TIME_BIN, "coordinates", "bin_lower bin_upper"},
         {has_words, "coordinates", labels},
@@ -163,7 +163,7 @@ static void choose_axes(const struct hdf5_file *file, unsigned number, enum axes
         spec->chunk_rows = 0;
         add_words(file, set_number, spec);
         spec->packed = spec->rank > 2 || (spec->rank == 2 && set->cells > HDF5_FEW_CELLS);
-        spec->chunk_columns = !spec->packed; /* a cell each, or all */
+        spec->chunk_columns = !spec->packed; /* one cell per chunk, or all cells */
         return;
     case ALONG_TIME_BIN:
         spec->dimensions[0] = HDF5_TIME;
@@ -185,11 +185,12 @@ static void choose_axes(const struct hdf5_file *file, unsigned number, enum axes
     spec->packed = true;
 }
 
-/* The weight, in millionths, of a bucket in which every event was counted. */
+/* The weight, in millionths, of a bucket in which no events were sampled. */
 #define WEIGHT_OF_ALL 1000000
 
 /* The fill value, which takes no space: "no value" where a series may have none, else the value in
- * a quiet bucket. The sum of a gauge over open labels has no value if there is no series. */
+ * a bucket without events. The sum of a gauge over open labels has no value if there is no series.
+ */
 static uint64_t fill_of(const struct hdf5_file *file, unsigned number, const struct part *part,
                         const struct hdf5_spec *spec)
 {
@@ -226,7 +227,8 @@ static unsigned create_part(struct hdf5_file *file, unsigned number, const struc
     };
     choose_axes(file, number, part->axes, &spec);
     spec.fill_value = fill_of(file, number, part, &spec);
-    /* In rows, where it means the value, an extreme that is not written stays a whole number. */
+    /* In rows, an omitted extreme equals the value. It has no _FillValue, so that readers keep it
+     * as an integer. */
     spec.has_fill = vamp_metric_may_be_none(metric) ||
                     (!rows && part->fill != 0 && spec.fill_value == part->fill);
     const unsigned index = hdf5_dataset_create(file, &spec);
@@ -234,7 +236,7 @@ static unsigned create_part(struct hdf5_file *file, unsigned number, const struc
     return index;
 }
 
-/* Returns the first dataset. */
+/* Returns the number of the first dataset. */
 static unsigned create_parts(struct hdf5_file *file, unsigned number, bool rows, bool has_bounds)
 {
     const enum vamp_metric_kind kind = hdf5_kind(file, number);

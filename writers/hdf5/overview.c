@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The overview: a row for each bucket, summed over all open labels. It has columns of numbers, the
- * accounting, and the metrics, each summed by cells: one cell for each combination of words
+ * The overview: one row per bucket, summed over all open labels. It contains columns of numbers,
+ * the accounting, and the metrics summed by cell, with one cell for each combination of words
  * (words.c).
  */
 #include "writers/hdf5/overview.h"
@@ -13,7 +13,7 @@
 
 /* ---- cells */
 
-/* The series of a cell are added, or the largest is kept. */
+/* Joins two series of a cell: adds them, or keeps the largest. */
 static uint64_t join_gauge(uint64_t cell, uint64_t value, enum vamp_merge rule)
 {
     if (cell == HDF5_GAUGE_MISSING) {
@@ -40,8 +40,8 @@ static int64_t gauge_part(const struct vamp_gauge_value *gauge, unsigned part)
     }
 }
 
-/* Reads the arrays rather than walking the rows: all gauges of all series pass here three times in
- * each bucket. */
+/* Accesses the arrays directly instead of through a row iterator: all gauges of all series are
+ * processed three times per bucket. */
 void hdf5_cells_add(const struct hdf5_file *file, const struct vamp_bucket *bucket, unsigned metric,
                     unsigned part, uint64_t *cells)
 {
@@ -107,7 +107,7 @@ static void write_part(struct hdf5_file *file, const struct vamp_bucket *bucket,
 
 /* ---- metrics */
 
-/* The bins of all series, their sums, and the extremes. */
+/* Writes the bins of all series, their sums, and the extremes. */
 static void write_histogram(struct hdf5_file *file, const struct vamp_bucket *bucket,
                             unsigned metric)
 {
@@ -184,8 +184,8 @@ static void write_columns(struct hdf5_file *file, const struct vamp_bucket *buck
     }
 }
 
-/* Writes what has become known to be unknown since not_observed was written. Each has its row,
- * since nothing can be created while there may be readers. */
+/* Reports properties found to be unknown since not_observed was written. Each has a row of its own
+ * in a dataset created in advance, since nothing can be created while there may be readers. */
 static void write_learned(struct hdf5_file *file)
 {
     const uint32_t fresh = vamp_coverage_unknown(file->schema->coverage) & ~file->learned;

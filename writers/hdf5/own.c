@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * vampire's own metrics, in the group `vampire`: a table of all counters and one of all gauges, a
- * column for each cell of each metric. As variables of the root group they were a quarter of what a
- * reader opens. The weights of sampled events stay there: numbers of the overview are multiplied
- * with them. A histogram with a label is in its rows only.
+ * vampire's own metrics, in the group `vampire`: a table of all counters and one of all gauges,
+ * with a column for each cell of each metric. As variables of the root group they would be a
+ * quarter of all variables that a reader opens. The weights of sampled events stay in the root
+ * group, because readers multiply numbers of the overview by them. A histogram with a label is
+ * stored only as rows.
  */
 #include "writers/hdf5/own.h"
 
@@ -24,7 +25,7 @@ static enum hdf5_place place_of(const struct hdf5_file *file, unsigned number)
     const struct vamp_schema_metric *entry = &file->schema->metrics[number];
     const struct vamp_metric *metric = &vamp_metrics[entry->id];
     const unsigned labels = file->schema->label_sets[entry->label_set].label_count;
-    /* With collected runs they have the run's labels, and rows. */
+    /* With collected runs, the metrics have the labels of the run, and so they have rows. */
     const bool has_names = labels > file->sets[entry->label_set].closed_count;
     if ((metric->sets & VAMP_SET_SELF) == 0 || is_weight(entry->id) || entry->has_bounds ||
         has_names || labels > 1) {
@@ -79,7 +80,8 @@ static const struct {
     [ABOUT_ORIGIN] = {"origin", "how the metric is computed", HDF5_TEXT_LENGTH},
 };
 
-/* Writes the texts, and the number of the column's word in its label's list in the root group. */
+/* Writes the texts, and the number of the column's word in the list of its label in the root group.
+ */
 static void describe_columns(struct hdf5_file *file, const struct hdf5_table *table)
 {
     const char *texts[ABOUT_COUNT][HDF5_OWN_COLUMNS_MAX];
@@ -94,7 +96,7 @@ static void describe_columns(struct hdf5_file *file, const struct hdf5_table *ta
             const unsigned column = file->metrics[m].overview + c;
             texts[ABOUT_NAME][column] = metric->name;
             texts[ABOUT_LABEL][column] = "";
-            if (set->label_count > 0) { /* one at most */
+            if (set->label_count > 0) { /* at most one */
                 texts[ABOUT_LABEL][column] = vamp_label_name(set->labels[0]);
             }
             texts[ABOUT_UNITS][column] = metric->unit;
@@ -198,7 +200,7 @@ void hdf5_own_create(struct hdf5_file *file)
         return;
     }
     if (counters->columns + gauges->columns == 0) {
-        return; /* the output has none of them */
+        return; /* the output has no metrics of this table */
     }
     hdf5_group_create(file, HDF5_OWN_GROUP, "title", "vampire's own metrics");
     create_table(file, counters, "counter", counter_parts, HDF5_COUNTER_DATASETS);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Repairs HDF5 files that a killed run left. They contain every flushed bucket, but the file is
+ * Repairs HDF5 files left by a killed run. They contain every flushed bucket, but the file is
  * marked as open for writing, and the end of file stored in it dates from its creation. After
- * checking that everything can be read, corrects both, as h5clear -s --increment=0 does, and gives
- * all variables along time the length of `time`, which removes a bucket that was being written.
+ * checking that all data can be read, corrects both, as h5clear -s --increment=0 does, and sets the
+ * length of all variables along time to that of `time`, which removes a bucket that was being
+ * written.
  */
 #include "writers/hdf5/recover.h"
 
@@ -16,7 +17,7 @@
 #include "writers/hdf5/dataset.h"
 #include "writers/hdf5/error.h"
 
-/* Properties of HDF5's own tools, not named in its headers. */
+/* Properties used by HDF5's own tools, which its headers do not declare. */
 #define CLEAR_STATUS_FLAGS "clear_status_flags"
 #define SKIP_EOF_CHECK "skip_eof_check"
 
@@ -61,7 +62,8 @@ static int visit_all(hid_t file, struct look *look)
     return look->code;
 }
 
-/* The rank and the sizes of a dataset's space; -1 if it is none that vampire writes. */
+/* Returns the rank and the sizes of a dataset's dataspace; -1 if vampire never writes such a
+ * dataspace. */
 static int shape_of(hid_t space, hsize_t size[static HDF5_RANK_MAX],
                     hsize_t largest[static HDF5_RANK_MAX])
 {
@@ -75,7 +77,8 @@ static int shape_of(hid_t space, hsize_t size[static HDF5_RANK_MAX],
     return rank;
 }
 
-/* Reads the last row of a dataset along an unlimited dimension, or all of another one. */
+/* Reads the last row of a dataset along an unlimited dimension, or a complete dataset without one.
+ */
 static int read_each(struct look *look, hid_t dataset, struct vamp_err *err)
 {
     hsize_t size[HDF5_RANK_MAX] = {0}, start[HDF5_RANK_MAX] = {0}, largest[HDF5_RANK_MAX] = {0};
@@ -116,7 +119,7 @@ out:;
     return code;
 }
 
-/* The number of rows of the dataset `name`, and its address. */
+/* Returns the number of rows of the dataset `name`, and its address. */
 static int rows_of(hid_t file, const char *name, hsize_t *ret_rows, haddr_t *ret_address)
 {
     hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT), space = -1;
@@ -134,7 +137,7 @@ static int rows_of(hid_t file, const char *name, hsize_t *ret_rows, haddr_t *ret
     return good ? 0 : -EBADMSG;
 }
 
-/* `time` is written last, so a bucket that it has is whole. */
+/* `time` is written last, so every bucket that has a time is complete. */
 static int count_buckets(hid_t file, struct look *look)
 {
     hsize_t numbers = 0;
@@ -155,7 +158,7 @@ static herr_t is_time(hid_t dataset, unsigned dimension, hid_t scale, void *cont
     return H5Oget_info2(scale, &info, H5O_INFO_BASIC) >= 0 && info.addr == look->time;
 }
 
-/* Gives a variable along time the length of `time`. */
+/* Sets the length of a variable along time to that of `time`. */
 static int trim_each(struct look *look, hid_t dataset, struct vamp_err *err)
 {
     hsize_t size[HDF5_RANK_MAX] = {0}, largest[HDF5_RANK_MAX] = {0};
@@ -165,7 +168,7 @@ static int trim_each(struct look *look, hid_t dataset, struct vamp_err *err)
         H5DSiterate_scales(dataset, 0, NULL, is_time, look) > 0) {
         size[0] = look->rows;
         if (H5Dset_extent(dataset, size) < 0) {
-            code = hdf5_fail(err, "cut what is no whole bucket");
+            code = hdf5_fail(err, "remove an incomplete bucket");
         }
     }
     (void)H5Sclose(space);
@@ -173,7 +176,7 @@ static int trim_each(struct look *look, hid_t dataset, struct vamp_err *err)
 }
 
 /* In a file opened for SWMR, HDF5 interprets a wrong checksum as a write in progress and retries
- * after 1 ns, 2 ns, 4 ns, ...: 100 times by default, which never ends. */
+ * after 1 ns, 2 ns, 4 ns, ..., by default 100 times, which practically never ends. */
 #define SWMR_ATTEMPTS 18
 
 static int look_at(const char *path, unsigned how, uint64_t *ret_buckets, struct vamp_err *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The row of a dimension whose variables have check values (check.c), as it will be in the file.
- * Writing a variable changes it, so this is below dataset.c.
+ * The row of a dimension whose variables have check values (check.c), in file format. Writing a
+ * variable updates the row, so this module is below dataset.c.
  */
 #include "writers/hdf5/row.h"
 

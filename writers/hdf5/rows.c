@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The detail: a row for each series that changed, in each group. The rows of a bucket, and the
- * entries of its histograms, fill whole chunks, so that each chunk is written once. A bucket has
- * only its own increments. The totals before it are written in the first bucket of a segment, and
- * again after a lost bucket, so that readers can compute totals after both.
+ * The rows of the groups: one for each series that changed. The rows of a bucket, and the entries
+ * of its histograms, are padded to whole chunks, so that each chunk is written once. A bucket
+ * contains only its own increments. The totals before it are written with the first bucket of a
+ * segment and after a lost bucket, so that readers can compute totals from there on.
  */
 #include "writers/hdf5/rows.h"
 
@@ -89,8 +89,8 @@ void hdf5_rows_plan(struct hdf5_file *file, const struct vamp_bucket *bucket, bo
 
 /* ---- bins */
 
-/* The number of bins to write. Up to two values follow from minimum and sum, and so do their bins.
- */
+/* Number of bins to write. For one or two values, minimum and sum determine the values and so their
+ * bins; these are not written. */
 static uint32_t entries_of(const struct vamp_bucket_histogram *histogram)
 {
     return histogram->count > 2 ? histogram->bin_count : 0;
@@ -108,7 +108,8 @@ uint64_t hdf5_rows_entries(const struct vamp_bucket *bucket, unsigned metric)
 
 /* ---- columns */
 
-/* A column of as many rows as the bucket has in this group, each `fill`. NULL: something failed. */
+/* Begins a column with one row, set to `fill`, for each row of the bucket in this group. Returns
+ * NULL after a failure. */
 static uint64_t *begin_column(struct hdf5_file *file, const struct hdf5_set *set, uint64_t fill)
 {
     return hdf5_column_begin(file, hdf5_round_up(set->changed_count, set->chunk_rows), fill);
@@ -137,7 +138,7 @@ static void write_index(struct hdf5_file *file, struct hdf5_set *set,
     row->next = row->size + hdf5_round_up(set->changed_count, set->chunk_rows);
 }
 
-/* An extreme that is the value itself is the fill value, which takes no space. */
+/* An extreme that equals the value is stored as the fill value, which takes no space. */
 static uint64_t gauge_part(const struct vamp_gauge_value *gauge, unsigned part)
 {
     if (part == HDF5_GAUGE_VALUE) {
@@ -152,8 +153,8 @@ static uint64_t gauge_part(const struct vamp_gauge_value *gauge, unsigned part)
 
 /* ---- histograms */
 
-/* Writes all parts at once, one column after the other. A number that follows from the others is 0,
- * which takes no space; so are the numbers of a series with a row but no value. */
+/* Writes all parts, one column after the other. A number that can be computed from the others is 0,
+ * which takes no space, as are the numbers of a series with a row but without values. */
 static void write_summaries(struct hdf5_file *file, const struct hdf5_set *set, unsigned number,
                             const struct vamp_metric_values *values)
 {
@@ -232,7 +233,7 @@ static void write_part(struct hdf5_file *file, const struct hdf5_set *set, unsig
                             hdf5_round_up(set->changed_count, set->chunk_rows), numbers);
 }
 
-/* Keeps the values that are in the file now. */
+/* Stores the values that are now in the file. */
 static void keep_gauges(struct hdf5_file *file, struct hdf5_metric *metric,
                         const struct vamp_metric_values *values, int64_t end_ns)
 {
@@ -277,7 +278,7 @@ static void write_metric(struct hdf5_file *file, const struct hdf5_set *set,
 
 void hdf5_rows_write(struct hdf5_file *file, const struct vamp_bucket *bucket)
 {
-    if (file->slots == 0) { /* no set has rows, and there is no table of their places */
+    if (file->slots == 0) { /* no set has rows, so there is no table of row locations */
         return;
     }
     memset(file->slot_first, 0, file->slots * sizeof *file->slot_first);
@@ -308,7 +309,7 @@ static uint64_t before(const struct vamp_metric_values *values, unsigned series)
     return values->counters[series].value - values->counters[series].delta;
 }
 
-/* A counter with rows in this set's group. */
+/* Whether the metric is a counter with rows in this set's group. */
 static bool is_counter_of(const struct hdf5_file *file, unsigned metric, unsigned set)
 {
     const struct vamp_schema_metric *entry = &file->schema->metrics[metric];
@@ -316,7 +317,7 @@ static bool is_counter_of(const struct hdf5_file *file, unsigned metric, unsigne
            vamp_metrics[entry->id].kind == VAMP_COUNTER;
 }
 
-/* Lists the series with a total other than 0 in set->changed. Returns how many there are. */
+/* Lists the series with a nonzero total in set->changed. Returns their number. */
 static unsigned find_series(struct hdf5_file *file, const struct vamp_bucket *bucket,
                             unsigned number)
 {

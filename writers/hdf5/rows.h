@@ -6,13 +6,13 @@
 
 struct hdf5_file;
 
-/* Finds the series that have a row in this bucket; they have been placed (words.h). */
+/* Finds the series that have a row in this bucket. hdf5_words_place must have been called. */
 void hdf5_rows_plan(struct hdf5_file *file, const struct vamp_bucket *bucket, bool restart);
-/* Whether the metric is an age: a gauge that grows with time while nothing happens. */
+/* Whether the metric is an age: a gauge that increases with time even without events. */
 bool hdf5_is_age(enum vamp_metric_id id);
-/* The number of entries of a histogram metric in the bucket. */
+/* Number of entries of a histogram metric in the bucket. */
 uint64_t hdf5_rows_entries(const struct vamp_bucket *bucket, unsigned metric);
 void hdf5_rows_write(struct hdf5_file *file, const struct vamp_bucket *bucket);
-/* Writes the counters' totals before this bucket. Must come last: it overwrites the result of
- * hdf5_rows_plan. */
+/* Writes the totals of counters before this bucket. Must be the last call for a bucket: it
+ * overwrites the result of hdf5_rows_plan. */
 void hdf5_rows_restart(struct hdf5_file *file, const struct vamp_bucket *bucket);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Dimensions. Each is a dimension scale. The attributes that link variables (dataset.c) and scales
- * are written once; H5DSattach_scale would read, extend and write both again for each dimension of
- * each variable, which took a third of the time of creating a file.
+ * are written once. H5DSattach_scale would read, extend and rewrite both for each dimension of each
+ * variable, which took a third of the time to create a file.
  */
 #include "writers/hdf5/scale.h"
 
@@ -16,7 +16,7 @@
 #include "writers/hdf5/file.h"
 
 /* Marks a new dataset as the scale of its dimension. netCDF finds the two dimensions of a scale of
- * texts by number, and then requires a number on all scales. */
+ * texts by number, and then requires a number in all scales. */
 static void finish_scale(struct hdf5_file *file, unsigned number, hid_t id, const char *label)
 {
     struct hdf5_dimension *dimension = &file->dimensions[number];
@@ -29,8 +29,8 @@ static void finish_scale(struct hdf5_file *file, unsigned number, hid_t id, cons
     hdf5_attribute_numbers(file, id, "_Netcdf4Dimid", HDF5_U32, &value, 0);
 }
 
-/* A dimension without a variable of its own, as the netCDF-4 library marks it. Were it a
- * variable, readers would not join characters into text. */
+/* Creates a dimension without a variable, marked as the netCDF-4 library does. With a variable,
+ * readers would not join characters to text. */
 static void create_bare_scale(struct hdf5_file *file, unsigned number)
 {
     const struct hdf5_dimension *dimension = &file->dimensions[number];
@@ -53,9 +53,9 @@ static void create_bare_scale(struct hdf5_file *file, unsigned number)
     (void)H5Dclose(scale);
 }
 
-/* Adding a row and removing it creates the chunk index. If the first bucket created it, the index
- * would be announced in one write and the length of `time` in another: between the two that bucket
- * has no time. */
+/* Adds a row and removes it, which creates the chunk index. If the first bucket created the index,
+ * the index would become visible in one write and the length of `time` in another; between the two
+ * writes, the first bucket would have no time. */
 static void create_time(struct hdf5_file *file)
 {
     const char *name = file->dimensions[HDF5_TIME].name;
@@ -110,7 +110,7 @@ struct user {
     int axis;
 };
 
-/* Returns how many there are. */
+/* Returns the number of entries. */
 static hsize_t find_users(struct hdf5_file *file, unsigned number, struct user *users)
 {
     const unsigned longest = file->dimensions[number].longest;

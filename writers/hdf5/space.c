@@ -18,8 +18,8 @@
 #define CIFS_MAGIC 0xFF534D42L
 #define SMB2_MAGIC 0xFE534D42L
 
-/* Reserved in addition to the bound, so that the next buckets need no further reservation, and left
- * free where reserving is not possible. */
+/* Reserved in addition to the calculated size, so that the next buckets need no further
+ * reservation. Where reservation is not supported, this space must be free. */
 #define MARGIN_BYTES 1048576
 #define FIXED_BYTES 131072
 
@@ -68,7 +68,7 @@ int hdf5_space_reserve(int fd, uint64_t end, uint64_t bytes, const char *path, s
     }
     struct statvfs status;
     if (fstatvfs(fd, &status) != 0) {
-        return 0; /* unknown; the write will report it */
+        return 0; /* free space is unknown; the write reports a failure */
     }
     uint64_t available = (uint64_t)status.f_bavail * status.f_frsize;
     if (available < bytes + MARGIN_BYTES) {
@@ -81,20 +81,20 @@ void hdf5_space_release(int fd)
 {
     struct stat status;
     if (fstat(fd, &status) == 0) {
-        /* The same size again: only blocks beyond the end are released. */
+        /* The size is unchanged: this only releases blocks after the end of the file. */
         int ignored = ftruncate(fd, status.st_size);
         (void)ignored;
     }
 }
 
-/* The most that a compressed chunk of this many numbers takes; compression can add a little. */
+/* Maximum size of a compressed chunk of this many numbers; compression can add a few bytes. */
 static uint64_t packed_bytes(uint64_t numbers)
 {
     return numbers * sizeof(uint64_t) + numbers / 128 + 64;
 }
 
-/* A bound for the overview of one metric: a row of cells or a new chunk of each column, whichever
- * is larger. */
+/* Upper limit for the overview of one metric: a row of cells or a new chunk of each column,
+ * whichever is larger. */
 static uint64_t overview_bytes(const struct hdf5_file *file, const struct hdf5_set *set,
                                enum vamp_metric_kind kind)
 {
@@ -122,7 +122,7 @@ static uint64_t rows_bytes(const struct hdf5_file *file, unsigned number,
     const struct hdf5_set *set = &file->sets[entry->label_set];
     const uint64_t rows = packed_bytes(hdf5_round_up(set->changed_count, set->chunk_rows));
     switch (vamp_metrics[entry->id].kind) {
-    case VAMP_COUNTER: /* and a total of each series */
+    case VAMP_COUNTER: /* and a total for each series */
         return rows + packed_bytes(hdf5_round_up(values->count, set->chunk_rows));
     case VAMP_GAUGE:
         return HDF5_GAUGE_DATASETS * rows;
@@ -167,7 +167,7 @@ static uint64_t text_bytes(const struct hdf5_file *file, const struct vamp_deliv
     return bytes + (delivery->gap_count + 2 * HDF5_TEXT_CHUNK_ROWS) * (word + 64);
 }
 
-/* The largest number of chunks that a variable has. */
+/* The largest number of chunks of any variable. */
 static uint64_t most_chunks(const struct hdf5_file *file)
 {
     uint64_t most = file->rows;
@@ -186,8 +186,8 @@ static uint64_t most_chunks(const struct hdf5_file *file)
     return most;
 }
 
-/* The index of a chunked dataset grows in blocks of about the square root of its chunks; many
- * datasets have as many chunks and so grow in the same bucket. */
+/* The index of a chunked dataset grows in blocks of about the square root of its number of chunks.
+ * Many datasets have the same number of chunks, so that their indexes grow in the same bucket. */
 static uint64_t index_bytes(const struct hdf5_file *file)
 {
     const double chunks = 16.0 * ((double)most_chunks(file) + 16.0);

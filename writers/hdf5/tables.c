@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tables beside the metrics, each a list of columns: gaps, components, at level `cdo` a row for
- * each CDO whose record ended, and in the files of a run with rules a row for each alarm that
- * entered another state. Rows are written as one block for each column.
+ * Tables in addition to the metrics, each a list of columns: gaps; components; at level `cdo`, a
+ * row for each CDO whose record ended; and for a run with rules, a row for each alarm that entered
+ * another state. Rows are written as one block per column.
  */
 #include "writers/hdf5/tables.h"
 
@@ -25,9 +25,10 @@
 struct column {
     const char *name, *about, *units;
     enum hdf5_type type;
-    unsigned length; /* dimension of a text; 0: the table's own */
+    unsigned length; /* dimension of the length of a text; 0: the table's own */
     uint64_t fill;
-    size_t offset, bytes; /* a number's place in the row: a bool, unsigned, or 64 bits */
+    /* Location of a number in the row struct: a bool, unsigned or 64-bit number. */
+    size_t offset, bytes;
 };
 #define NUMBER(row, member, name, units, about)                                                    \
     {                                                                                              \
@@ -45,7 +46,7 @@ struct column {
 struct table {
     const struct column *columns;
     unsigned count;
-    unsigned chunk_rows; /* of numbers; 0: as of columns along time */
+    unsigned chunk_rows; /* for numbers; 0: as for columns along time */
     size_t row_bytes;
     /* The text may be stored in `scratch`. */
     const char *(*text)(const void *row, unsigned column, char scratch[static SCRATCH_BYTES]);
@@ -76,7 +77,8 @@ static unsigned create_table(struct hdf5_file *file, const struct table *table, 
         }
     }
     (void)snprintf(check, sizeof check, "%.*s_check", (int)strcspn(name, "_"), name);
-    hdf5_check_create(file, dimension, check, HDF5_U64); /* as in memory: HDF5 converts slowly */
+    /* Same type as in memory, because HDF5 converts slowly. */
+    hdf5_check_create(file, dimension, check, HDF5_U64);
     return first;
 }
 
@@ -92,7 +94,7 @@ static uint64_t number_at(const void *at, size_t bytes)
     }
 }
 
-/* Writes `rows` to the columns from `column` to `end`; `first`: dataset of column 0. */
+/* Writes `rows` to the columns from `column` to `end`; `first`: the dataset of column 0. */
 /* NOLINTNEXTLINE(readability-function-size): source and destination take three numbers each. */
 static void write_rows(struct hdf5_file *file, const struct table *table, unsigned first,
                        unsigned column, unsigned end, hsize_t at, const void *rows, unsigned count)
@@ -220,8 +222,8 @@ static const char *component_text(const void *row, unsigned column,
 static const struct table components = {component_columns, COMPONENT_COLUMNS, HDF5_TEXT_CHUNK_ROWS,
                                         sizeof(COMPONENT), component_text};
 
-/* Whether a text of the component may have changed: operations change in each bucket, texts hardly
- * ever. */
+/* Whether a text of the component may have changed. Operation counts change in each bucket, texts
+ * rarely. */
 static bool has_new_text(const struct hdf5_file *file, const struct vamp_component_row *row)
 {
     const struct hdf5_component_texts *written = &file->component_texts[row->index];
@@ -229,7 +231,8 @@ static bool has_new_text(const struct hdf5_file *file, const struct vamp_compone
            written->where != row->component.where;
 }
 
-/* How many of `rows` are adjacent in the table, up to a batch; `texts`: and have a new text. */
+/* Number of `rows` that are adjacent in the table, up to a batch; `texts`: and that have a new
+ * text. */
 static unsigned count_run(const struct hdf5_file *file, const struct vamp_component_row *rows,
                           unsigned count, bool texts)
 {
@@ -256,7 +259,7 @@ static void reserve_names(struct hdf5_file *file, unsigned count)
     file->component_capacity = count;
 }
 
-/* The rows are in the order of the table. */
+/* The rows are in table order. */
 static void write_components(struct hdf5_file *file, const struct vamp_component_row *rows,
                              unsigned count)
 {
@@ -401,9 +404,9 @@ static const char *alarm_text(const void *row, unsigned column, char scratch[sta
 
 static const struct table alarms = {alarm_columns, ALARM_COLUMNS, 0, sizeof(ALARM), alarm_text};
 
-/* ---- all of them */
+/* ---- all tables */
 
-/* Creates a table with dimensions of its own, which not every file has. */
+/* Creates a table with its own dimensions, which only some files have. */
 static unsigned create_own(struct hdf5_file *file, const struct table *table, const char *name,
                            hsize_t length, unsigned *ret_dimension)
 {

@@ -6,7 +6,7 @@
 
 struct hdf5_file;
 
-/* The texts that the file has of a component; compared by address. */
+/* The texts of a component that are in the file; compared by address. */
 struct hdf5_component_texts {
     const char *name;
     const struct vamp_component_where *where;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Labels whose values are a closed list, and the cells they make. Each such label is a dimension of
- * the overview. Word 0 is "(other)"; the others follow in the order of the program's list. Outputs
- * are not listed there: their words are added when they appear.
+ * Labels with a closed list of values, and the resulting cells. Each such label is a dimension of
+ * the overview. Word 0 is "(other)"; the others follow in the order of the list in the program. The
+ * names of outputs are not in a list: their words are added when outputs appear.
  */
 #include "writers/hdf5/words.h"
 
@@ -22,8 +22,8 @@ bool hdf5_is_unseen(const struct hdf5_file *file, unsigned place)
            (coverage->unknown & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_LOSSES)) != 0;
 }
 
-/* Word `number` of the label's list, NULL after its end. The words of operations begin with 1, and
- * so do places of losses if losses at the first cannot be observed. */
+/* Word `number` of the label's list, NULL after its end. The words of operations start with 1, as
+ * do the reasons of losses if losses with the first reason cannot be observed. */
 static const char *word_of(const struct hdf5_file *file, enum vamp_label label, unsigned number)
 {
     static_assert(VAMP_LOSS_POOL_MANAGER == 0, "the first");
@@ -84,8 +84,8 @@ void hdf5_words_create(struct hdf5_file *file)
     }
 }
 
-/* The number of a word; 0, (other), for one that is not in the list. A new output is added to the
- * list while there is room. */
+/* Returns the number of a word, or 0, "(other)", for a word that is not in the list. A new output
+ * is added to the list while it has capacity. */
 static unsigned number_of_word(struct hdf5_file *file, enum vamp_label label, const char *text)
 {
     struct hdf5_words *words = &file->words[label];
@@ -102,7 +102,7 @@ static unsigned number_of_word(struct hdf5_file *file, enum vamp_label label, co
     return words->named++;
 }
 
-/* Enlarges an array to `count` items of `bytes`. False: out of memory. */
+/* Enlarges an array to `count` items of `bytes` bytes. Returns false if out of memory. */
 static bool grow(void *array, unsigned count, size_t bytes)
 {
     void **items = array;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of the HDF5 writer, and the writing of a bucket: labels and data, then the flush, which
- * writes bucket numbers first and `time` last. A reader that reads `time` first never sees half a
- * bucket, and flushed data survives a kill. A live run flushes each bucket. A replay, which can be
- * repeated, flushes several together: most of what a flush writes, the ends of indexes and the
- * lengths of variables, is changed again by the next bucket.
+ * The table of the HDF5 writer, and writing a bucket: labels and data, then the flush, which writes
+ * bucket numbers first and `time` last. A reader that reads `time` first never sees half a bucket,
+ * and flushed data survives a kill. A live run flushes after each bucket. A replay, which can be
+ * repeated, flushes several buckets together, because most of the data that a flush writes (the
+ * ends of indexes and the lengths of variables) is changed again by the next bucket.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -23,9 +23,9 @@
 
 #define RESERVE_STEP_BYTES 65536
 
-/* ---- whether there is room */
+/* ---- capacity checks */
 
-/* A name longer than VAMP_NAME_BYTES_MAX is cut in every file; a shorter one must fit. */
+/* A name longer than VAMP_NAME_BYTES_MAX is cut in every file; any shorter name must fit. */
 static bool name_fits(const struct hdf5_file *file, const char *name)
 {
     size_t room = file->dimensions[HDF5_NAME_LENGTH].size;
@@ -51,7 +51,7 @@ static bool names_fit(const struct hdf5_file *file, const struct vamp_delivery *
     return fits;
 }
 
-/* Whether the chunk index remains small enough with `more` rows along a dimension. */
+/* Whether the chunk index stays small enough after adding `more` rows along a dimension. */
 static bool index_fits(const struct hdf5_file *file, unsigned dimension, uint64_t more,
                        unsigned chunk)
 {
@@ -80,7 +80,7 @@ static bool chunks_fit(const struct hdf5_file *file, const struct vamp_bucket *b
     return fits;
 }
 
-/* An empty file accepts any number of chunks: the next file would not have more room. */
+/* An empty file accepts any number of chunks, since the next file would not have more capacity. */
 static void check_room(struct hdf5_file *file, const struct vamp_delivery *delivery)
 {
     if (!names_fit(file, delivery)) {
@@ -103,7 +103,7 @@ static void flush_file(struct hdf5_file *file)
     }
 }
 
-/* Cheaper than flush_file, which scans HDF5's whole table of cached metadata. */
+/* Faster than flush_file, which scans all metadata cached by HDF5. */
 static void flush_dataset(struct hdf5_file *file, unsigned index)
 {
     if (file->code == 0 && H5Dflush(file->datasets[index].id) < 0) {
@@ -127,10 +127,11 @@ static void flush_rows(struct hdf5_file *file)
     }
     hdf5_dataset_put_small(file, file->dimensions[HDF5_TIME].check, file->flushed,
                            (unsigned)(file->rows - file->flushed), file->sums);
-    /* First the variable in the list of `time`: to readers no other may ever be longer. */
+    /* First the variable in the list of `time`: readers must never see another one that is longer.
+     */
     flush_dataset(file, file->bucket_number);
     flush_file(file);
-    /* Now only `time` changes, unless it needs a new chunk and the file becomes longer. */
+    /* From here on only `time` changes, unless it needs a new chunk and the file becomes longer. */
     const bool has_chunk = hdf5_round_up(file->flushed, chunk) == hdf5_round_up(file->rows, chunk);
     hdf5_dataset_put_held(file, file->time);
     if (has_chunk) {
@@ -170,18 +171,19 @@ static void write_all(struct hdf5_file *file, const struct vamp_delivery *delive
     hdf5_dataset_put_number(file, file->time, file->rows, (uint64_t)bucket->start_ns);
     file->sums[file->rows++ - file->flushed] = (uint32_t)hdf5_check_sum(file, HDF5_TIME);
     file->taken += bucket->buckets;
-    /* A bucket with totals is flushed at once: otherwise a kill would leave totals without it. */
+    /* A bucket with totals is flushed at once; otherwise a kill could leave totals without their
+     * bucket. */
     if (!file->run->replayed || restart || file->rows - file->flushed == VAMP_UNFLUSHED_MAX) {
         flush_rows(file);
     }
 }
 
-/* Closes the file to writing. -EAGAIN and -ENOBUFS would promise an intact file (writer.h), so they
- * become -EIO. */
+/* Closes the file for writing. -EAGAIN and -ENOBUFS would mean that the file is intact (writer.h),
+ * so they are replaced by -EIO. */
 static int finish_failed(struct hdf5_file *file)
 {
     file->failed = true;
-    file->dimensions[HDF5_TIME].size = file->flushed; /* close cuts the rest */
+    file->dimensions[HDF5_TIME].size = file->flushed; /* close removes the remaining rows */
     if (file->code != -EAGAIN && file->code != -ENOBUFS) {
         return file->code;
     }
@@ -191,14 +193,14 @@ static int finish_failed(struct hdf5_file *file)
     return -EIO;
 }
 
-/* Refuses the bucket before any part of it is written. If the code makes the output close the file,
- * the buckets not yet flushed are flushed. */
+/* Rejects the bucket before any part of it is written. If the result makes the output close the
+ * file, the buckets not yet flushed are flushed first. */
 static int refuse(struct hdf5_file *file)
 {
     const int code = file->code;
     if (code != -EAGAIN && code != -ENOBUFS) {
         file->code = 0;
-        file->err = NULL; /* err has the reason of the refusal */
+        file->err = NULL; /* err contains the reason of the rejection */
         flush_rows(file);
         if (file->code != 0) {
             (void)finish_failed(file);
@@ -217,7 +219,7 @@ static int write_bucket(void *self, const struct vamp_delivery *delivery, struct
     file->code = 0;
     file->err = err;
     const bool restart = file->rows == 0 || delivery->lost_before > 0;
-    /* First everything that can refuse the bucket, before anything is written. */
+    /* All checks that can reject the bucket come before the first write. */
     hdf5_words_place(file, delivery->bucket);
     if (file->code == 0) {
         hdf5_rows_plan(file, delivery->bucket, restart);
@@ -231,8 +233,9 @@ static int write_bucket(void *self, const struct vamp_delivery *delivery, struct
         hdf5_failed(file, "look at %s", file->path);
         return finish_failed(file);
     }
-    /* What the bucket needs at most, in steps. While the end of the file does not move, a repeated
-     * request is already met and costs the file system almost nothing. */
+    /* Upper limit of the bytes for the bucket, rounded up to steps. While the end of the file does
+     * not move, a repeated request is already satisfied and costs the file system almost nothing.
+     */
     const uint64_t steps =
         (hdf5_space_needed(file, delivery) + RESERVE_STEP_BYTES - 1) / RESERVE_STEP_BYTES;
     file->code = hdf5_space_reserve(file->fd, end, steps * RESERVE_STEP_BYTES, file->path, err);

@@ -49,7 +49,7 @@ void http_show(const unsigned char *bytes, size_t count, char text[static HTTP_S
             text[length++] = visible ? (char)byte : ' ';
         }
     }
-    if (length > 0 && text[length - 1] == ' ') { /* a newline at the end */
+    if (length > 0 && text[length - 1] == ' ') { /* replaces a newline at the end */
         length--;
     }
     text[length] = '\0';
@@ -180,7 +180,7 @@ void http_free(struct http *http)
 
 /* ---- requests */
 
-/* Evaluates a request that has ended. */
+/* Evaluates a completed request. */
 static int conclude(struct http *http, CURLcode result, struct vamp_err *err)
 {
     long status = 0;
@@ -249,7 +249,7 @@ int http_post(struct http *http, const void *bytes, size_t count, struct vamp_er
         }
         (void)curl_multi_poll(http->multi, NULL, 0, POLL_MS, NULL);
     } while (vamp_worker_now_ns() < until_ns);
-    return -EAGAIN; /* under way: nothing to report before "timeout" */
+    return -EAGAIN; /* pending: nothing to report before the timeout */
 }
 
 const unsigned char *http_answer(const struct http *http, size_t *ret_bytes)

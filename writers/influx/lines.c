@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Buckets as lines: MEASUREMENT,TAG=VALUE,... FIELD=VALUE,... TIME. Values are integers in the
- * units of the files, so that sums are exact. */
+/* Formats buckets as lines: MEASUREMENT,TAG=VALUE,... FIELD=VALUE,... TIME. Values are integers in
+ * the units of the files, so that sums are exact. */
 #include <string.h>
 
 #include "vampire/core/utf8.h"
@@ -13,11 +13,11 @@ struct lines {
     struct vamp_text *text;
     struct vamp_text run_tags;
     uint64_t cut;
-    bool first; /* no field of the line was written yet */
+    bool first; /* no field of the line has been written yet */
 };
 
-/* An empty value has no tag. A backslash, which would escape the next character, becomes '/', and a
- * newline, which would end the line, a blank. */
+/* An empty value has no tag. A backslash, which would escape the next character, is replaced by
+ * '/', and a newline, which would end the line, by a blank. */
 static void add_tag(struct vamp_text *text, const char *name, const char *value)
 {
     if (value[0] == '\0') {

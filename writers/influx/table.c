@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The influx format as the program knows it, without its library. */
+/* The part of the influx format that is linked into the program: its name and options. */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static const struct vamp_opt influx_options[] = {
     {.key = NULL},
 };
 
-/* udp://HOST:PORT, where a HOST with colons is in brackets. */
+/* udp://HOST:PORT; a HOST with colons is in brackets. */
 static bool is_udp(const char *url)
 {
     if (strncmp(url, INFLUX_UDP, strlen(INFLUX_UDP)) != 0) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The influx format. No connection is opened, so that a run can begin while the server is down.
- * Lines are sent by HTTP (writers/http/http.h), or in datagrams, which no server confirms. For
- * datagrams, a bucket counts as written if the name resolves, the system accepts each datagram, and
- * no ICMP answer reports that nothing listens there. Such an answer arrives after a round trip, so
- * the first datagram after a failure is sent alone, followed by a wait.
+ * The influx format. Opening the output opens no connection, so that a run can start while the
+ * server is down. Lines are sent by HTTP (writers/http/http.h), or in datagrams, which the server
+ * does not confirm. A bucket sent in datagrams counts as written if the name resolves, the system
+ * accepts each datagram, and no ICMP answer reports that the port is closed. Such an answer arrives
+ * after a round trip, so the first datagram after a failure is sent alone, followed by a wait.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,35 +28,35 @@
 #define PORT_BYTES 8
 #define REFUSAL_MS 200
 #define ROOM_MS 500
-/* Headers of IP and UDP; the smallest MTU of IPv6; the longest content. */
+/* Size of the IP and UDP headers; the minimum MTU of IPv6; the maximum payload. */
 #define HEADERS_4 28
 #define HEADERS_6 48
 #define LINK_BYTES 1280
 #define CONTENT_BYTES 65507
 
-/* Whole lines in datagrams as long as the path to the server allows. */
+/* Sends whole lines in datagrams of the maximum size on the path to the server. */
 struct datagrams {
     char host[HOST_BYTES], port[PORT_BYTES];
     struct addrinfo wanted;
     struct gaicb question; /* name resolution; the result is in `ar_result` */
     bool asked;            /* the resolution may be in progress */
-    unsigned failures;     /* selects another address of the host each time */
+    unsigned failures;     /* selects a different address of the host after each failure */
     int fd;                /* -1: not connected */
-    size_t longest;        /* content of a datagram, unless a line alone is longer */
-    size_t sent;           /* bytes of the text */
-    bool heard;            /* since the newest failure a datagram was sent and not refused */
+    size_t longest;        /* maximum payload of a datagram, unless a single line is longer */
+    size_t sent;           /* bytes of the text sent so far */
+    bool heard;            /* a datagram was sent and not refused since the newest failure */
 };
 
 struct influx {
     const struct influx_options *options;
     const struct vamp_run *run;
     bool udp;
-    struct http *http;          /* unless it is UDP */
-    struct datagrams datagrams; /* of UDP */
+    struct http *http;          /* NULL for UDP */
+    struct datagrams datagrams; /* for UDP */
     struct vamp_attempts attempts;
-    char *path;            /* the address, with a remark for UDP */
+    char *path;            /* the address, with a note for UDP */
     struct vamp_text text; /* the lines of the bucket being sent */
-    bool pending;          /* there is one */
+    bool pending;          /* a bucket is being sent */
     struct vamp_present present;
     uint64_t cut;
     bool cut_reported;
@@ -89,7 +89,7 @@ static void disconnect(struct datagrams *self)
     }
 }
 
-/* Waits for a name resolution in progress. */
+/* Waits for a pending name resolution. */
 static void datagrams_done(struct datagrams *self)
 {
     disconnect(self);
@@ -114,7 +114,8 @@ static int fail(struct influx *influx, const char *why, struct vamp_err *err)
                                 why);
 }
 
-/* Resolves the host's name, or continues to. 0: the addresses are in the question; -EAGAIN. */
+/* Resolves the host's name, or continues a pending resolution. Returns 0 when the addresses are in
+ * `question`, or -EAGAIN. */
 static int resolve(struct influx *influx, struct vamp_err *err)
 {
     struct datagrams *self = &influx->datagrams;
@@ -147,7 +148,7 @@ static int resolve(struct influx *influx, struct vamp_err *err)
     return 0;
 }
 
-/* The longest content of a packet on the path to the server, as far as the system knows. */
+/* The maximum payload of a packet on the path to the server, as far as the system reports it. */
 static size_t longest_content(int fd, int family)
 {
     int bytes = 0;
@@ -158,7 +159,7 @@ static size_t longest_content(int fd, int family)
     } else {
         (void)getsockopt(fd, IPPROTO_IP, IP_MTU, &bytes, &size);
     }
-    bytes = VAMP_MAX(bytes, LINK_BYTES); /* 0 after a failure */
+    bytes = VAMP_MAX(bytes, LINK_BYTES); /* `bytes` is 0 after a failure */
     bytes -= six ? HEADERS_6 : HEADERS_4;
     return (size_t)VAMP_MIN(bytes, CONTENT_BYTES);
 }
@@ -185,7 +186,7 @@ static int connect_now(struct influx *influx, struct vamp_err *err)
     return 0;
 }
 
-/* The end of the next datagram: after as many whole lines as fit, at least one. */
+/* Returns the end of the next datagram: as many whole lines as fit, at least one. */
 static size_t datagram_end(const struct datagrams *self, const struct vamp_text *text)
 {
     size_t end = self->sent;
@@ -200,7 +201,7 @@ static size_t datagram_end(const struct datagrams *self, const struct vamp_text 
     return end;
 }
 
-/* Waits for an ICMP answer, and returns whether a datagram was refused. */
+/* Waits for an ICMP answer. Returns whether a datagram was refused. */
 static bool is_refused(const struct datagrams *self, int wait_ms, int *ret_code)
 {
     struct pollfd answer = {.fd = self->fd};
@@ -240,8 +241,8 @@ static int send_next(struct influx *influx, struct vamp_err *err)
     return fail(influx, strerror(errno), err);
 }
 
-/* As http_post. 0: the system has taken all datagrams, and by then it knew of none that was
- * refused; whether they arrive is not known. */
+/* Results as for http_post. 0: the system has accepted all datagrams and has not reported a refused
+ * one so far; delivery is not guaranteed. */
 static int send_datagrams(struct influx *influx, struct vamp_err *err)
 {
     struct datagrams *self = &influx->datagrams;
@@ -350,7 +351,7 @@ static int influx_write(void *context, const struct vamp_delivery *delivery, str
     }
     if (self->text.used == 0) {
         self->pending = false;
-        return 0; /* nothing happened in this bucket */
+        return 0; /* the bucket is empty */
     }
     int code = 0;
     if (self->udp) {
@@ -381,7 +382,7 @@ static bool influx_remark(void *context, char text[static VAMP_ERR_TEXT_BYTES])
     return true;
 }
 
-/* Fields of a point. */
+/* Number of fields of a point. */
 static unsigned influx_fields(const void *options, const struct vamp_metric *metric,
                               const struct vamp_bins *bins)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The JSON lines writer: target.c opens and writes the target, socket.c serves readers that
- * connect, lines.c formats a delivery as lines, writer.c is the table and the recovery. The format
+ * The JSON lines writer: target.c opens and writes the target, socket.c serves connected readers,
+ * lines.c formats a delivery as lines, writer.c has the option table and the recovery. The format
  * is specified in docs/output-jsonl.md and docs/vampire-jsonl.schema.json.
  */
 #pragma once
@@ -10,24 +10,24 @@
 #include "writers/writer.h"
 
 #define JSONL_VERSION 2
-/* The configuration is the one text that may be long; the rest of a header takes 20 KiB. */
+/* The configuration is the only long text; the rest of a header takes 20 KiB. */
 #define JSONL_CONFIGURATION_BYTES 32768
-/* Clients of a socket. */
+/* Maximum number of readers of a socket. */
 #define JSONL_READERS_MAX 64
 
 struct jsonl_options {
     char *directory;
-    char *path;      /* NULL: a name with the start time in `directory` */
+    char *path;      /* NULL: a file in `directory` whose name contains the start time */
     unsigned access; /* enum vamp_target_access */
     uint64_t complete_every;
-    uint64_t readers; /* of a socket */
+    uint64_t readers; /* maximum number of readers of a socket */
     uint64_t reader_buffer_bytes;
 };
 
 enum jsonl_kind {
-    JSONL_FILE,   /* vampire's own: lines are whole or absent */
-    JSONL_STREAM, /* standard output or a device: shared, may block */
-    JSONL_FIFO,   /* may have no reader yet */
+    JSONL_FILE,   /* file created by vampire: lines are written completely or not at all */
+    JSONL_STREAM, /* standard output or a device: may be shared and may block */
+    JSONL_FIFO,   /* may not have a reader yet */
     JSONL_SOCKET, /* any number of readers, at any time */
 };
 
@@ -35,60 +35,61 @@ struct jsonl {
     const struct jsonl_options *options;
     const struct vamp_run *run;
     const struct vamp_schema *schema;
-    const struct vamp_schema *ranks; /* NULL: there are none */
+    const struct vamp_schema *ranks; /* NULL: the deliveries have no ranks */
     const char *name;
     unsigned segment;
 
     enum jsonl_kind kind;
     char *path;
     int fd;              /* -1: a FIFO without a reader */
-    uint64_t file_bytes; /* whole lines in a file */
+    uint64_t file_bytes; /* bytes of complete lines in a file */
     bool failed;
-    struct jsonl_clients *clients; /* of a socket, else NULL */
+    struct jsonl_clients *clients; /* NULL unless the target is a socket */
 
     struct vamp_json json; /* lines to be sent */
-    size_t sent;           /* bytes of them sent to a stream */
-    bool pending;          /* the lines of a bucket wait for room or a reader */
+    size_t sent;           /* number of bytes of `json` sent to a stream */
+    bool pending;          /* the lines of a bucket wait for buffer space or a reader */
 
-    uint64_t buckets;                      /* written as lines */
-    bool complete;                         /* the newest one held all values */
-    bool ask_complete;                     /* a reader needs one that does */
-    int64_t end_ns;                        /* of the newest bucket */
-    struct vamp_component_row *components; /* as last reported, by number */
+    uint64_t buckets;                      /* buckets written as lines */
+    bool complete;                         /* the newest bucket contained all values */
+    bool ask_complete;                     /* a reader needs a bucket with all values */
+    int64_t end_ns;                        /* end of the newest bucket */
+    struct vamp_component_row *components; /* indexed by component: the row as last reported */
     unsigned component_count;
     int64_t **gauges; /* per schema metric: last value by series, NULL for other kinds */
-    /* As last reported: events lost, the account without its outputs, buckets lost by these. */
+    /* As last reported: events lost, the accounting excluding outputs, buckets lost by outputs. */
     uint64_t lost[VAMP_LOSS_COUNT];
     struct vamp_accounting account;
     uint64_t lost_by_outputs;
-    uint32_t learned, in_header; /* reported as unknown (enum vamp_unknown), by lines, by the header
-                                  */
+    /* Bits of enum vamp_unknown reported so far: by lines, by the header. */
+    uint32_t learned, in_header;
 };
 
-/* target.c. The kind of target that the options name, in the current state of the file system. */
+/* target.c. The kind of target selected by the options, given what exists at the path now. */
 enum vamp_target_kind jsonl_target_kind(const struct jsonl_options *options);
-/* Opens according to the options, fills kind, path and fd. 0 or -errno. */
+/* Opens the target according to the options and sets kind, path and fd. Returns 0 or -errno. */
 VAMP_MUST_CHECK int jsonl_target_open(struct jsonl *self, struct vamp_err *err);
-/* Sends the lines: 0 all; -EAGAIN some or none, call again; other: the target is finished. */
+/* Sends the lines. Returns 0 if all were sent; -EAGAIN if only some or none were: call it again;
+ * another -errno: the target is unusable. */
 VAMP_MUST_CHECK int jsonl_target_send(struct jsonl *self, struct vamp_err *err);
 
-/* socket.c: a target that starts with unix: or tcp:. Nothing here waits for a reader. */
+/* socket.c: targets that begin with unix: or tcp:. None of these functions waits for a reader. */
 VAMP_MUST_CHECK int jsonl_socket_open(struct jsonl *self, struct vamp_err *err);
-/* The header, for every reader that connects. */
+/* Sets the header, which is sent to every reader that connects. */
 VAMP_MUST_CHECK int jsonl_socket_header(struct jsonl *self, struct vamp_err *err);
-/* The lines of a bucket. 0, or -ENOMEM: no reader got them. */
+/* Queues the lines of a bucket. Returns 0, or -ENOMEM: no reader receives them. */
 VAMP_MUST_CHECK int jsonl_socket_bucket(struct jsonl *self, const struct vamp_delivery *delivery,
                                         struct vamp_err *err);
-/* As the format's `remark`, about once in ten seconds at most. */
+/* Like the format's `remark`; true at most about once in ten seconds. */
 bool jsonl_socket_remark(const struct jsonl *self, char text[static VAMP_ERR_TEXT_BYTES]);
-/* Ends the stream for all readers. Waits until they have received their queues, as long as one of
- * them reads within 2 s, and for at most 18 s. */
+/* Ends the stream for all readers. Waits until they have received their queues, as long as at least
+ * one of them reads within 2 s, for at most 18 s in total. */
 void jsonl_socket_close(struct jsonl *self);
 
 /* lines.c: append to self->json. */
 void jsonl_header(struct jsonl *self);
 void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery);
-/* The line that reports how much was lost, after the newest bucket. */
+/* A line with the losses since the newest bucket. */
 void jsonl_lost(struct jsonl *self, const char *what, const char *reason, uint64_t count);
-/* `ending` NULL: the run goes on in the next segment. */
+/* `ending` NULL: the run continues in the next segment. */
 void jsonl_end(struct jsonl *self, const struct vamp_ending *ending);

@@ -11,7 +11,8 @@
 #include "vampire/core/values.h"
 #include "vampire/stats/bucket/bucket_json.h"
 
-/* A list continues in another line after this many bytes, which leaves room for any element. */
+/* A list continues in another line after this many bytes. The remaining space of a line suffices
+ * for any element. */
 #define LIST_BYTES 16384
 
 static void begin(struct jsonl *self, const char *type, int64_t time_ns)
@@ -26,8 +27,8 @@ static bool is_long(const struct vamp_json *json)
     return json->used - json->line > LIST_BYTES;
 }
 
-/* Ends a line, in a file with a check value: the CRC-32 of all lines since the last one with a
- * check value, and of this line so far. */
+/* Ends a line. In a file, a check value is added: the CRC-32 of all lines since the previous check
+ * value, and of this line so far. */
 static void end_checked(struct jsonl *self)
 {
     struct vamp_json *json = &self->json;
@@ -172,8 +173,8 @@ static bool is_same(const struct vamp_component *a, const struct vamp_component 
            a->where == b->where;
 }
 
-/* Operations so far, of the components that had some in the bucket; in a complete bucket, of all.
- */
+/* Total operations of each component that had operations in the bucket; in a complete bucket, of
+ * all components. */
 static void operations_lines(struct jsonl *self, const struct vamp_component_row *rows,
                              unsigned count)
 {
@@ -195,7 +196,8 @@ static void operations_lines(struct jsonl *self, const struct vamp_component_row
     }
 }
 
-/* A line for each component that joined, left or has another name, in a complete bucket for all. */
+/* A line for each component that joined, left or was renamed; in a complete bucket, for all
+ * components. */
 static void component_lines(struct jsonl *self, const struct vamp_delivery *delivery, bool complete)
 {
     for (unsigned i = 0; i < delivery->component_count; i++) {
@@ -271,7 +273,8 @@ static void lost_lines(struct jsonl *self, const struct vamp_delivery *delivery)
     }
 }
 
-/* Reports what has become known to be unknown since the header; in a complete bucket, all of it. */
+/* Reports properties found to be unknown since the header; in a complete bucket, all unknown
+ * properties. */
 static void learned_lines(struct jsonl *self, const struct vamp_bucket *bucket, bool complete)
 {
     uint32_t reported = self->in_header;
@@ -328,7 +331,7 @@ static void anomaly_lines(struct jsonl *self, const struct vamp_bucket *bucket)
     unlisted_line(self, bucket, "alerts", bucket->anomalies_unlisted);
 }
 
-/* Each line has the number of all pending demands, listed or not. */
+/* Each line contains the number of all pending demands, including those not listed. */
 static void pending_lines(struct jsonl *self, const struct vamp_bucket *bucket)
 {
     struct vamp_json *json = &self->json;
@@ -361,12 +364,13 @@ static void alarm_lines(struct jsonl *self, const struct vamp_bucket *bucket)
 
 /* ---- values */
 
-/* Whether the gauge varied or differs from the last line; remembers its value. */
+/* Whether the gauge varied or differs from the last line. Stores its value. */
 static bool note_gauge(struct jsonl *self, const struct vamp_row *row, bool complete)
 {
     const struct vamp_gauge_value *gauge = row->gauge;
     int64_t *last = &self->gauges[row->place][row->number];
-    const bool was_known = gauge->max != VAMP_GAUGE_NONE; /* at some time in the bucket */
+    /* The gauge had a value at some time in the bucket. */
+    const bool was_known = gauge->max != VAMP_GAUGE_NONE;
     const bool due = gauge->value != *last || gauge->min != gauge->max ||
                      (was_known && (complete || gauge->value == VAMP_GAUGE_NONE));
     *last = gauge->value;
@@ -386,7 +390,7 @@ static void bins_member(struct vamp_json *json, const struct vamp_bins *bins,
     vamp_json_close(json, ']');
 }
 
-/* Writes the labels and numbers of one series; a gauge that did not change has one number. */
+/* Writes the labels and numbers of one series. A gauge that did not change has a single number. */
 static void value_row(struct vamp_json *json, const struct vamp_bins *bins,
                       const struct vamp_row *row)
 {
@@ -418,7 +422,7 @@ static unsigned value_lines(struct jsonl *self, const struct vamp_bucket *bucket
 {
     struct vamp_json *json = &self->json;
     const unsigned none = UINT_MAX;
-    unsigned lines = 0, open = none; /* place of the metric whose list is open */
+    unsigned lines = 0, open = none; /* index of the metric whose list is open */
     struct vamp_rows rows = vamp_rows(bucket, complete ? 0 : VAMP_ROWS_IDLE_COUNTERS);
     while (vamp_rows_next(&rows)) {
         const struct vamp_row *row = &rows.row;
@@ -463,7 +467,7 @@ static void times_column(struct vamp_json *json, const struct vamp_bucket_histog
     vamp_json_close(json, ']');
 }
 
-/* Whether the series counted something; `next`: the first histogram that is not written yet. */
+/* Whether the series counted something; `next`: the first histogram not yet written. */
 static bool has_counted(const struct vamp_metric_values *values, bool timed, unsigned series,
                         unsigned next)
 {
@@ -473,8 +477,8 @@ static bool has_counted(const struct vamp_metric_values *values, bool timed, uns
     return series < values->count && values->counters[series].delta > 0;
 }
 
-/* Writes a component's name and its columns up to the last that is not 0; nothing if all are 0.
- * `next`: by metric, the first histogram that is not written yet. */
+/* Writes a component's name and its columns up to the last nonzero one; nothing if all are 0.
+ * `next`: by metric, the first histogram not yet written. */
 static void rank_row(struct vamp_json *json, const struct vamp_bucket *ranks, unsigned series,
                      unsigned *next)
 {
@@ -509,7 +513,7 @@ static void rank_row(struct vamp_json *json, const struct vamp_bucket *ranks, un
     }
 }
 
-/* Writes what each component counted. The metrics of ranks share one label set. */
+/* Writes the counts of each component. The metrics of ranks share one label set. */
 static void ranks_lines(struct jsonl *self, const struct vamp_bucket *ranks)
 {
     struct vamp_json *json = &self->json;
@@ -544,8 +548,7 @@ static uint64_t lost_by_outputs(const struct vamp_accounting *account)
     return lost;
 }
 
-/* Whether events were counted or anything was lost since the last accounting; remembers this one.
- */
+/* Whether events were counted or lost since the last accounting. Stores this accounting. */
 static bool note_account(struct jsonl *self, const struct vamp_accounting *account)
 {
     const uint64_t lost = lost_by_outputs(account);
@@ -557,8 +560,8 @@ static bool note_account(struct jsonl *self, const struct vamp_accounting *accou
     return due;
 }
 
-/* The last line of a bucket. It has the number of the lines with values before it, so that a reader
- * can check that none is missing. Unless the bucket is complete, defaults are left out. */
+/* Writes the last line of a bucket. It contains the number of value lines before it, so that a
+ * reader can check that none is missing. Unless the bucket is complete, defaults are omitted. */
 static void bucket_line(struct jsonl *self, const struct vamp_bucket *bucket, unsigned lines)
 {
     struct vamp_json *json = &self->json;
@@ -584,7 +587,7 @@ static void bucket_line(struct jsonl *self, const struct vamp_bucket *bucket, un
 void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
 {
     const struct vamp_bucket *bucket = delivery->bucket;
-    /* After a loss a reader may hold outdated values. */
+    /* After a loss, readers may have outdated values. */
     const bool complete = self->buckets % self->options->complete_every == 0 ||
                           delivery->lost_before > 0 || self->ask_complete;
     self->complete = complete;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * JSON lines for clients that connect. Each receives the header, then the lines of every bucket;
- * the first or second of them is complete. A separate thread, with signals blocked, accepts and
- * sends. Queuing lines for clients never blocks.
+ * JSON lines for clients that connect. Each client receives the header, then the lines of every
+ * bucket; the first or second bucket is complete. A separate thread, with signals blocked, accepts
+ * connections and sends. Queuing lines for clients never blocks.
  *
- * Limits: `readers` clients, and `reader_buffer` bytes waiting for each of them. If there is no
- * room for a bucket, the whole bucket is lost for that client alone, and counted. When there is
- * room again, at the next complete bucket, the client receives the header again, a line with the
- * exact number lost, and then the bucket. Waiting lines are shared between clients. At the limit, a
- * new client replaces one that has been losing buckets, or is refused if there is none.
+ * Limits: `readers` clients, and `reader_buffer` queued bytes for each of them. If a bucket does
+ * not fit into the queue of a client, it is lost for that client only, and counted. Once there is
+ * space again, at the next complete bucket, the client receives the header again, a line with the
+ * exact number of lost buckets, and then the bucket. Queued lines are shared between clients. At
+ * the limit on clients, a new client replaces one that has been losing buckets; if there is none,
+ * it is rejected.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -27,13 +28,13 @@
 #include "writers/format/listener.h"
 #include "writers/jsonl/internal.h"
 
-/* How long clients may take to read the end of the stream; one that keeps reading has at most this
- * many times longer. */
+/* Time for clients to read the end of the stream. For clients that keep reading, it is extended up
+ * to this many times. */
 #define END_PATIENCE_NS (2 * VAMP_NS_PER_SECOND)
 #define PATIENCE_TIMES 8
 #define REMARK_NS (10 * VAMP_NS_PER_SECOND)
 #define QUEUE_BLOCKS 512
-/* Bytes sent in one turn, so that a fast client does not delay the others. */
+/* Maximum number of bytes sent in one turn, so that a fast client does not delay the others. */
 #define TURN_BYTES ((size_t)256 * 1024)
 /* Retry after this time when the address is taken or no descriptor is free. */
 #define TRY_AGAIN_MS 100
@@ -41,7 +42,7 @@
 
 enum { POLL_WAKE, POLL_LISTENER, POLL_CLIENTS };
 
-/* Waiting lines, shared by all clients that have not received them yet. Guarded by the lock. */
+/* Queued lines, shared by all clients that have not received them yet. Guarded by the lock. */
 struct block {
     unsigned holders; /* references */
     size_t length;
@@ -50,12 +51,12 @@ struct block {
 
 struct client {
     int fd;
-    bool half_closed; /* it has shut down its sending side; it still receives everything */
-    struct block *queue[QUEUE_BLOCKS]; /* a ring */
+    bool half_closed; /* the client has shut down its sending side; it still receives all lines */
+    struct block *queue[QUEUE_BLOCKS]; /* ring buffer */
     unsigned first, count;
-    size_t sent;   /* of the first block */
-    size_t bytes;  /* waiting */
-    uint64_t lost; /* buckets not yet reported to it */
+    size_t sent;   /* bytes sent of the first block */
+    size_t bytes;  /* queued bytes */
+    uint64_t lost; /* lost buckets not yet reported to the client */
 };
 
 struct jsonl_clients {
@@ -63,22 +64,22 @@ struct jsonl_clients {
     pthread_t thread;
     int wake; /* an eventfd */
 
-    pthread_mutex_t lock; /* everything below */
+    pthread_mutex_t lock; /* guards all members below */
     struct vamp_listener listener;
     struct client *items[JSONL_READERS_MAX];
     unsigned count;
-    struct block *head;  /* the header; NULL: not yet */
-    bool wants_complete; /* a client connected or lost a bucket: the next one is complete */
+    struct block *head;  /* the header; NULL: not available yet */
+    bool wants_complete; /* a client connected or lost a bucket: the next bucket must be complete */
     bool stop;
-    int64_t stop_ns, last_ns; /* when waiting ends unless a client reads, and in any case */
-    int64_t accept_again_ns;  /* after a failure to accept */
+    int64_t stop_ns, last_ns; /* end of the waiting time: unless a client reads, and in any case */
+    int64_t accept_again_ns;  /* retry time after a failure to accept */
     uint64_t lost, dropped, refused, reported; /* `reported`: their sum at the last remark */
     int64_t remark_ns;
 };
 
 /* ---- blocks */
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static struct block *copy_lines(const struct vamp_json *json)
 {
     struct block *block = NULL;
@@ -100,7 +101,7 @@ static void release(struct block *block)
     }
 }
 
-/* ---- one client; with the lock */
+/* ---- one client; the lock is held */
 
 static bool push(struct client *client, struct block *block)
 {
@@ -134,7 +135,7 @@ static void remove_client(struct jsonl_clients *clients, unsigned index)
     clients->items[index] = clients->items[--clients->count];
 }
 
-/* False when no client can be disconnected. */
+/* Returns false if no client can be disconnected. */
 static bool make_place(struct jsonl_clients *clients)
 {
     if (clients->count < clients->options->readers) {
@@ -154,7 +155,7 @@ static bool make_place(struct jsonl_clients *clients)
     return true;
 }
 
-/* False: at capacity, or out of memory. */
+/* Returns false at capacity or if out of memory. */
 static bool add_client(struct jsonl_clients *clients, int fd)
 {
     if (!make_place(clients)) {
@@ -166,7 +167,7 @@ static bool add_client(struct jsonl_clients *clients, int fd)
     }
     client->fd = fd;
     if (clients->head != NULL) {
-        (void)push(client, clients->head); /* into an empty queue */
+        (void)push(client, clients->head); /* cannot fail: the queue is empty */
     }
     clients->items[clients->count++] = client;
     clients->wants_complete = true;
@@ -181,7 +182,7 @@ static bool has_room(const struct jsonl_clients *clients, const struct client *c
             client->bytes + length <= (size_t)clients->options->reader_buffer_bytes);
 }
 
-/* Uses a separate buffer, since self->json has the lines of a bucket. */
+/* Uses a separate buffer, since self->json contains the lines of a bucket. */
 static struct block *make_lost_line(struct jsonl *self, uint64_t lost)
 {
     const struct vamp_json bucket = self->json;
@@ -193,7 +194,7 @@ static struct block *make_lost_line(struct jsonl *self, uint64_t lost)
     return line;
 }
 
-/* After a loss: the header, the number of lost buckets, and then the text. */
+/* After a loss: queues the header, the number of lost buckets, and then the text. */
 static bool catch_up(struct jsonl *self, struct client *client, struct block *text)
 {
     struct block *head = self->clients->head;
@@ -206,7 +207,7 @@ static bool catch_up(struct jsonl *self, struct client *client, struct block *te
     return good;
 }
 
-/* Puts the text into the client's queue, or counts it as lost. */
+/* Adds the text to the client's queue, or counts it as lost. */
 static void give_client(struct jsonl *self, struct client *client, struct block *text)
 {
     struct jsonl_clients *clients = self->clients;
@@ -225,7 +226,7 @@ static void give_client(struct jsonl *self, struct client *client, struct block 
     clients->wants_complete = true;
 }
 
-/* Sends what the connection takes; false: it is broken. */
+/* Sends as much as the socket accepts. Returns false if the connection is broken. */
 static bool send_some(struct client *client)
 {
     size_t turn = 0;
@@ -249,7 +250,7 @@ static bool send_some(struct client *client)
     return true;
 }
 
-/* Reads and discards what a client sends; false: the connection is broken. */
+/* Reads and discards data from a client. Returns false if the connection is broken. */
 static bool discard(struct client *client)
 {
     char ignored[4096];
@@ -258,7 +259,7 @@ static bool discard(struct client *client)
     return count >= 0 || errno == EAGAIN || errno == EINTR;
 }
 
-/* ---- the thread; holds the lock except while it waits */
+/* ---- the thread; it holds the lock except while it waits */
 
 static void serve_client(struct jsonl_clients *clients, unsigned index, short events)
 {
@@ -269,7 +270,7 @@ static void serve_client(struct jsonl_clients *clients, unsigned index, short ev
     }
     if (good && (events & POLLOUT) != 0) {
         good = send_some(client);
-        /* Clients that keep reading may read to the end. */
+        /* Clients that keep reading may read until the end. */
         const int64_t until_ns = vamp_worker_now_ns() + END_PATIENCE_NS;
         clients->stop_ns = VAMP_MIN(until_ns, clients->last_ns);
     }
@@ -283,7 +284,7 @@ static void accept_all(struct jsonl_clients *clients)
     for (;;) {
         const int fd = accept4(clients->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0) {
-            /* Without a free descriptor, poll would return at once again and again. */
+            /* Without free descriptors, poll would return immediately in a loop. */
             if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
                 clients->accept_again_ns = vamp_worker_now_ns() + TRY_AGAIN_MS * NS_PER_MS;
             }
@@ -321,7 +322,7 @@ static void listen_again(struct jsonl_clients *clients)
     }
 }
 
-/* What to wait for; returns for how long, in ms. */
+/* Fills the list for poll. Returns its timeout in ms. */
 static int gather(const struct jsonl_clients *clients,
                   struct pollfd polled[static POLL_CLIENTS + JSONL_READERS_MAX])
 {
@@ -368,7 +369,8 @@ static void *serve(void *context)
             (polled[POLL_WAKE].revents != 0 && read(clients->wake, &ignored, sizeof ignored) < 0)) {
             continue;
         }
-        /* From the last to the first: a removed client's place is taken by the last one, done. */
+        /* In descending order: the slot of a removed client is filled with the last client, which
+         * has been processed. */
         for (unsigned i = count; i > 0; i--) {
             if (polled[POLL_CLIENTS + i - 1].revents != 0) {
                 serve_client(clients, i - 1, polled[POLL_CLIENTS + i - 1].revents);
@@ -385,7 +387,8 @@ static void *serve(void *context)
 static void wake(const struct jsonl_clients *clients)
 {
     const uint64_t one = 1;
-    (void)!write(clients->wake, &one, sizeof one); /* if it is full, the thread is awake already */
+    /* If the eventfd is full, the thread is awake already. */
+    (void)!write(clients->wake, &one, sizeof one);
 }
 
 /* ---- open and close */
@@ -416,7 +419,7 @@ static int open_clients(struct jsonl *self, struct vamp_err *err)
     }
     int code = vamp_listener_open(address, (enum vamp_target_access)self->options->access,
                                   &clients->listener, err);
-    /* An earlier segment that is about to end may still use the address: the thread tries again. */
+    /* An earlier segment that is about to end may still use the address; the thread retries. */
     if (code != 0 && (code != -EADDRINUSE || self->segment == 1)) {
         return code;
     }
@@ -444,10 +447,11 @@ int jsonl_socket_open(struct jsonl *self, struct vamp_err *err)
     return code;
 }
 
-/* ---- giving */
+/* ---- queuing */
 
-/* Queues the lines for all clients; the first lines, the header, are kept for later clients. 0,
- * also if clients lose them or there is none; -ENOMEM: no client received them. */
+/* Queues the lines for all clients; the first lines, the header, are kept for later clients.
+ * Returns 0, even if clients lose the lines or there are no clients; -ENOMEM: no client received
+ * them. */
 static int give(struct jsonl *self)
 {
     struct jsonl_clients *clients = self->clients;
@@ -472,7 +476,7 @@ static int give(struct jsonl *self)
 
 int jsonl_socket_header(struct jsonl *self, struct vamp_err *err)
 {
-    /* Also to clients that connected before the header was ready. */
+    /* Includes clients that connected before the header was available. */
     if (give(self) != 0) {
         return vamp_err_set_errno(err, ENOMEM, "prepare the target");
     }
@@ -489,7 +493,7 @@ int jsonl_socket_bucket(struct jsonl *self, const struct vamp_delivery *delivery
         (void)pthread_mutex_unlock(&self->clients->lock);
         jsonl_bucket(self, delivery);
     }
-    /* When it is tried again, nothing is reported twice. */
+    /* On a retry, nothing is reported twice. */
     self->failed = give(self) != 0;
     if (self->failed) {
         return vamp_err_set_errno(err, ENOMEM, "gather the lines of a bucket for %s", self->path);

@@ -14,10 +14,10 @@
 #include "vampire/core/values.h"
 #include "writers/format/listener.h"
 
-/* After poll reports it writable, a pipe takes this much without blocking. */
+/* A pipe that poll reports as writable accepts this number of bytes without blocking. */
 #define PIPE_ATOMIC_BYTES 4096
 #define POLL_MS 200
-#define SEND_NS VAMP_NS_PER_SECOND /* then the output checks whether to go on */
+#define SEND_NS VAMP_NS_PER_SECOND /* then the output decides whether to continue */
 #define NUMBER_MAX 9999
 
 static int no_memory(struct vamp_err *err)
@@ -32,8 +32,8 @@ static int open_file(struct jsonl *self, struct vamp_err *err)
                               &self->fd, err);
 }
 
-/* Creates the file with the path that the user gave, or with the first free name of path.0002,
- * path.0003, ..., so that a second run neither overwrites the first nor fails. */
+/* Creates the file at the configured path, or at the first free one of path.0002, path.0003, ...,
+ * so that a second run neither overwrites the first nor fails. */
 static int open_numbered(struct jsonl *self, struct vamp_err *err)
 {
     const char *base = self->options->path;
@@ -57,7 +57,7 @@ static int open_numbered(struct jsonl *self, struct vamp_err *err)
                         NUMBER_MAX);
 }
 
-/* -EAGAIN: there is no reader yet. */
+/* Returns -EAGAIN if there is no reader yet. */
 static int connect_fifo(struct jsonl *self, struct vamp_err *err)
 {
     self->fd = open(self->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -72,7 +72,7 @@ static int connect_fifo(struct jsonl *self, struct vamp_err *err)
     return vamp_err_set_errno(err, errno, "open the FIFO %s", self->path);
 }
 
-/* Standard output, a device or a FIFO. */
+/* Opens standard output, a device or a FIFO. */
 static int open_stream(struct jsonl *self, enum vamp_target_kind kind, struct vamp_err *err)
 {
     self->kind = kind == VAMP_TARGET_FIFO ? JSONL_FIFO : JSONL_STREAM;
@@ -82,7 +82,7 @@ static int open_stream(struct jsonl *self, enum vamp_target_kind kind, struct va
     }
     if (kind == VAMP_TARGET_FIFO) {
         const int code = connect_fifo(self, err);
-        return code == -EAGAIN ? 0 : code; /* the reader may come later */
+        return code == -EAGAIN ? 0 : code; /* a reader may open it later */
     }
     if (kind == VAMP_TARGET_STDOUT) {
         self->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
@@ -132,7 +132,7 @@ static int open_new_file(struct jsonl *self, struct vamp_err *err)
     return open_file(self, err);
 }
 
-/* Opens a file with the configured name, unless that names something other than a file. */
+/* Opens a file with the configured name, unless something other than a file has that name. */
 static int open_named(struct jsonl *self, struct vamp_err *err)
 {
     const char *path = self->options->path;
@@ -174,7 +174,7 @@ int jsonl_target_open(struct jsonl *self, struct vamp_err *err)
     return vamp_err_set(err, -EINVAL, "output of an unknown kind");
 }
 
-/* Half a line in a file would make it invalid. */
+/* Removes an incomplete line, which would make the file invalid. */
 static int undo_file(struct jsonl *self, int code, struct vamp_err *err)
 {
     if (ftruncate(self->fd, (off_t)self->file_bytes) != 0 ||
@@ -200,7 +200,7 @@ static int send_file(struct jsonl *self, struct vamp_err *err)
     return 0;
 }
 
-/* One step; -EAGAIN when the reader does not read. */
+/* Sends once. Returns -EAGAIN if the reader does not read. */
 static int send_some(struct jsonl *self, struct vamp_err *err)
 {
     struct pollfd poller = {.fd = self->fd, .events = POLLOUT};

@@ -43,9 +43,9 @@ static uint32_t holding_target(const void *options)
     return VAMP_TARGET_BIT(jsonl_target_kind(options));
 }
 
-/* With the names of components, the lines of a workflow of 60 components are larger than a
- * recording of its events; with these labels they are a thirtieth of it. The `ranks` lines have
- * what vampire-top shows of the ranks of a model. */
+/* With component labels, the lines of a workflow of 60 components would be larger than a recording
+ * of its events; with these labels they are a thirtieth of that. vampire-top shows the ranks of a
+ * model from the `ranks` lines. */
 #define KEPT(label) (UINT32_C(1) << VAMP_LABEL_##label)
 static const struct vamp_kept_labels by_unset[] = {
     {"transports", KEPT(SOURCE_MODEL) | KEPT(SINK_MODEL) | KEPT(TIER)},
@@ -111,7 +111,7 @@ static int allocate(struct jsonl *self, struct vamp_err *err)
 }
 
 /* Sends the header to a socket or a file. Other targets receive it with the first bucket, since
- * opening must not block. */
+ * opening them must not block. */
 static int send_header(struct jsonl *self, struct vamp_err *err)
 {
     int code = 0;
@@ -203,8 +203,7 @@ static bool target_remark(void *context, char text[static VAMP_ERR_TEXT_BYTES])
     return self->clients != NULL && jsonl_socket_remark(self, text);
 }
 
-/* Drops the lines of a bucket that was not written, except the rest of a line that is partly sent.
- */
+/* Drops the lines of a bucket that was not written, except the remainder of a partly sent line. */
 static void cut_pending(struct jsonl *self)
 {
     if (self->json.failed || !self->pending) {
@@ -237,7 +236,7 @@ static int close_target(void *context, const struct vamp_ending *ending, struct 
         code = jsonl_target_send(self, err);
     }
     if (self->failed && self->buckets <= 1 && self->kind == JSONL_FILE) {
-        (void)unlink(self->path); /* the only bucket is the one that failed */
+        (void)unlink(self->path); /* the only bucket is the failed one */
     }
     if (self->fd >= 0) {
         int fd = self->fd;
@@ -250,7 +249,7 @@ static int close_target(void *context, const struct vamp_ending *ending, struct 
     return code;
 }
 
-/* ---- what a killed run left: cut after the last newline */
+/* ---- recovery: cut after the last newline */
 
 static const struct vamp_file_ops jsonl_files = {.mark = "{\"v\":", .recover = vamp_recover_lines};
 

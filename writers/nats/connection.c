@@ -10,12 +10,12 @@
 #include "writers/nats/connection.h"
 
 #define CONNECT_MS 1000
-/* A server that accepts a connection and is silent this long is reported. */
+/* A server that accepts a connection but does not answer for this long is reported. */
 #define SILENT_NS (5 * VAMP_NS_PER_SECOND)
-/* The size of a message's header, with the id. */
+/* Size of a message's header, including the id. */
 #define HEADER_BYTES 512
 
-/* Removes the location in the library, as in "(conn.c:733): ". */
+/* Removes the source location from a message of the library, such as "(conn.c:733): ". */
 static const char *words_of(const char *said)
 {
     const char *end = NULL;
@@ -32,7 +32,7 @@ static bool is_empty(const char *text)
 
 /* ---- create and free */
 
-/* Errors are read from the connection when a call fails. Without a handler the library would print
+/* Errors are read from the connection when a call fails. Without a handler, the library would print
  * them. */
 static void ignore_error(natsConnection *link, natsSubscription *subscription, natsStatus status,
                          void *context)
@@ -67,8 +67,8 @@ static natsStatus set_general(struct nats_connection *self)
     return code;
 }
 
-/* Checks that the files can be read: the library reads some when it connects, and does not report
- * the reason of a failure. */
+/* Checks that the files can be read: the library reads some of them when it connects, and does not
+ * report the reason of a failure. */
 static int look_at_files(const struct vamp_nats_server *server, struct vamp_err *err)
 {
     const char *const paths[] = {server->ca_file, server->certificate_file, server->key_file,
@@ -148,15 +148,15 @@ int nats_connection_init(struct nats_connection *self, const struct nats_purpose
     return set_options(self, err);
 }
 
-/* An attempt to connect, on a separate thread, since the library has no time limit for TLS. If it
- * is left behind, it keeps `library` and this structure. */
+/* An attempt to connect, on a separate thread, since the library has no timeout for TLS. If the
+ * attempt is abandoned, its thread keeps `library` and this structure. */
 struct nats_connecting {
     struct vamp_worker worker;
     int64_t since_ns;
     natsOptions *library;
     natsConnection *link;
     natsStatus status;
-    char said[200]; /* by the library, on that thread */
+    char said[200]; /* error text of the library on that thread */
 };
 
 static void run_attempt(void *context)
@@ -206,7 +206,7 @@ void nats_connection_done(struct nats_connection *self)
         self->link = self->connecting->link;
         free_attempt(self->connecting);
     } else if (self->connecting != NULL) {
-        self->library = NULL; /* it is the attempt's */
+        self->library = NULL; /* now owned by the attempt */
     }
     natsConnection_Destroy(self->link);
     natsOptions_Destroy(self->library);
@@ -225,7 +225,8 @@ int nats_connection_fail(struct nats_connection *self, const char *text, struct 
     const int code =
         vamp_attempts_failed(&self->attempts, err, "%s %.180s: %.250s; %s", self->purpose.what,
                              nats_connection_address(self), text, self->purpose.meanwhile);
-    natsConnection_Destroy(self->link); /* after the text, which may be the connection's */
+    /* Must come after the use of the text, which may belong to the connection. */
+    natsConnection_Destroy(self->link);
     self->link = NULL;
     self->server = (self->server + 1) % self->purpose.server->servers.count;
     return code;
@@ -270,7 +271,7 @@ static int check_payload(struct nats_connection *self, struct vamp_err *err)
     return nats_connection_fail(self, text, err);
 }
 
-/* Evaluates the attempt if it has ended. */
+/* Evaluates the attempt if it has completed. */
 static int conclude_attempt(struct nats_connection *self, struct vamp_err *err)
 {
     struct nats_connecting *connecting = self->connecting;

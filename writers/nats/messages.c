@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Buckets as messages of telemetry.proto, written field by field in ascending order. A comment
- * names the message whose field numbers follow. A message has a head and rows; a row that would
- * make it too long begins another message.
+ * Encodes buckets as messages of telemetry.proto, field by field in ascending order. A comment
+ * above a function names the message to which the field numbers belong. A message has a header and
+ * rows; a row that would make it too long starts another message.
  */
 #include <assert.h>
 #include <endian.h>
@@ -16,26 +16,26 @@
 #include "writers/nats/messages.h"
 
 #define FORMAT_VERSION 1
-/* A message begins with its number and the number of messages: fixed32, so that the second can be
- * set in the end. */
+/* A message starts with its number and the number of messages, both fixed32, so that the second one
+ * can be filled in at the end. */
 enum { FIELD_PART = 1, FIELD_PARTS = 2, KEY_BYTES = 1, PART_BYTES = KEY_BYTES + sizeof(uint32_t) };
-/* Room for key and length of a row. */
+/* Space for key and length of a row. */
 #define FRAME_BYTES 6
 
 struct nats_encoder {
     const struct vamp_schema *schema;
     size_t message_bytes;
-    struct vamp_text run;    /* version and run: in every message */
-    struct vamp_text tables; /* label sets and metrics: in every message of a bucket */
-    struct vamp_text head;   /* between these two: the description of the bucket */
-    struct vamp_text row;    /* the current one */
-    /* A walk for each metric; those of a label set are adjacent, in the order of the values in a
-     * row: counters, gauges, histograms. */
+    struct vamp_text run;    /* version and run; included in every message */
+    struct vamp_text tables; /* label sets and metrics; included in every message of a bucket */
+    struct vamp_text head;   /* fields between these two: the description of the bucket */
+    struct vamp_text row;    /* the row under construction */
+    /* An iterator for each metric. Those of a label set are adjacent, in the order of the values in
+     * a row: counters, gauges, histograms. */
     struct vamp_rows *walks;
-    unsigned *places; /* of the walks' metrics in the schema */
+    unsigned *places; /* metric number in the schema for each iterator */
 };
 
-/* An unknown time is absent. */
+/* An unknown time is omitted. */
 static void add_time(struct vamp_text *text, unsigned field, int64_t time_ns)
 {
     if (time_ns != 0) {
@@ -188,7 +188,7 @@ static void end_list(struct nats_messages *messages)
     }
 }
 
-/* ---- the head of a bucket */
+/* ---- header of a bucket */
 
 /* Account, Loss, Output */
 static void add_account(struct vamp_text *text, const struct vamp_accounting *accounting,
@@ -241,13 +241,14 @@ static void describe_bucket(struct nats_encoder *encoder, const struct vamp_deli
     vamp_field_number(text, 10, delivery->lost_before);
 }
 
-/* `first`: for the first message, which also has the accounting and gaps; else NULL. */
+/* `first`: the delivery, for the first message, which also has the accounting and gaps; else NULL.
+ */
 static void begin_message(const struct nats_encoder *encoder, struct nats_messages *messages,
                           const struct vamp_delivery *first)
 {
     struct vamp_text *text = &messages->text;
     vamp_field_fixed32(text, FIELD_PART, messages->count + 1);
-    vamp_field_fixed32(text, FIELD_PARTS, 0); /* not known yet */
+    vamp_field_fixed32(text, FIELD_PARTS, 0); /* filled in later */
     add_all(text, &encoder->run);
     add_all(text, &encoder->head);
     if (first != NULL) {
@@ -307,7 +308,7 @@ static void add_value(struct vamp_text *text, const struct vamp_row *row)
     }
 }
 
-/* At its end a walk is positioned after all series. */
+/* At its end, an iterator is positioned after all series. */
 static void step(struct vamp_rows *walk)
 {
     if (!vamp_rows_next(walk)) {
@@ -315,7 +316,8 @@ static void step(struct vamp_rows *walk)
     }
 }
 
-/* Row: the values of the series in the bucket, from the walks of its label set; empty if none. */
+/* Row: the values of the series in the bucket, from the iterators of its label set; empty if there
+ * are none. */
 static void make_row(struct nats_encoder *encoder, struct vamp_rows *walks, unsigned count,
                      unsigned series)
 {

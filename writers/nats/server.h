@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The servers of a NATS cluster, as configurations name them. Without the library of NATS.
+ * The servers of a NATS cluster, as given in configurations. Does not need the NATS library.
  */
 #pragma once
 
@@ -24,19 +24,20 @@ struct nats_options {
     struct vamp_nats_server server;
     char *prefix;
     bool jetstream;
-    uint64_t message_bytes; /* of the longest message */
-    int64_t timeout_ns;     /* of an answer of the server */
+    uint64_t message_bytes; /* size of the longest message */
+    int64_t timeout_ns;     /* timeout for an answer of the server */
     struct vamp_sent_alarms alarms;
 };
-/* A message holds the head of a bucket and any one row: names, bins. */
+/* A message contains the header of a bucket and at least one row with its names and bins. */
 #define NATS_MESSAGE_BYTES_MIN ((size_t)256 * 1024)
-/* No nats-server can be told to take more, and what the library receives has no other bound. */
+/* The largest message size that a nats-server can be configured to accept; received messages have
+ * no other limit. */
 #define NATS_MESSAGE_BYTES_MAX ((size_t)64 * 1024 * 1024)
 
-/* The secret's variable, where no file has it. */
+/* Environment variable with the secret, used if there is no secret file. */
 #define VAMP_NATS_SECRET_VARIABLE "VAMPIRE_NATS_SECRET"
 
-/* Rows of an option table; AT(member) is the offset of that member of struct vamp_nats_server in
+/* Entries of an option table. AT(member) is the offset of that member of struct vamp_nats_server in
  * the struct that the table fills. */
 #define VAMP_NATS_SERVER_OPTIONS(AT)                                                               \
     VAMP_OPT_ROW(                                                                                  \
@@ -57,10 +58,10 @@ struct nats_options {
         VAMP_OPT_ROW("key_file", VAMP_OPT_STRING, AT(key_file), NULL, .max = 4096,                 \
                      .help = "the key of \"certificate_file\"")
 
-/* Looks at the texts only. 0, or -EINVAL with the key of the option that is wrong, and what is
- * wrong and allowed. */
+/* Syntax check only. Returns 0, or -EINVAL with the key of the invalid option, the error and the
+ * allowed values. */
 VAMP_MUST_CHECK int vamp_nats_server_check(const struct vamp_nats_server *server,
                                            const char **ret_key, struct vamp_err *err);
-/* Whether the text is words with points between them, none of them empty. `wildcards`: a word may
- * be "*", the last one ">". */
+/* Whether the text is a valid subject: non-empty words separated by dots. `wildcards`: a word may
+ * be "*", and the last one ">". */
 bool vamp_nats_is_subject(const char *text, bool wildcards);

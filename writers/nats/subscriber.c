@@ -13,32 +13,34 @@
 #include "version.h"
 #include "writers/nats/connection.h"
 
-/* A write that blocks this long ends the connection. */
+/* The connection is closed when a write blocks for this long. */
 #define WRITE_NS (5 * VAMP_NS_PER_SECOND)
-/* Limit of a consumer's unacknowledged messages, which the library may hold beyond the queue. */
+/* Limit on a consumer's unacknowledged messages, which the library may buffer in addition to the
+ * queue. */
 #define UNACKNOWLEDGED_MAX 256
-/* A message is redelivered if it is not acknowledged within this time, such as one that was in
- * transit when a connection ended. Redelivery of a message that is still queued has no effect. */
+/* A message that is not acknowledged within this time is redelivered, for example one that was in
+ * transit when a connection was closed. Redelivery of a message that is still queued has no effect.
+ */
 #define ACKNOWLEDGE_NS (5 * VAMP_NS_PER_SECOND)
 
 struct subscriber {
     struct vamp_nats_subscription what;
     struct nats_connection connection;
-    jsCtx *stream;                     /* of the current link, with a consumer */
-    natsSubscription *data, *requests; /* of the current link; NULL: none */
+    jsCtx *stream;                     /* for the current connection, with a consumer */
+    natsSubscription *data, *requests; /* on the current connection; NULL: none */
     unsigned connections;
-    uint64_t dropped; /* by the library, on earlier links */
+    uint64_t dropped; /* messages dropped by the library on earlier connections */
 
-    /* The queue, filled by the library's threads; requests have number 1. Its lock guards the
-     * members below, too. */
+    /* The queue, filled by the library's threads; requests have number 1. Its lock also guards the
+     * members below. */
     struct vamp_worker queue;
-    unsigned delivering; /* subscriptions whose callback may still be called */
-    bool leaving;        /* messages that still arrive are dropped */
+    unsigned delivering; /* number of subscriptions whose callback may still be called */
+    bool leaving;        /* shutdown: messages that still arrive are dropped */
 };
 
 /* ---- the library's threads */
 
-/* With a consumer, blocks until there is room; otherwise the message is dropped. */
+/* With a consumer, blocks until the queue has capacity; otherwise the message is dropped. */
 static void add(struct subscriber *self, natsMsg *message, bool is_request)
 {
     struct vamp_worker *queue = &self->queue;
@@ -90,7 +92,7 @@ static void begin_delivering(struct subscriber *self, natsSubscription *subscrip
     self->delivering++;
     vamp_worker_unlock(&self->queue);
     if (natsSubscription_SetOnCompleteCB(subscription, end_delivering, self) != NATS_OK) {
-        end_delivering(self); /* it has ended already */
+        end_delivering(self); /* the subscription has ended already */
     }
 }
 
@@ -142,7 +144,7 @@ static natsStatus subscribe(struct subscriber *self)
     return status;
 }
 
-/* Messages dropped by the library on the current link. */
+/* Number of messages dropped by the library on the current connection. */
 static uint64_t dropped_now(const struct subscriber *self)
 {
     int64_t dropped = 0;
@@ -152,8 +154,8 @@ static uint64_t dropped_now(const struct subscriber *self)
     return (uint64_t)dropped;
 }
 
-/* Closes the link, if there is one, before the subscriptions end, so that the server keeps a
- * consumer. Their messages are no longer valid. */
+/* Closes the connection, if any, before the subscriptions end, so that the server keeps a consumer.
+ * Their messages become invalid. */
 static void close_link(struct subscriber *self)
 {
     natsConnection *link = self->connection.link;
@@ -180,7 +182,7 @@ static void close_link(struct subscriber *self)
     natsConnection_Destroy(link);
 }
 
-/* Reads the library's reason before it closes the link. */
+/* Reads the library's error before the connection is closed. */
 static int fail_with(struct subscriber *self, natsStatus status, struct vamp_err *err)
 {
     char text[200] = "";
@@ -222,7 +224,7 @@ static void subscriber_free(void *context)
     if (self == NULL) {
         return;
     }
-    if (self->connection.link != NULL) { /* acknowledgements */
+    if (self->connection.link != NULL) { /* sends the acknowledgements */
         (void)natsConnection_FlushTimeout(self->connection.link, NATS_PATIENCE_NS / 1000000);
     }
     close_link(self);
@@ -260,7 +262,7 @@ static int subscriber_create(const struct vamp_nats_subscription *what, void **r
     return 0;
 }
 
-/* The next message, NULL if there is none until `until_ns`. */
+/* Returns the next message, or NULL if none arrives until `until_ns`. */
 static natsMsg *wait_for_message(struct subscriber *self, int64_t until_ns, bool *ret_is_request)
 {
     struct vamp_worker *queue = &self->queue;
@@ -289,7 +291,7 @@ static void describe_in_stream(const struct subscriber *self, struct vamp_nats_r
     }
 }
 
-/* Messages that arrived before a connection ended come first. */
+/* Messages that arrived before a connection was closed come first. */
 static int subscriber_next(void *context, int64_t timeout_ns,
                            struct vamp_nats_received *ret_received, struct vamp_err *err)
 {
@@ -323,7 +325,8 @@ static void subscriber_done(void *context, const struct vamp_nats_received *rece
 {
     const struct subscriber *self = context;
     if (self->what.consumer != NULL && !received->is_request) {
-        (void)natsMsg_Ack(received->message, NULL); /* if it fails, redelivery has no effect */
+        /* On failure, the message is redelivered, which has no effect. */
+        (void)natsMsg_Ack(received->message, NULL);
     }
     natsMsg_Destroy(received->message);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the programs know of NATS without its library: the nats format, and its servers. */
+/* The part of NATS that is linked into the programs, without the library: the nats format, and its
+ * servers. */
 #include "writers/nats/server.h"
 
 #include <errno.h>
@@ -76,7 +77,7 @@ int vamp_nats_server_check(const struct vamp_nats_server *server, const char **r
     return 0;
 }
 
-/* One word of a subject; `last`: no other one follows. */
+/* Checks one word of a subject; `last`: it is the last word. */
 static bool is_word(const char *word, size_t length, bool wildcards, bool last)
 {
     if (wildcards && length == 1 && (word[0] == '*' || (word[0] == '>' && last))) {

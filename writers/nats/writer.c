@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The nats format: publishes the messages of a bucket on a connection at a time. What was not
- * confirmed when a connection ended is sent again on the next one, with the same ids. Nothing is
- * opened before the first bucket, so that a run can begin while the server is down.
+ * The nats format: publishes the messages of a bucket, using one connection at a time. Messages not
+ * confirmed before a connection was closed are sent again on the next one, with the same ids. No
+ * connection is opened before the first bucket, so that a run can start while the server is down.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,19 +17,19 @@
 #include "writers/nats/messages.h"
 
 #define ID_BYTES 128
-/* How long the message that ends a run may take. */
+/* Time limit for the message that ends a run. */
 #define ENDING_NS VAMP_NS_PER_SECOND
 
 struct nats {
     const struct nats_options *options;
     const struct vamp_run *run;
     struct nats_connection connection;
-    jsCtx *stream;    /* of the present link, with JetStream */
-    unsigned sent;    /* messages that were sent; with JetStream: that the stream has */
-    int64_t since_ns; /* when the newest of them was sent; monotonic */
+    jsCtx *stream;    /* for the current connection, with JetStream */
+    unsigned sent;    /* number of messages sent; with JetStream: stored by the stream */
+    int64_t since_ns; /* time of sending the newest of them; monotonic */
     struct nats_encoder *encoder;
-    struct nats_messages messages; /* of the bucket that is being published */
-    bool pending;                  /* there is one */
+    struct nats_messages messages; /* messages of the bucket being published */
+    bool pending;                  /* a bucket is being published */
     char *subject;
 };
 
@@ -40,7 +40,7 @@ static bool sends_alarms(const struct nats *self)
 
 /* ---- publishing */
 
-/* Without a stream, messages that were not confirmed are sent again. */
+/* Without a stream, unconfirmed messages are sent again. */
 static void forget_link(struct nats *self)
 {
     jsCtx_Destroy(self->stream);
@@ -76,9 +76,8 @@ static int open_link(struct nats *self, struct vamp_err *err)
     return 0;
 }
 
-/* Sends the next message, to a stream with its acknowledgement. The id of message i is ID.i,
- * from 1.
- */
+/* Sends the next message; with a stream, waits for its acknowledgement. The id of message i is
+ * ID.i, from 1. */
 static natsStatus send_next(struct nats *self, const char *id, jsErrCode *refusal)
 {
     const struct nats_messages *messages = &self->messages;
@@ -131,9 +130,9 @@ static int conclude(struct nats *self, natsStatus status, jsErrCode refusal, str
     return fail_with(self, status, err);
 }
 
-/* Publishes the messages, or continues to: call it with the same messages until the result is not
- * -EAGAIN. 0: a server has all; -EAGAIN: not yet, with the reason unless a server may still answer;
- * -EBADMSG: the server refuses these messages. */
+/* Publishes the messages, or continues a pending publication; call it with the same messages until
+ * the result is not -EAGAIN. Returns 0 when a server has all messages; -EAGAIN if not yet, with the
+ * reason unless a server may still answer; -EBADMSG if the server rejects these messages. */
 static int publish(struct nats *self, const char *id, struct vamp_err *err)
 {
     const int code = open_link(self, err);
@@ -187,7 +186,7 @@ char *nats_subject(const char *prefix, const struct vamp_run *run)
     return subject;
 }
 
-/* Changes of alarms are not Protocol Buffers: they have a subject of their own. */
+/* Changes of alarms are not Protocol Buffers, so they have a separate subject. */
 static char *subject_of(const struct nats_options *options, const struct vamp_run *run)
 {
     char *prefix = NULL;
@@ -255,13 +254,14 @@ static int nats_write(void *context, const struct vamp_delivery *delivery, struc
     return code;
 }
 
-/* The address of the current server, or of the next one to be tried. */
+/* The address of the connected server, or of the next one to be tried. */
 static const char *nats_path(const void *self)
 {
     return nats_connection_address(&((const struct nats *)self)->connection);
 }
 
-/* The accounting does not count this message: a reader that misses it receives no more buckets. */
+/* This message is not counted in the accounting: a reader that misses it only sees that no more
+ * buckets arrive. */
 static void publish_ending(struct nats *self, const struct vamp_ending *ending)
 {
     const int64_t until_ns = vamp_worker_now_ns() + ENDING_NS;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A format that writes nothing: to measure everything else, and the smallest example of a format.
+ * A format that writes nothing, for performance measurements of all other parts. Also the smallest
+ * example of a format.
  */
 #include "writers/writer.h"
 

@@ -3,7 +3,7 @@
  * Traces as archives in the Open Trace Format 2 (docs/output-trace.md, "OTF2"): a directory with an
  * anchor file, the definitions, and a file of events for each location. libotf2 keeps all events in
  * memory until the archive is completed. Only a completed archive can be read, so an incomplete one
- * is removed. One thread.
+ * is removed. One thread at a time.
  */
 #include <assert.h>
 #include <errno.h>
@@ -27,9 +27,9 @@
 
 #define NAME "trace"
 
-/* The node of the system tree: the workflow. */
+/* The root of the system tree: the workflow. */
 #define ROOT 0
-/* Transports are messages of this communicator, whose members are the tracks by number. */
+/* Transports are messages of this communicator. Its members are the tracks, by number. */
 #define COMMUNICATOR 0
 #define LOCATIONS_GROUP 0
 #define RANKS_GROUP 1
@@ -38,12 +38,12 @@
 enum attribute { OF_CDO, OF_BYTES, OF_PEER, OF_END };
 #define ATTRIBUTES 4
 
-/* Regions: one for each meaning of a span, and for each part of a wait. */
+/* Regions: one for each kind of span, and for each part of a wait. */
 #define REGIONS (VAMP_TRACE_WHAT_COUNT + VAMP_WAIT_PART_COUNT)
-/* Limit of the kinds of marks: anomalies, and events of the run. */
+/* Limit on the kinds of instants: anomalies, and events of the run. */
 #define MARKERS_MAX 64
 
-/* A text in the archive, where each is written once. */
+/* A string in the archive, where each string is written once. */
 struct text {
     struct map_link link;
     uint32_t number;
@@ -60,11 +60,11 @@ struct location {
 /* A process, which is a group of locations. */
 struct process {
     uint32_t name;
-    uint32_t group; /* its number in the archive */
+    uint32_t group; /* number of the group in the archive */
 };
 
 struct archive {
-    char *directory, *path; /* of the archive, of its anchor file in it */
+    char *directory, *path; /* path of the archive, and of its anchor file */
     unsigned access;        /* enum vamp_target_access */
     OTF2_Archive *archive;
     OTF2_MarkerWriter *markers;
@@ -72,14 +72,15 @@ struct archive {
     OTF2_GlobalDefWriter *definitions;
     struct map texts;
     uint32_t text_count;
-    struct location *locations; /* by number of the track */
+    struct location *locations; /* indexed by track number */
     unsigned count, capacity;
-    struct process *processes; /* by number of the process */
+    struct process *processes; /* indexed by process number */
     unsigned process_count;
     const char *marker_words[MARKERS_MAX];
     unsigned marker_count;
     uint64_t least_ns, most_ns;
-    /* The first failure, after which the archive is unusable, and errno at that time. */
+    /* The first failure, after which the archive is unusable, and the value of errno at that time.
+     */
     OTF2_ErrorCode code;
     int system;
 };
@@ -118,7 +119,7 @@ static int outcome(const struct archive *archive, struct vamp_err *err)
 
 /* ---- texts */
 
-/* The number of the text, which is written if it is new; 0 after a failure. */
+/* Returns the number of the string, which is written if it is new; 0 after a failure. */
 static uint32_t text_number(struct archive *archive, const char *text)
 {
     const size_t length = strlen(text);
@@ -149,7 +150,7 @@ static void free_text(struct map_link *link)
 
 /* ---- events */
 
-/* The region of a span that is no mark. */
+/* The region of a span that is not an instant. */
 static OTF2_RegionRef region_of(const struct vamp_trace_span *span)
 {
     if (span->what == VAMP_TRACE_PART) {
@@ -158,7 +159,7 @@ static OTF2_RegionRef region_of(const struct vamp_trace_span *span)
     return (OTF2_RegionRef)span->what;
 }
 
-/* The times of an archive have no sign. */
+/* Timestamps of an archive are unsigned. */
 static uint64_t time_of(struct archive *archive, int64_t time_ns)
 {
     const uint64_t time = (uint64_t)VAMP_MAX(time_ns, 0);
@@ -295,7 +296,7 @@ static int otf2_track(void *self, const struct vamp_trace_track *track, struct v
     return outcome(archive, err);
 }
 
-/* ---- definitions: what the events refer to, once all of them are known */
+/* ---- definitions of everything that the events refer to */
 
 static const char *region_name(unsigned region)
 {
@@ -387,7 +388,7 @@ static void define_communicator(struct archive *archive)
     free(members);
 }
 
-/* The clock counts ns since 1970, UTC. */
+/* The clock counts ns since 1970-01-01 UTC. */
 static void define_clock(struct archive *archive)
 {
     uint64_t first = 0, length = 0;
@@ -401,8 +402,8 @@ static void define_clock(struct archive *archive)
 
 /* ---- begin and end */
 
-/* The files of the archive: for `location` = 0, 1, ... of each, then the rest, then the folders.
- * False at the end. */
+/* Returns the files of the archive in turn: those of each `location` 0, 1, ..., then the others,
+ * then the directories. Returns false at the end. */
 static bool file_of(const struct archive *archive, size_t number, char **ret_path)
 {
     static const char *const rest[] = {NAME ".otf2", NAME ".def", NAME ".marker", NAME, ""};
@@ -423,7 +424,7 @@ static bool file_of(const struct archive *archive, size_t number, char **ret_pat
     return true;
 }
 
-/* `apply` to every file, folders last. 0, or the first -errno of `apply`. */
+/* Calls `apply` for every file, directories last. Returns 0, or the first -errno of `apply`. */
 static int for_each_file(const struct archive *archive,
                          int (*apply)(const char *path, unsigned access))
 {
@@ -448,7 +449,8 @@ static int remove_file(const char *path, unsigned access)
     return remove(path) == 0 ? 0 : -errno;
 }
 
-/* The library creates files with the modes that the process was started with. */
+/* The library creates files according to the umask of the process, so their modes are set
+ * explicitly. */
 static int permit(const char *path, unsigned access)
 {
     struct stat status;
@@ -536,8 +538,8 @@ static OTF2_FlushType always_flush(void *context, OTF2_FileType type, OTF2_Locat
     return OTF2_FLUSH;
 }
 
-/* The run's labels are properties VAMPIRE::WORKFLOW, VAMPIRE::RUN and so on; those that are not
- * known are left out. */
+/* Writes the run's labels as properties VAMPIRE::WORKFLOW, VAMPIRE::RUN and so on; unknown labels
+ * are omitted. */
 static void describe_run(struct archive *archive, const struct vamp_run *run)
 {
     must(archive, OTF2_Archive_SetCreator(archive->archive, "vampire " VAMP_VERSION));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Buckets as messages of otlp.proto. A comment names the message whose field numbers follow.
- * Counters and histograms are cumulative since the start time of the point. Buckets have the totals
- * of counters; the totals of histograms are kept here.
+ * Encodes buckets as messages of otlp.proto. A comment above a function names the message to which
+ * the field numbers belong. Counters and histograms are cumulative since the start time of the
+ * point. Buckets contain the totals of counters; the totals of histograms are kept here.
  */
 #include "writers/otlp/points.h"
 
@@ -18,50 +18,51 @@
 #include "writers/format/fields.h"
 #include "writers/format/present.h"
 
-/* Limit of a request before compression: the next series begins another one. */
+/* Size limit of a request before compression: the next series starts another request. */
 #define REQUEST_BYTES ((size_t)4 << 20)
 enum { CUMULATIVE = 2 };
-#define APART_NS 1000000  /* the resolution of times in servers */
-#define BEFORE UINT32_MAX /* born before this output */
+#define APART_NS 1000000  /* the time resolution of servers */
+#define BEFORE UINT32_MAX /* value of `born`: the series started before this output */
 
 struct otlp_series {
-    uint32_t born;  /* the request with its first point; 0: none was taken */
-    uint32_t wraps; /* how often a histogram's sum exceeded 2^64 */
+    uint32_t born;  /* number of the request with the series' first point; 0: none was accepted */
+    uint32_t wraps; /* number of times that a histogram's sum exceeded 2^64 */
 };
 
-/* How values of a metric are sent. */
+/* Properties of a metric that are needed to encode its values. */
 struct otlp_metric {
     struct vamp_base_metric base;
-    struct vamp_bounds *bounds; /* of explicit histograms */
-    int16_t *places;            /* of exponential ones: the bucket of each bin */
-    double scale;               /* an integer value, divided by it, is one in the base unit */
-    struct otlp_series *series; /* by number */
+    struct vamp_bounds *bounds; /* for explicit histograms */
+    int16_t *places;            /* for exponential histograms: the bucket of each bin */
+    double scale;               /* divisor that converts integer values to the base unit */
+    struct otlp_series *series; /* indexed by series number */
 };
 
 struct otlp_points {
     const struct vamp_schema *schema;
     const struct vamp_run *run;
     uint64_t run_labels;
-    bool again;            /* an output before a reload has sent histograms */
-    struct vamp_text lead; /* the begin of each request: resource and scope */
-    size_t lead_scope;     /* where the scope begins in it */
+    bool again;            /* the output before a reload has sent histograms */
+    struct vamp_text lead; /* start of each request: resource and scope */
+    size_t lead_scope;     /* offset of the scope in `lead` */
     struct otlp_metric *metrics;
-    struct vamp_merged merged;            /* histograms since the start */
-    struct vamp_bucket sums;              /* as a bucket has them */
-    int64_t start_ns[VAMP_HISTOGRAM + 1]; /* start time of the values of a kind; UTC */
-    int64_t taken_ns;                     /* the end of the newest bucket that the server has */
-    const struct vamp_bucket *bucket;     /* the newest one; NULL: there was none */
-    uint32_t request;                     /* the number of the newest one, from 1 */
-    /* Where its next request begins. */
-    unsigned metric;       /* in the schema */
-    struct vamp_rows rows; /* the rest of its rows; without a bucket: all */
+    struct vamp_merged merged;            /* totals of histograms since the start */
+    struct vamp_bucket sums;              /* the totals, as a bucket */
+    int64_t start_ns[VAMP_HISTOGRAM + 1]; /* start time of the values of a metric kind; UTC */
+    /* End of the newest bucket that the server has accepted. */
+    int64_t taken_ns;
+    const struct vamp_bucket *bucket; /* the newest bucket; NULL: none */
+    uint32_t request;                 /* number of the newest request, from 1 */
+    /* Position at which the next request of the bucket starts. */
+    unsigned metric;       /* number in the schema */
+    struct vamp_rows rows; /* the metric's remaining rows; without a bucket: all rows */
     struct vamp_present present;
-    bool placed; /* component_info is in a request of the bucket */
+    bool placed; /* component_info is already in a request of the bucket */
 };
 
 /* ---- fields */
 
-/* KeyValue with AnyValue; absent if empty. */
+/* KeyValue with AnyValue; omitted if empty. */
 static void add_attribute(struct vamp_text *text, unsigned field, const char *key,
                           const char *value)
 {
@@ -178,8 +179,8 @@ void otlp_points_free(struct otlp_points *points)
 
 /* ---- a bucket */
 
-/* Counters started with the run; histograms start with this output, but not at the time of the last
- * point of the output before a reload. */
+/* Counters count from the start of the run. Histograms count from the start of this output, but
+ * never from the time of the last point that the output before a reload has sent. */
 static void begin_counting(struct otlp_points *points, const struct vamp_bucket *bucket)
 {
     const int64_t run_ns = points->run->started_ns - points->run->started_ns % bucket->width_ns;
@@ -196,7 +197,7 @@ static struct otlp_series *series_of(const struct otlp_points *points, const str
     return &points->metrics[row->place].series[row->number];
 }
 
-/* Adds a value of a bucket; `first`: of the first bucket. */
+/* Adds a value of a bucket; `first`: the value belongs to the first bucket. */
 static void take_row(struct otlp_points *points, const struct vamp_row *row, bool first)
 {
     struct otlp_series *series = series_of(points, row);
@@ -279,7 +280,8 @@ static void add_times(const struct otlp_points *points, struct vamp_text *text,
     vamp_field_fixed64(text, 3, (uint64_t)time_ns);
 }
 
-/* NumberDataPoint. A value in the base unit is an integer unless that is larger. */
+/* NumberDataPoint. A value that is already in the base unit is sent as an integer, unless it
+ * exceeds 63 bits; all other values are sent as doubles. */
 static void add_number(const struct otlp_points *points, struct vamp_text *text,
                        const struct vamp_row *row, int64_t time_ns, __int128 value)
 {
@@ -377,7 +379,7 @@ static void add_histogram(const struct otlp_points *points, struct vamp_text *te
     vamp_field_end(text, 1, begin);
 }
 
-/* A series that is new to the server begins with a point of 0, so that its first value is an
+/* A series that is new to the server starts with a point of 0, so that its first value counts as an
  * increase. */
 static void add_points(struct otlp_points *points, struct vamp_text *text,
                        const struct vamp_row *row)
@@ -402,7 +404,7 @@ static void add_points(struct otlp_points *points, struct vamp_text *text,
     case VAMP_GAUGE:
         if (row->gauge->value == VAMP_GAUGE_NONE ||
             (row->number == 0 && row->set->label_count > 0 && row->gauge->value == 0)) {
-            return; /* nothing is in "(other)" */
+            return; /* "(other)" is empty */
         }
         add_number(points, text, row, end_ns, row->gauge->value);
         break;
@@ -420,7 +422,7 @@ static void add_points(struct otlp_points *points, struct vamp_text *text,
 
 /* ---- metrics */
 
-/* The same name as in Prometheus, and the unit in UCUM. */
+/* The name is the same as in Prometheus; the unit is in UCUM. */
 static void describe_metric(struct vamp_text *text, const struct vamp_metric *metric,
                             const struct vamp_base_metric *base)
 {
@@ -437,7 +439,7 @@ static void describe_metric(struct vamp_text *text, const struct vamp_metric *me
     }
 }
 
-/* Metric: as many points as there is room for; nothing without points. */
+/* Metric: as many points as fit into the request; omitted without points. */
 static void add_metric(struct otlp_points *points, struct vamp_text *text)
 {
     const struct otlp_metric *metric = &points->metrics[points->metric];

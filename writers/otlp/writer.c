@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The otlp format. No connection is opened, so that a run can begin while the server is down. A
- * bucket is one or more requests, sent in order. A request that is sent again because its answer
- * was late has the same times and values, and changes nothing.
+ * The otlp format. Opening the output opens no connection, so that a run can start while the server
+ * is down. A bucket is sent as one or more requests, in order. A request that is repeated because
+ * its answer was late has the same times and values, so that it changes nothing on the server.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,10 +25,10 @@ struct otlp {
     struct http *http;
     struct libdeflate_compressor *compressor;
     struct vamp_text request;
-    struct vamp_text packed;     /* the request by gzip; empty: not yet */
+    struct vamp_text packed;     /* the request compressed by gzip; empty: not compressed yet */
     bool added;                  /* the bucket being sent was added to the points */
-    bool made;                   /* its next request was made */
-    uint64_t rejected;           /* points that the server did not accept */
+    bool made;                   /* the next request has been built */
+    uint64_t rejected;           /* number of points that the server rejected */
     char said[HTTP_SHOWN_BYTES]; /* the first message in an answer to an accepted request */
     bool passed_on;
 };
@@ -84,8 +84,8 @@ static int otlp_open(const void *context, const struct vamp_writer_target *targe
     return 0;
 }
 
-/* Makes and compresses the next request of the bucket unless that is done. 0, `*ret_done` if there
- * is none; -EAGAIN: out of memory. */
+/* Builds and compresses the next request of the bucket, unless that was done before. Returns 0,
+ * with `*ret_done` set if there are no more requests, or -EAGAIN if out of memory. */
 static int prepare(struct otlp *self, bool *ret_done, struct vamp_err *err)
 {
     *ret_done = !self->made && !otlp_points_next(self->points, &self->request);
@@ -127,7 +127,7 @@ static int otlp_write(void *context, const struct vamp_delivery *delivery, struc
         code = otlp_points_add(self->points, delivery, err);
     }
     if (code != 0) {
-        return -EAGAIN; /* no memory */
+        return -EAGAIN; /* out of memory */
     }
     self->added = true;
     const int64_t until_ns = vamp_worker_now_ns() + VAMP_ATTEMPT_NS;
@@ -150,7 +150,7 @@ static int otlp_write(void *context, const struct vamp_delivery *delivery, struc
         }
     }
     self->added = code == -EAGAIN;
-    if (!self->added) { /* the rest of a refused bucket is not sent */
+    if (!self->added) { /* the remaining requests of a rejected bucket are not sent */
         otlp_points_end(self->points, code == 0);
     }
     return code;
@@ -180,7 +180,7 @@ static uint64_t otlp_left_out(void *self, const char **ret_what)
     return ((const struct otlp *)self)->rejected;
 }
 
-/* The number of series in the database: one for each bound. */
+/* The number of series in the database: each bound is a series. */
 static unsigned otlp_lines(const void *context, const struct vamp_metric *metric,
                            const struct vamp_bins *bins)
 {

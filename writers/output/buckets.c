@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Outputs of buckets, in the worker's queue; each segment begins with all rows of the component
- * table, and gaps and rows of lost buckets reach the next one. */
+/* Outputs of buckets, which use the worker's queue. Each segment begins with all rows of the
+ * component table. Gaps and component rows of lost buckets are added to the next bucket. */
 #include "writers/output/internal.h"
 
 #include <errno.h>
@@ -53,39 +53,40 @@ static const struct vamp_opt bucket_options[] = {
 };
 
 /* Rows of the component table and gaps that the current segment lacks: those of the bucket to be
- * written, of lost buckets, and, in a new segment, all rows. Memory is allocated at the start.
- * Names in rows are borrowed from the component table, where they stay for the whole run. */
+ * written and of lost buckets, and all rows in a new segment. Memory is allocated at creation.
+ * Names in rows are borrowed from the component table, where they remain for the whole run. */
 #define PENDING_GAPS_MAX 128
 
 struct pending_row {
     struct vamp_component_row row;
-    bool known, fresh; /* seen at all; not yet in the present segment */
+    bool known, fresh; /* reported at least once; not yet in the current segment */
 };
 
 struct pending_rows {
-    struct pending_row *rows; /* by index */
+    struct pending_row *rows; /* indexed by component */
     unsigned capacity, count;
     struct vamp_gap gaps[PENDING_GAPS_MAX];
     unsigned gap_count;
 };
 
-/* The items of the worker's queue are buckets, each with the number of buckets refused just before
- * it. */
+/* The items of the worker's queue are buckets, each with the number of buckets rejected directly
+ * before it. */
 struct bucket_queue {
-    struct vamp_resolution *resolution; /* NULL: the output gets everything as it is */
-    struct vamp_resolution *ranks;      /* NULL: there are none */
-    struct vamp_bucket of_ranks;        /* counts by component; `buckets` 0: none yet */
+    struct vamp_resolution *resolution; /* NULL: the output receives all values unchanged */
+    struct vamp_resolution *ranks;      /* NULL: the output has no ranks */
+    struct vamp_bucket of_ranks;        /* counts by component; `buckets` 0: empty */
 
     /* Guarded by the worker's lock. */
     uint64_t refused;               /* since the last accepted bucket */
-    struct pending_rows of_refused; /* their rows and gaps */
+    struct pending_rows of_refused; /* component rows and gaps of the rejected buckets */
 
     /* Private to the output's thread. */
-    const struct vamp_bucket *current; /* to be written; the resolution's, if there is one */
-    struct pending_rows pending;       /* missing in the current segment */
-    uint64_t lost_before;              /* buckets lost since the last delivery */
+    /* Bucket to be written; the resolution's bucket, if there is a resolution. */
+    const struct vamp_bucket *current;
+    struct pending_rows pending; /* missing in the current segment */
+    uint64_t lost_before;        /* buckets lost since the last delivery */
     struct vamp_delivery delivery;
-    struct vamp_component_row *components; /* of the delivery */
+    struct vamp_component_row *components; /* rows in the delivery */
 };
 
 #define COMPONENT (UINT32_C(1) << VAMP_LABEL_COMPONENT)
@@ -93,8 +94,8 @@ struct bucket_queue {
 /* How long to wait for the next bucket of a replay before flushing. */
 #define UNFLUSHED_NS INT64_C(100000000)
 
-/* A source that can wait does so from this many buckets on: more would only take memory, half a
- * megabyte each in a workflow of 60 components. */
+/* A source that can wait does so from this number of queued buckets on. A longer queue would only
+ * take memory: half a megabyte per bucket in a workflow of 60 components. */
 #define CROWDED_BUCKETS 8
 
 /* ---- pending rows */
@@ -102,7 +103,7 @@ struct bucket_queue {
 /* Newer rows replace older ones. */
 static void add_row(struct pending_rows *pending, const struct vamp_component_row *row)
 {
-    if (row->index < pending->capacity) { /* the table is never larger than the schema says */
+    if (row->index < pending->capacity) { /* the table never exceeds the size in the schema */
         pending->rows[row->index] = (struct pending_row){*row, true, true};
         if (row->index >= pending->count) {
             pending->count = row->index + 1;
@@ -115,7 +116,8 @@ static void add_gap(struct pending_rows *pending, const struct vamp_gap *gap)
     if (pending->gap_count < PENDING_GAPS_MAX) {
         pending->gaps[pending->gap_count++] = *gap;
     } else {
-        vamp_gap_join(pending->gaps, PENDING_GAPS_MAX, gap); /* to others of its reason */
+        /* Joins the gap to others with the same reason. */
+        vamp_gap_join(pending->gaps, PENDING_GAPS_MAX, gap);
     }
 }
 
@@ -129,7 +131,7 @@ static void add_of_bucket(struct pending_rows *pending, const struct vamp_bucket
     }
 }
 
-/* Moves everything out of `from`. */
+/* Moves all rows and gaps out of `from`. */
 static void move_pending(struct pending_rows *pending, struct pending_rows *from)
 {
     for (unsigned i = 0; i < from->count; i++) {
@@ -146,7 +148,8 @@ static void move_pending(struct pending_rows *pending, struct pending_rows *from
 
 /* ---- create and free */
 
-/* What a bucket counts in the accounting when it is submitted; 0: the output does not get it. */
+/* The number by which a bucket increases the accounting when it is submitted; 0: the output does
+ * not receive it. */
 static uint64_t elements_of(const struct vamp_output *output, const struct vamp_bucket *bucket)
 {
     uint64_t count = 0;
@@ -159,7 +162,7 @@ static uint64_t elements_of(const struct vamp_output *output, const struct vamp_
     return count;
 }
 
-/* Whether a schema has a metric, and with a label for its components. */
+/* Whether a schema has a metric, and whether with a label for the components. */
 enum component_detail { DETAIL_ABSENT, DETAIL_MERGED, DETAIL_COMPONENTS };
 
 static enum component_detail component_detail(const struct vamp_schema *schema,
@@ -173,8 +176,8 @@ static enum component_detail component_detail(const struct vamp_schema *schema,
     return (vamp_label_set_bits(set) & COMPONENT) != 0 ? DETAIL_COMPONENTS : DETAIL_MERGED;
 }
 
-/* Prepares the counts by component, for metrics that lose that label in the output. `own`: the
- * output's schema, made from that of the statistics. */
+/* Prepares the counts by component, for metrics that lose the component label in the output. `own`:
+ * the output's schema, derived from that of the statistics. */
 static int make_ranks(struct vamp_output *output, const struct vamp_schema *own,
                       struct vamp_err *err)
 {
@@ -185,7 +188,7 @@ static int make_ranks(struct vamp_output *output, const struct vamp_schema *own,
         .series = &output->settings->series,
         .by = &(struct vamp_sets){&(struct vamp_named_set){every, COMPONENT}, 1},
         .without = &(struct vamp_sets){NULL, 0},
-        .bucket_ns = INT64_MAX, /* all, until it is cleared */
+        .bucket_ns = INT64_MAX, /* a single bucket until it is cleared */
     };
     for (const char *const *name = output->format->ranks; name != NULL && *name != NULL; name++) {
         const enum vamp_metric_id id = vamp_metric_find(*name);
@@ -227,7 +230,7 @@ static int make_resolution(struct vamp_output *output, struct vamp_err *err)
     if (output->alarms != NULL || vamp_resolution_is_whole(&choice, output->schema)) {
         return 0;
     }
-    const int64_t width_ns = output->schema->bucket_ns; /* 0 in tests without time */
+    const int64_t width_ns = output->schema->bucket_ns; /* 0 in tests that do not use time */
     if (choice.bucket_ns > 0 && width_ns > 0) {
         output->usually_waiting += (uint64_t)(choice.bucket_ns / width_ns);
     }
@@ -260,7 +263,7 @@ static int bucket_queue_create(struct vamp_output *output,
     if (code != 0) {
         return code;
     }
-    const unsigned rows = output->schema->max_components + 1; /* and "(other)" */
+    const unsigned rows = output->schema->max_components + 1; /* including "(other)" */
     queue->pending.capacity = queue->of_refused.capacity = rows;
     queue->pending.rows = calloc(rows, sizeof *queue->pending.rows);
     queue->of_refused.rows = calloc(rows, sizeof *queue->of_refused.rows);
@@ -291,7 +294,7 @@ static void bucket_queue_done(struct vamp_output *output)
 
 /* ---- the submitting thread */
 
-/* Only queues the bucket; the output's thread merges it. */
+/* Only queues the bucket; merging is done by the output's thread. */
 static void submit_bucket(struct vamp_output *output, const struct vamp_bucket *bucket)
 {
     struct bucket_queue *queue = output->queue;
@@ -302,7 +305,7 @@ static void submit_bucket(struct vamp_output *output, const struct vamp_bucket *
     output_await_room(output);
     vamp_worker_lock(&output->worker);
     vamp_worker_count(&output->worker.queued, count - 1); /* the bucket itself counts as one */
-    /* Only the reference count of a bucket is changed. */
+    /* The bucket is not modified except for its reference count. */
     const struct vamp_worker_item item = {.what = (void *)(uintptr_t)vamp_bucket_hold(bucket),
                                           .number = queue->refused};
     if (vamp_worker_put(&output->worker, &item)) {
@@ -323,7 +326,7 @@ static uint64_t buckets_waiting(const struct vamp_output *output)
 
 /* ---- the output's thread */
 
-/* The worker is locked. */
+/* The worker's lock is held. */
 static void await_bucket(struct vamp_worker *worker, int64_t until_ns)
 {
     while (worker->count == 0 && !atomic_load(&worker->finishing) &&
@@ -339,9 +342,10 @@ static void wait_for_bucket(struct vamp_output *output)
     vamp_worker_unlock(&output->worker);
 }
 
-/* Removes the oldest bucket from the queue, unless it belongs to a later bucket of the output than
- * the one being merged: then, and at the end of the run, that one is complete (OUTPUT_NEVER). In a
- * replay the next bucket follows soon, so it waits for one before it lets the output flush. */
+/* Removes the oldest bucket from the queue, unless it belongs to a later output bucket than the one
+ * being merged. In that case, and at the end of the run, the output bucket is complete
+ * (OUTPUT_NEVER). In a replay the next bucket follows soon, so that this function waits for it
+ * before the output flushes. */
 static enum output_next next_waiting(struct vamp_output *output,
                                      struct vamp_worker_item *ret_oldest)
 {
@@ -369,7 +373,7 @@ static enum output_next next_waiting(struct vamp_output *output,
     return next;
 }
 
-/* Adds the bucket to the counts by component. Out of memory, they lack it. */
+/* Adds the bucket to the counts by component. If memory runs out, the counts lack this bucket. */
 static void add_to_ranks(struct vamp_output *output, const struct vamp_bucket *bucket)
 {
     struct bucket_queue *queue = output->queue;
@@ -384,14 +388,15 @@ static void add_to_ranks(struct vamp_output *output, const struct vamp_bucket *b
     queue->of_ranks.width_ns = bucket->start_ns + bucket->width_ns - start_ns;
 }
 
-/* Whether the interval of the counts is over: they reach a multiple of VAMP_RANKS_NS. */
+/* Whether the interval of the counts is complete, i.e. ends at a multiple of VAMP_RANKS_NS. */
 static bool ranks_are_whole(const struct vamp_bucket *ranks)
 {
     return ranks->buckets > 0 &&
            (ranks->start_ns + ranks->width_ns) / VAMP_RANKS_NS > ranks->start_ns / VAMP_RANKS_NS;
 }
 
-/* Merges the bucket into the output's current one and releases it. Out of memory, it is lost. */
+/* Merges the bucket into the output's current bucket and releases it. If memory runs out, the
+ * bucket is lost. */
 static void merge_bucket(struct vamp_output *output, const struct vamp_bucket *bucket)
 {
     struct bucket_queue *queue = output->queue;
@@ -430,7 +435,8 @@ static enum output_next take_bucket(struct vamp_output *output)
         }
     }
     if (queue->current == NULL && next == OUTPUT_NEVER && queue->resolution != NULL) {
-        queue->current = vamp_resolution_bucket(queue->resolution); /* the last, incomplete */
+        /* The last bucket, which is incomplete. */
+        queue->current = vamp_resolution_bucket(queue->resolution);
     }
     if (queue->current == NULL) {
         output->ending.ranks = queue->of_ranks.buckets > 0 ? &queue->of_ranks : NULL;
@@ -444,7 +450,7 @@ static enum output_next take_bucket(struct vamp_output *output)
     return OUTPUT_TAKEN;
 }
 
-/* `whole`: with all rows, as the first of a segment. */
+/* `whole`: with all component rows, for the first bucket of a segment. */
 static const struct vamp_delivery *deliver_current(struct bucket_queue *queue, bool whole)
 {
     const struct pending_rows *pending = &queue->pending;
@@ -506,7 +512,7 @@ static void release_bucket(struct vamp_output *output, bool written)
     queue->current = NULL;
 }
 
-/* The new segment has no rows yet: all must be written. */
+/* A new segment has no component rows: all must be written. */
 static void begin_bucket_segment(struct vamp_output *output)
 {
     struct pending_rows *pending = &((struct bucket_queue *)output->queue)->pending;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Outputs of events: a ring into which events are copied. Each segment begins with the JOINs of the
- * components present, and control events in the target report events that were lost because the
- * ring was full.
+/*
+ * Outputs of events: a ring into which events are copied. Each segment begins with the JOINs of
+ * the components present, and control events in the target report events that were lost because
+ * the ring was full.
  *
- * With `when`, events are written only while one of these alarms fires, beginning some time before
- * it as far as the history reaches. Each time is a separate, complete recording. Events move from
- * the history to the ring while it has room. */
+ * With `when`, events are written only while one of these alarms fires, and for some time before
+ * it, as far as the history reaches. Each such period is a separate, complete recording. Events
+ * move from the history to the ring while the ring has capacity.
+ */
 #include "writers/output/internal.h"
 
 #include <assert.h>
@@ -22,16 +24,17 @@
 #include "vampire/core/values.h"
 #include "writers/output/joins.h"
 
-/* The format's own buffer is flushed at least this often. */
+/* Maximum time between two flushes of the format's buffer. */
 #define FLUSH_NS VAMP_NS_PER_SECOND
-/* Limit of the components whose JOINs are in each segment, including those that left. */
+/* Limit on the components whose JOINs begin each segment, including components that left. */
 #define COMPONENTS_MAX 16384
-/* Limit of the control events since the last flush, which a segment after a failure repeats. */
+/* Limit on the control events since the last flush, which are repeated in the segment after a
+ * failure. */
 #define MARKS_MAX 16
-/* A control event ends a batch of a recording, so there is at most one in a second of event time.
+/* A control event ends a batch of a recording, so at most one is written per second of event time.
  */
 #define LEFT_OUT_NS VAMP_NS_PER_SECOND
-/* The output's thread sees events after this many, or when no more come for now. */
+/* Events become visible to the output's thread after this number, or when no more come for now. */
 #define PUBLISH_EVENTS 64
 
 static const struct vamp_opt event_options[] = {
@@ -70,23 +73,23 @@ static const struct vamp_opt event_options[] = {
     {.key = NULL},
 };
 
-/* The recording that the alarms require. Private to the submitting thread. */
+/* The recording required by the alarms. Private to the submitting thread. */
 struct trigger {
     struct vamp_history *history;
-    const struct vamp_components *components; /* with those who left */
+    const struct vamp_components *components; /* including components that left */
     void (*say)(void *context, bool error, const char *line);
     void *say_context;
 
     struct vamp_firing firing;
-    struct vamp_firing recorded;     /* those that fired since the recording began */
-    bool due, writing;               /* a recording is to begin; one has begun */
-    bool goes_on;                    /* the recording due continues one from before a reload */
-    int64_t first_ns;                /* the begin of the recording due */
-    struct vamp_history_place place; /* of the next event */
-    bool ending;                     /* at the event with this number */
+    struct vamp_firing recorded;     /* alarms that fired since the recording began */
+    bool due, writing;               /* a recording must begin; a recording has begun */
+    bool goes_on;                    /* the next recording continues one from before a reload */
+    int64_t first_ns;                /* start of the next recording */
+    struct vamp_history_place place; /* position of the next event */
+    bool ending;                     /* the recording ends at the event number `end_number` */
     uint64_t end_number;
     int64_t limit_at_ns;
-    bool limited; /* the limit was met, and an alarm still fires */
+    bool limited; /* the time limit was reached, and an alarm still fires */
 };
 
 struct event_queue {
@@ -94,22 +97,23 @@ struct event_queue {
 
     /* Private to the submitting thread. */
     struct vamp_losses losses;
-    struct vamp_event left_out; /* events excluded since the control event at `reported_ns` */
+    /* Number of events excluded since the control event at `reported_ns`. */
+    struct vamp_event left_out;
     int64_t reported_ns;
     unsigned unpublished;
     bool (*filter)(void *context, const struct vamp_event *event);
     void *filter_context;
-    struct trigger trigger; /* of an output with `when` */
+    struct trigger trigger; /* for outputs with `when` */
 
     /* Private to the output's thread. */
     uint64_t recorded_before;            /* events in earlier recordings */
-    char recording[VAMP_ERR_TEXT_BYTES]; /* the path of the current one's first file */
+    char recording[VAMP_ERR_TEXT_BYTES]; /* path of the current recording's first file */
     const struct vamp_event *current;
-    struct vamp_components *components; /* components present, from JOIN and LEAVE */
-    bool joins_due;                     /* before the next event */
+    struct vamp_components *components; /* present components, according to JOIN and LEAVE events */
+    bool joins_due;                     /* JOINs must be written before the next event */
     struct vamp_event marks[MARKS_MAX]; /* control events written since the last flush */
     unsigned mark_count;
-    bool marks_due; /* all of them, before the next element */
+    bool marks_due; /* all of them must be written before the next element */
 };
 
 /* ---- create and free */
@@ -157,7 +161,7 @@ static int event_queue_create(struct vamp_output *output, const struct vamp_outp
     if (queue == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "make a queue of events");
     }
-    output->usually_waiting = 100000; /* written to a disk within milliseconds */
+    output->usually_waiting = 100000; /* the number that a disk writes within milliseconds */
     queue->filter = context->filter;
     queue->filter_context = context->filter_context;
     code = vamp_ring_create((size_t)output->settings->buffer_bytes, &queue->ring, err);
@@ -188,7 +192,7 @@ static void event_queue_done(struct vamp_output *output)
 
 /* ---- the submitting thread */
 
-/* Whether the event is to be written. `passed`: the run's filters accept it. */
+/* Whether the event is selected for writing. `passed`: the run's filters accepted it. */
 static bool is_selected(const struct vamp_output *output, const struct vamp_event *event,
                         bool passed)
 {
@@ -208,7 +212,7 @@ static void publish_ring(struct event_queue *queue)
     queue->unpublished = 0;
 }
 
-/* Writes a control event with the number of events excluded, so that a replay reports it. */
+/* Writes a control event with the number of excluded events, so that a replay reports them. */
 static void report_left_out(struct event_queue *queue)
 {
     if (queue->left_out.count > 0) {
@@ -247,11 +251,11 @@ static void queue_event(struct vamp_output *output, const struct vamp_event *eve
     vamp_losses_note(&queue->losses, event, VAMP_LOSS_RECORDING);
 }
 
-/* ---- the same of an output with `when` */
+/* ---- submitting thread, outputs with `when` */
 
-/* Puts a border of a recording into the queue: an event of kind NONE, which begins a recording if
- * it has a text and ends it otherwise. The text is a pointer to the components present at that
- * time, which the output's thread takes ownership of, or NULL if it has them. */
+/* Queues the start or end of a recording, as an event of kind NONE with or without a text. The text
+ * is a pointer to the components present at that time, whose ownership passes to the output's
+ * thread, or NULL if that thread has the components already. */
 static void put_border(const struct event_queue *queue, bool begins, int64_t first_ns)
 {
     struct vamp_components *present = NULL;
@@ -267,7 +271,7 @@ static void put_border(const struct event_queue *queue, bool begins, int64_t fir
         .name_length = begins ? sizeof present : 0,
     };
     const bool put = vamp_ring_push(queue->ring, &border);
-    assert(put); /* there was room for an event */
+    assert(put); /* the ring had capacity for an event */
     (void)put;
 }
 
@@ -287,7 +291,8 @@ static void count_missed(struct vamp_output *output, uint64_t missed, int64_t ti
     }
 }
 
-/* Queues the next event of the recording, or its end. False: there is none for now. */
+/* Queues the next event of the recording, or the end of the recording. Returns false if there is
+ * none for now. */
 static bool follow_event(struct vamp_output *output)
 {
     struct event_queue *queue = output->queue;
@@ -310,7 +315,7 @@ static bool follow_event(struct vamp_output *output)
         trigger->writing = false;
         report_left_out(queue);
         const bool reported = vamp_losses_finish(&queue->losses, queue->ring);
-        assert(reported); /* as there is room for the border */
+        assert(reported); /* there is capacity, as for the end of a recording */
         (void)reported;
         put_border(queue, false, 0);
         return true;
@@ -326,7 +331,8 @@ static bool follow_event(struct vamp_output *output)
     return true;
 }
 
-/* Queues the events of recordings while the queue is half empty; the rest waits in the history. */
+/* Queues events of recordings while the queue is less than half full; the remaining events stay in
+ * the history. */
 static void follow_alarms(struct vamp_output *output)
 {
     struct event_queue *queue = output->queue;
@@ -347,12 +353,12 @@ static void follow_alarms(struct vamp_output *output)
     }
 }
 
-/* Begins a recording. One that is being written continues, even if its end was already due. */
+/* Starts a recording. A recording in progress continues, even if its end was already due. */
 static void ask_for_recording(struct vamp_output *output, int64_t from_ns)
 {
     struct trigger *trigger = &((struct event_queue *)output->queue)->trigger;
     if (trigger->limited) {
-        return; /* the alarm that met the limit still fires */
+        return; /* the alarm that reached the limit still fires */
     }
     trigger->ending = false;
     if (!trigger->writing && !trigger->due) {
@@ -376,7 +382,7 @@ static void ask_for_recording(struct vamp_output *output, int64_t from_ns)
     }
 }
 
-/* Ends the recording with the newest event. */
+/* Ends the recording after the newest event. */
 static void ask_for_end(struct trigger *trigger)
 {
     trigger->limited = false;
@@ -420,8 +426,8 @@ static void publish_events(struct vamp_output *output)
     publish_ring(output->queue);
 }
 
-/* The alarms that fire are those of the trigger before the reload; a recording that it wrote goes
- * on in a new file. */
+/* Takes over the firing alarms from the trigger before a reload; a recording in progress continues
+ * in a new file. */
 static void go_on_after(struct vamp_output *output, const struct vamp_output *before)
 {
     struct trigger *trigger = &((struct event_queue *)output->queue)->trigger;
@@ -439,7 +445,7 @@ static void go_on_after(struct vamp_output *output, const struct vamp_output *be
     }
 }
 
-/* Events that still belong to the recording, after the end. */
+/* Number of events between the last queued event and the end of the recording. */
 static uint64_t rest_of(const struct trigger *trigger)
 {
     if (!trigger->due && !trigger->writing) {
@@ -448,7 +454,7 @@ static uint64_t rest_of(const struct trigger *trigger)
     return vamp_minus(trigger->end_number, trigger->place.number);
 }
 
-/* Queues the rest of a recording. `over`: events without room are lost. */
+/* Queues the remaining events of a recording. `over`: events that do not fit are lost. */
 static bool end_recording(struct vamp_output *output, bool over)
 {
     struct trigger *trigger = &((struct event_queue *)output->queue)->trigger;
@@ -484,7 +490,7 @@ static void wait_for_event(struct vamp_output *output)
     vamp_ring_wait(((struct event_queue *)output->queue)->ring, FLUSH_NS);
 }
 
-/* Begins a recording. Its file is opened at once, so that it exists even without events. */
+/* Begins a recording. Its file is opened at once, so that it exists even if no event follows. */
 static void open_recording(struct vamp_output *output, struct vamp_components *present)
 {
     struct event_queue *queue = output->queue;
@@ -497,7 +503,7 @@ static void open_recording(struct vamp_output *output, struct vamp_components *p
     queue->recorded_before = output->written_before;
     output->others_before = output->written_before + atomic_load(&output->worker.lost);
     if (output_open_segment(output, &err) != 0) {
-        vamp_worker_say(&output->worker, &err); /* the first event tries it again */
+        vamp_worker_say(&output->worker, &err); /* retried with the first event */
     }
 }
 
@@ -520,7 +526,7 @@ static void close_recording(struct vamp_output *output)
     }
 }
 
-/* The next event; borders before it are passed. */
+/* Returns the next event. Processes starts and ends of recordings before it. */
 static const struct vamp_event *next_event(struct vamp_output *output)
 {
     struct event_queue *queue = output->queue;
@@ -567,7 +573,8 @@ static int repeat_joins(const struct vamp_output *output, struct vamp_err *err)
     return code;
 }
 
-/* Writes the control events of a failed segment again, and the JOINs of the components present. */
+/* Repeats the control events of a failed segment, and writes the JOINs of the components present.
+ */
 static int write_begin(struct vamp_output *output, struct vamp_err *err)
 {
     struct event_queue *queue = output->queue;

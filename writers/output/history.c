@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A byte ring with records of different lengths. `head` and `tail` count bytes since creation and
- * are never reduced; their low bits are the position. A record is contiguous: if it does not fit
- * before the end, the rest of the memory becomes padding.
+ * A byte ring with records of different lengths. `head` and `tail` are byte counts since creation
+ * and never decrease; their low bits are the offset. A record is contiguous: if it does not fit
+ * before the end of the memory, the remaining bytes become padding.
  */
 #include "writers/output/history.h"
 
@@ -14,14 +14,15 @@
 #define HISTORY_BYTES_MAX ((size_t)1 << 40)
 
 struct record {
-    uint32_t bytes;   /* of the whole record, a multiple of its alignment */
-    uint16_t padding; /* 1: no event here, go on at the start of the memory */
+    uint32_t bytes;   /* length of the whole record, a multiple of the alignment */
+    uint16_t padding; /* 1: padding; the next record is at the start of the memory */
     uint16_t passed;
     struct vamp_event event;
     char text[];
 };
 
-/* Every record starts at a multiple of this; what is left at the end holds at least its head. */
+/* Every record starts at a multiple of this value. The remainder at the end of the memory can hold
+ * at least a record header. */
 #define RECORD_ALIGNMENT ((size_t)8)
 static_assert(offsetof(struct record, event) <= RECORD_ALIGNMENT, "padding fits in a remainder");
 static_assert(sizeof(struct record) + VAMP_NAME_BYTES_MAX < HISTORY_BYTES_MIN / 4,
@@ -31,7 +32,7 @@ struct vamp_history {
     unsigned char *memory;
     size_t capacity, mask;
     uint64_t head, tail;
-    uint64_t head_number, tail_number; /* of the event that comes next, of the oldest one kept */
+    uint64_t head_number, tail_number; /* numbers of the next event and of the oldest kept event */
 };
 
 int vamp_history_grow(struct vamp_history *history, size_t bytes, struct vamp_err *err)
@@ -83,7 +84,7 @@ static struct record *history_record(const struct vamp_history *history, uint64_
     return (struct record *)(void *)(history->memory + (at & history->mask));
 }
 
-/* The position of the event at or after `at`, past any padding. */
+/* Returns the position of the first event at or after `at`, skipping padding. */
 static uint64_t past_padding(const struct vamp_history *history, uint64_t at)
 {
     if (at == history->head) {

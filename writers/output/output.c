@@ -10,7 +10,7 @@
 
 #include "writers/format/sent_alarms.h"
 
-/* Time for a format to close when the output is freed in the middle of a run. */
+/* Time limit for closing the format when the output is freed during a run. */
 #define FREE_NS (2 * VAMP_NS_PER_SECOND)
 
 /* ---- kinds and their options */
@@ -62,7 +62,7 @@ const struct vamp_output_section *vamp_output_sections(const struct vamp_writer_
     if (format->bytes != NULL) {
         return of_files;
     }
-    /* A trace begins no new file by itself. */
+    /* A trace never starts a new file by itself. */
     return &of_files[format->files != NULL ? 1 : 2];
 }
 
@@ -86,14 +86,14 @@ uint32_t vamp_output_holding(const struct vamp_writer_ops *format, const void *o
 
 /* ---- the thread */
 
-/* Writes every waiting element to a segment, or drops it. */
+/* Writes every queued element to a segment, or drops it. */
 static enum output_next drain(struct vamp_output *output)
 {
     enum output_next next;
     while ((next = output->kind->take(output)) == OUTPUT_TAKEN) {
         const bool written = output_deliver(output);
         if (atomic_load(&output->worker.abandoned)) {
-            return OUTPUT_NEVER; /* what it used may be freed */
+            return OUTPUT_NEVER; /* its memory may be freed */
         }
         if (!written) {
             vamp_worker_count(&output->worker.lost, output->current.counts);
@@ -127,7 +127,7 @@ static void run_output(void *context)
     }
 }
 
-/* ---- begin and elements */
+/* ---- creation and elements */
 
 static void release_all(struct vamp_output *output)
 {
@@ -173,7 +173,7 @@ int vamp_output_create(const struct vamp_writer_ops *format, const void *format_
     output->event_kinds = context->event_kinds;
     output->stop = context->stop;
     output->signal = context->signal;
-    output->ending.reason = "given up"; /* unless finish says otherwise */
+    output->ending.reason = "given up"; /* replaced by vamp_output_end */
     atomic_store(&output->segment_number, context->segments_before);
     (void)snprintf(output->name, sizeof output->name, "%s", settings->name);
     const int code = begin(output, context, err);
@@ -213,7 +213,7 @@ void vamp_output_continue(struct vamp_output *output, const struct vamp_output *
     }
 }
 
-/* ---- how it is */
+/* ---- state */
 
 void vamp_output_account(const struct vamp_output *output, struct vamp_output_account *ret_account)
 {
@@ -250,7 +250,8 @@ bool vamp_output_remark(struct vamp_output *output, char text[static VAMP_ERR_TE
     return news;
 }
 
-/* Whether the thread has ended: until then, and if it was left behind, it owns paths and more. */
+/* Whether the thread has ended. Before that, and if it was abandoned, it owns the paths and other
+ * members. */
 static bool is_finished(const struct vamp_output *output)
 {
     return !output->worker.started && !atomic_load(&output->worker.abandoned);
@@ -287,9 +288,9 @@ void vamp_output_state(const struct vamp_output *output, struct vamp_output_stat
     }
 }
 
-/* ---- the end */
+/* ---- end */
 
-/* `ending`: NULL when the output is given up. */
+/* `ending`: NULL when the output is abandoned. */
 bool vamp_output_end(struct vamp_output *output, const struct vamp_ending *ending, int64_t until_ns)
 {
     if (!output->worker.started) {
@@ -365,6 +366,6 @@ void vamp_output_free(struct vamp_output *output)
         (void)vamp_worker_join(&output->worker, now_ns + FREE_NS);
     }
     if (!atomic_load(&output->worker.abandoned)) {
-        release_all(output); /* else the stuck thread may still use it */
+        release_all(output); /* otherwise the blocked thread may still use them */
     }
 }

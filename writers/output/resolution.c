@@ -17,23 +17,23 @@ struct vamp_resolution {
     struct vamp_merged merged;
     struct output_routes routes;
     struct {
-        unsigned place; /* in the statistics' schema */
+        unsigned place; /* number in the statistics' schema */
         unsigned route;
-        uint64_t *taken; /* of a counter, by series of the statistics: the total that is counted */
-    } from[VAMP_METRICS_MAX]; /* by the output's metrics */
-    unsigned metric_count;    /* metrics from the statistics */
-    /* For outputs with `series`: the place of vampire_not_in_output, and by metric its series plus
-     * 1; 0: none yet. */
+        uint64_t *taken; /* for a counter, by series of the statistics: the total counted so far */
+    } from[VAMP_METRICS_MAX]; /* indexed by the output's metrics */
+    unsigned metric_count;    /* number of metrics taken from the statistics */
+    /* For outputs with `series`: the number of the metric vampire_not_in_output, and for each
+     * metric the number of its series plus 1; 0: no series yet. */
     unsigned outside;
     uint32_t outside_series[VAMP_METRICS_MAX];
     unsigned merges_reported;
 
-    /* The bucket being merged. */
+    /* `buckets` 0: nothing was added */
     struct vamp_bucket bucket; /* `buckets` 0: nothing was added */
     int64_t newest_end_ns;
     uint64_t sampled_in, weighted; /* for the mean weight */
     struct vamp_cdo_row *cdos;     /* VAMP_CDO_ROWS_MAX; NULL: not at level `cdo` */
-    /* Untouched pages of these cost nothing. */
+    /* Pages of these arrays that are never touched take no memory. */
     struct vamp_listed_anomaly anomalies[VAMP_ANOMALIES_MAX];
     struct vamp_alarm_change alarms[VAMP_ALARM_CHANGES_MAX];
     struct vamp_waiting_demand demands[VAMP_WAITING_DEMANDS_MAX];
@@ -68,7 +68,7 @@ bool vamp_resolution_wants(const struct vamp_strings *patterns, const char *metr
     return false;
 }
 
-/* The entry that applies to the metric; NULL: there is none. */
+/* Returns the entry that applies to the metric; NULL if there is none. */
 static const struct vamp_named_set *find_entry(const struct vamp_sets *sets, const char *metric)
 {
     const struct vamp_named_set *found = NULL;
@@ -84,7 +84,7 @@ static const struct vamp_named_set *find_entry(const struct vamp_sets *sets, con
     return found;
 }
 
-/* Adds the labels of models to those of components, from which they follow. */
+/* Adds the labels of models that correspond to the labels of components. */
 static uint32_t with_models(uint32_t labels)
 {
     uint32_t all = labels;
@@ -112,8 +112,8 @@ uint32_t vamp_resolution_labels(const struct vamp_sets *by, const struct vamp_se
 
 /* ---- the schema */
 
-/* The route between the two sets, created if it is new. The destination has at most as many series
- * as all its sources together. */
+/* Returns the route between the two sets, created if it is new. The destination has at most as many
+ * series as all its sources together. */
 static unsigned find_route(struct vamp_resolution *resolution, const struct vamp_schema *whole,
                            unsigned from, unsigned to)
 {
@@ -141,8 +141,8 @@ static uint32_t lines_of_series(const struct vamp_resolution_choice *choice, enu
     return choice->lines(choice->format_options, &vamp_metrics[id], bins);
 }
 
-/* Limits the series of a metric in an output with a budget: room for one more than the budget has
- * lines for, so that exceeding it is noticed. */
+/* Limits the series of a metric in an output with a budget. The limit is one series more than the
+ * budget allows, so that exceeding the budget is detected. */
 static void bound_family(struct output_route *route, const struct vamp_resolution_choice *choice,
                          enum vamp_metric_id metric, struct vamp_merged *merged)
 {
@@ -158,7 +158,7 @@ static void bound_family(struct output_route *route, const struct vamp_resolutio
 #define METRIC_LABEL (UINT32_C(1) << VAMP_LABEL_METRIC)
 #define GROUP_LABEL (UINT32_C(1) << VAMP_LABEL_GROUP)
 
-/* Metrics about what others lack: every output has them, whatever it selects. */
+/* Metrics about missing data: every output has them, regardless of its selection. */
 static const bool is_statement[VAMP_METRICS_MAX] = {
     [VAMP_METRIC_VAMPIRE_SAMPLED_OUT] = true,     [VAMP_METRIC_VAMPIRE_NOT_SUBSCRIBED] = true,
     [VAMP_METRIC_VAMPIRE_METRIC_FILTERED] = true, [VAMP_METRIC_VAMPIRE_NOT_IN_OUTPUT] = true,
@@ -168,7 +168,7 @@ static const bool is_statement[VAMP_METRICS_MAX] = {
     [VAMP_METRIC_VAMPIRE_SAMPLE_GROUP] = true,    [VAMP_METRIC_VAMPIRE_NO_ROOM] = true,
 };
 
-/* Adds a metric to the output's schema; with a budget it has a label set of its own. */
+/* Adds a metric to the output's schema; with a budget, the metric has a separate label set. */
 static unsigned add_own(const struct vamp_resolution_choice *choice, struct vamp_merged *merged,
                         enum vamp_metric_id id, uint32_t labels)
 {
@@ -209,7 +209,8 @@ static void choose_metrics(struct vamp_resolution *resolution,
     resolution->metric_count = resolution->merged.schema.metric_count;
 }
 
-/* Adds the metric of what is in no series of the output; the collector has it from its runs. */
+/* Adds the metric of counts that are in no series of the output; for the collector it comes from
+ * its runs. */
 static void add_outside(struct vamp_resolution *resolution,
                         const struct vamp_resolution_choice *choice)
 {
@@ -314,7 +315,7 @@ const struct vamp_schema *vamp_resolution_schema(const struct vamp_resolution *r
 
 /* ---- time */
 
-/* The start of the output's bucket with this time: a multiple of its width since 1970. */
+/* The start of the output bucket with this time: a multiple of its width since 1970. */
 static int64_t begin_of(const struct vamp_resolution *resolution, int64_t time_ns)
 {
     const int64_t width_ns = resolution->merged.schema.bucket_ns, rest = time_ns % width_ns;
@@ -335,14 +336,14 @@ bool vamp_resolution_is_complete(const struct vamp_resolution *resolution)
                resolution->bucket.start_ns + resolution->merged.schema.bucket_ns;
 }
 
-/* ---- one more bucket */
+/* ---- adding a bucket */
 
 static const uint32_t *numbers(const struct vamp_resolution *resolution, unsigned metric)
 {
     return resolution->routes.items[resolution->from[metric].route].number;
 }
 
-/* Does everything that can fail, so that a bucket is added completely or not at all. */
+/* Performs all steps that can fail, so that a bucket is added completely or not at all. */
 static int reserve_values(struct vamp_resolution *resolution, const struct vamp_bucket *bucket)
 {
     struct vamp_merged *merged = &resolution->merged;
@@ -363,7 +364,8 @@ static int reserve_values(struct vamp_resolution *resolution, const struct vamp_
     return 0;
 }
 
-/* What a counter without labels counted in the bucket; 0 when it is not there. */
+/* The increment of a counter without labels in the bucket; 0 if the bucket does not have the
+ * metric. */
 static uint64_t counted(const struct vamp_bucket *bucket, enum vamp_metric_id id)
 {
     const unsigned place = vamp_schema_find(bucket->schema, id);
@@ -373,7 +375,7 @@ static uint64_t counted(const struct vamp_bucket *bucket, enum vamp_metric_id id
     return bucket->values[place].counters[0].delta;
 }
 
-/* Adds what a series counted that the output does not have; gauges are ignored. */
+/* Adds the increments of a series that the output does not have; gauges are ignored. */
 static void add_left_out(struct vamp_counter_value *outside, enum vamp_metric_kind kind,
                          const struct vamp_metric_values *from, unsigned i, uint64_t *taken)
 {
@@ -410,8 +412,8 @@ static void count_outside(struct vamp_resolution *resolution, unsigned metric,
                         outside);
 }
 
-/* Reads the arrays rather than walking the rows: a merge needs all values, and only values, which
- * are most of a bucket. */
+/* Accesses the arrays directly instead of through a row iterator: a merge needs all values and
+ * nothing else, and values are most of a bucket. */
 static void add_metric(struct vamp_resolution *resolution, unsigned metric,
                        const struct vamp_bucket *bucket)
 {
@@ -430,7 +432,7 @@ static void add_metric(struct vamp_resolution *resolution, unsigned metric,
         }
         const uint32_t series = place - 1;
         switch (kind) {
-        case VAMP_COUNTER: /* what a series counted elsewhere stays there */
+        case VAMP_COUNTER: /* earlier counts stay in the previous series */
             vamp_merged_counter(merged, metric, series,
                                 &(struct vamp_counter_value){from->counters[i].value - taken[i],
                                                              from->counters[i].delta});
@@ -449,7 +451,7 @@ static void add_metric(struct vamp_resolution *resolution, unsigned metric,
     }
 }
 
-/* The weight of several buckets is computed from their events, not from their weights. */
+/* Sets the weight of several buckets, computed from their events instead of from their weights. */
 static void set_weight(struct vamp_resolution *resolution)
 {
     struct vamp_merged *merged = &resolution->merged;
@@ -473,7 +475,7 @@ static void add_values(struct vamp_resolution *resolution, const struct vamp_buc
     set_weight(resolution);
 }
 
-/* Appends as many elements as there is room for, and counts the others. */
+/* Appends as many elements as fit and counts the others. */
 static void append(void *list, unsigned *count, unsigned room, const void *more,
                    unsigned more_count, size_t bytes, uint64_t *unlisted)
 {
@@ -498,7 +500,7 @@ static void add_lists(struct vamp_resolution *resolution, const struct vamp_buck
     into->cdos_unlisted += from->cdos_unlisted;
     into->anomalies_unlisted += from->anomalies_unlisted;
     into->alarms_unlisted += from->alarms_unlisted;
-    /* The demands at the end of the newest bucket are those at the end of the merged one. */
+    /* The demands at the end of the merged bucket are those at the end of the newest one. */
     into->demand_count = 0;
     uint64_t none = 0;
     append(resolution->demands, &into->demand_count, VAMP_WAITING_DEMANDS_MAX, from->demands,
@@ -532,7 +534,7 @@ int vamp_resolution_add(struct vamp_resolution *resolution, const struct vamp_bu
     return 0;
 }
 
-/* Series that are merged into others have no value any more. */
+/* Removes the values of series that were merged into others. */
 static void forget_gauges(struct vamp_merged *merged, unsigned metric)
 {
     const struct vamp_merged_values *values = &merged->values[metric];

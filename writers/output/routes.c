@@ -8,7 +8,7 @@
 
 #define LEFT_OUT UINT32_MAX
 #define NEVER INT64_MAX
-/* The part of the budget that fine series may take; the rest is for models. */
+/* The fraction of the budget that fine series may use; the rest is for models. */
 #define FINE_SHARE(budget) ((budget) / 3 * 2)
 #define ZEROS_SHARE(budget) ((budget) / 16)
 
@@ -60,7 +60,7 @@ void output_routes_done(struct output_routes *routes)
 
 /* ---- labels of a series in the output */
 
-/* "(model IFS)"; NULL: no memory. */
+/* Returns a text such as "(model IFS)"; NULL if out of memory. */
 static const char *model_text(struct output_routes *routes, const char *model)
 {
     static const char lead[] = "(model ";
@@ -105,7 +105,7 @@ static const char *label_at(struct output_routes *routes, const struct output_ro
 
 enum placing { PLACED, NO_PLACE, NO_MEMORY };
 
-/* The output's series, plus 1, for one of the statistics. */
+/* Determines the number, plus 1, of the output's series for a series of the statistics. */
 static enum placing place(struct output_routes *routes, struct output_route *route,
                           const struct vamp_series *series, uint32_t *ret_number)
 {
@@ -140,7 +140,7 @@ static bool learn_all(struct output_routes *routes, struct output_route *route,
     return true;
 }
 
-/* ---- with a budget: places that can be taken back until the bucket fits */
+/* ---- with a budget: assignments that can be undone until the bucket fits */
 
 static bool has_counted_nothing(const struct vamp_row *row)
 {
@@ -155,9 +155,9 @@ static bool has_counted_nothing(const struct vamp_row *row)
     return false;
 }
 
-/* Assigns a place to each series of the statistics that has none yet and has counted something.
- * `keep`: permanently; while coarser series, which begin with 0, are about to replace the current
- * ones, the series is in "(other)" until then. False: out of memory. */
+/* Assigns an output series to each series of the statistics that has none yet and has counted
+ * something. `keep`: permanently. While coarser series, exported as 0, are about to replace the
+ * current ones, the series counts as "(other)". Returns false if out of memory. */
 static bool place_new(struct output_routes *routes, struct output_route *route,
                       const struct vamp_bucket *bucket, bool keep)
 {
@@ -190,8 +190,8 @@ static bool place_new(struct output_routes *routes, struct output_route *route,
     return true;
 }
 
-/* Assigns places to the series of the statistics that have one at a finer detail. False: out of
- * memory. */
+/* Assigns new output series to the series of the statistics that have one at a finer detail.
+ * Returns false if out of memory. */
 static bool place_again(struct output_routes *routes, struct output_route *route,
                         const struct vamp_bucket *bucket, bool keep)
 {
@@ -220,7 +220,7 @@ static uint64_t lines_of(const struct output_routes *routes, const struct output
     return coarser_from == 0 ? lines : lines + count - coarser_from;
 }
 
-/* Lines of the output now, at most the budget. */
+/* Number of lines of the output now, at most the budget. */
 static uint64_t lines_now(const struct output_routes *routes)
 {
     uint64_t lines = routes->aside;
@@ -237,7 +237,7 @@ static enum vamp_detail coarser(const struct output_route *route)
     return detail + (detail == VAMP_DETAIL_UNNAMED && route->open == 0);
 }
 
-/* The order in which metrics become coarser; NOT_NOW: it would not help, or is not possible. */
+/* The order in which metrics become coarser; NOT_NOW: merging would not help or is not possible. */
 enum turn { PAIRS_TO_MODELS, TO_MODELS, TO_UNNAMED, TO_OTHER, NOT_NOW };
 
 static enum turn turn_of(const struct output_routes *routes, const struct output_route *route)
@@ -258,7 +258,7 @@ static enum turn turn_of(const struct output_routes *routes, const struct output
     return TO_OTHER;
 }
 
-/* The metric that has to become coarser now; NULL: none. */
+/* The metric that must become coarser now; NULL: none. */
 static struct output_route *next_to_merge(struct output_routes *routes)
 {
     const uint64_t lines = lines_now(routes);
@@ -280,8 +280,8 @@ static struct output_route *next_to_merge(struct output_routes *routes)
     return next;
 }
 
-/* Assigns the places of this bucket again, at another detail. Published series keep theirs; the new
- * ones appear beside them with 0. */
+/* Repeats the assignments for this bucket, at another detail. Published series keep theirs; the new
+ * series are exported beside them as 0. */
 static bool place_at(struct output_routes *routes, struct output_route *route,
                      enum vamp_detail detail, const struct vamp_bucket *bucket)
 {
@@ -322,7 +322,8 @@ static bool merge_labels(struct output_routes *routes, struct output_route *rout
     return true;
 }
 
-/* Makes the places permanent, since the bucket fits. Everything that needs memory has been done. */
+/* Makes the assignments permanent, since the bucket fits. Must not fail: all memory has been
+ * allocated. */
 static void keep_places(struct output_routes *routes, const struct vamp_bucket *bucket)
 {
     for (unsigned i = 0; i < routes->count; i++) {
@@ -339,9 +340,9 @@ static void keep_places(struct output_routes *routes, const struct vamp_bucket *
     }
 }
 
-/* ---- with a budget: series that begin with 0 */
+/* ---- with a budget: series exported as 0 */
 
-/* Adds a series like the given one, with another word as its last label. */
+/* Adds a series like the given one, with another value of its last label. */
 static void place_zero(struct output_routes *routes, struct output_route *route,
                        const struct vamp_bucket *bucket, struct vamp_series series,
                        const char *word)
@@ -388,7 +389,7 @@ static bool learn_within_budget(struct output_routes *routes, const struct vamp_
     bool good = true;
     for (unsigned i = 0; i < routes->count; i++) {
         struct output_route *route = &routes->items[i];
-        if (route->known == 0) { /* constant texts: no memory is needed */
+        if (route->known == 0) { /* constant texts: no allocation is needed */
             (void)place(routes, route, bucket->series[route->from][0], &route->number[0]);
         }
         route->before = routes->merged->sets[route->to].count;

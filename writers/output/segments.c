@@ -10,17 +10,18 @@
 
 #define PAUSE_NS INT64_C(100000000)
 #define PAUSE_LONGEST_NS (5 * VAMP_NS_PER_SECOND)
-/* The same once the run is over. */
+/* Limit on the pause after the end of the run. */
 #define PAUSE_LAST_NS (4 * PAUSE_NS)
 #define ATTEMPTS_MAX 5
-/* Another process, or the output before a reload, may have taken a name. */
+/* Number of segment names to try: another process, or the output before a reload, may use a name.
+ */
 #define NUMBERS_TRIED 16
-/* Time between two checks for room. */
+/* Interval between two checks of the queue's capacity. */
 #define ROOM_NS 200000
 
 /* ---- pauses */
 
-/* Waits for at most `pause_ns`, less when finish is called meanwhile. */
+/* Waits for at most `pause_ns`; returns early when vamp_output_finish is called. */
 static void pause_thread(struct vamp_output *output, int64_t pause_ns)
 {
     struct vamp_worker *worker = &output->worker;
@@ -88,7 +89,7 @@ void vamp_paths_done(struct vamp_paths *paths)
     *paths = (struct vamp_paths){.items = NULL};
 }
 
-/* ---- the account */
+/* ---- accounting */
 
 static uint64_t written_in_segment(const struct vamp_output *output)
 {
@@ -106,7 +107,8 @@ static void publish(struct vamp_output *output)
                           memory_order_release);
 }
 
-/* Asks the format for a remark if the previous one was reported: it reports each fact once. */
+/* Fetches the format's next remark if the previous one was reported; the format reports each remark
+ * once. */
 static void take_remark(struct vamp_output *output)
 {
     vamp_worker_lock(&output->worker);
@@ -119,7 +121,7 @@ static void take_remark(struct vamp_output *output)
 
 /* ---- open and close */
 
-/* Opens the next segment next to the present one. */
+/* Opens the next segment while the current one is open. */
 static int open_next(struct vamp_output *output, struct output_segment *ret_segment,
                      struct vamp_err *err)
 {
@@ -175,7 +177,8 @@ void output_close_segment(struct vamp_output *output, const struct vamp_ending *
     if (!failed && output->format->flush != NULL) {
         code = output->format->flush(writer, &err);
     }
-    if (output->format->left_out != NULL) { /* completes it: what is written depends on it */
+    /* May complete the target: must come before the counters are read. */
+    if (output->format->left_out != NULL) {
         atomic_fetch_add(&output->left_out,
                          output->format->left_out(writer, &output->left_out_what));
     }
@@ -195,7 +198,7 @@ void output_close_segment(struct vamp_output *output, const struct vamp_ending *
     }
 }
 
-/* Closes a segment that failed. True: it was new and contains nothing. */
+/* Closes a segment that failed. Returns true if the segment was new and is empty. */
 static bool give_up_segment(struct vamp_output *output, const struct vamp_err *why)
 {
     vamp_worker_say(&output->worker, why);
@@ -225,7 +228,7 @@ void output_flush(struct vamp_output *output)
 
 /* ---- rotation */
 
-/* The element's time in whole rotate_ns, rounded down. */
+/* The element's time in units of rotate_ns, rounded down. */
 static int64_t period_of(const struct vamp_output *output)
 {
     const int64_t length = output->settings->rotate_ns;
@@ -236,7 +239,8 @@ static int64_t period_of(const struct vamp_output *output)
     return time_ns / length - (time_ns % length < 0);
 }
 
-/* Small jumps of time do not begin a new segment; a clock set back by more than a period does. */
+/* Small backward jumps of time do not start a new segment; a clock set back by more than a period
+ * does. */
 static bool rotation_is_due(const struct vamp_output *output)
 {
     const int64_t period = period_of(output), present = output->segment.period;
@@ -247,13 +251,13 @@ static bool rotation_is_due(const struct vamp_output *output)
                               bytes + output->segment.refused_bytes));
 }
 
-/* Begins the next segment and completes the present one; if the next one cannot be created, the
- * present one continues: a file that grows loses nothing. */
+/* Starts the next segment and completes the current one. If the next one cannot be created, the
+ * current one continues: a larger file loses no data. */
 static void rotate(struct vamp_output *output)
 {
     output_flush(output);
     if (output->segment.writer == NULL) {
-        return; /* it failed, and the next one is opened like after any failure */
+        return; /* the segment failed; the next one is opened as after any failure */
     }
     struct vamp_err err = VAMP_ERR_NONE;
     struct output_segment next;
@@ -287,7 +291,7 @@ static enum attempt attempt_open(struct vamp_output *output)
         return ATTEMPT_NEXT_SEGMENT;
     }
     vamp_worker_say(&output->worker, &err);
-    /* The user who waits for the end may free some space. */
+    /* At the end of a run, the user may still free space. */
     if (code != -ENOSPC && code != -EDQUOT && atomic_load(&output->worker.finishing) &&
         ++output->segment.failed_opens >= ATTEMPTS_MAX) {
         atomic_store(&output->worker.give_up_ns, vamp_worker_now_ns());
@@ -328,7 +332,7 @@ static enum attempt attempt_write(struct vamp_output *output)
         vamp_worker_say(&output->worker, &err);
         return ATTEMPT_REFUSED;
     }
-    /* Normal, unless the segment was sized for this very bucket. */
+    /* Expected, unless the segment was sized for this bucket. */
     if (code == -ENOBUFS && (output->segment.taken > 0 || output->segment.blind)) {
         output_close_segment(output, NULL, false);
         return ATTEMPT_NEXT_SEGMENT;

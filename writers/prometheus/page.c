@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The values on the page: totals since the run began, as scrapers expect. */
+/* The values on the page: totals since the start of the run, as scrapers expect. */
 #include "writers/prometheus/page.h"
 
 #include <math.h>
@@ -129,9 +129,9 @@ void page_free(struct page *page)
     free(page);
 }
 
-/* ---- room for a bucket: everything that can fail */
+/* ---- allocation for a bucket: all steps that can fail */
 
-/* `known`: series of the metric's label set. False: out of memory. */
+/* `known`: number of series of the metric's label set. Returns false if out of memory. */
 static bool admit(struct page_metric *metric, unsigned known, unsigned bins,
                   const struct vamp_metric_values *values)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The page as text or as messages. */
+/* Renders the page as text or as messages. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -8,18 +8,19 @@
 #include "writers/format/fields.h"
 #include "writers/prometheus/values.h"
 
-#define GAP_MAX 2           /* empty buckets within a span of a native histogram */
-#define OTHER_FROM 64       /* a metric with more series may be merged soon */
-#define ZERO_BELOW 0x1p-128 /* as in Prometheus's own clients; only 0 is smaller */
+#define GAP_MAX 2     /* maximum number of empty buckets within a span of a native histogram */
+#define OTHER_FROM 64 /* a metric with more series may be merged soon */
+/* As in the Prometheus client libraries: the only value in this zero bucket is 0. */
+#define ZERO_BELOW 0x1p-128
 
 enum { FIELD_HISTOGRAM = 7 }; /* of the message Metric */
 
 struct rendering {
     struct vamp_text *text;
     enum page_kind kind;
-    struct vamp_text labels; /* of the current series */
-    /* For messages: where the current family begins, if there is one, the field of its values, and
-     * the differences of counts of the current series. */
+    struct vamp_text labels; /* labels of the current series */
+    /* For messages: the offset of the current family, if there is one; the field with its values;
+     * and the differences of counts of the current series. */
     bool in_family;
     size_t family;
     unsigned field;
@@ -53,12 +54,12 @@ static void end_family(struct rendering *rendering)
     rendering->in_family = false;
 }
 
-/* A MetricFamily: name, help, type; its series follow. */
+/* MetricFamily: name, help and type. Its series follow. */
 static void begin_family(struct rendering *rendering, const char *name, const char *suffix,
                          const char *type, const char *help)
 {
     struct vamp_text *text = rendering->text;
-    /* Field of the message Metric, and value of the enumeration MetricType. */
+    /* The field in the message Metric, and the value of the enumeration MetricType. */
     static const struct {
         const char *type, *suffix;
         unsigned field, number;
@@ -81,7 +82,7 @@ static void begin_family(struct rendering *rendering, const char *name, const ch
     vamp_field_number(text, 3, types[i].number);
 }
 
-/* HELP, TYPE and UNIT. In OpenMetrics a counter's lines have its name without "_total". */
+/* HELP, TYPE and UNIT. In OpenMetrics, these lines of a counter have its name without "_total". */
 static void describe(struct rendering *rendering, const char *name, const char *suffix,
                      const char *type, const char *unit, const char *help)
 {
@@ -103,7 +104,7 @@ static void describe(struct rendering *rendering, const char *name, const char *
     }
 }
 
-/* Writes a line up to the value; `le` NULL: no such label. */
+/* Writes a line up to the value; `le` NULL: without this label. */
 static void begin_line(const struct rendering *rendering, const char *name, const char *suffix,
                        const char *le)
 {
@@ -127,7 +128,7 @@ static void begin_line(const struct rendering *rendering, const char *name, cons
     vamp_text_word(text, " ");
 }
 
-/* A Timestamp: when a series began. */
+/* Timestamp: the start time of a series. */
 static void add_created(struct vamp_text *text, unsigned field, int64_t born_ns)
 {
     const size_t begin = text->used;
@@ -136,7 +137,7 @@ static void add_created(struct vamp_text *text, unsigned field, int64_t born_ns)
     vamp_field_end(text, field, begin);
 }
 
-/* A Metric. `created_ns`: -1 for none. */
+/* Metric. `created_ns` -1: without start time. */
 static void add_sample(const struct rendering *rendering, double value, int64_t created_ns)
 {
     struct vamp_text *text = rendering->text;
@@ -165,7 +166,7 @@ static void number_line(const struct rendering *rendering, const char *name, con
 
 /* ---- metrics */
 
-/* The start of a series that replaced others; -1 for other series. */
+/* The start time of a series that replaced others; -1 for other series. */
 static int64_t created_ns(const struct page_metric *metric, unsigned series)
 {
     const unsigned from = metric->entry.coarser_from;
@@ -184,9 +185,9 @@ static void created_line(const struct rendering *rendering, const struct page_me
     }
 }
 
-/* Whether a series appears only when it has counted something: series of samples, and "(other)" as
- * long as the others are too few to be merged soon, after which it must exist before it increases.
- */
+/* Whether a series is hidden until it has counted something. This applies to series of samples, and
+ * to "(other)" while the metric has too few series to be merged soon; with more series, "(other)"
+ * must exist before its first increase. */
 static bool appears_later(const struct page *page, const struct page_metric *metric, unsigned i)
 {
     const struct vamp_label_set *set = &page->schema->label_sets[metric->label_set];
@@ -216,7 +217,7 @@ static void counter_lines(struct rendering *rendering, const struct page *page,
     }
 }
 
-/* The value at the end of the newest bucket, and the minimum and maximum in it. */
+/* Writes the value at the end of the newest bucket, and the minimum and maximum in that bucket. */
 static void gauge_lines(struct rendering *rendering, const struct page *page,
                         const struct page_metric *metric)
 {
@@ -267,8 +268,8 @@ static void add_span(struct vamp_text *text, int offset, unsigned length)
     vamp_field_end(text, 12, begin);
 }
 
-/* The buckets of a native histogram: spans of those that are not empty, each from the end of the
- * one before, and for each bucket the difference to the one before. */
+/* The buckets of a native histogram: spans of nonempty buckets, each with its distance from the end
+ * of the previous span, and the count of each bucket as difference to the previous one. */
 static void add_native(struct rendering *rendering, const struct page_metric *metric,
                        const struct vamp_bins *bins, const struct page_histogram *histogram)
 {
@@ -283,7 +284,8 @@ static void add_native(struct rendering *rendering, const struct page_metric *me
         vamp_field_number(text, 7, histogram->in_bin[0]);
     }
     for (unsigned bin = 1; histogram->count > 0 && bin < bins->count;) {
-        const int place = metric->places[bin] + 1; /* named by its upper end here */
+        /* Prometheus numbers buckets by their upper end */
+        const int place = metric->places[bin] + 1;
         uint64_t count = 0;
         for (; bin < bins->count && metric->places[bin] + 1 == place; bin++) {
             count += histogram->in_bin[bin];
@@ -307,13 +309,14 @@ static void add_native(struct rendering *rendering, const struct page_metric *me
         end++;
         length++;
     }
-    add_span(text, offset, length); /* also without buckets: it marks a native histogram */
+    /* Even without buckets: the span identifies a native histogram. */
+    add_span(text, offset, length);
     const size_t begin = text->used;
     vamp_text_add(text, deltas->bytes, deltas->used);
     vamp_field_end(text, 13, begin);
 }
 
-/* A Metric with both the bounds of the text formats and the buckets of a native histogram. */
+/* Metric with both the bounds of the text formats and the buckets of a native histogram. */
 static void add_histograms(struct rendering *rendering, const struct page_metric *metric,
                            const struct vamp_bins *bins, unsigned series,
                            const struct page_histogram *histogram)
@@ -383,7 +386,7 @@ static void own_gauge(struct rendering *rendering, const char *name, const char 
     number_line(rendering, name, "", NULL, value, decimals);
 }
 
-/* NAME_info, which has a type of its own in OpenMetrics. */
+/* NAME_info, which has a separate type in OpenMetrics. */
 static void describe_info(struct rendering *rendering, const char *name, const char *help)
 {
     if (rendering->kind == PAGE_OPENMETRICS) {
@@ -415,7 +418,7 @@ static void component_lines(struct rendering *rendering, const struct page *page
     }
 }
 
-/* Which metrics lost labels to the budget. */
+/* Reports which metrics lost labels because of the budget. */
 static void merged_lines(struct rendering *rendering, const struct page *page)
 {
     describe(rendering, "vampire_page_merged", "", "gauge", "",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The prometheus format as the program knows it, without its library. */
+/* The part of the prometheus format that is linked into the program: its name and options. */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The values of the page's series: page.c updates them, render.c writes them. */
+/* The values of the page's series. page.c updates them, render.c reads them. */
 #pragma once
 
 #include <pthread.h>
@@ -23,7 +23,7 @@ struct page_value {
         struct vamp_gauge_value gauge;
         struct page_histogram *histogram; /* NULL: nothing recorded */
     };
-    int64_t born_ns; /* the time from which it counts */
+    int64_t born_ns; /* start of its counting period */
 };
 
 /* A metric and its series on the page. */
@@ -31,27 +31,30 @@ struct page_metric {
     const struct vamp_metric *metric;
     struct vamp_base_metric base;
     unsigned label_set;
-    unsigned count;                  /* number of series */
-    unsigned room;                   /* of the array */
-    struct vamp_schema_metric entry; /* as of the newest bucket: what was merged */
-    struct page_value *values;       /* by number of the series */
-    struct vamp_bounds *bounds; /* of a histogram, and the bucket of a native one for each bin */
+    unsigned count; /* number of series */
+    unsigned room;  /* capacity of `values` */
+    /* Label set, unit and other properties as of the newest bucket. */
+    struct vamp_schema_metric entry;
+    struct page_value *values; /* indexed by series number */
+    /* Bounds of a histogram, and the native histogram's bucket for each bin. */
+    struct vamp_bounds *bounds;
     int16_t *places;
 };
 
 struct page {
     const struct vamp_schema *schema;
-    /* Labels of every series, and of vampire_run_info: as text and as messages. */
+    /* Labels of every series and of vampire_run_info, each as text and as messages. */
     struct vamp_text run_labels[2], info_labels[2];
 
-    pthread_mutex_t lock; /* guards the members below; the format's and the server's thread */
+    /* Guards the members below; used by the format's and the server's thread. */
+    pthread_mutex_t lock;
     struct page_metric *metrics;
-    const struct vamp_series *const *const *series; /* [label set][series]: as buckets have them */
+    const struct vamp_series *const *const *series; /* [label set][series], as in buckets */
     uint64_t buckets, lost_buckets;
-    int64_t end_ns; /* of the newest bucket */
+    int64_t end_ns; /* end of the newest bucket */
     bool ended;
     struct vamp_present present;
 };
 
-/* Appends a label: to a text, separated by commas; or to a message, as its field 1. */
+/* Appends a label: to a text, comma-separated, or to a message as its field 1. */
 void page_label(struct vamp_text *text, bool message, const char *name, const char *value);

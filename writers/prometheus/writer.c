@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The prometheus format: a page instead of a target, the same for all segments of a run. */
+/* The prometheus format: instead of a target it has a page, the same for all segments of a run. */
 #include <microhttpd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,23 +18,26 @@
 
 #define PAUSE_NS 50000000
 #define CONNECTIONS_MAX 32U
-#define PLACES_KEPT 8U /* for newcomers: from then on the one that asked longest ago gives way */
+/* Slots reserved for new connections: with fewer free slots, the connection that has been idle for
+ * longest is closed. */
+#define PLACES_KEPT 8U
 #define IDLE_SECONDS 5U
 
 struct prometheus {
     const struct prometheus_options *options;
     const atomic_int *stop;
     struct page *page;
-    struct MHD_Daemon *server; /* NULL: the address is still the instance's before */
+    struct MHD_Daemon *server; /* NULL: the previous instance still uses the address */
     char path[VAMP_LISTENER_NAME_BYTES];
-    /* Of the server's one thread: the pages as last made. All scrapers of a page share it, and one
-     * who reads slowly keeps it, so there is never one for each of them. */
+    /* Used only by the server's thread: the newest rendering of each page. All scrapers of a page
+     * share it, and a slow reader keeps a reference, so that there is never a copy per scraper. */
     struct {
         struct MHD_Response *response;
         uint64_t version;
-    } pages[PAGE_KIND_COUNT][2];              /* the second one by gzip */
-    struct libdeflate_compressor *compressor; /* NULL: not yet */
-    /* Of the same thread: when each connection began or asked last; monotonic, 0: a free place. */
+    } pages[PAGE_KIND_COUNT][2];              /* the second one is compressed by gzip */
+    struct libdeflate_compressor *compressor; /* NULL: not created yet */
+    /* Used only by the server's thread: the time at which each connection was opened or sent its
+     * last request; monotonic; 0: a free slot. */
     struct place {
         int64_t asked_ns;
         int fd;
@@ -42,8 +45,8 @@ struct prometheus {
     bool announced; /* the address was reported */
 };
 
-/* ---- requests for the page, on a thread of libmicrohttpd. A scraper that reads slowly keeps the
- * page that it asked for, and nothing waits for it. */
+/* ---- requests for the page, on a thread of libmicrohttpd. A slow scraper keeps the page that it
+ * requested, and does not block others. */
 
 static const char *const types[] = {
     [PAGE_TEXT] = "text/plain; version=0.0.4; charset=utf-8",
@@ -52,7 +55,7 @@ static const char *const types[] = {
                        "encoding=delimited"),
 };
 
-/* NULL: no memory. `response` may be NULL. */
+/* Returns NULL if out of memory. `response` may be NULL. */
 static struct MHD_Response *of_type(struct MHD_Response *response, const char *type)
 {
     if (response != NULL &&
@@ -66,20 +69,20 @@ static struct MHD_Response *of_type(struct MHD_Response *response, const char *t
 static enum MHD_Result answer_constant(struct MHD_Connection *connection, unsigned status,
                                        const char *text)
 {
-    /* Nothing writes to it. */
+    /* The text is never modified. */
     void *bytes = (void *)(uintptr_t)text;
     struct MHD_Response *response =
         of_type(MHD_create_response_from_buffer(strlen(text), bytes, MHD_RESPMEM_PERSISTENT),
                 "text/plain; charset=utf-8");
     if (response == NULL) {
-        return MHD_NO; /* the connection is closed */
+        return MHD_NO; /* closes the connection */
     }
     const enum MHD_Result result = MHD_queue_response(connection, status, response);
     MHD_destroy_response(response);
     return result;
 }
 
-/* Compresses the text in place. False: out of memory. */
+/* Compresses the text in place. Returns false if out of memory. */
 static bool pack(struct prometheus *self, struct vamp_text *text)
 {
     struct vamp_text packed = {.bytes = NULL};
@@ -113,7 +116,7 @@ static struct MHD_Response *make_page(struct prometheus *self, enum page_kind ki
     return response;
 }
 
-/* The current page; NULL: out of memory. The library counts the references to it. */
+/* Returns the current page, or NULL if out of memory. The library counts the references to it. */
 static struct MHD_Response *page_of(struct prometheus *self, enum page_kind kind, bool packed)
 {
     const uint64_t version = page_version(self->page);
@@ -123,7 +126,7 @@ static struct MHD_Response *page_of(struct prometheus *self, enum page_kind kind
         if (response == NULL) {
             return NULL;
         }
-        MHD_destroy_response(self->pages[kind][packed].response); /* NULL is fine */
+        MHD_destroy_response(self->pages[kind][packed].response); /* NULL is allowed */
         self->pages[kind][packed].response = response;
         self->pages[kind][packed].version = version;
     }
@@ -139,7 +142,7 @@ static bool accepts(struct MHD_Connection *connection, const char *header, const
 static enum MHD_Result answer_page(struct prometheus *self, struct MHD_Connection *connection)
 {
     enum page_kind kind = PAGE_TEXT;
-    /* Prometheus asks for messages only if it is configured for native histograms. */
+    /* Prometheus requests messages only if it is configured for native histograms. */
     if (accepts(connection, MHD_HTTP_HEADER_ACCEPT, "application/vnd.google.protobuf")) {
         kind = PAGE_MESSAGES;
     } else if (accepts(connection, MHD_HTTP_HEADER_ACCEPT, "application/openmetrics-text")) {
@@ -153,7 +156,7 @@ static enum MHD_Result answer_page(struct prometheus *self, struct MHD_Connectio
     return MHD_queue_response(connection, MHD_HTTP_OK, response);
 }
 
-/* ---- connections: idle and slow clients must not keep others out */
+/* ---- connections: idle and slow clients must not block others */
 
 static void note_asked(struct MHD_Connection *connection)
 {
@@ -164,7 +167,8 @@ static void note_asked(struct MHD_Connection *connection)
     }
 }
 
-/* A connection begins or has ended. The library closes one of which the other end is gone. */
+/* Called when a connection was opened or closed. The library closes a connection whose peer is
+ * gone. */
 static void note_connection(void *context, struct MHD_Connection *connection, void **place_of,
                             enum MHD_ConnectionNotificationCode what)
 {
@@ -194,7 +198,7 @@ static void note_connection(void *context, struct MHD_Connection *connection, vo
     }
     if (free_places <= PLACES_KEPT && oldest != NULL) {
         (void)shutdown(oldest->fd, SHUT_RDWR);
-        oldest->asked_ns = INT64_MAX; /* being closed */
+        oldest->asked_ns = INT64_MAX; /* excludes it from the next search */
     }
 }
 
@@ -231,7 +235,7 @@ static int start(struct prometheus *self, struct vamp_err *err)
     }
     (void)snprintf(self->path, sizeof self->path, "http://%.140s/metrics",
                    listener.name + strlen("tcp:"));
-    /* The library's thread takes no signals, as all of vampire's but one. */
+    /* Signals are blocked in the library's thread, as in all threads of vampire except one. */
     sigset_t all, before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -252,7 +256,7 @@ static void prometheus_free(struct prometheus *self)
         MHD_stop_daemon(self->server);
     }
     for (unsigned i = 0; i < 2 * PAGE_KIND_COUNT; i++) {
-        MHD_destroy_response(self->pages[i / 2][i % 2].response); /* NULL is fine */
+        MHD_destroy_response(self->pages[i / 2][i % 2].response); /* NULL is allowed */
     }
     libdeflate_free_compressor(self->compressor);
     page_free(self->page);
@@ -272,7 +276,7 @@ static int prometheus_open(const void *options, const struct vamp_writer_target 
     int code = page_create(options, target, &self->page, err);
     if (code == 0) {
         code = start(self, err);
-        /* The output before a reload still uses the address: prometheus_write tries again. */
+        /* The output before a reload still uses the address; prometheus_write retries. */
         if (code == -EADDRINUSE && target->segment > 1) {
             code = 0;
         }
@@ -295,7 +299,7 @@ static int prometheus_write(void *context, const struct vamp_delivery *delivery,
             return -EAGAIN;
         }
     }
-    /* Out of memory, the bucket can be added later. */
+    /* If memory runs out, the bucket can be added later. */
     return page_add(self->page, delivery, err) == 0 ? 0 : -EAGAIN;
 }
 
@@ -320,7 +324,7 @@ static int64_t prometheus_linger_ns(const void *options)
     return ((const struct prometheus_options *)options)->linger_ns;
 }
 
-/* Waits until the time is over or a signal arrives; after a signal, until the deadline. */
+/* Waits until the time has elapsed or a signal arrives; after a signal, until the deadline. */
 static void linger(const struct prometheus *self, const struct vamp_ending *ending)
 {
     int64_t until = vamp_clock_monotonic_ns(&vamp_clock_system) + self->options->linger_ns;
@@ -345,7 +349,7 @@ static int prometheus_close(void *context, const struct vamp_ending *ending, str
     return 0;
 }
 
-/* Lines of the page for a series, at most. */
+/* Maximum number of lines of the page for a series. */
 static unsigned prometheus_lines(const void *context, const struct vamp_metric *metric,
                                  const struct vamp_bins *bins)
 {

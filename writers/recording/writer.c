@@ -43,7 +43,7 @@ static void make_header(const struct vamp_writer_target *target,
     header->unknown = run->unknown;
 }
 
-/* What the output holds is the recorder itself. */
+/* The instance of the format is the recorder itself. */
 static int recording_open(const void *options, const struct vamp_writer_target *target,
                           void **ret_self, struct vamp_err *err)
 {

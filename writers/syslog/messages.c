@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The objects. A bucket has as many messages as its values need. Each has its number and the total,
- * so that a reader can check that none is missing. */
+/* Builds the objects. The values of a bucket are split into as many messages as needed. Each
+ * contains its number and the total, so that a reader can check that none is missing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "writers/syslog/messages.h"
 
 #define SYSLOG_VERSION 1
-/* Room for `,"part":N,"parts":N,"metrics":[]}`. */
+/* Space for `,"part":N,"parts":N,"metrics":[]}`. */
 #define PART_BYTES 64
 
 void syslog_messages_done(struct syslog_messages *messages)
@@ -46,7 +46,7 @@ static void begin(struct vamp_json *json, const struct vamp_run *run, const char
     vamp_run_labels_json(json, run);
 }
 
-/* A message that begins where the text ends; NULL without memory. */
+/* Adds a message that begins at the end of the text. Returns NULL if out of memory. */
 static struct syslog_message *add_message(struct syslog_messages *messages, const char *type,
                                           unsigned severity)
 {
@@ -67,8 +67,8 @@ static void end_message(struct syslog_messages *messages, struct syslog_message 
     messages->failed = messages->failed || messages->text.failed;
 }
 
-/* Completes the object in `line` and makes it a message; if it is too long, the message is `text`,
- * for people, unless that is NULL. */
+/* Completes the object in `line` and makes it a message. If it is too long, the message is the
+ * plain text `text`, or is dropped if that is NULL. */
 static void add_line(struct syslog_messages *messages, const char *type, unsigned severity,
                      const char *text)
 {
@@ -132,7 +132,7 @@ static void alarms_and_anomalies(struct syslog_messages *messages, const struct 
     }
 }
 
-/* ---- values, a line each */
+/* ---- values, one line each */
 
 static void make_values(struct syslog_messages *messages, const struct vamp_bucket *bucket,
                         size_t room)
@@ -159,8 +159,8 @@ static void make_values(struct syslog_messages *messages, const struct vamp_buck
 
 /* ---- the messages of a bucket */
 
-/* The end of the part that begins at this byte of the values: after as many whole lines as there is
- * room for. */
+/* Returns the end of the part that begins at this offset of the values: as many whole lines as fit.
+ */
 static size_t part_end(const struct vamp_json *value, size_t from, size_t room)
 {
     size_t end = from;
@@ -197,7 +197,7 @@ static void add_part(struct syslog_messages *messages, const char *counts, size_
     end_message(messages, message);
 }
 
-/* Writes the begin of all messages of the bucket to `line`; the object stays open. */
+/* Writes the common beginning of all messages of the bucket to `line`; the object stays open. */
 static void make_head(struct syslog_messages *messages, const struct vamp_run *run,
                       const struct vamp_delivery *delivery)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The syslog format. No connection is opened, so that a run can begin while nothing reads the log.
- * Messages are datagrams to a socket of this machine. syslog(3) is not used: it reports no
- * failures, so that losses could not be counted, blocks while the reader's queue is full, and
- * supports only one socket.
+ * The syslog format. Opening the output opens no connection, so that a run can start without a
+ * running log daemon. Messages are datagrams to a local socket. syslog(3) is not used: it does not
+ * report failures, so that losses could not be counted; it blocks while the daemon's queue is full;
+ * and it supports only one socket.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,15 +24,15 @@
 #include "writers/syslog/messages.h"
 
 #define PROGRAM "vampire"
-/* How long to wait for room in the reader's queue. */
+/* How long to wait for capacity in the daemon's queue. */
 #define PATIENCE_MS 500
-#define HOST_BYTES 256 /* what RFC 5424 allows */
+#define HOST_BYTES 256 /* the limit of RFC 5424 */
 #define OPTION(member) offsetof(struct syslog_options, member)
 #define OF_ALARMS(member) OPTION(alarms.member)
 
 enum syslog_format {
-    SYSLOG_LOCAL,   /* what syslog(3) writes */
-    SYSLOG_RFC5424, /* for a socket whose reader parses that */
+    SYSLOG_LOCAL,   /* the format of syslog(3) */
+    SYSLOG_RFC5424, /* RFC 5424, for a socket whose daemon parses it */
     SYSLOG_JOURNAL, /* fields for systemd-journald */
 };
 
@@ -72,7 +72,7 @@ static const struct vamp_opt syslog_options_table[] = {
     {.key = NULL},
 };
 
-/* Few enough that the values of a bucket fit into one message. */
+/* Few labels, so that the values of a bucket fit into one message. */
 static const struct vamp_kept_labels by_unset[] = {
     {"pool_operations", UINT32_C(1) << VAMP_LABEL_OPERATION},
     {"anomalies", UINT32_C(1) << VAMP_LABEL_ANOMALY},
@@ -88,12 +88,12 @@ struct syslog {
     const char *path;
     int fd; /* -1: not connected */
     struct vamp_text datagram;
-    struct syslog_messages messages; /* of the bucket being sent */
-    unsigned sent;                   /* how many of them were sent */
-    bool pending;                    /* there are messages that were not sent */
+    struct syslog_messages messages; /* messages of the bucket being sent */
+    unsigned sent;                   /* number of messages sent */
+    bool pending;                    /* some messages have not been sent yet */
 };
 
-/* The address that the options mean. */
+/* The socket address according to the options. */
 static const char *path_of(const struct syslog_options *options)
 {
     static const char *const defaults[] = {[SYSLOG_LOCAL] = "/dev/log",
@@ -118,9 +118,9 @@ static int open_target(const void *options, const struct vamp_writer_target *tar
     return 0;
 }
 
-/* ---- datagrams, in the format that the reader of the socket expects */
+/* ---- datagrams, in the format that the daemon expects */
 
-/* The prefix of syslog(3): "<14>Nov 22 13:04:05 vampire[123]: ", in the machine's local time. */
+/* The prefix that syslog(3) writes, in local time: "<14>Nov 22 13:04:05 vampire[123]: ". */
 static void add_local(struct vamp_text *text, const struct vamp_run *run, unsigned priority)
 {
     char prefix[SYSLOG_PREFIX_BYTES], when[32];
@@ -133,7 +133,7 @@ static void add_local(struct vamp_text *text, const struct vamp_run *run, unsign
     vamp_text_word(text, prefix);
 }
 
-/* The host's name with the characters that the header allows; "-" without one. */
+/* The host name, reduced to the characters allowed in the header; "-" if there is none. */
 static void header_host(const char *host, char text[static HOST_BYTES])
 {
     size_t used = 0;
@@ -160,7 +160,7 @@ static void add_rfc5424(struct vamp_text *text, const struct vamp_run *run, unsi
     vamp_text_word(text, prefix);
 }
 
-/* The form in which a value may contain anything: name, newline, length with its lowest byte first,
+/* The binary form, in which a value may contain any bytes: name, newline, length (little endian),
  * value, newline. */
 static void add_field(struct vamp_text *text, const char *name, const char *value, size_t bytes)
 {
@@ -265,7 +265,7 @@ static int connect_now(struct syslog *self, struct vamp_err *err)
     return 0;
 }
 
-/* As write_bucket. */
+/* Results as for write_bucket. */
 static int send_message(struct syslog *self, const struct syslog_message *message,
                         struct vamp_err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chrome's trace event format, as an array with one record a line: the format allows the end of the
- * array to be missing, so the file can be opened while it is written and after a kill.
+ * Chrome's trace event format, as an array with one record per line. The format allows the end of
+ * the array to be missing, so that the file can be opened while it is written and after a kill.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "writers/format/file.h"
 #include "writers/trace/sink.h"
 
-/* Written when the buffer has this many bytes, or at a flush. */
+/* The buffer is written when it contains this number of bytes, and at each flush. */
 #define BUFFER_BYTES ((size_t)256 << 10)
 #define NAME_BYTES 320
 
@@ -27,12 +27,12 @@ struct chrome {
     char *path;
     struct vamp_json json;
     int64_t begin_ns;    /* time 0 of the file */
-    uint64_t file_bytes; /* of whole records */
+    uint64_t file_bytes; /* bytes of complete records */
 };
 
 /* ---- the file */
 
-/* Removes a partly written record after a failure, as far as the system allows. */
+/* Removes a partly written record after a failure, if the system allows it. */
 static int write_failed(const struct chrome *chrome, int code, struct vamp_err *err)
 {
     (void)!ftruncate(chrome->fd, (off_t)chrome->file_bytes);
@@ -66,7 +66,7 @@ static int flush_if_large(struct chrome *chrome, struct vamp_err *err)
 
 /* ---- records */
 
-/* Viewers number processes and threads from 1 on: 0 is the idle task to them. */
+/* Processes and threads are numbered from 1 on: viewers treat 0 as the idle task. */
 static void put_track(struct vamp_json *json, const struct vamp_trace_track *track)
 {
     vamp_json_unsigned(json, "pid", (uint64_t)track->process + 1);
@@ -80,7 +80,7 @@ static void begin_record(struct vamp_json *json, const char *phase, const char *
     vamp_json_text(json, "ph", phase);
 }
 
-/* Begins a record of metadata about the file, which viewers skip. */
+/* Starts a record of metadata about the file, which viewers ignore. */
 static void begin_note(struct vamp_json *json, const char *name)
 {
     begin_record(json, "M", name);
@@ -105,7 +105,7 @@ static void put_run(struct vamp_json *json, const struct vamp_writer_target *tar
     vamp_json_line_end_more(json);
 }
 
-/* With a text, or (NULL) with a position in the order. */
+/* Writes metadata with a text, or (NULL) with a sort index. */
 static void put_metadata(struct vamp_json *json, const struct vamp_trace_track *track,
                          const char *name, const char *text, uint64_t order)
 {
@@ -137,7 +137,7 @@ static int chrome_track(void *self, const struct vamp_trace_track *track, struct
     return flush_if_large(chrome, err);
 }
 
-/* A record of a process needs a track, too: any. */
+/* A record of a process must contain a track; any track is valid. */
 static int chrome_order(void *self, const uint32_t *processes, size_t count, struct vamp_err *err)
 {
     struct chrome *chrome = self;
@@ -150,8 +150,8 @@ static int chrome_order(void *self, const uint32_t *processes, size_t count, str
 
 /* ---- spans */
 
-/* A name of the viewer's palette; NULL for marks. Parts of a wait are red while the CDO is not
- * there, and green as soon as it moves. */
+/* Returns a color name of the viewer's palette; NULL for instants. Parts of a wait are red while
+ * the CDO is not available, and green as soon as it is in transport. */
 static const char *color_of(const struct vamp_trace_span *span)
 {
     static const char *const parts[VAMP_WAIT_PART_COUNT] = {
@@ -234,7 +234,8 @@ static void put_arguments(struct vamp_json *json, const struct vamp_trace_span *
     vamp_json_close(json, '}');
 }
 
-/* An arrow binds to the span around its time: at the last moment before the span's end. */
+/* An arrow is attached to the span that contains its time: use the last moment before the span's
+ * end. */
 static void put_arrow(const struct chrome *chrome, struct vamp_json *json,
                       const struct vamp_trace_track *track, const struct vamp_trace_span *span)
 {
@@ -287,7 +288,7 @@ static int chrome_spans(void *self, const struct vamp_trace_track *track,
     return flush_if_large(chrome, err);
 }
 
-/* ---- begin and end */
+/* ---- open and close */
 
 static int chrome_begin(void *self, int64_t begin_ns, struct vamp_err *err)
 {

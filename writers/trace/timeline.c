@@ -9,23 +9,25 @@
 #include "vampire/core/values.h"
 #include "vampire/stats/pairing/track.h"
 
-/* Limits of what is paired at the same time; the memory is reserved, and touched as it fills. */
+/* Limits on pending CDOs, waits and transports. Their memory is reserved up front and used as they
+ * fill. */
 #define CDOS_MAX (UINT64_C(1) << 18)
 #define PENDING_MAX (UINT64_C(1) << 18)
 #define COMPONENTS_MAX UINT64_C(16384)
 
-/* The run is process 0, and components are numbered by their names from 1 on. */
+/* The run is process 0; components have a process per name, from 1 on. */
 #define RUN_PROCESS 0
 #define PROCESSES_MAX (vamp_components_names_max(COMPONENTS_MAX) + 1)
 
 /* Two spans and both ends of an arrow. */
 #define TRANSPORT_ENTRIES 4
 
-/* A span is placed on the track of its process and kind whose last span ended latest before it, or
- * on a new track. Spans come in the order of their ends, so spans of a track never overlap. */
+/* A span is placed on the track of its process and kind whose last span has the latest end before
+ * the span's start, or on a new track. Spans come in the order of their ends, so spans on a track
+ * never overlap. */
 struct track {
     struct vamp_trace_track shown;
-    uint32_t next; /* of the same process and kind: its number plus 1; 0: none */
+    uint32_t next; /* next track of the same process and kind: its number plus 1; 0: none */
 };
 
 struct vamp_timeline {
@@ -36,14 +38,15 @@ struct vamp_timeline {
     struct vamp_tracker tracker;
     struct vamp_observation seen;
     struct vamp_slot slot;     /* only for the CDOs whose record ended */
-    struct vamp_trace_end end; /* of the whole; begin_ns is set before anything is drawn */
-    struct track *tracks;      /* options->max_tracks of them, as many as track_count in use */
+    struct vamp_trace_end end; /* totals of the trace; begin_ns is set before anything is drawn */
+    struct track *tracks;      /* array of options->max_tracks, of which track_count are used */
     uint32_t track_count;
-    uint32_t (*first)[VAMP_TRACE_KIND_COUNT]; /* by process and kind; as `next` */
-    uint64_t *waited_ns;                      /* by process, in the range of time */
+    /* First track by process and kind, encoded like `next`. */
+    uint32_t (*first)[VAMP_TRACE_KIND_COUNT];
+    uint64_t *waited_ns; /* waiting time within the range, by process */
     uint64_t arrows;
     bool full;
-    /* The first failure of the current call, after which nothing more is drawn, and its text. */
+    /* The first failure of the current call and its text. After a failure nothing more is drawn. */
     int code;
     struct vamp_err *err;
 };
@@ -109,11 +112,11 @@ void vamp_timeline_describe(const struct vamp_timeline *timeline, struct vamp_tr
     *ret_end = timeline->end;
 }
 
-/* ---- drawing: the range of time, the chosen components, the bounds, and the track of each span */
+/* ---- drawing: time range, selected components, limits, and the track of each span */
 
-/* Cuts a span and the `count` - 1 spans in it to the selected range of time. Returns how many are
- * left. Times more than 292 years from the begin cannot be represented: such spans are counted as
- * `entries` left out. */
+/* Cuts a span and the `count` - 1 spans in it to the selected time range. Returns the number of
+ * remaining spans. Times more than 292 years after the begin cannot be represented: such spans are
+ * counted as `entries` dropped. */
 static unsigned cut_to_range(struct vamp_timeline *timeline, struct vamp_trace_span *spans,
                              unsigned count, unsigned entries)
 {
@@ -140,7 +143,7 @@ static unsigned cut_to_range(struct vamp_timeline *timeline, struct vamp_trace_s
         span.whole_ns = is_cut ? span.end_ns - span.start_ns : 0;
         span.start_ns = VAMP_MAX(span.start_ns, first_ns);
         span.end_ns = VAMP_MIN(span.end_ns, last_ns);
-        /* A span that only touches the range is not in it. */
+        /* A span that only touches the range is outside of it. */
         if (span.start_ns < span.end_ns || (span.start_ns == span.end_ns && !is_cut)) {
             spans[left++] = span;
         }
@@ -158,7 +161,7 @@ static bool is_selected(const struct vamp_timeline *timeline, const char *compon
     return selected;
 }
 
-/* Reserves `count` more entries, or counts them as left out (false). */
+/* Reserves `count` more entries, or counts them as dropped and returns false. */
 static bool reserve(struct vamp_timeline *timeline, unsigned count)
 {
     struct vamp_trace_end *end = &timeline->end;
@@ -174,7 +177,8 @@ static uint32_t process_of(uint32_t name)
     return name + 1;
 }
 
-/* Places the span on a track of this process and kind; NULL: the limit of tracks is reached. */
+/* Returns the track of this process and kind for the span; NULL if the limit on tracks is reached.
+ */
 static const struct vamp_trace_track *take_track(struct vamp_timeline *timeline, uint32_t process,
                                                  enum vamp_trace_kind kind,
                                                  const struct vamp_trace_span *span)
@@ -192,7 +196,7 @@ static const struct vamp_trace_track *take_track(struct vamp_timeline *timeline,
         }
     }
     if (best == NULL) {
-        /* The last quarter is reserved for waits, which users look for. */
+        /* The last quarter is reserved for waits, which are the main purpose of a trace. */
         uint64_t most = timeline->options->max_tracks;
         if (kind != VAMP_TRACE_WAITS) {
             most -= most / 4;
@@ -303,7 +307,7 @@ static void draw_arrow(struct vamp_timeline *timeline, uint32_t source, uint32_t
 
 /* ---- from observations to spans */
 
-/* A span of `length_ns` that ends at the event. */
+/* Returns a span of `length_ns` that ends at the event. */
 static struct vamp_trace_span span_until_now(struct vamp_timeline *timeline,
                                              enum vamp_trace_what what, uint64_t length_ns)
 {
@@ -321,7 +325,8 @@ static struct vamp_trace_span span_until_now(struct vamp_timeline *timeline,
     };
 }
 
-/* The parts of a demand's wait, in their order, without those of length 0. Returns their number. */
+/* Determines the parts of a demand's wait, in order, without those of length 0. Returns their
+ * number. */
 static unsigned parts_of(const struct vamp_timeline *timeline, const struct vamp_trace_span *demand,
                          struct vamp_trace_span parts[static VAMP_WAIT_PART_COUNT])
 {
@@ -349,7 +354,7 @@ static unsigned parts_of(const struct vamp_timeline *timeline, const struct vamp
     return count;
 }
 
-/* Draws on a track of the component that acted. */
+/* Draws on a track of the component that caused the event. */
 static void draw_own(struct vamp_timeline *timeline, enum vamp_trace_kind kind,
                      struct vamp_trace_span *spans, unsigned count)
 {
@@ -403,7 +408,7 @@ static void draw_anomalies(struct vamp_timeline *timeline)
     }
 }
 
-/* Draws the demands of a component, or of VAMP_ALL_ROWS, that can no longer be satisfied. */
+/* Draws the demands of a component (VAMP_ALL_ROWS: of all) that can no longer be satisfied. */
 static void draw_pending(struct vamp_timeline *timeline, uint32_t row, int64_t now_ns,
                          enum vamp_cdo_end end)
 {
@@ -430,7 +435,8 @@ static void draw_pending(struct vamp_timeline *timeline, uint32_t row, int64_t n
     }
 }
 
-/* From the first known time of the CDO to the last one, or to the end of its record. */
+/* Returns a span from the first known time of the CDO to the last one, or to the end of its record.
+ */
 static struct vamp_trace_span life_of(const struct vamp_cdo_row *row, int64_t now_ns)
 {
     struct vamp_trace_span life = {
@@ -477,7 +483,7 @@ static void draw_life(struct vamp_timeline *timeline, const struct vamp_cdo_row 
     draw(timeline, process_of(row->producer_number), VAMP_TRACE_LIVES, spans, in_pool ? 2 : 1);
 }
 
-/* Draws the CDOs whose record this event has ended. */
+/* Draws the CDOs whose record ended with this event. */
 static void draw_lives(struct vamp_timeline *timeline, int64_t now_ns)
 {
     struct vamp_slot *slot = &timeline->slot;
@@ -502,7 +508,7 @@ static void draw_observation(struct vamp_timeline *timeline)
 
 /* ---- the stream */
 
-/* Draws the demands of the components that end with this event, before they are released. */
+/* Draws the demands of components that end with this event, before the demands are released. */
 static void draw_pending_of_ended(struct vamp_timeline *timeline, const struct vamp_event *event)
 {
     const bool handled = event->phase == VAMP_PHASE_AFTER;
@@ -523,7 +529,7 @@ static void draw_pending_of_ended(struct vamp_timeline *timeline, const struct v
     }
 }
 
-/* Draws everything that ends with this event, including components without a LEAVE. */
+/* Draws all spans that end with this event, including those of components without a LEAVE. */
 static void draw_ended(struct vamp_timeline *timeline, const struct vamp_event *event)
 {
     struct vamp_event leave;
@@ -571,7 +577,7 @@ int vamp_timeline_event(struct vamp_timeline *timeline, const struct vamp_event 
     }
     if (!vamp_time_is_valid(event->time_ns)) {
         if (!vamp_event_is_mark(event) || end->begin_ns == INT64_MIN) {
-            return 0; /* the statistics reject it */
+            return 0; /* the statistics reject this event */
         }
         mark = *event;
         mark.time_ns = end->end_ns;
@@ -605,7 +611,7 @@ static int compare_waits(const void *left, const void *right, void *context)
     return (a > b) - (a < b);
 }
 
-/* Shows the run first, then the processes by the time they waited, longest first. */
+/* Orders the run first, then the processes by their waiting time, longest first. */
 static void order_processes(struct vamp_timeline *timeline)
 {
     uint32_t *processes = calloc((size_t)timeline->track_count + 1, sizeof *processes);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writes traces (docs/output-trace.md): spans and arrows for trace viewers. The input is events,
- * not CDO records, which lack the consumers of a CDO and the starts of its transports.
+ * Writes traces (docs/output-trace.md): spans and arrows for trace viewers. The input is events
+ * instead of CDO records, because CDO records lack the consumers of a CDO and the starts of its
+ * transports.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -29,14 +30,14 @@ struct trace_writer {
     void *sink_self;
     struct vamp_timeline *timeline;
     const struct vamp_timeline_options *bounds;
-    uint64_t taken, written; /* events, and those of them that were flushed */
+    uint64_t taken, written; /* number of events, and of those that were flushed */
     bool failed, complete;
-    bool is_full, is_crowded; /* reported */
-    struct vamp_err failure;  /* of completing it */
+    bool is_full, is_crowded; /* the limit was reported */
+    struct vamp_err failure;  /* failure to complete the trace */
 };
 
 #define OPTION(member) offsetof(struct trace_options, member)
-/* libotf2 has the trace in memory, with about 60 bytes for an entry. */
+/* libotf2 keeps the trace in memory, about 60 bytes per entry. */
 #define OTF2_EVENTS_MAX UINT64_C(20000000)
 #define SPAN_OF_TIME_MAX ((uint64_t)100 * 366 * 86400 * VAMP_NS_PER_SECOND)
 
@@ -103,7 +104,7 @@ static int check(const void *context, const char **ret_key, struct vamp_err *err
 
 /* ---- open and close */
 
-/* Writes the spans that have not ended, and what the format writes at the end. */
+/* Writes the spans that have not ended, and the end of the format. */
 static void complete(struct trace_writer *self)
 {
     if (self->complete || self->failed || self->timeline == NULL) {

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* Enough for every type protobuf-c allocates. */
+/* Sufficient for every type that protobuf-c allocates. */
 #define ARENA_ALIGNMENT ((size_t)16)
 
 static size_t aligned(size_t size)
@@ -27,7 +27,7 @@ static void *arena_alloc(void *context, size_t size)
 static void arena_free(void *context, void *pointer)
 {
     (void)context;
-    (void)pointer; /* everything is freed at once by the next reset */
+    (void)pointer; /* the next reset frees everything at once */
 }
 
 int vamp_decode_arena_init(struct vamp_decode_arena *arena, size_t bytes, struct vamp_err *err)

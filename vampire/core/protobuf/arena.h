@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory of a fixed size for messages that protobuf-c unpacks, one at a time: a hostile message
- * costs at most the arena and is then refused. An arena belongs to its caller; one thread at a
- * time.
+ * Fixed-size memory for messages unpacked by protobuf-c, one at a time: a malicious message uses at
+ * most the arena and is then rejected. The caller owns the arena; one thread at a time.
  */
 #pragma once
 
@@ -17,14 +16,15 @@ struct vamp_decode_arena {
     ProtobufCAllocator allocator;
     unsigned char *memory;
     size_t bytes, used;
-    bool exhausted; /* the last message needed more than there is */
+    bool exhausted; /* the last message needed more memory than available */
 };
 
-/* 0 or -ENOMEM. No valid message needs more than 64 times its length. */
+/* Returns 0 or -ENOMEM. No valid message needs more than 64 times its length. */
 VAMP_MUST_CHECK int vamp_decode_arena_init(struct vamp_decode_arena *arena, size_t bytes,
                                            struct vamp_err *err);
-/* Also for an arena that is all zero or whose initialization failed. */
+/* Frees the memory. Allowed for an arena that is all zero or whose initialization failed. */
 void vamp_decode_arena_done(struct vamp_decode_arena *arena);
-/* Empties the arena, which invalidates everything unpacked into it. The result is for one call of
- * an unpack function, whose result needs no free_unpacked. Valid as long as the arena. */
+/* Empties the arena, which invalidates everything unpacked into it. The returned allocator is for
+ * one call of an unpack function; the unpacked message needs no free_unpacked. The allocator is
+ * valid as long as the arena. */
 ProtobufCAllocator *vamp_decode_arena_reset(struct vamp_decode_arena *arena);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads and writes Protocol Buffers messages field by field, in place. Messages are accepted and
- * rejected exactly as by protobuf-c. Any thread.
+ * Reads and writes Protocol Buffers messages field by field, in place. Accepts and rejects exactly
+ * the same messages as protobuf-c. Any thread.
  */
 #pragma once
 
@@ -15,13 +15,13 @@
 #include "vampire/core/values.h"
 
 /*
- * Numbers as Protocol Buffers write them: seven bits a byte, the lowest first; the top bit of a
- * byte is set when another byte follows.
+ * Varints of Protocol Buffers: seven bits per byte, lowest first; the top bit of a byte is set if
+ * another byte follows.
  */
 enum { VAMP_VARINT_BYTES_MAX = 10 };
 
-/* Writes `value` to `at`, which has room for VAMP_VARINT_BYTES_MAX bytes (2 if it is below 2^14).
- * Returns the position after it. */
+/* Writes `value` to `at`, where VAMP_VARINT_BYTES_MAX bytes must be available (2 if the value is
+ * below 2^14). Returns the position after it. */
 static inline uint8_t *vamp_varint_write(uint8_t *at, uint64_t value)
 {
     while (value >= 0x80) {
@@ -32,10 +32,10 @@ static inline uint8_t *vamp_varint_write(uint8_t *at, uint64_t value)
     return at;
 }
 
-/* Reads a number of one to five bytes, of `there` available, without a loop: the size of serial
- * numbers, sizes and durations. A byte that is not the last one contributes 0x80 more than its
- * seven bits, which is subtracted. Returns the position after it, or NULL if it is longer;
- * *ret_value is unchanged then. */
+/* Reads a number of one to five bytes, of `there` available ones, without a loop. Serial numbers,
+ * sizes and durations have this length. Each byte except the last contributes 0x80 more than its
+ * seven bits, which is subtracted. Returns the position after the number, or NULL if it is longer;
+ * *ret_value is then unchanged. */
 static inline __attribute__((always_inline)) const uint8_t *
 vamp_varint_short(const uint8_t *at, ptrdiff_t there, uint64_t *ret_value)
 {
@@ -64,9 +64,9 @@ vamp_varint_short(const uint8_t *at, ptrdiff_t there, uint64_t *ret_value)
     return NULL;
 }
 
-/* Reads a number of at most `bytes_max` (up to VAMP_VARINT_BYTES_MAX) bytes from `at`, not
- * beyond `end`. Returns the position after it, or NULL if it does not end there; *ret_value is
- * unchanged then. Bits above the 64th are dropped, as by protobuf-c. */
+/* Reads a number of at most `bytes_max` (up to VAMP_VARINT_BYTES_MAX) bytes between `at` and `end`.
+ * Returns the position after it, or NULL if the number is incomplete or too long; *ret_value is
+ * then unchanged. Bits above the 64th are dropped, as in protobuf-c. */
 static inline const uint8_t *vamp_varint_read(const uint8_t *at, const uint8_t *end,
                                               size_t bytes_max, uint64_t *ret_value)
 {
@@ -83,13 +83,14 @@ static inline const uint8_t *vamp_varint_read(const uint8_t *at, const uint8_t *
     return NULL;
 }
 
-/* How the value of a field is written. */
+/* The wire type of a field. */
 enum vamp_wire_form { VAMP_WIRE_VARINT, VAMP_WIRE_FIXED64, VAMP_WIRE_BYTES, VAMP_WIRE_FIXED32 = 5 };
 
-/* The key before a value. */
+/* The key that precedes a value. */
 #define VAMP_WIRE_KEY(number, form) ((number) << 3 | VAMP_WIRE_##form)
 
-/* A message being read. After an error (`bad`) it is at its end, and results are meaningless. */
+/* A message being read. After an error (`bad` is set) the position is at its end, and results are
+ * meaningless. */
 struct vamp_wire {
     const uint8_t *at, *end;
     bool bad;
@@ -129,8 +130,8 @@ static inline uint64_t vamp_wire_varint(struct vamp_wire *wire)
     return value;
 }
 
-/* The next field's number and form; the message must not be at its end. Number 0 is rejected if it
- * has one byte, as by protobuf-c. */
+/* Reads the number and wire type of the next field; the message must not be at its end. Number 0 in
+ * one byte is rejected, as in protobuf-c. */
 static inline uint64_t vamp_wire_key(struct vamp_wire *wire)
 {
     const uint8_t first = *wire->at;
@@ -156,7 +157,7 @@ static inline uint64_t vamp_wire_fixed64(struct vamp_wire *wire)
     return le64toh(value);
 }
 
-/* Returns a value within the message. */
+/* Returns the bytes of a length-delimited value, which point into the message. */
 static inline const uint8_t *vamp_wire_bytes(struct vamp_wire *wire, size_t *ret_length)
 {
     uint64_t length = 0;
@@ -202,8 +203,8 @@ static inline void vamp_wire_skip(struct vamp_wire *wire, uint64_t key)
     }
 }
 
-/* A bool may have any form: like protobuf-c, tests whether a byte of it, length included, is other
- * than 0 in its lower seven bits. */
+/* Reads a bool of any wire type. Like protobuf-c, returns whether any byte of the value, its length
+ * included, is nonzero in the lower seven bits. */
 static inline bool vamp_wire_bool(struct vamp_wire *wire, uint64_t key)
 {
     const uint8_t *byte = wire->at;
@@ -214,15 +215,15 @@ static inline bool vamp_wire_bool(struct vamp_wire *wire, uint64_t key)
     return byte < wire->at;
 }
 
-/* Writing: the number of bytes of the key and the length of a message below 2^14 bytes. */
+/* For writing: size of the key and the length of a message below 2^14 bytes. */
 enum { VAMP_WIRE_LEAD_BYTES_MAX = 3 };
 static inline size_t vamp_wire_lead_bytes(size_t length)
 {
     return length < 0x80 ? 2 : VAMP_WIRE_LEAD_BYTES_MAX;
 }
 
-/* Writes key and length at `at`. The message, `gap` bytes after `at`, is moved to follow them
- * unless they have that many bytes. Returns the position after the message. */
+/* Writes key and length to `at`. The message starts `gap` bytes after `at`; it is moved if key and
+ * length do not take exactly `gap` bytes. Returns the position after the message. */
 static inline uint8_t *vamp_wire_wrap(uint8_t *at, size_t gap, uint8_t key, size_t length)
 {
     const size_t lead = vamp_wire_lead_bytes(length);
