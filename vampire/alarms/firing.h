@@ -39,7 +39,7 @@ struct vamp_firing {
     struct vamp_firing_named named[VAMP_FIRING_NAMED_MAX];
 };
 
-/* Applies a change of one of the rules. */
+/* Updates the set for a change of an alarm of one of the rules. */
 void vamp_firing_note(struct vamp_firing *firing, const struct vamp_alarm_change *change);
 /* Returns whether the event concerns a component, a model or a CDO of a firing alarm, or a firing
  * alarm concerns the whole workflow. */

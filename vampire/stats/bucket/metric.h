@@ -190,7 +190,7 @@ struct vamp_label_values {
 extern const struct vamp_label_values vamp_label_values[]; /* indexed by label */
 /* Returns the label of models that corresponds to a label of components; other labels unchanged. */
 enum vamp_label vamp_label_of_model(enum vamp_label label);
-/* The inverse. */
+/* Returns the label of components that corresponds to a label of models; other labels unchanged. */
 enum vamp_label vamp_label_of_component(enum vamp_label label);
 /* Returns whether a series may have no value in a bucket (VAMP_GAUGE_NONE): ages and gauges of
  * samples. */

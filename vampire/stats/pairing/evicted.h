@@ -16,7 +16,7 @@ struct vamp_evicted {
     bool any; /* a CDO was added since the start, or since the filter was cleared */
 };
 
-/* 0 or -ENOMEM; vamp_evicted_done may be called in either case. */
+/* Returns 0 or -ENOMEM; vamp_evicted_done may be called in either case. */
 VAMP_MUST_CHECK int vamp_evicted_init(struct vamp_evicted *evicted);
 void vamp_evicted_done(struct vamp_evicted *evicted);
 bool vamp_evicted_test(const struct vamp_evicted *evicted, const uint64_t key[static 2]);

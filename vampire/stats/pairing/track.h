@@ -35,7 +35,7 @@ struct vamp_in_flight {
 /* Kinds of pending operations whose age is measured. */
 enum vamp_age { VAMP_AGE_DEMAND, VAMP_AGE_WITHDRAW, VAMP_AGE_TRANSPORT };
 #define VAMP_AGE_COUNT 3
-/* A pending operation. */
+/* A pending operation in a list of the oldest. */
 struct vamp_oldest {
     struct vamp_moment since; /* time_ns is INT64_MAX if there is none */
     uint32_t pending;         /* number of its struct vamp_pending */

@@ -264,7 +264,7 @@ void vamp_track_deliver_unattributed(struct vamp_track_context *at)
         sink.row = row;
         vamp_pending_remove(at, demand);
         if (!acknowledged) {
-            vamp_track_deliver(&sink, true); /* its *after* event starts no wait */
+            vamp_track_deliver(&sink, true); /* the *after* event of this demand starts no wait */
         }
     }
     delivery = find_unattributed(at); /* it may have been evicted */
