@@ -15,13 +15,14 @@
 /* A rule that is evaluated. */
 struct work {
     struct vamp_alarm_rule rule;
-    unsigned number; /* of the rule */
+    unsigned number; /* number of the rule */
     unsigned metric; /* index in the schema */
     struct vamp_alarm_following following;
-    struct vamp_alarm_instance none; /* rules with "absent": the alarm that there is no series */
+    /* Rules with "absent": the alarm for a metric without series. */
+    struct vamp_alarm_instance none;
     const struct vamp_alarm_config *config;
     void *actions[VAMP_ALARM_ACTIONS_MAX];
-    unsigned action_count; /* opened ones */
+    unsigned action_count; /* number of opened actions */
     uint64_t pending, firing, fired, delayed;
     bool bound_said;
 };
@@ -30,7 +31,7 @@ struct vamp_alarms {
     struct vamp_alarms_options options;
     struct work *works;
     unsigned count;
-    /* Of the current bucket. */
+    /* Concern the current bucket. */
     int64_t utc_ns;
     struct vamp_alarm_change *changes;
     unsigned change_count, change_room;
@@ -42,7 +43,8 @@ static void ignore_mistake(void *context, const struct vamp_alarm_mistake *mista
     (void)mistake;
 }
 
-/* Whether the metric of the rule is in the schema. Others are not evaluated, which is reported. */
+/* Returns whether the metric of the rule is in the schema. Rules with other metrics are not
+ * evaluated, which is reported. */
 static bool is_observable(const struct vamp_alarms_options *options,
                           const struct vamp_alarm_config *config)
 {
@@ -149,7 +151,7 @@ struct compared {
 };
 /* ---- changes */
 
-/* Appends a change to the list; NULL: the list is full, or out of memory. */
+/* Appends a change to the list. Returns NULL if the list is full, or if out of memory. */
 static struct vamp_alarm_change *add_change(struct vamp_alarms *alarms)
 {
     if (alarms->change_count == VAMP_ALARM_CHANGES_MAX ||
@@ -162,7 +164,7 @@ static struct vamp_alarm_change *add_change(struct vamp_alarms *alarms)
     return change;
 }
 
-/* Copies a text as UTF-8, cut at a character, terminated. */
+/* Copies a text as UTF-8; it is cut at a character boundary and terminated. */
 static void copy_text(char *to, size_t bytes, const char *text)
 {
     to[vamp_utf8_copy(to, bytes - 1, text)] = '\0';
@@ -180,7 +182,7 @@ static void describe_labels(const struct work *work, const struct vamp_bucket *b
             copy_text(label->value, sizeof label->value, series->labels[i]);
         }
     }
-    /* Without a series: the patterns of the rule. */
+    /* without a series, the labels are the patterns of the rule */
     for (unsigned i = 0; series == NULL && i < work->rule.pattern_count; i++) {
         struct vamp_alarm_label *label = &change->labels[change->label_count++];
         label->name = vamp_label_name(work->rule.patterns[i].label);
@@ -231,7 +233,7 @@ static void describe_change(const struct work *work, const struct vamp_alarm_ins
     describe_labels(work, bucket, instance->series, change);
 }
 
-/* The CDO of an age; "": not known, or the metric is not an age. */
+/* Returns the CDO that determines an age; "" if unknown, or if the metric is not an age. */
 static const char *find_cdo(const struct work *work, const struct vamp_bucket *bucket,
                             const struct vamp_alarm_measured *measured)
 {
@@ -248,7 +250,7 @@ static const char *find_cdo(const struct work *work, const struct vamp_bucket *b
     return "";
 }
 
-/* An alarm that ends names the same CDO as when it began. */
+/* An alarm that ends has the same CDO as at its start. */
 static void describe_cdo(const struct work *work, struct vamp_alarm_instance *instance,
                          const struct vamp_bucket *bucket,
                          const struct vamp_alarm_measured *measured,
@@ -257,7 +259,7 @@ static void describe_cdo(const struct work *work, struct vamp_alarm_instance *in
     const bool begins = change->state == VAMP_ALARM_PENDING || change->state == VAMP_ALARM_FIRING;
     struct vamp_alarm_memory *memory = instance->memory;
     if (memory == NULL) {
-        return; /* not an age */
+        return; /* the metric is not an age */
     }
     if (begins) {
         copy_text(change->cdo, sizeof change->cdo, find_cdo(work, bucket, measured));
@@ -274,7 +276,7 @@ static void describe_cdo(const struct work *work, struct vamp_alarm_instance *in
 static void count_change(struct work *work, const struct vamp_alarm_instance *instance,
                          enum vamp_alarm_state state)
 {
-    if (instance->active) { /* the state before */
+    if (instance->active) { /* the previous state */
         work->pending -= instance->state == VAMP_ALARM_PENDING;
         work->firing -= instance->state == VAMP_ALARM_FIRING;
     }
@@ -302,7 +304,7 @@ static void add_to_baseline(struct vamp_alarm_baseline *baseline, uint32_t windo
                             double value)
 {
     const uint32_t parts = VAMP_MIN(window, VAMP_ALARM_BASELINE_PARTS);
-    const uint32_t buckets = (window + parts - 1) / parts; /* of each part */
+    const uint32_t buckets = (window + parts - 1) / parts; /* length of each part */
     if (baseline->filled == buckets) {
         baseline->part = (baseline->part + 1) % parts;
         baseline->filled = 0;
@@ -317,7 +319,8 @@ static void add_to_baseline(struct vamp_alarm_baseline *baseline, uint32_t windo
     }
 }
 
-/* False: fewer than `warm_up` buckets were watched, the window has no value, or the mean is 0. */
+/* Returns false if fewer than `warm_up` buckets were evaluated, the window has no value, or the
+ * mean is 0. */
 static bool mean_of_baseline(const struct vamp_alarm_baseline *baseline, uint32_t warm_up,
                              double *ret_mean)
 {
@@ -334,7 +337,7 @@ static bool mean_of_baseline(const struct vamp_alarm_baseline *baseline, uint32_
     return true;
 }
 
-/* ---- from a value to an opinion, and from opinions to a state */
+/* ---- opinions of buckets, and the resulting state */
 
 static bool limit_holds(const struct vamp_alarm_condition *condition, double value)
 {
@@ -370,7 +373,7 @@ static enum vamp_alarm_opinion opinion_of(const struct vamp_alarm_rule *rule, do
     return VAMP_ALARM_OVER;
 }
 
-/* The value of a counter is its increase: it has changed if it is not 0. */
+/* The value of a counter is its increase, so it has changed if that is not 0. */
 static enum vamp_alarm_opinion judge_change(const struct vamp_alarm_rule *rule,
                                             struct vamp_alarm_memory *memory,
                                             const struct vamp_alarm_measured *measured)
@@ -421,7 +424,7 @@ static struct compared judge(const struct vamp_alarm_rule *rule,
     return compared;
 }
 
-/* In buckets without a value the last opinion is kept, for as long as the longer of `for` and
+/* In buckets without a value, the last opinion is kept, for at most the longer of `for` and
  * `clear_for`. */
 static uint32_t one_more(uint32_t count)
 {
@@ -444,8 +447,8 @@ static enum vamp_alarm_opinion lasting_opinion(const struct vamp_alarm_rule *rul
     return (enum vamp_alarm_opinion)instance->opinion;
 }
 
-/* Applies the opinion of one bucket, which ends at `end_ns`. True: the instance must enter
- * `*ret_state` by enter_state, now or after a later bucket. */
+/* Applies the opinion of one bucket, which ends at `end_ns`. Returns true if the caller must change
+ * the state to `*ret_state` by enter_state, now or at a later bucket. */
 static bool step(const struct vamp_alarm_rule *rule, struct vamp_alarm_instance *instance,
                  enum vamp_alarm_opinion opinion, int64_t end_ns, enum vamp_alarm_state *ret_state)
 {
@@ -523,8 +526,8 @@ static void say_bound(const struct vamp_alarms *alarms, struct work *work)
     work->bound_said = true;
 }
 
-/* Whether the instance can be skipped: it has no value in the bucket, as most series of a
- * histogram, and the condition neither holds nor is about to. */
+/* Returns whether the instance can be skipped: it has no value in the bucket, which is common for
+ * histograms, and the condition neither holds nor is about to hold. */
 static bool nothing_changes(const struct work *work, const struct vamp_alarm_instance *instance)
 {
     return instance->first_row == 0 && !work->following.whole &&

@@ -78,7 +78,7 @@ bool vamp_alarm_change_line(const struct vamp_alarm_change *change, const struct
     return !json->failed && json->used > 0;
 }
 
-/* A value with its unit, in readable form. */
+/* Formats a value with its unit for readers. */
 static const char *readable_value(double value, const char *unit,
                                   char text[static VAMP_UNIT_TEXT_BYTES])
 {

@@ -11,7 +11,7 @@
 
 #include "vampire/core/values.h"
 
-/* The rule so far, and where errors are reported. */
+/* The incomplete rule, and the function to which errors are reported. */
 struct compiling {
     const struct vamp_alarm_options *options;
     const struct vamp_alarm_scope *scope;
@@ -22,7 +22,7 @@ struct compiling {
     bool wrong;                       /* an error was reported */
 };
 
-/* Whether the value of the option is wrong, or its presence or absence. */
+/* What is wrong: the value of the option, or its presence or absence. */
 enum fault { FAULT_VALUE, FAULT_KEY };
 
 static struct vamp_alarm_mistake begin_mistake(struct compiling *compiling, enum fault fault,
@@ -48,7 +48,7 @@ static void report_mistake(struct compiling *compiling, enum fault fault, const 
     compiling->report(compiling->context, &mistake);
 }
 
-/* ---- the metric, and what of it is compared */
+/* ---- the metric and the measure */
 
 static void report_unknown_metric(struct compiling *compiling, const char *name)
 {
@@ -113,7 +113,7 @@ static void compile_measure(struct compiling *compiling)
     }
 }
 
-/* ---- which series */
+/* ---- patterns and labels */
 
 static void list_labels(uint32_t labels, char text[static VAMP_OPT_ALLOWED_BYTES])
 {
@@ -214,7 +214,7 @@ static void report_long(struct compiling *compiling, const char *key)
                    VAMP_ALARM_BUCKETS_MAX);
 }
 
-/* The text of "for" or "clear_for" as buckets, at least 1. */
+/* Converts the text of "for" or "clear_for" to a number of buckets, at least 1. */
 static uint32_t compile_hold(struct compiling *compiling, const char *key, const char *text)
 {
     uint64_t buckets = 0;
@@ -272,7 +272,7 @@ struct sign {
     enum vamp_alarm_comparison comparison;
 };
 
-/* Longer signs first. */
+/* Longer operators must precede their prefixes. */
 static const struct sign signs[] = {
     {">=", VAMP_ALARM_GREATER_EQUAL}, {"<=", VAMP_ALARM_LESS_EQUAL}, {"!=", VAMP_ALARM_NOT_EQUAL},
     {">", VAMP_ALARM_GREATER},        {"<", VAMP_ALARM_LESS},        {"=", VAMP_ALARM_EQUAL},
@@ -284,7 +284,7 @@ static bool has_limit(const struct vamp_alarm_condition *condition)
            condition->comparison != VAMP_ALARM_ABSENT;
 }
 
-/* The notation of a limit, by the unit of the compared value. */
+/* Notation of a limit; depends on the unit of the compared value. */
 enum quantity { NUMBER, DURATION, SIZE };
 struct form {
     enum quantity quantity;
@@ -354,8 +354,8 @@ static char *trim(char *text)
     return text;
 }
 
-/* Removes `end` and preceding blanks from the end of a text; false: the text does not end with it.
- */
+/* Removes `end` and the blanks before it from the end of a text. Returns false if the text does not
+ * end with it. */
 static bool cut_end(char *text, const char *end)
 {
     const size_t length = strlen(text), wanted = strlen(end);
@@ -504,7 +504,8 @@ static bool looks_down(enum vamp_alarm_comparison comparison)
     return comparison == VAMP_ALARM_LESS || comparison == VAMP_ALARM_LESS_EQUAL;
 }
 
-/* The conditions must be limits in opposite directions that no value satisfies at once. */
+/* The conditions must be limits in opposite directions, which no value satisfies at the same time.
+ */
 static void check_clear(struct compiling *compiling)
 {
     const struct vamp_alarm_condition *when = &compiling->rule->when;

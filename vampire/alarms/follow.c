@@ -13,7 +13,7 @@
 /* Entry of the map from labels to instances. */
 struct place {
     struct map_link by_labels;
-    uint32_t instance; /* from 1 */
+    uint32_t instance; /* counted from 1 */
 };
 
 int vamp_alarm_following_init(struct vamp_alarm_following *following,
@@ -100,7 +100,7 @@ static uint64_t hash_of(const struct vamp_alarm_following *following,
     return hash;
 }
 
-/* Whether the rule keeps all labels, so that each series is an instance. */
+/* Returns whether the rule keeps all labels, so that each series is an instance of its own. */
 static bool keeps_all(const struct vamp_alarm_rule *rule, const struct vamp_label_set *set)
 {
     for (unsigned i = 0; i < set->label_count; i++) {
@@ -122,7 +122,7 @@ static bool same_labels(const struct vamp_alarm_rule *rule, const struct vamp_la
     return true;
 }
 
-/* Returns its number, from 1; 0: at the limit, or out of memory. */
+/* Returns the number of the instance, counted from 1; 0 at the limit, or if out of memory. */
 static uint32_t add_instance(struct vamp_alarm_following *following,
                              const struct vamp_series *series)
 {
@@ -174,7 +174,8 @@ static uint32_t find_instance(struct vamp_alarm_following *following,
     return number;
 }
 
-/* Groups this bucket's rows by instance, in order. Without memory the groups are incomplete. */
+/* Groups the rows of this bucket by instance, in order. If out of memory, the groups are
+ * incomplete. */
 static void link_rows(struct vamp_alarm_following *following, const struct vamp_bucket *bucket,
                       unsigned metric)
 {
@@ -238,12 +239,13 @@ void vamp_alarm_follow(struct vamp_alarm_following *following, const struct vamp
 /* Iterates over the rows of an instance. */
 struct walk {
     const struct vamp_alarm_following *following;
-    struct vamp_rows rows; /* of the metric; if `following->whole`, all of them */
-    uint32_t next;         /* else the next row, from 1; 0: none */
+    /* Rows of the metric; all of them belong to the instance if `following->whole`. */
+    struct vamp_rows rows;
+    uint32_t next; /* otherwise the next row, counted from 1; 0: none */
     struct vamp_row row;
 };
 
-/* False: there is no further row. */
+/* Advances to the next row. Returns false at the end. */
 static bool next_row(struct walk *walk)
 {
     if (walk->following->whole) {
@@ -259,7 +261,7 @@ static bool next_row(struct walk *walk)
     return true;
 }
 
-/* The next histogram, which is not empty; NULL: there is none. */
+/* Returns the next histogram that is not empty; NULL at the end. */
 static const struct vamp_bucket_histogram *next_histogram(struct walk *walk)
 {
     return next_row(walk) ? walk->row.histogram : NULL;
@@ -276,7 +278,7 @@ static void add_histogram(struct vamp_histogram *sum, const struct vamp_bucket_h
     sum->max = VAMP_MAX(sum->max, histogram->max);
 }
 
-/* The smallest and the largest value are exact, others have the error of the bins. */
+/* The minimum and the maximum are exact; other quantiles have the error of the bins. */
 static struct vamp_alarm_measured measure_quantile(struct walk *walk, const struct vamp_bins *bins)
 {
     const double quantile = walk->following->rule->quantile;
@@ -306,7 +308,7 @@ static struct vamp_alarm_measured measure_quantile(struct walk *walk, const stru
     return (struct vamp_alarm_measured){.known = true, .value = (double)value, .grew = true};
 }
 
-/* The number of recorded values. */
+/* Measures the number of recorded values. */
 static struct vamp_alarm_measured measure_recordings(struct walk *walk)
 {
     uint64_t count = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The options of a rule, and the actions it has. */
+/* The options and the actions of a rule. */
 #include "vampire/alarms/rule.h"
 
 #include <assert.h>

@@ -29,7 +29,7 @@ static char *without_blanks_at_ends(char *text)
     return text;
 }
 
-/* Reads "NAME DURATION", split at the last blank. */
+/* Parses "NAME DURATION", which is split at the last blank. */
 static int read_silence(struct vamp_silences *silences, char *line, int64_t changed_ns,
                         struct vamp_err *err)
 {
@@ -68,7 +68,7 @@ static int read_lines(struct vamp_silences *silences, int64_t changed_ns, struct
     return status;
 }
 
-/* Reads the whole text, terminated. 0 or -errno. */
+/* Reads the whole file as terminated text. Returns 0 or -errno. */
 static int read_text(int fd, char text[static VAMP_SILENCES_FILE_BYTES + 1], struct vamp_err *err)
 {
     size_t used = 0;
@@ -106,7 +106,7 @@ int vamp_silences_read(struct vamp_silences *silences, const char *path, struct 
 {
     struct vamp_silences fresh = {.count = 0};
     int status = 0;
-    /* Opening a FIFO would block. */
+    /* O_NONBLOCK, since opening a FIFO would block. */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0) {
         status = read_file(&fresh, fd, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- *  * Temporarily silenced alarms: a file of lines NAME DURATION, where NAME is a rule's name or a
- * glob pattern of names, including blanks, and the duration begins with the file's last change.
- * Empty lines and those that begin with # are skipped. Worker thread.
+ * Temporarily silenced alarms, read from a file of lines NAME DURATION. NAME is the name of a rule
+ * or a glob pattern of names, and may contain blanks; the duration starts at the last modification
+ * of the file. Empty lines and lines that begin with # are skipped. Worker thread.
  */
 #pragma once
 
@@ -22,13 +22,14 @@ struct vamp_silence {
 struct vamp_silences {
     struct vamp_silence items[VAMP_SILENCES_MAX];
     unsigned count;
-    char *text; /* of the file, to which the patterns point; malloc'ed */
+    char *text; /* content of the file, to which the patterns point; malloc'ed */
 };
 
-/* Replaces the silences by those of a file; none if it does not exist. 0, or -errno with the line
- * of the error, and the silences are unchanged. Blocks as long as the file system does. */
+/* Replaces the silences by those in a file; if the file does not exist, there are none. Returns 0,
+ * or -errno; on an error the silences are unchanged and the message contains the line number.
+ * Blocks as long as the file system does. */
 VAMP_MUST_CHECK int vamp_silences_read(struct vamp_silences *silences, const char *path,
                                        struct vamp_err *err);
 void vamp_silences_done(struct vamp_silences *silences);
-/* Whether the rule of this name is silenced at this time. */
+/* Returns whether the rule with this name is silenced at this time. */
 bool vamp_silences_hold(const struct vamp_silences *silences, const char *name, int64_t utc_ns);

@@ -7,9 +7,10 @@
 #include "vampire/collect/internal.h"
 #include "vampire/core/values.h"
 
-/* Memory needed to unpack a message, per byte of it. */
+/* Memory needed to unpack a message, per byte of the message. */
 #define ARENA_PER_BYTE ((size_t)64)
-/* Most empty buckets in a row; after a longer silence time leaps to the next message. */
+/* Maximum number of empty buckets in a row; after a longer silence, time leaps to the next message.
+ */
 #define EMPTY_MAX 60
 
 /* ---- create and free */
@@ -95,7 +96,7 @@ void vamp_collect_outputs(struct vamp_collect *collect, const struct vamp_output
 
 /* ---- messages */
 
-/* The start of the bucket that contains the time. */
+/* Returns the start of the bucket that contains the time. */
 static int64_t begin_of(const struct vamp_collect *collect, int64_t time_ns)
 {
     const int64_t width = collect->options.bucket_ns;
@@ -106,7 +107,7 @@ static int64_t begin_of(const struct vamp_collect *collect, int64_t time_ns)
     return time_ns - rest;
 }
 
-/* The first call sets the first bucket: the oldest one that is not due yet. */
+/* The first call determines the first bucket: the oldest one that is not due yet. */
 static void start(struct vamp_collect *collect, int64_t now_ns)
 {
     if (!collect->started) {
@@ -115,8 +116,8 @@ static void start(struct vamp_collect *collect, int64_t now_ns)
     }
 }
 
-/* Whether the bucket of the message is still open; else counts the message as repeated or refused.
- */
+/* Returns whether the bucket of the message is still open; if not, counts the message as repeated
+ * or refused. */
 static bool is_in_time(struct vamp_collect *collect, const Vampire__Telemetry__Message *message,
                        int64_t now_ns)
 {
@@ -139,7 +140,7 @@ static void end_run(struct vamp_collect *collect, const char *id, int64_t now_ns
 {
     struct collect_run *run = collect_run_find(collect, id);
     if (run == NULL) {
-        return; /* it was never known, or was forgotten */
+        return; /* the run was never known, or was forgotten */
     }
     if (run->said_end) {
         collect->counts.repeated++;
@@ -152,8 +153,8 @@ static void end_run(struct vamp_collect *collect, const char *id, int64_t now_ns
     run->heard_ns = now_ns;
 }
 
-/* Whether the subject ends in .WORKFLOW.RUN. In a subject, _ replaces characters that are not
- * allowed, and long names are cut. */
+/* Returns whether the subject ends in .WORKFLOW.RUN. In a subject, _ replaces characters that are
+ * not allowed, and long names are cut. */
 static bool is_subject_of(const char *subject, const Vampire__Telemetry__Message *message)
 {
     const char *run = strrchr(subject, '.');
@@ -212,8 +213,8 @@ void vamp_collect_message(struct vamp_collect *collect, const char *subject, con
     }
 }
 
-/* ---- closing a bucket: runs by id and their buckets by number, so that the same messages always
- * give the same bucket */
+/* ---- closing a bucket: runs are processed by id and their buckets by number, so that the same
+ * messages always result in the same bucket */
 
 static void add_gap(struct vamp_collect *collect, const struct vamp_gap *gap)
 {
@@ -228,7 +229,7 @@ static void add_gaps(struct vamp_collect *collect, const Vampire__Telemetry__Mes
 {
     for (size_t i = 0; i < message->n_gaps; i++) {
         const Vampire__Telemetry__Gap *from = message->gaps[i];
-        unsigned reason = 0; /* an unknown one counts as VAMP_GAP_ON_WAY, the last one */
+        unsigned reason = 0; /* an unknown reason counts as VAMP_GAP_ON_WAY, the last one */
         while (reason < VAMP_GAP_ON_WAY &&
                strcmp(vamp_gap_reason_name(reason), from->reason) != 0) {
             reason++;
@@ -238,7 +239,7 @@ static void add_gaps(struct vamp_collect *collect, const Vampire__Telemetry__Mes
     }
 }
 
-/* Adds gaps for buckets of the run missing before this one: those that its output lost, and others.
+/* Adds gaps for missing buckets of the run before this one: those that its output lost, and others.
  */
 static void note_missing(struct vamp_collect *collect, const struct collect_run *run,
                          const Vampire__Telemetry__Message *message)
@@ -325,7 +326,7 @@ static void add_pending(struct vamp_collect *collect, struct collect_run *run,
         enum vamp_refusal refusal;
         const Vampire__Telemetry__Message *message =
             collect_decode(collect, pending->part[i].data, pending->part[i].bytes, &refusal);
-        if (message != NULL) { /* it passed when it was received */
+        if (message != NULL) { /* the message was valid when it was received */
             add_message(collect, run, message);
         }
     }
@@ -373,7 +374,7 @@ static void report_refused(struct vamp_collect *collect)
     }
 }
 
-/* A copy, since outputs keep the bucket. NULL: out of memory. */
+/* Copies the bucket, since outputs keep it. Returns NULL if out of memory. */
 static const struct vamp_bucket *make_bucket(struct vamp_collect *collect, int64_t start_ns)
 {
     struct vamp_bucket bucket = {
@@ -398,7 +399,7 @@ static bool hand_over(struct vamp_collect *collect, int64_t start_ns)
             .end_ns = start_ns + collect->options.bucket_ns,
             .reason = VAMP_GAP_MEMORY,
         };
-        add_gap(collect, &gap); /* in the next bucket */
+        add_gap(collect, &gap); /* the gap is in the next bucket */
         return false;
     }
     collect->gap_count = 0;
@@ -429,7 +430,7 @@ static void close_bucket(struct vamp_collect *collect, int64_t now_ns)
     collect_runs_review(collect, now_ns);
 }
 
-/* The start of the oldest waiting bucket; INT64_MAX: nothing waits. */
+/* Returns the start of the oldest waiting bucket; INT64_MAX if no bucket is waiting. */
 static int64_t oldest_waiting(const struct vamp_collect *collect)
 {
     int64_t oldest_ns = INT64_MAX;

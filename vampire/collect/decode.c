@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks received messages, whose sender is not trusted: everything that passes can be added
- * without further checks. */
+/* Checks received messages, whose sender is not trusted. A message that passes all checks can be
+ * added without further checks. */
 #include <assert.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #define FORMAT_VERSION 1
 
-/* The enumerations of both have the same order. */
+/* Both enumerations have the same order. */
 static_assert((int)VAMPIRE__TELEMETRY__METRIC__KIND__HISTOGRAM == (int)VAMP_HISTOGRAM, "kinds");
 static_assert((int)VAMPIRE__TELEMETRY__METRIC__MERGE__MEAN == (int)VAMP_MERGE_MEAN, "rules");
 
@@ -37,7 +37,8 @@ static bool metric_fits(const Vampire__Telemetry__Message *message,
            message->metrics[metric]->label_set == row->label_set;
 }
 
-/* Bins ascend, their sum is `count`, and the extremes are in the outer ones. */
+/* Returns whether bins are in ascending order, their sum is `count`, and the extremes are in the
+ * outermost bins. */
 static bool histogram_is_right(const Vampire__Telemetry__Histogram *histogram,
                                const struct vamp_bins *bins)
 {
@@ -110,7 +111,7 @@ static bool head_is_right(const Vampire__Telemetry__Message *message)
            message->start_ns <= VAMP_TIME_MAX - message->width_ns;
 }
 
-/* Whether the bucket is within one of ours. */
+/* Returns whether the bucket is contained in one collected bucket. */
 static bool width_fits(const struct vamp_collect *collect,
                        const Vampire__Telemetry__Message *message)
 {

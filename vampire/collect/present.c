@@ -10,7 +10,7 @@
 #include "vampire/stats/bucket/bucket.h"
 #include "vampire/stats/bucket/bucket_json.h"
 
-/* The default limit of NATS servers is a mebibyte; leaves room for one more line. */
+/* The default limit of NATS servers is one mebibyte; one more line must fit. */
 #define ANSWER_BYTES_MAX ((size_t)1024 * 1024 - 2 * (size_t)VAMP_JSON_LINE_BYTES)
 #define WORDS_MAX 64
 
@@ -18,7 +18,7 @@ struct request {
     char *text; /* split into words */
     char *metrics[WORDS_MAX], *series[WORDS_MAX];
     struct vamp_strings metric_patterns, series_patterns;
-    bool wrong; /* a word has an unknown label, or there are too many */
+    bool wrong; /* a word has an unknown label, or there are too many words */
 };
 
 struct answer {
@@ -72,8 +72,8 @@ static bool wants_metric(const struct request *request, const char *name)
 
 /* ---- the answer */
 
-/* Whether the row is listed: not counters at 0, gauges of the series (other), or gauges without a
- * value. */
+/* Returns whether the row is listed. Counters that are 0, gauges of the series (other), and gauges
+ * without a value are not. */
 static bool is_worth(const struct vamp_row *row)
 {
     switch (row->metric->kind) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The runs, and their messages waiting for the close of their bucket. */
+/* Stores the runs, and their messages until the close of their bucket. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "vampire/collect/internal.h"
 
-#define PENDING_MAX 4096 /* waiting buckets of one run */
-#define REMEMBERED 64    /* bits of collect_run.collected */
+#define PENDING_MAX 4096 /* maximum number of waiting buckets of one run */
+#define REMEMBERED 64    /* number of bits of collect_run.collected */
 
 /* ---- the runs */
 
@@ -33,7 +33,7 @@ static void free_run(struct vamp_collect *collect, struct collect_run *run)
     free(run);
 }
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static struct collect_run *create_run(struct vamp_collect *collect,
                                       const Vampire__Telemetry__Message *message,
                                       const char *subject)
@@ -79,7 +79,7 @@ static void add_account(struct vamp_accounting *into, const struct vamp_accounti
     }
 }
 
-/* Forgets a run without waiting messages. Its account remains in the sum. */
+/* Forgets a run without waiting messages. The sum of the accounting still includes it. */
 static void forget(struct vamp_collect *collect, struct collect_run **at)
 {
     struct collect_run *run = *at;
@@ -101,7 +101,8 @@ static void count_runs(struct vamp_collect *collect)
     counts->runs_known = counts->runs_live + counts->runs_ended;
 }
 
-/* At the limit, forgets the ended run that has been silent for longest. False: there is none. */
+/* At the limit, forgets the ended run that has been silent for the longest time. Returns false if
+ * there is no such run. */
 static bool make_room(struct vamp_collect *collect)
 {
     struct collect_run **oldest = NULL;
@@ -203,7 +204,7 @@ void collect_run_collected(struct collect_run *run, uint64_t number, uint64_t bu
 
 /* ---- waiting messages */
 
-/* The link to the bucket with this number, or where it would be inserted. */
+/* Returns the link to the bucket with this number, or the link at which it would be inserted. */
 static struct collect_pending **find_pending(struct collect_run *run, uint64_t number)
 {
     struct collect_pending **at = &run->pending;
@@ -218,7 +219,7 @@ static size_t pending_bytes(unsigned parts)
     return sizeof(struct collect_pending) + parts * sizeof(struct collect_part);
 }
 
-/* Accounts memory for a message. False: over the limit. */
+/* Reserves memory for a message. Returns false over the limit. */
 static bool reserve(struct vamp_collect *collect, size_t bytes)
 {
     if (bytes > collect->options.max_waiting_bytes - collect->counts.waiting_bytes) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- *  * The schema: all metrics of the catalogue with the labels of the level and, in addition,
- * `workflow` and `run`. Label values are copied once, in limited memory.
+ * The schema: all metrics of the catalogue, with the labels of the level and additionally
+ * `workflow` and `run`. Each text of a label is copied once, in limited memory.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "vampire/collect/internal.h"
 
 #define LABEL(name) (UINT32_C(1) << VAMP_LABEL_##name)
-/* Memory for label values, per series of a label set. */
+/* Memory for texts of labels, per series of a label set. */
 #define NAME_BYTES_PER_SERIES ((size_t)256)
 
 /* ---- the schema */
@@ -80,7 +80,7 @@ void collect_schema_done(struct vamp_collect *collect)
 
 /* ---- series */
 
-/* A permanent copy of the text; NULL: at the limit, or out of memory. */
+/* Returns a permanent copy of the text; NULL at the limit, or if out of memory. */
 static const char *keep_name(struct vamp_collect *collect, const char *text)
 {
     const size_t length = strlen(text);
@@ -108,7 +108,7 @@ static const char *keep_name(struct vamp_collect *collect, const char *text)
     return name->text;
 }
 
-/* Messages do not contain the models of components. */
+/* Derives the models from the components, since messages do not contain them. */
 static void set_models(const struct vamp_label_set *set, struct vamp_series *series)
 {
     for (unsigned i = 0; i < VAMP_NAME_LABELS_MAX && i < set->label_count; i++) {
@@ -151,7 +151,7 @@ uint32_t collect_series(struct vamp_collect *collect, unsigned set,
 
 /* ---- rows */
 
-/* By label: its index in a label set of the message, plus 1; 0: the message does not have it. */
+/* Indexed by label: index of the label in a label set of the message, plus 1; 0: not in the set. */
 struct label_places {
     uint8_t place[VAMP_LABEL_COUNT];
 };
@@ -167,7 +167,7 @@ static void find_places(const Vampire__Telemetry__LabelSet *set, struct label_pl
     }
 }
 
-/* Labels missing in the row are taken from its run, or else are `(other)`. */
+/* A label that is missing in the row has the value of the run, or else `(other)`. */
 static uint32_t find_series(struct vamp_collect *collect, unsigned set,
                             const Vampire__Telemetry__Message *message,
                             const Vampire__Telemetry__Row *row, const struct label_places *places)
@@ -189,19 +189,21 @@ static uint32_t find_series(struct vamp_collect *collect, unsigned set,
     return collect_series(collect, set, labels);
 }
 
-/* A row and its series, which is cached: metrics of a row often have the same label set here. */
+/* A row and its series. The series is cached, since the metrics of a row often have the same label
+ * set in the collector. */
 struct row {
     struct vamp_collect *collect;
     const Vampire__Telemetry__Message *message;
     const Vampire__Telemetry__Row *row;
-    const enum vamp_metric_id *ids; /* of the message's metrics */
+    const enum vamp_metric_id *ids; /* ids of the metrics in the message */
     struct label_places places;
     unsigned set;
     uint32_t series;
     bool has_series;
 };
 
-/* Sets `row->series` for a metric of the message, and its index here; false: it is unknown. */
+/* Finds the series of a metric in the message, and the metric's index in the collector's schema.
+ * Returns false if the metric is unknown. */
 static bool find_metric(struct row *row, uint32_t metric, unsigned *ret_metric)
 {
     *ret_metric = row->ids[metric];
@@ -285,7 +287,7 @@ void collect_values_add(struct vamp_collect *collect, const Vampire__Telemetry__
     free(places);
 }
 
-/* The three metrics have the same labels. */
+/* all three metrics have the same labels */
 void collect_values_settle(struct vamp_collect *collect)
 {
     const struct vamp_merged_values *values = collect->merged.values;

@@ -12,22 +12,23 @@
 #include "vampire/core/utf8.h"
 #include "vampire/stats/bucket/declared.h"
 
-/* Limit of series, and of those that are not declared. */
+/* Maximum number of series, and of undeclared fields. */
 #define SERIES_MAX 65536
 #define UNDECLARED_MAX (SERIES_MAX / 4)
 #define LABEL_BYTES 256
 #define VALUE_MAX 0x1p62L
-#define COUNT_MAX 0x1p32L /* of one histogram value in one sample */
+#define COUNT_MAX 0x1p32L /* maximum count of one histogram value in one sample */
 
 struct series {
-    struct map_link link; /* by key */
+    struct map_link link; /* in the map, by key */
     const struct vamp_declared *metric;
-    struct vamp_undeclared *undeclared; /* if `metric` is NULL; NULL: the list is full */
+    struct vamp_undeclared *undeclared; /* set if `metric` is NULL; NULL if the list is full */
     uint32_t cell;
     bool has_last;
-    bool is_own;           /* vampire's own and not declared: not accounted */
-    int64_t last, time_ns; /* of the newest sample */
-    int64_t value;         /* the histogram value in its tag; -1: none, or out of range */
+    /* The field is one of vampire's own and not declared: it is not included in the accounting. */
+    bool is_own;
+    int64_t last, time_ns; /* value and time of the newest sample */
+    int64_t value;         /* histogram value from the tag; -1: missing or out of range */
     size_t key_length;
     char key[];
 };
@@ -37,11 +38,11 @@ struct vamp_sampled {
     struct vamp_components *components;
     struct map series;
     size_t undeclared;
-    bool *begun; /* by cell of a gauge: has a value */
+    bool *begun; /* indexed by cell of a gauge: the gauge has a value */
     struct vamp_sampled_account account;
 };
 
-/* Gauges have no value until the first sample. */
+/* Sets the gauges of the metric to "no value"; they have none until the first sample. */
 static void begin_without_value(struct vamp_cells *cells, enum vamp_metric_id id)
 {
     const struct vamp_cell_range *range = &cells->range[id];
@@ -136,7 +137,7 @@ static void fill_labels(struct vamp_sampled *sampled, const struct vamp_declared
     }
 }
 
-/* NULL: no declared metric that is computed matches. */
+/* Returns whether the sample has the tag that the metric requires. */
 static bool has_tag(const struct vamp_declared *metric, const struct vamp_sample *sample)
 {
     char text[LABEL_BYTES];
@@ -168,7 +169,7 @@ static int64_t tagged_value(const struct vamp_declared *metric, const struct vam
     return valid ? llrintl(scaled) : -1;
 }
 
-/* Adds a series; NULL: at the limit, or out of memory. */
+/* Adds a series. Returns NULL at the limit, or if out of memory. */
 static struct series *add_series(struct vamp_sampled *sampled, const struct vamp_sample *sample,
                                  uint64_t hash)
 {
@@ -228,7 +229,7 @@ static void set_gauge(struct vamp_sampled *sampled, struct vamp_slot *slot,
         vamp_gauge_add(gauge, value - series->last);
         return;
     }
-    /* The first value is both extremes. */
+    /* the first value is both minimum and maximum */
     sampled->begun[series->cell] = true;
     gauge->net = (int64_t)((uint64_t)value - (uint64_t)VAMP_GAUGE_NONE);
     gauge->min = gauge->max = gauge->net;
@@ -248,7 +249,7 @@ static void add_counter(struct vamp_sampled *sampled, struct vamp_slot *slot,
     slot->counters[series->cell] += (uint64_t)added;
 }
 
-/* False: at max_histogram_memory. */
+/* Returns false at the limit max_histogram_memory. */
 static bool count_value(struct vamp_sampled *sampled, struct vamp_slot *slot,
                         const struct series *series, int64_t value)
 {
@@ -264,7 +265,7 @@ static bool count_value(struct vamp_sampled *sampled, struct vamp_slot *slot,
     }
     uint64_t recorded = (uint64_t)value;
     uint64_t count = 1;
-    if (series->metric->value != NULL) { /* the tag has the value, the sample its count */
+    if (series->metric->value != NULL) { /* the tag contains the value, the field its count */
         recorded = (uint64_t)series->value;
         count = (uint64_t)value;
     }
@@ -272,7 +273,7 @@ static bool count_value(struct vamp_sampled *sampled, struct vamp_slot *slot,
                                   recorded, count);
 }
 
-/* The number that the sample counts in its series. False: out of range. */
+/* Scales a sample's value to the integer that is counted. Returns false if it is out of range. */
 static bool scale_value(const struct series *series, long double value, int64_t *ret_value)
 {
     const bool is_gauge = vamp_metrics[series->metric->id].kind == VAMP_GAUGE;
@@ -283,7 +284,8 @@ static bool scale_value(const struct series *series, long double value, int64_t 
     } else if (series->value < 0) {
         return false;
     }
-    if (!(fabsl(value) < most) || (value < 0 && !is_gauge)) { /* or not a number */
+    if (!(fabsl(value) < most) ||
+        (value < 0 && !is_gauge)) { /* also true if the value is not a number */
         return false;
     }
     *ret_value = llrintl(value);

@@ -17,8 +17,8 @@ struct vamp_stats {
     struct vamp_cells cells;
     struct vamp_window window;
     struct vamp_tracker tracker;
-    /* Bits of enabled statistics, by enum vamp_statistic: those that see events of a phase and
-     * kind, and those that count one of the enum vamp_found bits. */
+    /* Enabled statistics as bits, by enum vamp_statistic: those that are called for events of a
+     * phase and kind, and those that count one of the enum vamp_found bits. */
     unsigned of_kind[2][VAMP_EVENT_KIND_COUNT];
     unsigned of_found[VAMP_FOUND_ALL + 1];
     vamp_observe_fn *on_event[VAMP_STATISTIC_COUNT]; /* as in vamp_statistics */
@@ -27,19 +27,19 @@ struct vamp_stats {
     void *exclude_context;
     vamp_read_attributes_fn *read_attributes;
     void *read_context;
-    bool looks_closer;            /* there are attributes, times of arrival or filters of metrics */
-    int64_t previous_ns;          /* time of the previous event */
-    int64_t gone_ns;              /* if `gone`: last known time */
-    uint64_t unwatched_ns;        /* sum of the gaps while the pool manager was gone */
-    uint64_t unnamed;             /* components already accounted */
-    int64_t ticked_ns;            /* last time without an event */
-    struct vamp_sampled *sampled; /* owned */
+    bool looks_closer;     /* attributes, times of arrival or filters of metrics are used */
+    int64_t previous_ns;   /* time of the previous event */
+    int64_t gone_ns;       /* last known time, if `gone` */
+    uint64_t unwatched_ns; /* total duration of the gaps while the pool manager was gone */
+    uint64_t unnamed; /* number of unnamed components that are already included in the accounting */
+    int64_t ticked_ns;              /* last time received without an event */
+    struct vamp_sampled *sampled;   /* owned */
     struct vamp_arrivals *arrivals; /* owned; NULL: events have times */
-    unsigned unwatched;             /* number of these gaps */
+    unsigned unwatched;             /* number of the gaps while the pool manager was gone */
     bool enabled[VAMP_STATISTIC_COUNT];
-    bool takes; /* measures operations in flight at the end of each bucket */
+    bool takes; /* operations in flight are measured at the end of each bucket */
     bool any_event;
-    bool gone; /* the pool manager, since the last event */
+    bool gone; /* the pool manager is gone, since the last event */
 };
 
 /* ---- options */
@@ -48,7 +48,7 @@ struct vamp_stats {
 #define SERIES_MAX (UINT64_C(1) << 20)
 #define HISTOGRAM_BYTES_MIN (UINT64_C(1) << 20)
 
-/* 0, or -EINVAL for an option that is out of range or contradicts another. */
+/* Returns 0, or -EINVAL for an option that is out of range or contradicts another option. */
 static int check_options(const struct vamp_stats_options *options, struct vamp_err *err)
 {
     const struct {
@@ -121,7 +121,8 @@ static void enable_statistics(struct vamp_stats *stats)
     }
 }
 
-/* Accounts values counted in `(other)` or a coarser series to the bucket in which they count. */
+/* Adds the values that were counted in `(other)` or in a coarser series since the last call to the
+ * accounting of the bucket in which they are counted. */
 static void book_bounds(struct vamp_stats *stats, struct vamp_slot *slot)
 {
     struct vamp_series_table *series = &stats->cells.series;
@@ -133,7 +134,8 @@ static void book_bounds(struct vamp_stats *stats, struct vamp_slot *slot)
     }
 }
 
-/* Accounts components without memory for their name to the bucket of their JOIN. */
+/* Adds components whose name could not be stored (out of memory) to the accounting of the bucket of
+ * their JOIN. */
 static void book_unnamed(struct vamp_stats *stats, struct vamp_slot *slot)
 {
     const uint64_t unnamed = vamp_components_unnamed(stats->cells.series.components);
@@ -260,8 +262,8 @@ static void count_mark(struct vamp_stats *stats, struct vamp_slot *slot,
     vamp_cells_gap(slot, &gap);
 }
 
-/* Releases components whose stay ended without a LEAVE, by a GONE or a JOIN. No operation is
- * counted. */
+/* Releases components whose stay ended without a LEAVE, at a GONE or a JOIN. Does not count an
+ * operation. */
 static __attribute__((noinline)) void
 release_ended(struct vamp_stats *stats, struct vamp_slot *slot, const struct vamp_event *event)
 {
@@ -294,7 +296,7 @@ static void gap_of_gone(struct vamp_stats *stats, struct vamp_slot *slot, int64_
     vamp_cells_gap(slot, &gap);
     stats->gone = false;
     stats->unwatched++;
-    /* The length is unknown if the clock was set back meanwhile. */
+    /* if the clock was set back meanwhile, the length is unknown */
     if (gap.end_ns > gap.start_ns) {
         stats->unwatched_ns += (uint64_t)gap.end_ns - (uint64_t)gap.start_ns;
     }
@@ -335,7 +337,8 @@ static void account_event(struct vamp_slot_account *account, const struct vamp_e
     account->sampled_out += verdict == VAMP_SAMPLED_OUT;
 }
 
-/* Work that few configurations need. Not inlined, so that the others pay for one branch only. */
+/* Work that only few configurations need. Not inlined, so that other configurations only execute a
+ * branch. */
 static __attribute__((noinline)) void look_closer(struct vamp_stats *stats,
                                                   const struct vamp_event *event)
 {
@@ -379,9 +382,9 @@ void vamp_stats_tick(struct vamp_stats *stats, int64_t now_ns)
     stats->ticked_ns = now_ns;
 }
 
-/* Handles an event with an invalid time: it counts as rejected in the newest bucket. A control
- * event is assumed to have the time of the previous event: returns true, and the control event to
- * observe instead. */
+/* Handles an event with an invalid time: it is counted as rejected in the newest bucket. A control
+ * event is assumed to have the time of the previous event; in this case returns true and the
+ * control event that is to be observed instead. */
 static bool place_mark(struct vamp_stats *stats, const struct vamp_event *event,
                        struct vamp_event *ret_mark)
 {
@@ -425,8 +428,8 @@ static void observe_mark(struct vamp_stats *stats, const struct vamp_event *mark
     stats->any_event = true;
 }
 
-/* A control event, or an event with an invalid time. Not inlined, so that other events need no
- * stack frame. */
+/* Handles a control event, or an event with an invalid time. Not inlined, so that other events need
+ * no stack frame. */
 static __attribute__((noinline)) void observe_uncounted(struct vamp_stats *stats,
                                                         const struct vamp_event *event)
 {
@@ -525,7 +528,7 @@ void vamp_stats_self(struct vamp_stats *stats, enum vamp_metric_id id, unsigned 
     vamp_self_report(&stats->cells, vamp_window_oldest(&stats->window), id, output, value);
 }
 
-/* CDOs whose size was never reported are counted at the end. */
+/* Counts the CDOs whose size was never reported, at the end of the run. */
 static void count_rest(struct vamp_stats *stats)
 {
     memset(stats->cells.excluded, 0, sizeof stats->cells.excluded);

@@ -9,14 +9,14 @@
 #include "vampire/alarms/action.h"
 #include "vampire/alarms/actions/services.h"
 
-/* How long to wait for running commands at the end of a run. */
+/* Maximum time to wait for running commands at the end of a run. */
 #define COMMANDS_NS (10 * VAMP_NS_PER_SECOND)
 
-/* ---- log: one line for each change, with vampire's other messages */
+/* ---- log: one line for each change, among vampire's other messages */
 
 static const struct vamp_opt no_options[] = {{.key = NULL}};
 
-/* The action has no state: `*ret_self` is the services. */
+/* The action has no state of its own: `*ret_self` is `services`. */
 static int log_open(const void *options, struct vamp_action_services *services, void **ret_self,
                     struct vamp_err *err)
 {
@@ -50,8 +50,8 @@ static const struct vamp_alarm_action_ops action_log = {
     .close = log_close,
 };
 
-/* ---- level: records of the CDOs concerned while an alarm fires, as at level cdo. Files have the
- * table of CDOs from the start. */
+/* ---- level: while an alarm is firing, the CDOs concerned are recorded as at level `cdo`. Output
+ * files have the table of CDOs from the start. */
 
 static const char *const level_words[] = {"cdo", NULL};
 

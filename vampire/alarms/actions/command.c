@@ -11,7 +11,7 @@
 
 struct command_options {
     struct vamp_strings argv;
-    uint64_t states; /* bits of enum vamp_alarm_state */
+    uint64_t states; /* states for which the program runs: bits of enum vamp_alarm_state */
     int64_t timeout_ns;
 };
 

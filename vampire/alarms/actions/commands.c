@@ -23,33 +23,34 @@
 #include "vampire/core/worker.h"
 
 #define NS_PER_MS INT64_C(1000000)
-/* Wait for a thread that is blocked in the operating system, after the deadline and the grace. */
+/* Time to wait for a thread that is blocked in a system call, after the deadline and the grace
+ * period. */
 #define STUCK_NS (VAMP_COMMANDS_GRACE_NS + VAMP_NS_PER_SECOND)
 
-/* A submitted command, in one block of memory. */
+/* A submitted command, stored in one block of memory. */
 struct job {
     unsigned lane;
     int64_t timeout_ns;
     const char *about;
     const char *input;
     size_t input_bytes;
-    char *argv[]; /* ended by NULL and followed by the texts */
+    char *argv[]; /* terminated by NULL and followed by the texts */
 };
 
-/* Bytes kept of a program's output; the rest is read and dropped. */
+/* Size of the stored part of a program's output; the rest is read and dropped. */
 #define SAID_BYTES 160
-/* Environment variables of a program. */
+/* Maximum number of environment variables of a program. */
 #define VARIABLES_MAX 9
 
-/* A running program. It has standard input, output and error and no other descriptor, default
- * signals, a session of its own and a small environment. Its input is a file in memory, so that
- * writing never blocks. */
+/* A running program. It has standard input, output and error and no other descriptors, default
+ * signal handling, its own session and a small environment. Its input is a file in memory, so that
+ * writing it never blocks. */
 struct process {
     pid_t pid;
-    int pidfd;       /* readable once it has ended */
-    int output;      /* standard output and error; -1: it has closed both */
+    int pidfd;       /* becomes readable when the process has ended */
+    int output;      /* its standard output and error; -1 after it has closed both */
     int64_t next_ns; /* monotonic time of the next signal; INT64_MAX: never */
-    bool timed_out;  /* SIGTERM was sent to its process group */
+    bool timed_out;  /* SIGTERM was sent to the process group at the timeout */
     size_t said_bytes;
     char said[SAID_BYTES]; /* start of its output; not terminated */
 };
@@ -57,25 +58,25 @@ struct process {
 struct running {
     struct job *job;
     struct process process;
-    bool given_up; /* terminated because the run is over */
+    bool given_up; /* was terminated because the run ended */
 };
 
 struct vamp_commands {
-    struct vamp_worker worker;            /* jobs wait in its queue */
-    char *environment[VARIABLES_MAX + 1]; /* ended by NULL */
-    int wake;                             /* eventfd: there is something new */
+    struct vamp_worker worker;            /* its queue contains the waiting jobs */
+    char *environment[VARIABLES_MAX + 1]; /* terminated by NULL */
+    int wake;                             /* eventfd that wakes up the thread */
 
     uint64_t succeeded, failed, timed_out; /* protected by the worker's lock */
-    /* Thread-private. */
+    /* Accessed only by the thread. */
     struct running running[VAMP_COMMANDS_RUNNING_MAX];
     unsigned running_count;
 };
 
 /* ---- one process */
 
-/* PATH, HOME, USER, LOGNAME, SHELL, LANG, LC_ALL, TZ and TMPDIR of this process. Other variables,
- * such as the address of a pool manager, may be secret. `kept` points to the texts of this process,
- * which do not change, and is ended by NULL. */
+/* Copies PATH, HOME, USER, LOGNAME, SHELL, LANG, LC_ALL, TZ and TMPDIR of this process. Other
+ * variables, such as the address of a pool manager, may be secret. `kept` points to the texts of
+ * this process, which do not change, and is terminated by NULL. */
 static void make_environment(char *kept[static VARIABLES_MAX + 1])
 {
     static const char *const names[VARIABLES_MAX] = {"PATH", "HOME",   "USER", "LOGNAME", "SHELL",
@@ -106,11 +107,11 @@ static int make_input(const char *input, size_t bytes, struct vamp_err *err)
         (void)close(file);
         return vamp_err_set_errno(err, code, "write its standard input");
     }
-    (void)lseek(file, 0, SEEK_SET); /* a file in memory: cannot fail */
+    (void)lseek(file, 0, SEEK_SET); /* cannot fail for a file in memory */
     return file;
 }
 
-/* 0 or an errno. */
+/* Returns 0 or an errno. */
 static int make_attributes(posix_spawnattr_t *attributes)
 {
     sigset_t none, all;
@@ -127,7 +128,7 @@ static int make_attributes(posix_spawnattr_t *attributes)
     return code;
 }
 
-/* 0 or an errno. */
+/* Returns 0 or an errno. */
 static int make_descriptors(posix_spawn_file_actions_t *actions, int input, int output)
 {
     const int descriptors[] = {
@@ -142,7 +143,7 @@ static int make_descriptors(posix_spawn_file_actions_t *actions, int input, int 
     return code;
 }
 
-/* 0 or an errno. */
+/* Returns 0 or an errno. */
 static int spawn(pid_t *ret_pid, char *const *argv, char *const *environment, int input, int output)
 {
     posix_spawnattr_t attributes;
@@ -171,7 +172,7 @@ out_attributes:
 /* Opens a descriptor of the started process; kills the process if that fails. */
 static int follow(struct process *process, struct vamp_err *err)
 {
-    process->pidfd = pidfd_open(process->pid, 0); /* is close-on-exec */
+    process->pidfd = pidfd_open(process->pid, 0); /* the descriptor is close-on-exec */
     if (process->pidfd >= 0) {
         return 0;
     }
@@ -181,8 +182,8 @@ static int follow(struct process *process, struct vamp_err *err)
     return code;
 }
 
-/* Starts argv[0] (a path) with these arguments; `end_ns` is monotonic. 0 or -errno. May wait for
- * the file system of the program. */
+/* Starts argv[0], a path, with these arguments; `end_ns` is monotonic time. Returns 0 or -errno.
+ * May wait for the file system of the program. */
 static int start_process(struct process *process, char *const *argv, char *const *environment,
                          const char *input, size_t input_bytes, int64_t end_ns,
                          struct vamp_err *err)
@@ -224,10 +225,10 @@ static void close_output(struct process *process)
     process->output = -1;
 }
 
-/* Reads at once, so that a program with endless output does not block the others. */
+/* Limit of reads per call, so that a program with endless output does not delay the others. */
 #define READS_MAX 16
 
-/* Never waits. */
+/* Reads available output. Never waits. */
 static void read_process(struct process *process)
 {
     char bytes[4096];
@@ -245,13 +246,13 @@ static void read_process(struct process *process)
     }
 }
 
-/* Sends the signal that is due: SIGTERM to its process group, later SIGKILL. */
+/* Sends the signal that is due: first SIGTERM to the process group, later SIGKILL. */
 static void expire_process(struct process *process, int64_t now_ns)
 {
     if (now_ns < process->next_ns) {
         return;
     }
-    /* It is not reaped yet, so that its process id is still valid. */
+    /* the process has not been reaped yet, so its process id is still valid */
     if (process->timed_out) {
         (void)kill(-process->pid, SIGKILL);
         process->next_ns = INT64_MAX;
@@ -262,8 +263,9 @@ static void expire_process(struct process *process, int64_t now_ns)
     process->timed_out = true;
 }
 
-/* True when it has ended: it is reaped, its descriptors are closed, and `*ret_end` is set; si_pid
- * 0: the status is not known. After a timeout the rest of its process group is killed. */
+/* Returns true if the process has ended: it is reaped, its descriptors are closed, and `*ret_end`
+ * is set (si_pid is 0 if the status is unknown). After a timeout the remaining processes of its
+ * group are killed. */
 static bool process_ended(struct process *process, siginfo_t *ret_end)
 {
     const id_t id = (id_t)process->pidfd;
@@ -272,7 +274,7 @@ static bool process_ended(struct process *process, siginfo_t *ret_end)
     if ((code == 0 && ret_end->si_pid == 0) || (code != 0 && errno == EINTR)) {
         return false;
     }
-    if (process->timed_out) { /* its children may have ignored SIGTERM */
+    if (process->timed_out) { /* its child processes may have ignored SIGTERM */
         (void)kill(-process->pid, SIGKILL);
     }
     if (waitid(P_PIDFD, id, ret_end, WEXITED | WNOHANG) != 0) {
@@ -294,7 +296,7 @@ static void say(struct vamp_commands *commands, const char *text)
     vamp_worker_say(&commands->worker, &message);
 }
 
-/* The first line of the program's output, in quotes; "" without output. */
+/* Sets the first line of the program's output, in quotes; "" if there was no output. */
 static void quote_output(const struct process *process, char *text, size_t bytes)
 {
     char line[SAID_BYTES + 1];
@@ -333,7 +335,7 @@ static void describe_end(const struct running *running, const siginfo_t *end,
                    said);
 }
 
-/* `failure` NULL: it succeeded. */
+/* `failure` is NULL if the command succeeded. */
 static void finish_job(struct vamp_commands *commands, struct job *job, const char *failure,
                        bool timed_out)
 {
@@ -365,7 +367,7 @@ static void begin_job(struct vamp_commands *commands, struct job *job)
     finish_job(commands, job, err.text, false);
 }
 
-/* False: it still runs. */
+/* Returns false if the process is still running. */
 static bool end_if_ended(struct vamp_commands *commands, struct running *running)
 {
     siginfo_t end;
@@ -396,7 +398,7 @@ static bool lane_is_busy(const struct vamp_commands *commands, unsigned lane)
     return false;
 }
 
-/* Takes the oldest job that may run now from the queue; NULL: none. */
+/* Removes the oldest job that may run now from the queue; NULL if there is none. */
 static struct job *take_job(struct vamp_commands *commands)
 {
     struct job *job = NULL;
@@ -430,7 +432,7 @@ static void drop_waiting(struct vamp_commands *commands)
     vamp_worker_unlock(&commands->worker);
 }
 
-/* The deadline is over: drops waiting jobs and ends running ones. */
+/* After the deadline: drops waiting jobs and ends running ones. */
 static void give_up(struct vamp_commands *commands, int64_t now_ns)
 {
     drop_waiting(commands);
@@ -443,7 +445,7 @@ static void give_up(struct vamp_commands *commands, int64_t now_ns)
     }
 }
 
-/* Milliseconds until the next signal is due, for poll. */
+/* Returns the milliseconds until the next signal is due, for poll(). */
 static int wait_ms(const struct vamp_commands *commands, int64_t give_up_ns, int64_t now_ns)
 {
     int64_t next_ns = INT64_MAX;
@@ -483,7 +485,8 @@ static void follow_running(struct vamp_commands *commands)
         struct running *running = &commands->running[i];
         read_process(&running->process);
         expire_process(&running->process, vamp_worker_now_ns());
-        i += !end_if_ended(commands, running); /* else the last one was moved here */
+        i += !end_if_ended(commands,
+                           running); /* if it ended, the last element was moved to this index */
     }
 }
 
@@ -499,7 +502,7 @@ static void run_commands(void *context)
         }
         begin_jobs(commands);
         if (finishing && commands->running_count == 0) {
-            break; /* a waiting job would have been started */
+            break; /* a waiting job would have been started already */
         }
         wait_for_news(commands, wait_ms(commands, give_up_ns, vamp_worker_now_ns()));
         follow_running(commands);
@@ -544,7 +547,8 @@ static struct job *make_job(const struct vamp_alarm_command *command)
 static void wake_thread(const struct vamp_commands *commands)
 {
     const uint64_t one = 1;
-    (void)!write(commands->wake, &one, sizeof one); /* fails only if it will wake up anyway */
+    (void)!write(commands->wake, &one,
+                 sizeof one); /* can fail only if the thread is about to wake up anyway */
 }
 
 bool vamp_commands_submit(struct vamp_commands *commands, const struct vamp_alarm_command *command)
@@ -583,7 +587,7 @@ void vamp_commands_account(struct vamp_commands *commands,
     *ret_account = (struct vamp_commands_account){
         .submitted = account.queued,
         .succeeded = commands->succeeded,
-        /* Jobs that a blocked thread left behind may have been started. */
+        /* jobs that a blocked thread left behind may have been started */
         .failed = commands->failed + (account.lost - dropped),
         .timed_out = commands->timed_out,
         .dropped = dropped,

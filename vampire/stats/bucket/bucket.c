@@ -13,7 +13,7 @@
 #include "vampire/core/io.h"
 #include "vampire/core/options/options.h"
 
-/* References are counted in the bucket, which is constant otherwise. */
+/* The number of references is stored in the bucket, which is constant otherwise. */
 static unsigned *holders_of(const struct vamp_bucket *bucket)
 {
     return (unsigned *)(uintptr_t)&bucket->holders;
@@ -25,11 +25,13 @@ const struct vamp_bucket *vamp_bucket_hold(const struct vamp_bucket *bucket)
     return bucket;
 }
 
-/* Large freed blocks, kept for the next buckets: an output may release several before the next is
- * built. Mapping and clearing each block again takes a sixth of the time of a replay of `hour`. */
+/* Large freed blocks that are kept for the next buckets. An output may release several buckets
+ * before the next one is built. Mapping and clearing a new block each time takes a sixth of the
+ * time of a replay of `hour`. */
 #define SPARES 2
 static void *spares[SPARES];
-#define SPARE_BYTES_MIN ((size_t)128 << 10) /* glibc does not map smaller blocks */
+#define SPARE_BYTES_MIN                                                                            \
+    ((size_t)128 << 10) /* minimum size; glibc does not use mmap for smaller blocks */
 
 static void free_block(void *memory)
 {
@@ -40,9 +42,8 @@ static void free_block(void *memory)
     free(memory);
 }
 
-/* A spare block of at least this size; NULL: none. One that is too small or much too large is
- * freed.
- */
+/* Returns a spare block of at least this size, or NULL if there is none. A block that is too small
+ * or much too large is freed. */
 static void *take_spare(size_t bytes)
 {
     for (unsigned i = 0; i < SPARES; i++) {
@@ -261,7 +262,7 @@ bool vamp_series_pattern(const char *text, enum vamp_label *ret_label, const cha
     return true;
 }
 
-/* Whether the value matches a pattern of the label, or the label has none. */
+/* Returns whether the value matches a pattern of the label, or the label has no pattern. */
 static bool label_is_wanted(const struct vamp_strings *patterns, enum vamp_label label,
                             const char *value)
 {

@@ -54,7 +54,7 @@ static int read_scale(const char *word, long double *ret_scale, struct vamp_err 
     return 0;
 }
 
-/* Reads one "key=value" and splits it into two texts. */
+/* Parses one "key=value" and splits it into two texts. */
 static int read_property(char *word, struct vamp_declared *into, struct vamp_metric *metric,
                          struct vamp_err *err)
 {
@@ -99,7 +99,7 @@ static int read_property(char *word, struct vamp_declared *into, struct vamp_met
         word);
 }
 
-/* Splits `words`, to whose parts the results point. */
+/* Splits `words`; the results point into it. */
 static int read_words(char *words, struct vamp_declared *into, struct vamp_metric *metric,
                       struct vamp_err *err)
 {
@@ -155,7 +155,7 @@ static int append(const struct vamp_declared *made, struct vamp_metric *metric,
     return 0;
 }
 
-/* Whether a sample could match both. */
+/* Returns whether one sample could match both metrics. */
 static bool overlap(const struct vamp_declared *one, const struct vamp_declared *other)
 {
     assert(one->from != NULL && other->from != NULL);
@@ -182,7 +182,8 @@ int vamp_declare(const char *text, struct vamp_err *err)
     if (count == VAMP_DECLARED_MAX) {
         return vamp_err_set(err, -EINVAL, "more than %d metrics are declared", VAMP_DECLARED_MAX);
     }
-    /* The texts of the catalogue point into these, which are never freed. */
+    /* The texts of the catalogue point into this copy and the following ones, which are never
+     * freed. */
     char *words = strdup(text);
     char *kept = strdup(text);
     struct vamp_declared made = {.text = kept, .scale = 1};
@@ -227,11 +228,11 @@ static bool is_in(const char *name, const char *const *words)
     return *words != NULL;
 }
 
-/* 0 or -EINVAL. */
+/* Returns 0 or -EINVAL. */
 static int check_name(const char *name, struct vamp_err *err)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    /* Names that have another meaning in Prometheus, in tables or in JSON lines. */
+    /* Names with another meaning in Prometheus, in tables or in JSON lines. */
     static const char *const taken[] = {
         "le",  "quantile",  "time",      "start", "end", "value", "delta", "count", "sum",  "min",
         "max", "min_bound", "max_bound", "p50",   "p90", "p99",   "p999",  "bins",  "unit", NULL};
@@ -271,7 +272,7 @@ int vamp_attributes_declare(const char *const *names, unsigned number, unsigned 
     }
     int status = 0;
     for (unsigned i = 0; i < number && i < VAMP_ATTRIBUTES_MAX && status == 0; i++) {
-        vamp_attributes_set(names, i); /* names[i] must differ from these */
+        vamp_attributes_set(names, i); /* names[i] must differ from the names before it */
         *ret_wrong = i;
         status = check_name(names[i], err);
     }

@@ -42,7 +42,7 @@ void vamp_histogram_merge(struct vamp_histogram *into, const struct vamp_histogr
     into->max = VAMP_MAX(into->max, from->max);
 }
 
-/* The number of values at or below the quantile: ceil(q * count), from 1 to count. */
+/* Returns the number of values at or below the quantile: ceil(q * count), from 1 to count. */
 static uint64_t rank(uint64_t count, double q)
 {
     double wanted = ceil(q * (double)count);
@@ -52,7 +52,7 @@ static uint64_t rank(uint64_t count, double q)
     return wanted >= (double)count ? count : (uint64_t)wanted;
 }
 
-/* Within the recorded values. */
+/* Returns the middle of the bin, limited to the range of the recorded values. */
 static uint64_t middle_of_bin(const struct vamp_bins *bins, unsigned bin, uint64_t min,
                               uint64_t max)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- *  * Log-linear histograms, base 2: values below 2^k are counted exactly (k = 2, 3 or 4; default
- * 3); above, every doubling is divided into 2^k bins of the same width. Edges are integers, all of
- * uint64 is covered, and merging is exact. The error of a value is at most half a bin: 1/2^(k+1) of
- * it. One thread owns a histogram.
+ * Log-linear histograms, base 2: values below 2^k are counted exactly (k = 2, 3 or 4; default 3);
+ * above, every doubling is divided into 2^k bins of the same width. Edges are integers, the bins
+ * cover all of uint64, and merging is exact. The error of a value is at most half a bin, which is
+ * 1/2^(k+1) of the value. A histogram is used by one thread at a time.
  */
 #pragma once
 
@@ -18,19 +18,19 @@ struct vamp_bins {
     unsigned sub_bits; /* 2, 3 or 4 */
     unsigned count;
     uint64_t lower[VAMP_BINS_MAX]; /* inclusive */
-    uint64_t upper[VAMP_BINS_MAX]; /* inclusive: the largest value of the bin */
+    uint64_t upper[VAMP_BINS_MAX]; /* inclusive */
 };
 void vamp_bins_init(struct vamp_bins *bins, unsigned sub_bits);
 
 static inline unsigned vamp_bin_index(unsigned sub_bits, uint64_t value)
 {
-    /* Smaller values have a bin each, as those of the first octave. */
+    /* Smaller values have one bin each, with the width of the bins of the first octave. */
     const uint64_t at_least = value | UINT64_C(1) << sub_bits;
     const unsigned shift = 63U - (unsigned)__builtin_clzll(at_least) - sub_bits;
     return (shift << sub_bits) + (unsigned)(value >> shift);
 }
 
-/* A bin that has values, and their number. */
+/* A bin that has values, and the number of its values. */
 struct vamp_bin_count {
     uint64_t count;
     uint32_t bin;
@@ -41,20 +41,20 @@ struct vamp_histogram {
     uint64_t sum; /* wraps modulo 2^64 */
     uint64_t min; /* UINT64_MAX while count is 0 */
     uint64_t max;
-    uint64_t bins[]; /* vamp_bins.count of them */
+    uint64_t bins[]; /* vamp_bins.count elements */
 };
 
 void vamp_histogram_clear(struct vamp_histogram *histogram, unsigned bin_count);
-/* Adds `from` to `into`; the same number of bins. */
+/* Adds `from` to `into`; both must have the same bins. */
 void vamp_histogram_merge(struct vamp_histogram *into, const struct vamp_histogram *from,
                           unsigned bin_count);
-/* The value at quantile q (0 to 1): middle of its bin, within min and max. 0 for an empty
- * histogram.
- */
+/* Returns the value at quantile q (0 to 1): the middle of its bin, limited to min and max. Returns
+ * 0 for an empty histogram. */
 uint64_t vamp_histogram_quantile(const struct vamp_histogram *histogram,
                                  const struct vamp_bins *bins, double q);
 
-/* The form of histograms in buckets: only bins that have values, ascending. Immutable. */
+/* Representation of histograms in buckets: only bins that have values, in ascending order.
+ * Immutable. */
 struct vamp_bucket_histogram {
     uint64_t count; /* at least 1 */
     uint64_t sum;   /* wraps modulo 2^64 */

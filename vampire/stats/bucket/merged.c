@@ -164,7 +164,7 @@ static bool same_labels(const struct vamp_series *left, const struct vamp_series
     return true;
 }
 
-/* The slot of the index at which the search for these labels begins. */
+/* Returns the slot of the index at which the search for these labels starts. */
 static uint32_t place_of(const struct vamp_merged_series *set, const struct vamp_label_set *labels,
                          const struct vamp_series *series)
 {
@@ -178,7 +178,8 @@ static uint32_t place_of(const struct vamp_merged_series *set, const struct vamp
 void vamp_merged_unplace(struct vamp_merged *merged, unsigned number, uint32_t count)
 {
     struct vamp_merged_series *set = &merged->sets[number];
-    for (; set->count > count; set->count--) { /* newest first, so that no probe chain breaks */
+    for (; set->count > count;
+         set->count--) { /* the newest is removed first, so that no probe chain is interrupted */
         uint32_t at = place_of(set, &merged->label_sets[number], &set->series[set->count - 1]);
         while (set->index[at] != set->count) {
             at = (at + 1) & set->mask;
@@ -220,7 +221,7 @@ void vamp_merged_counter(struct vamp_merged *merged, unsigned metric, uint32_t s
 
 /* ---- gauges */
 
-/* VAMP_GAUGE_NONE is ignored; VAMP_MAX ignores it since it is the smallest value. */
+/* VAMP_GAUGE_NONE is ignored. Since it is the smallest value, VAMP_MAX needs no such function. */
 static int64_t smaller(int64_t left, int64_t right)
 {
     if (left == VAMP_GAUGE_NONE || right == VAMP_GAUGE_NONE) {
@@ -229,7 +230,7 @@ static int64_t smaller(int64_t left, int64_t right)
     return VAMP_MIN(left, right);
 }
 
-/* Modulo 2^64, as the statistics count gauges. VAMP_GAUGE_NONE is ignored. */
+/* Computed modulo 2^64, as the gauges of the statistics. VAMP_GAUGE_NONE is ignored. */
 static int64_t sum(int64_t left, int64_t right)
 {
     if (left == VAMP_GAUGE_NONE || right == VAMP_GAUGE_NONE) {
@@ -238,7 +239,7 @@ static int64_t sum(int64_t left, int64_t right)
     return (int64_t)((uint64_t)left + (uint64_t)right);
 }
 
-/* `from`: another series with the same labels, or another run, at the same time. */
+/* Merges `from`: another series with the same labels, or another run, at the same time. */
 static void join_series(struct vamp_gauge_value *into, const struct vamp_gauge_value *from,
                         enum vamp_merge rule)
 {
@@ -249,7 +250,7 @@ static void join_series(struct vamp_gauge_value *into, const struct vamp_gauge_v
         into->max = sum(into->max, from->max);
         return;
     case VAMP_MERGE_LARGEST:
-    case VAMP_MERGE_MEAN: /* it has no labels */
+    case VAMP_MERGE_MEAN: /* has no labels */
         into->value = VAMP_MAX(into->value, from->value);
         into->min = smaller(into->min, from->min);
         into->max = VAMP_MAX(into->max, from->max);
@@ -257,7 +258,7 @@ static void join_series(struct vamp_gauge_value *into, const struct vamp_gauge_v
     }
 }
 
-/* `from`: the same series, later. */
+/* Merges `from`: the same series at a later time. */
 static void join_time(struct vamp_gauge_value *into, const struct vamp_gauge_value *from)
 {
     into->value = from->value;
@@ -279,7 +280,7 @@ void vamp_merged_gauge(struct vamp_merged *merged, unsigned metric, uint32_t ser
     values->in_bucket[values->in_bucket_count++] = series;
 }
 
-/* An age without a value in the newest bucket of the run has none. */
+/* An age that has no value in the newest bucket of the run has no value at the end of the run. */
 static void end_ages(const struct vamp_merged_values *values)
 {
     for (uint32_t i = 0; i < values->in_run_count; i++) {
@@ -339,7 +340,7 @@ int64_t vamp_merged_weight(uint64_t weighted, uint64_t sampled)
 
 /* ---- histograms */
 
-/* Makes room for more bins than needed, so that a histogram rarely grows. */
+/* Allocates more bins than needed, so that a histogram rarely grows. */
 static int grow(struct vamp_merged_histogram *kept, uint32_t room, uint32_t most)
 {
     room = VAMP_MIN(room + room / 2 + 4, most);
@@ -371,7 +372,7 @@ int vamp_merged_reserve(struct vamp_merged *merged, unsigned metric, uint32_t se
     return grow(kept, room, most);
 }
 
-/* Insertion is rare: most bins exist, since values resemble those added before. */
+/* Insertion is rare: most bins exist, since values are similar to those added before. */
 static void merge_bins(struct vamp_bucket_histogram *into, const struct vamp_bucket_histogram *from)
 {
     uint32_t at = 0;

@@ -351,7 +351,7 @@ const char *vamp_size_class_name(unsigned size_class)
 
 /* ---- base units */
 
-/* Units that are not base units. */
+/* Units that are not base units, with their conversion. */
 static const struct {
     const char *unit, *ending, *base;
     unsigned decimals;

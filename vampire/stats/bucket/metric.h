@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- *  * Metric descriptors: the only source of metric names, units, help, labels and sets, for the
- * HDF5 variables, the JSON header, `--list-metrics` and the manual. The catalogue consists of the
- * metrics of metrics.def, which have constant ids, and of those appended when the program starts,
- * which the code finds by name. Constant from then on; any thread. docs/metrics.md describes the
- * catalogue and its rules.
+ * Metric descriptors: the only definition of metric names, units, help, labels and sets, used for
+ * the HDF5 variables, the JSON header, `--list-metrics` and the manual. The catalogue consists of
+ * the metrics of metrics.def, which have constant ids, and of metrics appended when the program
+ * starts, which are found by name. The catalogue is constant from then on; any thread.
+ * docs/metrics.md describes the catalogue and its rules.
  */
 #pragma once
 
@@ -19,10 +19,11 @@ enum vamp_metric_kind { VAMP_COUNTER, VAMP_GAUGE, VAMP_HISTOGRAM };
 
 enum vamp_label {
     VAMP_LABEL_COMPONENT,
-    VAMP_LABEL_SOURCE,   /* of a transport */
-    VAMP_LABEL_SINK,     /* of a transport */
-    VAMP_LABEL_PRODUCER, /* of the CDO that a component waits for */
-    VAMP_LABEL_MODEL,    /* of the component; at level `model` instead of it, and the next three */
+    VAMP_LABEL_SOURCE,   /* source of a transport */
+    VAMP_LABEL_SINK,     /* sink of a transport */
+    VAMP_LABEL_PRODUCER, /* producer of the CDO that a component waits for */
+    /* Models of the four above, which they replace at level `model`. */
+    VAMP_LABEL_MODEL,
     VAMP_LABEL_SOURCE_MODEL,
     VAMP_LABEL_SINK_MODEL,
     VAMP_LABEL_PRODUCER_MODEL,
@@ -31,27 +32,29 @@ enum vamp_label {
     VAMP_LABEL_TIER,
     VAMP_LABEL_CAUSE,
     VAMP_LABEL_ANOMALY,
-    VAMP_LABEL_OUTPUT, /* a configured writer's name */
-    VAMP_LABEL_REASON, /* of a loss */
-    VAMP_LABEL_PART,   /* of a wait */
+    VAMP_LABEL_OUTPUT, /* name of a configured writer */
+    VAMP_LABEL_REASON, /* reason of a loss */
+    VAMP_LABEL_PART,   /* part of a wait */
     VAMP_LABEL_METRIC, /* name of the metric concerned */
-    VAMP_LABEL_GROUP,  /* of sampled CDOs */
-    VAMP_LABEL_HOST,   /* of samples, as are the next two */
+    VAMP_LABEL_GROUP,  /* group of sampled CDOs */
+    VAMP_LABEL_HOST,   /* labels of samples, also the next two */
     VAMP_LABEL_JOB,
     VAMP_LABEL_NAME,
-    /* Collected buckets only (vampire/collect/collect.h): origin of a series, and why messages were
-     * refused. */
+    /* Collected buckets only (vampire/collect/collect.h): why messages were refused, and the origin
+     * of a series. */
     VAMP_LABEL_REFUSAL,
     VAMP_LABEL_WORKFLOW,
-    VAMP_LABEL_RUN,       /* its id */
-    VAMP_LABEL_ATTRIBUTE, /* first of the declared attributes of CDOs, which come last */
+    VAMP_LABEL_RUN,       /* id of the run */
+    VAMP_LABEL_ATTRIBUTE, /* first of the declared CDO attributes, which come last */
 };
 #define VAMP_ATTRIBUTES_MAX 4
 #define VAMP_LABEL_COUNT (VAMP_LABEL_ATTRIBUTE + VAMP_ATTRIBUTES_MAX)
-#define VAMP_RUN_LABELS ((unsigned)VAMP_LABEL_REFUSAL) /* labels before it are those of a run */
-/* Labels of one metric; an output may add models, the collector adds workflow and run. */
+/* Number of the labels that buckets of a single run can have, apart from attributes. */
+#define VAMP_RUN_LABELS ((unsigned)VAMP_LABEL_REFUSAL)
+/* Maximum number of labels of one metric. An output may add models, the collector adds workflow and
+ * run. */
 #define VAMP_LABELS_MAX (9 + VAMP_ATTRIBUTES_MAX)
-#define VAMP_NAME_LABELS_MAX 2 /* component names among them */
+#define VAMP_NAME_LABELS_MAX 2 /* maximum number of component names among them */
 
 enum vamp_level {
     VAMP_LEVEL_WORKFLOW,
@@ -60,7 +63,7 @@ enum vamp_level {
     VAMP_LEVEL_CDO,
 };
 
-/* Predefined sets, bits. SELF (vampire_*) is always on. */
+/* Predefined sets of metrics, as bits. SELF (vampire_*) is always enabled. */
 enum vamp_metric_set {
     VAMP_SET_BASIC = 1 << 0,
     VAMP_SET_WAITS = 1 << 1,
@@ -74,24 +77,26 @@ enum vamp_metric_set {
 };
 
 /* How values are merged when buckets or series are merged. Counters, and the count, sum and bins of
- * histograms, add over time and labels, exactly; extremes of histograms stay extremes. Gauges keep
- * their last value and the extremes over time; over labels they follow this rule. */
+ * histograms, are added over time and labels, exactly; the minimum and maximum of histograms stay
+ * exact. Over time, gauges keep their last value and their extremes; over labels they are merged by
+ * this rule. */
 enum vamp_merge {
-    /* Values add. The added extremes are bounds, which the sum did not exceed but may not have
-     * reached. */
+    /* Values are added. The added extremes are bounds: the sum was within them but may not have
+     * reached them. */
     VAMP_MERGE_SUM,
-    VAMP_MERGE_LARGEST, /* largest value; the extremes are those of all series */
-    /* vampire_weight only; over time: vampire_weighted over vampire_sampled_in */
+    VAMP_MERGE_LARGEST, /* largest value; the extremes are those over all series */
+    /* vampire_weight only; over time it is vampire_weighted divided by vampire_sampled_in */
     VAMP_MERGE_MEAN,
 };
 
-/* Limit of the texts of the labels host, job and name together; others are aggregated away. */
+/* Maximum number of different texts in the labels host, job and name together; further texts are
+ * aggregated away. */
 #define VAMP_SAMPLE_TEXTS_MAX 4096
 
-/* Limit of the catalogue, and size of arrays by metric or label set. */
+/* Maximum number of metrics, and size of arrays by metric or by label set. */
 #define VAMP_METRICS_MAX 256
 
-/* Built-in metrics have ids in the order of metrics.def, appended ones have the next ids. */
+/* Built-in metrics have ids in the order of metrics.def; appended metrics have the next ids. */
 enum vamp_metric_id {
 #define VAMP_METRIC(symbol, name, kind, unit, labels, sets, merge, basis, help, origin)            \
     VAMP_METRIC_##symbol,
@@ -108,36 +113,37 @@ struct vamp_metric {
     const char *name;
     enum vamp_metric_kind kind;
     const char *unit; /* UDUNITS text: "1", "ns", "byte", "byte s-1" */
-    uint32_t labels;  /* bit per enum vamp_label at level component; VAMP_BY_ATTRIBUTE */
-    uint32_t sets;    /* enum vamp_metric_set bits */
+    uint32_t labels; /* bit per enum vamp_label at level component; may include VAMP_BY_ATTRIBUTE */
+    uint32_t sets;   /* enum vamp_metric_set bits */
     enum vamp_merge merge;
-    uint32_t basis;     /* bit per enum vamp_unknown: what a source must report for it */
-    const char *help;   /* one sentence without full stop */
-    const char *origin; /* how it is computed, from which events */
+    uint32_t basis; /* bit per enum vamp_unknown: data that a source must report for this metric */
+    const char *help;   /* one sentence without a full stop */
+    const char *origin; /* how the metric is computed, and from which events */
 };
 
-/* vamp_metric_count() entries, by id. */
+/* Indexed by id; vamp_metric_count() entries. */
 extern const struct vamp_metric *const vamp_metrics;
 unsigned vamp_metric_count(void);
-/* VAMP_METRIC_NONE: no metric has the name. */
+/* Returns VAMP_METRIC_NONE if no metric has this name. */
 enum vamp_metric_id vamp_metric_find(const char *name);
-/* The names of all metrics, ended by NULL. */
+/* Sets the names of all metrics, terminated by NULL. */
 void vamp_metric_names(const char *ret_names[static VAMP_METRICS_MAX + 1]);
-/* Appends a copy of the metric; its texts must stay valid as long as the program. It is enabled
- * like all others, and its values are counted by its id (vampire/stats/cells/cells.h). To be called
- * while the program has one thread, before a configuration is read or a schema exists. 0; -EINVAL:
- * a text is missing, it has more labels than VAMP_LABELS_MAX, or merges as VAMP_MERGE_MEAN;
- * -EEXIST: the name is in use; -ENOBUFS: VAMP_METRICS_MAX. */
+/* Appends a copy of the metric; its texts must stay valid until the program ends. The metric is
+ * enabled like all others, and its values are counted by its id (vampire/stats/cells/cells.h). To
+ * be called while the program has one thread, before a configuration is read or a schema exists.
+ * Returns 0; -EINVAL if a text is missing, it has more labels than VAMP_LABELS_MAX, or its merge
+ * rule is VAMP_MERGE_MEAN; -EEXIST if the name is in use; -ENOBUFS at the limit VAMP_METRICS_MAX.
+ */
 int vamp_metrics_append(const struct vamp_metric *metric, enum vamp_metric_id *ret_id);
-/* Replaces the catalogue of a plug-in by that of the program. */
+/* Called in a plug-in: replaces the plug-in's catalogue by that of the program. */
 void vamp_metrics_share(const struct vamp_metric *metrics, unsigned metric_count,
                         const char *const *label_words);
 
 /* ---- attributes of CDOs: labels with declared names */
 
-#define VAMP_ATTRIBUTE_NAME_MAX 23 /* bytes of a name */
-/* Replaces the labels of attributes by at most VAMP_ATTRIBUTES_MAX names, which were checked
- * (declared.h). To be called while the program has one thread, before a schema exists. */
+#define VAMP_ATTRIBUTE_NAME_MAX 23 /* maximum length of a name */
+/* Replaces the labels of attributes by at most VAMP_ATTRIBUTES_MAX names, which must have been
+ * checked (declared.h). To be called while the program has one thread, before a schema exists. */
 void vamp_attributes_set(const char *const *names, unsigned number);
 unsigned vamp_attribute_count(void);
 static inline bool vamp_label_is_attribute(unsigned label)
@@ -145,50 +151,52 @@ static inline bool vamp_label_is_attribute(unsigned label)
     return label >= VAMP_LABEL_ATTRIBUTE;
 }
 
-/* Counters for runs with sampling: in each bucket, the increase of another counter with the same
- * labels times vampire_weight. They are in no set and computed only if named. */
+/* Counters for runs with sampling: in each bucket they increase by the increase of another counter
+ * with the same labels times vampire_weight. They are in no set and computed only if requested by
+ * name. */
 struct vamp_weighted_metric {
     enum vamp_metric_id weighted, plain;
 };
 #define VAMP_WEIGHTED_METRIC_COUNT 7
 extern const struct vamp_weighted_metric vamp_weighted_metrics[VAMP_WEIGHTED_METRIC_COUNT];
-/* The counter on which a weighted one is based; VAMP_METRIC_NONE for other metrics. */
+/* Returns the counter on which a weighted counter is based; VAMP_METRIC_NONE for other metrics. */
 enum vamp_metric_id vamp_metric_plain(enum vamp_metric_id weighted);
 
-/* Groups of sampled CDOs, by other bits of the hash that selects them. Their variance gives the
- * error of estimates (metric vampire_sample_group). */
+/* Groups of sampled CDOs, formed by other bits of the hash that selects the CDOs. The variance
+ * between the groups gives the error of estimates (metric vampire_sample_group). */
 #define VAMP_GROUP_COUNT 16
 
-/* Never NULL. "component", "source", ... */
+/* Returns "component", "source", ...; never NULL. */
 const char *vamp_label_name(unsigned label);
-/* The label with this name, of `length` bytes; VAMP_LABEL_COUNT: there is none. */
+/* Returns the label with this name of `length` bytes, or VAMP_LABEL_COUNT if there is none. */
 unsigned vamp_label_find(const char *name, size_t length);
-extern const char *vamp_label_words[VAMP_LABEL_COUNT + 1]; /* all names, ended by NULL */
+extern const char *vamp_label_words[VAMP_LABEL_COUNT + 1]; /* all names, terminated by NULL */
 const char *vamp_metric_kind_name(unsigned kind);          /* "counter", "gauge", "histogram" */
-/* The metric's merge rule in words: "adds over time and labels". */
+/* Returns the merge rule of the metric as text: "adds over time and labels". */
 const char *vamp_metric_merge_rule(const struct vamp_metric *metric);
 const char *vamp_level_name(enum vamp_level level); /* "workflow", "model", ... */
-/* Whether the values of the label are texts of samples. */
+/* Returns whether the values of the label are texts from samples. */
 bool vamp_label_is_sampled(unsigned label);
-/* Whether they are names of components or of models. */
+/* Returns whether the values are names of components or of models. */
 bool vamp_label_is_name(unsigned label);
-/* Whether they are names of any kind, of which there is no list. */
+/* Returns whether the values are names of any kind, which are not known in advance. */
 bool vamp_label_is_open(unsigned label);
-/* The list of a label's values. Names have no list, outputs and samples no constant texts. Value 0
- * of `operation` is not an operation. */
+/* The list of a label's values. Labels whose values are names have no list; those of outputs and
+ * samples have no constant texts. Value 0 of `operation` is not an operation. */
 struct vamp_label_values {
     const char *(*text)(unsigned value);
     unsigned count;
 };
-extern const struct vamp_label_values vamp_label_values[]; /* by label */
-/* The label of models for a label of components; other labels: the same. */
+extern const struct vamp_label_values vamp_label_values[]; /* indexed by label */
+/* Returns the label of models that corresponds to a label of components; other labels unchanged. */
 enum vamp_label vamp_label_of_model(enum vamp_label label);
-/* The inverse. */
+/* Returns the label of components that corresponds to a label of models; other labels unchanged. */
 enum vamp_label vamp_label_of_component(enum vamp_label label);
-/* Whether a series may have no value in a bucket (VAMP_GAUGE_NONE): ages and gauges of samples. */
+/* Returns whether a series may have no value in a bucket (VAMP_GAUGE_NONE): ages and gauges of
+ * samples. */
 bool vamp_metric_may_be_none(const struct vamp_metric *metric);
-/* The metric's labels at a level: component, source, sink and producer are removed at `workflow`
- * and replaced by models at `model`. */
+/* Returns the labels of the metric at a level: component, source, sink and producer are removed at
+ * `workflow` and replaced by models at `model`. */
 uint32_t vamp_metric_labels_at(const struct vamp_metric *metric, enum vamp_level level);
 
 /* Values of the label `anomaly`, defined in docs/metrics.md. */
@@ -215,21 +223,22 @@ enum vamp_wait_part {
 #define VAMP_WAIT_PART_COUNT (VAMP_WAIT_UNKNOWN + 1)
 const char *vamp_wait_part_name(unsigned part);
 
-/* Values of the label `refusal`: why a message of a run, or a part of it, was not collected. */
+/* Values of the label `refusal`: why a message of a run, or a part of a message, was not collected.
+ */
 enum vamp_refusal {
     VAMP_REFUSAL_GARBAGE,    /* malformed or inconsistent */
     VAMP_REFUSAL_VERSION,    /* unknown format */
     VAMP_REFUSAL_LONG,       /* too many bytes */
     VAMP_REFUSAL_WIDTH,      /* the collected width is not a multiple of the bucket's */
     VAMP_REFUSAL_BINS,       /* histograms with other bins */
-    VAMP_REFUSAL_METRIC,     /* unknown or different metric, whose values are left out */
+    VAMP_REFUSAL_METRIC,     /* unknown or different metric; its values are dropped */
     VAMP_REFUSAL_LATE,       /* the collected bucket was closed */
     VAMP_REFUSAL_EARLY,      /* from the future: one of the clocks is wrong */
     VAMP_REFUSAL_INCOMPLETE, /* other messages of the bucket were missing at the close */
     VAMP_REFUSAL_RUNS,       /* more runs than max_runs */
     VAMP_REFUSAL_MEMORY,     /* too many waiting messages */
-    VAMP_REFUSAL_SERIES,     /* over max_series: its values are in (other) */
-    VAMP_REFUSAL_SUBJECT,    /* from another subject than the run's messages */
+    VAMP_REFUSAL_SERIES,     /* over max_series; its values are counted in (other) */
+    VAMP_REFUSAL_SUBJECT,    /* the subject differs from that of the run's other messages */
 };
 #define VAMP_REFUSAL_COUNT (VAMP_REFUSAL_SUBJECT + 1)
 const char *vamp_refusal_name(unsigned refusal);
@@ -251,14 +260,14 @@ static inline unsigned vamp_size_class(bool known, uint64_t size_bytes)
 const char *vamp_size_class_name(unsigned size_class);
 
 /* A metric in base units, with the name that Prometheus expects: transport_ns becomes
- * vampire_transport_seconds. Values stay integers, with decimals. */
+ * vampire_transport_seconds. Values remain integers with a number of decimals. */
 #define VAMP_BASE_NAME_BYTES 96
 
 struct vamp_base_metric {
-    char name[VAMP_BASE_NAME_BYTES]; /* without the "_total" of a counter */
-    const char *unit;                /* "seconds", "bytes": what the name ends with; else "" */
-    unsigned decimals;               /* of the metric's integer values: 9 for nanoseconds */
+    char name[VAMP_BASE_NAME_BYTES]; /* without the suffix "_total" of a counter */
+    const char *unit;                /* suffix of the name: "seconds", "bytes"; "" if it has none */
+    unsigned decimals; /* number of decimals of the metric's integer values: 9 for nanoseconds */
 };
 
-/* Any thread. */
+/* Sets the base metric of a metric. Any thread. */
 void vamp_base_metric(const struct vamp_metric *metric, struct vamp_base_metric *ret_base);

@@ -17,8 +17,9 @@ struct vamp_rows vamp_rows(const struct vamp_bucket *bucket, unsigned without)
         .bucket = bucket, .without = without, .end = bucket->schema->metric_count};
 }
 
-/* The first value of the metric from `from` on that is not skipped; the count: there is none. Most
- * counters of a bucket are idle, so this loop is the main cost of an iteration. */
+/* Returns the index of the first value from `from` on that is not skipped, or the number of values
+ * if there is none. Most counters of a bucket are idle, so this loop is the main cost of an
+ * iteration. */
 static unsigned find_value(const struct vamp_metric_values *values, enum vamp_metric_kind kind,
                            unsigned from, unsigned without)
 {
@@ -44,7 +45,7 @@ static void begin_metric(struct vamp_rows *rows)
     row->set = &schema->label_sets[row->entry->label_set];
 }
 
-/* Sets what differs between values of a metric. Inlined for speed. */
+/* Sets the members of the row that differ between the values of a metric. Inlined for speed. */
 static inline __attribute__((always_inline)) void set_value(const struct vamp_rows *rows,
                                                             unsigned at, struct vamp_row *row)
 {
@@ -94,7 +95,7 @@ static inline bool next_value(struct vamp_rows *rows)
 }
 
 /* Losses that cannot be detected, and counters of samples before their first increase, have no
- * value rather than 0. */
+ * value instead of 0. */
 static bool is_unseen(const struct vamp_rows *rows)
 {
     const struct vamp_row *row = &rows->row;

@@ -16,11 +16,11 @@
 #include "vampire/stats/bucket/bucket.h"
 
 struct vamp_row {
-    unsigned place; /* of the metric in the schema */
+    unsigned place; /* index of the metric in the schema */
     const struct vamp_schema_metric *entry;
     const struct vamp_metric *metric; /* its kind determines the member of the union */
     const struct vamp_label_set *set;
-    unsigned number; /* of the series in its label set */
+    unsigned number; /* number of the series in its label set */
     const struct vamp_series *series;
     union {
         const struct vamp_counter_value *counter;
@@ -29,7 +29,7 @@ struct vamp_row {
     };
 };
 
-/* Rows to skip. Buckets contain only histograms with values. */
+/* Rows to skip. Histograms without values are never in a bucket. */
 enum vamp_rows_without {
     VAMP_ROWS_IDLE_COUNTERS = 1, /* counters that did not change in the bucket */
     VAMP_ROWS_ABSENT_GAUGES = 2, /* gauges without a value throughout the bucket */
@@ -39,15 +39,15 @@ enum vamp_rows_without {
 struct vamp_rows {
     const struct vamp_bucket *bucket;
     unsigned without;     /* enum vamp_rows_without */
-    unsigned metric, end; /* current one and end, in the schema */
-    unsigned next;        /* index into its values */
+    unsigned metric, end; /* current index and end index in the schema */
+    unsigned next;        /* index of the next value of the current metric */
     struct vamp_row row;
 };
 
-/* All metrics, or one by its index in the schema. */
+/* Return an iterator over all metrics, or over one metric given by its index in the schema. */
 struct vamp_rows vamp_rows(const struct vamp_bucket *bucket, unsigned without);
 struct vamp_rows vamp_rows_of(const struct vamp_bucket *bucket, unsigned metric, unsigned without);
-/* False: there is no further row. */
+/* Advances to the next row. Returns false at the end. */
 bool vamp_rows_next(struct vamp_rows *rows);
-/* The row of a metric's value at index `at`, which must exist. */
+/* Returns the row of the value at index `at` of a metric; the value must exist. */
 struct vamp_row vamp_row_at(const struct vamp_bucket *bucket, unsigned metric, unsigned at);

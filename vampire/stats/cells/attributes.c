@@ -10,7 +10,7 @@
 #include "vampire/stats/bucket/bucket.h"
 
 struct vamp_combination {
-    struct map_link link; /* by its labels */
+    struct map_link link; /* in the map, by the labels */
     const char *labels[VAMP_ATTRIBUTES_MAX];
     unsigned given_up;
 };
@@ -58,11 +58,12 @@ void vamp_attributes_done(struct vamp_attributes *attributes)
 /* ---- one CDO */
 
 struct wanted {
-    char text[VAMP_ATTRIBUTES_MAX][VAMP_ATTRIBUTE_BYTES + 2]; /* with a backslash, terminated */
+    char text[VAMP_ATTRIBUTES_MAX]
+             [VAMP_ATTRIBUTE_BYTES + 2]; /* prefixed with a backslash, terminated */
     const char *labels[VAMP_ATTRIBUTES_MAX];
 };
 
-/* The combination of these labels; 0: there is none, or all are `(other)`. */
+/* Returns the combination of these labels; 0 if there is none, or if all labels are `(other)`. */
 static uint32_t find(const struct vamp_attributes *attributes, const struct wanted *wanted,
                      uint64_t *ret_hash)
 {
@@ -86,7 +87,7 @@ static uint32_t find(const struct vamp_attributes *attributes, const struct want
     return 0;
 }
 
-/* A permanent copy of the text, added if it is new; `(other)` at the limit. */
+/* Returns a permanent copy of the text, which is added if it is new; `(other)` at the limit. */
 static const char *keep_value(struct vamp_attributes *attributes, unsigned attribute,
                               const char *label)
 {

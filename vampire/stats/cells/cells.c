@@ -28,7 +28,7 @@ static void note_absence(struct vamp_coverage *coverage, const struct vamp_stats
     }
 }
 
-/* Gives every enabled metric its label set and its cells, in catalogue order. */
+/* Assigns a label set and cells to every enabled metric, in the order of the catalogue. */
 static int lay_out(struct vamp_cells *cells, const struct vamp_stats_options *options,
                    struct vamp_err *err)
 {
@@ -76,8 +76,8 @@ struct vamp_cells_part {
     max_align_t memory[];
 };
 
-/* Allocates zeroed memory that is freed with the cells. NULL: out of memory; sets `lacks_memory`.
- */
+/* Allocates zeroed memory that is freed with the cells. Returns NULL and sets `lacks_memory` if out
+ * of memory. */
 static void *reserve(struct vamp_cells *cells, size_t count, size_t bytes)
 {
     struct vamp_cells_part *part = calloc(1, sizeof *part + count * bytes);
@@ -123,7 +123,7 @@ static struct vamp_histogram *reserve_sum(struct vamp_cells *cells)
 
 static void reserve_all(struct vamp_cells *cells, unsigned slot_count)
 {
-    /* The summary shows quantiles of these over all series. */
+    /* Histograms whose quantiles over all series are part of the summary. */
     static const enum vamp_metric_id summed[VAMP_HISTOGRAM_SUMS] = {VAMP_METRIC_TRANSPORT_NS,
                                                                     VAMP_METRIC_DEMAND_WAIT_NS};
     cells->counter_totals = reserve(cells, cells->counter_cells, sizeof *cells->counter_totals);

@@ -12,7 +12,7 @@
 
 struct vamp_open_slab {
     struct vamp_open_slab *next;
-    char memory[]; /* histograms begin at the first cache line */
+    char memory[]; /* the first histogram is at the first cache line */
 };
 
 _Static_assert(offsetof(struct vamp_open_histogram, bins) +
@@ -20,7 +20,7 @@ _Static_assert(offsetof(struct vamp_open_histogram, bins) +
                    LINE_BYTES,
                "a log is one cache line");
 
-/* Whole cache lines. */
+/* Returns the size of a histogram of this form, rounded up to whole cache lines. */
 static size_t bytes_of(const struct vamp_open_pool *pool, unsigned form)
 {
     const size_t bins[] = {
@@ -48,7 +48,7 @@ void vamp_open_pool_done(struct vamp_open_pool *pool)
     memset(pool, 0, sizeof *pool);
 }
 
-/* Bin and count of an entry: one value of a log, or one bin of another form. */
+/* Returns bin and count of an entry: one value of a log, or one bin of another form. */
 static struct vamp_bin_count entry_at(const struct vamp_open_histogram *open, unsigned at)
 {
     if (open->form == VAMP_OPEN_LOG) {
@@ -60,7 +60,7 @@ static struct vamp_bin_count entry_at(const struct vamp_open_histogram *open, un
     return (struct vamp_bin_count){open->bins.array[at], at};
 }
 
-/* The entries that may have values: from the returned one to before *ret_end. */
+/* Returns the first of the entries that may have values; `*ret_end` is the index after the last. */
 static unsigned first_entry(const struct vamp_open_pool *pool,
                             const struct vamp_open_histogram *open, unsigned *ret_end)
 {
@@ -73,7 +73,7 @@ static unsigned first_entry(const struct vamp_open_pool *pool,
     return vamp_bin_index(pool->bins->sub_bits, open->min) - base;
 }
 
-/* The bins of a free window or array are zero. */
+/* The bins of a free window or array must be zero. */
 static void put_free(struct vamp_open_pool *pool, struct vamp_open_histogram *histogram)
 {
     histogram->sum = (uint64_t)(uintptr_t)pool->free[histogram->form];
@@ -127,7 +127,7 @@ static void add_slab(struct vamp_open_pool *pool, unsigned form)
     }
 }
 
-/* Allocates a histogram; sum, min and max are not set. */
+/* Allocates a histogram. Its sum, min and max are not set. */
 static inline struct vamp_open_histogram *take(struct vamp_open_pool *pool, unsigned form)
 {
     if (__builtin_expect(pool->free[form] == NULL, 0)) {
@@ -140,7 +140,7 @@ static inline struct vamp_open_histogram *take(struct vamp_open_pool *pool, unsi
     return histogram;
 }
 
-/* Most histograms of a bucket have one value. */
+/* A separate function, since most histograms of a bucket have one value. */
 static bool begin_log(struct vamp_open_pool *pool, struct vamp_open_histogram **histogram,
                       uint64_t value)
 {
@@ -157,8 +157,8 @@ static bool begin_log(struct vamp_open_pool *pool, struct vamp_open_histogram **
     return true;
 }
 
-/* Moves the histogram to the first form that has room for a value of this bin; NULL: the pool is
- * full. */
+/* Converts the histogram to the first form that can contain a value of this bin. Returns NULL if
+ * the pool is full. */
 static struct vamp_open_histogram *grow(struct vamp_open_pool *pool,
                                         struct vamp_open_histogram *open, unsigned bin)
 {
@@ -173,7 +173,7 @@ static struct vamp_open_histogram *grow(struct vamp_open_pool *pool,
     if (larger == NULL) {
         return NULL;
     }
-    if (fits) { /* with as much room below as above */
+    if (fits) { /* with the same number of spare bins below and above */
         larger->base = (uint16_t)vamp_minus(lowest, (VAMP_OPEN_WINDOW_BINS - bins) / 2);
     }
     larger->sum = open->sum;
@@ -228,7 +228,7 @@ bool vamp_open_record_often(struct vamp_open_pool *pool, struct vamp_open_histog
         }
         struct vamp_open_histogram *open = *histogram;
         uint64_t more = --count;
-        if (open->form == VAMP_OPEN_LOG) { /* it will become a window soon */
+        if (open->form == VAMP_OPEN_LOG) { /* the log will soon become a window */
             continue;
         }
         if (open->form == VAMP_OPEN_WINDOW) {
@@ -274,13 +274,13 @@ unsigned vamp_open_count_bins(const struct vamp_open_pool *pool,
     return count;
 }
 
-/* Eight bins compared at once: all bits are set (-1) where a comparison holds. */
+/* Result of comparing eight bins at once: -1 (all bits set) where the comparison holds. */
 typedef int16_t eight_bins __attribute__((vector_size(16)));
 #define EIGHT 8
 static_assert(VAMP_OPEN_LOG_VALUES == 2 * EIGHT && VAMP_BINS_MAX <= INT16_MAX, "two of them");
 
-/* The rank of each value of a log, and how many are equal to it, by comparing all pairs: the
- * branches of a sort would be mispredicted. */
+/* Computes the rank of each value of a log, and the number of values equal to it, by comparing all
+ * pairs: the branches of a sort would be mispredicted. */
 static void rank_log(const struct vamp_open_histogram *log,
                      int16_t ret_places[static VAMP_OPEN_LOG_VALUES],
                      int16_t ret_equal[static VAMP_OPEN_LOG_VALUES])
@@ -303,12 +303,13 @@ static void rank_log(const struct vamp_open_histogram *log,
     } while (at < log->used);
 }
 
-/* Not inlined: logs of one value do not need its stack frame. */
+/* Not inlined, since logs of one value do not need its stack frame. */
 static __attribute__((noinline)) void copy_log(const struct vamp_open_histogram *log,
                                                struct vamp_bucket_histogram *to)
 {
     int16_t places[VAMP_OPEN_LOG_VALUES], equal[VAMP_OPEN_LOG_VALUES];
-    struct vamp_bin_count sorted[VAMP_OPEN_LOG_VALUES]; /* only the first of equal ranks is set */
+    /* Only the first value of each rank is set. */
+    struct vamp_bin_count sorted[VAMP_OPEN_LOG_VALUES];
     const unsigned count = log->used;
     struct vamp_bin_count *next = to->bins;
     rank_log(log, places, equal);

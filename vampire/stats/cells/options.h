@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the statistics compute, and the limits of their memory. */
+/* Options of the statistics: what is computed, and limits of memory. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,10 +9,11 @@
 
 #define VAMP_MAX_EMPTY_DEFAULT 600
 #define VAMP_LATE_RUN_MAX 256
-#define VAMP_OPEN_BUCKETS_MAX 64 /* limit of lateness_ns / bucket_ns */
-#define VAMP_LOOK_AHEAD 16       /* most events of one vamp_stats_look_ahead */
+#define VAMP_OPEN_BUCKETS_MAX 64 /* maximum of lateness_ns / bucket_ns */
+#define VAMP_LOOK_AHEAD 16       /* maximum number of events in one call of vamp_stats_look_ahead */
 
-/* Bytes of an attribute's value as a label; a longer one is cut at a character. */
+/* Maximum length of an attribute's value as a label; a longer value is cut at a character boundary.
+ */
 #define VAMP_ATTRIBUTE_BYTES 63
 /* The attributes of a CDO as reported by an event. */
 struct vamp_attribute_text {
@@ -25,30 +26,31 @@ struct vamp_attribute_texts {
 
 struct vamp_stats_options {
     int64_t bucket_ns;
-    int64_t lateness_ns;                /* -1: one bucket */
+    int64_t lateness_ns;                /* -1: width of one bucket */
     unsigned level;                     /* enum vamp_level */
     uint64_t sets;                      /* enum vamp_metric_set bits; SELF is always added */
-    bool metrics_on[VAMP_METRICS_MAX];  /* added to those of the sets */
-    bool metrics_off[VAMP_METRICS_MAX]; /* removed from them */
+    bool metrics_on[VAMP_METRICS_MAX];  /* enabled in addition to the sets */
+    bool metrics_off[VAMP_METRICS_MAX]; /* disabled although in the sets */
     unsigned sub_bits;                  /* 2, 3 or 4 */
     uint64_t max_series;                /* per label set */
-    uint64_t attribute_values;          /* distinct values of each attribute */
-    uint64_t max_histogram_bytes;       /* of all open buckets together */
+    uint64_t attribute_values;          /* maximum number of distinct values of each attribute */
+    uint64_t max_histogram_bytes;       /* limit over all open buckets */
     uint64_t max_components;
-    uint64_t max_cdos;       /* live CDOs tracked */
-    uint64_t max_pending;    /* received operations, demands and transports tracked, each */
+    uint64_t max_cdos; /* maximum number of tracked CDOs */
+    /* Maximum number of tracked received operations, demands and transports, each. */
+    uint64_t max_pending;
     uint64_t max_empty;      /* buckets; 0: VAMP_MAX_EMPTY_DEFAULT */
-    uint32_t unknown;        /* bit per enum vamp_unknown: what the source does not report */
-    uint64_t not_subscribed; /* bit per enum vamp_event_kind: these kinds will not arrive */
-    bool replayed;           /* no lag and no ring: events are read as fast as they are counted */
+    uint32_t unknown;        /* bit per enum vamp_unknown: data that the source does not report */
+    uint64_t not_subscribed; /* bit per enum vamp_event_kind: kinds that will not arrive */
+    bool replayed; /* no lag and no ring: events are read at the speed at which they are counted */
 };
 
-/* Whether events have no time: their time of arrival is counted, with its error. */
+/* Returns whether events have no time, so that their time of arrival and its error are used. */
 static inline bool vamp_stats_by_arrival(const struct vamp_stats_options *options)
 {
     return (options->unknown & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_TIME)) != 0;
 }
-/* Whether the metric is requested, by its name or by its sets, and applies to the run. */
+/* Returns whether the metric is requested, by its name or by its sets, and applies to the run. */
 static inline bool vamp_stats_asks(const struct vamp_stats_options *options, enum vamp_metric_id id)
 {
     if (options->metrics_off[id]) {
@@ -64,7 +66,8 @@ static inline bool vamp_stats_asks(const struct vamp_stats_options *options, enu
     const uint64_t sets = options->sets | VAMP_SET_SELF | VAMP_SET_SAMPLED;
     return options->metrics_on[id] || (vamp_metrics[id].sets & sets) != 0;
 }
-/* Whether it is computed: requested, and the source reports what it is based on. */
+/* Returns whether the metric is computed: it is requested, and the source reports the data on which
+ * it is based. */
 static inline bool vamp_stats_wants(const struct vamp_stats_options *options,
                                     enum vamp_metric_id id)
 {

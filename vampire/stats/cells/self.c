@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- measured gauges: until the bucket closes, the slot's "change" of such a gauge is its value;
- * of an age, the age plus 1, so that 0 is none */
+/* ---- measured gauges: until the bucket closes, the slot's "change" of such a gauge contains its
+ * value; for ages it contains the age plus 1, so that 0 means no age */
 
 static const enum vamp_metric_id taken[] = {
     VAMP_METRIC_DEMANDS_PENDING,     VAMP_METRIC_WITHDRAWS_PENDING,
@@ -54,7 +54,7 @@ void vamp_taken_age(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_
     gauge->net = VAMP_MAX(gauge->net, shown);
 }
 
-/* The change that makes `begin` this value. */
+/* Returns the change that leads from `begin` to this value. */
 static int64_t change_to(int64_t value, int64_t begin)
 {
     return (int64_t)((uint64_t)value - (uint64_t)begin);
@@ -100,15 +100,15 @@ static void weight_series(struct vamp_cells *cells, struct vamp_slot *slot, uint
                           uint32_t weighted, uint64_t weight)
 {
     int32_t *rest = &cells->weighted_rests[weighted];
-    /* Half a whole number is added to round, so the sum is never negative. */
+    /* Half a unit is added for rounding, so the sum is never negative. */
     const unsigned __int128 millionths =
         (unsigned __int128)slot->counters[plain] * weight + (unsigned)(*rest + MILLION / 2);
     slot->counters[weighted] = (uint64_t)(millionths / MILLION);
     *rest = (int32_t)(millionths % MILLION) - MILLION / 2;
 }
 
-/* Sets each weighted counter to its plain counter times `weight` (millionths). The rounding error
- * goes into the next bucket, so that a total is the exact sum, rounded. */
+/* Sets each weighted counter to its plain counter times `weight` (millionths). The remainder of the
+ * rounding is carried over to the next bucket, so that a total is the exact sum, rounded. */
 static void fold_weighted(struct vamp_cells *cells, struct vamp_slot *slot, uint64_t weight)
 {
     for (unsigned i = 0; i < VAMP_WEIGHTED_METRIC_COUNT; i++) {
@@ -127,9 +127,9 @@ static void fold_weighted(struct vamp_cells *cells, struct vamp_slot *slot, uint
     }
 }
 
-/* ---- vampire's own */
+/* ---- vampire's own metrics */
 
-/* The cell of a metric with at most one label; false when the metric is not enabled. */
+/* Returns the cell of a metric with at most one label; false if the metric is not enabled. */
 static bool cell_of(struct vamp_cells *cells, enum vamp_metric_id id, enum vamp_label label,
                     uint32_t value, uint32_t *ret_cell)
 {
@@ -143,7 +143,8 @@ static bool cell_of(struct vamp_cells *cells, enum vamp_metric_id id, enum vamp_
     return true;
 }
 
-/* Values reported by the program: counters absolute, gauges as of now. */
+/* Metrics reported by the program: counters with their absolute, gauges with their current values.
+ */
 static const enum vamp_metric_id reported[] = {
     VAMP_METRIC_VAMPIRE_WRITTEN,    VAMP_METRIC_VAMPIRE_LOST_BUCKETS,
     VAMP_METRIC_VAMPIRE_CPU_NS,     VAMP_METRIC_VAMPIRE_ALARMS_FIRED,
@@ -214,7 +215,7 @@ void vamp_self_report(struct vamp_cells *cells, struct vamp_slot *slot, enum vam
     }
 }
 
-/* Adds a slot's account to an accounting. */
+/* Adds the accounting of a slot. */
 static void add_account(struct vamp_accounting *accounting, const struct vamp_slot_account *account)
 {
     accounting->received += vamp_slot_received(account);
@@ -276,7 +277,7 @@ static void fold_account(struct vamp_cells *cells, struct vamp_slot *slot)
     add_account(&cells->accounting, account);
 }
 
-/* Sets a gauge for this bucket alone. */
+/* Sets a gauge for this bucket only. */
 static void report_of_bucket(struct vamp_cells *cells, enum vamp_metric_id id, int64_t value)
 {
     uint32_t cell = 0;
@@ -309,7 +310,7 @@ static void fold_reported(struct vamp_cells *cells, struct vamp_slot *slot, enum
     const bool is_counter = vamp_metrics[id].kind == VAMP_COUNTER;
     for (uint32_t i = range->first; i < end; i++) {
         if (is_counter) {
-            /* A counter never falls, whatever value is reported. */
+            /* a counter never decreases, whatever value is reported */
             if (cells->reported_counters[i] > cells->counter_totals[i]) {
                 slot->counters[i] = cells->reported_counters[i] - cells->counter_totals[i];
             }
@@ -327,7 +328,7 @@ static void fold_reported(struct vamp_cells *cells, struct vamp_slot *slot, enum
 
 void vamp_self_fold(struct vamp_cells *cells, struct vamp_slot *slot)
 {
-    memset(cells->excluded, 0, sizeof cells->excluded); /* filters concern events only */
+    memset(cells->excluded, 0, sizeof cells->excluded); /* filters apply to events only */
     fold_taken(cells, slot);
     fold_account(cells, slot);
     fold_weight(cells, slot);
@@ -348,7 +349,7 @@ static uint32_t series_in_use(const struct vamp_cells *cells, enum vamp_metric_i
     return range->enabled ? range->set->count : 0;
 }
 
-/* One counter cell over closed and open buckets. */
+/* Returns the value of one counter cell over closed and open buckets. */
 static uint64_t counter_total(const struct vamp_cells *cells, uint32_t cell)
 {
     uint64_t total = cells->counter_totals[cell];
@@ -386,7 +387,7 @@ static void sum_operations(const struct vamp_cells *cells, uint64_t *operations)
     }
 }
 
-/* The present value of a gauge without labels. */
+/* Returns the current value of a gauge without labels. */
 static uint64_t gauge_now(const struct vamp_cells *cells, enum vamp_metric_id id)
 {
     if (!cells->range[id].enabled) {
@@ -396,7 +397,8 @@ static uint64_t gauge_now(const struct vamp_cells *cells, enum vamp_metric_id id
     for (unsigned i = 0; i < cells->slot_count; i++) {
         value += (uint64_t)cells->slots[i].gauges[cells->range[id].first].net;
     }
-    return (uint64_t)VAMP_MAX((int64_t)value, 0); /* a filter may exclude what would be added */
+    return (uint64_t)VAMP_MAX((int64_t)value,
+                              0); /* may be negative if a filter excluded increases */
 }
 
 static const struct vamp_histogram *sum_of_histogram(struct vamp_cells *cells,
@@ -414,7 +416,7 @@ static const struct vamp_histogram *sum_of_histogram(struct vamp_cells *cells,
     return closed->scratch;
 }
 
-/* Sums over closed buckets, by the label `metric`. */
+/* Sums over closed buckets, indexed by the label `metric`. */
 static void sum_by_metric(const struct vamp_cells *cells, enum vamp_metric_id id, uint64_t *sums)
 {
     const struct vamp_cell_range *range = &cells->range[id];

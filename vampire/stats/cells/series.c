@@ -9,14 +9,15 @@
 #include "vampire/core/values.h"
 
 #define CHUNK_SERIES 64
-/* A set with at most this many combinations has room for all of them, whatever max_series. */
+/* Sets with at most this many combinations can store all of them, regardless of max_series. */
 #define SMALL_SET 64
 #define INDEX_FIRST_BITS 6
-/* Up to this length of keys the index has a slot for each key. Unused pages take no memory. */
+/* Up to this length of the keys, the index has a slot for each key. Unused pages occupy no memory.
+ */
 #define KEY_BITS_FEW 20
 #define KEY_BITS_MAX 63
 #define NO_KEY UINT64_MAX
-#define FEW_SERIES 4 /* that one event may need in one set */
+#define FEW_SERIES 4 /* maximum number of series that one event needs in one set */
 
 struct vamp_series_chunk {
     struct vamp_series_chunk *next;
@@ -55,15 +56,15 @@ void vamp_series_done(struct vamp_series_table *table)
     memset(table, 0, sizeof *table);
 }
 
-/* Labels that may be aggregated away, in this order: first those that other metrics have as well,
- * last the most important ones. The first of two component names is kept: the source of a
- * transport, the waiting component. */
+/* Labels that may be aggregated away, in this order: first those that other metrics also have, last
+ * the most important ones. The first of two component names is kept: the source of a transport, or
+ * the waiting component. */
 static const uint8_t given_up_first[] = {
     VAMP_LABEL_SIZE_CLASS, VAMP_PLACE_OF_ATTRIBUTES, VAMP_LABEL_SINK,      VAMP_LABEL_PRODUCER,
     VAMP_LABEL_TIER,       VAMP_LABEL_CAUSE,         VAMP_LABEL_OPERATION, VAMP_LABEL_PART,
     VAMP_LABEL_ANOMALY,    VAMP_LABEL_NAME,          VAMP_LABEL_JOB,       VAMP_LABEL_HOST};
 
-/* The number of values of a label, without `(other)`. */
+/* Returns the number of values of a label, not including `(other)`. */
 static uint64_t label_cardinality(unsigned label, uint64_t max_components)
 {
     assert(label < VAMP_RUN_LABELS || vamp_label_is_attribute(label));
@@ -76,8 +77,8 @@ static uint64_t label_cardinality(unsigned label, uint64_t max_components)
     return vamp_label_values[label].count;
 }
 
-/* The number of `(other)`, for a label that was aggregated away. 0 for names and attributes, whose
- * values are not listed. */
+/* Returns the number that represents `(other)` for a label that was aggregated away: 0 for names
+ * and attributes, whose values are not listed. */
 static inline uint32_t label_other(unsigned label)
 {
     static_assert(VAMP_NAME_OTHER == 0, "as many as are listed");
@@ -104,7 +105,7 @@ static const char *label_text(const struct vamp_series_table *table, unsigned la
     return vamp_label_values[label].text(value);
 }
 
-/* The element of struct vamp_labels for a label. */
+/* Returns the index in struct vamp_labels of a label. */
 static unsigned place_of(enum vamp_label label)
 {
     if (vamp_label_is_attribute(label)) {
@@ -125,7 +126,7 @@ uint32_t vamp_series_text(struct vamp_series_table *table, const char *text)
         copy = strdup(text);
     }
     if (copy == NULL) {
-        return VAMP_SAMPLE_TEXTS_MAX; /* label_other */
+        return VAMP_SAMPLE_TEXTS_MAX; /* as label_other */
     }
     table->texts[table->text_count] = copy;
     return table->text_count++;
@@ -150,7 +151,7 @@ static struct vamp_series *take_series(struct vamp_series_table *table)
     return &chunk->series[chunk->used++];
 }
 
-/* Adds series 0, `(other)`; in a set without labels, the only series. */
+/* Adds series 0: `(other)`, or in a set without labels the only series. */
 static int add_first_series(struct vamp_series_table *table, struct vamp_series_set *set)
 {
     struct vamp_series *series = take_series(table);
@@ -190,7 +191,7 @@ static int describe_set(struct vamp_series_table *table, struct vamp_series_set 
     for (unsigned i = 0; i < description->label_count && i < VAMP_LABELS_MAX; i++) {
         const enum vamp_label label = description->labels[i];
         if (label > VAMP_LABEL_ATTRIBUTE) {
-            continue; /* the first attribute represents all */
+            continue; /* the element of the first attribute represents all attributes */
         }
         const uint64_t values = label_cardinality(label, max_components);
         uint64_t numbers = values + 1;
@@ -205,7 +206,7 @@ static int describe_set(struct vamp_series_table *table, struct vamp_series_set 
             combinations *= values;
         }
     }
-    const uint64_t all = combinations + (set->label_count > 0); /* and (other) */
+    const uint64_t all = combinations + (set->label_count > 0); /* including (other) */
     set->has_all = combinations <= SMALL_SET || all <= table->max_series;
     description->max_series = set->has_all ? (unsigned)all : table->max_series;
     for (unsigned i = 0; i < sizeof given_up_first; i++) {
@@ -219,8 +220,8 @@ static int describe_set(struct vamp_series_table *table, struct vamp_series_set 
     return bits > KEY_BITS_MAX ? -EINVAL : 0;
 }
 
-/* The last eighth is reserved for series with labels aggregated away: the more labels, the more of
- * it. */
+/* Returns the number of series reserved for series with aggregated labels: the last eighth. The
+ * more labels of a series are aggregated, the more of the reserve it can use. */
 static uint32_t kept_series(const struct vamp_series_set *set)
 {
     if (set->has_all || set->given_up_count == 0) {
@@ -243,7 +244,7 @@ static int add_set(struct vamp_series_table *table, uint32_t labels, uint64_t ma
     struct vamp_series_set *set = &table->sets[table->set_count];
     struct vamp_label_set *description = &table->descriptions[table->set_count];
     set->description = description;
-    table->set_count++; /* from here on vamp_series_done frees it */
+    table->set_count++; /* the set is now freed by vamp_series_done */
     if (describe_set(table, set, description, labels, max_components) != 0) {
         return vamp_err_set(err, -EINVAL,
                             "label set %s: %llu components are too many to number its series",
@@ -282,7 +283,7 @@ int vamp_series_set(struct vamp_series_table *table, uint32_t labels, uint64_t m
     return status;
 }
 
-/* The slot of the key in the index, or the free slot where it would be. */
+/* Returns the slot of the key in the index, or the free slot in which it would be stored. */
 static uint32_t *index_entry(const struct vamp_series_set *set, uint64_t key)
 {
     if (key < set->every_key) {
@@ -296,7 +297,8 @@ static uint32_t *index_entry(const struct vamp_series_set *set, uint64_t key)
     return &set->index[at];
 }
 
-/* Keeps the index at most half full, unless every key has its slot; false: out of memory. */
+/* Keeps the index at most half full, unless every key has its own slot. Returns false if out of
+ * memory. */
 static bool make_index_room(struct vamp_series_set *set)
 {
     const uint64_t slots = index_slots(set);
@@ -317,7 +319,7 @@ static bool make_index_room(struct vamp_series_set *set)
     return true;
 }
 
-/* How many labels are aggregated away. */
+/* Returns the number of labels that are aggregated away. */
 static unsigned count_given_up(const struct vamp_series_set *set, const struct vamp_labels *labels)
 {
     unsigned count = 0;
@@ -341,7 +343,7 @@ static bool has_room(const struct vamp_series_set *set, const struct vamp_labels
     return set->count < most - kept + opened;
 }
 
-/* 0: at the limit, out of memory, or all labels are those of series 0. */
+/* Returns 0 at the limit, if out of memory, or if all labels are those of series 0. */
 static uint32_t add_series(struct vamp_series_table *table, struct vamp_series_set *set,
                            const struct vamp_labels *labels, uint64_t key)
 {
@@ -368,7 +370,7 @@ static uint32_t add_series(struct vamp_series_table *table, struct vamp_series_s
     return number;
 }
 
-/* Adds the series, or finds or adds the finest coarser one that has room. */
+/* Adds the series; at the limit, finds or adds the finest coarser series that is available. */
 static uint32_t find_room(struct vamp_series_table *table, struct vamp_series_set *set,
                           const struct vamp_labels *labels, uint64_t key)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- *  * Label sets and series: map the labels of a value, as small numbers, to a series number.
- * Private to the statistics; worker thread. What buckets point to (struct vamp_series and the
- * arrays of them) never moves or changes.
+ * Label sets and series: maps the labels of a value, which are small numbers, to the number of a
+ * series. Private to the statistics; worker thread. Data that buckets point to (struct vamp_series
+ * and arrays of pointers to it) never moves or changes.
  */
 #pragma once
 
@@ -11,32 +11,33 @@
 #include "vampire/stats/bucket/bucket.h"
 #include "vampire/stats/cells/attributes.h"
 
-/* The labels of a value, each a small number: a component's name number (at level `model` that of
- * its model), an event kind, a size class, ... Only those of the metric's label set are read.
- * Models use the element of the component; the elements of models are unused, and the first of them
- * is the number of the CDO's attributes. */
+/* The labels of a value, each a small number: number of a component's name (at level `model` the
+ * name of its model), event kind, size class, ... Only the labels of the metric's label set are
+ * read. A label of models uses the element of the corresponding label of components; the elements
+ * of labels of models are unused, except that the first contains the number of the CDO's
+ * attributes. */
 #define VAMP_PLACE_OF_ATTRIBUTES ((unsigned)VAMP_LABEL_MODEL)
 struct vamp_labels {
     uint32_t value[VAMP_RUN_LABELS];
 };
 
-/* One label set and its series. Not a map of core/map.h: every event looks up several series, by a
+/* One label set and its series. core/map.h is not used: every event looks up several series by
  * number, and series are never removed. */
 struct vamp_series_set {
     const struct vamp_label_set *description;
-    uint8_t labels[VAMP_LABELS_MAX];   /* elements of struct vamp_labels */
-    uint8_t bits[VAMP_LABELS_MAX];     /* width of each in the key */
-    uint8_t label_count;               /* of these; the description may have more */
+    uint8_t labels[VAMP_LABELS_MAX];   /* indices of elements of struct vamp_labels */
+    uint8_t bits[VAMP_LABELS_MAX];     /* width in the key, per label */
+    uint8_t label_count;               /* number of these labels; the description may have more */
     uint8_t given_up[VAMP_LABELS_MAX]; /* labels in the order in which they are aggregated away */
     uint8_t given_up_count;
-    bool has_all;  /* there is room for every combination */
-    uint8_t shift; /* from the hash of a key to its slot in the index */
+    bool has_all;  /* max_series suffices for all combinations of values */
+    uint8_t shift; /* shift from the hash of a key to its slot in the index */
     uint32_t count;
-    uint32_t plenty;    /* below this count the series of one event have room for certain */
-    uint64_t other_key; /* of series 0: all labels aggregated away */
-    uint32_t every_key; /* number of possible keys if each has a slot of its own; else 0 */
-    uint32_t *index;    /* series by key, or by hash of its key; 0: none */
-    uint64_t *keys;     /* by series; series 0: a key that no value has */
+    uint32_t plenty;    /* if `count` is less, all new series of one event can be added */
+    uint64_t other_key; /* key of series 0: all labels aggregated away */
+    uint32_t every_key; /* number of possible keys if each key has its own slot, else 0 */
+    uint32_t *index;    /* number of the series by key or by hash of the key; 0: none */
+    uint64_t *keys;     /* indexed by series; series 0 has a key that no value has */
     const struct vamp_series **series;
 };
 
@@ -46,8 +47,8 @@ struct vamp_series_table {
     unsigned set_count;
     uint32_t max_series;
     const struct vamp_components *components;
-    char outputs[VAMP_OUTPUTS_MAX][VAMP_OUTPUT_NAME_BYTES]; /* names of VAMP_LABEL_OUTPUT */
-    char *texts[VAMP_SAMPLE_TEXTS_MAX];                     /* of the labels of samples */
+    char outputs[VAMP_OUTPUTS_MAX][VAMP_OUTPUT_NAME_BYTES]; /* values of VAMP_LABEL_OUTPUT */
+    char *texts[VAMP_SAMPLE_TEXTS_MAX];                     /* values of the labels of samples */
     uint32_t text_count;
     struct vamp_attributes attributes;
     uint64_t overflow;        /* values counted in (other) and not yet reported */
@@ -55,15 +56,15 @@ struct vamp_series_table {
     struct vamp_series_chunk *chunks;
 };
 
-/* `components` must outlive the table. 0 or -ENOMEM; vamp_series_done may be called in either case.
- */
+/* `components` must outlive the table. Returns 0 or -ENOMEM; vamp_series_done may be called in
+ * either case. */
 VAMP_MUST_CHECK int vamp_series_init(struct vamp_series_table *table,
                                      const struct vamp_stats_options *options,
                                      const struct vamp_components *components,
                                      struct vamp_err *err);
 void vamp_series_done(struct vamp_series_table *table);
-/* The label set with these labels (bits), added if it is new. `max_components` limits the name
- * numbers. 0, -EINVAL when the labels do not fit into a key, or -ENOMEM. */
+/* Finds or adds the label set with these labels (bits). `max_components` limits the numbers of
+ * names. Returns 0; -EINVAL if the labels do not fit into a key; or -ENOMEM. */
 VAMP_MUST_CHECK int vamp_series_set(struct vamp_series_table *table, uint32_t labels,
                                     uint64_t max_components, unsigned *ret_set,
                                     struct vamp_err *err);
@@ -72,8 +73,8 @@ VAMP_MUST_CHECK int vamp_series_set(struct vamp_series_table *table, uint32_t la
 void vamp_series_admit_scarce(struct vamp_series_table *table, struct vamp_series_set *set,
                               struct vamp_labels *labels);
 
-/* Replaces labels by those of the series that they get in this set. Called first for the set with
- * most labels, it makes all sets of one event aggregate the same labels. */
+/* Replaces labels by the labels of the series under which this set stores the value. It is called
+ * first for the set with most labels, so that all sets aggregate the same labels of one event. */
 static inline void vamp_series_admit(struct vamp_series_table *table, struct vamp_series_set *set,
                                      struct vamp_labels *labels)
 {
@@ -82,7 +83,7 @@ static inline void vamp_series_admit(struct vamp_series_table *table, struct vam
     }
 }
 
-/* The set must have labels. */
+/* Returns the key of these labels in the set, which must have labels. */
 static inline uint64_t vamp_series_key(const struct vamp_series_set *set,
                                        const struct vamp_labels *labels)
 {
@@ -93,19 +94,20 @@ static inline uint64_t vamp_series_key(const struct vamp_series_set *set,
     return key;
 }
 
-/* The slot of the key in the index, unless another key has it. */
+/* Returns the first slot of the index in which the key can be. */
 static inline uint64_t vamp_series_slot(const struct vamp_series_set *set, uint64_t key)
 {
     return key * UINT64_C(0x9e3779b97f4a7c15) >> set->shift;
 }
 
-/* The number of a label in a series of the set; a label that was aggregated away has a number above
- * all others (a name: VAMP_NAME_OTHER). UINT32_MAX for series 0 of a set with labels, which is
- * `(other)`, and for a label that the set does not have. */
+/* Returns the number of a label's value in a series of the set; a label that was aggregated away
+ * has a number above all others (names: VAMP_NAME_OTHER). Returns UINT32_MAX for series 0,
+ * `(other)`, of a set with labels, and for a label that the set does not have. */
 uint32_t vamp_series_label(const struct vamp_series_set *set, uint32_t series,
                            enum vamp_label label);
 
-/* The fast path of vamp_series_number. VAMP_SERIES_NOT_FOUND: that must be called. */
+/* The fast path of vamp_series_number. Returns VAMP_SERIES_NOT_FOUND if vamp_series_number must be
+ * called. */
 #define VAMP_SERIES_NOT_FOUND UINT32_MAX
 static inline uint32_t vamp_series_find(const struct vamp_series_set *set,
                                         const struct vamp_labels *labels)
@@ -122,12 +124,13 @@ static inline uint32_t vamp_series_find(const struct vamp_series_set *set,
     return set->keys[series] == key ? series : VAMP_SERIES_NOT_FOUND;
 }
 
-/* The number of a text of a label of samples, copied if it is new; at the limit the number of a
- * label that is aggregated away. */
+/* Returns the number of a text of a sample's label; a new text is copied. Returns the number of
+ * `(other)` at the limit. */
 uint32_t vamp_series_text(struct vamp_series_table *table, const char *text);
 
-/* The series of these labels, added if it is new. At the limit, labels are aggregated away one
- * after the other (docs/metrics.md) and counted in `labels_given_up`. Returns 0, the `(other)`
- * series, if none of these has room, and counts it in `overflow`. */
+/* Returns the series with these labels, which is added if it is new. At the limit, labels are
+ * aggregated away one after the other (docs/metrics.md) and counted in `labels_given_up`. If no
+ * such series can be added either, returns 0, the series `(other)`, and counts the value in
+ * `overflow`. */
 uint32_t vamp_series_number(struct vamp_series_table *table, struct vamp_series_set *set,
                             const struct vamp_labels *labels);

@@ -22,7 +22,8 @@ static const struct vamp_counter_value *copy_counters(const struct vamp_cells *c
     struct vamp_counter_value *restrict values = vamp_bucket_cut(block, count * sizeof *values);
     const uint64_t *restrict deltas = slot->counters + first;
     const uint64_t *restrict totals = cells->counter_totals + first;
-    if (values != NULL) { /* not in the loop's condition, which the compiler vectorizes */
+    if (values !=
+        NULL) { /* tested outside the loop's condition, so that the compiler vectorizes the loop */
         for (uint32_t i = 0; i < count; i++) {
             values[i].delta = deltas[i];
             values[i].value = totals[i];
@@ -50,7 +51,8 @@ static const struct vamp_gauge_value *copy_gauges(const struct vamp_cells *cells
     return values;
 }
 
-/* `*used`: the metric's first entry in the list of used cells; moves to that of the next metric. */
+/* `*used`: index of the metric's first entry in the list of used cells; advanced to that of the
+ * next metric. */
 static const struct vamp_histogram_value *copy_histograms(const struct vamp_cells *cells,
                                                           const struct vamp_slot *slot,
                                                           struct vamp_bucket_block *block,
@@ -109,7 +111,7 @@ static const struct vamp_metric_values *copy_values(const struct vamp_cells *cel
     return values;
 }
 
-/* Rows that have changed. */
+/* Copies the rows that have changed. */
 static const struct vamp_component_row *copy_rows(const struct vamp_components *components,
                                                   struct vamp_bucket_block *block, unsigned *count)
 {
@@ -199,9 +201,9 @@ static void add_to_totals(struct vamp_cells *cells, const struct vamp_slot *slot
     }
 }
 
-/* Adds the slot to the totals, copies it into an immutable bucket with one holder, and empties it.
- * The bucket includes the changed rows of `components`. NULL: out of memory; the totals are still
- * correct. */
+/* Adds the slot to the totals, copies it into an immutable bucket with one reference, and clears
+ * it. The bucket includes the changed rows of `components`. Returns NULL if out of memory; the
+ * totals are still correct. */
 static const struct vamp_bucket *close_bucket(struct vamp_cells *cells, struct vamp_slot *slot,
                                               uint64_t number, int64_t start_ns,
                                               struct vamp_components *components)
@@ -225,7 +227,7 @@ static const struct vamp_bucket *close_bucket(struct vamp_cells *cells, struct v
     return bucket;
 }
 
-/* ---- which bucket is open */
+/* ---- open buckets */
 
 static int64_t floor_div(int64_t value, int64_t by)
 {
@@ -298,7 +300,7 @@ static void forget_easy(struct vamp_window *window)
     window->easy_to = window->easy_from;
 }
 
-/* Called when time is in the newest bucket. */
+/* Updates the cache. Called when time is in the newest bucket. */
 static void note_easy(struct vamp_window *window)
 {
     const int64_t end_ns = (window->newest + 1) * window->bucket_ns;
@@ -334,7 +336,7 @@ static void close_all(struct vamp_window *window)
     }
 }
 
-/* Ends the newest bucket; time has reached `now_ns`. */
+/* Ends the newest bucket, when time has reached `now_ns`. */
 static void end_newest(struct vamp_window *window, int64_t now_ns)
 {
     const int64_t start_ns = window->newest * window->bucket_ns;
@@ -357,7 +359,7 @@ static void restart_at(struct vamp_window *window, int64_t bucket)
     end_newest(window, bucket * window->bucket_ns);
     close_all(window);
     forget_easy(window);
-    /* The next slot may already have a VAMP_GAP_MEMORY. */
+    /* the next slot may already have a gap with reason VAMP_GAP_MEMORY */
     struct vamp_slot *next = vamp_window_oldest(window);
     const struct vamp_gap leap = {
         .start_ns = window->oldest * window->bucket_ns,
@@ -373,14 +375,14 @@ static void restart_at(struct vamp_window *window, int64_t bucket)
 
 static void begin_at(struct vamp_window *window, int64_t bucket)
 {
-    /* Slot 0 may already have values reported by the program. */
+    /* slot 0 may already contain values reported by the program */
     window->started = true;
     window->base = bucket;
     window->oldest = bucket;
     window->newest = bucket;
 }
 
-/* Advances time to this bucket, which is not before the newest one. */
+/* Advances time to this bucket, which must not be before the newest one. */
 static void move_to(struct vamp_window *window, int64_t bucket, int64_t time_ns)
 {
     if ((uint64_t)bucket - (uint64_t)window->newest > (uint64_t)window->max_empty + 1) {

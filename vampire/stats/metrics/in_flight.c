@@ -6,7 +6,7 @@
 #include "vampire/core/event/event.h"
 #include "vampire/stats/cells/self.h"
 
-/* Where the measured values of a bucket go. */
+/* Destination of the measured values of a bucket. */
 struct taking {
     struct vamp_cells *cells;
     struct vamp_slot *slot;
@@ -23,7 +23,8 @@ static void take_number(const struct taking *to, enum vamp_metric_id id,
 static void take_age(const struct taking *to, enum vamp_metric_id id,
                      const struct vamp_labels *labels, int64_t since_ns)
 {
-    if (since_ns <= to->now_ns) { /* it is later if the clock was set back, or there is none */
+    if (since_ns <= to->now_ns) { /* `since_ns` is later if the clock was set back, or if there is
+                                   * no operation */
         vamp_taken_age(to->cells, to->slot, id, labels, (uint64_t)to->now_ns - (uint64_t)since_ns);
     }
 }
@@ -57,7 +58,7 @@ static void take_ages(const struct taking *to, const struct vamp_ages *ages,
     vamp_taken_add(to->cells, to->slot, VAMP_METRIC_IN_FLIGHT_UNCERTAIN, labels, &uncertain);
 }
 
-/* Demands that have waited since before the bucket. */
+/* Lists demands that have been pending since before the bucket. */
 static void take_demands(const struct taking *to, struct vamp_tracker *tracker)
 {
     struct vamp_slot *slot = to->slot;
@@ -88,7 +89,7 @@ static void take_cdo(struct vamp_slot *slot, enum vamp_metric_id id, const char 
     slot->oldest_count++;
 }
 
-/* The CDOs of the greatest ages. */
+/* Lists the CDOs with the greatest ages. */
 static void take_cdos(const struct taking *to, struct vamp_tracker *tracker, uint32_t rows,
                       enum vamp_age age)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- *  * The table of statistics: one for each group of metrics. A statistic counts observations in
- * cells and has no state of its own: the tracker has that of earlier events, and the cells have the
- * values. All functions run on the worker thread, cannot fail, do not block, allocate nothing and
- * do not keep `seen`.
+ * The table of statistics: one entry for each group of metrics. A statistic counts observations in
+ * cells and has no state of its own: the state of earlier events is in the tracker, and the values
+ * are in the cells. All functions run on the worker thread, cannot fail, do not block, do not
+ * allocate memory and do not keep `seen`.
  */
 #pragma once
 
@@ -18,14 +18,15 @@ typedef void vamp_observe_fn(struct vamp_cells *cells, const struct vamp_observa
 
 struct vamp_statistic_ops {
     const char *name;
-    const enum vamp_metric_id *metrics; /* that it counts; ended by VAMP_METRIC_NONE */
-    /* Counts events of these kinds, sent after and before handling, if one of the enum vamp_found
-     * bits is set. */
+    /* Metrics that the statistic counts; terminated by VAMP_METRIC_NONE. */
+    const enum vamp_metric_id *metrics;
+    /* Kinds of events, sent after and before handling, for which the statistic is called, provided
+     * that one of the enum vamp_found bits is set. */
     uint32_t after, before;
     unsigned found;
     vamp_observe_fn *on_event;
-    /* Counts the implied LEAVE of a component whose stay ended without one: the pool manager is
-     * gone, or the component joined again. NULL: does not concern these metrics. */
+    /* Counts the implied LEAVE of a component whose stay ended without a LEAVE: the pool manager is
+     * gone, or the component joined again. NULL if these metrics do not depend on it. */
     vamp_observe_fn *on_gone;
 };
 
@@ -43,7 +44,8 @@ enum vamp_statistic {
 };
 extern const struct vamp_statistic_ops vamp_statistics[VAMP_STATISTIC_COUNT];
 
-/* Measures the gauges of set `in_flight` for the bucket of the slot, which begins at `start_ns`.
- * Ages are measured at `now_ns`: the end of the bucket, or the end of the stream within it. */
+/* Measures the gauges of set `in_flight` for the bucket of the slot, which starts at `start_ns`.
+ * Ages are measured at `now_ns`: the end of the bucket, or the end of the stream if it is in the
+ * bucket. */
 void vamp_in_flight_take(struct vamp_cells *cells, struct vamp_slot *slot,
                          struct vamp_tracker *tracker, int64_t start_ns, int64_t now_ns);

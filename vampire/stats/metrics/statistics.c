@@ -62,8 +62,8 @@ static void count_content(struct vamp_cells *cells, const struct vamp_observatio
 
 static const enum vamp_metric_id parts[] = {VAMP_METRIC_DEMAND_WAIT_PART_NS, VAMP_METRIC_NONE};
 
-/* Makes room for all parts of a wait with the same labels. False: the label `part` itself is
- * aggregated away. */
+/* Replaces labels so that all parts of a wait can be stored with the same labels. Returns false if
+ * the label `part` itself is aggregated away. */
 static bool admit_parts(struct vamp_cells *cells, struct vamp_labels *labels)
 {
     for (uint32_t part = 0; part < VAMP_WAIT_UNKNOWN;) {
@@ -103,7 +103,7 @@ static void record_wait_parts(struct vamp_cells *cells, const struct vamp_observ
     if (!cells->range[VAMP_METRIC_DEMAND_WAIT_PART_NS].enabled) {
         return;
     }
-    /* The filter of the whole wait applies to its parts. */
+    /* the filter of the whole wait also applies to its parts */
     if (cells->excluded[VAMP_METRIC_DEMAND_WAIT_NS]) {
         const unsigned count = seen->parts_known ? VAMP_WAIT_UNKNOWN : 1;
         seen->slot->filtered[VAMP_METRIC_DEMAND_WAIT_PART_NS] += count;
@@ -162,7 +162,7 @@ static void record_lifecycle(struct vamp_cells *cells, const struct vamp_observa
 
 /* ---- transports */
 
-/* All of these use the same labels. */
+/* These metrics use the same labels for one event. */
 static const enum vamp_metric_id most_labels_first[] = {VAMP_METRIC_TRANSPORTS,
                                                         VAMP_METRIC_TRANSPORT_BYTES,
                                                         VAMP_METRIC_TRANSPORT_NS, VAMP_METRIC_NONE};
@@ -227,7 +227,7 @@ static void count_transport(struct vamp_cells *cells, const struct vamp_observat
 
 /* ---- anomalies */
 
-/* Lists component and CDO, up to the bucket's limit. */
+/* Adds an entry with component and CDO, up to the bucket's limit. */
 static void list_anomaly(struct vamp_slot *slot, const struct vamp_components *components,
                          const struct vamp_observation *seen, uint32_t anomaly)
 {

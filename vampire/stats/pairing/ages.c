@@ -6,9 +6,10 @@
 #include "vampire/stats/pairing/pending.h"
 
 /*
- * Operations pending at the end of a bucket, and their ages. Their numbers are updated by each
- * event. The oldest are searched once per bucket among all pending operations: events cost nothing,
- * and the time for a bucket is bounded by max_pending.
+ * Operations pending at the end of a bucket, and their ages. The numbers of pending operations are
+ * updated at each event. The oldest operations are determined once per bucket by a search through
+ * all pending operations, so that events have no additional cost; the time per bucket is limited by
+ * max_pending.
  */
 
 static void forget_ages(struct vamp_tracker *tracker, size_t rows)
@@ -52,7 +53,7 @@ static void add_age(struct vamp_tracker *tracker, enum vamp_age age, const struc
     ages->uncertain += vamp_track_is_uncertain(tracker, &item->since);
 }
 
-/* Finds the oldest of all kinds in one pass. */
+/* Finds the oldest operation of each kind in one pass. */
 static void add_ages(struct vamp_tracker *tracker)
 {
     struct vamp_oldest_list list = {.room = VAMP_WAITING_DEMANDS_MAX,
@@ -119,7 +120,8 @@ void vamp_track_take_numbers(struct vamp_tracker *tracker, uint32_t row,
     }
 }
 
-/* Whether nothing refers to the row of a component that has left: its transports have ended. */
+/* Returns whether nothing refers to the row of a component that has left: its transports have
+ * ended. */
 static bool is_done_with(const struct vamp_tally *tally, const struct vamp_component *component)
 {
     uint32_t transports = 0;
@@ -172,7 +174,7 @@ static const char *name_of_row(const struct vamp_tracker *tracker, uint32_t row)
     return vamp_components_name(tracker->components, name);
 }
 
-/* The row of the component that offers or produces the CDO; 0: unknown. */
+/* Returns the row of the component that offers or produces the CDO; 0 if unknown. */
 static uint32_t find_producer(const struct vamp_tracker *tracker, const struct vamp_cdo *cdo)
 {
     if ((cdo->flags & VAMP_CDO_OFFERED) == 0 && cdo->offers != 0) {
@@ -202,7 +204,7 @@ void vamp_track_describe_demand(struct vamp_tracker *tracker, const struct vamp_
     memcpy(ret_demand->name, named.name, strlen(named.name) + 1);
 }
 
-/* The next entry of this row, or of all. */
+/* Returns the next entry of this row, or of any row. */
 static const struct vamp_pending *next_pending(const struct vamp_tracker *tracker, uint32_t row,
                                                uint32_t *position)
 {

@@ -3,11 +3,11 @@
 
 #include "vampire/core/values.h"
 
-/* Longest time from the pool manager into the queue that was seen empty. Processes that share a
- * processor may delay each other by several milliseconds. */
+/* Maximum time of an event on the way from the pool manager to the queue, if the queue was empty.
+ * Processes that share a processor may delay each other by several milliseconds. */
 #define ON_THE_WAY_NS UINT64_C(10000000)
 
-/* The longest possible wait of an event that arrived at this time. */
+/* Returns the longest possible wait of an event that arrived at this time. */
 static uint64_t waited_until(const struct vamp_arrivals *arrivals, int64_t time_ns)
 {
     const int64_t number = time_ns >> VAMP_ARRIVAL_SHIFT;
@@ -41,7 +41,8 @@ static void raise_resolution(const struct vamp_observation *seen, uint64_t ns)
     *resolution_ns = VAMP_MAX(*resolution_ns, ns);
 }
 
-/* Returns the error of an interval that ends with `seen`, and replaces a shorter one by 0. */
+/* Returns the error of an interval that ends at `seen`. Sets the interval to 0 if it is shorter
+ * than its error. */
 static uint64_t blur(const struct vamp_arrivals *arrivals, const struct vamp_observation *seen,
                      uint64_t own_ns, uint64_t *ns)
 {

@@ -33,7 +33,7 @@ static void track_declare(struct vamp_track_context *at)
     if (at->cdo == NULL) {
         vamp_cdo_add(at);
         if (sized) {
-            return; /* the size is known after the SEAL, which was before the stream began */
+            return; /* the size was reported by the SEAL, before the start of the stream */
         }
     } else {
         if (vamp_cdo_is_owned(at)) {
@@ -62,7 +62,7 @@ static void track_seal(struct vamp_track_context *at)
     }
 }
 
-/* A further component offers a CDO that is in the pool. */
+/* Handles the offer of a further component for a CDO that is in the pool. */
 static void offer_too(struct vamp_track_context *at)
 {
     if (vamp_cdo_is_owned(at)) {
@@ -100,7 +100,8 @@ static void track_offer(struct vamp_track_context *at)
     vamp_cdo_set_flags(at, VAMP_CDO_OFFERED | VAMP_CDO_ONCE, 0);
 }
 
-/* A component that requires or demands a CDO is not its producer, unless it is known to be. */
+/* A component that requires or demands a CDO is not considered its producer, unless it is known to
+ * be. */
 static void note_consumer(struct vamp_track_context *at)
 {
     if (at->cdo != NULL && vamp_cdo_is_owned(at) &&
@@ -120,12 +121,12 @@ static void track_demand(struct vamp_track_context *at)
         (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_OFFER_TO_FIRST_DEMAND, cdo->offered_ns);
     }
     cdo->flags |= VAMP_CDO_DEMANDED;
-    if (!early) { /* else it was counted when its data arrived */
+    if (!early) { /* early data were counted when they arrived */
         cdo->demands++;
     }
 }
 
-/* The last offer was withdrawn. */
+/* Handles the withdrawal of the last offer. */
 static void leave_pool(struct vamp_track_context *at)
 {
     struct vamp_cdo *cdo = at->cdo;
@@ -156,7 +157,7 @@ static void end_own_offer(struct vamp_track_context *at)
 static void track_withdraw(struct vamp_track_context *at)
 {
     if (at->cdo == NULL) {
-        return; /* offered before the stream began, or evicted */
+        return; /* it was offered before the start of the stream, or evicted */
     }
     if (!vamp_track_offers(at)) {
         vamp_observe_anomaly(at->seen, VAMP_ANOMALY_OPERATION_OUT_OF_ORDER, 1);
@@ -169,8 +170,8 @@ static void track_withdraw(struct vamp_track_context *at)
     }
 }
 
-/* The producer has disposed of its last handle. Returns false if others offer the CDO, which keeps
- * its record. */
+/* Handles the producer's disposal of its last handle. Returns false if other components offer the
+ * CDO, which keeps its record. */
 static bool end_making(struct vamp_track_context *at)
 {
     struct vamp_cdo *cdo = at->cdo;
@@ -191,7 +192,7 @@ static bool end_making(struct vamp_track_context *at)
     return true;
 }
 
-/* Returns whether the record ends. */
+/* Handles a disposal by the owner. Returns whether the record ends. */
 static bool dispose_by_owner(struct vamp_track_context *at)
 {
     struct vamp_cdo *cdo = at->cdo;
@@ -208,7 +209,7 @@ static void dispose_of_reference(struct vamp_track_context *at)
 {
     struct vamp_pending *reference = vamp_reference_find(at, at->row);
     if (reference == NULL) {
-        return; /* its DECLARE was not seen */
+        return; /* the DECLARE of this handle was not observed */
     }
     if (reference->handles > 0) {
         reference->handles--;
@@ -223,14 +224,14 @@ static void dispose_of_reference(struct vamp_track_context *at)
         vamp_pending_remove(at, reference);
         return;
     }
-    assert(at->cdo != NULL); /* an offer keeps the record */
+    assert(at->cdo != NULL); /* a CDO that is offered keeps its record */
     end_own_offer(at);
     if (!vamp_cdo_in_pool(at->cdo)) {
         leave_pool(at);
     }
 }
 
-/* Whether the component is known to have a handle of the CDO. */
+/* Returns whether the component is known to have a handle of the CDO. */
 static bool has_handle(struct vamp_track_context *at)
 {
     const struct vamp_pending *reference = vamp_reference_find(at, at->row);
@@ -238,7 +239,7 @@ static bool has_handle(struct vamp_track_context *at)
            (at->cdo != NULL && vamp_cdo_is_owned(at) && at->cdo->owner_handles > 0);
 }
 
-/* Whether no component has a handle, nor is known as the producer. */
+/* Returns whether no component has a handle and none is known to be the producer. */
 static bool is_unused(const struct vamp_cdo *cdo)
 {
     return (cdo->flags & VAMP_CDO_MAKER) == 0 && cdo->owner_handles == 0 && cdo->other_handles == 0;
@@ -246,7 +247,8 @@ static bool is_unused(const struct vamp_cdo *cdo)
 
 static void track_dispose(struct vamp_track_context *at)
 {
-    const bool guessed = at->cdo != NULL && at->cdo->guessed > 0; /* it may have received data */
+    /* The component may have received data. */
+    const bool guessed = at->cdo != NULL && at->cdo->guessed > 0;
     if (vamp_track_demand_end(at, NULL) && !vamp_track_take_unattributed(at) && !guessed) {
         vamp_observe_anomaly(at->seen, VAMP_ANOMALY_DEMAND_NEVER_SATISFIED, 1);
     }
@@ -265,7 +267,8 @@ static void track_dispose(struct vamp_track_context *at)
     }
 }
 
-/* Takes what every event reports of its CDO, and sets the producer: before the record may end. */
+/* Updates the CDO with data that any kind of event may contain, and sets the producer. Must be
+ * called before the record may end. */
 static inline void learn(struct vamp_track_context *at)
 {
     if (at->cdo != NULL) {

@@ -6,13 +6,13 @@
 #include "vampire/stats/pairing/waits.h"
 
 /*
- *  * Which side of a transport is the source, where events name one component without saying which:
- * a component that offers the CDO is the source, one that demands it the sink. If it does neither
- * or both, the side that most transports named is assumed. A transport that contradicts the
- * majority has unknown ends.
+ * Determines which side of a transport is the source, if events name one component without its
+ * role: a component that offers the CDO is the source, a component that demands it is the sink. If
+ * the component does neither or both, the role that most transports named is assumed. If a
+ * transport contradicts the majority, its ends are unknown.
  */
 
-/* Whether a transport of the CDO to this component is in progress. */
+/* Returns whether a transport of the CDO to this component is in progress. */
 static bool is_on_its_way(const struct vamp_track_context *at, uint64_t app_id)
 {
     const struct vamp_who who = {app_id, 0, VAMP_PENDING_TRANSPORT, true};
@@ -24,8 +24,9 @@ static uint64_t id_of(const struct vamp_track_context *at, uint32_t row)
     return vamp_components_row(at->tracker->components, row)->app_id;
 }
 
-/* The row of the only component that may be the sink: it waits for the CDO, and a transport to it
- * is in progress at the end of a transport, but not at the start. 0: there is none, or several. */
+/* Returns the row of the only component that may be the sink: a component with a pending demand for
+ * the CDO. At the end of a transport, only components with a transport in progress are considered,
+ * if there are any; otherwise only those without. Returns 0 if there is none, or more than one. */
 static uint32_t find_sink(struct vamp_track_context *at)
 {
     const bool begins = at->event->kind == VAMP_EVENT_TRANSPORT_INIT;
@@ -39,7 +40,7 @@ static uint32_t find_sink(struct vamp_track_context *at)
     }
     uint32_t position = 0;
     uint32_t row = 0;
-    uint32_t found[2] = {0, 0}; /* the last one; [1]: a transport to it is in progress */
+    uint32_t found[2] = {0, 0}; /* the last component found; [1]: with a transport in progress */
     unsigned count[2] = {0, 0};
     while (vamp_track_next_demander(at, &position, &row)) {
         if (row != 0 && row != at->row) {
@@ -52,7 +53,8 @@ static uint32_t find_sink(struct vamp_track_context *at)
     return count[wanted] == 1 ? found[wanted] : 0;
 }
 
-/* The row of the only component that offers the CDO; 0: there is none, or several. */
+/* Returns the row of the only component that offers the CDO; 0 if there is none, or more than one.
+ */
 static uint32_t find_source(const struct vamp_track_context *at)
 {
     const struct vamp_cdo *cdo = at->cdo;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * CDOs that were counted before their record was evicted: a Bloom filter over their keys. It
- * contains every CDO that was added; after 10^6 of them it also reports 0.2 % of all others. The
- * bits are the same on every machine, so that a replay counts as the run did. Worker thread.
+ * reports every CDO that was added and, after 10^6 additions, 0.2 % of all others. The bits are the
+ * same on every machine, so that a replay gives the same counts as the run. Worker thread.
  */
 #pragma once
 
@@ -13,10 +13,10 @@
 
 struct vamp_evicted {
     uint64_t *bits;
-    bool any; /* since the start, or since the filter was cleared */
+    bool any; /* a CDO was added since the start, or since the filter was cleared */
 };
 
-/* 0 or -ENOMEM; vamp_evicted_done may be called in either case. */
+/* Returns 0 or -ENOMEM; vamp_evicted_done may be called in either case. */
 VAMP_MUST_CHECK int vamp_evicted_init(struct vamp_evicted *evicted);
 void vamp_evicted_done(struct vamp_evicted *evicted);
 bool vamp_evicted_test(const struct vamp_evicted *evicted, const uint64_t key[static 2]);

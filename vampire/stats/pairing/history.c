@@ -41,7 +41,8 @@ void vamp_track_copy_name(const struct vamp_event *event, char name[static VAMP_
     name[length] = '\0';
 }
 
-/* Keeps the first time of repeated events, except for WITHDRAW and DISPOSE. */
+/* Repeated events: the first time is kept, except for WITHDRAW and DISPOSE, whose last time is
+ * kept. */
 static void note_time(struct vamp_cdo_history *history, const struct vamp_event *event)
 {
     static const struct {

@@ -9,7 +9,7 @@ static uint64_t fold_word(uint64_t hash, uint64_t word)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Two independent halves, so that a million names do not collide. */
+/* The halves of the key are independent, so that a million names do not collide. */
 struct vamp_key vamp_track_name_key(const struct vamp_event *event)
 {
     const char *name = event->name;
@@ -32,7 +32,7 @@ bool vamp_track_find_key_by_name(const struct vamp_event *event, struct vamp_key
         *ret_key = vamp_track_name_key(event);
         return true;
     }
-    /* A joining component is identified by its name: it has no id yet. */
+    /* A component that joins is identified by its name, since it has no id yet. */
     if (vamp_event_has(event, VAMP_HAS_COMPONENT_NAME)) {
         *ret_key = vamp_track_name_key(event);
     }

@@ -4,11 +4,11 @@
 
 #include "vampire/stats/pairing/records.h"
 
-/* The key of a CDO by the event's name. */
+/* Returns the key of a CDO derived from the name in the event. */
 struct vamp_key vamp_track_name_key(const struct vamp_event *event);
 /* As vamp_track_find_key, for events without a CDO id. */
 bool vamp_track_find_key_by_name(const struct vamp_event *event, struct vamp_key *ret_key);
-/* The key of the event's CDO; false when the event has none. */
+/* Sets the key of the event's CDO. Returns false if the event has none. */
 static inline bool vamp_track_find_key(const struct vamp_event *event, struct vamp_key *key)
 {
     if (!vamp_event_has(event, VAMP_HAS_CDO_ID)) {
@@ -18,8 +18,8 @@ static inline bool vamp_track_find_key(const struct vamp_event *event, struct va
     return true;
 }
 
-/* The key of something that has a number and is not a CDO. The second word is random, so that no
- * CDO id can be chosen to collide with it. */
+/* Returns the key of an object that is identified by a number and is not a CDO. The second word is
+ * random, so that no CDO id can be constructed that collides with it. */
 static inline struct vamp_key vamp_track_number_key(const struct vamp_tracker *tracker,
                                                     uint64_t number)
 {

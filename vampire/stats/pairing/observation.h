@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- *  * The interpretation of one event: set by the tracker, which has the state of earlier events,
+ * The interpretation of one event. It is set by the tracker, which has the state of earlier events,
  * and read by the statistics, which only count. Private to the statistics; worker thread.
  */
 #pragma once
@@ -23,13 +23,13 @@ enum vamp_interval {
     VAMP_INTERVAL_LIFETIME,
     VAMP_INTERVAL_COUNT
 };
-/* Their bits in `intervals`. */
+/* Bits of groups of intervals in `intervals`. */
 #define VAMP_INTERVALS_OF_WAITS                                                                    \
     ((UINT32_C(2) << VAMP_INTERVAL_HANDLING) - (UINT32_C(1) << VAMP_INTERVAL_DEMAND_WAIT))
 #define VAMP_INTERVALS_OF_LIFE                                                                     \
     ((UINT32_C(2) << VAMP_INTERVAL_LIFETIME) - (UINT32_C(1) << VAMP_INTERVAL_DECLARE_TO_OFFER))
 
-/* What an observation contains. For most events it is little more than the operation. */
+/* Contents of an observation, as bits. Most events have only the operation. */
 enum vamp_found {
     VAMP_FOUND_OPERATION = 1 << 0, /* always, except for a stay that ended without a LEAVE */
     VAMP_FOUND_WAIT = 1 << 1,      /* one of VAMP_INTERVALS_OF_WAITS */
@@ -41,29 +41,30 @@ enum vamp_found {
 };
 
 struct vamp_observation {
-    /* Zero until the tracker sets them. */
+    /* Zero unless the tracker sets them. */
     uint32_t found;     /* enum vamp_found bits */
-    uint32_t intervals; /* bits: which of `interval_ns` were found */
-    uint32_t forgotten; /* CDOs that ended without a size; their owner: `forgotten_of` */
+    uint32_t intervals; /* bits: which elements of `interval_ns` are set */
+    /* Number of CDOs that ended without a size; their owner is `forgotten_of`. */
+    uint32_t forgotten;
     uint32_t evicted;
     int64_t pool_cdos, pool_bytes, present, tracked; /* changes */
     int32_t active[VAMP_TIER_COUNT];                 /* changes, by tier */
-    bool pool_changed;  /* `pool_cdos` or `pool_bytes` may differ from zero */
-    bool size_known;    /* from this event or an earlier one */
-    bool created;       /* a CDO of known size was created, by `creator` */
-    bool offered;       /* a component began to offer the CDO */
-    bool fan_out_known; /* the CDO left the pool after `fan_out` demands */
+    bool pool_changed;  /* `pool_cdos` or `pool_bytes` may not be zero */
+    bool size_known;    /* `size_bytes` is known from this event or an earlier one */
+    bool created;       /* a CDO of known size was created; its creator is `creator` */
+    bool offered;       /* a component started to offer the CDO */
+    bool fan_out_known; /* the CDO left the pool; its number of demands is `fan_out` */
     bool transport_completed;
-    bool parts_known; /* `part_ns` are the parts of the demand's wait */
+    bool parts_known; /* `part_ns` contains the parts of the demand's wait */
     /* Set for every event. */
     const struct vamp_event *event;
-    struct vamp_slot *slot; /* of the event's bucket */
-    uint32_t producer;      /* name number of the CDO's producer */
+    struct vamp_slot *slot; /* slot of the event's bucket */
+    uint32_t producer;      /* number of the name of the CDO's producer */
     uint64_t size_bytes;    /* 0: not known */
-    /* Component, operation and size class are set for every event; sink, source, tier and cause for
-     * transports only. */
+    /* Component, operation and size class are set for every event; sink, source, tier and cause
+     * only for transports. */
     struct vamp_labels labels;
-    /* Set only if the flag or number above is. */
+    /* Set only if the corresponding flag or number above is set. */
     uint32_t creator, fan_out, forgotten_of;
     uint32_t anomalies[VAMP_ANOMALY_COUNT];
     uint64_t interval_ns[VAMP_INTERVAL_COUNT];
@@ -96,8 +97,8 @@ static inline void vamp_observe_anomaly(struct vamp_observation *seen, enum vamp
     seen->anomalies[anomaly] += count;
 }
 
-/* Records the time from `from_ns` to the event. Returns false, and records an anomaly instead, if
- * the event is earlier. */
+/* Records the time from `from_ns` to the event. If the event is earlier than `from_ns`, records an
+ * anomaly instead and returns false. */
 static inline bool vamp_observe_interval(struct vamp_observation *seen, enum vamp_interval interval,
                                          int64_t from_ns)
 {

@@ -19,7 +19,8 @@ void vamp_track_weigh(struct vamp_track_context *at, const struct vamp_cdo *cdo,
 
 /* ---- references */
 
-/* The hold of this component on the CDO of `at`; NULL: it holds nothing, or owns the record. */
+/* Returns the reference of this row to the CDO of `at`; NULL if there is none, or if the row owns
+ * the record. */
 struct vamp_pending *vamp_reference_find(const struct vamp_track_context *at, uint32_t row)
 {
     const struct vamp_who who = {.row = row, .kind = VAMP_PENDING_REFERENCE};
@@ -47,7 +48,7 @@ bool vamp_track_offers(struct vamp_track_context *at)
     return reference != NULL && reference->offers;
 }
 
-/* References that offer are listed in the order in which they began, the newest first. */
+/* References with an offer are listed in the order in which the offers started, newest first. */
 void vamp_reference_begin_offer(struct vamp_track_context *at, struct vamp_cdo *cdo,
                                 struct vamp_pending *reference)
 {
@@ -67,11 +68,11 @@ void vamp_reference_stop_offer(struct vamp_track_context *at, struct vamp_cdo *c
     at->tracker->tallies[reference->item.row].offering--;
 }
 
-/* Ends an offer by an event other than WITHDRAW. */
+/* Ends an offer at an event other than WITHDRAW. */
 static void end_offer(struct vamp_track_context *at, struct vamp_pending *reference)
 {
     struct vamp_cdo *cdo = vamp_pending_record(at->tracker, reference);
-    assert(cdo->tracked); /* as long as it is offered */
+    assert(cdo->tracked); /* it remains tracked while it is offered */
     vamp_cdo_change(at, cdo);
     vamp_reference_stop_offer(at, cdo, reference);
     vamp_cdo_changed(at, cdo);
@@ -96,7 +97,7 @@ struct vamp_pending *vamp_reference_need(struct vamp_track_context *at, uint32_t
     return vamp_pending_add(at, &lookup);
 }
 
-/* Ends the offers of the component of CDOs that it does not own. Returns how many there were. */
+/* Ends the component's offers of CDOs that it does not own. Returns the number of these offers. */
 static uint32_t leave_offers(struct vamp_track_context *at)
 {
     struct vamp_tracker *tracker = at->tracker;
@@ -152,9 +153,7 @@ static void untrack_record(struct vamp_track_context *at, struct vamp_cdo *cdo)
                              .attributes = cdo->attributes};
 }
 
-/* Ends the offers of other components with the record. Their handles remain. */
-
-/* The offers of other components go with the record; their handles stay theirs. */
+/* Drops the offers of other components together with the record; their handles are kept. */
 static void drop_offers(struct vamp_track_context *at, struct vamp_cdo *cdo)
 {
     for (uint32_t number = cdo->first_pending; cdo->offers > 0;) {
@@ -206,7 +205,8 @@ static uint32_t declared_handles(const struct vamp_cdo *cdo)
     return cdo->owner_handles - (unsigned)((cdo->flags & VAMP_CDO_UNSEEN) != 0);
 }
 
-/* Transfers the ownership of a record under modification to the row whose reference was `held`. */
+/* Transfers the ownership of a record under modification to a row; `held` is the row's former
+ * reference. */
 static void change_owner(struct vamp_track_context *at, struct vamp_cdo *cdo, uint32_t row,
                          const struct vamp_pending *held)
 {
@@ -232,7 +232,7 @@ static void change_owner(struct vamp_track_context *at, struct vamp_cdo *cdo, ui
     vamp_cdo_rest(tracker, cdo)->declared_ns = held->since_ns;
 }
 
-/* Removes the reference, which may be NULL, and returns what it was. */
+/* Removes the reference, which may be NULL, and returns its former content. */
 static struct vamp_pending take_reference(struct vamp_track_context *at,
                                           struct vamp_pending *reference)
 {
@@ -248,7 +248,7 @@ static struct vamp_pending take_reference(struct vamp_track_context *at,
     return held;
 }
 
-/* The component kept handles when an earlier record of the CDO ended. */
+/* Restores handles that the component kept when an earlier record of the CDO ended. */
 static void take_kept_handles(struct vamp_track_context *at)
 {
     struct vamp_pending *reference = vamp_reference_find(at, at->row);
@@ -282,8 +282,8 @@ void vamp_cdo_add(struct vamp_track_context *at)
     }
 }
 
-/* Turns the handles and the offer of the owner into a reference; the record is under modification.
- */
+/* Converts the handles and the offer of the owner into a reference; the record is under
+ * modification. */
 static void keep_owner_reference(struct vamp_track_context *at)
 {
     struct vamp_cdo *cdo = at->cdo;
@@ -293,7 +293,8 @@ static void keep_owner_reference(struct vamp_track_context *at)
     }
     const uint32_t row = cdo->record.item.row;
     struct vamp_pending *reference = vamp_reference_need(at, row);
-    assert(reference->handles == 0 && !reference->offers); /* owners have none */
+    assert(reference->handles == 0 &&
+           !reference->offers); /* an owner has neither handles nor an offer in a reference */
     reference->handles = handles;
     reference->declared = (cdo->flags & VAMP_CDO_DECLARED) != 0;
     reference->since_ns = vamp_cdo_rest(at->tracker, cdo)->declared_ns;
@@ -360,11 +361,11 @@ void vamp_track_forget_cdos(struct vamp_track_context *at)
         vamp_cdo_forget(at, vamp_slab_item(&tracker->cdos.slab, tracker->tracked.oldest),
                         VAMP_CDO_END_LEFT);
     }
-    vamp_evicted_clear(&tracker->evicted); /* the next pool has other CDOs */
+    vamp_evicted_clear(&tracker->evicted); /* the next pool has different CDOs */
 }
 
 /* Prefetches the index line of a CDO that will be removed soon. Returns the next CDO of the
- * component. Inlined: compilers drop calls of functions that only prefetch. */
+ * component. Always inlined, since compilers remove calls of functions that only prefetch. */
 static inline __attribute__((always_inline)) uint32_t expect_removal(const struct vamp_table *cdos,
                                                                      uint32_t number)
 {
@@ -377,13 +378,13 @@ static inline __attribute__((always_inline)) uint32_t expect_removal(const struc
     return vamp_slab_neighbours(&cdos->slab, number)->after;
 }
 
-/* What the component still had when it left. */
+/* Totals over the CDOs of a component that has left. */
 struct leaving {
     uint32_t offers;
     uint32_t handles;
 };
 
-/* Ends the record of a CDO, or hands it over if other components offer the CDO. */
+/* Ends the record of a CDO, or transfers it to another owner if other components offer the CDO. */
 static void leave_cdo(struct vamp_track_context *at, struct vamp_cdo *cdo, struct leaving *had)
 {
     had->offers += (cdo->flags & VAMP_CDO_OFFERED) != 0;
@@ -401,7 +402,7 @@ static void leave_cdo(struct vamp_track_context *at, struct vamp_cdo *cdo, struc
     at->seen->tracked--;
 }
 
-/* Ends all records of the component: up to a million, most of them in no cache. */
+/* Ends all records of the component. There may be a million, most of which are in no cache. */
 static void leave_owned(struct vamp_track_context *at, struct leaving *had)
 {
     struct vamp_tracker *tracker = at->tracker;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ownership of CDOs: which component a record belongs to, references of other components, offers,
- * and the content of the pool that follows from them. Private to the pairing; worker thread.
+ * Ownership of CDOs: the component to which a record belongs, references of other components,
+ * offers, and the resulting content of the pool. Private to the pairing; worker thread.
  */
 #pragma once
 
@@ -12,10 +12,12 @@ static inline bool vamp_cdo_in_pool(const struct vamp_cdo *cdo)
     return (cdo->flags & VAMP_CDO_OFFERED) != 0 || cdo->offers != 0;
 }
 
-/* Adds (sign 1) or subtracts (-1) a CDO and its bytes if it is in the pool. */
+/* Adds (`sign` 1) a CDO and its bytes to the totals of the pool, or subtracts them (-1), if the CDO
+ * is in the pool. */
 void vamp_track_weigh(struct vamp_track_context *at, const struct vamp_cdo *cdo, int sign);
-/* Must be called before the size or the offers of a CDO change: subtracts it. The event's own CDO
- * is subtracted once and added when the event is handled. */
+/* Must be called before the size or the offers of a CDO change: subtracts the CDO from the totals
+ * of the pool. The event's own CDO is subtracted once and added again when the event has been
+ * handled. */
 static inline void vamp_cdo_change(struct vamp_track_context *at, const struct vamp_cdo *cdo)
 {
     if (cdo == at->cdo) {
@@ -26,15 +28,15 @@ static inline void vamp_cdo_change(struct vamp_track_context *at, const struct v
     }
     vamp_track_weigh(at, cdo, -1);
 }
-/* Must be called after the changes to a CDO that may not be the event's own. */
+/* Must be called after the changes, for a CDO that may not be the event's own: adds it again. */
 static inline void vamp_cdo_changed(struct vamp_track_context *at, const struct vamp_cdo *cdo)
 {
     if (cdo != at->cdo) {
         vamp_track_weigh(at, cdo, 1);
     }
 }
-/* Sets the event's change of the bytes in the pool, as the gauge shows them: at most 2^63 - 1.
- * Needed only if `pool_changed` is set. */
+/* Sets the change of the bytes in the pool that this event causes in the gauge, whose maximum is
+ * 2^63 - 1. Needed only if `pool_changed` is set. */
 static inline void vamp_track_show_bytes(struct vamp_tracker *tracker,
                                          struct vamp_observation *seen)
 {
@@ -43,12 +45,12 @@ static inline void vamp_track_show_bytes(struct vamp_tracker *tracker,
     tracker->shown_bytes = shown;
 }
 
-/* Whether the record of the CDO of `at` belongs to the component of the event. */
+/* Returns whether the component of the event owns the record of the CDO of `at`. */
 static inline bool vamp_cdo_is_owned(const struct vamp_track_context *at)
 {
     return at->cdo->record.item.row == at->row;
 }
-/* The name number of the owner. */
+/* Returns the name number of the owner. */
 static inline uint32_t vamp_cdo_owner_name(const struct vamp_track_context *at,
                                            const struct vamp_cdo *cdo)
 {
@@ -62,7 +64,7 @@ static inline uint32_t vamp_cdo_owner_name(const struct vamp_track_context *at,
     }
     return vamp_track_name(at->tracker, owner);
 }
-/* Sets the producer of the CDO that was waited for, if it is known. */
+/* Sets the producer of the awaited CDO, if it is known. */
 static inline void vamp_track_name_producer(struct vamp_track_context *at)
 {
     at->seen->producer = VAMP_NAME_UNKNOWN;
@@ -83,7 +85,7 @@ static inline void vamp_cdo_set_flags(struct vamp_track_context *at, unsigned se
 
 /* As vamp_track_learn_size, for a CDO whose size is not known or not counted. */
 void vamp_track_learn_new_size(struct vamp_track_context *at);
-/* Takes the size of the tracked CDO of `at` from the event, or that of the observation from the
+/* Sets the size of the tracked CDO of `at` from the event, or the size in the observation from the
  * CDO. */
 static inline void vamp_track_learn_size(struct vamp_track_context *at)
 {
@@ -103,42 +105,45 @@ static inline void vamp_track_learn_size(struct vamp_track_context *at)
 void vamp_cdo_add(struct vamp_track_context *at);
 /* Ends the tracking of the CDO, and counts it if its size was never reported. */
 void vamp_cdo_forget(struct vamp_track_context *at, struct vamp_cdo *cdo, enum vamp_cdo_end end);
-/* The component of the event becomes the owner and the producer of the CDO of `at`. */
+/* Makes the component of the event the owner and the producer of the CDO of `at`. */
 void vamp_cdo_become_producer(struct vamp_track_context *at);
-/* The owner is done with a CDO that others offer: ownership moves to the component that began last
- * to offer it. */
+/* Transfers ownership of a CDO that its owner no longer uses and other components offer, to the
+ * component that most recently started to offer it. */
 void vamp_cdo_hand_over(struct vamp_track_context *at, struct vamp_cdo *cdo);
-/* The CDO is out of the pool: its demands count from 0 when it is offered again. */
+/* Resets the count of demands: the CDO has left the pool, and demands are counted from 0 when it is
+ * offered again. */
 static inline void vamp_cdo_reset_demands(struct vamp_cdo *cdo)
 {
     cdo->demands = 0;
     cdo->flags &= (uint8_t)~VAMP_CDO_DEMANDED;
 }
 
-/* The reference of this row to the CDO of `at`; NULL: there is none, or the row owns the CDO. */
+/* Returns the reference of this row to the CDO of `at`; NULL if there is none, or if the row owns
+ * the CDO. */
 struct vamp_pending *vamp_reference_find(const struct vamp_track_context *at, uint32_t row);
-/* The same, added if missing; at the limit the oldest is evicted. */
+/* As vamp_reference_find, but adds a missing reference. At the limit the oldest reference is
+ * evicted. */
 struct vamp_pending *vamp_reference_need(struct vamp_track_context *at, uint32_t row);
-/* The reference's component begins or stops to offer the CDO, for which vamp_cdo_change was
- * called. */
+/* Start and end the offer of the reference's component. vamp_cdo_change must have been called for
+ * the CDO. */
 void vamp_reference_begin_offer(struct vamp_track_context *at, struct vamp_cdo *cdo,
                                 struct vamp_pending *reference);
 void vamp_reference_stop_offer(struct vamp_track_context *at, struct vamp_cdo *cdo,
                                struct vamp_pending *reference);
-/* The reference that most recently began to offer the CDO; there must be one. */
+/* Returns the reference that most recently started to offer the CDO; there must be one. */
 struct vamp_pending *vamp_reference_last_offer(const struct vamp_tracker *tracker,
                                                const struct vamp_cdo *cdo);
-/* Whether the component of the event offers the CDO of `at`, which is tracked. */
+/* Returns whether the component of the event offers the CDO of `at`, which must be tracked. */
 bool vamp_track_offers(struct vamp_track_context *at);
 
-/* Accounts a CDO whose record ends without a reported size. Returns whether it counts as created
- * now: not if it was counted, or may have been before it was evicted; the latter goes to the
- * account of `slot`. */
+/* Accounts for a CDO whose record ends without a reported size. Returns whether the CDO is to be
+ * counted as created now; false if it was counted already, or if it may have been counted before it
+ * was evicted. The latter is counted in the accounting of `slot`. */
 bool vamp_cdo_count_unsized(const struct vamp_tracker *tracker, const struct vamp_cdo *cdo,
                             struct vamp_slot *slot);
 
 /* Ends the tracking of all remaining CDOs. */
 void vamp_track_forget_cdos(struct vamp_track_context *at);
-/* A component with a row has left: its CDOs have no owner, and its pending operations are removed.
- */
+/* Handles the leave of a component with a row: its CDOs no longer have an owner, and its pending
+ * operations are removed. */
 void vamp_track_leave_cdos(struct vamp_track_context *at);

@@ -12,7 +12,8 @@ static inline bool matches(const struct vamp_pending *pending, const struct vamp
            (who->row != 0 || (pending->by_id == who->by_id && pending->app_id == who->app_id));
 }
 
-/* Both a CDO and a component may have many entries: searches the shorter of the two lists. */
+/* Searches the shorter of the lists of the CDO and of the component, since both may have many
+ * entries. */
 static __attribute__((noinline)) struct vamp_pending *
 find_by_both(const struct vamp_tracker *tracker, uint32_t of_cdo, const struct vamp_cdo *cdo,
              const struct vamp_who *who)
@@ -137,7 +138,8 @@ void vamp_pending_remove_record(struct vamp_track_context *at, struct vamp_cdo *
     vamp_table_remove(&at->tracker->cdos, record);
 }
 
-/* A name is the number of its item, and the index of the slab in the low bits. */
+/* The number of a name consists of the number of its item and, in the low bits, of the index of the
+ * slab. */
 #define NAME_SIZE_BITS 2
 _Static_assert(VAMP_NAME_SIZES <= 1 << NAME_SIZE_BITS, "room for the index");
 #define NAME_SIZE(name) ((name) & ((1U << NAME_SIZE_BITS) - 1))
@@ -150,7 +152,8 @@ static inline void give_name(struct vamp_tracker *tracker, uint32_t name)
     }
 }
 
-/* Releases what the entry refers to, and subtracts it from the component's counters. */
+/* Releases the name or transport of the entry, and subtracts the entry from the component's
+ * counters. */
 static inline void release_pending(struct vamp_tracker *tracker, const struct vamp_pending *pending)
 {
     if (pending->kind == VAMP_PENDING_REFERENCE) {
@@ -187,8 +190,8 @@ void vamp_pending_remove(struct vamp_track_context *at, struct vamp_pending *pen
 }
 
 /*
- * The oldest entry of a class is needed at a limit only. A list by age would cost each entry two
- * more neighbours, most of which are in no cache.
+ * The oldest entry of a class is needed only at a limit. A list by age would require access to two
+ * more neighbours, most of which are in no cache, whenever an entry is added or removed.
  */
 
 static bool is_older(const struct vamp_pending_age *one, const struct vamp_pending_age *other)
@@ -206,7 +209,7 @@ static struct vamp_pending_age age_of(const struct vamp_pending *pending, uint32
     return age;
 }
 
-/* Replaces the root of the heap, its youngest, by `item`. */
+/* Replaces the root of the heap, which is its youngest element, by `item`. */
 static void sink(struct vamp_pending_age *heap, unsigned count, struct vamp_pending_age item)
 {
     unsigned at = 0;
@@ -323,8 +326,8 @@ struct vamp_pending *vamp_pending_add(struct vamp_track_context *at,
 }
 
 /*
- * Names of CDOs. Records have them at level `cdo` only, so the name of a pending demand, withdraw
- * or transport is copied when it begins, into an item of one of three sizes.
+ * Names of CDOs. Records contain them at level `cdo` only; therefore the name of a pending demand,
+ * withdraw or transport is copied at its start, into an item of one of three sizes.
  */
 
 const size_t vamp_name_bytes[VAMP_NAME_SIZES] = {32, 64, VAMP_CDO_NAME_BYTES};

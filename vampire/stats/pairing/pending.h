@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pending operations of a CDO and references to it: a list per record, and a list per component.
- * Most CDOs have one or two. Private to the pairing; worker thread.
+ * Pending operations of a CDO and references to it ("entries"), in one list per record and one list
+ * per component. Most CDOs have one or two entries. Private to the pairing; worker thread.
  */
 #pragma once
 
@@ -26,7 +26,8 @@ static inline struct vamp_moment vamp_pending_since(const struct vamp_pending *p
     return (struct vamp_moment){pending->since_ns, pending->sequence};
 }
 
-/* The component of the event, for entries of this kind. A JOIN that was received has no row yet. */
+/* Returns the component of the event, for entries of this kind. The component of a received JOIN
+ * that was not handled yet has no row. */
 static inline struct vamp_who vamp_track_who(const struct vamp_track_context *at, unsigned kind)
 {
     struct vamp_who who = {0, at->row, (uint8_t)kind, false};
@@ -38,7 +39,7 @@ static inline struct vamp_who vamp_track_who(const struct vamp_track_context *at
     }
     return who;
 }
-/* NULL: there is none. `cdo` NULL: there is no record. */
+/* Returns the entry, or NULL if there is none. `cdo` is NULL if there is no record. */
 struct vamp_pending *vamp_pending_find(const struct vamp_tracker *tracker,
                                        const struct vamp_cdo *cdo, const struct vamp_who *who);
 
@@ -50,16 +51,17 @@ static inline void vamp_lookup_of(struct vamp_track_context *at, unsigned kind,
     ret_lookup->record = at->record;
     ret_lookup->who = vamp_track_who(at, kind);
 }
-/* For the event's transport: by its number, or without one by CDO and sink. */
+/* Sets `ret_lookup` for the event's transport, which is identified by its number; without a number,
+ * by CDO and sink. */
 void vamp_lookup_of_transport(const struct vamp_track_context *at, struct vamp_lookup *ret_lookup);
-/* NULL: there is none. */
+/* Returns the entry, or NULL if there is none. */
 static inline struct vamp_pending *vamp_pending_lookup(const struct vamp_track_context *at,
                                                        const struct vamp_lookup *lookup)
 {
     return vamp_pending_find(at->tracker, lookup->record, &lookup->who);
 }
 
-/* Deliveries belong to the class of received operations. */
+/* Returns the class of a kind. Deliveries belong to the class of received operations. */
 static inline enum vamp_pending_class vamp_pending_class_of(unsigned kind)
 {
     static_assert(VAMP_PENDING_REFERENCE - VAMP_PENDING_DELIVERY == VAMP_CLASS_REFERENCES,
@@ -69,10 +71,11 @@ static inline enum vamp_pending_class vamp_pending_class_of(unsigned kind)
     }
     return (enum vamp_pending_class)(kind - VAMP_PENDING_DELIVERY);
 }
-/* The oldest entry of a class that has some. */
+/* Returns the oldest entry of a class, which must not be empty. */
 struct vamp_pending *vamp_pending_oldest(struct vamp_tracker *tracker,
                                          enum vamp_pending_class class);
-/* The entry that must be removed before another of this kind is added: NULL below the limit. */
+/* Returns the entry that must be removed before another one of this kind is added; NULL below the
+ * limit. */
 static inline struct vamp_pending *vamp_pending_to_evict(struct vamp_tracker *tracker,
                                                          unsigned kind)
 {
@@ -92,15 +95,15 @@ static inline void vamp_pending_restart(const struct vamp_track_context *at,
     pending->sequence = at->tracker->events & VAMP_SEQUENCE_MAX;
     pending->since_ns = at->event->time_ns;
 }
-/* Adds the entry, which does not exist yet. At the limit the oldest of its class, which must not
- * offer, is evicted. */
+/* Adds the entry, which must not exist yet. At the limit the oldest entry of its class, which must
+ * not be an offer, is evicted. */
 struct vamp_pending *vamp_pending_add(struct vamp_track_context *at,
                                       const struct vamp_lookup *lookup);
-/* Moves it to the front of its CDO's list. */
+/* Moves the entry to the front of its CDO's list. */
 void vamp_pending_to_front(const struct vamp_tracker *tracker, struct vamp_pending *pending);
-/* Also removes the record if it is no longer needed. */
+/* Removes the entry, and its record if the record is no longer needed. */
 void vamp_pending_remove(struct vamp_track_context *at, struct vamp_pending *pending);
-/* Removes a record, which is not tracked and whose list is empty. */
+/* Removes a record that is not tracked and whose list is empty. */
 void vamp_pending_remove_record(struct vamp_track_context *at, struct vamp_cdo *record);
 
 static inline void vamp_in_flight_set(struct vamp_in_flight *in_flight, uint32_t now)
@@ -117,12 +120,12 @@ static inline void vamp_pending_count(struct vamp_tracker *tracker, uint32_t row
     vamp_in_flight_set(in_flight, in_flight->now + (uint32_t)change);
 }
 
-/* Copies the name of the event's CDO for an entry that is being added. 0: there is no name, or the
- * metric of this age is not computed. */
+/* Copies the name of the event's CDO for an entry that is being added. Returns the number of the
+ * copy; 0 if the event has no name, or if the metric of this age is not computed. */
 uint32_t vamp_pending_name_add(struct vamp_track_context *at, enum vamp_age age);
-/* The text of a name, not 0. */
+/* Returns the text of a name, whose number must not be 0. */
 const char *vamp_pending_name(const struct vamp_tracker *tracker, uint32_t name);
-/* Size of the names in `names[size]`. */
+/* Sizes of the names in the slabs `names`. */
 extern const size_t vamp_name_bytes[VAMP_NAME_SIZES];
 
 static inline bool vamp_track_is_transport(unsigned kind)

@@ -3,13 +3,13 @@
 #include "vampire/stats/pairing/pending.h"
 
 /*
- *  * With many live CDOs nearly every look-up waits for memory. The look-ups of a group of events
- * wait together: first for the index lines, then for the records, then for their entries and for
- * the neighbours of entries that will be removed. The key of each event's CDO, and its probable
- * record, are kept until the event is tracked.
+ * With many live CDOs nearly every look-up waits for memory. Therefore the memory accesses of a
+ * group of events are overlapped: first those of the index lines, then those of the records, then
+ * those of their entries and of the neighbours of entries that will be removed. The key of each
+ * event's CDO, and its probable record, are kept until the event is tracked.
  */
 
-/* A smaller table is in the processor's caches. */
+/* smaller tables fit into the processor's caches */
 #define NEAR_RECORDS 4096
 
 static inline void foresee(struct vamp_tracker *tracker, const struct vamp_event *event,
@@ -34,8 +34,8 @@ static inline void foresee_event(struct vamp_tracker *tracker, const struct vamp
     }
 }
 
-/* Neighbours in the list of the component. Inlined: compilers drop calls of functions that only
- * prefetch. */
+/* Prefetches the neighbours in the list of the component. Always inlined, since compilers remove
+ * calls of functions that only prefetch. */
 static inline __attribute__((always_inline)) void
 expect_neighbours_of(const struct vamp_slab *slab, const struct vamp_neighbours *neighbours)
 {
@@ -43,7 +43,7 @@ expect_neighbours_of(const struct vamp_slab *slab, const struct vamp_neighbours 
     __builtin_prefetch(vamp_slab_neighbours(slab, neighbours->after), 1);
 }
 
-/* Neighbours of what the event will probably remove. */
+/* Prefetches the neighbours of entries that the event will probably remove. */
 static inline __attribute__((always_inline)) void
 expect_neighbours(const struct vamp_tracker *tracker, const struct vamp_foreseen *foreseen)
 {

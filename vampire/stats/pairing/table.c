@@ -10,10 +10,10 @@
 
 #define LINE_BYTES ((size_t)64)
 #define FIRST_LINES 64
-/* Pages are prefaulted in blocks of this size, for records and index lines: faults of single pages
- * take twice as long. */
+/* Records and index lines are prefaulted in blocks of this size: page faults of single pages take
+ * twice as long. */
 #define READY_BYTES ((size_t)32 * 1024)
-/* A line is added when the lines have this many records on average. */
+/* A line is added when the average number of records per line reaches this. */
 #define LINE_FILL 4
 
 /* ---- slabs */
@@ -23,7 +23,7 @@ static void *reserve_lines(size_t bytes, void **memory)
 {
     *memory = calloc(bytes / LINE_BYTES + 2, LINE_BYTES);
     const uintptr_t first = ((uintptr_t)*memory + LINE_BYTES - 1) & ~(LINE_BYTES - 1);
-    return (void *)first; /* NULL stays NULL */
+    return (void *)first; /* NULL remains NULL */
 }
 
 int vamp_slab_init(struct vamp_slab *slab, size_t capacity, size_t item_bytes)
@@ -32,7 +32,8 @@ int vamp_slab_init(struct vamp_slab *slab, size_t capacity, size_t item_bytes)
                                .shift = (unsigned)__builtin_ctzll(item_bytes),
                                .capacity = (uint32_t)capacity};
     const uint64_t odd = item_bytes >> slab->shift;
-    slab->odd_inverse = odd; /* correct in three bits; each step doubles them */
+    /* Correct in three bits; each step doubles the number of correct bits. */
+    slab->odd_inverse = odd;
     for (unsigned bits = 3; bits < 64; bits *= 2) {
         slab->odd_inverse *= 2 - odd * slab->odd_inverse;
     }
@@ -162,8 +163,8 @@ static void take_out_of_line(const struct vamp_table *table, struct vamp_table_l
     line->numbers[i] = line->numbers[line->used];
 }
 
-/* Adds a line, to which half of the records of the next line to split move. Not inlined: it is
- * rare, and every insertion would save and restore its registers. */
+/* Adds a line, to which half of the records of the next line to be split are moved. Not inlined: it
+ * is rarely called, and otherwise every insertion would save and restore its registers. */
 __attribute__((noinline)) static void split_line(struct vamp_table *table)
 {
     const uint32_t bit = table->mask + 1;
@@ -174,7 +175,7 @@ __attribute__((noinline)) static void split_line(struct vamp_table *table)
     struct vamp_table_line *move = &table->lines[table->split + bit];
     const struct vamp_table_line old = *stay;
     *stay = (struct vamp_table_line){.used = 0};
-    *move = *stay; /* written before it is read, see vamp_slab_take */
+    *move = *stay; /* written before it is read, as in vamp_slab_take */
     struct vamp_table_line *const lines[] = {stay, move};
     for (uint32_t i = 0; i < old.used; i++) {
         put_in_line(table, lines[(old.hashes[i] & bit) != 0], old.hashes[i], old.numbers[i]);
@@ -193,10 +194,11 @@ __attribute__((noinline)) static void split_line(struct vamp_table *table)
     }
 }
 
-/* Four numbers compared at once: all bits are set where they are equal. */
+/* Result of comparing four numbers at once: all bits are set where they are equal. */
 typedef uint32_t four_numbers __attribute__((vector_size(16)));
 
-/* One bit for each of seven comparisons: `last` begins with the last one of `first`. */
+/* Converts seven comparisons to one bit each. The first element of `last` repeats the last one of
+ * `first`. */
 static inline unsigned bits_of(four_numbers first, four_numbers last)
 {
 #ifdef __SSE__
@@ -212,7 +214,7 @@ static inline unsigned bits_of(four_numbers first, four_numbers last)
 #endif
 }
 
-/* One bit for each record of the line that has this hash. Without branches, which would be
+/* Returns one bit for each record of the line that has this hash. Has no branches, which would be
  * mispredicted half of the time. */
 static unsigned matching_hashes(const struct vamp_table_line *line, uint32_t hash)
 {
@@ -225,7 +227,7 @@ static unsigned matching_hashes(const struct vamp_table_line *line, uint32_t has
            ((1U << line->used) - 1);
 }
 
-/* The record is not the first of the line that has its hash, or is in the chain. */
+/* Finds a record that is not the first one with its hash in the line, or that is in the chain. */
 static __attribute__((noinline)) void *find_further(const struct vamp_table *table,
                                                     const struct vamp_table_line *line,
                                                     unsigned found, const struct vamp_key *key)

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory of the pairing: slabs of items of one size, and an index that finds those of one slab
- * by a key. Private to the statistics; worker thread.
+ * The memory of the pairing: slabs of items of one size, and an index that finds the items of one
+ * slab by a key. Private to the statistics; worker thread.
  *
- *  * Memory is reserved for the full capacity at once and touched only as a slab fills (the system
- * allocates pages on first use). Items never move: a number refers to the item until it is freed.
+ * Memory is reserved for the full capacity at once and touched only as a slab fills (the system
+ * allocates pages on first use). Items never move: a number refers to an item until the item is
+ * freed.
  *
- * The index consists of cache lines with hashes and numbers, and shows that a key is absent without
- * reading a record. It grows one line at a time (linear hashing), so that no insertion waits for a
- * rehash, and takes 16 bytes per record. A look-up in an index larger than the processor's caches
- * waits for memory; callers that know keys early prefetch them by vamp_table_expect.
+ * The index consists of cache lines that contain hashes and numbers, so that an absent key is
+ * detected without reading a record. It grows by one line at a time (linear hashing), so that no
+ * insertion waits for a rehash, and takes 16 bytes per record. If the index is larger than the
+ * processor's caches, a look-up waits for memory; callers that know keys early prefetch them by
+ * vamp_table_expect.
  *
  * core/map.h would take 24 bytes per record, and one more memory access per look-up.
  */
@@ -23,8 +25,8 @@
 #include "vampire/core/err.h"
 #include "vampire/core/hash.h"
 
-/* A key and its hash, made by vamp_key_of_two only. The key of zeros has hash 0, so a zeroed struct
- * is valid. */
+/* A key and its hash, constructed only by vamp_key_of_two. The key of two zeros has hash 0, so a
+ * zeroed struct is valid. */
 struct vamp_key {
     uint64_t words[2];
     uint64_t hash;
@@ -39,34 +41,35 @@ static inline struct vamp_key vamp_key_of_two(uint64_t first, uint64_t second)
 
 /* ---- slabs */
 
-/* Head of every item. Numbers are positions in the slab plus one; 0: none. */
+/* Head of every item. The number of an item is its position in the slab plus one; 0: no item. */
 struct vamp_item {
-    uint32_t next; /* in a list of the slab's user; of free items: the next free one */
-    uint32_t row;  /* of the component it belongs to; 0: none */
+    uint32_t next; /* next item in a list of the slab's user; free items: the next free item */
+    uint32_t row;  /* row of the component to which the item belongs; 0: none */
 };
-/* Links in the list of the component; stored within the item or apart from it. */
+/* Links in the list of the component; stored in the item or separately. */
 struct vamp_neighbours {
     uint32_t before, after;
 };
 
-#define VAMP_ITEM_FREE UINT32_MAX /* row of an item that is not in use */
+#define VAMP_ITEM_FREE UINT32_MAX /* value of `row` in an item that is free */
 
 struct vamp_slab {
-    unsigned char *items; /* aligned within `memory` */
+    unsigned char *items; /* array of the items, aligned within `memory` */
     void *memory;
-    size_t item_bytes;         /* an odd number shifted left by `shift` */
-    unsigned char *neighbours; /* of the first item */
-    size_t neighbour_bytes;    /* from the neighbours of an item to those of the next */
+    size_t item_bytes;         /* size of an item: an odd number shifted left by `shift` */
+    unsigned char *neighbours; /* address of the first item's links */
+    size_t neighbour_bytes;    /* distance from the links of an item to those of the next one */
     unsigned shift;
-    uint64_t odd_inverse; /* of the odd number, modulo 2^64: multiplication instead of division */
+    /* Inverse of the odd number modulo 2^64: replaces a division by a multiplication. */
+    uint64_t odd_inverse;
     uint32_t capacity, used;
-    uint32_t touched; /* items ever used */
-    uint32_t ready;   /* items whose pages were prefaulted */
+    uint32_t touched; /* number of items ever used */
+    uint32_t ready;   /* number of items whose pages were prefaulted */
     uint32_t free;    /* first free item; 0: none */
 };
 
-/* `item_bytes` is a multiple of 8; items of 64 bytes are aligned to cache lines. 0 or -ENOMEM;
- * vamp_slab_done may be called in either case. */
+/* `item_bytes` must be a multiple of 8; items of 64 bytes are aligned to cache lines. Returns 0 or
+ * -ENOMEM; vamp_slab_done may be called in either case. */
 VAMP_MUST_CHECK int vamp_slab_init(struct vamp_slab *slab, size_t capacity, size_t item_bytes);
 void vamp_slab_done(struct vamp_slab *slab);
 static inline void *vamp_slab_item(const struct vamp_slab *slab, uint32_t number)
@@ -86,7 +89,7 @@ static inline struct vamp_neighbours *vamp_slab_neighbours(const struct vamp_sla
 }
 /* Prefaults the pages of the next items. Called by vamp_slab_take only. */
 void vamp_slab_make_ready(struct vamp_slab *slab);
-/* Allocates an item, whose content is undefined; the slab must not be full. */
+/* Allocates an item; its content is undefined. The slab must not be full. */
 static inline void *vamp_slab_take(struct vamp_slab *slab, uint32_t *ret_number)
 {
     assert(slab->used < slab->capacity);
@@ -95,7 +98,8 @@ static inline void *vamp_slab_take(struct vamp_slab *slab, uint32_t *ret_number)
         if (slab->touched == slab->ready) {
             vamp_slab_make_ready(slab);
         }
-        /* Not read: a page that is read before it is written faults twice. */
+        /* The item is not read here: a page that is read before it is written causes two page
+         * faults. */
         *ret_number = ++slab->touched;
         return vamp_slab_item(slab, *ret_number);
     }
@@ -112,8 +116,8 @@ static inline void vamp_slab_give(struct vamp_slab *slab, uint32_t number)
     slab->free = number;
     slab->used--;
 }
-/* The next item in use after `*position`, which becomes its number and starts at 0; NULL at the
- * end. Only for slabs whose items begin with struct vamp_item. */
+/* Returns the next item in use after `*position`, which is set to its number; NULL at the end.
+ * `*position` starts at 0. Only for slabs whose items begin with struct vamp_item. */
 static inline void *vamp_slab_next(const struct vamp_slab *slab, uint32_t *position)
 {
     while (*position < slab->touched) {
@@ -125,8 +129,8 @@ static inline void *vamp_slab_next(const struct vamp_slab *slab, uint32_t *posit
     return NULL;
 }
 
-/* Lists of the items of one component, newest first. Items of row 0 are on no list. `own` are the
- * neighbours of the item. */
+/* Add an item to the list of its component and remove it; the list is ordered newest first. Items
+ * of row 0 are on no list. `own` are the links of the item. */
 static inline void vamp_row_join(const struct vamp_slab *slab, uint32_t *first,
                                  struct vamp_item *item, struct vamp_neighbours *own,
                                  uint32_t number, uint32_t row)
@@ -164,13 +168,14 @@ static inline void vamp_row_leave(const struct vamp_slab *slab, uint32_t *first,
 
 /* Head of every record. */
 struct vamp_record {
-    struct vamp_item item; /* `next`: in the chain of a full line */
+    struct vamp_item item; /* `next`: next record in the chain of a full line */
     uint64_t key[2];
 };
-/* Head of the rarely used rest of a record, stored apart so that a record is one cache line. */
+/* Head of the rarely used part of a record, which is stored separately so that a record is one
+ * cache line. */
 struct vamp_record_rest {
     struct vamp_neighbours neighbours;
-    uint32_t older, newer; /* neighbours in a list by age */
+    uint32_t older, newer; /* neighbours in the list by age */
 };
 
 /* Index entries of records whose hashes have the same low bits. One cache line. */
@@ -178,22 +183,23 @@ struct vamp_record_rest {
 struct vamp_table_line {
     uint32_t hashes[VAMP_TABLE_LINE_RECORDS];
     uint32_t numbers[VAMP_TABLE_LINE_RECORDS];
-    uint32_t more;    /* first record of the chain of those that do not fit; 0: none */
-    uint16_t used;    /* of the arrays above */
-    uint16_t chained; /* bit n: the chain may have hashes whose upper four bits are n */
+    /* First record in the chain of the records that do not fit into the line; 0: none. */
+    uint32_t more;
+    uint16_t used;    /* number of used elements of the arrays above */
+    uint16_t chained; /* bit n: the chain may contain hashes whose upper four bits are n */
 };
 
 struct vamp_table {
     struct vamp_slab slab;
-    unsigned char *rests; /* by record */
+    unsigned char *rests; /* indexed by record */
     size_t rest_bytes;
     struct vamp_table_line *lines;
-    void *line_memory;    /* in which the lines are aligned */
-    uint32_t mask, split; /* linear hashing: there are mask + 1 + split lines */
+    void *line_memory;    /* allocated memory, in which the lines are aligned */
+    uint32_t mask, split; /* linear hashing: the number of lines is mask + 1 + split */
 };
 
-/* `record_bytes` and `rest_bytes` include the heads. 0 or -ENOMEM; vamp_table_done may be called in
- * either case. */
+/* `record_bytes` and `rest_bytes` include the heads. Returns 0 or -ENOMEM; vamp_table_done may be
+ * called in either case. */
 VAMP_MUST_CHECK int vamp_table_init(struct vamp_table *table, size_t capacity, size_t record_bytes,
                                     size_t rest_bytes);
 void vamp_table_done(struct vamp_table *table);
@@ -203,11 +209,12 @@ static inline void *vamp_table_rest(const struct vamp_table *table, uint32_t num
     return table->rests + (size_t)(number - 1) * table->rest_bytes;
 }
 
-/* List of records in the order in which they were added, by number. */
+/* List of records, by number, in the order in which they were added. */
 struct vamp_ages_list {
     uint32_t oldest, newest, count;
 };
-/* The links from the record before and after a position; of the list itself at its ends. */
+/* Return the link to a record from the record before and after it; at the ends of the list, the
+ * link in the list itself. */
 static inline uint32_t *vamp_age_newer(const struct vamp_table *table, struct vamp_ages_list *list,
                                        uint32_t older)
 {
@@ -243,17 +250,17 @@ static inline void vamp_age_leave(const struct vamp_table *table, struct vamp_ag
     list->count--;
 }
 
-/* NULL when there is none. */
+/* Returns the record with the key, or NULL if there is none. */
 void *vamp_table_find(const struct vamp_table *table, const struct vamp_key *key);
-/* Adds a record, zero after its key and on no list. The table must not be full nor contain the key.
- */
+/* Adds a record, which is zero after its key and on no list. The table must not be full and must
+ * not contain the key. */
 void *vamp_table_insert(struct vamp_table *table, const struct vamp_key *key);
 /* For records that are not on any list. */
 void vamp_table_remove(struct vamp_table *table, void *record);
 
-/* Prefetching a look-up, in two steps with other work between them. Both change the caches only.
- * Records never move, so a guessed record that still has the key is the right one. */
-/* The line of records with this hash; valid until the next insertion. */
+/* Prefetch a look-up in two steps, with other work between them. Both change the caches only. Since
+ * records never move, a guessed record that still has the key is the right one. */
+/* Returns the line of records with this hash; valid until the next insertion. */
 static inline struct vamp_table_line *vamp_table_line_of(const struct vamp_table *table,
                                                          uint32_t hash)
 {
@@ -270,10 +277,10 @@ static inline const struct vamp_table_line *vamp_table_expect(const struct vamp_
     __builtin_prefetch(line, 1);
     return line;
 }
-/* The record that probably has the key, from the line returned by vamp_table_expect; NULL: there is
- * probably none. */
+/* Returns the record that probably has the key, from the line returned by vamp_table_expect; NULL
+ * if there probably is none. */
 void *vamp_table_guess(const struct vamp_table *table, const struct vamp_table_line *line,
                        const struct vamp_key *key);
-/* As vamp_table_find; the table may have changed since the guess. */
+/* As vamp_table_find, but first checks `guess`. The table may have changed since the guess. */
 void *vamp_table_find_guessed(const struct vamp_table *table, const struct vamp_key *key,
                               void *guess);

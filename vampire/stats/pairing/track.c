@@ -59,7 +59,7 @@ static void track_transport_start(struct vamp_track_context *at)
     vamp_pending_count(tracker, at->row, VAMP_IN_FLIGHT_TRANSPORT + transport->tier, 1);
 }
 
-/* Completes the end of a transport by what its start reported. */
+/* Adds labels that the start of the transport reported and its end did not. */
 static void complete_labels(struct vamp_track_context *at, const struct vamp_transport *transport)
 {
     struct vamp_observation *seen = at->seen;
@@ -83,7 +83,7 @@ static void complete_labels(struct vamp_track_context *at, const struct vamp_tra
     }
 }
 
-/* Whether the transport began for the CDO and sink with which it ends. */
+/* Returns whether the transport started for the same CDO and sink with which it ends. */
 static bool is_same_transport(const struct vamp_track_context *at,
                               const struct vamp_transport *transport)
 {
@@ -93,9 +93,9 @@ static bool is_same_transport(const struct vamp_track_context *at,
            transport->app_id == at->event->app_id;
 }
 
-/* Divides the wait of the demand into its parts. False if demand, offer, start and end of the
- * transport were not all seen, or not in this order. A demand during the transport waits for the
- * rest of it only. */
+/* Divides the wait of the demand into its parts. Returns false if demand, offer, start and end of
+ * the transport were not all observed, or not in this order. If the demand arrived during the
+ * transport, its wait is the rest of the transport. */
 static bool find_wait_parts(const struct vamp_track_context *at, const struct vamp_pending *pending,
                             const struct vamp_pending *demand,
                             uint64_t part_ns[static VAMP_WAIT_UNKNOWN])
@@ -121,8 +121,8 @@ static bool find_wait_parts(const struct vamp_track_context *at, const struct va
     return true;
 }
 
-/* The transport satisfies the demand of its sink, or a later one. `pending` NULL: its start was not
- * seen. */
+/* The transport satisfies the demand of its sink, or a later demand. `pending` is NULL if the start
+ * of the transport was not observed. */
 static void satisfy_demand(struct vamp_track_context *at, const struct vamp_pending *pending)
 {
     struct vamp_observation *seen = at->seen;
@@ -236,7 +236,8 @@ static __attribute__((noinline)) void track_transport(struct vamp_track_context 
     }
 }
 
-/* A component with a row has left: its CDOs have no owner, its demands are never satisfied. */
+/* Handles the leave of a component with a row: its CDOs have no owner, and its demands count as
+ * never satisfied. */
 static __attribute__((noinline)) void release_component(struct vamp_track_context *at)
 {
     struct vamp_tracker *tracker = at->tracker;
@@ -265,7 +266,7 @@ static void label_component(struct vamp_track_context *at)
     at->seen->size_bytes = 0;
 }
 
-/* Releases row 0: no component, or several that are not distinguished. */
+/* Releases row 0: events without a component, and components that are not distinguished. */
 static void release_rest(struct vamp_track_context *at)
 {
     struct vamp_tracker *tracker = at->tracker;
@@ -284,7 +285,7 @@ static void release_rest(struct vamp_track_context *at)
     tracker->tallies[0] = rest;
 }
 
-/* Ends the stay of the component of this row. False: it had ended before. */
+/* Ends the stay of the component of this row. Returns false if it had already ended. */
 static bool release_row(struct vamp_tracker *tracker, uint32_t row, const struct vamp_event *leave,
                         struct vamp_observation *seen)
 {
@@ -349,8 +350,8 @@ _Static_assert(sizeof(struct vamp_cdo_rest) == 24, "small");
 _Static_assert(sizeof(struct vamp_pending) == 48, "small");
 _Static_assert(sizeof(struct vamp_transport) == 64, "one cache line");
 
-/* Entries: as many references as CDOs, and max_pending of each other class. A record is needed for
- * each tracked CDO and for each entry. */
+/* Capacity of the entries: one reference per CDO, and max_pending entries of each other class. A
+ * record is needed for each tracked CDO and for each entry. */
 static int reserve(struct vamp_tracker *tracker, const struct vamp_stats_options *options)
 {
     static const enum vamp_metric_id metrics[VAMP_AGE_COUNT] = {
@@ -431,7 +432,7 @@ void vamp_tracker_done(struct vamp_tracker *tracker)
     memset(tracker, 0, sizeof *tracker);
 }
 
-/* The row belongs to this component from now on; its previous component has left nothing. */
+/* Assigns the row to this component. Its previous component has no remaining entries. */
 static __attribute__((noinline)) void begin_tally(struct vamp_track_context *at)
 {
     struct vamp_tally *tally = at->tally;
@@ -439,7 +440,7 @@ static __attribute__((noinline)) void begin_tally(struct vamp_track_context *at)
     *tally = (struct vamp_tally){.life = at->component->life};
 }
 
-/* Inlined twice: the second time for transports of which only one end is named. */
+/* Inlined twice; the second time for transports that name only one end. */
 static inline __attribute__((always_inline)) void find_component(struct vamp_track_context *at)
 {
     const struct vamp_event *event = at->event;
@@ -497,7 +498,7 @@ static void track_leave(struct vamp_track_context *at)
         at->seen->present = -1;
     }
     if (at->row == 0) {
-        return; /* no component, or several that are not distinguished */
+        return; /* events without a component, or components that are not distinguished */
     }
     if (at->component->joined_ns != INT64_MIN) {
         (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_ASSOCIATION, at->component->joined_ns);
@@ -505,7 +506,7 @@ static void track_leave(struct vamp_track_context *at)
     release_component(at);
 }
 
-/* Reports operations of a component, which has a row, before its JOIN or after its LEAVE. */
+/* Reports operations of a component with a row before its JOIN or after its LEAVE. */
 static void check_component(struct vamp_track_context *at, struct vamp_tally *tally)
 {
     if (!tally->checked) {
@@ -518,7 +519,7 @@ static void check_component(struct vamp_track_context *at, struct vamp_tally *ta
     }
 }
 
-/* Ignores operations of a component that has left: its CDOs were counted at the LEAVE, and new
+/* Operations of a component that has left are ignored: its CDOs were counted at the LEAVE, and new
  * operations would never end. */
 static void track_after(struct vamp_track_context *at)
 {
@@ -546,7 +547,7 @@ static void track_after(struct vamp_track_context *at)
     }
 }
 
-/* As track_after, ignores a component that has left. */
+/* As track_after, ignores components that have left. */
 static void track_before(struct vamp_track_context *at)
 {
     struct vamp_tally *tally = at->tally;
@@ -556,7 +557,7 @@ static void track_before(struct vamp_track_context *at)
     }
 }
 
-/* What was prefetched for the event; NULL: nothing. */
+/* Returns the prefetched look-up of the event; NULL if there is none. */
 static const struct vamp_foreseen *take_foreseen(struct vamp_track_context *at)
 {
     struct vamp_prefetched_group *ahead = &at->tracker->ahead;
@@ -591,7 +592,7 @@ static inline void find_cdo(struct vamp_track_context *at)
             at->record = vamp_table_find(cdos, &at->cdo_key);
         }
     }
-    /* Only handled operations change a CDO. */
+    /* only handled operations change a CDO */
     if (at->record != NULL && at->record->tracked && at->event->phase == VAMP_PHASE_AFTER) {
         at->cdo = at->record;
     }

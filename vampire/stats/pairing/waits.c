@@ -12,12 +12,14 @@ void vamp_track_drop_pending(struct vamp_tracker *tracker, uint32_t row)
     vamp_in_flight_set(&tracker->tallies[row].in_flight[VAMP_IN_FLIGHT_DEMAND], 0);
     vamp_in_flight_set(&tracker->tallies[row].in_flight[VAMP_IN_FLIGHT_WITHDRAW], 0);
     tracker->tallies[row].deliveries = 0;
-    tracker->aged_events =
-        UINT64_MAX; /* without an event of the component, when the pool is gone */
+    /* Invalidates the ages: operations are removed without an event of the component if the pool
+     * manager is gone. */
+    tracker->aged_events = UINT64_MAX;
 }
 
-/* Looks up a received operation. A DECLARE or JOIN is matched by name, since the id does not exist
- * when it is received; another operation without a CDO by its component. */
+/* Sets the look-up for a received operation. A DECLARE or JOIN is identified by name, since its id
+ * does not exist yet when it is received; another operation without a CDO is identified by its
+ * component. */
 static void lookup_of_operation(struct vamp_track_context *at, struct vamp_lookup *ret_lookup)
 {
     const struct vamp_event *event = at->event;
@@ -37,8 +39,8 @@ static void lookup_of_operation(struct vamp_track_context *at, struct vamp_looku
     ret_lookup->record = vamp_table_find(&at->tracker->cdos, ret_lookup->key);
 }
 
-/* Whether the component requested the operation: not if it vanished or was evicted from the pool.
- */
+/* Returns whether the component requested the operation; false if it vanished or was evicted from
+ * the pool. */
 static bool is_asked_for(const struct vamp_event *event)
 {
     return event->kind != VAMP_EVENT_LEAVE || !vamp_event_has(event, VAMP_HAS_REASON) ||
@@ -52,7 +54,7 @@ void vamp_track_received(struct vamp_track_context *at)
     at->tracker->received_kinds |= VAMP_EVENT_BIT(at->event->kind);
     struct vamp_pending *pending = vamp_pending_lookup(at, &lookup);
     if (pending != NULL) {
-        /* A refused operation never ends: the next one of its kind replaces it. */
+        /* a refused operation never ends: it is replaced by the next one of its kind */
         vamp_pending_restart(at, pending);
     } else {
         pending = vamp_pending_add(at, &lookup);
@@ -117,7 +119,8 @@ bool vamp_track_demand_end(struct vamp_track_context *at, struct vamp_pending *r
     return true;
 }
 
-/* ---- deliveries: a pool manager may move data as soon as they are required, before the DEMAND */
+/* ---- deliveries: a pool manager may transport data as soon as they are required, before the
+ * DEMAND */
 
 static struct vamp_pending *find_delivery(struct vamp_track_context *at)
 {
@@ -158,7 +161,7 @@ void vamp_track_deliver(struct vamp_track_context *at, bool awaited)
     }
 }
 
-/* Removes one of at least one delivery. */
+/* Removes one delivery; there must be at least one. */
 static void take_delivery(struct vamp_track_context *at, struct vamp_pending *delivery,
                           uint16_t *count)
 {
@@ -182,7 +185,7 @@ void vamp_track_drop_delivery(struct vamp_track_context *at, bool all)
     }
 }
 
-/* ---- unattributed deliveries: stored as those of row 0 */
+/* ---- unattributed deliveries: stored as deliveries of row 0 */
 
 bool vamp_track_next_demander(const struct vamp_track_context *at, uint32_t *position,
                               uint32_t *ret_row)
@@ -226,7 +229,8 @@ static struct vamp_pending *find_unattributed(struct vamp_track_context *at)
     return vamp_pending_find(at->tracker, at->record, &who);
 }
 
-/* The unattributed deliveries, if there are more than other components wait for. */
+/* Returns the unattributed deliveries if there are more than pending demands of other components;
+ * else NULL. */
 static struct vamp_pending *find_surplus(struct vamp_track_context *at)
 {
     struct vamp_pending *delivery = find_unattributed(at);
@@ -244,7 +248,7 @@ void vamp_track_deliver_unattributed(struct vamp_track_context *at)
     struct vamp_pending *delivery = find_unattributed(at);
     assert(delivery != NULL);
     if (waiting > 0) {
-        /* Counted as early without counting its demand again. */
+        /* counts as early again, but its demand is not counted again */
         delivery->awaited--;
         count_delivery(&delivery->early);
     }
@@ -260,10 +264,10 @@ void vamp_track_deliver_unattributed(struct vamp_track_context *at)
         sink.row = row;
         vamp_pending_remove(at, demand);
         if (!acknowledged) {
-            vamp_track_deliver(&sink, true); /* its *after* event starts no wait */
+            vamp_track_deliver(&sink, true); /* the *after* event of this demand starts no wait */
         }
     }
-    delivery = find_unattributed(at); /* may have been evicted */
+    delivery = find_unattributed(at); /* it may have been evicted */
     if (delivery == NULL) {
         return;
     }
@@ -309,7 +313,7 @@ void vamp_track_forget_unattributed(struct vamp_track_context *at)
     }
 }
 
-/* The data of a handled DEMAND had already arrived: it waited for its handling only. */
+/* Handles a DEMAND whose data had already arrived: its wait consists of its handling only. */
 static void meet_delivery(struct vamp_track_context *at, struct vamp_pending *delivery)
 {
     struct vamp_pending demand = {.since_ns = at->event->time_ns};
