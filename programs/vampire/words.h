@@ -26,6 +26,7 @@
 #define VAMP_WORDS_GIVEN_UP                                                                        \
     "labels aggregated away: over max_series or attribute_values, or out of memory"
 #define VAMP_WORDS_EVICTED "records evicted: over max_cdos or max_pending"
-#define VAMP_WORDS_UNIDENTIFIED "events of components that cannot be distinguished: too many at a time"
+#define VAMP_WORDS_UNIDENTIFIED                                                                    \
+    "events of components that cannot be distinguished: too many at a time"
 #define VAMP_WORDS_UNCOUNTED                                                                       \
     "CDOs not in cdos_created: probably counted before their record was evicted"
