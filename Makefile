@@ -509,6 +509,6 @@ help:            ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r t h; do printf '  %-12s %s\n' "$$t" "$$h"; done
 
 clean:           ## remove build/
-	rm -rf build
+	rm -rf --one-file-system build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

@@ -54,6 +54,12 @@ if [ "$(id -u)" != 0 ]; then
     sudo -n true 2>/dev/null || skip "this is not root"
     exec sudo -n KEEP_ROOT="${KEEP_ROOT:-}" bash tests/bare_machine.sh "$@"
 fi
+# In a mount namespace of its own: however this script ends, the host's /dev is not left mounted below
+# build/, where removing the folder would remove the devices.
+if [ -z "${OWN_MOUNTS:-}" ]; then
+    unshare --mount --propagation private true || skip "a mount namespace is refused"
+    OWN_MOUNTS=1 exec unshare --mount --propagation private bash tests/bare_machine.sh "$@"
+fi
 command -v debootstrap >/dev/null || skip "debootstrap is not installed"
 remove old
 trap 'remove keep' EXIT
