@@ -192,7 +192,7 @@ def test_some(nodes, environment, output):
     os.chdir(ROOT)
     os.environ.update(environment)
     sys.dont_write_bytecode = True
-    for path, flags, numbers in ((os.devnull, os.O_RDONLY, (0,)), (output, os.O_WRONLY, (1, 2))):
+    for path, flags, numbers in ((os.devnull, os.O_RDONLY, (0,)), (output, os.O_WRONLY | os.O_APPEND, (1, 2))):
         for number in numbers:
             os.dup2(os.open(path, flags), number)
     import pytest  # is there already
