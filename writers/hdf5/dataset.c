@@ -201,6 +201,7 @@ unsigned hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spe
     if (file->code != 0) {
         return 0;
     }
+    /* The description in memory. */
     struct hdf5_dataset *dataset = &file->datasets[index];
     *dataset = (struct hdf5_dataset){.type = spec->type,
                                      .rank = spec->rank,
@@ -210,6 +211,7 @@ unsigned hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spe
     (void)snprintf(dataset->name, sizeof dataset->name, "%s", spec->name);
     memcpy(dataset->dimensions, spec->dimensions, sizeof dataset->dimensions);
 
+    /* The dataset in the file. */
     const hid_t create = choose_creation(file, dataset, spec);
     hid_t space = dataset_space(file, dataset);
     if (file->code == 0 && space >= 0) {
@@ -223,6 +225,7 @@ unsigned hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spe
     if (file->code != 0) {
         return 0;
     }
+    /* The attributes. */
     file->dataset_count++;
     attach_scales(file, dataset);
     if (spec->long_name != NULL) {

@@ -62,19 +62,19 @@ static void allocate(struct hdf5_file *file)
     }
 }
 
-/* Number of numbers in the largest chunk. */
+/* Returns the number of elements in the largest chunk of any dataset. */
 static size_t largest_chunk(const struct hdf5_file *file)
 {
-    size_t numbers = VAMP_MAX(VAMP_BINS_MAX, HDF5_OWN_COLUMNS_MAX);
+    size_t elements = VAMP_MAX(VAMP_BINS_MAX, HDF5_OWN_COLUMNS_MAX);
     for (unsigned s = 0; s < file->schema->label_set_count; s++) {
         const struct hdf5_set *set = &file->sets[s];
-        numbers = VAMP_MAX(numbers, set->cells);
-        numbers = VAMP_MAX(numbers, set->chunk_rows);
+        elements = VAMP_MAX(elements, set->cells);
+        elements = VAMP_MAX(elements, set->chunk_rows);
     }
     for (unsigned m = 0; m < file->schema->metric_count; m++) {
-        numbers = VAMP_MAX(numbers, file->metrics[m].entry_chunk);
+        elements = VAMP_MAX(elements, file->metrics[m].entry_chunk);
     }
-    return numbers;
+    return elements;
 }
 
 /* Checks that vampire's descriptor and HDF5's refer to the same file, and that no other process
@@ -84,7 +84,7 @@ static void verify_same_file(struct hdf5_file *file)
     int *theirs = NULL;
     struct stat own, other;
     if (H5Fget_vfd_handle(file->file, H5P_DEFAULT, (void **)&theirs) < 0 || theirs == NULL) {
-        hdf5_failed(file, "look at %s", file->path);
+        hdf5_failed(file, "inspect %s", file->path);
     } else if (fstat(file->fd, &own) != 0 || fstat(*theirs, &other) != 0 ||
                own.st_dev != other.st_dev || own.st_ino != other.st_ino) {
         file->code = vamp_err_set(file->err, -ELOOP,
@@ -350,6 +350,7 @@ int hdf5_file_open(const void *options, const struct vamp_writer_target *target,
         file_free(file);
         return code;
     }
+    /* Reserve space and create the layout. */
     const uint64_t layout = (uint64_t)file->dataset_capacity * LAYOUT_BYTES_PER_DATASET +
                             strlen(file->run->configuration);
     file->code = hdf5_space_reserve(file->fd, 0, layout, file->path, err);
@@ -360,6 +361,7 @@ int hdf5_file_open(const void *options, const struct vamp_writer_target *target,
     hdf5_layout_create(file, target->first);
     write_attributes(file);
     hdf5_chunks_init(file, largest_chunk(file) * sizeof(uint64_t));
+    /* From here on readers may open the file. */
     start_swmr(file);
     if (file->code == 0) {
         file->code = vamp_target_publish(&file->path, err);

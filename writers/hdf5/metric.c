@@ -24,7 +24,8 @@ enum axes {
  * maximum of the sum are only bounds of the true extremes. */
 enum place { OVERVIEW, OVERVIEW_BOUNDS, ROWS, ROWS_BOUNDS };
 
-/* Parts of the same kind and place must be in the order of its enumeration (metric.h). */
+/* The parts of a kind and place must be in the order of the HDF5_* enumeration in metric.h, because
+ * a dataset is found by its offset from the first one. */
 static const struct part {
     enum vamp_metric_kind kind;
     enum place place;

@@ -71,9 +71,11 @@ struct jsonl_clients {
     struct block *head;  /* the header; NULL: not available yet */
     bool wants_complete; /* a client connected or lost a bucket: the next bucket must be complete */
     bool stop;
-    int64_t stop_ns, last_ns; /* end of the waiting time: unless a client reads, and in any case */
-    int64_t accept_again_ns;  /* retry time after a failure to accept */
-    uint64_t lost, dropped, refused, reported; /* `reported`: their sum at the last remark */
+    int64_t stop_ns;         /* end of the waiting time unless a client reads */
+    int64_t last_ns;         /* end of the waiting time in any case */
+    int64_t accept_again_ns; /* retry time after a failure to accept */
+    uint64_t lost, dropped, refused;
+    uint64_t reported; /* lost + dropped + refused at the last remark */
     int64_t remark_ns;
 };
 

@@ -123,7 +123,7 @@ static int conclude(struct nats *self, natsStatus status, jsErrCode refusal, str
     }
     if (status == NATS_NO_RESPONDERS) {
         char text[300];
-        (void)snprintf(text, sizeof text, "no stream of JetStream takes %.200s", self->subject);
+        (void)snprintf(text, sizeof text, "no JetStream stream stores %.200s", self->subject);
         forget_link(self);
         return nats_connection_fail(&self->connection, text, err);
     }

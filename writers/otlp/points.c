@@ -29,7 +29,7 @@ struct otlp_series {
     uint32_t wraps; /* number of times that a histogram's sum exceeded 2^64 */
 };
 
-/* Properties of a metric that are needed to encode its values. */
+/* The properties of a metric that are needed to encode its values. */
 struct otlp_metric {
     struct vamp_base_metric base;
     struct vamp_bounds *bounds; /* for explicit histograms */
@@ -347,6 +347,8 @@ static void add_exponential(const struct otlp_metric *metric, struct vamp_text *
     vamp_field_end(text, 8, begin);
 }
 
+/* HistogramDataPoint if the metric has explicit bounds, else ExponentialHistogramDataPoint. Fields
+ * are written in ascending order; the number of some fields differs between the two messages. */
 static void add_histogram(const struct otlp_points *points, struct vamp_text *text,
                           const struct vamp_row *row, int64_t time_ns,
                           const struct vamp_bucket_histogram *histogram)
@@ -360,7 +362,7 @@ static void add_histogram(const struct otlp_points *points, struct vamp_text *te
     add_times(points, text, VAMP_HISTOGRAM, time_ns);
     vamp_field_fixed64(text, 4, histogram->count);
     unsigned __int128 sum = histogram->sum;
-    if (histogram->count > 0) {
+    if (histogram->count > 0) { /* `wraps` holds the upper 64 bits of the sum */
         sum += (unsigned __int128)series_of(points, row)->wraps << 64;
     }
     vamp_field_fixed64(text, 5, vamp_bits_of((double)sum / metric->scale));
@@ -439,7 +441,7 @@ static void describe_metric(struct vamp_text *text, const struct vamp_metric *me
     }
 }
 
-/* Metric: as many points as fit into the request; omitted without points. */
+/* Writes a Metric with as many points as fit into the request; nothing if there are none. */
 static void add_metric(struct otlp_points *points, struct vamp_text *text)
 {
     const struct otlp_metric *metric = &points->metrics[points->metric];
@@ -477,7 +479,7 @@ static void add_metric(struct otlp_points *points, struct vamp_text *text)
     vamp_field_end(text, 2, begin);
 }
 
-/* Metric: the gauge vampire_component_info. */
+/* Writes a Metric: the gauge vampire_component_info. */
 static void add_components(const struct otlp_points *points, struct vamp_text *text)
 {
     const size_t begin = text->used;

@@ -59,7 +59,8 @@ static const struct vamp_opt bucket_options[] = {
 
 struct pending_row {
     struct vamp_component_row row;
-    bool known, fresh; /* reported at least once; not yet in the current segment */
+    bool known; /* reported at least once */
+    bool fresh; /* reported since it was last written */
 };
 
 struct pending_rows {
@@ -77,7 +78,7 @@ struct bucket_queue {
     struct vamp_bucket of_ranks;        /* counts by component; `buckets` 0: empty */
 
     /* Guarded by the worker's lock. */
-    uint64_t refused;               /* since the last accepted bucket */
+    uint64_t refused;               /* number of buckets rejected since the last accepted one */
     struct pending_rows of_refused; /* component rows and gaps of the rejected buckets */
 
     /* Private to the output's thread. */
@@ -100,7 +101,7 @@ struct bucket_queue {
 
 /* ---- pending rows */
 
-/* Newer rows replace older ones. */
+/* Stores the row as pending; it replaces an older row of the component. */
 static void add_row(struct pending_rows *pending, const struct vamp_component_row *row)
 {
     if (row->index < pending->capacity) { /* the table never exceeds the size in the schema */
@@ -416,6 +417,8 @@ static void merge_bucket(struct vamp_output *output, const struct vamp_bucket *b
     vamp_bucket_release(bucket);
 }
 
+/* Takes buckets from the queue until one can be written; with a resolution, until its bucket is
+ * complete. Component rows and gaps of the buckets become pending. */
 static enum output_next take_bucket(struct vamp_output *output)
 {
     struct bucket_queue *queue = output->queue;
@@ -476,6 +479,8 @@ static const struct vamp_delivery *first_bucket(struct vamp_output *output)
     return queue->current != NULL ? deliver_current(queue, true) : NULL;
 }
 
+/* Writes the current bucket with all pending rows and gaps, which are then no longer pending,
+ * unless the write failed. */
 static int write_bucket(struct vamp_output *output, struct vamp_err *err)
 {
     struct bucket_queue *queue = output->queue;

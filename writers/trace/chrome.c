@@ -169,6 +169,7 @@ static const char *color_of(const struct vamp_trace_span *span)
     return span->what == VAMP_TRACE_PART ? parts[span->part] : colors[span->what];
 }
 
+/* Writes the text that a viewer shows in the span. */
 static void name_span(const struct vamp_trace_span *span, char name[static NAME_BYTES])
 {
     switch (span->what) {

@@ -21,7 +21,7 @@ enum vamp_trace_kind {
     VAMP_TRACE_RECEIVES, /* transports to the component */
     VAMP_TRACE_SENDS,    /* transports from the component */
     VAMP_TRACE_LIVES,    /* lifecycles of the CDOs created by the component */
-    VAMP_TRACE_MARKS,    /* instants: anomalies; for the run, losses */
+    VAMP_TRACE_MARKS,    /* instants: anomalies on a component's track, losses on the run's track */
 };
 #define VAMP_TRACE_KIND_COUNT 5
 

@@ -274,9 +274,11 @@ static void draw_arrow(struct vamp_timeline *timeline, uint32_t source, uint32_t
 {
     const char *source_name = vamp_components_name(timeline->components, source);
     const char *sink_name = vamp_components_name(timeline->components, sink);
-    if (timeline->code != 0 || cut_to_range(timeline, receive, 1, TRANSPORT_ENTRIES) == 0 ||
-        (!is_selected(timeline, sink_name) && !is_selected(timeline, source_name)) ||
-        !reserve(timeline, TRANSPORT_ENTRIES)) {
+    if (timeline->code != 0 || cut_to_range(timeline, receive, 1, TRANSPORT_ENTRIES) == 0) {
+        return;
+    }
+    const bool selected = is_selected(timeline, sink_name) || is_selected(timeline, source_name);
+    if (!selected || !reserve(timeline, TRANSPORT_ENTRIES)) {
         return;
     }
     const struct vamp_trace_track *receives =
