@@ -296,8 +296,8 @@ void hdf5_chunks_done(struct hdf5_chunks *chunks)
     free(chunks->packed);
 }
 
-/* HDF5's shuffle filter: the first byte of each number, then the second byte of each, and so on,
- * for all bytes of the type in the file. */
+/* Applies HDF5's shuffle filter: the first byte of each number, then the second byte of each, and
+ * so on, for all bytes of the type in the file. */
 static void shuffle(const uint64_t *numbers, size_t count, size_t bytes, unsigned char *out)
 {
     for (size_t byte = 0; byte < bytes; byte++, out += count) {

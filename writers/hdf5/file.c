@@ -200,6 +200,7 @@ static void write_absences(struct hdf5_file *file)
     free(text);
 }
 
+/* Writes the attributes of the root group and of `time`. */
 static void write_attributes(struct hdf5_file *file)
 {
     const struct vamp_run *run = file->run;
@@ -242,6 +243,7 @@ static void write_attributes(struct hdf5_file *file)
         {"bucket_ns", HDF5_I64, (uint64_t)file->schema->bucket_ns},
         {"reloads", HDF5_U64, run->reloads},
     };
+    /* The run and the properties of its data. */
     for (size_t i = 0; i < sizeof root / sizeof root[0]; i++) {
         hdf5_attribute_text(file, file->file, root[i][0], root[i][1]);
     }
@@ -251,6 +253,7 @@ static void write_attributes(struct hdf5_file *file)
     if (run->examined != NULL) {
         hdf5_attribute_text(file, file->file, "examined", run->examined);
     }
+    /* `time`, numbers, and the newest reload. */
     for (size_t i = 0; i < sizeof time / sizeof time[0]; i++) {
         hdf5_attribute_text(file, file->datasets[file->time].id, time[i][0], time[i][1]);
     }
@@ -383,6 +386,7 @@ int hdf5_file_close(void *self, const struct vamp_ending *ending, struct vamp_er
     if (file == NULL) {
         return 0;
     }
+    /* Complete the data. */
     hdf5_quiet();
     file->code = 0;
     assert(file->failed || file->flushed == file->rows);
@@ -402,6 +406,7 @@ int hdf5_file_close(void *self, const struct vamp_ending *ending, struct vamp_er
             hdf5_end_write(file, HDF5_ENDED, ending->time_ns, ending->reason);
         }
     }
+    /* Close everything. A file without a flushed bucket is deleted after a failure. */
     hdf5_datasets_close(file);
     if (file->file >= 0 && H5Fclose(file->file) < 0) {
         hdf5_failed(file, "close %s", file->path);

@@ -111,7 +111,7 @@ struct hdf5_file {
     struct hdf5_chunks chunks;
 };
 
-/* The kind of the schema's metric `number`. */
+/* Returns the kind of the schema's metric `number`. */
 static inline enum vamp_metric_kind hdf5_kind(const struct hdf5_file *file, unsigned number)
 {
     return vamp_metrics[file->schema->metrics[number].id].kind;

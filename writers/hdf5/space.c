@@ -192,9 +192,9 @@ static uint64_t most_chunks(const struct hdf5_file *file)
 #define INDEX_BLOCK_BYTES 200.0 /* per square root of the number of chunks */
 #define INDEX_SPARE_CHUNKS 16.0
 
-/* Upper estimate of the bytes by which the indexes of all datasets grow with one bucket: an index
- * grows in blocks of about the square root of its number of chunks. Many datasets have the same
- * number of chunks, so that their indexes grow in the same bucket. */
+/* Returns an upper estimate of the bytes by which the indexes of all datasets grow with one bucket:
+ * an index grows in blocks of about the square root of its number of chunks. Many datasets have the
+ * same number of chunks, so that their indexes grow in the same bucket. */
 static uint64_t index_bytes(const struct hdf5_file *file)
 {
     const double chunks = (double)most_chunks(file) + INDEX_SPARE_CHUNKS;

@@ -259,7 +259,7 @@ static void reserve_names(struct hdf5_file *file, unsigned count)
     file->component_capacity = count;
 }
 
-/* The rows are in table order. */
+/* Writes the rows, which are in table order. */
 static void write_components(struct hdf5_file *file, const struct vamp_component_row *rows,
                              unsigned count)
 {
@@ -367,7 +367,7 @@ static const struct column alarm_columns[ALARM_COLUMNS] = {
     [UNIT] = TEXT(0, "alarm_unit", "unit of the value"),
 };
 
-/* The list is cut if it is too long. */
+/* Writes the labels as a list, which is cut if it is too long. */
 static void list_labels(const struct vamp_alarm_change *change, char text[static SCRATCH_BYTES])
 {
     size_t used = 0;

@@ -22,8 +22,8 @@ bool hdf5_is_unseen(const struct hdf5_file *file, unsigned place)
            (coverage->unknown & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_LOSSES)) != 0;
 }
 
-/* Word `number` of the label's list, NULL after its end. The words of operations start with 1, as
- * do the reasons of losses if losses with the first reason cannot be observed. */
+/* Returns word `number` of the label's list, NULL after its end. The words of operations start with
+ * 1, as do the reasons of losses if losses with the first reason cannot be observed. */
 static const char *word_of(const struct hdf5_file *file, enum vamp_label label, unsigned number)
 {
     static_assert(VAMP_LOSS_POOL_MANAGER == 0, "the first");

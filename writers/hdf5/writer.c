@@ -116,7 +116,7 @@ static void flush_file(struct hdf5_file *file)
     }
 }
 
-/* Faster than flush_file, which scans all metadata cached by HDF5. */
+/* Flushes one dataset. Faster than flush_file, which scans all metadata cached by HDF5. */
 static void flush_dataset(struct hdf5_file *file, unsigned index)
 {
     if (file->code == 0 && H5Dflush(file->datasets[index].id) < 0) {

@@ -148,7 +148,8 @@ static int resolve(struct influx *influx, struct vamp_err *err)
     return 0;
 }
 
-/* The maximum payload of a packet on the path to the server, as far as the system reports it. */
+/* Returns the maximum payload of a packet on the path to the server, as far as the system reports
+ * it. */
 static size_t longest_content(int fd, int family)
 {
     int bytes = 0;

@@ -176,8 +176,8 @@ static bool is_same(const struct vamp_component *a, const struct vamp_component 
            a->where == b->where;
 }
 
-/* Total operations of each component that had operations in the bucket; in a complete bucket, of
- * all components. */
+/* Writes the total operations of each component that had operations in the bucket; in a complete
+ * bucket, of all components. */
 static void operations_lines(struct jsonl *self, const struct vamp_component_row *rows,
                              unsigned count)
 {
@@ -199,7 +199,7 @@ static void operations_lines(struct jsonl *self, const struct vamp_component_row
     }
 }
 
-/* A line for each component that joined, left or was renamed; in a complete bucket, for all
+/* Writes a line for each component that joined, left or was renamed; in a complete bucket, for all
  * components. */
 static void component_lines(struct jsonl *self, const struct vamp_delivery *delivery, bool complete)
 {
@@ -334,7 +334,8 @@ static void anomaly_lines(struct jsonl *self, const struct vamp_bucket *bucket)
     unlisted_line(self, bucket, "alerts", bucket->anomalies_unlisted);
 }
 
-/* Each line contains the number of all pending demands, including those not listed. */
+/* Writes the pending demands. Each line contains the number of all, including demands not listed.
+ */
 static void pending_lines(struct jsonl *self, const struct vamp_bucket *bucket)
 {
     struct vamp_json *json = &self->json;

@@ -184,7 +184,8 @@ static bool has_room(const struct jsonl_clients *clients, const struct client *c
             client->bytes + length <= (size_t)clients->options->reader_buffer_bytes);
 }
 
-/* Uses a separate buffer, since self->json contains the lines of a bucket. */
+/* Returns a line that reports lost buckets. Uses a separate buffer, since self->json contains the
+ * lines of a bucket. */
 static struct block *make_lost_line(struct jsonl *self, uint64_t lost)
 {
     const struct vamp_json bucket = self->json;
@@ -196,7 +197,8 @@ static struct block *make_lost_line(struct jsonl *self, uint64_t lost)
     return line;
 }
 
-/* After a loss: queues the header, the number of lost buckets, and then the text. */
+/* After a loss: queues the header, the number of lost buckets, and then the text. Returns false if
+ * they do not fit or memory runs out. */
 static bool catch_up(struct jsonl *self, struct client *client, struct block *text)
 {
     struct block *head = self->clients->head;

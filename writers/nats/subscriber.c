@@ -293,7 +293,7 @@ static void describe_in_stream(const struct subscriber *self, struct vamp_nats_r
     }
 }
 
-/* Messages that arrived before a connection was closed come first. */
+/* Returns the next message; messages that arrived before a connection was closed come first. */
 static int subscriber_next(void *context, int64_t timeout_ns,
                            struct vamp_nats_received *ret_received, struct vamp_err *err)
 {

@@ -160,7 +160,7 @@ static OTF2_RegionRef region_of(const struct vamp_trace_span *span)
     return (OTF2_RegionRef)span->what;
 }
 
-/* Timestamps of an archive are unsigned. */
+/* Returns the time as a timestamp of an archive, which is unsigned. */
 static uint64_t time_of(struct archive *archive, int64_t time_ns)
 {
     const uint64_t time = (uint64_t)VAMP_MAX(time_ns, 0);
@@ -453,8 +453,7 @@ static int remove_file(const char *path, unsigned access)
     return remove(path) == 0 ? 0 : -errno;
 }
 
-/* The library creates files according to the umask of the process, so their modes are set
- * explicitly. */
+/* Sets the mode of a file that the library created according to the umask of the process. */
 static int permit(const char *path, unsigned access)
 {
     struct stat status;

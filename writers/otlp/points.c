@@ -62,7 +62,7 @@ struct otlp_points {
 
 /* ---- fields */
 
-/* KeyValue with AnyValue; omitted if empty. */
+/* Writes KeyValue with AnyValue; nothing if the value is empty. */
 static void add_attribute(struct vamp_text *text, unsigned field, const char *key,
                           const char *value)
 {
@@ -92,7 +92,7 @@ static void add_run_labels(struct vamp_text *text, unsigned field, const char *p
 
 /* ---- create and free */
 
-/* Resource, InstrumentationScope */
+/* Writes Resource and InstrumentationScope. */
 static void describe_run(struct otlp_points *points)
 {
     const struct vamp_run *run = points->run;
@@ -280,8 +280,8 @@ static void add_times(const struct otlp_points *points, struct vamp_text *text,
     vamp_field_fixed64(text, 3, (uint64_t)time_ns);
 }
 
-/* NumberDataPoint. A value that is already in the base unit is sent as an integer, unless it
- * exceeds 63 bits; all other values are sent as doubles. */
+/* Writes a NumberDataPoint. A value that is already in the base unit is sent as an integer, unless
+ * it exceeds 63 bits; all other values are sent as doubles. */
 static void add_number(const struct otlp_points *points, struct vamp_text *text,
                        const struct vamp_row *row, int64_t time_ns, __int128 value)
 {
@@ -297,7 +297,7 @@ static void add_number(const struct otlp_points *points, struct vamp_text *text,
     vamp_field_end(text, 1, begin);
 }
 
-/* HistogramDataPoint, from `bucket_counts` on */
+/* Writes a HistogramDataPoint from `bucket_counts` on. */
 static void add_explicit(const struct otlp_metric *metric, struct vamp_text *text,
                          const struct vamp_bucket_histogram *histogram)
 {
@@ -319,7 +319,7 @@ static void add_explicit(const struct otlp_metric *metric, struct vamp_text *tex
     vamp_field_end(text, 7, begin);
 }
 
-/* ExponentialHistogramDataPoint, from `scale` on */
+/* Writes an ExponentialHistogramDataPoint from `scale` on. */
 static void add_exponential(const struct otlp_metric *metric, struct vamp_text *text,
                             unsigned scale, const struct vamp_bucket_histogram *histogram)
 {
@@ -347,8 +347,9 @@ static void add_exponential(const struct otlp_metric *metric, struct vamp_text *
     vamp_field_end(text, 8, begin);
 }
 
-/* HistogramDataPoint if the metric has explicit bounds, else ExponentialHistogramDataPoint. Fields
- * are written in ascending order; the number of some fields differs between the two messages. */
+/* Writes a HistogramDataPoint if the metric has explicit bounds, else an
+ * ExponentialHistogramDataPoint. Fields are written in ascending order; the number of some fields
+ * differs between the two messages. */
 static void add_histogram(const struct otlp_points *points, struct vamp_text *text,
                           const struct vamp_row *row, int64_t time_ns,
                           const struct vamp_bucket_histogram *histogram)
@@ -381,8 +382,8 @@ static void add_histogram(const struct otlp_points *points, struct vamp_text *te
     vamp_field_end(text, 1, begin);
 }
 
-/* A series that is new to the server starts with a point of 0, so that its first value counts as an
- * increase. */
+/* Writes the points of a series. A series that is new to the server starts with a point of 0, so
+ * that its first value counts as an increase. */
 static void add_points(struct otlp_points *points, struct vamp_text *text,
                        const struct vamp_row *row)
 {
@@ -424,7 +425,7 @@ static void add_points(struct otlp_points *points, struct vamp_text *text,
 
 /* ---- metrics */
 
-/* The name is the same as in Prometheus; the unit is in UCUM. */
+/* Writes name, help and unit. The name is the same as in Prometheus; the unit is in UCUM. */
 static void describe_metric(struct vamp_text *text, const struct vamp_metric *metric,
                             const struct vamp_base_metric *base)
 {

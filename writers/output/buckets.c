@@ -149,8 +149,8 @@ static void move_pending(struct pending_rows *pending, struct pending_rows *from
 
 /* ---- create and free */
 
-/* The number by which a bucket increases the accounting when it is submitted; 0: the output does
- * not receive it. */
+/* Returns the number by which a bucket increases the accounting when it is submitted; 0: the output
+ * does not receive it. */
 static uint64_t elements_of(const struct vamp_output *output, const struct vamp_bucket *bucket)
 {
     uint64_t count = 0;
@@ -327,7 +327,7 @@ static uint64_t buckets_waiting(const struct vamp_output *output)
 
 /* ---- the output's thread */
 
-/* The worker's lock is held. */
+/* Waits for a bucket or the end, at most until `until_ns`. The worker's lock is held. */
 static void await_bucket(struct vamp_worker *worker, int64_t until_ns)
 {
     while (worker->count == 0 && !atomic_load(&worker->finishing) &&
@@ -453,7 +453,8 @@ static enum output_next take_bucket(struct vamp_output *output)
     return OUTPUT_TAKEN;
 }
 
-/* `whole`: with all component rows, for the first bucket of a segment. */
+/* Returns the delivery of the current bucket. `whole`: with all component rows, for the first
+ * bucket of a segment. */
 static const struct vamp_delivery *deliver_current(struct bucket_queue *queue, bool whole)
 {
     const struct pending_rows *pending = &queue->pending;

@@ -53,7 +53,7 @@ static void end_family(struct rendering *rendering)
     rendering->in_family = false;
 }
 
-/* MetricFamily: name, help and type. Its series follow. */
+/* Begins a MetricFamily with name, help and type. Its series follow. */
 static void begin_family(struct rendering *rendering, const char *name, const char *suffix,
                          const char *type, const char *help)
 {
@@ -81,7 +81,8 @@ static void begin_family(struct rendering *rendering, const char *name, const ch
     vamp_field_number(text, 3, types[i].number);
 }
 
-/* HELP, TYPE and UNIT. In OpenMetrics, these lines of a counter have its name without "_total". */
+/* Writes HELP, TYPE and UNIT. In OpenMetrics, these lines of a counter have its name without
+ * "_total". */
 static void describe(struct rendering *rendering, const char *name, const char *suffix,
                      const char *type, const char *unit, const char *help)
 {
@@ -127,7 +128,7 @@ static void begin_line(const struct rendering *rendering, const char *name, cons
     vamp_text_word(text, " ");
 }
 
-/* Timestamp: the start time of a series. */
+/* Writes a Timestamp: the start time of a series. */
 static void add_created(struct vamp_text *text, unsigned field, int64_t born_ns)
 {
     const size_t begin = text->used;
@@ -272,8 +273,8 @@ static void add_span(struct vamp_text *text, int offset, unsigned length)
     vamp_field_end(text, 12, begin);
 }
 
-/* The buckets of a native histogram: spans of nonempty buckets, each with its distance from the end
- * of the previous span, and the count of each bucket as difference to the previous one. */
+/* Writes the buckets of a native histogram: spans of nonempty buckets, each with its distance from
+ * the end of the previous span, and the count of each bucket as difference to the previous one. */
 static void add_native(struct rendering *rendering, const struct page_metric *metric,
                        const struct vamp_bins *bins, const struct page_histogram *histogram)
 {
@@ -390,7 +391,7 @@ static void own_gauge(struct rendering *rendering, const char *name, const char 
     number_line(rendering, name, "", NULL, value, decimals);
 }
 
-/* NAME_info, which has a separate type in OpenMetrics. */
+/* Writes the description of NAME_info, which has a separate type in OpenMetrics. */
 static void describe_info(struct rendering *rendering, const char *name, const char *help)
 {
     if (rendering->kind == PAGE_OPENMETRICS) {

@@ -160,8 +160,8 @@ static void add_rfc5424(struct vamp_text *text, const struct vamp_run *run, unsi
     vamp_text_word(text, prefix);
 }
 
-/* The binary form, in which a value may contain any bytes: name, newline, length (little endian),
- * value, newline. */
+/* Writes a field in the binary form, in which a value may contain any bytes: name, newline, length
+ * (little endian), value, newline. */
 static void add_field(struct vamp_text *text, const char *name, const char *value, size_t bytes)
 {
     char length[8];

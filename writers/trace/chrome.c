@@ -137,7 +137,8 @@ static int chrome_track(void *self, const struct vamp_trace_track *track, struct
     return flush_if_large(chrome, err);
 }
 
-/* A record of a process must contain a track; any track is valid. */
+/* Writes the order of the processes. A record of a process must contain a track; any track is
+ * valid. */
 static int chrome_order(void *self, const uint32_t *processes, size_t count, struct vamp_err *err)
 {
     struct chrome *chrome = self;

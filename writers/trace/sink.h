@@ -46,7 +46,7 @@ enum vamp_trace_what {
 #define VAMP_TRACE_LANES_MAX 1024
 #define VAMP_TRACE_TRACKS_MAX 65536
 
-/* Constant, never NULL. */
+/* Both functions return a constant text, never NULL. */
 static inline const char *vamp_trace_kind_name(enum vamp_trace_kind kind)
 {
     static const char *const names[VAMP_TRACE_KIND_COUNT] = {
