@@ -78,7 +78,9 @@ enum vamp_output_condition {
     (VAMP_TARGET_BIT(VAMP_TARGET_NEW_FILES) | VAMP_TARGET_BIT(VAMP_TARGET_FILE))
 #define VAMP_TARGET_SOCKETS (VAMP_TARGET_BIT(VAMP_TARGET_UNIX) | VAMP_TARGET_BIT(VAMP_TARGET_TCP))
 
-/* The names of these conditions, for formats with `target` and for the further conditions. */
+/* Names of the conditions for messages, NULL-terminated: of enum vamp_target_kind, and of enum
+ * vamp_output_condition. Each array is indexed by the condition, and has "" for conditions of the
+ * other enum. */
 extern const char *const vamp_target_words[], *const vamp_output_condition_words[];
 
 struct vamp_writer_target {

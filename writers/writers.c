@@ -123,7 +123,7 @@ static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery 
 {
     struct stat status;
     if (fstat(fd, &status) != 0) {
-        return vamp_err_set_errno(err, errno, "look at %s", path);
+        return vamp_err_set_errno(err, errno, "inspect %s", path);
     }
     if (!S_ISREG(status.st_mode)) {
         return vamp_err_set(err, -EBADMSG, "%s is not a file", path);

@@ -182,14 +182,14 @@ def test_a_name_that_is_unknown(space):
 
 def test_a_stream_that_is_missing(space):
     server = nats_reader.Server(space, jetstream=True)
-    assert_reported(space, synthetic_config(server, jetstream=True), "no stream of JetStream takes vampire.synthetic.")
+    assert_reported(space, synthetic_config(server, jetstream=True), "no JetStream stream stores vampire.synthetic.")
 
 
 def test_a_server_for_small_messages(space):
     (space.path / "small.conf").write_text("max_payload: 4096\n")
     server = nats_reader.Server(space, "-c", str(space.path / "small.conf"))
     assert_reported(space, synthetic_config(server),
-                    'it takes messages of at most 4096 bytes (max_payload), too few for "message" (512KiB)')
+                    'it accepts messages of at most 4096 bytes (max_payload), too few for "message" (512KiB)')
 
 
 def test_a_bucket_in_several_messages(space):

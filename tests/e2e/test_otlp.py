@@ -193,8 +193,8 @@ def test_points_that_a_server_does_not_take_are_said(space):
     with Receiver([partial(2, "no such\n\x1b[31mtenant"), partial(0, ""), partial(3, "again")]) as receiver:
         vampire = space.vampire(synthetic(receiver.url), ready=False)
         vampire.wait()
-        assert vampire.stderr.count("took a bucket without 2 of its points: no such [31mtenant") == 1, vampire.stderr
-        assert "5 points that the server did not take LEFT OUT" in vampire.stderr, vampire.stderr
+        assert vampire.stderr.count("accepted a bucket but rejected 2 of its points: no such [31mtenant") == 1, vampire.stderr
+        assert "5 points that the server rejected LEFT OUT" in vampire.stderr, vampire.stderr
         assert exporters.account(vampire, "otlp") == (len(receiver.asked), 0)
 
 

@@ -220,7 +220,7 @@ def stream(path):
 @pytest.mark.plain
 @pytest.mark.parametrize("place, words", [
     (deaf, "nothing reads there"), (missing, "No such file or directory"), (refused, "Connection refused"),
-    (stream, "it does not take datagrams")], ids=lambda made: getattr(made, "__name__", ""))
+    (stream, "it does not accept datagrams")], ids=lambda made: getattr(made, "__name__", ""))
 def test_sockets_that_fail(space, place, words):
     path = space.path / "log"
     _kept = place(path)

@@ -427,7 +427,7 @@ static void a_past_that_is_too_short_is_reported(void **state)
     add_numbered(world, 0, 5000);
     const uint64_t first = (uint64_t)(vamp_history_oldest_ns(world->history) / SECOND);
     fire(world, first - 100);
-    assert_non_null(strstr(world->said, "begins 100.0 s later than asked for"));
+    assert_non_null(strstr(world->said, "begins 100.0 s later than requested"));
     assert_false(world->error);
     assert_int_equal(end_output(world->output), 0);
     expect_rest(open_file(world, "0001"), first, 5000);

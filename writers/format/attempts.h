@@ -17,8 +17,8 @@
 
 /* Zero-initialized: no attempt has failed. */
 struct vamp_attempts {
-    /* Length of the pause before the next attempt, and its end (monotonic). */
-    int64_t pause_ns, again_ns;
+    int64_t pause_ns; /* length of the pause before the next attempt */
+    int64_t again_ns; /* end of the pause, monotonic */
     /* Reason of the newest attempt's failure; "": it did not fail. */
     char last[VAMP_ERR_TEXT_BYTES];
 };

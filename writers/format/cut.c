@@ -40,7 +40,7 @@ int vamp_recover_cut(int fd, const char *path, const struct vamp_recover_cut *cu
 {
     struct stat status;
     if (fstat(fd, &status) != 0) {
-        return vamp_err_set_errno(err, errno, "look at %s", path);
+        return vamp_err_set_errno(err, errno, "inspect %s", path);
     }
     const uint64_t size = (uint64_t)status.st_size;
     const uint64_t torn = vamp_minus(size, cut->whole_bytes);

@@ -16,7 +16,7 @@ void vamp_field_bits(struct vamp_text *text, uint64_t bits);
 void vamp_field_number(struct vamp_text *text, unsigned field, uint64_t value);
 /* sint64; omitted if 0. */
 void vamp_field_signed(struct vamp_text *text, unsigned field, int64_t value);
-/* fixed32 and fixed64, or the bits of another 64-bit number; written even if 0. */
+/* fixed32; fixed64, or a double as vamp_bits_of(value). Written even if 0. */
 void vamp_field_fixed32(struct vamp_text *text, unsigned field, uint32_t value);
 void vamp_field_fixed64(struct vamp_text *text, unsigned field, uint64_t bits);
 uint64_t vamp_bits_of(double value);

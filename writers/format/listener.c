@@ -146,7 +146,7 @@ static int open_unix(struct vamp_listener *listener, const struct vamp_address *
 
 /* ---- TCP */
 
-/* The system may have chosen the port. */
+/* Sets the name to the actual address: the system may have chosen the port. */
 static void name_tcp(struct vamp_listener *listener)
 {
     struct vamp_address own = {.bytes = sizeof own.v6};

@@ -37,9 +37,11 @@ bool vamp_present_next(const struct vamp_present *present, unsigned *at,
     while (*at < present->count) {
         const struct vamp_component *component = &present->rows[(*at)++];
         const struct vamp_component_where *where = component->where;
-        if (where == NULL || component->left_ns != INT64_MIN) {
+        const bool has_left = component->left_ns != INT64_MIN;
+        if (where == NULL || has_left) {
             continue;
         }
+        /* With a precision of 0, the number 0 becomes an empty text. */
         (void)snprintf(ret_labels->pid, sizeof ret_labels->pid, "%.0" PRIu64, where->pid);
         const char *const labels[VAMP_WHERE_LABELS][2] = {{"component", component->name},
                                                           {"component_host", where->host},

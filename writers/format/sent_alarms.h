@@ -34,7 +34,7 @@ extern const char *const vamp_send_words[]; /* ended by NULL */
                      .only_with = VAMP_TARGET_BIT(VAMP_WITH_ALARMS),                               \
                      .help = "the states of which a message is sent when an alarm enters them")
 
-/* The selection of alarm changes; NULL if the output sends buckets. */
+/* Returns the selection of alarm changes; NULL if the output sends buckets. */
 static inline const struct vamp_sent_alarms *vamp_sent_alarms(const struct vamp_writer_ops *format,
                                                               const void *options)
 {

@@ -56,7 +56,7 @@ void hdf5_attribute_write(struct hdf5_file *file, hid_t id, const char *name, hi
     }
 }
 
-/* The dataspace of most attributes; created once. */
+/* Returns the dataspace of most attributes, which is created once. */
 static hid_t scalar(struct hdf5_file *file)
 {
     if (file->scalar <= 0) {
@@ -65,7 +65,7 @@ static hid_t scalar(struct hdf5_file *file)
     return file->scalar;
 }
 
-/* Type of texts with this length; created once. Returns -1 on failure. */
+/* Returns the type of texts with this length, which is created once; -1 on failure. */
 static hid_t text_type(struct hdf5_file *file, size_t length)
 {
     if (file->text <= 0) {

@@ -59,6 +59,7 @@ void hdf5_check_create(struct hdf5_file *file, unsigned number, const char *name
         vamp_text_done(&names);
         return;
     }
+    /* The row of fill values, which begins every row. */
     for (unsigned i = 0; i < file->dataset_count; i++) {
         const struct hdf5_dataset *dataset = &file->datasets[i];
         const size_t bytes = hdf5_type_bytes(dataset->type);
@@ -70,6 +71,7 @@ void hdf5_check_create(struct hdf5_file *file, unsigned number, const char *name
         }
     }
     hdf5_rows_clear(dimension);
+    /* The dataset of the check values, which lists its variables. */
     unsigned chunk_rows = 0;
     if (!is_time) {
         chunk_rows = type == HDF5_U32 ? HDF5_SERIES_CHUNK_ROWS : HDF5_TEXT_CHUNK_ROWS;

@@ -201,6 +201,7 @@ unsigned hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spe
     if (file->code != 0) {
         return 0;
     }
+    /* The description in memory. */
     struct hdf5_dataset *dataset = &file->datasets[index];
     *dataset = (struct hdf5_dataset){.type = spec->type,
                                      .rank = spec->rank,
@@ -210,6 +211,7 @@ unsigned hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spe
     (void)snprintf(dataset->name, sizeof dataset->name, "%s", spec->name);
     memcpy(dataset->dimensions, spec->dimensions, sizeof dataset->dimensions);
 
+    /* The dataset in the file. */
     const hid_t create = choose_creation(file, dataset, spec);
     hid_t space = dataset_space(file, dataset);
     if (file->code == 0 && space >= 0) {
@@ -223,6 +225,7 @@ unsigned hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spe
     if (file->code != 0) {
         return 0;
     }
+    /* The attributes. */
     file->dataset_count++;
     attach_scales(file, dataset);
     if (spec->long_name != NULL) {
@@ -293,8 +296,8 @@ void hdf5_chunks_done(struct hdf5_chunks *chunks)
     free(chunks->packed);
 }
 
-/* HDF5's shuffle filter: the first byte of each number, then the second byte of each, and so on,
- * for all bytes of the type in the file. */
+/* Applies HDF5's shuffle filter: the first byte of each number, then the second byte of each, and
+ * so on, for all bytes of the type in the file. */
 static void shuffle(const uint64_t *numbers, size_t count, size_t bytes, unsigned char *out)
 {
     for (size_t byte = 0; byte < bytes; byte++, out += count) {

@@ -62,19 +62,19 @@ static void allocate(struct hdf5_file *file)
     }
 }
 
-/* Number of numbers in the largest chunk. */
+/* Returns the number of elements in the largest chunk of any dataset. */
 static size_t largest_chunk(const struct hdf5_file *file)
 {
-    size_t numbers = VAMP_MAX(VAMP_BINS_MAX, HDF5_OWN_COLUMNS_MAX);
+    size_t elements = VAMP_MAX(VAMP_BINS_MAX, HDF5_OWN_COLUMNS_MAX);
     for (unsigned s = 0; s < file->schema->label_set_count; s++) {
         const struct hdf5_set *set = &file->sets[s];
-        numbers = VAMP_MAX(numbers, set->cells);
-        numbers = VAMP_MAX(numbers, set->chunk_rows);
+        elements = VAMP_MAX(elements, set->cells);
+        elements = VAMP_MAX(elements, set->chunk_rows);
     }
     for (unsigned m = 0; m < file->schema->metric_count; m++) {
-        numbers = VAMP_MAX(numbers, file->metrics[m].entry_chunk);
+        elements = VAMP_MAX(elements, file->metrics[m].entry_chunk);
     }
-    return numbers;
+    return elements;
 }
 
 /* Checks that vampire's descriptor and HDF5's refer to the same file, and that no other process
@@ -84,7 +84,7 @@ static void verify_same_file(struct hdf5_file *file)
     int *theirs = NULL;
     struct stat own, other;
     if (H5Fget_vfd_handle(file->file, H5P_DEFAULT, (void **)&theirs) < 0 || theirs == NULL) {
-        hdf5_failed(file, "look at %s", file->path);
+        hdf5_failed(file, "inspect %s", file->path);
     } else if (fstat(file->fd, &own) != 0 || fstat(*theirs, &other) != 0 ||
                own.st_dev != other.st_dev || own.st_ino != other.st_ino) {
         file->code = vamp_err_set(file->err, -ELOOP,
@@ -200,6 +200,7 @@ static void write_absences(struct hdf5_file *file)
     free(text);
 }
 
+/* Writes the attributes of the root group and of `time`. */
 static void write_attributes(struct hdf5_file *file)
 {
     const struct vamp_run *run = file->run;
@@ -242,6 +243,7 @@ static void write_attributes(struct hdf5_file *file)
         {"bucket_ns", HDF5_I64, (uint64_t)file->schema->bucket_ns},
         {"reloads", HDF5_U64, run->reloads},
     };
+    /* The run and the properties of its data. */
     for (size_t i = 0; i < sizeof root / sizeof root[0]; i++) {
         hdf5_attribute_text(file, file->file, root[i][0], root[i][1]);
     }
@@ -251,6 +253,7 @@ static void write_attributes(struct hdf5_file *file)
     if (run->examined != NULL) {
         hdf5_attribute_text(file, file->file, "examined", run->examined);
     }
+    /* `time`, numbers, and the newest reload. */
     for (size_t i = 0; i < sizeof time / sizeof time[0]; i++) {
         hdf5_attribute_text(file, file->datasets[file->time].id, time[i][0], time[i][1]);
     }
@@ -350,6 +353,7 @@ int hdf5_file_open(const void *options, const struct vamp_writer_target *target,
         file_free(file);
         return code;
     }
+    /* Reserve space and create the layout. */
     const uint64_t layout = (uint64_t)file->dataset_capacity * LAYOUT_BYTES_PER_DATASET +
                             strlen(file->run->configuration);
     file->code = hdf5_space_reserve(file->fd, 0, layout, file->path, err);
@@ -360,6 +364,7 @@ int hdf5_file_open(const void *options, const struct vamp_writer_target *target,
     hdf5_layout_create(file, target->first);
     write_attributes(file);
     hdf5_chunks_init(file, largest_chunk(file) * sizeof(uint64_t));
+    /* From here on readers may open the file. */
     start_swmr(file);
     if (file->code == 0) {
         file->code = vamp_target_publish(&file->path, err);
@@ -381,6 +386,7 @@ int hdf5_file_close(void *self, const struct vamp_ending *ending, struct vamp_er
     if (file == NULL) {
         return 0;
     }
+    /* Complete the data. */
     hdf5_quiet();
     file->code = 0;
     assert(file->failed || file->flushed == file->rows);
@@ -400,6 +406,7 @@ int hdf5_file_close(void *self, const struct vamp_ending *ending, struct vamp_er
             hdf5_end_write(file, HDF5_ENDED, ending->time_ns, ending->reason);
         }
     }
+    /* Close everything. A file without a flushed bucket is deleted after a failure. */
     hdf5_datasets_close(file);
     if (file->file >= 0 && H5Fclose(file->file) < 0) {
         hdf5_failed(file, "close %s", file->path);

@@ -58,9 +58,11 @@ struct hdf5_file {
     char *path;
     int fd;     /* a descriptor in addition to HDF5's, for reservation and sync */
     hid_t file; /* -1: closed */
-    /* Used only while the file is created; 0: none. Property lists; the types of texts (with a
-     * variable length) and of lists of dimensions; the dataspace of most attributes. */
-    hid_t create[HDF5_CREATIONS], text, list, scalar;
+    /* Used only while the file is created; 0: none. */
+    hid_t create[HDF5_CREATIONS]; /* property lists */
+    hid_t text;                   /* type of texts with a variable length */
+    hid_t list;                   /* type of lists of dimensions */
+    hid_t scalar;                 /* dataspace of most attributes */
     struct hdf5_creation creations[HDF5_CREATIONS];
     unsigned creation_count;
 
@@ -91,7 +93,8 @@ struct hdf5_file {
     /* Buckets written, and the number of them that readers can see. */
     hsize_t rows, flushed;
     uint32_t sums[VAMP_UNFLUSHED_MAX]; /* time_check of the buckets not yet flushed */
-    uint64_t taken, written;           /* rows and flushed, counted in buckets of the statistics */
+    uint64_t taken;                    /* buckets of the statistics in `rows` */
+    uint64_t written;                  /* buckets of the statistics in `flushed` */
     /* Series of the newest bucket; see struct vamp_bucket. */
     const struct vamp_series *const *const *series;
     unsigned cdo;        /* dimension of the table of CDOs; 0: not at level `cdo` */
@@ -108,7 +111,7 @@ struct hdf5_file {
     struct hdf5_chunks chunks;
 };
 
-/* The kind of the schema's metric `number`. */
+/* Returns the kind of the schema's metric `number`. */
 static inline enum vamp_metric_kind hdf5_kind(const struct hdf5_file *file, unsigned number)
 {
     return vamp_metrics[file->schema->metrics[number].id].kind;

@@ -31,7 +31,7 @@
 #define CHUNK_OF_PARTS 1472
 #define ENTRY_CHUNK_LEAST 512U
 
-/* Only metrics with open labels, and histograms with labels, have rows. */
+/* Whether the metric has rows: it has open labels, or is a histogram with labels. */
 static bool needs_rows(const struct hdf5_file *file, unsigned metric)
 {
     const struct vamp_schema_metric *entry = &file->schema->metrics[metric];
@@ -49,7 +49,7 @@ static unsigned chunk_for(uint64_t rows, unsigned least)
     return chunk;
 }
 
-/* Upper limit of the series with a value in the first bucket. */
+/* Returns an upper limit of the number of series with a value in the first bucket. */
 static unsigned rows_of_first(const struct hdf5_file *file, unsigned set,
                               const struct vamp_delivery *first)
 {
@@ -178,7 +178,7 @@ static void create_metric(struct hdf5_file *file, unsigned number,
     hdf5_metric_create_rows(file, number);
 }
 
-/* Rows of a chunk, depending on the number of open labels. */
+/* Returns the number of rows in a chunk, depending on the number of open labels. */
 static unsigned default_chunk(const struct hdf5_set *set, unsigned names)
 {
     if (names == 0) {
@@ -253,8 +253,8 @@ static void plan_groups(struct hdf5_file *file)
     }
 }
 
-/* One table for all groups: separate columns would add two variables per group, each of which grows
- * with each bucket. */
+/* Creates one table for all groups: separate columns would add two variables per group, each of
+ * which grows with each bucket. */
 static void create_places(struct hdf5_file *file)
 {
     const struct {
@@ -319,7 +319,7 @@ void hdf5_names_done(struct hdf5_file *file)
     map_drop(&file->names, drop_name);
 }
 
-/* The number of a name; a new name is written to the file. */
+/* Returns the number of a name; writes a new name to the file. */
 static uint32_t number_of_name(struct hdf5_file *file, const char *text)
 {
     const uint64_t hash = map_hash_text(&file->names, text, strlen(text));

@@ -23,7 +23,8 @@ static size_t longer(size_t longest, const char *text)
     return VAMP_MAX(longest, strlen(text));
 }
 
-/* Component names are free text, up to VAMP_NAME_BYTES_MAX. */
+/* Returns the length of the longest name. Component names are free text, up to VAMP_NAME_BYTES_MAX.
+ */
 static unsigned longest_name(const struct vamp_schema *schema, const struct vamp_delivery *first)
 {
     size_t longest = 1;
@@ -96,6 +97,7 @@ static void create_names(struct hdf5_file *file)
     }
 }
 
+/* Creates the columns along time other than those of metrics. */
 static void create_columns(struct hdf5_file *file)
 {
     static const char *const events[][2] = {

@@ -24,7 +24,8 @@ enum axes {
  * maximum of the sum are only bounds of the true extremes. */
 enum place { OVERVIEW, OVERVIEW_BOUNDS, ROWS, ROWS_BOUNDS };
 
-/* Parts of the same kind and place must be in the order of its enumeration (metric.h). */
+/* The parts of a kind and place must be in the order of the HDF5_* enumeration in metric.h, because
+ * a dataset is found by its offset from the first one. */
 static const struct part {
     enum vamp_metric_kind kind;
     enum place place;
@@ -188,8 +189,9 @@ static void choose_axes(const struct hdf5_file *file, unsigned number, enum axes
 /* The weight, in millionths, of a bucket in which no events were sampled. */
 #define WEIGHT_OF_ALL 1000000
 
-/* The fill value, which takes no space: "no value" where a series may have none, else the value in
- * a bucket without events. The sum of a gauge over open labels has no value if there is no series.
+/* Returns the fill value, which takes no space: "no value" where a series may have none, else the
+ * value in a bucket without events. The sum of a gauge over open labels has no value if there is no
+ * series.
  */
 static uint64_t fill_of(const struct hdf5_file *file, unsigned number, const struct part *part,
                         const struct hdf5_spec *spec)

@@ -13,7 +13,8 @@
 
 /* ---- cells */
 
-/* Joins two series of a cell: adds them, or keeps the largest. */
+/* Joins the values of two series of a cell: adds them, or keeps the larger one, according to the
+ * rule. */
 static uint64_t join_gauge(uint64_t cell, uint64_t value, enum vamp_merge rule)
 {
     if (cell == HDF5_GAUGE_MISSING) {

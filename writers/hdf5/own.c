@@ -87,6 +87,7 @@ static void describe_columns(struct hdf5_file *file, const struct hdf5_table *ta
     const char *texts[ABOUT_COUNT][HDF5_OWN_COLUMNS_MAX];
     uint64_t words[HDF5_OWN_COLUMNS_MAX];
     char name[HDF5_NAME_BYTES];
+    /* Collect the texts and words of all columns. */
     for (unsigned m = 0; m < file->schema->metric_count; m++) {
         const struct vamp_schema_metric *entry = &file->schema->metrics[m];
         const struct vamp_metric *metric = &vamp_metrics[entry->id];
@@ -105,6 +106,7 @@ static void describe_columns(struct hdf5_file *file, const struct hdf5_table *ta
             words[column] = c;
         }
     }
+    /* Write a list for each kind of text, then the words. */
     for (unsigned i = 0; i < ABOUT_COUNT; i++) {
         (void)snprintf(name, sizeof name, HDF5_OWN_GROUP "/%s_%s", table->name, abouts[i].name);
         const unsigned index = hdf5_dataset_create(

@@ -93,6 +93,7 @@ static int read_each(struct look *look, hid_t dataset, struct vamp_err *err)
     if (type < 0 || rank < 0) {
         goto out;
     }
+    /* The selection: the last row, or everything. */
     if (rank > 0 && largest[0] == H5S_UNLIMITED && size[0] > 0) {
         start[0] = size[0] - 1;
         size[0] = 1;
@@ -179,7 +180,9 @@ static int trim_each(struct look *look, hid_t dataset, struct vamp_err *err)
  * after 1 ns, 2 ns, 4 ns, ..., by default 100 times, which practically never ends. */
 #define SWMR_ATTEMPTS 18
 
-static int look_at(const char *path, unsigned how, uint64_t *ret_buckets, struct vamp_err *err)
+/* Reads the last row of every dataset. `how`: flags of H5Fopen. Returns 0 and the number of
+ * buckets, or -errno. */
+static int read_newest(const char *path, unsigned how, uint64_t *ret_buckets, struct vamp_err *err)
 {
     const unsigned attempts = (how & H5F_ACC_SWMR_READ) != 0 ? SWMR_ATTEMPTS : 1;
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
@@ -200,6 +203,8 @@ static int look_at(const char *path, unsigned how, uint64_t *ret_buckets, struct
     return code;
 }
 
+/* Repairs the file: clears the flags of an open file, sets the end of file, and cuts all variables
+ * to the length of `time`. */
 static int clear(const char *path, struct vamp_err *err)
 {
     const hbool_t yes = true;
@@ -227,23 +232,24 @@ static int clear(const char *path, struct vamp_err *err)
     return code;
 }
 
+/* Checks the file as a reader would, repairs it unless `dry_run`, and checks it again. */
 static int recover_damaged(const char *path, bool dry_run, struct vamp_recovery *ret_recovery,
                            struct vamp_err *err)
 {
-    int code = look_at(path, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, &ret_recovery->records, err);
+    int code = read_newest(path, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, &ret_recovery->records, err);
     if (code != 0) {
         return vamp_err_wrap(err, "%s cannot be recovered and was left as it is", path);
     }
     ret_recovery->damaged = true;
     (void)snprintf(ret_recovery->what, sizeof ret_recovery->what,
-                   "the mark that it is being written");
+                   "the flag of a file that is being written");
     if (dry_run) {
         return 0;
     }
     uint64_t again = 0;
     code = clear(path, err);
     if (code == 0) {
-        code = look_at(path, H5F_ACC_RDONLY, &again, err);
+        code = read_newest(path, H5F_ACC_RDONLY, &again, err);
     }
     if (code == 0 && again < ret_recovery->records) {
         code = vamp_err_set(err, -EBADMSG, "it has fewer buckets than before");
@@ -258,7 +264,7 @@ static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery 
     struct vamp_err plainly = VAMP_ERR_NONE;
     hdf5_quiet();
     ret_recovery->record = "bucket";
-    if (look_at(path, H5F_ACC_RDONLY, &ret_recovery->records, &plainly) == 0) {
+    if (read_newest(path, H5F_ACC_RDONLY, &ret_recovery->records, &plainly) == 0) {
         return 0;
     }
     return recover_damaged(path, dry_run, ret_recovery, err);

@@ -29,6 +29,8 @@ static bool follows(int64_t value, int64_t shown, int64_t grown)
     return value == shown + grown;
 }
 
+/* Sets is_changed for the series that need a row because of this metric. `restart`: for every
+ * series of a gauge. */
 static void mark_metric(const struct hdf5_file *file, unsigned number,
                         const struct vamp_bucket *bucket, bool restart)
 {
@@ -89,8 +91,8 @@ void hdf5_rows_plan(struct hdf5_file *file, const struct vamp_bucket *bucket, bo
 
 /* ---- bins */
 
-/* Number of bins to write. For one or two values, minimum and sum determine the values and so their
- * bins; these are not written. */
+/* Returns the number of bins to write. For one or two values, minimum and sum determine the values
+ * and thus their bins, so that no bins are written. */
 static uint32_t entries_of(const struct vamp_bucket_histogram *histogram)
 {
     return histogram->count > 2 ? histogram->bin_count : 0;
@@ -115,6 +117,8 @@ static uint64_t *begin_column(struct hdf5_file *file, const struct hdf5_set *set
     return hdf5_column_begin(file, hdf5_round_up(set->changed_count, set->chunk_rows), fill);
 }
 
+/* Writes the series numbers and times of the rows, and records their location for the group table.
+ */
 static void write_index(struct hdf5_file *file, struct hdf5_set *set,
                         const struct vamp_bucket *bucket)
 {

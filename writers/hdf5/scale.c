@@ -122,7 +122,7 @@ static hsize_t find_users(struct hdf5_file *file, unsigned number, struct user *
             users[count] = (struct user){.axis = 0};
             if (H5Rcreate(&users[count++].dataset, file->file, dataset->name, H5R_OBJECT,
                           H5I_INVALID_HID) < 0) {
-                hdf5_failed(file, "look at \"%s\" in %s", dataset->name, file->path);
+                hdf5_failed(file, "inspect \"%s\" in %s", dataset->name, file->path);
             }
         }
     }

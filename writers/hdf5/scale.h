@@ -27,13 +27,12 @@ struct hdf5_dimension {
     bool unlimited;
     hobj_ref_t scale;
     unsigned longest; /* the only dataset in the scale's list; 0: the list contains all datasets */
-    /* For dimensions with check values (check.h): the dataset of the check values; a buffer of rows
-     * in file format, with a row of fill values at the end; and the row being filled. Rows of
-     * `time` are buffered until they are flushed. */
-    unsigned check;
-    unsigned char *rows;
-    size_t row_bytes;
-    unsigned row, row_count;
+    /* For dimensions with check values (check.h). Rows of `time` are buffered until a flush. */
+    unsigned check;      /* dataset of the check values */
+    unsigned char *rows; /* `row_count` rows in file format, then a row of fill values */
+    size_t row_bytes;    /* size of a row */
+    unsigned row;        /* index of the row being filled */
+    unsigned row_count;  /* capacity of the buffer */
 };
 
 /* Sets the name of dimension number `dimension` and creates its scale; size 0: unlimited. */

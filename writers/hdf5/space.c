@@ -27,7 +27,7 @@ int hdf5_space_check(const char *directory, struct vamp_err *err)
 {
     struct statfs status;
     if (statfs(directory, &status) != 0) {
-        return vamp_err_set_errno(err, errno, "look at the directory \"%s\" for HDF5 files",
+        return vamp_err_set_errno(err, errno, "inspect the directory \"%s\" for HDF5 files",
                                   directory);
     }
     const long magic = (long)status.f_type;
@@ -87,14 +87,15 @@ void hdf5_space_release(int fd)
     }
 }
 
-/* Maximum size of a compressed chunk of this many numbers; compression can add a few bytes. */
+/* Returns the maximum size of a compressed chunk of `numbers` numbers; compression can add a few
+ * bytes. */
 static uint64_t packed_bytes(uint64_t numbers)
 {
     return numbers * sizeof(uint64_t) + numbers / 128 + 64;
 }
 
-/* Upper limit for the overview of one metric: a row of cells or a new chunk of each column,
- * whichever is larger. */
+/* Returns an upper limit for the overview of one metric: a row of cells or a new chunk of each
+ * column, whichever is larger. */
 static uint64_t overview_bytes(const struct hdf5_file *file, const struct hdf5_set *set,
                                enum vamp_metric_kind kind)
 {
@@ -167,7 +168,7 @@ static uint64_t text_bytes(const struct hdf5_file *file, const struct vamp_deliv
     return bytes + (delivery->gap_count + 2 * HDF5_TEXT_CHUNK_ROWS) * (word + 64);
 }
 
-/* The largest number of chunks of any variable. */
+/* Returns the largest number of chunks of any variable. */
 static uint64_t most_chunks(const struct hdf5_file *file)
 {
     uint64_t most = file->rows;
@@ -186,12 +187,18 @@ static uint64_t most_chunks(const struct hdf5_file *file)
     return most;
 }
 
-/* The index of a chunked dataset grows in blocks of about the square root of its number of chunks.
- * Many datasets have the same number of chunks, so that their indexes grow in the same bucket. */
+/* Parameters of the estimate in index_bytes. */
+#define INDEX_FIXED_BYTES 1024
+#define INDEX_BLOCK_BYTES 200.0 /* per square root of the number of chunks */
+#define INDEX_SPARE_CHUNKS 16.0
+
+/* Returns an upper estimate of the bytes by which the indexes of all datasets grow with one bucket:
+ * an index grows in blocks of about the square root of its number of chunks. Many datasets have the
+ * same number of chunks, so that their indexes grow in the same bucket. */
 static uint64_t index_bytes(const struct hdf5_file *file)
 {
-    const double chunks = 16.0 * ((double)most_chunks(file) + 16.0);
-    return file->dataset_count * (1024 + (uint64_t)(50.0 * sqrt(chunks)));
+    const double chunks = (double)most_chunks(file) + INDEX_SPARE_CHUNKS;
+    return file->dataset_count * (INDEX_FIXED_BYTES + (uint64_t)(INDEX_BLOCK_BYTES * sqrt(chunks)));
 }
 
 uint64_t hdf5_space_needed(const struct hdf5_file *file, const struct vamp_delivery *delivery)

@@ -27,8 +27,8 @@ struct column {
     enum hdf5_type type;
     unsigned length; /* dimension of the length of a text; 0: the table's own */
     uint64_t fill;
-    /* Location of a number in the row struct: a bool, unsigned or 64-bit number. */
-    size_t offset, bytes;
+    size_t offset; /* of a number in the row struct */
+    size_t bytes;  /* size of the number, which is a bool, unsigned or 64-bit number */
 };
 #define NUMBER(row, member, name, units, about)                                                    \
     {                                                                                              \
@@ -231,8 +231,8 @@ static bool has_new_text(const struct hdf5_file *file, const struct vamp_compone
            written->where != row->component.where;
 }
 
-/* Number of `rows` that are adjacent in the table, up to a batch; `texts`: and that have a new
- * text. */
+/* Returns the number of leading `rows` that are adjacent in the table, at most a batch. `texts`:
+ * counts only rows with a new text. */
 static unsigned count_run(const struct hdf5_file *file, const struct vamp_component_row *rows,
                           unsigned count, bool texts)
 {
@@ -259,7 +259,7 @@ static void reserve_names(struct hdf5_file *file, unsigned count)
     file->component_capacity = count;
 }
 
-/* The rows are in table order. */
+/* Writes the rows, which are in table order. */
 static void write_components(struct hdf5_file *file, const struct vamp_component_row *rows,
                              unsigned count)
 {
@@ -367,7 +367,7 @@ static const struct column alarm_columns[ALARM_COLUMNS] = {
     [UNIT] = TEXT(0, "alarm_unit", "unit of the value"),
 };
 
-/* The list is cut if it is too long. */
+/* Writes the labels as a list, which is cut if it is too long. */
 static void list_labels(const struct vamp_alarm_change *change, char text[static SCRATCH_BYTES])
 {
     size_t used = 0;

@@ -22,8 +22,8 @@ bool hdf5_is_unseen(const struct hdf5_file *file, unsigned place)
            (coverage->unknown & VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_LOSSES)) != 0;
 }
 
-/* Word `number` of the label's list, NULL after its end. The words of operations start with 1, as
- * do the reasons of losses if losses with the first reason cannot be observed. */
+/* Returns word `number` of the label's list, NULL after its end. The words of operations start with
+ * 1, as do the reasons of losses if losses with the first reason cannot be observed. */
 static const char *word_of(const struct hdf5_file *file, enum vamp_label label, unsigned number)
 {
     static_assert(VAMP_LOSS_POOL_MANAGER == 0, "the first");
@@ -84,9 +84,9 @@ void hdf5_words_create(struct hdf5_file *file)
     }
 }
 
-/* Returns the number of a word, or 0, "(other)", for a word that is not in the list. A new output
- * is added to the list while it has capacity. */
-static unsigned number_of_word(struct hdf5_file *file, enum vamp_label label, const char *text)
+/* Returns the number of a word, or 0, "(other)", for a word that is not in the list. Adds a new
+ * output to the list while the list has capacity. */
+static unsigned number_or_add(struct hdf5_file *file, enum vamp_label label, const char *text)
 {
     struct hdf5_words *words = &file->words[label];
     for (unsigned w = 0; w < words->named; w++) {
@@ -114,6 +114,8 @@ static bool grow(void *array, unsigned count, size_t bytes)
     return true;
 }
 
+/* Assigns a cell to each new series of the label set, and enlarges the arrays of the set if needed.
+ */
 static void place_set(struct hdf5_file *file, const struct vamp_bucket *bucket, unsigned number)
 {
     const struct vamp_label_set *description = &file->schema->label_sets[number];
@@ -134,7 +136,7 @@ static void place_set(struct hdf5_file *file, const struct vamp_bucket *bucket, 
         for (unsigned c = 0; c < set->closed_count; c++) {
             const enum vamp_label label = description->labels[set->closed[c]];
             const char *text = bucket->series[number][set->known]->labels[set->closed[c]];
-            cell = cell * file->words[label].slots + number_of_word(file, label, text);
+            cell = cell * file->words[label].slots + number_or_add(file, label, text);
         }
         set->cell[set->known] = cell;
     }

@@ -32,23 +32,35 @@ static bool name_fits(const struct hdf5_file *file, const char *name)
     return room >= VAMP_NAME_BYTES_MAX || strnlen(name, room + 1) <= room;
 }
 
+/* Whether all names in the series' open labels fit. */
+static bool series_fits(const struct hdf5_file *file, const struct vamp_label_set *set,
+                        const struct vamp_series *series)
+{
+    for (unsigned l = 0; l < set->label_count; l++) {
+        if (vamp_label_is_open(set->labels[l]) && !name_fits(file, series->labels[l])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether all names fit that the bucket adds to the file. */
 static bool names_fit(const struct hdf5_file *file, const struct vamp_delivery *delivery)
 {
-    bool fits = true;
     for (unsigned i = 0; i < delivery->component_count; i++) {
-        fits = fits && name_fits(file, delivery->components[i].component.name);
+        if (!name_fits(file, delivery->components[i].component.name)) {
+            return false;
+        }
     }
     for (unsigned s = 0; s < file->schema->label_set_count; s++) {
-        const struct vamp_label_set *description = &file->schema->label_sets[s];
-        for (unsigned i = file->sets[s].due;
-             file->sets[s].has_group && i < delivery->bucket->series_count[s]; i++) {
-            for (unsigned l = 0; l < description->label_count; l++) {
-                fits = fits && (!vamp_label_is_open(description->labels[l]) ||
-                                name_fits(file, delivery->bucket->series[s][i]->labels[l]));
+        const unsigned count = file->sets[s].has_group ? delivery->bucket->series_count[s] : 0;
+        for (unsigned i = file->sets[s].due; i < count; i++) {
+            if (!series_fits(file, &file->schema->label_sets[s], delivery->bucket->series[s][i])) {
+                return false;
             }
         }
     }
-    return fits;
+    return true;
 }
 
 /* Whether the chunk index stays small enough after adding `more` rows along a dimension. */
@@ -58,6 +70,7 @@ static bool index_fits(const struct hdf5_file *file, unsigned dimension, uint64_
     return (file->dimensions[dimension].size + more + chunk - 1) / chunk <= HDF5_CHUNKS_MAX;
 }
 
+/* Whether the index of every variable stays small enough after adding the bucket. */
 static bool chunks_fit(const struct hdf5_file *file, const struct vamp_bucket *bucket)
 {
     bool fits =
@@ -84,11 +97,11 @@ static bool chunks_fit(const struct hdf5_file *file, const struct vamp_bucket *b
 static void check_room(struct hdf5_file *file, const struct vamp_delivery *delivery)
 {
     if (!names_fit(file, delivery)) {
-        file->code = vamp_err_set(file->err, -ENOBUFS, "%s has room for names of %u bytes",
+        file->code = vamp_err_set(file->err, -ENOBUFS, "%s has capacity for names of %u bytes",
                                   file->path, (unsigned)file->dimensions[HDF5_NAME_LENGTH].size);
     } else if (file->rows > 0 && !chunks_fit(file, delivery->bucket)) {
         file->code = vamp_err_set(file->err, -ENOBUFS,
-                                  "%s has %u buckets, and a variable has room for %u chunks",
+                                  "%s has %u buckets, and a variable has capacity for %u chunks",
                                   file->path, (unsigned)file->rows, HDF5_CHUNKS_MAX);
     }
 }
@@ -103,7 +116,7 @@ static void flush_file(struct hdf5_file *file)
     }
 }
 
-/* Faster than flush_file, which scans all metadata cached by HDF5. */
+/* Flushes one dataset. Faster than flush_file, which scans all metadata cached by HDF5. */
 static void flush_dataset(struct hdf5_file *file, unsigned index)
 {
     if (file->code == 0 && H5Dflush(file->datasets[index].id) < 0) {
@@ -230,7 +243,7 @@ static int write_bucket(void *self, const struct vamp_delivery *delivery, struct
     }
     hsize_t end = 0;
     if (H5Fget_filesize(file->file, &end) < 0) {
-        hdf5_failed(file, "look at %s", file->path);
+        hdf5_failed(file, "inspect %s", file->path);
         return finish_failed(file);
     }
     /* Upper limit of the bytes for the bucket, rounded up to steps. While the end of the file does

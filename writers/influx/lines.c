@@ -16,7 +16,8 @@ struct lines {
     bool first; /* no field of the line has been written yet */
 };
 
-/* An empty value has no tag. A backslash, which would escape the next character, is replaced by
+/* Writes a tag, unless the value is empty. A backslash, which would escape the next character, is
+ * replaced by
  * '/', and a newline, which would end the line, by a blank. */
 static void add_tag(struct vamp_text *text, const char *name, const char *value)
 {
@@ -72,7 +73,7 @@ static void add_signed(struct lines *lines, const char *key, int64_t value)
     vamp_text_word(lines->text, "i");
 }
 
-/* A missing value has no field. */
+/* Writes a field, unless the value is missing. */
 static void add_gauge(struct lines *lines, const char *key, int64_t value)
 {
     if (value != VAMP_GAUGE_NONE) {

@@ -54,10 +54,11 @@ static int check_url(const char *url, struct vamp_err *err)
                                      "http://HOST:PORT, https://HOST:PORT or udp://HOST:PORT", err);
     if (code == 0 &&
         (ends_with(url, "/write") || ends_with(url, "/write/") || ends_with(url, "/api/v2"))) {
-        return vamp_err_set(err, -EINVAL,
-                            "%.100s: vampire adds /write?db=DATABASE, which InfluxDB 1 and "
-                            "VictoriaMetrics take; give the address without the path of a request",
-                            url);
+        return vamp_err_set(
+            err, -EINVAL,
+            "%.100s: vampire adds /write?db=DATABASE, which InfluxDB 1 and "
+            "VictoriaMetrics accept; give the address without the path of a request",
+            url);
     }
     return code;
 }

@@ -148,7 +148,8 @@ static int resolve(struct influx *influx, struct vamp_err *err)
     return 0;
 }
 
-/* The maximum payload of a packet on the path to the server, as far as the system reports it. */
+/* Returns the maximum payload of a packet on the path to the server, as far as the system reports
+ * it. */
 static size_t longest_content(int fd, int family)
 {
     int bytes = 0;
@@ -235,7 +236,7 @@ static int send_next(struct influx *influx, struct vamp_err *err)
     if (errno == EAGAIN || errno == ENOBUFS) {
         return vamp_err_set(
             err, -EAGAIN,
-            "send to %.200s: the system has no room for a datagram; " VAMP_BUCKETS_WAIT,
+            "send to %.200s: the system has no buffer space for a datagram; " VAMP_BUCKETS_WAIT,
             influx->options->url);
     }
     return fail(influx, strerror(errno), err);
@@ -376,13 +377,13 @@ static bool influx_remark(void *context, char text[static VAMP_ERR_TEXT_BYTES])
     }
     self->cut_reported = true;
     (void)snprintf(text, VAMP_ERR_TEXT_BYTES,
-                   "values are written as 2^63 - 1, %" PRIu64
-                   " by now: InfluxDB knows no larger integers",
+                   "%" PRIu64 " values so far exceeded the largest integer of InfluxDB and were"
+                   " written as 2^63 - 1",
                    self->cut);
     return true;
 }
 
-/* Number of fields of a point. */
+/* Returns the number of fields of a point. */
 static unsigned influx_fields(const void *options, const struct vamp_metric *metric,
                               const struct vamp_bins *bins)
 {

@@ -57,12 +57,11 @@ struct jsonl {
     struct vamp_component_row *components; /* indexed by component: the row as last reported */
     unsigned component_count;
     int64_t **gauges; /* per schema metric: last value by series, NULL for other kinds */
-    /* As last reported: events lost, the accounting excluding outputs, buckets lost by outputs. */
-    uint64_t lost[VAMP_LOSS_COUNT];
-    struct vamp_accounting account;
-    uint64_t lost_by_outputs;
-    /* Bits of enum vamp_unknown reported so far: by lines, by the header. */
-    uint32_t learned, in_header;
+    uint64_t lost[VAMP_LOSS_COUNT]; /* events lost, as last reported */
+    struct vamp_accounting account; /* as last reported; `outputs` is not used */
+    uint64_t lost_by_outputs;       /* buckets lost by outputs, as last reported */
+    uint32_t learned;               /* bits of enum vamp_unknown that lines have reported */
+    uint32_t in_header;             /* bits of enum vamp_unknown that the header reported */
 };
 
 /* target.c. The kind of target selected by the options, given what exists at the path now. */

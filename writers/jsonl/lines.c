@@ -95,6 +95,7 @@ void jsonl_header(struct jsonl *self)
     vamp_json_text(json, "level", vamp_level_name(schema->level));
     vamp_json_signed(json, "bucket_ns", schema->bucket_ns);
     vamp_json_unsigned(json, "sub_bits", schema->bins.sub_bits);
+    /* The schema. */
     vamp_json_open(json, "metrics", '[');
     for (unsigned i = 0; i < schema->metric_count; i++) {
         metric_description(self, &schema->metrics[i]);
@@ -109,6 +110,7 @@ void jsonl_header(struct jsonl *self)
         }
         vamp_json_close(json, ']');
     }
+    /* Unknown properties, and how events were selected. */
     self->in_header = vamp_coverage_unknown(schema->coverage);
     unsigned position = 0;
     char reason[VAMP_ABSENCE_BYTES];
@@ -125,6 +127,7 @@ void jsonl_header(struct jsonl *self)
         vamp_json_text(json, "examined", run->examined);
     }
     vamp_json_long_text(json, "configuration", run->configuration, JSONL_CONFIGURATION_BYTES);
+    /* After a reload, a second line. */
     if (run->reloads > 0) {
         vamp_json_line_end(json);
         begin(self, "reload", run->reloaded_ns);
@@ -173,8 +176,8 @@ static bool is_same(const struct vamp_component *a, const struct vamp_component 
            a->where == b->where;
 }
 
-/* Total operations of each component that had operations in the bucket; in a complete bucket, of
- * all components. */
+/* Writes the total operations of each component that had operations in the bucket; in a complete
+ * bucket, of all components. */
 static void operations_lines(struct jsonl *self, const struct vamp_component_row *rows,
                              unsigned count)
 {
@@ -196,7 +199,7 @@ static void operations_lines(struct jsonl *self, const struct vamp_component_row
     }
 }
 
-/* A line for each component that joined, left or was renamed; in a complete bucket, for all
+/* Writes a line for each component that joined, left or was renamed; in a complete bucket, for all
  * components. */
 static void component_lines(struct jsonl *self, const struct vamp_delivery *delivery, bool complete)
 {
@@ -331,7 +334,8 @@ static void anomaly_lines(struct jsonl *self, const struct vamp_bucket *bucket)
     unlisted_line(self, bucket, "alerts", bucket->anomalies_unlisted);
 }
 
-/* Each line contains the number of all pending demands, including those not listed. */
+/* Writes the pending demands. Each line contains the number of all, including demands not listed.
+ */
 static void pending_lines(struct jsonl *self, const struct vamp_bucket *bucket)
 {
     struct vamp_json *json = &self->json;
@@ -364,17 +368,15 @@ static void alarm_lines(struct jsonl *self, const struct vamp_bucket *bucket)
 
 /* ---- values */
 
-/* Whether the gauge varied or differs from the last line. Stores its value. */
-static bool note_gauge(struct jsonl *self, const struct vamp_row *row, bool complete)
+/* Whether the gauge must be written: it varied, or differs from `last`, its value in the last line.
+ * In a complete bucket, every gauge that had a value is written. */
+static bool gauge_is_due(const struct vamp_gauge_value *gauge, int64_t last, bool complete)
 {
-    const struct vamp_gauge_value *gauge = row->gauge;
-    int64_t *last = &self->gauges[row->place][row->number];
-    /* The gauge had a value at some time in the bucket. */
-    const bool was_known = gauge->max != VAMP_GAUGE_NONE;
-    const bool due = gauge->value != *last || gauge->min != gauge->max ||
-                     (was_known && (complete || gauge->value == VAMP_GAUGE_NONE));
-    *last = gauge->value;
-    return due;
+    if (gauge->value != last || gauge->min != gauge->max) {
+        return true;
+    }
+    const bool had_value = gauge->max != VAMP_GAUGE_NONE; /* at some time in the bucket */
+    return had_value && (complete || gauge->value == VAMP_GAUGE_NONE);
 }
 
 static void bins_member(struct vamp_json *json, const struct vamp_bins *bins,
@@ -426,8 +428,13 @@ static unsigned value_lines(struct jsonl *self, const struct vamp_bucket *bucket
     struct vamp_rows rows = vamp_rows(bucket, complete ? 0 : VAMP_ROWS_IDLE_COUNTERS);
     while (vamp_rows_next(&rows)) {
         const struct vamp_row *row = &rows.row;
-        if (row->metric->kind == VAMP_GAUGE && !note_gauge(self, row, complete)) {
-            continue;
+        if (row->metric->kind == VAMP_GAUGE) {
+            int64_t *last = &self->gauges[row->place][row->number];
+            const bool is_due = gauge_is_due(row->gauge, *last, complete);
+            *last = row->gauge->value;
+            if (!is_due) {
+                continue;
+            }
         }
         if (open != none && is_long(json)) {
             end_values(json);
@@ -548,16 +555,18 @@ static uint64_t lost_by_outputs(const struct vamp_accounting *account)
     return lost;
 }
 
-/* Whether events were counted or lost since the last accounting. Stores this accounting. */
-static bool note_account(struct jsonl *self, const struct vamp_accounting *account)
+/* Whether events were counted or lost since the last call of store_accounting. */
+static bool accounting_changed(const struct jsonl *self, const struct vamp_accounting *accounting)
 {
-    const uint64_t lost = lost_by_outputs(account);
-    const bool due =
-        lost != self->lost_by_outputs ||
-        memcmp(account, &self->account, offsetof(struct vamp_accounting, outputs)) != 0;
-    memcpy(&self->account, account, offsetof(struct vamp_accounting, outputs));
-    self->lost_by_outputs = lost;
-    return due;
+    return lost_by_outputs(accounting) != self->lost_by_outputs ||
+           memcmp(accounting, &self->account, offsetof(struct vamp_accounting, outputs)) != 0;
+}
+
+/* Stores the accounting for the next call of accounting_changed. */
+static void store_accounting(struct jsonl *self, const struct vamp_accounting *accounting)
+{
+    memcpy(&self->account, accounting, offsetof(struct vamp_accounting, outputs));
+    self->lost_by_outputs = lost_by_outputs(accounting);
 }
 
 /* Writes the last line of a bucket. It contains the number of value lines before it, so that a
@@ -578,9 +587,10 @@ static void bucket_line(struct jsonl *self, const struct vamp_bucket *bucket, un
         vamp_json_bool(json, "complete", true);
         vamp_json_text(json, "run", self->run->id);
     }
-    if (note_account(self, &bucket->accounting) || self->complete) {
+    if (self->complete || accounting_changed(self, &bucket->accounting)) {
         vamp_bucket_json_account(json, &bucket->accounting, self->schema->coverage);
     }
+    store_accounting(self, &bucket->accounting);
     end_checked(self);
 }
 

@@ -71,9 +71,11 @@ struct jsonl_clients {
     struct block *head;  /* the header; NULL: not available yet */
     bool wants_complete; /* a client connected or lost a bucket: the next bucket must be complete */
     bool stop;
-    int64_t stop_ns, last_ns; /* end of the waiting time: unless a client reads, and in any case */
-    int64_t accept_again_ns;  /* retry time after a failure to accept */
-    uint64_t lost, dropped, refused, reported; /* `reported`: their sum at the last remark */
+    int64_t stop_ns;         /* end of the waiting time unless a client reads */
+    int64_t last_ns;         /* end of the waiting time in any case */
+    int64_t accept_again_ns; /* retry time after a failure to accept */
+    uint64_t lost, dropped, refused;
+    uint64_t reported; /* lost + dropped + refused at the last remark */
     int64_t remark_ns;
 };
 
@@ -182,7 +184,8 @@ static bool has_room(const struct jsonl_clients *clients, const struct client *c
             client->bytes + length <= (size_t)clients->options->reader_buffer_bytes);
 }
 
-/* Uses a separate buffer, since self->json contains the lines of a bucket. */
+/* Returns a line that reports lost buckets. Uses a separate buffer, since self->json contains the
+ * lines of a bucket. */
 static struct block *make_lost_line(struct jsonl *self, uint64_t lost)
 {
     const struct vamp_json bucket = self->json;
@@ -194,7 +197,8 @@ static struct block *make_lost_line(struct jsonl *self, uint64_t lost)
     return line;
 }
 
-/* After a loss: queues the header, the number of lost buckets, and then the text. */
+/* After a loss: queues the header, the number of lost buckets, and then the text. Returns false if
+ * they do not fit or memory runs out. */
 static bool catch_up(struct jsonl *self, struct client *client, struct block *text)
 {
     struct block *head = self->clients->head;

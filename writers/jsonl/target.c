@@ -224,7 +224,7 @@ static int send_some(struct jsonl *self, struct vamp_err *err)
     }
     if (code == EAGAIN || code == ENOSPC || code == EDQUOT) {
         return vamp_err_set(err, -EAGAIN,
-                            "%s takes no more (%s); lines wait, then are lost and "
+                            "%s accepts no more lines (%s); lines wait, then are lost and "
                             "counted",
                             self->path, code == EAGAIN ? "its reader does not read" : "it is full");
     }

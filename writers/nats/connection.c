@@ -264,10 +264,11 @@ static int check_payload(struct nats_connection *self, struct vamp_err *err)
         return 0;
     }
     vamp_size_text(self->purpose.message_bytes, size, sizeof size);
-    (void)snprintf(text, sizeof text,
-                   "it takes messages of at most %lld bytes (max_payload), too few for \"message\" "
-                   "(%s) and its id",
-                   (long long)most, size);
+    (void)snprintf(
+        text, sizeof text,
+        "it accepts messages of at most %lld bytes (max_payload), too few for \"message\" "
+        "(%s) and its id",
+        (long long)most, size);
     return nats_connection_fail(self, text, err);
 }
 

@@ -35,7 +35,7 @@ struct nats_encoder {
     unsigned *places; /* metric number in the schema for each iterator */
 };
 
-/* An unknown time is omitted. */
+/* Writes a time, unless it is unknown. */
 static void add_time(struct vamp_text *text, unsigned field, int64_t time_ns)
 {
     if (time_ns != 0) {
@@ -45,7 +45,7 @@ static void add_time(struct vamp_text *text, unsigned field, int64_t time_ns)
 
 /* ---- constant parts */
 
-/* Message, from `version`, and Run */
+/* Writes Message, from `version`, and Run. */
 static void describe_run(struct vamp_text *text, const struct vamp_run *run)
 {
     const char *const texts[] = {run->id,    run->workflow, run->component, run->host,
@@ -64,7 +64,7 @@ static void describe_run(struct vamp_text *text, const struct vamp_run *run)
     vamp_field_end(text, 4, begin);
 }
 
-/* LabelSet and Metric */
+/* Writes LabelSet and Metric. */
 static void describe_schema(struct vamp_text *text, const struct vamp_schema *schema)
 {
     for (unsigned s = 0; s < schema->label_set_count; s++) {
@@ -190,7 +190,7 @@ static void end_list(struct nats_messages *messages)
 
 /* ---- header of a bucket */
 
-/* Account, Loss, Output */
+/* Writes Account, Loss and Output. */
 static void add_account(struct vamp_text *text, const struct vamp_accounting *accounting,
                         uint32_t unknown)
 {
@@ -226,7 +226,7 @@ static void add_account(struct vamp_text *text, const struct vamp_accounting *ac
     vamp_field_end(text, 11, begin);
 }
 
-/* Message, from `number` to `lost_before` */
+/* Writes Message, from `number` to `lost_before`. */
 static void describe_bucket(struct nats_encoder *encoder, const struct vamp_delivery *delivery)
 {
     const struct vamp_bucket *bucket = delivery->bucket;
@@ -269,7 +269,7 @@ static void begin_message(const struct nats_encoder *encoder, struct nats_messag
 
 /* ---- rows */
 
-/* Counter, Gauge or Histogram */
+/* Writes Counter, Gauge or Histogram. */
 static void add_value(struct vamp_text *text, const struct vamp_row *row)
 {
     const struct vamp_bucket_histogram *histogram = row->histogram;
@@ -308,7 +308,7 @@ static void add_value(struct vamp_text *text, const struct vamp_row *row)
     }
 }
 
-/* At its end, an iterator is positioned after all series. */
+/* Advances the iterator; at its end, it is positioned after all series. */
 static void step(struct vamp_rows *walk)
 {
     if (!vamp_rows_next(walk)) {
@@ -316,8 +316,8 @@ static void step(struct vamp_rows *walk)
     }
 }
 
-/* Row: the values of the series in the bucket, from the iterators of its label set; empty if there
- * are none. */
+/* Writes a Row: the values of the series in the bucket, from the iterators of its label set;
+ * nothing if there are none. */
 static void make_row(struct nats_encoder *encoder, struct vamp_rows *walks, unsigned count,
                      unsigned series)
 {

@@ -26,8 +26,9 @@
 struct subscriber {
     struct vamp_nats_subscription what;
     struct nats_connection connection;
-    jsCtx *stream;                     /* for the current connection, with a consumer */
-    natsSubscription *data, *requests; /* on the current connection; NULL: none */
+    jsCtx *stream;              /* for the current connection, with a consumer */
+    natsSubscription *data;     /* to the data, on the current connection; NULL: none */
+    natsSubscription *requests; /* to requests, likewise */
     unsigned connections;
     uint64_t dropped; /* messages dropped by the library on earlier connections */
 
@@ -40,7 +41,8 @@ struct subscriber {
 
 /* ---- the library's threads */
 
-/* With a consumer, blocks until the queue has capacity; otherwise the message is dropped. */
+/* Adds a message to the queue. If the queue is full, blocks until it has capacity for a message of
+ * a consumer, and drops any other message. */
 static void add(struct subscriber *self, natsMsg *message, bool is_request)
 {
     struct vamp_worker *queue = &self->queue;
@@ -144,7 +146,7 @@ static natsStatus subscribe(struct subscriber *self)
     return status;
 }
 
-/* Number of messages dropped by the library on the current connection. */
+/* Returns the number of messages dropped by the library on the current connection. */
 static uint64_t dropped_now(const struct subscriber *self)
 {
     int64_t dropped = 0;
@@ -189,7 +191,7 @@ static int fail_with(struct subscriber *self, natsStatus status, struct vamp_err
     const char *said = NULL;
     (void)natsConnection_GetLastError(self->connection.link, &said);
     if (status == NATS_NOT_FOUND) {
-        (void)snprintf(text, sizeof text, "no stream of JetStream takes \"%.100s\"",
+        (void)snprintf(text, sizeof text, "no JetStream stream stores \"%.100s\"",
                        self->what.subject);
     } else if (said != NULL && said[0] != '\0') {
         (void)snprintf(text, sizeof text, "%.190s", said);
@@ -291,7 +293,7 @@ static void describe_in_stream(const struct subscriber *self, struct vamp_nats_r
     }
 }
 
-/* Messages that arrived before a connection was closed come first. */
+/* Returns the next message; messages that arrived before a connection was closed come first. */
 static int subscriber_next(void *context, int64_t timeout_ns,
                            struct vamp_nats_received *ret_received, struct vamp_err *err)
 {

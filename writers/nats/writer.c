@@ -123,7 +123,7 @@ static int conclude(struct nats *self, natsStatus status, jsErrCode refusal, str
     }
     if (status == NATS_NO_RESPONDERS) {
         char text[300];
-        (void)snprintf(text, sizeof text, "no stream of JetStream takes %.200s", self->subject);
+        (void)snprintf(text, sizeof text, "no JetStream stream stores %.200s", self->subject);
         forget_link(self);
         return nats_connection_fail(&self->connection, text, err);
     }
@@ -186,7 +186,8 @@ char *nats_subject(const char *prefix, const struct vamp_run *run)
     return subject;
 }
 
-/* Changes of alarms are not Protocol Buffers, so they have a separate subject. */
+/* Returns the subject of the messages; changes of alarms are not Protocol Buffers, so they have a
+ * separate subject. */
 static char *subject_of(const struct nats_options *options, const struct vamp_run *run)
 {
     char *prefix = NULL;
@@ -254,7 +255,7 @@ static int nats_write(void *context, const struct vamp_delivery *delivery, struc
     return code;
 }
 
-/* The address of the connected server, or of the next one to be tried. */
+/* Returns the address of the connected server, or of the next one to be tried. */
 static const char *nats_path(const void *self)
 {
     return nats_connection_address(&((const struct nats *)self)->connection);

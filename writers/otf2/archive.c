@@ -64,8 +64,9 @@ struct process {
 };
 
 struct archive {
-    char *directory, *path; /* path of the archive, and of its anchor file */
-    unsigned access;        /* enum vamp_target_access */
+    char *directory; /* path of the archive */
+    char *path;      /* path of its anchor file */
+    unsigned access; /* enum vamp_target_access */
     OTF2_Archive *archive;
     OTF2_MarkerWriter *markers;
     OTF2_AttributeList *attributes;
@@ -150,7 +151,7 @@ static void free_text(struct map_link *link)
 
 /* ---- events */
 
-/* The region of a span that is not an instant. */
+/* Returns the region of a span that is not an instant. */
 static OTF2_RegionRef region_of(const struct vamp_trace_span *span)
 {
     if (span->what == VAMP_TRACE_PART) {
@@ -159,7 +160,7 @@ static OTF2_RegionRef region_of(const struct vamp_trace_span *span)
     return (OTF2_RegionRef)span->what;
 }
 
-/* Timestamps of an archive are unsigned. */
+/* Returns the time as a timestamp of an archive, which is unsigned. */
 static uint64_t time_of(struct archive *archive, int64_t time_ns)
 {
     const uint64_t time = (uint64_t)VAMP_MAX(time_ns, 0);
@@ -176,6 +177,8 @@ static void add_text(struct archive *archive, enum attribute attribute, const ch
     }
 }
 
+/* Writes the beginning of a span with its attributes, and the message of an arrow that begins
+ * there. */
 static void enter(struct archive *archive, struct location *location,
                   const struct vamp_trace_span *span)
 {
@@ -216,6 +219,7 @@ static void leave(struct archive *archive, struct location *location,
     location->events++;
 }
 
+/* Returns the number of the marker definition with this name; adds the definition if it is new. */
 static OTF2_MarkerRef marker_of(struct archive *archive, const char *word)
 {
     unsigned i = 0;
@@ -449,8 +453,7 @@ static int remove_file(const char *path, unsigned access)
     return remove(path) == 0 ? 0 : -errno;
 }
 
-/* The library creates files according to the umask of the process, so their modes are set
- * explicitly. */
+/* Sets the mode of a file that the library created according to the umask of the process. */
 static int permit(const char *path, unsigned access)
 {
     struct stat status;

@@ -29,7 +29,7 @@ struct otlp_series {
     uint32_t wraps; /* number of times that a histogram's sum exceeded 2^64 */
 };
 
-/* Properties of a metric that are needed to encode its values. */
+/* The properties of a metric that are needed to encode its values. */
 struct otlp_metric {
     struct vamp_base_metric base;
     struct vamp_bounds *bounds; /* for explicit histograms */
@@ -62,7 +62,7 @@ struct otlp_points {
 
 /* ---- fields */
 
-/* KeyValue with AnyValue; omitted if empty. */
+/* Writes KeyValue with AnyValue; nothing if the value is empty. */
 static void add_attribute(struct vamp_text *text, unsigned field, const char *key,
                           const char *value)
 {
@@ -92,7 +92,7 @@ static void add_run_labels(struct vamp_text *text, unsigned field, const char *p
 
 /* ---- create and free */
 
-/* Resource, InstrumentationScope */
+/* Writes Resource and InstrumentationScope. */
 static void describe_run(struct otlp_points *points)
 {
     const struct vamp_run *run = points->run;
@@ -280,8 +280,8 @@ static void add_times(const struct otlp_points *points, struct vamp_text *text,
     vamp_field_fixed64(text, 3, (uint64_t)time_ns);
 }
 
-/* NumberDataPoint. A value that is already in the base unit is sent as an integer, unless it
- * exceeds 63 bits; all other values are sent as doubles. */
+/* Writes a NumberDataPoint. A value that is already in the base unit is sent as an integer, unless
+ * it exceeds 63 bits; all other values are sent as doubles. */
 static void add_number(const struct otlp_points *points, struct vamp_text *text,
                        const struct vamp_row *row, int64_t time_ns, __int128 value)
 {
@@ -297,7 +297,7 @@ static void add_number(const struct otlp_points *points, struct vamp_text *text,
     vamp_field_end(text, 1, begin);
 }
 
-/* HistogramDataPoint, from `bucket_counts` on */
+/* Writes a HistogramDataPoint from `bucket_counts` on. */
 static void add_explicit(const struct otlp_metric *metric, struct vamp_text *text,
                          const struct vamp_bucket_histogram *histogram)
 {
@@ -319,7 +319,7 @@ static void add_explicit(const struct otlp_metric *metric, struct vamp_text *tex
     vamp_field_end(text, 7, begin);
 }
 
-/* ExponentialHistogramDataPoint, from `scale` on */
+/* Writes an ExponentialHistogramDataPoint from `scale` on. */
 static void add_exponential(const struct otlp_metric *metric, struct vamp_text *text,
                             unsigned scale, const struct vamp_bucket_histogram *histogram)
 {
@@ -347,6 +347,9 @@ static void add_exponential(const struct otlp_metric *metric, struct vamp_text *
     vamp_field_end(text, 8, begin);
 }
 
+/* Writes a HistogramDataPoint if the metric has explicit bounds, else an
+ * ExponentialHistogramDataPoint. Fields are written in ascending order; the number of some fields
+ * differs between the two messages. */
 static void add_histogram(const struct otlp_points *points, struct vamp_text *text,
                           const struct vamp_row *row, int64_t time_ns,
                           const struct vamp_bucket_histogram *histogram)
@@ -360,7 +363,7 @@ static void add_histogram(const struct otlp_points *points, struct vamp_text *te
     add_times(points, text, VAMP_HISTOGRAM, time_ns);
     vamp_field_fixed64(text, 4, histogram->count);
     unsigned __int128 sum = histogram->sum;
-    if (histogram->count > 0) {
+    if (histogram->count > 0) { /* `wraps` holds the upper 64 bits of the sum */
         sum += (unsigned __int128)series_of(points, row)->wraps << 64;
     }
     vamp_field_fixed64(text, 5, vamp_bits_of((double)sum / metric->scale));
@@ -379,8 +382,8 @@ static void add_histogram(const struct otlp_points *points, struct vamp_text *te
     vamp_field_end(text, 1, begin);
 }
 
-/* A series that is new to the server starts with a point of 0, so that its first value counts as an
- * increase. */
+/* Writes the points of a series. A series that is new to the server starts with a point of 0, so
+ * that its first value counts as an increase. */
 static void add_points(struct otlp_points *points, struct vamp_text *text,
                        const struct vamp_row *row)
 {
@@ -422,7 +425,7 @@ static void add_points(struct otlp_points *points, struct vamp_text *text,
 
 /* ---- metrics */
 
-/* The name is the same as in Prometheus; the unit is in UCUM. */
+/* Writes name, help and unit. The name is the same as in Prometheus; the unit is in UCUM. */
 static void describe_metric(struct vamp_text *text, const struct vamp_metric *metric,
                             const struct vamp_base_metric *base)
 {
@@ -439,7 +442,7 @@ static void describe_metric(struct vamp_text *text, const struct vamp_metric *me
     }
 }
 
-/* Metric: as many points as fit into the request; omitted without points. */
+/* Writes a Metric with as many points as fit into the request; nothing if there are none. */
 static void add_metric(struct otlp_points *points, struct vamp_text *text)
 {
     const struct otlp_metric *metric = &points->metrics[points->metric];
@@ -477,7 +480,7 @@ static void add_metric(struct otlp_points *points, struct vamp_text *text)
     vamp_field_end(text, 2, begin);
 }
 
-/* Metric: the gauge vampire_component_info. */
+/* Writes a Metric: the gauge vampire_component_info. */
 static void add_components(const struct otlp_points *points, struct vamp_text *text)
 {
     const size_t begin = text->used;

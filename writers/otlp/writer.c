@@ -89,9 +89,15 @@ static int otlp_open(const void *context, const struct vamp_writer_target *targe
 static int prepare(struct otlp *self, bool *ret_done, struct vamp_err *err)
 {
     *ret_done = !self->made && !otlp_points_next(self->points, &self->request);
-    self->made = !*ret_done && !self->request.failed;
-    if (*ret_done || (self->made && (self->packed.used > 0 ||
-                                     vamp_gzip(self->compressor, &self->request, &self->packed)))) {
+    if (*ret_done) {
+        return 0;
+    }
+    self->made = !self->request.failed;
+    bool is_packed = self->made && self->packed.used > 0;
+    if (self->made && !is_packed) {
+        is_packed = vamp_gzip(self->compressor, &self->request, &self->packed);
+    }
+    if (is_packed) {
         return 0;
     }
     return vamp_err_set(err, -EAGAIN, "no memory for the points of a bucket");
@@ -150,7 +156,9 @@ static int otlp_write(void *context, const struct vamp_delivery *delivery, struc
         }
     }
     self->added = code == -EAGAIN;
-    if (!self->added) { /* the remaining requests of a rejected bucket are not sent */
+    if (!self->added) {
+        /* The bucket was accepted or rejected. The remaining requests of a rejected bucket are
+         * dropped. */
         otlp_points_end(self->points, code == 0);
     }
     return code;
@@ -169,18 +177,18 @@ static bool otlp_remark(void *context, char text[static VAMP_ERR_TEXT_BYTES])
     }
     self->passed_on = true;
     (void)snprintf(text, VAMP_ERR_TEXT_BYTES,
-                   "%.200s took a bucket without %" PRIu64 " of its points: %s",
+                   "%.200s accepted a bucket but rejected %" PRIu64 " of its points: %s",
                    self->options->endpoint, self->rejected, self->said);
     return true;
 }
 
 static uint64_t otlp_left_out(void *self, const char **ret_what)
 {
-    *ret_what = "points that the server did not take";
+    *ret_what = "points that the server rejected";
     return ((const struct otlp *)self)->rejected;
 }
 
-/* The number of series in the database: each bound is a series. */
+/* Returns the number of series in the database: each bound is a series. */
 static unsigned otlp_lines(const void *context, const struct vamp_metric *metric,
                            const struct vamp_bins *bins)
 {

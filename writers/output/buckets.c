@@ -59,7 +59,8 @@ static const struct vamp_opt bucket_options[] = {
 
 struct pending_row {
     struct vamp_component_row row;
-    bool known, fresh; /* reported at least once; not yet in the current segment */
+    bool known; /* reported at least once */
+    bool fresh; /* reported since it was last written */
 };
 
 struct pending_rows {
@@ -77,7 +78,7 @@ struct bucket_queue {
     struct vamp_bucket of_ranks;        /* counts by component; `buckets` 0: empty */
 
     /* Guarded by the worker's lock. */
-    uint64_t refused;               /* since the last accepted bucket */
+    uint64_t refused;               /* number of buckets rejected since the last accepted one */
     struct pending_rows of_refused; /* component rows and gaps of the rejected buckets */
 
     /* Private to the output's thread. */
@@ -100,7 +101,7 @@ struct bucket_queue {
 
 /* ---- pending rows */
 
-/* Newer rows replace older ones. */
+/* Stores the row as pending; it replaces an older row of the component. */
 static void add_row(struct pending_rows *pending, const struct vamp_component_row *row)
 {
     if (row->index < pending->capacity) { /* the table never exceeds the size in the schema */
@@ -148,8 +149,8 @@ static void move_pending(struct pending_rows *pending, struct pending_rows *from
 
 /* ---- create and free */
 
-/* The number by which a bucket increases the accounting when it is submitted; 0: the output does
- * not receive it. */
+/* Returns the number by which a bucket increases the accounting when it is submitted; 0: the output
+ * does not receive it. */
 static uint64_t elements_of(const struct vamp_output *output, const struct vamp_bucket *bucket)
 {
     uint64_t count = 0;
@@ -326,7 +327,7 @@ static uint64_t buckets_waiting(const struct vamp_output *output)
 
 /* ---- the output's thread */
 
-/* The worker's lock is held. */
+/* Waits for a bucket or the end, at most until `until_ns`. The worker's lock is held. */
 static void await_bucket(struct vamp_worker *worker, int64_t until_ns)
 {
     while (worker->count == 0 && !atomic_load(&worker->finishing) &&
@@ -416,6 +417,8 @@ static void merge_bucket(struct vamp_output *output, const struct vamp_bucket *b
     vamp_bucket_release(bucket);
 }
 
+/* Takes buckets from the queue until one can be written; with a resolution, until its bucket is
+ * complete. Component rows and gaps of the buckets become pending. */
 static enum output_next take_bucket(struct vamp_output *output)
 {
     struct bucket_queue *queue = output->queue;
@@ -450,7 +453,8 @@ static enum output_next take_bucket(struct vamp_output *output)
     return OUTPUT_TAKEN;
 }
 
-/* `whole`: with all component rows, for the first bucket of a segment. */
+/* Returns the delivery of the current bucket. `whole`: with all component rows, for the first
+ * bucket of a segment. */
 static const struct vamp_delivery *deliver_current(struct bucket_queue *queue, bool whole)
 {
     const struct pending_rows *pending = &queue->pending;
@@ -476,6 +480,8 @@ static const struct vamp_delivery *first_bucket(struct vamp_output *output)
     return queue->current != NULL ? deliver_current(queue, true) : NULL;
 }
 
+/* Writes the current bucket with all pending rows and gaps, which are then no longer pending,
+ * unless the write failed. */
 static int write_bucket(struct vamp_output *output, struct vamp_err *err)
 {
     struct bucket_queue *queue = output->queue;

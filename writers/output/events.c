@@ -82,7 +82,8 @@ struct trigger {
 
     struct vamp_firing firing;
     struct vamp_firing recorded;     /* alarms that fired since the recording began */
-    bool due, writing;               /* a recording must begin; a recording has begun */
+    bool due;                        /* a recording must begin */
+    bool writing;                    /* a recording has begun */
     bool goes_on;                    /* the next recording continues one from before a reload */
     int64_t first_ns;                /* start of the next recording */
     struct vamp_history_place place; /* position of the next event */
@@ -222,6 +223,7 @@ static void report_left_out(struct event_queue *queue)
     }
 }
 
+/* Copies an event to the ring, or counts it as excluded or lost. */
 static void queue_event(struct vamp_output *output, const struct vamp_event *event, bool passed)
 {
     struct event_queue *queue = output->queue;
@@ -375,7 +377,7 @@ static void ask_for_recording(struct vamp_output *output, int64_t from_ns)
         trigger->recorded = (struct vamp_firing){.count = 0};
         if (is_short && vamp_history_has_dropped(trigger->history)) {
             say(output, false,
-                "the recording begins %.1f s later than asked for: a larger \"memory\" keeps more "
+                "the recording begins %.1f s later than requested: a larger \"memory\" keeps more "
                 "events",
                 (double)(oldest_ns - from_ns) / (double)VAMP_NS_PER_SECOND);
         }
@@ -445,7 +447,7 @@ static void go_on_after(struct vamp_output *output, const struct vamp_output *be
     }
 }
 
-/* Number of events between the last queued event and the end of the recording. */
+/* Returns the number of events between the last queued event and the end of the recording. */
 static uint64_t rest_of(const struct trigger *trigger)
 {
     if (!trigger->due && !trigger->writing) {

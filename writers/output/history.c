@@ -32,7 +32,8 @@ struct vamp_history {
     unsigned char *memory;
     size_t capacity, mask;
     uint64_t head, tail;
-    uint64_t head_number, tail_number; /* numbers of the next event and of the oldest kept event */
+    uint64_t head_number; /* number of the next event */
+    uint64_t tail_number; /* number of the oldest kept event */
 };
 
 int vamp_history_grow(struct vamp_history *history, size_t bytes, struct vamp_err *err)

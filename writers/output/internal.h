@@ -110,7 +110,7 @@ struct vamp_output {
      * counts the dropped elements. */
     struct vamp_worker worker;
     char remark[VAMP_ERR_TEXT_BYTES]; /* "": none */
-    /* Deleted files and bytes that the remark has not reported yet. */
+    /* Number and size of the deleted files that the remark has not reported yet. */
     uint64_t unreported_files, unreported_bytes;
     struct vamp_ending ending;
     char reason[128];

@@ -32,21 +32,30 @@ bool output_sample_of(const struct vamp_component *row, struct vamp_event *event
     return true;
 }
 
+/* Whether the component joined before the time and did not leave before it. */
+static bool was_present(const struct vamp_component *row, int64_t time_ns)
+{
+    const bool had_joined = row->joined_ns != INT64_MIN && row->joined_ns < time_ns;
+    const bool had_left = row->left_ns != INT64_MIN && row->left_ns < time_ns;
+    return had_joined && !had_left;
+}
+
 void output_learn_present(struct vamp_components *components, const struct vamp_components *all,
                           int64_t time_ns)
 {
     for (size_t i = 1; i < vamp_components_count(all); i++) {
         const struct vamp_component *row = vamp_components_row(all, i);
-        struct vamp_event join;
-        (void)output_join_of(row, row->joined_ns, &join);
-        join.name = vamp_component_given_name(row);
-        join.name_length = (uint32_t)strlen(join.name);
-        if (row->joined_ns != INT64_MIN && row->joined_ns < time_ns &&
-            (row->left_ns == INT64_MIN || row->left_ns >= time_ns)) {
-            (void)vamp_components_observe(components, &join);
-            if (output_sample_of(row, &join)) {
-                (void)vamp_components_observe(components, &join);
-            }
+        if (!was_present(row, time_ns)) {
+            continue;
+        }
+        struct vamp_event event;
+        (void)output_join_of(row, row->joined_ns, &event);
+        event.name = vamp_component_given_name(row);
+        event.name_length = (uint32_t)strlen(event.name);
+        (void)vamp_components_observe(components, &event);
+        /* A second event, the sample, adds the component's location. */
+        if (output_sample_of(row, &event)) {
+            (void)vamp_components_observe(components, &event);
         }
     }
 }

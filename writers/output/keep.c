@@ -132,8 +132,10 @@ static bool walk_folder(const struct own_name *own, DIR *folder, bool inner, boo
         }
         const bool is_anchor = !inner && strcmp(name, own->anchor) == 0;
         good = fstatat(dirfd(folder), name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-               S_ISREG(status.st_mode) && is_of_archive(own, name, inner) &&
-               (!deletes || is_anchor || unlinkat(dirfd(folder), name, 0) == 0);
+               S_ISREG(status.st_mode) && is_of_archive(own, name, inner);
+        if (good && deletes && !is_anchor) {
+            good = unlinkat(dirfd(folder), name, 0) == 0;
+        }
         if (good) {
             sum->bytes += (uint64_t)status.st_size;
         }
@@ -150,11 +152,13 @@ static bool walk_archive(const struct own_name *own, int parent, const char *nam
     if (outer != NULL) {
         inner = open_folder(dirfd(outer), own->stem);
     }
-    const bool good = inner != NULL && walk_folder(own, inner, true, deletes, sum) &&
-                      walk_folder(own, outer, false, deletes, sum) &&
-                      (!deletes || (unlinkat(dirfd(outer), own->stem, AT_REMOVEDIR) == 0 &&
-                                    unlinkat(dirfd(outer), own->anchor, 0) == 0 &&
-                                    unlinkat(parent, name, AT_REMOVEDIR) == 0));
+    bool good = inner != NULL && walk_folder(own, inner, true, deletes, sum) &&
+                walk_folder(own, outer, false, deletes, sum);
+    if (good && deletes) {
+        good = unlinkat(dirfd(outer), own->stem, AT_REMOVEDIR) == 0 &&
+               unlinkat(dirfd(outer), own->anchor, 0) == 0 &&
+               unlinkat(parent, name, AT_REMOVEDIR) == 0;
+    }
     const int code = errno;
     if (inner != NULL) {
         (void)closedir(inner);
@@ -250,6 +254,7 @@ static bool delete_file(const struct own_name *own, int directory, const char *n
     return walk_archive(own, directory, name, true, &deleted);
 }
 
+/* Deletes closed files, the oldest first, until the rest is within the limits of age and size. */
 static void delete_older(struct vamp_output *output, int directory, const struct own_name *own,
                          struct old_files *files)
 {
@@ -281,14 +286,16 @@ static void delete_older(struct vamp_output *output, int directory, const struct
     }
 }
 
-static void look_through(struct vamp_output *output, DIR *directory, const struct own_name *own)
+/* Lists the output's files in the directory, and deletes those over the limits of age and size. */
+static void delete_old_files(struct vamp_output *output, DIR *directory, const struct own_name *own)
 {
     struct old_files files = {.count = 0};
     bool good = true;
     for (const struct dirent *entry = readdir(directory); entry != NULL && good;
          entry = readdir(directory)) {
-        good = !is_own_name(own, entry->d_name) ||
-               add_file(&files, own, dirfd(directory), entry->d_name);
+        if (is_own_name(own, entry->d_name)) {
+            good = add_file(&files, own, dirfd(directory), entry->d_name);
+        }
     }
     if (good && files.count > 0) { /* if memory ran out, the next segment tries again */
         qsort(files.items, files.count, sizeof *files.items, oldest_first);
@@ -331,7 +338,7 @@ void output_keep(struct vamp_output *output)
         directory = opendir(path);
     }
     if (directory != NULL) {
-        look_through(output, directory, &own);
+        delete_old_files(output, directory, &own);
         (void)closedir(directory);
     }
     free(own.pattern);

@@ -112,10 +112,11 @@ uint32_t vamp_resolution_labels(const struct vamp_sets *by, const struct vamp_se
 
 /* ---- the schema */
 
-/* Returns the route between the two sets, created if it is new. The destination has at most as many
- * series as all its sources together. */
-static unsigned find_route(struct vamp_resolution *resolution, const struct vamp_schema *whole,
-                           unsigned from, unsigned to)
+/* Returns the index of the route from label set `from` to label set `to`; adds the route if it does
+ * not exist. A new route raises the destination's limit on series by the source's limit, since each
+ * source series may become a separate series. */
+static unsigned find_or_add_route(struct vamp_resolution *resolution,
+                                  const struct vamp_schema *whole, unsigned from, unsigned to)
 {
     struct output_routes *routes = &resolution->routes;
     for (unsigned i = 0; i < routes->count; i++) {
@@ -178,6 +179,7 @@ static unsigned add_own(const struct vamp_resolution_choice *choice, struct vamp
     return vamp_merged_metric(merged, id, labels);
 }
 
+/* Adds the selected metrics, each with the labels that it keeps, and their routes. */
 static void choose_metrics(struct vamp_resolution *resolution,
                            const struct vamp_resolution_choice *choice,
                            const struct vamp_schema *whole)
@@ -199,7 +201,7 @@ static void choose_metrics(struct vamp_resolution *resolution,
                                                 metric->merge == VAMP_MERGE_SUM);
         resolution->from[place].place = i;
         resolution->from[place].route =
-            find_route(resolution, whole, entry->label_set, own->label_set);
+            find_or_add_route(resolution, whole, entry->label_set, own->label_set);
         if (choice->budget > 0) {
             struct output_route *route = &resolution->routes.items[resolution->from[place].route];
             route->metric = i;
@@ -315,7 +317,8 @@ const struct vamp_schema *vamp_resolution_schema(const struct vamp_resolution *r
 
 /* ---- time */
 
-/* The start of the output bucket with this time: a multiple of its width since 1970. */
+/* Returns the start of the output bucket that contains the time; output buckets start at multiples
+ * of their width since 1970. */
 static int64_t begin_of(const struct vamp_resolution *resolution, int64_t time_ns)
 {
     const int64_t width_ns = resolution->merged.schema.bucket_ns, rest = time_ns % width_ns;
@@ -364,8 +367,8 @@ static int reserve_values(struct vamp_resolution *resolution, const struct vamp_
     return 0;
 }
 
-/* The increment of a counter without labels in the bucket; 0 if the bucket does not have the
- * metric. */
+/* Returns the increment of a counter without labels in the bucket; 0 if the bucket does not have
+ * the metric. */
 static uint64_t counted(const struct vamp_bucket *bucket, enum vamp_metric_id id)
 {
     const unsigned place = vamp_schema_find(bucket->schema, id);
@@ -389,6 +392,7 @@ static void add_left_out(struct vamp_counter_value *outside, enum vamp_metric_ki
     }
 }
 
+/* Adds counts that are in no series of the output to the series for the metric. */
 static void count_outside(struct vamp_resolution *resolution, unsigned metric,
                           const struct vamp_counter_value *outside)
 {
@@ -451,7 +455,8 @@ static void add_metric(struct vamp_resolution *resolution, unsigned metric,
     }
 }
 
-/* Sets the weight of several buckets, computed from their events instead of from their weights. */
+/* Sets the weight of the merged bucket, computed from its events instead of from the weights of the
+ * single buckets. */
 static void set_weight(struct vamp_resolution *resolution)
 {
     struct vamp_merged *merged = &resolution->merged;

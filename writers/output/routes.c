@@ -220,7 +220,7 @@ static uint64_t lines_of(const struct output_routes *routes, const struct output
     return coarser_from == 0 ? lines : lines + count - coarser_from;
 }
 
-/* Number of lines of the output now, at most the budget. */
+/* Returns the present number of lines of the output, at most the budget. */
 static uint64_t lines_now(const struct output_routes *routes)
 {
     uint64_t lines = routes->aside;
@@ -258,7 +258,7 @@ static enum turn turn_of(const struct output_routes *routes, const struct output
     return TO_OTHER;
 }
 
-/* The metric that must become coarser now; NULL: none. */
+/* Returns the metric that must become coarser now; NULL: none. */
 static struct output_route *next_to_merge(struct output_routes *routes)
 {
     const uint64_t lines = lines_now(routes);
@@ -292,6 +292,8 @@ static bool place_at(struct output_routes *routes, struct output_route *route,
            (route->full || place_new(routes, route, bucket, false));
 }
 
+/* Makes the metric one step coarser, or restores the full detail if models do not reduce the number
+ * of series. Returns false if out of memory. */
 static bool merge_labels(struct output_routes *routes, struct output_route *route,
                          const struct vamp_bucket *bucket)
 {

@@ -23,19 +23,21 @@
 #define OUTPUT_ROUTES_HANDOVER_NS INT64_C(60000000000)
 
 struct output_route {
-    unsigned from, to;              /* label sets of the statistics and of the output */
+    unsigned from;                  /* label set of the statistics */
+    unsigned to;                    /* label set of the output */
     uint8_t kept[VAMP_LABELS_MAX];  /* positions in `from` of the labels in `to` */
     bool of_model[VAMP_LABELS_MAX]; /* the label at that position is replaced by the component's
                                        model */
     uint32_t known;                 /* series of the statistics that were processed */
     uint32_t *number;               /* their series numbers in the output, plus 1; 0: none */
     /* With a budget. */
-    unsigned metric;                  /* metric number in the output's schema */
-    enum vamp_detail detail;          /* detail of new series */
-    uint32_t lines;                   /* lines of each series */
-    uint32_t before;                  /* number of series before this bucket */
-    uint32_t components, names, open; /* number of labels that contain names of components; also
-                                         those with models; and those with names of any kind */
+    unsigned metric;         /* metric number in the output's schema */
+    enum vamp_detail detail; /* detail of new series */
+    uint32_t lines;          /* lines of each series */
+    uint32_t before;         /* number of series before this bucket */
+    uint32_t components;     /* number of labels with names of components */
+    uint32_t names;          /* number of labels with names of components or models */
+    uint32_t open;           /* number of labels with names of any kind */
     int64_t moves_ns; /* time at which all series switch to the current detail; INT64_MAX: done */
     bool full;        /* the label set had no capacity for a series of this bucket */
     bool without_models; /* there are as many models as components */

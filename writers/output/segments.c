@@ -228,7 +228,7 @@ void output_flush(struct vamp_output *output)
 
 /* ---- rotation */
 
-/* The element's time in units of rotate_ns, rounded down. */
+/* Returns the element's time in units of rotate_ns, rounded down; 0 without rotation by time. */
 static int64_t period_of(const struct vamp_output *output)
 {
     const int64_t length = output->settings->rotate_ns;
@@ -239,16 +239,28 @@ static int64_t period_of(const struct vamp_output *output)
     return time_ns / length - (time_ns % length < 0);
 }
 
-/* Small backward jumps of time do not start a new segment; a clock set back by more than a period
- * does. */
+/* Whether the element belongs to another period than the segment. Small backward jumps of time do
+ * not start a new segment; a clock set back by more than a period does. */
+static bool is_in_other_period(const struct vamp_output *output)
+{
+    const int64_t period = period_of(output), current = output->segment.period;
+    return period > current || period < current - 1;
+}
+
+static bool is_over_size(const struct vamp_output *output)
+{
+    const uint64_t bytes = output->settings->rotate_bytes;
+    return bytes > 0 &&
+           output->format->bytes(output->segment.writer) >= bytes + output->segment.refused_bytes;
+}
+
+/* Whether the next segment must be started before the element is written. */
 static bool rotation_is_due(const struct vamp_output *output)
 {
-    const int64_t period = period_of(output), present = output->segment.period;
-    const uint64_t bytes = output->settings->rotate_bytes;
-    return output->segment.taken > 0 && output->current.counts > 0 &&
-           (period > present || period < present - 1 ||
-            (bytes > 0 && output->format->bytes(output->segment.writer) >=
-                              bytes + output->segment.refused_bytes));
+    if (output->segment.taken == 0 || output->current.counts == 0) {
+        return false;
+    }
+    return is_in_other_period(output) || is_over_size(output);
 }
 
 /* Starts the next segment and completes the current one. If the next one cannot be created, the
@@ -314,6 +326,7 @@ static void note_taken(struct vamp_output *output)
     }
 }
 
+/* Writes the element once, and closes the segment if it is full or has failed. */
 static enum attempt attempt_write(struct vamp_output *output)
 {
     struct vamp_err err = VAMP_ERR_NONE;

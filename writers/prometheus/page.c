@@ -131,20 +131,25 @@ void page_free(struct page *page)
 
 /* ---- allocation for a bucket: all steps that can fail */
 
-/* `known`: number of series of the metric's label set. Returns false if out of memory. */
-static bool admit(struct page_metric *metric, unsigned known, unsigned bins,
-                  const struct vamp_metric_values *values)
+/* Allocates the values of the metric's first `known` series, and a page histogram for each of the
+ * bucket's histograms `values`. Returns false if out of memory. */
+static bool reserve_values(struct page_metric *metric, unsigned known, unsigned bins,
+                           const struct vamp_metric_values *values)
 {
-    bool good = known == 0 || vamp_array_reserve(&metric->values, &metric->room, known - 1,
-                                                 sizeof *metric->values);
-    for (unsigned i = 0; metric->bounds != NULL && i < values->count && good; i++) {
+    if (known > 0 &&
+        !vamp_array_reserve(&metric->values, &metric->room, known - 1, sizeof *metric->values)) {
+        return false;
+    }
+    for (unsigned i = 0; metric->bounds != NULL && i < values->count; i++) {
         struct page_histogram **histogram = &metric->values[values->histograms[i].series].histogram;
         if (*histogram == NULL) {
             *histogram = calloc(1, sizeof **histogram + bins * sizeof(*histogram)->in_bin[0]);
-            good = *histogram != NULL;
+            if (*histogram == NULL) {
+                return false;
+            }
         }
     }
-    return good;
+    return true;
 }
 
 /* ---- values */
@@ -174,17 +179,19 @@ static void take_value(struct page_metric *metric, const struct vamp_row *row)
     }
 }
 
+/* Allocates what take_bucket requires. Returns false if out of memory. */
 static bool prepare(struct page *page, const struct vamp_bucket *bucket)
 {
     bool good = true;
     for (unsigned i = 0; i < page->schema->metric_count && good; i++) {
         struct page_metric *metric = &page->metrics[i];
-        good = admit(metric, bucket->series_count[metric->label_set], page->schema->bins.count,
-                     &bucket->values[i]);
+        good = reserve_values(metric, bucket->series_count[metric->label_set],
+                              page->schema->bins.count, &bucket->values[i]);
     }
     return good;
 }
 
+/* Stores the values of the bucket in the page. */
 static void take_bucket(struct page *page, const struct vamp_bucket *bucket)
 {
     page->series = bucket->series;

@@ -19,12 +19,11 @@ struct rendering {
     struct vamp_text *text;
     enum page_kind kind;
     struct vamp_text labels; /* labels of the current series */
-    /* For messages: the offset of the current family, if there is one; the field with its values;
-     * and the differences of counts of the current series. */
-    bool in_family;
-    size_t family;
-    unsigned field;
-    struct vamp_text deltas;
+    /* For messages. */
+    bool in_family;          /* a family has begun */
+    size_t family;           /* offset of the current family in the text */
+    unsigned field;          /* the field of Metric with the family's values */
+    struct vamp_text deltas; /* differences between the counts of the current series' buckets */
 };
 
 static void begin_labels(struct rendering *rendering, const struct vamp_text labels[2])
@@ -54,7 +53,7 @@ static void end_family(struct rendering *rendering)
     rendering->in_family = false;
 }
 
-/* MetricFamily: name, help and type. Its series follow. */
+/* Begins a MetricFamily with name, help and type. Its series follow. */
 static void begin_family(struct rendering *rendering, const char *name, const char *suffix,
                          const char *type, const char *help)
 {
@@ -82,7 +81,8 @@ static void begin_family(struct rendering *rendering, const char *name, const ch
     vamp_field_number(text, 3, types[i].number);
 }
 
-/* HELP, TYPE and UNIT. In OpenMetrics, these lines of a counter have its name without "_total". */
+/* Writes HELP, TYPE and UNIT. In OpenMetrics, these lines of a counter have its name without
+ * "_total". */
 static void describe(struct rendering *rendering, const char *name, const char *suffix,
                      const char *type, const char *unit, const char *help)
 {
@@ -128,7 +128,7 @@ static void begin_line(const struct rendering *rendering, const char *name, cons
     vamp_text_word(text, " ");
 }
 
-/* Timestamp: the start time of a series. */
+/* Writes a Timestamp: the start time of a series. */
 static void add_created(struct vamp_text *text, unsigned field, int64_t born_ns)
 {
     const size_t begin = text->used;
@@ -137,19 +137,24 @@ static void add_created(struct vamp_text *text, unsigned field, int64_t born_ns)
     vamp_field_end(text, field, begin);
 }
 
-/* Metric. `created_ns` -1: without start time. */
+/* Field numbers: the metrics of a MetricFamily; the value of a Counter, Gauge or Untyped; the start
+ * time of a Counter. */
+enum { FAMILY_METRIC = 4, METRIC_VALUE = 1, COUNTER_CREATED = 3 };
+
+/* Writes a Metric with the present labels and a value of the family's type as one element of the
+ * family. `created_ns` is the start time of the series, or -1 for none. */
 static void add_sample(const struct rendering *rendering, double value, int64_t created_ns)
 {
     struct vamp_text *text = rendering->text;
     const size_t begin = text->used;
     vamp_text_add(text, rendering->labels.bytes, rendering->labels.used);
     const size_t inner = text->used;
-    vamp_field_fixed64(text, 1, vamp_bits_of(value));
+    vamp_field_fixed64(text, METRIC_VALUE, vamp_bits_of(value));
     if (created_ns >= 0) {
-        add_created(text, 3, created_ns);
+        add_created(text, COUNTER_CREATED, created_ns);
     }
     vamp_field_end(text, rendering->field, inner);
-    vamp_field_end(text, 4, begin);
+    vamp_field_end(text, FAMILY_METRIC, begin);
 }
 
 static void number_line(const struct rendering *rendering, const char *name, const char *suffix,
@@ -166,7 +171,7 @@ static void number_line(const struct rendering *rendering, const char *name, con
 
 /* ---- metrics */
 
-/* The start time of a series that replaced others; -1 for other series. */
+/* Returns the start time of a series that replaced others; -1 for other series. */
 static int64_t created_ns(const struct page_metric *metric, unsigned series)
 {
     const unsigned from = metric->entry.coarser_from;
@@ -246,8 +251,8 @@ static void gauge_lines(struct rendering *rendering, const struct page *page,
     }
 }
 
-/* The number of values between the previous bound and this one; `bin`: the first bin after the
- * previous bound. */
+/* Returns the number of values between the previous bound and `bound`. `*bin` is the first bin
+ * after the previous bound, and is advanced to the first one after `bound`. */
 static uint64_t count_within(const struct page_metric *metric, const struct vamp_bins *bins,
                              const struct page_histogram *histogram, unsigned bound, unsigned *bin)
 {
@@ -268,8 +273,8 @@ static void add_span(struct vamp_text *text, int offset, unsigned length)
     vamp_field_end(text, 12, begin);
 }
 
-/* The buckets of a native histogram: spans of nonempty buckets, each with its distance from the end
- * of the previous span, and the count of each bucket as difference to the previous one. */
+/* Writes the buckets of a native histogram: spans of nonempty buckets, each with its distance from
+ * the end of the previous span, and the count of each bucket as difference to the previous one. */
 static void add_native(struct rendering *rendering, const struct page_metric *metric,
                        const struct vamp_bins *bins, const struct page_histogram *histogram)
 {
@@ -316,7 +321,7 @@ static void add_native(struct rendering *rendering, const struct page_metric *me
     vamp_field_end(text, 13, begin);
 }
 
-/* Metric with both the bounds of the text formats and the buckets of a native histogram. */
+/* Writes a Metric with the bounds of the text formats and the buckets of a native histogram. */
 static void add_histograms(struct rendering *rendering, const struct page_metric *metric,
                            const struct vamp_bins *bins, unsigned series,
                            const struct page_histogram *histogram)
@@ -386,7 +391,7 @@ static void own_gauge(struct rendering *rendering, const char *name, const char 
     number_line(rendering, name, "", NULL, value, decimals);
 }
 
-/* NAME_info, which has a separate type in OpenMetrics. */
+/* Writes the description of NAME_info, which has a separate type in OpenMetrics. */
 static void describe_info(struct rendering *rendering, const char *name, const char *help)
 {
     if (rendering->kind == PAGE_OPENMETRICS) {

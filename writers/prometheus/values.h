@@ -35,10 +35,9 @@ struct page_metric {
     unsigned room;  /* capacity of `values` */
     /* Label set, unit and other properties as of the newest bucket. */
     struct vamp_schema_metric entry;
-    struct page_value *values; /* indexed by series number */
-    /* Bounds of a histogram, and the native histogram's bucket for each bin. */
-    struct vamp_bounds *bounds;
-    int16_t *places;
+    struct page_value *values;  /* indexed by series number */
+    struct vamp_bounds *bounds; /* of a histogram; else NULL */
+    int16_t *places;            /* for each bin, its bucket in the native histogram */
 };
 
 struct page {

@@ -349,7 +349,7 @@ static int prometheus_close(void *context, const struct vamp_ending *ending, str
     return 0;
 }
 
-/* Maximum number of lines of the page for a series. */
+/* Returns the maximum number of lines of the page for a series. */
 static unsigned prometheus_lines(const void *context, const struct vamp_metric *metric,
                                  const struct vamp_bins *bins)
 {

@@ -134,6 +134,8 @@ static void alarms_and_anomalies(struct syslog_messages *messages, const struct 
 
 /* ---- values, one line each */
 
+/* Writes a line for each series that has values in the bucket; lines longer than `room` are
+ * dropped. */
 static void make_values(struct syslog_messages *messages, const struct vamp_bucket *bucket,
                         size_t room)
 {

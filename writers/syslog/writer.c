@@ -93,7 +93,7 @@ struct syslog {
     bool pending;                    /* some messages have not been sent yet */
 };
 
-/* The socket address according to the options. */
+/* Returns the socket address according to the options. */
 static const char *path_of(const struct syslog_options *options)
 {
     static const char *const defaults[] = {[SYSLOG_LOCAL] = "/dev/log",
@@ -120,7 +120,7 @@ static int open_target(const void *options, const struct vamp_writer_target *tar
 
 /* ---- datagrams, in the format that the daemon expects */
 
-/* The prefix that syslog(3) writes, in local time: "<14>Nov 22 13:04:05 vampire[123]: ". */
+/* Writes the prefix that syslog(3) writes, in local time: "<14>Nov 22 13:04:05 vampire[123]: ". */
 static void add_local(struct vamp_text *text, const struct vamp_run *run, unsigned priority)
 {
     char prefix[SYSLOG_PREFIX_BYTES], when[32];
@@ -133,7 +133,7 @@ static void add_local(struct vamp_text *text, const struct vamp_run *run, unsign
     vamp_text_word(text, prefix);
 }
 
-/* The host name, reduced to the characters allowed in the header; "-" if there is none. */
+/* Writes the host name, reduced to the characters allowed in the header; "-" if there is none. */
 static void header_host(const char *host, char text[static HOST_BYTES])
 {
     size_t used = 0;
@@ -160,8 +160,8 @@ static void add_rfc5424(struct vamp_text *text, const struct vamp_run *run, unsi
     vamp_text_word(text, prefix);
 }
 
-/* The binary form, in which a value may contain any bytes: name, newline, length (little endian),
- * value, newline. */
+/* Writes a field in the binary form, in which a value may contain any bytes: name, newline, length
+ * (little endian), value, newline. */
 static void add_field(struct vamp_text *text, const char *name, const char *value, size_t bytes)
 {
     char length[8];
@@ -180,7 +180,7 @@ static void add_word_field(struct vamp_text *text, const char *name, const char 
     add_field(text, name, value, strnlen(value, VAMP_RUN_TEXT_BYTES));
 }
 
-/* The fields that precede the message. */
+/* Writes the fields that precede the message. */
 static void add_journal(struct vamp_text *text, const struct vamp_run *run, unsigned priority,
                         const char *type)
 {
@@ -239,7 +239,7 @@ static int fail(struct syslog *self, int code, struct vamp_err *err)
     const char *why = NULL;
     switch (code) {
     case EPROTOTYPE:
-        why = "it does not take datagrams";
+        why = "it does not accept datagrams";
         break;
     case EAGAIN:
         why = "nothing reads there";

@@ -137,7 +137,8 @@ static int chrome_track(void *self, const struct vamp_trace_track *track, struct
     return flush_if_large(chrome, err);
 }
 
-/* A record of a process must contain a track; any track is valid. */
+/* Writes the order of the processes. A record of a process must contain a track; any track is
+ * valid. */
 static int chrome_order(void *self, const uint32_t *processes, size_t count, struct vamp_err *err)
 {
     struct chrome *chrome = self;
@@ -169,6 +170,7 @@ static const char *color_of(const struct vamp_trace_span *span)
     return span->what == VAMP_TRACE_PART ? parts[span->part] : colors[span->what];
 }
 
+/* Writes the text that a viewer shows in the span. */
 static void name_span(const struct vamp_trace_span *span, char name[static NAME_BYTES])
 {
     switch (span->what) {

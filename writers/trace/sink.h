@@ -21,7 +21,7 @@ enum vamp_trace_kind {
     VAMP_TRACE_RECEIVES, /* transports to the component */
     VAMP_TRACE_SENDS,    /* transports from the component */
     VAMP_TRACE_LIVES,    /* lifecycles of the CDOs created by the component */
-    VAMP_TRACE_MARKS,    /* instants: anomalies; for the run, losses */
+    VAMP_TRACE_MARKS,    /* instants: anomalies on a component's track, losses on the run's track */
 };
 #define VAMP_TRACE_KIND_COUNT 5
 
@@ -46,7 +46,7 @@ enum vamp_trace_what {
 #define VAMP_TRACE_LANES_MAX 1024
 #define VAMP_TRACE_TRACKS_MAX 65536
 
-/* Constant, never NULL. */
+/* Both functions return a constant text, never NULL. */
 static inline const char *vamp_trace_kind_name(enum vamp_trace_kind kind)
 {
     static const char *const names[VAMP_TRACE_KIND_COUNT] = {

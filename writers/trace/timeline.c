@@ -177,17 +177,18 @@ static uint32_t process_of(uint32_t name)
     return name + 1;
 }
 
-/* Returns the track of this process and kind for the span; NULL if the limit on tracks is reached.
- */
-static const struct vamp_trace_track *take_track(struct vamp_timeline *timeline, uint32_t process,
-                                                 enum vamp_trace_kind kind,
-                                                 const struct vamp_trace_span *span)
+/* Returns the track of this process and kind for the span; adds a track if none is free. Returns
+ * NULL if the limit on tracks is reached. */
+static const struct vamp_trace_track *find_or_add_track(struct vamp_timeline *timeline,
+                                                        uint32_t process, enum vamp_trace_kind kind,
+                                                        const struct vamp_trace_span *span)
 {
     assert(process < PROCESSES_MAX);
     uint32_t *const first = timeline->first[process];
     struct track *best = NULL;
     unsigned lanes = 0;
     bool is_first = true;
+    /* Search the tracks of this process and kind. */
     for (uint32_t i = first[kind]; i != 0; i = timeline->tracks[i - 1].next, lanes++) {
         struct track *track = &timeline->tracks[i - 1];
         if (track->shown.end_ns <= span->start_ns &&
@@ -204,6 +205,7 @@ static const struct vamp_trace_track *take_track(struct vamp_timeline *timeline,
         if (lanes == VAMP_TRACE_LANES_MAX || timeline->track_count >= most) {
             return NULL;
         }
+        /* Add a track. */
         for (unsigned i = 0; i < VAMP_TRACE_KIND_COUNT; i++) {
             is_first = is_first && first[i] == 0;
         }
@@ -260,7 +262,7 @@ static void draw(struct vamp_timeline *timeline, uint32_t process, enum vamp_tra
     if (!reserve(timeline, count)) {
         return;
     }
-    const struct vamp_trace_track *track = take_track(timeline, process, kind, &spans[0]);
+    const struct vamp_trace_track *track = find_or_add_track(timeline, process, kind, &spans[0]);
     if (track != NULL) {
         write_spans(timeline, track, spans, count);
     } else {
@@ -274,18 +276,20 @@ static void draw_arrow(struct vamp_timeline *timeline, uint32_t source, uint32_t
 {
     const char *source_name = vamp_components_name(timeline->components, source);
     const char *sink_name = vamp_components_name(timeline->components, sink);
-    if (timeline->code != 0 || cut_to_range(timeline, receive, 1, TRANSPORT_ENTRIES) == 0 ||
-        (!is_selected(timeline, sink_name) && !is_selected(timeline, source_name)) ||
-        !reserve(timeline, TRANSPORT_ENTRIES)) {
+    if (timeline->code != 0 || cut_to_range(timeline, receive, 1, TRANSPORT_ENTRIES) == 0) {
+        return;
+    }
+    const bool selected = is_selected(timeline, sink_name) || is_selected(timeline, source_name);
+    if (!selected || !reserve(timeline, TRANSPORT_ENTRIES)) {
         return;
     }
     const struct vamp_trace_track *receives =
-        take_track(timeline, process_of(sink), VAMP_TRACE_RECEIVES, receive);
+        find_or_add_track(timeline, process_of(sink), VAMP_TRACE_RECEIVES, receive);
     if (timeline->code != 0) {
         return;
     }
     const struct vamp_trace_track *sends =
-        take_track(timeline, process_of(source), VAMP_TRACE_SENDS, receive);
+        find_or_add_track(timeline, process_of(source), VAMP_TRACE_SENDS, receive);
     if (receives == NULL || sends == NULL) {
         if (timeline->code == 0) {
             timeline->end.crowded += TRANSPORT_ENTRIES;

@@ -30,10 +30,12 @@ struct trace_writer {
     void *sink_self;
     struct vamp_timeline *timeline;
     const struct vamp_timeline_options *bounds;
-    uint64_t taken, written; /* number of events, and of those that were flushed */
+    uint64_t taken;   /* number of events */
+    uint64_t written; /* number of events that were flushed */
     bool failed, complete;
-    bool is_full, is_crowded; /* the limit was reported */
-    struct vamp_err failure;  /* failure to complete the trace */
+    bool is_full;            /* the limit max_events was reported */
+    bool is_crowded;         /* a limit on tracks was reported */
+    struct vamp_err failure; /* failure to complete the trace */
 };
 
 #define OPTION(member) offsetof(struct trace_options, member)
@@ -237,8 +239,8 @@ static bool trace_remark(void *context, char text[static VAMP_ERR_TEXT_BYTES])
         self->is_full = true;
         (void)snprintf(
             text, VAMP_ERR_TEXT_BYTES,
-            "the trace has its %llu entries (\"max_events\"); what comes from here on is "
-            "counted and not written",
+            "the trace has its %llu entries (\"max_events\"); later entries are counted and "
+            "not written",
             (unsigned long long)self->bounds->max_events);
         return true;
     }
