@@ -268,7 +268,7 @@ static void take_body(struct remote *remote, const struct frame *frame, const vo
     case FRAME_EVENTS:
     case FRAME_JOIN:
     case FRAME_REQUEST:
-        lose(remote, "the pool manager sent a message of a kind that it does not send");
+        lose(remote, "the pool manager sent a message of an unexpected kind");
         break;
     }
 }

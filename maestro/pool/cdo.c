@@ -463,16 +463,18 @@ static void do_seal(struct pool *pool, struct handle *handle, const Mstro__Wire_
     finish(pool, VAMP_EVENT_SEAL, handle, request->id);
 }
 
+/* Seals a handle whose component has not done so, with events before and after as for a SEAL. */
 static void seal_implicitly(struct pool *pool, struct handle *handle,
                             const Mstro__Wire__Request *request)
 {
     if (handle->state == HANDLE_DECLARED) {
         struct subject subject;
         cdo_subject(VAMP_EVENT_SEAL, handle->component->id, handle->cdo, &subject);
-        pool_emit(pool, &subject, true, NULL);
+        pool_emit(pool, &subject, true /* before */, NULL);
         seal(handle, request->operation);
+        /* Sealing may have set the size, which is part of the subject. */
         cdo_subject(VAMP_EVENT_SEAL, handle->component->id, handle->cdo, &subject);
-        pool_emit(pool, &subject, false, NULL);
+        pool_emit(pool, &subject, false /* after */, NULL);
     }
 }
 

@@ -247,8 +247,12 @@ void stream_close(struct stream *stream)
     struct stream_hub *hub = stream->hub;
     list_remove(&stream->of_hub);
     list_remove(&stream->of_dirty);
-    hub->stranger_count -= stream->stranger;
-    hub->strangers_closed += stream->stranger && stream->accepted;
+    if (stream->stranger) {
+        hub->stranger_count--;
+        if (stream->accepted) {
+            hub->strangers_closed++;
+        }
+    }
     if (hub->current == stream) {
         hub->current = NULL;
     }
