@@ -65,7 +65,7 @@ static void print(enum log_level level, const char *text)
     }
 }
 
-/* Under the lock. */
+/* Prints the number of suppressed messages, if any. Under the lock. */
 static void print_left_out(void)
 {
     if (log_.left_out > 0) {
@@ -117,12 +117,14 @@ static void choose_modules(const char *list)
     }
     for (size_t length; list != NULL && *list != '\0'; list += length + (list[length] == ',')) {
         length = strcspn(list, ",");
-        const size_t out = *list == '^';
+        const bool removes = *list == '^';
+        const char *name = removes ? list + 1 : list;
+        const size_t name_length = length - (size_t)(name - list);
+        const bool is_all = name_length == 3 && strncasecmp(name, "all", 3) == 0;
         for (unsigned i = 0; i < MODULES; i++) {
-            if ((length - out == 3 && strncasecmp(list + out, "all", 3) == 0) ||
-                (length - out == strlen(modules[i].module) &&
-                 strncasecmp(list + out, modules[i].module, length - out) == 0)) {
-                log_.shown[i] = out == 0;
+            if (is_all || (name_length == strlen(modules[i].module) &&
+                           strncasecmp(name, modules[i].module, name_length) == 0)) {
+                log_.shown[i] = !removes;
             }
         }
     }

@@ -270,6 +270,8 @@ static void end_subject(const struct pool *pool, enum vamp_event_kind kind,
     ret_subject->event.present |= VAMP_HAS_DURATION;
 }
 
+/* Starts the transport from `source` to `sink`: emits its event and sends the ticket to the sink.
+ * Returns 0 or -ENOMEM. */
 static int begin_transport(struct pool *pool, struct handle *sink, struct handle *source)
 {
     assert(sink->state == HANDLE_DEMANDED || sink->state == HANDLE_REQUIRED);
@@ -293,6 +295,7 @@ static int begin_transport(struct pool *pool, struct handle *sink, struct handle
     sink->receiving = transport;
     list_remove(&sink->of_role);
 
+    /* SIGNAL_BEFORE subscribers are notified before the ticket is sent. */
     struct subject subject;
     transport_subject(VAMP_EVENT_TRANSPORT_INIT, transport, &subject);
     pool_emit(pool, &subject, true, NULL);

@@ -85,7 +85,7 @@ void pool_attributes_lookup(const struct pool_attributes *attributes, const char
  * preceded by the count of events that were refused just before it. Grows up to its limit or the
  * pool's; then events are refused and counted.
  *
- * Reserved space: subscribers must learn of every LEAVE. For each present component one LEAVE
+ * Reserved space: subscribers must receive every LEAVE. For each present component one LEAVE
  * always fits: its space is reserved when the component joins. A JOIN and a LEAVE may exceed the
  * limit of the queue, by POOL_QUEUE_COMPONENT_BYTES for each component that the pool may have. Only
  * components that joined when even that was used up have no reserved space: those from
