@@ -179,7 +179,8 @@ static int set_sets(const struct setting *setting)
     return code;
 }
 
-/* Returns whether an option that is not a list accepts a value of this type. */
+/* Returns whether an option that is not a list accepts a value of this type. An override may be a
+ * text for an option of any type. */
 static bool accepts(const struct vamp_opt *opt, const struct config_value *value)
 {
     switch (value->type) {
