@@ -69,9 +69,9 @@ struct maestro_source {
     /* If events have no times: the newest event, and the last control event with the event that
      * follows it. */
     int64_t newest_ns, empty_ns;
-    struct vamp_event marked;
-    struct vamp_merge_arrival marked_arrival;
-    bool is_marked;
+    struct vamp_event kept_back;
+    struct vamp_merge_arrival kept_back_arrival;
+    bool has_kept_back;
 
     pthread_mutex_t lock; /* protects the following members, which other threads read */
     enum maestro_phase phase;
@@ -162,8 +162,8 @@ static void order_arrival(struct maestro_source *source, struct vamp_event *even
 /* Inserts a control event with the earliest time at which the next event may have happened: an
  * event without a time happened between the two. Returns false if there is nothing new to report.
  */
-static bool mark_empty(struct maestro_source *source, const struct vamp_merge_arrival *arrival,
-                       struct vamp_event *event)
+static bool insert_time_event(struct maestro_source *source,
+                              const struct vamp_merge_arrival *arrival, struct vamp_event *event)
 {
     if (VAMP_MSTRO_HAS_TIME) {
         return false;
@@ -173,9 +173,9 @@ static bool mark_empty(struct maestro_source *source, const struct vamp_merge_ar
         return false;
     }
     source->empty_ns = empty_ns;
-    source->marked = *event;
-    source->marked_arrival = *arrival;
-    source->is_marked = true;
+    source->kept_back = *event;
+    source->kept_back_arrival = *arrival;
+    source->has_kept_back = true;
     *event = (struct vamp_event){.kind = VAMP_EVENT_TIME, .time_ns = empty_ns};
     return true;
 }
@@ -244,18 +244,18 @@ static bool next_wanted(struct maestro_source *source, struct vamp_event *ret_ev
 {
     struct vamp_merge *merge = &source->session.merge;
     do {
-        /* The event that mark_empty kept back behind its control event comes first. */
+        /* The event that insert_time_event kept back behind its control event comes first. */
         const struct vamp_merge_arrival *arrival = NULL;
-        if (source->is_marked) {
-            arrival = &source->marked_arrival;
-            *ret_event = source->marked;
-            source->is_marked = false;
+        if (source->has_kept_back) {
+            arrival = &source->kept_back_arrival;
+            *ret_event = source->kept_back;
+            source->has_kept_back = false;
         } else {
             arrival = vamp_merge_next(merge, ret_event);
             if (arrival == NULL) {
                 return false;
             }
-            if (mark_empty(source, arrival, ret_event)) {
+            if (insert_time_event(source, arrival, ret_event)) {
                 return true;
             }
         }
@@ -342,8 +342,9 @@ static enum vamp_source_status watch(struct maestro_source *source, struct vamp_
 
 /* Returns a control event at the pool's time. The local clock may differ, and a control event in
  * the future would make later events late. */
-static enum vamp_source_status return_mark(const struct maestro_source *source,
-                                           enum vamp_event_kind mark, struct vamp_event *ret_event)
+static enum vamp_source_status return_control_event(const struct maestro_source *source,
+                                                    enum vamp_event_kind mark,
+                                                    struct vamp_event *ret_event)
 {
     *ret_event = (struct vamp_event){.kind = (uint8_t)mark};
     if (!vamp_event_clock_now(&source->event_clock, vamp_session_now(&source->session),
@@ -369,7 +370,7 @@ static enum vamp_source_status lose_pool(struct maestro_source *source,
         vamp_session_seek(&source->session);
         change_phase(source, PHASE_SEEKING);
     }
-    return return_mark(source, VAMP_EVENT_GONE, ret_event);
+    return return_control_event(source, VAMP_EVENT_GONE, ret_event);
 }
 
 static void seek(struct maestro_source *source, int64_t timeout_ns)
@@ -422,10 +423,10 @@ go_on(struct maestro_source *source, struct vamp_event *ret_event, struct vamp_e
         return VAMP_SOURCE_EMPTY;
     case PHASE_BACK:
         change_phase(source, PHASE_WATCHING);
-        return return_mark(source, VAMP_EVENT_UNWATCHED, ret_event);
+        return return_control_event(source, VAMP_EVENT_UNWATCHED, ret_event);
     case PHASE_GIVEN_UP:
         change_phase(source, PHASE_OVER);
-        return return_mark(source, VAMP_EVENT_UNWATCHED, ret_event);
+        return return_control_event(source, VAMP_EVENT_UNWATCHED, ret_event);
     case PHASE_OVER:
         return give_up(source, err);
     }
