@@ -54,10 +54,7 @@ static int next_signal(const struct vamp_signals *signals, const sigset_t *set)
             number = sigtimedwait(set, NULL, &left);
         }
     } while (number < 0 && errno == EINTR);
-    if (number < 0) { /* EAGAIN: timed out */
-        number = 0;
-    }
-    return number;
+    return number < 0 ? 0 : number; /* EAGAIN: timed out */
 }
 
 /* Terminates the process if its end is blocked by an operation that can neither be interrupted nor
