@@ -18,7 +18,7 @@ struct vamp_extract;
 
 /* Returns 0 or -ENOMEM. */
 VAMP_MUST_CHECK int vamp_extract_create(struct vamp_extract **ret_extract, struct vamp_err *err);
-/* NULL is fine. */
+/* Frees the object, which may be NULL. */
 void vamp_extract_free(struct vamp_extract *extract);
 
 /* Adds an attribute. "NAME=PATTERN" uses the pattern; "NAME" extracts the text after NAME: or NAME=

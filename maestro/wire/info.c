@@ -157,7 +157,7 @@ int info_parse(const char *text, struct info *ret_info, struct vamp_err *err)
         const char *dots = length > 20 ? "..." : "";
         if (strncmp(text, PREFIX_EARLIER, sizeof PREFIX_EARLIER - 1) == 0) {
             return vamp_err_set(err, -EINVAL,
-                                "the pool manager's info \"%.20s%s\" is from a release with "
+                                "the pool manager's info \"%.20s%s\" is from another release with "
                                 "another protocol; use the same "
                                 "release for the pool manager and for all components",
                                 text, dots);

@@ -75,7 +75,7 @@ struct maestro_source {
 
     pthread_mutex_t lock; /* protects the following members, which other threads read */
     enum maestro_phase phase;
-    int64_t phase_since_ns; /* monotonic */
+    int64_t phase_since_ns; /* when the phase began, monotonic */
     unsigned rejoins;
     char where[VAMP_SOURCE_WHERE_BYTES];
     char trouble[VAMP_SOURCE_TROUBLE_BYTES]; /* reason why the last attempt to join again failed */
