@@ -66,9 +66,10 @@ struct maestro_source {
     atomic_uint learned;     /* information found to be missing: one bit per enum vamp_unknown */
     int64_t last_event_ns;   /* time of the last delivered event; INT64_MAX: none */
     int64_t last_arrival_ns; /* monotonic time when the list with that event arrived */
-    /* If events have no times: the newest event, and the last control event with the event that
-     * follows it. */
-    int64_t newest_ns, empty_ns;
+    /* Only if events have no times: */
+    int64_t newest_ns; /* arrival time of the newest event */
+    int64_t empty_ns;  /* time of the last inserted control event */
+    /* The event that follows a control event, if `has_kept_back`, and its arrival. */
     struct vamp_event kept_back;
     struct vamp_merge_arrival kept_back_arrival;
     bool has_kept_back;
