@@ -141,7 +141,7 @@ static void option_path(const struct checking *checking, const char *key, size_t
     }
 }
 
-static void report_mistake(void *context, const struct vamp_alarm_mistake *mistake)
+static void report_rule_error(void *context, const struct vamp_alarm_mistake *mistake)
 {
     const struct checking *checking = context;
     char path[CONFIG_PATH_BYTES];
@@ -240,8 +240,8 @@ void config_check_alarms(struct config_loader *loader)
         char path[CONFIG_PATH_BYTES];
         (void)snprintf(path, sizeof path, "/alarms/%u/actions", loader->alarm_index[i]);
         if (!is_undecided(&checking)) {
-            (void)vamp_alarm_compile(&config->alarms[i].options, &scope, report_mistake, &checking,
-                                     &rule);
+            (void)vamp_alarm_compile(&config->alarms[i].options, &scope, report_rule_error,
+                                     &checking, &rule);
         }
         check_name(loader, i);
         if (!config_is_wrong(loader, path)) {

@@ -220,10 +220,12 @@ static void check_attributes(const struct config_loader *loader)
     }
 }
 
+/* Performs the checks of vampire's own sections, and derives values from them. Returns 0 or
+ * -ENOMEM. */
 static int check_vampire(struct config_loader *loader)
 {
     struct vamp_config *config = loader->config;
-    config->statistics.sub_bits = config->sub_bins + 2;
+    config->statistics.sub_bits = config->sub_bins + 2; /* 4, 8, 16 bins: 2, 3, 4 bits */
     check_names(loader);
     check_times(loader);
     check_attributes(loader);

@@ -268,6 +268,7 @@ int config_compose_filter(struct config_loader *loader)
         code = config_check_expression(loader, "/events/filter", events->filter,
                                        first_place(config), &kinds);
     }
+    /* Errors in a part would only be repeated for the whole section. */
     if (code != 0 || config_is_wrong(loader, "/filters")) {
         return code;
     }
@@ -281,6 +282,7 @@ int config_compose_filter(struct config_loader *loader)
         config_error(loader, "/events/kinds", "no kind is named, so no event would ever count");
         return 0;
     }
+    /* The parts are correct; their combination may be too long, or never true. */
     char *text = compose(events, NULL, NULL);
     if (text == NULL) {
         return no_memory(loader);

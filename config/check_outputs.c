@@ -431,9 +431,11 @@ static void check_target(const struct config_loader *loader, unsigned index)
     }
 }
 
-/* Checks the directory and an existing entry with the name of the new file; if that is a regular
- * file, the new file is numbered. Returns 0 or -errno: the target is not writable. */
-static int look_at(const char *file, const char *directory, bool writable, struct vamp_err *err)
+/* Checks that the directory is usable (`writable`: that files can be created in it), and that an
+ * existing entry with the name of the new file permits it: a regular file does, because the new
+ * file is then numbered. `file` NULL: only the directory. Returns 0 or -errno with text. */
+static int check_target_path(const char *file, const char *directory, bool writable,
+                             struct vamp_err *err)
 {
     struct stat status;
     if (file != NULL && lstat(file, &status) == 0) {
@@ -445,9 +447,9 @@ static int look_at(const char *file, const char *directory, bool writable, struc
                                 file);
         }
         if (S_ISLNK(status.st_mode)) {
-            return vamp_err_set(
-                err, -ELOOP,
-                "%s is a symbolic link, and vampire follows none there; give the real path", file);
+            return vamp_err_set(err, -ELOOP,
+                                "%s is a symbolic link, which is not followed; give the real path",
+                                file);
         }
         if (is_stream && faccessat(AT_FDCWD, file, W_OK, AT_EACCESS) != 0) {
             return vamp_err_set_errno(err, errno, "%s cannot be written to", file);
@@ -498,7 +500,7 @@ static bool find_file(const struct config_loader *loader, unsigned index, struct
         !writes_to(output, VAMP_TARGET_BIT(VAMP_TARGET_FIFO) | VAMP_TARGET_BIT(VAMP_TARGET_DEVICE));
     struct vamp_err err = VAMP_ERR_NONE;
     if (loader->request->paths &&
-        look_at(place->file ? text : NULL, directory, writable, &err) != 0) {
+        check_target_path(place->file ? text : NULL, directory, writable, &err) != 0) {
         config_output_error(loader, index, opt->key, "%s", err.text);
         return false;
     }

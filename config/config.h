@@ -205,7 +205,7 @@ struct vamp_config_request {
 VAMP_MUST_CHECK int vamp_config_load(const struct vamp_config_request *request,
                                      struct vamp_config **ret_config,
                                      struct vamp_diagnostics *diagnostics, struct vamp_err *err);
-/* NULL is fine. */
+/* Frees the configuration, which may be NULL. */
 void vamp_config_free(struct vamp_config *config);
 
 /* Returns whether a section of the effective configuration ("source", "ring", "statistics",

@@ -137,6 +137,7 @@ static int apply_override(struct config_loader *loader, const struct vamp_config
         (void)snprintf(component, sizeof component, "%.*s", (int)strcspn(rest, "."), rest);
         rest += strcspn(rest, ".");
         struct config_value *child = config_member(value, component);
+        /* In the list of outputs, find the output; in an object, add a missing member. */
         if (value->type == CONFIG_LIST) {
             const bool outputs = value == config_member(loader->tree.root, "outputs");
             if (outputs && find_output(loader, value, component, &like, &child) != 0) {

@@ -40,9 +40,12 @@ static void dump_set(struct vamp_json *json, const struct vamp_opt *opt, uint64_
     }
 }
 
+/* A byte takes at most this many characters in JSON: \u00XX. */
+#define ESCAPED_BYTES 6
+
 static void put_long_text(struct vamp_json *json, const char *key, const char *text)
 {
-    vamp_json_long_text(json, key, vamp_text_or(text, ""), CONFIG_FILE_BYTES_MAX * 6);
+    vamp_json_long_text(json, key, vamp_text_or(text, ""), CONFIG_FILE_BYTES_MAX * ESCAPED_BYTES);
 }
 
 /* Writes one enum name of a choice; a number if all names are numbers. */

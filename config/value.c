@@ -133,7 +133,8 @@ void config_value_path(const struct config_value *value, char path[static CONFIG
     }
 }
 
-/* Copies the first component of a pointer, unescaped; returns the rest of the pointer. */
+/* Copies the first component of a JSON pointer, unescaped and truncated to the size of `component`.
+ * Returns the rest of the JSON pointer. */
 static const char *next_component(const char *path, char component[static CONFIG_PATH_BYTES])
 {
     size_t used = 0;

@@ -179,7 +179,8 @@ static int set_sets(const struct setting *setting)
     return code;
 }
 
-/* Returns whether an option that is not a list accepts a value of this type. */
+/* Returns whether an option that is not a list accepts a value of this type. An override may be a
+ * text for an option of any type. */
 static bool accepts(const struct vamp_opt *opt, const struct config_value *value)
 {
     switch (value->type) {
@@ -378,12 +379,36 @@ int config_walk_object(const struct config_loader *loader, const struct config_o
     return code;
 }
 
+/* Reports that the type is missing or is not one of `words`. `type` NULL: no value for it. */
+static void report_no_type(const struct config_loader *loader, const struct config_value *value,
+                           const struct config_value *type, const char *article,
+                           const char *const *words)
+{
+    char found[128];
+    struct vamp_diagnostic problem;
+    if (type != NULL) { /* unknown, or not a text */
+        config_describe(type, found, sizeof found);
+        problem = config_value_problem(loader, type, CONFIG_AT_VALUE, "found %s", found);
+    } else if (value->type == CONFIG_OBJECT) { /* an object without "type" */
+        problem =
+            config_value_problem(loader, value, CONFIG_AT_VALUE, "%s needs a \"type\"", article);
+    } else { /* neither an object nor a name */
+        config_describe(value, found, sizeof found);
+        problem = config_value_problem(loader, value, CONFIG_AT_VALUE,
+                                       "found %s where an object {\"type\": ...} is needed", found);
+    }
+    if (type != NULL && type->type == CONFIG_TEXT) {
+        config_near(&problem, vamp_opt_near_choice(words, type->text));
+    }
+    vamp_opt_allowed(&(struct vamp_opt){.type = VAMP_OPT_ENUM, .choices = words}, problem.allowed);
+    vamp_diagnostics_add(loader->diagnostics, &problem);
+}
+
 const char *config_find_type(const struct config_loader *loader, enum config_kind kind,
                              const struct config_value *value, const char *article, bool by_name)
 {
-    const bool is_object = value->type == CONFIG_OBJECT;
     const struct config_value *type = value; /* only the name of the type is given */
-    if (is_object || !by_name) {
+    if (value->type == CONFIG_OBJECT || !by_name) {
         type = config_member(value, "type");
     }
     const char *text = NULL;
@@ -391,31 +416,14 @@ const char *config_find_type(const struct config_loader *loader, enum config_kin
         text = type->text;
     }
     const char *words[WORDS_MAX + 1] = {NULL};
-    struct config_object known;
-    for (unsigned i = 0; config_type(loader->config->program, kind, i, &known); i++) {
+    struct config_object candidate;
+    for (unsigned i = 0; config_type(loader->config->program, kind, i, &candidate); i++) {
         assert(i < WORDS_MAX);
-        words[i] = known.type;
+        words[i] = candidate.type;
         if (text != NULL && strcmp(text, words[i]) == 0) {
             return words[i];
         }
     }
-    char found[128];
-    struct vamp_diagnostic problem;
-    if (type != NULL) {
-        config_describe(type, found, sizeof found);
-        problem = config_value_problem(loader, type, CONFIG_AT_VALUE, "found %s", found);
-    } else if (is_object) {
-        problem =
-            config_value_problem(loader, value, CONFIG_AT_VALUE, "%s needs a \"type\"", article);
-    } else {
-        config_describe(value, found, sizeof found);
-        problem = config_value_problem(loader, value, CONFIG_AT_VALUE,
-                                       "found %s where an object {\"type\": ...} is needed", found);
-    }
-    if (text != NULL) {
-        config_near(&problem, vamp_opt_near_choice(words, text));
-    }
-    vamp_opt_allowed(&(struct vamp_opt){.type = VAMP_OPT_ENUM, .choices = words}, problem.allowed);
-    vamp_diagnostics_add(loader->diagnostics, &problem);
+    report_no_type(loader, value, type, article, words);
     return NULL;
 }

@@ -118,8 +118,10 @@ static bool contradict(const struct vamp_expression *expression, const struct no
             return true;
         }
         for (const struct node *other = conjuncts; other != one; other = other->next) {
-            if (one->name != NULL && other->name != NULL && strcmp(one->name, other->name) == 0 &&
-                (terms_exclude(expression, one, other) || terms_exclude(expression, other, one))) {
+            if (one->name == NULL || other->name == NULL || strcmp(one->name, other->name) != 0) {
+                continue;
+            }
+            if (terms_exclude(expression, one, other) || terms_exclude(expression, other, one)) {
                 return true;
             }
         }
@@ -175,9 +177,9 @@ static struct node *reduce_term(struct reduction *reduction, const struct node *
     return make_node(reduction, term, kind, NULL);
 }
 
-/* The node simplified for this kind of event, with new nodes only. The comments describe an AND;
- * for an OR, true and false are exchanged.
- * NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
+/* Returns the node simplified for this kind of event, with new nodes only. The comments describe an
+ * AND; for an OR, true and false are exchanged. NOLINTNEXTLINE(misc-no-recursion): bounded by the
+ * depth of the text. */
 static struct node *reduce_node(struct reduction *reduction, const struct node *node)
 {
     if (node->kind >= NODE_HAS) {
@@ -197,6 +199,7 @@ static struct node *reduce_node(struct reduction *reduction, const struct node *
         }
         return make_node(reduction, node, NODE_NOT, child);
     }
+    /* An operand that is true can be left out; one that is false decides the result. */
     enum node_kind neutral = NODE_TRUE, deciding = NODE_FALSE;
     if (node->kind == NODE_OR) {
         neutral = NODE_FALSE;
@@ -490,9 +493,9 @@ uint64_t vamp_event_filter_cut(const struct vamp_event_filter *filter)
 bool vamp_sample_passes(uint64_t fraction, const struct vamp_event *event)
 {
     assert(fraction >= 1 && fraction <= VAMP_SAMPLE_ALL);
-    if (fraction == VAMP_SAMPLE_ALL || !vamp_event_has(event, VAMP_HAS_CDO_ID) ||
-        vamp_event_is_mark(event) || event->kind == VAMP_EVENT_JOIN ||
-        event->kind == VAMP_EVENT_LEAVE) {
+    const bool is_membership = event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE;
+    const bool has_cdo = vamp_event_has(event, VAMP_HAS_CDO_ID) && !vamp_event_is_mark(event);
+    if (fraction == VAMP_SAMPLE_ALL || is_membership || !has_cdo) {
         return true;
     }
     const uint64_t limit = (uint64_t)(((unsigned __int128)fraction << 64) / VAMP_SAMPLE_ALL);

@@ -51,7 +51,7 @@ VAMP_MUST_CHECK int vamp_event_filter_compile(const char *text, enum vamp_filter
                                               const struct vamp_named_filters *named,
                                               struct vamp_event_filter **ret_filter,
                                               struct vamp_err *err);
-/* NULL is fine. */
+/* Frees the filter, which may be NULL. */
 void vamp_event_filter_free(struct vamp_event_filter *filter);
 
 /* Returns whether the event passes. `components` maps application ids to names, must have observed

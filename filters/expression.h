@@ -126,7 +126,7 @@ VAMP_MUST_CHECK int vamp_expression_compile(const char *text,
                                             const struct vamp_vocabulary *vocabulary,
                                             struct vamp_expression **ret_expression,
                                             struct vamp_err *err);
-/* NULL is fine. */
+/* Frees the expression, which may be NULL. */
 void vamp_expression_free(struct vamp_expression *expression);
 /* Returns whether the expression is true. A pattern match that reaches a limit is false and is
  * counted each time. Allocates nothing. One thread at a time, although the expression is const:

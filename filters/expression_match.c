@@ -159,8 +159,8 @@ static __attribute__((noinline)) bool match_new_text(const struct vamp_expressio
     return outcome > 0;
 }
 
-/* Stores the hash of the text, because the next term often needs it again. Not inlined for the same
- * reason. */
+/* Returns the hash of a text, and stores the hash for the next term, which often matches the same
+ * text. Not inlined: most values already include a hash in `number`. */
 static __attribute__((noinline)) uint64_t hash_text(struct tally *tally,
                                                     const struct vamp_value *value)
 {

@@ -84,9 +84,9 @@ static bool name_is_valid(const char *name)
 {
     char before = '.';
     for (const char *p = name + (name[0] == '.'); *p != '\0'; before = *p++) {
-        bool letter = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-                      (*p >= '0' && *p <= '9') || *p == '_' || *p == '-' || (*p & 0x80) != 0;
-        if (!letter && (*p != '.' || before == '.')) {
+        bool is_in_name = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+                          (*p >= '0' && *p <= '9') || *p == '_' || *p == '-' || (*p & 0x80) != 0;
+        if (!is_in_name && (*p != '.' || before == '.')) {
             return false;
         }
     }

@@ -128,6 +128,7 @@ static bool fits_outline(char outline, char character)
     }
 }
 
+/* Reads a time in the notation of RFC 3339, as ns since 1970. */
 static enum word_kind read_time(const char *word, struct vamp_value *value)
 {
     static const char outline[] = "0000-00-00T00:00:00";
@@ -149,6 +150,7 @@ static enum word_kind read_time(const char *word, struct vamp_value *value)
         time.tm_sec != given.tm_sec) {
         return WORD_BROKEN;
     }
+    /* The fraction of a second has at most nine digits. */
     const char *rest = word + sizeof(outline) - 1;
     int64_t ns = 0, east, total;
     if (*rest == '.') {

@@ -293,7 +293,7 @@ enum mstro_subscription_opts MSTRO_ENUM_OF_32_BITS {
     MSTRO_SUBSCRIPTION_OPTS_DEFAULT = 0,
     /* The operation is delayed until every subscriber with this option has acknowledged the event
      * or is gone, or the event was lost. The delay is before the operation is handled with
-     * SIGNAL_BEFORE, else before it is answered. APP_JOIN, TRANSPORT_INIT and the death of a
+     * SIGNAL_BEFORE, else before it is answered. APP_JOIN, TRANSPORT_INIT and the failure of a
      * component are not requests and are not delayed. */
     MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK = 1 << 0,
     /* The event is sent before the pool manager handles the operation; the default is after it.

@@ -45,7 +45,7 @@ static void append(struct event_block *block, struct node *node)
 }
 
 /* Sets the first node to a LOST or POOL_GONE event. */
-static void put_mark(struct event_block *block, mstro_pool_event_kind kind, uint64_t count)
+static void put_control_event(struct event_block *block, mstro_pool_event_kind kind, uint64_t count)
 {
     struct node *node = nodes_of(block);
     node->event.kind = kind;
@@ -179,7 +179,7 @@ int event_block_create(const struct vamp_event_batch *batch, bool packed,
     texts[length] = '\0';
     block->subscription = batch->subscription;
     if (batch->lost > 0) {
-        put_mark(block, MSTRO_POOL_EVENT_LOST, batch->lost);
+        put_control_event(block, MSTRO_POOL_EVENT_LOST, batch->lost);
     }
     node += batch->lost > 0;
     if (packed) {
@@ -200,7 +200,7 @@ struct event_block *event_block_mark(mstro_pool_event_kind kind, uint64_t count)
 {
     struct event_block *block = allocate(1, 0);
     if (block != NULL) {
-        put_mark(block, kind, count);
+        put_control_event(block, kind, count);
     }
     return block;
 }

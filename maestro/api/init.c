@@ -190,6 +190,7 @@ mstro_status mstro_finalize(void)
     if (!last) {
         return MSTRO_OK;
     }
+    /* The pool manager in this process ends first, while the port still works. */
     server_stop(library.server, NULL);
     Mstro__Wire__Leave leave = MSTRO__WIRE__LEAVE__INIT;
     Mstro__Wire__Request request = PORT_REQUEST(LEAVE, leave, &leave);
@@ -200,6 +201,7 @@ mstro_status mstro_finalize(void)
     library.port->ops->shut(library.port);
 
     (void)pthread_mutex_lock(&library.lock);
+    /* The port must stay open until the last call in another thread has returned. */
     while (library.active > 0) {
         (void)pthread_cond_wait(&library.idle, &library.lock);
     }
@@ -207,6 +209,7 @@ mstro_status mstro_finalize(void)
     library.port->ops->close(library.port);
 
     (void)pthread_mutex_lock(&library.lock);
+    /* Handles that were not disposed become leftovers. */
     size_t held = cdos_detach();
     subscriptions_detach();
     forget_all();

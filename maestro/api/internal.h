@@ -106,7 +106,7 @@ struct mstro_subscription_ {
     mstro_pool_event_kind kinds;
     mstro_subscription_opts options;
     struct event_queue waiting; /* blocks that have not been polled yet */
-    bool held;                  /* the pool manager was asked to keep further events */
+    bool held;                  /* the pool manager was requested to hold further events */
     uint64_t flow_number,
         flow_sent; /* numbers of the last change of `held` and of the last change sent */
     uint64_t

@@ -19,6 +19,9 @@
 /* Maximum number of lines per period; further lines are only counted, so that a component that
  * fails in a loop does not fill a disk. */
 enum { LINES_MAX = 100 };
+
+/* Below all levels: nothing is printed. */
+enum { LEVEL_NONE = -1 };
 #define WINDOW_NS INT64_C(60000000000)
 
 static const char *const levels[][2] = {
@@ -42,14 +45,14 @@ enum { MODULES = sizeof modules / sizeof modules[0] };
 
 static struct {
     pthread_mutex_t lock;
-    int level; /* maximum level that is printed; -1: none */
+    int level; /* maximum level that is printed, or LEVEL_NONE */
     bool shown[MODULES];
     bool opened, to_syslog, quiet;
     char component[64];
     int64_t window_ns; /* start of the period in which `lines` are counted */
     uint64_t lines;
     uint64_t left_out;
-} log_ = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = LOG_LEVEL_PRESET};
+} log_ = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = LOG_LEVEL_DEFAULT};
 
 static void print(enum log_level level, const char *text)
 {
@@ -62,7 +65,7 @@ static void print(enum log_level level, const char *text)
     }
 }
 
-/* Under the lock. */
+/* Prints the number of suppressed messages, if any. Under the lock. */
 static void print_left_out(void)
 {
     if (log_.left_out > 0) {
@@ -87,7 +90,7 @@ static bool count_line(void)
     return log_.lines <= LINES_MAX;
 }
 
-/* Returns LEVELS if the text is not a level. */
+/* Returns the level that the text names or numbers; LEVELS: the text is not a level. */
 static int level_of(const char *text)
 {
     int level = 0;
@@ -95,7 +98,7 @@ static int level_of(const char *text)
         return VAMP_MIN(text[0] - '0', (int)LOG_LEVEL_DEBUG);
     }
     if (strcasecmp(text, "none") == 0) {
-        return -1;
+        return LEVEL_NONE;
     }
     while (level < LEVELS && strcasecmp(text, levels[level][0]) != 0 &&
            strcasecmp(text, levels[level][1]) != 0) {
@@ -114,33 +117,36 @@ static void choose_modules(const char *list)
     }
     for (size_t length; list != NULL && *list != '\0'; list += length + (list[length] == ',')) {
         length = strcspn(list, ",");
-        const size_t out = *list == '^';
+        const bool removes = *list == '^';
+        const char *name = removes ? list + 1 : list;
+        const size_t name_length = length - (size_t)(name - list);
+        const bool is_all = name_length == 3 && strncasecmp(name, "all", 3) == 0;
         for (unsigned i = 0; i < MODULES; i++) {
-            if ((length - out == 3 && strncasecmp(list + out, "all", 3) == 0) ||
-                (length - out == strlen(modules[i].module) &&
-                 strncasecmp(list + out, modules[i].module, length - out) == 0)) {
-                log_.shown[i] = out == 0;
+            if (is_all || (name_length == strlen(modules[i].module) &&
+                           strncasecmp(name, modules[i].module, name_length) == 0)) {
+                log_.shown[i] = !removes;
             }
         }
     }
 }
 
-/* Returns false if the level is unknown. Under the lock. */
+/* Reads the environment variables of the log into `log_`. Returns false if MSTRO_LOG_LEVEL is not a
+ * level; then the default level applies. Under the lock. */
 static bool read_settings(void)
 {
     const char *level = getenv(MSTRO_ENV_LOG_LEVEL), *to = getenv(MSTRO_ENV_LOG_DST);
     const bool is_set = level != NULL && *level != '\0';
-    int asked = LOG_LEVEL_PRESET;
+    int selected = LOG_LEVEL_DEFAULT;
     if (is_set) {
-        asked = level_of(level);
+        selected = level_of(level);
     } else if (log_.quiet) {
-        asked = -1;
+        selected = LEVEL_NONE;
     }
     log_.opened = true;
-    log_.level = asked < LEVELS ? asked : LOG_LEVEL_PRESET;
+    log_.level = selected < LEVELS ? selected : LOG_LEVEL_DEFAULT;
     log_.to_syslog = to != NULL && strcasecmp(to, "syslog") == 0;
     choose_modules(getenv(MSTRO_ENV_LOG_MODULES));
-    return asked < LEVELS;
+    return selected < LEVELS;
 }
 
 static unsigned module_of(const char *text)

@@ -11,7 +11,7 @@
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 /* The level if MSTRO_LOG_LEVEL is not set. */
-#define LOG_LEVEL_PRESET LOG_LEVEL_WARNING
+#define LOG_LEVEL_DEFAULT LOG_LEVEL_WARNING
 
 /* Reads the environment; each line begins with the component's name. */
 void log_open(const char *component);

@@ -38,7 +38,7 @@ mstro_status schema_load(const char *list, const char *path, struct schema_set *
 /* Returns the name of the type in schema files, such as "int" for MSTRO_CDO_ATTR_VALUE_int64. Never
  * NULL. */
 const char *schema_type_name(enum mstro_cdo_attr_value_type type);
-/* NULL is fine. */
+/* Frees the set, which may be NULL. */
 void schema_free(struct schema_set *set);
 /* Returns the first required attribute; NULL: none. */
 struct schema_attribute *schema_required(const struct schema_set *set);

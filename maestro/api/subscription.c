@@ -17,7 +17,7 @@ enum { ACKS_PER_MESSAGE = 512 };
 #define KINDS_ALL                                                                                  \
     (KINDS_OF_POOL | MSTRO_POOL_EVENT_SAMPLE | MSTRO_POOL_EVENT_LOST | MSTRO_POOL_EVENT_POOL_GONE)
 
-/* When this many bytes of events wait to be polled, the pool manager is asked to hold further
+/* When this many bytes of events wait to be polled, the pool manager is requested to hold further
  * events; events for which its queue has no space are lost and counted. Not used with REQUIRE_ACK,
  * which limits the number of events by delaying operations. */
 #define SUBSCRIPTION_BYTES_HOLD ((size_t)48 << 20)
@@ -97,7 +97,8 @@ struct flow {
     bool hold;
 };
 
-/* Under the lock, like the functions below unless stated otherwise. */
+/* Appends a block to the waiting ones. Under the lock, like the functions below unless stated
+ * otherwise. */
 static void append(struct mstro_subscription_ *subscription, struct event_block *block)
 {
     event_queue_append(&subscription->waiting, block);
@@ -106,7 +107,7 @@ static void append(struct mstro_subscription_ *subscription, struct event_block 
 
 /* Appends a control event for lost events that are not reported yet. Returns false if out of
  * memory; the caller tries again later. */
-static bool mark_lost(struct mstro_subscription_ *subscription)
+static bool append_lost(struct mstro_subscription_ *subscription)
 {
     if (subscription->lost > 0) {
         struct event_block *mark = event_block_mark(MSTRO_POOL_EVENT_LOST, subscription->lost);
@@ -132,7 +133,7 @@ static void count_lost(struct mstro_subscription_ *subscription, uint64_t count)
         return;
     }
     subscription->lost += count;
-    (void)mark_lost(subscription);
+    (void)append_lost(subscription);
 }
 
 static void hold(struct mstro_subscription_ *subscription, bool held)
@@ -155,8 +156,8 @@ static struct flow next_flow(struct mstro_subscription_ *subscription)
                          .hold = subscription->held};
 }
 
-/* Called without the lock. The port is open during its own callbacks and between api_enter and
- * api_leave. */
+/* Sends the request to hold or to send events, if there is one. Called without the lock. The port
+ * is open during its own callbacks and between api_enter and api_leave. */
 static void send_flow(const struct flow *flow)
 {
     if (flow->port != NULL) {
@@ -164,11 +165,12 @@ static void send_flow(const struct flow *flow)
     }
 }
 
-/* Takes ownership of the block. */
+/* Adds a received block to the subscription, or counts its events as lost if over the limit. Takes
+ * ownership of the block. */
 static void accept(struct mstro_subscription_ *subscription, struct event_block *block)
 {
     bool bounded = (subscription->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) == 0;
-    if (!mark_lost(subscription) ||
+    if (!append_lost(subscription) ||
         (bounded && subscription->waiting.bytes + block->bytes > SUBSCRIPTION_BYTES_MAX)) {
         count_lost(subscription, block->events + block->lost);
         event_block_free(block);
@@ -297,7 +299,7 @@ static void end(struct mstro_subscription_ *subscription)
         return;
     }
     subscription->gone = true;
-    if (mark_lost(subscription) && (subscription->kinds & MSTRO_POOL_EVENT_POOL_GONE) != 0) {
+    if (append_lost(subscription) && (subscription->kinds & MSTRO_POOL_EVENT_POOL_GONE) != 0) {
         struct event_block *mark = event_block_mark(MSTRO_POOL_EVENT_POOL_GONE, 0);
         if (mark != NULL) {
             append(subscription, mark);
@@ -434,7 +436,13 @@ static struct timespec monotonic_of(const struct timespec *abstime)
                              .tv_nsec = bounded_ns % VAMP_NS_PER_SECOND};
 }
 
-/* `until` is monotonic; NULL: no limit. */
+static bool is_empty(const struct mstro_subscription_ *subscription)
+{
+    return subscription->waiting.first == NULL && subscription->lost == 0;
+}
+
+/* Returns all waiting events as one list, after waiting for them if `wait`, at most until `until`
+ * (monotonic; NULL: no limit). */
 static mstro_status poll(const char *what, mstro_subscription subscription, bool wait,
                          const struct timespec *until, mstro_pool_event *result)
 {
@@ -446,8 +454,7 @@ static mstro_status poll(const char *what, mstro_subscription subscription, bool
     bool in_time = true;
     bool ours = library.ready && subscription->generation == library.generation;
     library.active += ours;
-    while (ours && wait && in_time && subscription->waiting.first == NULL &&
-           subscription->lost == 0 && !subscription->gone) {
+    while (ours && wait && in_time && is_empty(subscription) && !subscription->gone) {
         if (until == NULL) {
             in_time = pthread_cond_wait(&subscription->changed, &library.lock) == 0;
         } else {
@@ -455,16 +462,16 @@ static mstro_status poll(const char *what, mstro_subscription subscription, bool
                                              until) == 0;
         }
     }
-    const bool marked = mark_lost(subscription);
+    const bool marked = append_lost(subscription);
     struct event_block *first = subscription->waiting.first;
-    if (first !=
-        NULL) { /* returns all blocks as one list, in which blocks and their events are chained */
+    if (first != NULL) { /* chain the lists of all blocks */
         for (struct event_block *block = first; block->next != NULL; block = block->next) {
             block->tail->next = block->next->head;
         }
         *result = first->head;
         subscription->waiting = (struct event_queue){0};
     }
+    /* All events were consumed, so the pool manager may send further ones. */
     hold(subscription, false);
     struct flow flow = {.port = NULL};
     if (ours) {

@@ -54,8 +54,10 @@ struct remote {
     struct port_events events;
     struct list calls, transports, ended;
     uint64_t last_request;
-    int64_t heard_ns, looked_ns, look_ns; /* last message received, last check, next check */
-    int64_t received_ns;                  /* time of the last round with messages */
+    int64_t heard_ns;    /* time of the last message received */
+    int64_t looked_ns;   /* time of the last check of liveness */
+    int64_t look_ns;     /* time of the next one */
+    int64_t received_ns; /* time of the last round with messages */
     unsigned busy_rounds;
     unsigned exposed; /* number of exposed pieces of memory */
     bool gathers;     /* progress thread: many messages arrive, and no thread waits for one */
@@ -100,7 +102,7 @@ static void send_heartbeat(struct remote *remote, Mstro__Wire__Flow *flow)
 
 /* ---- transports: from the ticket to the end of the remote reads; on the progress thread */
 
-/* finish_transports completes the transport. */
+/* Stores the result of a read; finish_transports completes the transport. */
 static void transport_done(void *context, int status)
 {
     struct transport *transport = context;
@@ -268,7 +270,7 @@ static void take_body(struct remote *remote, const struct frame *frame, const vo
     case FRAME_EVENTS:
     case FRAME_JOIN:
     case FRAME_REQUEST:
-        lose(remote, "the pool manager sent a message of a kind that it does not send");
+        lose(remote, "the pool manager sent a message of an unexpected kind");
         break;
     }
 }
@@ -337,7 +339,7 @@ static void connection_closed(void *context, struct stream *stream, int status)
 /* ---- the progress thread */
 
 /* Checks liveness and sends heartbeats. Returns the time of the next check. */
-static int64_t look_after(struct remote *remote, int64_t now_ns)
+static int64_t check_liveness(struct remote *remote, int64_t now_ns)
 {
     int64_t gap_ns = now_ns - remote->looked_ns;
     remote->looked_ns = now_ns;
@@ -378,7 +380,7 @@ static int64_t advance(struct remote *remote, bool drained, int64_t now_ns)
         remote->busy_rounds = 0;
     }
     if (remote->busy_rounds % BUSY_ROUNDS_MAX == 0 || remote->answer_heartbeat) {
-        remote->look_ns = look_after(remote, now_ns);
+        remote->look_ns = check_liveness(remote, now_ns);
     }
     next_ns = VAMP_MIN(next_ns, remote->look_ns);
     if (remote->exposed > 0 || !list_is_empty(&remote->transports)) {
@@ -387,12 +389,13 @@ static int64_t advance(struct remote *remote, bool drained, int64_t now_ns)
     return VAMP_MAX(next_ns, now_ns) - now_ns;
 }
 
-/* Called only after the last read has ended: the callers whose calls end now may free its memory.
- */
+/* Ends all calls and reports the loss to the component, once. Waits until the last read has ended,
+ * because callers may then free its memory. */
 static void report_gone(struct remote *remote)
 {
-    if (!remote->gone || remote->gone_reported || !list_is_empty(&remote->fetcher.jobs) ||
-        !list_is_empty(&remote->transports)) {
+    const bool reads_have_ended =
+        list_is_empty(&remote->fetcher.jobs) && list_is_empty(&remote->transports);
+    if (!remote->gone || remote->gone_reported || !reads_have_ended) {
         return;
     }
     remote->gone_reported = true;
@@ -411,9 +414,11 @@ static int64_t go_round(struct remote *remote)
     const int64_t now_ns = monotonic_ns();
     acknowledge(remote, ACKNOWLEDGE_BATCHES);
     int64_t idle_ns = advance(remote, count == 0, now_ns);
-    remote->gathers = count > 0 && !remote->gone && remote->exposed == 0 &&
-                      list_is_empty(&remote->calls) && list_is_empty(&remote->transports) &&
-                      now_ns - remote->received_ns < ROUNDS_GATHER_WITHIN_NS;
+    /* Messages are gathered only if nothing waits for an answer or for data. */
+    const bool is_waited_on = remote->exposed > 0 || !list_is_empty(&remote->calls) ||
+                              !list_is_empty(&remote->transports);
+    const bool is_busy = count > 0 && now_ns - remote->received_ns < ROUNDS_GATHER_WITHIN_NS;
+    remote->gathers = is_busy && !is_waited_on && !remote->gone;
     if (count > 0) {
         remote->received_ns = now_ns;
     }

@@ -270,6 +270,8 @@ static void end_subject(const struct pool *pool, enum vamp_event_kind kind,
     ret_subject->event.present |= VAMP_HAS_DURATION;
 }
 
+/* Starts the transport from `source` to `sink`: emits its event and sends the ticket to the sink.
+ * Returns 0 or -ENOMEM. */
 static int begin_transport(struct pool *pool, struct handle *sink, struct handle *source)
 {
     assert(sink->state == HANDLE_DEMANDED || sink->state == HANDLE_REQUIRED);
@@ -293,6 +295,7 @@ static int begin_transport(struct pool *pool, struct handle *sink, struct handle
     sink->receiving = transport;
     list_remove(&sink->of_role);
 
+    /* SIGNAL_BEFORE subscribers are notified before the ticket is sent. */
     struct subject subject;
     transport_subject(VAMP_EVENT_TRANSPORT_INIT, transport, &subject);
     pool_emit(pool, &subject, true, NULL);
@@ -463,16 +466,18 @@ static void do_seal(struct pool *pool, struct handle *handle, const Mstro__Wire_
     finish(pool, VAMP_EVENT_SEAL, handle, request->id);
 }
 
+/* Seals a handle whose component has not done so, with events before and after as for a SEAL. */
 static void seal_implicitly(struct pool *pool, struct handle *handle,
                             const Mstro__Wire__Request *request)
 {
     if (handle->state == HANDLE_DECLARED) {
         struct subject subject;
         cdo_subject(VAMP_EVENT_SEAL, handle->component->id, handle->cdo, &subject);
-        pool_emit(pool, &subject, true, NULL);
+        pool_emit(pool, &subject, true /* before */, NULL);
         seal(handle, request->operation);
+        /* Sealing may have set the size, which is part of the subject. */
         cdo_subject(VAMP_EVENT_SEAL, handle->component->id, handle->cdo, &subject);
-        pool_emit(pool, &subject, false, NULL);
+        pool_emit(pool, &subject, false /* after */, NULL);
     }
 }
 

@@ -72,7 +72,7 @@ struct pool_attributes *pool_attributes_copy(struct pool_memory *memory,
                                              Mstro__Wire__Attribute *const *items, size_t count);
 /* Returns the size of a copy in bytes. */
 size_t pool_attributes_copy_bytes(Mstro__Wire__Attribute *const *items, size_t count);
-/* NULL is fine. */
+/* Removes a reference to the attributes, which may be NULL, and frees them with the last one. */
 void pool_attributes_release(struct pool_memory *memory, struct pool_attributes *attributes);
 /* Returns the size on the wire in bytes. */
 size_t pool_attributes_bytes(Mstro__Wire__Attribute *const *items, size_t count);
@@ -85,7 +85,7 @@ void pool_attributes_lookup(const struct pool_attributes *attributes, const char
  * preceded by the count of events that were refused just before it. Grows up to its limit or the
  * pool's; then events are refused and counted.
  *
- * Reserved space: subscribers must learn of every LEAVE. For each present component one LEAVE
+ * Reserved space: subscribers must receive every LEAVE. For each present component one LEAVE
  * always fits: its space is reserved when the component joins. A JOIN and a LEAVE may exceed the
  * limit of the queue, by POOL_QUEUE_COMPONENT_BYTES for each component that the pool may have. Only
  * components that joined when even that was used up have no reserved space: those from
@@ -224,7 +224,7 @@ struct transport {
     uint64_t source_app_id, source_handle;
     uint64_t size_bytes;
     bool for_demand;    /* false: started because its sink required the CDO */
-    int64_t started_ns; /* monotonic */
+    int64_t started_ns; /* time of the start, monotonic */
 };
 
 struct subscription {
@@ -262,7 +262,7 @@ struct held {
     struct list_link of_pool; /* link in the pool's list of held, then of runnable requests */
     struct map_link by_serial;
     uint64_t serial, app_id, request_id;
-    int64_t since_ns; /* monotonic */
+    int64_t since_ns; /* when the wait began, monotonic */
     Mstro__Wire__Request
         *request; /* the request, not handled yet; NULL: it was handled, and `answer` is delayed */
     struct answer answer;

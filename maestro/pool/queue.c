@@ -10,7 +10,7 @@
 enum { CAPACITY_MIN = 4096, CAPACITY_KEPT = 65536 };
 /* Threshold for sending at once: about 400 events, or a quarter of the limit of a small queue. */
 enum { MANY_BYTES = 32768, MANY_PART = 4 };
-/* A number with its key. */
+/* Maximum size of a number with its key. */
 enum { NUMBER_BYTES_MAX = 1 + VAMP_VARINT_BYTES_MAX };
 
 void pool_queue_init(struct pool_queue *queue, size_t limit, size_t components,
@@ -76,7 +76,8 @@ static inline struct place find_place_before_leaves(const struct pool_queue *que
     return (struct place){.at = NOWHERE};
 }
 
-/* Moves the events to the start of a new block. */
+/* Moves the events to the start of a new block. Returns false if over the limit or out of memory.
+ */
 static bool move(struct pool_queue *queue, size_t capacity)
 {
     const size_t used = queue->used;
@@ -217,8 +218,9 @@ static void shrink(struct pool_queue *queue)
 {
     const struct pool_memory *memory = queue->memory;
     const size_t ends = queue->expected * POOL_QUEUE_LEAVE_BYTES;
-    if (queue->count == 0 && queue->capacity > CAPACITY_KEPT && queue->capacity / 2 > ends &&
-        memory->limit != 0 && memory->event_bytes > memory->limit / 4) {
+    const bool is_large = queue->capacity > CAPACITY_KEPT && queue->capacity / 2 > ends;
+    const bool is_scarce = memory->limit != 0 && memory->event_bytes > memory->limit / 4;
+    if (queue->count == 0 && is_large && is_scarce) {
         (void)move(queue, VAMP_MAX(ends, CAPACITY_MIN)); /* on failure the block is kept */
     }
 }

@@ -35,7 +35,7 @@ void server_give_up(struct server *server, struct server_peer *peer, const char 
 }
 
 /* Checks one peer, which may be removed. Returns the time of the next check. */
-static int64_t look_at(struct server *server, struct server_peer *peer, int64_t now_ns)
+static int64_t check_peer(struct server *server, struct server_peer *peer, int64_t now_ns)
 {
     if (peer->state == SERVER_PEER_ENDING) {
         if (now_ns >= peer->end_ns) {
@@ -63,6 +63,7 @@ static int64_t look_at(struct server *server, struct server_peer *peer, int64_t 
     return VAMP_MIN(peer->link.sent_ns + server->heartbeat_ns, peer->heard_ns + server->silence_ns);
 }
 
+/* Returns whether all messages have been sent and all batches of events acknowledged. */
 static bool all_delivered(const struct server *server)
 {
     LIST_EACH (peer, &server->all, struct server_peer, of_server) {
@@ -189,7 +190,7 @@ int64_t server_look_after(struct server *server, int64_t now_ns)
         for (struct list_link *link = list_first(&server->all), *next; link != NULL; link = next) {
             struct server_peer *peer = CONTAINER_OF(link, struct server_peer, of_server);
             next = list_next(&server->all, link);
-            const int64_t again_ns = look_at(server, peer, now_ns);
+            const int64_t again_ns = check_peer(server, peer, now_ns);
             next_ns = VAMP_MIN(next_ns, again_ns);
         }
         server->check_ns = VAMP_MAX(next_ns, now_ns + CHECK_NS);

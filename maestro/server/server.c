@@ -83,25 +83,28 @@ static void take_body(struct server *server, struct server_peer *peer, const str
     case FRAME_RESPONSE:
     case FRAME_TICKET:
     case FRAME_EVENTS:
-        reject(server, peer, "a message of a kind that components do not send");
+        reject(server, peer, "a message of an unexpected kind");
         break;
     }
 }
 
 /* Handles the fields that every message of a joined component contains in addition to its body.
  * Returns false if the peer was removed. */
-static bool take_head(struct server *server, struct server_peer *peer, const struct frame *frame)
+static bool handle_header(struct server *server, struct server_peer *peer,
+                          const struct frame *frame)
 {
+    const uint64_t batches_taken = frame->events_taken; /* a number of batches, not of events */
     peer->heard_ns = monotonic_ns();
-    if (frame->events_taken > peer->batches_sent || frame->events_taken < peer->batches_taken) {
+    if (batches_taken > peer->batches_sent || batches_taken < peer->batches_taken) {
         reject(server, peer, "an acknowledgement of events that were not sent");
         return false;
     }
-    if (frame->events_taken > peer->batches_taken && peer->emptying) {
+    if (batches_taken > peer->batches_taken && peer->emptying) {
         server_put_to_work(server, peer);
     }
-    while (peer->batches_taken < frame->events_taken) {
-        peer->window_bytes -= peer->window[peer->batches_taken++ % SERVER_WINDOW_SMALL];
+    while (peer->batches_taken < batches_taken) {
+        peer->window_bytes -= peer->window[peer->batches_taken % SERVER_WINDOW_SMALL];
+        peer->batches_taken++;
     }
     return true;
 }
@@ -137,7 +140,7 @@ static void take_frame(struct server *server, struct server_peer *peer, const st
     const void *body = frame_unpack(frame, &server->arena, &err);
     if (body == NULL) {
         reject(server, peer, err.text);
-    } else if (take_head(server, peer, frame)) {
+    } else if (handle_header(server, peer, frame)) {
         take_body(server, peer, frame, body);
     }
 }

@@ -118,7 +118,7 @@ static int no_daemon(struct credentials *credentials, int failure, struct vamp_e
 }
 
 /* Checks that munged listens: libmunge would retry for seconds and block the pool manager. */
-static int look_for_daemon(struct credentials *credentials, struct vamp_err *err)
+static int check_daemon(struct credentials *credentials, struct vamp_err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     char *path = NULL;
@@ -145,7 +145,7 @@ static int look_for_daemon(struct credentials *credentials, struct vamp_err *err
 int credential_make(struct credentials *credentials, const struct secure_binding *binding,
                     struct credential *ret_credential, struct vamp_err *err)
 {
-    int result = look_for_daemon(credentials, err);
+    int result = check_daemon(credentials, err);
     if (result != 0) {
         return result;
     }
@@ -200,7 +200,7 @@ int credential_check(struct credentials *credentials, const struct secure_bindin
         return vamp_err_set(
             err, -EACCES, "the join has no credential of MUNGE, which this pool manager requires");
     }
-    int result = look_for_daemon(credentials, err);
+    int result = check_daemon(credentials, err);
     if (result != 0) {
         return result;
     }

@@ -34,7 +34,7 @@ struct credential {
 
 /* Loads libmunge. Returns 0; -ENOENT: not installed, or not usable; -ENOMEM. */
 VAMP_MUST_CHECK int credentials_open(struct credentials **ret_credentials, struct vamp_err *err);
-/* NULL is fine. */
+/* Closes the library; `credentials` may be NULL. */
 void credentials_close(struct credentials *credentials);
 
 /* Creates a credential for this process's user and the connection with this binding. Returns 0;

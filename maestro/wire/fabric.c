@@ -156,8 +156,8 @@ static int get_info(const struct fi_info *hints, const char *bind, struct fi_inf
 }
 
 /* Searches for the provider with these capabilities and this endpoint type. */
-static int look_for(const struct carrier_place *kind, const char *bind, uint64_t capabilities,
-                    enum fi_ep_type type, struct fi_info **ret_info)
+static int find_info(const struct carrier_place *kind, const char *bind, uint64_t capabilities,
+                     enum fi_ep_type type, struct fi_info **ret_info)
 {
     struct fi_info *hints = fi_dupinfo(NULL);
     if (hints == NULL) {
@@ -187,7 +187,7 @@ static bool exists(const struct carrier_place *kind, const char *bind, uint64_t 
                    enum fi_ep_type type)
 {
     struct fi_info *info = NULL;
-    int result = look_for(kind, bind, capabilities, type, &info);
+    int result = find_info(kind, bind, capabilities, type, &info);
     fi_freeinfo(info);
     return result == 0;
 }
@@ -233,7 +233,7 @@ static int provider_find(const struct carrier_place *kind, const char *bind,
     bool own_host_only = strncmp(provider, "shm", 3) == 0;
     const char *node = own_host_only ? NULL : bind;
     struct fi_info *info = NULL;
-    int result = look_for(kind, node, FI_MSG | FI_RMA, FI_EP_RDM, &info);
+    int result = find_info(kind, node, FI_MSG | FI_RMA, FI_EP_RDM, &info);
     if (result == -ENOMEM) {
         return vamp_err_set_errno(err, ENOMEM, "look for libfabric provider \"%s\"", provider);
     }
@@ -472,8 +472,8 @@ void fabric_bury(const struct carrier_place *place)
     memcpy(name, place->address + skip, length - skip);
     name[length - skip] = '\0';
     long process = strtol(name + 1, NULL, 10);
-    if (process > 0 && process <= INT_MAX && strchr(name + 1, '/') == NULL &&
-        kill((pid_t)process, 0) != 0 && errno == ESRCH) {
+    const bool is_own_name = process > 0 && process <= INT_MAX && strchr(name + 1, '/') == NULL;
+    if (is_own_name && kill((pid_t)process, 0) != 0 && errno == ESRCH) {
         (void)shm_unlink(name);
     }
 }
@@ -609,9 +609,13 @@ static bool fabric_refuses(const struct carrier *carrier, const struct carrier_p
     const uint32_t format = fabric->info->addr_format;
     const size_t length = place->length;
     struct sockaddr_storage to = {0};
-    if (strncmp(fabric->info->fabric_attr->prov_name, "tcp", 3) != 0 ||
-        length != fabric->address_length || length > sizeof to ||
-        (format != FI_SOCKADDR && format != FI_SOCKADDR_IN && format != FI_SOCKADDR_IN6)) {
+    const bool is_tcp = strncmp(fabric->info->fabric_attr->prov_name, "tcp", 3) == 0;
+    const bool is_socket_address =
+        format == FI_SOCKADDR || format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6;
+    if (!is_tcp || !is_socket_address) {
+        return false;
+    }
+    if (length != fabric->address_length || length > sizeof to) {
         return false;
     }
     memcpy(&to, place->address, length);

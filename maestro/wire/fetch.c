@@ -50,7 +50,7 @@ void fetch_init(struct fetcher *fetcher, const char *provider, const char *bind,
     (void)snprintf(text, sizeof text, "%s", bind);
     (void)stream_take_port(text, &node); /* remove the port, which is the pool manager's */
     (void)snprintf(fetcher->bind, sizeof fetcher->bind, "%s", node);
-    (void)snprintf(fetcher->wish.provider, sizeof fetcher->wish.provider, "%s", provider);
+    (void)snprintf(fetcher->requested.provider, sizeof fetcher->requested.provider, "%s", provider);
     list_init(&fetcher->jobs);
 }
 
@@ -67,12 +67,12 @@ static int open_carrier(const struct fetcher *fetcher, const struct carrier_plac
 
 int fetch_open(const struct fetcher *fetcher, struct carrier **ret_carrier, struct vamp_err *err)
 {
-    struct carrier_place wish = fetcher->wish;
-    if (wish.provider[0] == '\0') {
-        (void)snprintf(wish.provider, sizeof wish.provider, "%s",
+    struct carrier_place requested = fetcher->requested;
+    if (requested.provider[0] == '\0') {
+        (void)snprintf(requested.provider, sizeof requested.provider, "%s",
                        vamp_text_or(fabric_present(), DOOR_PROVIDER));
     }
-    return open_carrier(fetcher, &wish, ret_carrier, err);
+    return open_carrier(fetcher, &requested, ret_carrier, err);
 }
 
 int fetch_expose(struct fetcher *fetcher, struct carrier *opened, void *address, uint64_t bytes,

@@ -32,8 +32,9 @@ struct fetch_order {
 };
 
 struct fetcher {
-    struct carrier_place
-        wish; /* only the provider is used: as selected by the workflow's user, or "" */
+    /* The provider selected by the user of the workflow; "": none selected, the default applies.
+     * Other members are not used. */
+    struct carrier_place requested;
     char bind[CARRIER_ADDRESS_BYTES]; /* local address for carriers */
     struct carrier *own;              /* carrier for exposed memory; NULL: not open */
     struct carrier *reader;           /* carrier for reads; NULL: not open */

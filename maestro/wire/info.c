@@ -152,11 +152,12 @@ int info_parse(const char *text, struct info *ret_info, struct vamp_err *err)
     if (length == 0) {
         return vamp_err_set(err, -EINVAL, "the pool manager's info is empty");
     }
+    /* The prefix identifies the release; explain the others. */
     if (strncmp(text, PREFIX, sizeof PREFIX - 1) != 0) {
         const char *dots = length > 20 ? "..." : "";
         if (strncmp(text, PREFIX_EARLIER, sizeof PREFIX_EARLIER - 1) == 0) {
             return vamp_err_set(err, -EINVAL,
-                                "the pool manager's info \"%.20s%s\" is of another release with "
+                                "the pool manager's info \"%.20s%s\" is from another release with "
                                 "another protocol; use the same "
                                 "release for the pool manager and for all components",
                                 text, dots);
@@ -167,6 +168,7 @@ int info_parse(const char *text, struct info *ret_info, struct vamp_err *err)
                             "; build this component and the pool manager with the same Maestro",
                             text, dots);
     }
+    /* The rest is a message in base64. */
     uint8_t packed[RECORD_BYTES];
     size_t bytes = 0;
     text += sizeof PREFIX - 1;

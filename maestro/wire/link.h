@@ -26,20 +26,21 @@ static inline int64_t monotonic_ns(void)
 }
 
 struct link {
-    struct stream *stream;        /* NULL: the stream has ended */
-    uint64_t events_taken;        /* number of consumed events, reported in every message */
-    uint64_t events_acknowledged; /* the number in the last message */
+    struct stream *stream; /* NULL: the stream has ended */
+    uint64_t events_taken; /* number of consumed batches of events, reported in every message */
+    uint64_t events_acknowledged; /* `events_taken` as reported in the last message */
     int64_t sent_ns;              /* time of the last message, monotonic */
 };
 
-/* Returns 0: queued in the stream (see stream_flush); -ENOBUFS: the queue is full, or out of
- * memory; -EMSGSIZE: longer than the protocol permits; -EPIPE: the stream has ended. */
+/* Queues a message. Returns 0: queued in the stream (see stream_flush); -ENOBUFS: the queue is
+ * full, or out of memory; -EMSGSIZE: longer than the protocol permits; -EPIPE: the stream has
+ * ended. */
 VAMP_MUST_CHECK int link_send(struct link *link, int64_t now_ns, enum frame_kind kind,
                               const ProtobufCMessage *body);
 /* Writes a body of at most `size` bytes and returns its length; 0: no body. */
 typedef size_t link_fill(void *context, uint8_t *body, size_t size);
-/* Queues a FRAME_EVENTS whose body is written in place by `fill`. Returns 1: queued; 0: no events
- * to send; or -errno as for link_send. */
+/* Queues a FRAME_EVENTS, whose body `fill` writes directly into the queue. Returns 1: queued; 0:
+ * `fill` had no events; -EPIPE or -ENOBUFS as for link_send. */
 VAMP_MUST_CHECK int link_send_events(struct link *link, int64_t now_ns, link_fill *fill,
                                      void *context);
 /* Returns whether events may be sent now. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The texts of statuses, which both ends print. */
+/* Descriptions of the mstro_status values, printed by components and by the pool manager. */
 #include "maestro/maestro.h"
 
 static const char *const descriptions[mstro_status_MAX] = {

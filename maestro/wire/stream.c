@@ -51,8 +51,8 @@ struct stream {
     struct secure *secure; /* NULL until the first bytes arrive */
     enum stream_state state;
     int socket;
-    int failure;   /* failure of sending, -errno; bytes received before are still read */
-    bool stranger; /* not yet authenticated and admitted */
+    int failure;             /* failure of sending, -errno; bytes received before are still read */
+    bool is_unauthenticated; /* not yet authenticated and admitted */
     bool accepted, watches_room, drains;
     int64_t deadline_ns; /* deadline of an unauthenticated peer */
     size_t greeted;      /* bytes read before the stream was open */
@@ -69,9 +69,9 @@ struct stream_hub {
     const struct secure_key *key; /* key of connecting peers */
     int events, wake, listener;   /* file descriptors */
     atomic_bool wake_pending;
-    struct list strangers, members, dirty;
-    unsigned stranger_count;
-    uint64_t strangers_closed;
+    struct list unauthenticated, members, dirty;
+    unsigned unauthenticated_count;
+    uint64_t unauthenticated_closed;
     uint8_t address[STREAM_ADDRESS_BYTES];
     size_t address_length;
     struct stream
@@ -111,7 +111,7 @@ int stream_hub_open(const struct stream_handler *handler, struct stream_hub **re
     }
     hub->handler = handler;
     hub->listener = -1;
-    list_init(&hub->strangers);
+    list_init(&hub->unauthenticated);
     list_init(&hub->members);
     list_init(&hub->dirty);
     hub->events = epoll_create1(EPOLL_CLOEXEC);
@@ -148,7 +148,7 @@ void stream_hub_close(struct stream_hub *hub)
     if (hub == NULL) {
         return;
     }
-    end_all(&hub->strangers);
+    end_all(&hub->unauthenticated);
     end_all(&hub->members);
     secure_terms_close(hub->terms);
     const int descriptors[] = {hub->listener, hub->wake, hub->events};
@@ -247,8 +247,12 @@ void stream_close(struct stream *stream)
     struct stream_hub *hub = stream->hub;
     list_remove(&stream->of_hub);
     list_remove(&stream->of_dirty);
-    hub->stranger_count -= stream->stranger;
-    hub->strangers_closed += stream->stranger && stream->accepted;
+    if (stream->is_unauthenticated) {
+        hub->unauthenticated_count--;
+        if (stream->accepted) {
+            hub->unauthenticated_closed++;
+        }
+    }
     if (hub->current == stream) {
         hub->current = NULL;
     }
@@ -274,9 +278,9 @@ static void end(struct stream *stream, int status)
     stream_close(stream);
 }
 
-static struct stream *oldest_stranger(const struct stream_hub *hub)
+static struct stream *oldest_unauthenticated(const struct stream_hub *hub)
 {
-    struct list_link *link = list_first(&hub->strangers);
+    struct list_link *link = list_first(&hub->unauthenticated);
     return link != NULL ? CONTAINER_OF(link, struct stream, of_hub) : NULL;
 }
 
@@ -294,12 +298,12 @@ static struct stream *new_stream(struct stream_hub *hub, const struct secure_key
                               .key = key,
                               .socket = socket,
                               .accepted = accepted,
-                              .stranger = true,
+                              .is_unauthenticated = true,
                               .state = accepted ? STREAM_GREETS : STREAM_CONNECTS,
                               .deadline_ns = now_ns() + STREAM_STRANGER_NS};
     list_link_init(&stream->of_dirty);
-    list_append(&hub->strangers, &stream->of_hub);
-    hub->stranger_count++;
+    list_append(&hub->unauthenticated, &stream->of_hub);
+    hub->unauthenticated_count++;
     (void)setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (watch(hub, socket, accepted ? EPOLLIN : EPOLLIN | EPOLLOUT, stream) != 0) {
         stream_close(stream);
@@ -311,9 +315,9 @@ static struct stream *new_stream(struct stream_hub *hub, const struct secure_key
 void stream_admit(struct stream *stream)
 {
     struct stream_hub *hub = stream->hub;
-    if (stream->stranger) {
-        stream->stranger = false;
-        hub->stranger_count--;
+    if (stream->is_unauthenticated) {
+        stream->is_unauthenticated = false;
+        hub->unauthenticated_count--;
         list_remove(&stream->of_hub);
         list_append(&hub->members, &stream->of_hub);
     }
@@ -615,7 +619,7 @@ static void accept_all(struct stream_hub *hub)
 {
     for (unsigned i = 0; i < ACCEPTS; i++) {
         const int socket = accept4(hub->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        struct stream *oldest = oldest_stranger(hub);
+        struct stream *oldest = oldest_unauthenticated(hub);
         if (socket < 0 && (errno == EMFILE || errno == ENFILE) && oldest != NULL) {
             end(oldest, -EMFILE); /* frees a descriptor for the next connection */
             continue;
@@ -626,7 +630,7 @@ static void accept_all(struct stream_hub *hub)
             }
             continue; /* the error concerns this connection only */
         }
-        if (hub->stranger_count >= STREAM_STRANGERS && oldest != NULL) {
+        if (hub->unauthenticated_count >= STREAM_STRANGERS && oldest != NULL) {
             end(oldest, -EUSERS);
         }
         (void)new_stream(hub, hub->key, socket, true);
@@ -636,14 +640,14 @@ static void accept_all(struct stream_hub *hub)
 /* Closes unauthenticated peers whose deadline has passed. */
 static void end_late(struct stream_hub *hub)
 {
-    struct stream *oldest = oldest_stranger(hub);
+    struct stream *oldest = oldest_unauthenticated(hub);
     if (oldest == NULL) {
         return;
     }
     const int64_t now = now_ns();
     while (oldest != NULL && now >= oldest->deadline_ns) {
         end(oldest, -ETIMEDOUT);
-        oldest = oldest_stranger(hub);
+        oldest = oldest_unauthenticated(hub);
     }
 }
 
@@ -679,14 +683,14 @@ unsigned stream_poll(struct stream_hub *hub)
 
 uint64_t stream_strangers(const struct stream_hub *hub)
 {
-    return hub->strangers_closed;
+    return hub->unauthenticated_closed;
 }
 
 /* ---- waiting */
 
 int stream_descriptor(const struct stream_hub *hub, int64_t *timeout_ns)
 {
-    const struct stream *oldest = oldest_stranger(hub);
+    const struct stream *oldest = oldest_unauthenticated(hub);
     if (oldest != NULL) {
         const int64_t left_ns = oldest->deadline_ns - now_ns();
         *timeout_ns = VAMP_MIN(left_ns, *timeout_ns);

@@ -25,8 +25,9 @@ static bool wants_colour(FILE *stream)
 {
     const char *no_colour = getenv("NO_COLOR");
     const char *terminal = getenv("TERM");
-    return isatty(fileno(stream)) && (no_colour == NULL || no_colour[0] == '\0') &&
-           (terminal == NULL || strcmp(terminal, "dumb") != 0);
+    const bool is_disabled = no_colour != NULL && no_colour[0] != '\0';
+    const bool is_dumb = terminal != NULL && strcmp(terminal, "dumb") == 0;
+    return isatty(fileno(stream)) && !is_disabled && !is_dumb;
 }
 
 static const char *file_name(const struct vamp_options *options)
@@ -361,6 +362,7 @@ static int examine(const struct vamp_options *options, FILE *error)
     return code;
 }
 
+/* Performs the command, unless it is a run. Returns the exit code. */
 static int run_command(const struct vamp_options *options, FILE *out, FILE *error)
 {
     const struct vamp_live *live = NULL;

@@ -115,11 +115,17 @@ void vamp_outputs_continue(struct vamp_outputs *outputs, const struct vamp_outpu
     }
 }
 
+/* Returns whether the history stores the event: all events that count or, for some outputs, all
+ * events; and in any case those that determine which components and gaps exist. */
+static bool is_kept(const struct vamp_outputs *outputs, const struct vamp_event *event, bool passed)
+{
+    const bool is_membership = event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE;
+    return passed || outputs->keeps_filtered || is_membership || vamp_event_is_mark(event);
+}
+
 void vamp_outputs_record(struct vamp_outputs *outputs, const struct vamp_event *event, bool passed)
 {
-    if (outputs->history != NULL &&
-        (passed || outputs->keeps_filtered || vamp_event_is_mark(event) ||
-         event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE)) {
+    if (outputs->history != NULL && is_kept(outputs, event, passed)) {
         vamp_history_add(outputs->history, event, passed);
     }
     for (unsigned i = 0; i < outputs->count; i++) {

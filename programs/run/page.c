@@ -24,8 +24,9 @@ void vamp_page_alarms(const struct vamp_page *page, const struct vamp_alarms *al
     for (unsigned i = 0; i < vamp_alarms_count(alarms); i++) {
         struct vamp_alarm_state_count rule;
         vamp_alarms_state(alarms, i, &rule);
-        if (!all && rule.fired == 0 && rule.pending == 0 && rule.not_followed == 0 &&
-            rule.delayed == 0) {
+        const bool has_fired = rule.fired > 0 || rule.pending > 0;
+        const bool has_reached_limit = rule.not_followed > 0 || rule.delayed > 0;
+        if (!all && !has_fired && !has_reached_limit) {
             continue;
         }
         char bound[96] = "", late[64] = "";

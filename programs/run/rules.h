@@ -56,7 +56,7 @@ struct vamp_rules {
 VAMP_MUST_CHECK int vamp_rules_create(const struct vamp_config *config,
                                       const struct vamp_components *components,
                                       struct vamp_rules **ret_rules, struct vamp_err *err);
-/* NULL is fine. */
+/* Frees the rules, which may be NULL. */
 void vamp_rules_free(struct vamp_rules *rules);
 /* Returns whether an operation (not a control event) counts. `components` must already have
  * observed a JOIN. */

@@ -34,22 +34,27 @@ static void watched_signals(sigset_t *set)
     }
 }
 
-/* Returns the next signal; 0: the time limit for the end has passed. */
+/* Returns the time limit (monotonic) of an end that was requested. */
+static int64_t deadline_ns(const struct vamp_signals *signals)
+{
+    const int64_t limit_ns = atomic_load(&signals->finish_ns) + LATER_NS;
+    return atomic_load(&signals->stop_ns) + VAMP_MAX(limit_ns, LEAST_NS);
+}
+
+/* Waits for a signal and returns it; 0: the time limit of the end has passed. */
 static int next_signal(const struct vamp_signals *signals, const sigset_t *set)
 {
-    const int64_t longer_ns = atomic_load(&signals->finish_ns) + LATER_NS;
-    const int64_t until_ns = atomic_load(&signals->stop_ns) + VAMP_MAX(longer_ns, LEAST_NS);
     int number = -1;
     do {
         if (atomic_load(&signals->stop) == 0) {
             number = sigwaitinfo(set, NULL);
         } else {
-            const int64_t left_ns = until_ns - vamp_worker_now_ns();
+            const int64_t left_ns = deadline_ns(signals) - vamp_worker_now_ns();
             const struct timespec left = vamp_timespec(VAMP_MAX(left_ns, 0));
             number = sigtimedwait(set, NULL, &left);
         }
     } while (number < 0 && errno == EINTR);
-    return VAMP_MAX(number, 0);
+    return number < 0 ? 0 : number; /* EAGAIN: timed out */
 }
 
 /* Terminates the process if its end is blocked by an operation that can neither be interrupted nor

@@ -40,8 +40,9 @@ struct collector {
      * delay. */
     int64_t behind_ns;
 
-    int64_t began_ns, next_tick_ns; /* monotonic */
-    uint64_t answered;              /* number of answered requests */
+    int64_t began_ns;     /* start of the run, monotonic */
+    int64_t next_tick_ns; /* time of the next report, monotonic */
+    uint64_t answered;    /* number of answered requests */
     unsigned connections_seen;
     struct vamp_reminder no_server; /* reminder while there is no connection to the server */
     unsigned shows_seen,

@@ -65,7 +65,7 @@ struct pipeline {
     struct vamp_reader reader;
     struct samples_intake samples;
     struct vamp_event_clock event_clock;
-    int64_t next_tick_ns;    /* monotonic */
+    int64_t next_tick_ns;    /* time of the next tick, monotonic */
     int64_t newest_event_ns; /* event time of the newest event */
     uint64_t set_backs; /* number of times that the events' clock was set back, at the last tick */
     int64_t quiet_until_ns; /* monotonic; the reader's quiet_until_ns, read before the last batch */
@@ -100,13 +100,13 @@ struct pipeline {
         cut_before; /* pattern matches that reached a limit, in filters that a reload replaced */
 
     struct roundtrips roundtrips;
-    int64_t began_ns; /* monotonic */
+    int64_t began_ns; /* start of the run, monotonic */
     /* Values at the last print of the state, from which the event rate is computed. */
     uint64_t shown_events;
-    int64_t shown_ns; /* monotonic */
+    int64_t shown_ns; /* time of that print, monotonic */
     /* Progress counter of the reader, and when it last changed. */
     unsigned beats_seen;
-    int64_t beat_ns; /* monotonic */
+    int64_t beat_ns; /* time of the last change, monotonic */
 };
 
 /* Runs until the workflow has ended, a signal arrived, or the pool manager is gone. The calling

@@ -241,10 +241,10 @@ static void reload_configuration(struct pipeline *pipeline)
         return;
     }
     report_unchangeable(pipeline, next.config);
-    const bool afresh = next.stats != NULL;
+    const bool new_statistics = next.stats != NULL;
     install_replacement(pipeline, &next);
     vamp_status_say(&pipeline->status, "the configuration was read again (number %u)%s",
-                    pipeline->run->reloads, afresh ? "; the statistics start over" : "");
+                    pipeline->run->reloads, new_statistics ? "; the statistics start over" : "");
 }
 
 void pipeline_reload_if_asked(struct pipeline *pipeline)

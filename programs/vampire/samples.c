@@ -96,9 +96,11 @@ static bool many_wait(const struct samples_intake *samples)
 /* Returns whether the sample has to wait for the pool's time. */
 static bool waits(const struct samples_intake *samples, const struct vamp_event *sample)
 {
-    return samples->until_ns != 0 && sample->time_ns > samples->until_ns &&
-           (samples->ops.may_block ||
-            (sample->time_ns < samples->until_ns + PATIENCE_NS && !many_wait(samples)));
+    if (samples->until_ns == 0 || sample->time_ns <= samples->until_ns) {
+        return false;
+    }
+    return samples->ops.may_block ||
+           (sample->time_ns < samples->until_ns + PATIENCE_NS && !many_wait(samples));
 }
 
 void pipeline_take_samples(struct pipeline *pipeline, int64_t until_ns)
@@ -200,14 +202,14 @@ void pipeline_print_samples(const struct pipeline *pipeline, const struct vamp_p
         {account->late, "of these late: their bucket was closed, a later one has them"},
         {samples->early, "at the pool's time, not their own: its clock is behind, or many waited"},
         {lines.refused, "lines refused: no line protocol, or the time is wrong"},
-        {lines.beyond, "lines beyond samples.max_rate of their input"},
+        {lines.beyond, "lines over samples.max_rate of their input"},
         {samples->reader.lost_samples + pipeline->reader.lost_samples,
          "lost: more came than there is room for until they are counted"},
         {samples->filtered + account->filtered, "left out by a filter"},
         {samples->outside, "from before the pool's first event or after its last"},
         {account->disordered, "older than the one before of their series"},
         {account->out_of_range, "with a value that the metric cannot have"},
-        {account->no_room, "beyond a bound: of series or of max_histogram_memory"},
+        {account->no_room, "over the limit of series or of max_histogram_memory"},
         {account->unreadable, "that are no samples"},
         {account->resets, "times a counter began again"},
         {account->undeclared, "of nothing that is declared"},

@@ -67,7 +67,7 @@ static void print_filters(const struct vamp_page *page, const struct vamp_rules 
     for (const struct vamp_filter_use *use = rules->filters; use != NULL; use = use->next) {
         vamp_page_line(page, "filter",
                        "%s: passed %" PRIu64 " of %" PRIu64 " events; %" PRIu64
-                       " matches out of steps",
+                       " pattern matches stopped at the step limit",
                        use->path, use->passed, use->seen, vamp_event_filter_cut(use->compiled));
     }
 }

@@ -238,14 +238,15 @@ static bool print_output_losses(const struct vamp_page *page, const struct vamp_
     return any;
 }
 
-/* Rejected events, and their fraction of the decoded ones. */
-static void print_turned_away(const struct vamp_page *page, const char *what, uint64_t events,
-                              uint64_t of, const char *note)
+/* Prints the line `what`: a number of events, their fraction of `total`, and `note`. Prints nothing
+ * for 0 events. */
+static void print_event_count(const struct vamp_page *page, const char *what, uint64_t events,
+                              uint64_t total, const char *note)
 {
     char text[VAMP_UNIT_TEXT_BYTES], share[VAMP_UNIT_TEXT_BYTES];
     if (events > 0) {
         vamp_page_line(page, what, "%s events (%s)%s", vamp_count_people(events, text),
-                       vamp_share_people((double)events, (double)of, share), note);
+                       vamp_share_people((double)events, (double)total, share), note);
     }
 }
 
@@ -305,12 +306,12 @@ static void print_losses(const struct vamp_page *page, const struct vamp_totals 
         vamp_page_line(page, "REJECTED", "%s events " VAMP_WORDS_REJECTED,
                        vamp_count_people(account->rejected, text));
     }
-    print_turned_away(page, "not subscribed", account->not_subscribed, vamp_totals_events(totals),
+    print_event_count(page, "not subscribed", account->not_subscribed, vamp_totals_events(totals),
                       " " VAMP_WORDS_OTHER_KINDS);
-    print_turned_away(page, "filtered out", account->filtered, account->decoded, "");
-    print_turned_away(page, "sampled out", account->sampled_out, account->decoded,
+    print_event_count(page, "filtered out", account->filtered, account->decoded, "");
+    print_event_count(page, "sampled out", account->sampled_out, account->decoded,
                       " of these; see vampire_weight");
-    print_turned_away(page, "late", account->late, account->counted, " " VAMP_WORDS_LATE);
+    print_event_count(page, "late", account->late, account->counted, " " VAMP_WORDS_LATE);
 }
 
 static void print_filters(const struct vamp_page *page, const struct pipeline *pipeline)

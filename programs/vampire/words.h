@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a number stands for, in the words of the summary, of vampire-top and, by `make generated`
- * (python/vampire/words.py), of the Python package and the report.
+ * Texts that describe numbers, used by the summary, by vampire-top and, through `make generated`
+ * (python/vampire/words.py), by the Python package and the report.
  */
 #pragma once
 

@@ -238,7 +238,7 @@ def test_each_wrong_join_has_its_own_sentence(space):
         wrong_join(info, workflow="other")[0],
     ]
     assert "not written by an embedded Maestro" in sentences[0] and "with the same Maestro" in sentences[0]
-    assert "of another release" in sentences[1] and "damaged" in sentences[2]
+    assert "from another release" in sentences[1] and "damaged" in sentences[2]
     assert 'serves the workflow "weather", not "other"' in sentences[3]
     manager.stop()
     ended, seconds = wrong_join(info)

@@ -104,8 +104,8 @@ def test_a_run_takes_the_verdict_and_hands_it_on(program):
 
 @pytest.mark.parametrize("text, reason", [
     (None, "read FILE: No such file"), ('{"maestro": "0.3",\n  "times" "event"}', "line 2 of FILE is damaged: "),
-    ('{"maestro": "0.3"}', "FILE is of Maestro 0.3, and this one is "), ("[]", "FILE is of Maestro (not named)"),
-    ('{"maestro": "OWN", "times": "event"}', 'FILE has no word for "sizes"')])
+    ('{"maestro": "0.3"}', "FILE was written for Maestro 0.3, but this is Maestro "), ("[]", "FILE was written for Maestro (unknown)"),
+    ('{"maestro": "OWN", "times": "event"}', 'FILE contains no result for "sizes"')])
 def test_a_verdict_that_a_run_cannot_use_is_said(tmp_path, text, reason):
     path = tmp_path / "verdict.json"
     version = subprocess.run([harness.program("vampire"), "--version"], capture_output=True, text=True, check=True).stdout.split()[1]

@@ -254,8 +254,13 @@ static mstro_status flood(struct stage *stage)
 
 static mstro_status declare(struct stage *stage, mstro_cdo *cdo)
 {
-    char name[sizeof stage->prefix + 2];
-    (void)snprintf(name, sizeof name, "%s%u", stage->prefix, (unsigned)(cdo - stage->cdos));
+    _Static_assert(VAMP_ACT_CDOS <= 10, "the number of a CDO is one digit");
+    char name[sizeof stage->prefix + 1];
+    const int length =
+        snprintf(name, sizeof name, "%s%u", stage->prefix, (unsigned)(cdo - stage->cdos));
+    if (length < 0 || (size_t)length >= sizeof name) {
+        return MSTRO_FAIL;
+    }
     return mstro_cdo_declare(name, MSTRO_ATTR_DEFAULT, cdo);
 }
 

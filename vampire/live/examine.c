@@ -60,14 +60,15 @@ static int find_path(const struct vamp_maestro_options *options, char path[stati
 
 /* ------------------------------------------------------------------ the file */
 
-static int take_words(const json_t *root, const char *path, struct vamp_examined *examined,
-                      struct vamp_err *err)
+/* Stores the enum name of each question, and all of them as one text. Returns 0 or -EBADMSG. */
+static int read_enum_names(const json_t *root, const char *path, struct vamp_examined *examined,
+                           struct vamp_err *err)
 {
     size_t used = 0;
     for (unsigned i = 0; i < VAMP_QUESTION_COUNT; i++) {
         const char *word = json_string_value(json_object_get(root, keys[i]));
         if (word == NULL || strlen(word) >= VAMP_FINDING_BYTES) {
-            return vamp_err_set(err, -EBADMSG, "%s has no word for \"%s\"", path, keys[i]);
+            return vamp_err_set(err, -EBADMSG, "%s contains no result for \"%s\"", path, keys[i]);
         }
         (void)snprintf(examined->words[i], VAMP_FINDING_BYTES, "%s", word);
         used += (size_t)snprintf(examined->text + used, sizeof examined->text - used, "%s%s: %s",
@@ -76,6 +77,7 @@ static int take_words(const json_t *root, const char *path, struct vamp_examined
     return 0;
 }
 
+/* Reads the file, which must be from this version of Maestro. Returns 0 or -errno. */
 static int read_file(const char *path, struct vamp_examined *examined, struct vamp_err *err)
 {
     json_error_t fault;
@@ -91,10 +93,10 @@ static int read_file(const char *path, struct vamp_examined *examined, struct va
     const char *maestro = json_string_value(json_object_get(root, "maestro"));
     int code = 0;
     if (maestro == NULL || strcmp(maestro, maestro_version()) != 0) {
-        code = vamp_err_set(err, -ESTALE, "%s is of Maestro %s, and this one is %s", path,
-                            vamp_text_or(maestro, "(not named)"), maestro_version());
+        code = vamp_err_set(err, -ESTALE, "%s was written for Maestro %s, but this is Maestro %s",
+                            path, vamp_text_or(maestro, "(unknown)"), maestro_version());
     } else {
-        code = take_words(root, path, examined, err);
+        code = read_enum_names(root, path, examined, err);
     }
     json_decref(root);
     return code;

@@ -37,8 +37,10 @@
  * event. */
 #define LOOK_NS (10 * 1000 * 1000)
 
-/* If no event has arrived for this long after an operation was announced, the announcements may
- * block the operation, unless Maestro guarantees that they do not. */
+/* If no event arrives for this long after an operation was announced, Maestro is assumed to be
+ * waiting for an acknowledgement of the announcement, and vampire continues without announcements.
+ * Not applied if Maestro guarantees, or vampire --examine has found, that announcements do not
+ * block. */
 #define HELD_UP_NS (5 * VAMP_NS_PER_SECOND)
 
 /* The phases follow each other in this order, except that WATCHING also follows BACK. */
@@ -55,25 +57,26 @@ struct maestro_source {
     struct vamp_roster roster;
     int64_t all_left_ns; /* monotonic time when the last component left; INT64_MAX: not yet */
     int64_t woken_ns;    /* monotonic time when a wait last ended with events */
-    bool said_goodbye;   /* the pool manager said good-bye; it had removed all components */
+    bool pool_ended;     /* the pool manager announced its end, after it removed all components */
     struct vamp_event_clock event_clock;
     /* The last announced operation, if no other event of its component has arrived since. */
     struct vamp_event announced; /* kind NONE: no operation */
     int64_t came_ns;             /* monotonic time of the last event */
     struct vamp_examined examined;
-    atomic_uint learned; /* information found to be missing: one bit per enum vamp_unknown */
-    int64_t given_ns, given_at_ns; /* time of the newest event, INT64_MAX: none; monotonic time when
-                                    * its list arrived */
-    /* If events have no times: the newest event, and the last control event with the event that
-     * follows it. */
-    int64_t newest_ns, empty_ns;
-    struct vamp_event marked;
-    struct vamp_merge_arrival marked_arrival;
-    bool is_marked;
+    atomic_uint learned;     /* information found to be missing: one bit per enum vamp_unknown */
+    int64_t last_event_ns;   /* time of the last delivered event; INT64_MAX: none */
+    int64_t last_arrival_ns; /* monotonic time when the list with that event arrived */
+    /* Only if events have no times: */
+    int64_t newest_ns; /* arrival time of the newest event */
+    int64_t empty_ns;  /* time of the last inserted control event */
+    /* The event that follows a control event, if `has_kept_back`, and its arrival. */
+    struct vamp_event kept_back;
+    struct vamp_merge_arrival kept_back_arrival;
+    bool has_kept_back;
 
     pthread_mutex_t lock; /* protects the following members, which other threads read */
     enum maestro_phase phase;
-    int64_t phase_since_ns; /* monotonic */
+    int64_t phase_since_ns; /* when the phase began, monotonic */
     unsigned rejoins;
     char where[VAMP_SOURCE_WHERE_BYTES];
     char trouble[VAMP_SOURCE_TROUBLE_BYTES]; /* reason why the last attempt to join again failed */
@@ -123,7 +126,7 @@ static int maestro_open(const void *options, const struct vamp_source_context *c
     source->session.options = options;
     source->session.context = *context;
     source->all_left_ns = INT64_MAX;
-    source->given_ns = INT64_MAX;
+    source->last_event_ns = INT64_MAX;
     vamp_examined_read(options, context, &source->examined);
     source->session.harmless = vamp_examined_says(&source->examined, VAMP_ASK_BEFORE, "harmless");
     if (vamp_examined_says(&source->examined, VAMP_ASK_SERIALS, "none") ||
@@ -160,8 +163,8 @@ static void order_arrival(struct maestro_source *source, struct vamp_event *even
 /* Inserts a control event with the earliest time at which the next event may have happened: an
  * event without a time happened between the two. Returns false if there is nothing new to report.
  */
-static bool mark_empty(struct maestro_source *source, const struct vamp_merge_arrival *arrival,
-                       struct vamp_event *event)
+static bool insert_time_event(struct maestro_source *source,
+                              const struct vamp_merge_arrival *arrival, struct vamp_event *event)
 {
     if (VAMP_MSTRO_HAS_TIME) {
         return false;
@@ -171,9 +174,9 @@ static bool mark_empty(struct maestro_source *source, const struct vamp_merge_ar
         return false;
     }
     source->empty_ns = empty_ns;
-    source->marked = *event;
-    source->marked_arrival = *arrival;
-    source->is_marked = true;
+    source->kept_back = *event;
+    source->kept_back_arrival = *arrival;
+    source->has_kept_back = true;
     *event = (struct vamp_event){.kind = VAMP_EVENT_TIME, .time_ns = empty_ns};
     return true;
 }
@@ -236,24 +239,28 @@ static void note_component(struct maestro_source *source, const struct vamp_even
     }
 }
 
-/* Returns the next requested event; false: none. */
-static bool give(struct maestro_source *source, struct vamp_event *ret_event)
+/* Stores the next requested event in `*ret_event`, and updates the state that depends on delivered
+ * events. Returns false if there is none. */
+static bool next_wanted(struct maestro_source *source, struct vamp_event *ret_event)
 {
     struct vamp_merge *merge = &source->session.merge;
     do {
-        const struct vamp_merge_arrival *arrival = &source->marked_arrival;
-        if (source->is_marked) {
-            *ret_event = source->marked;
-            source->is_marked = false;
+        /* The event that insert_time_event kept back behind its control event comes first. */
+        const struct vamp_merge_arrival *arrival = NULL;
+        if (source->has_kept_back) {
+            arrival = &source->kept_back_arrival;
+            *ret_event = source->kept_back;
+            source->has_kept_back = false;
         } else {
             arrival = vamp_merge_next(merge, ret_event);
             if (arrival == NULL) {
                 return false;
             }
-            if (mark_empty(source, arrival, ret_event)) {
+            if (insert_time_event(source, arrival, ret_event)) {
                 return true;
             }
         }
+        /* Replaces fields that this Maestro does not provide. */
         if (!VAMP_MSTRO_HAS_TIME) {
             order_arrival(source, ret_event);
         }
@@ -263,10 +270,11 @@ static bool give(struct maestro_source *source, struct vamp_event *ret_event)
         if (!VAMP_MSTRO_HAS_HARMLESS_BEFORE) {
             note_announcement(source, ret_event);
         }
-        source->given_ns = ret_event->time_ns;
-        source->given_at_ns = arrival->ns;
+        /* Updates the pool's clock, and the state that determines the end of the workflow. */
+        source->last_event_ns = ret_event->time_ns;
+        source->last_arrival_ns = arrival->ns;
         if (ret_event->kind == VAMP_EVENT_LEAVE && ret_event->reason == VAMP_LEAVE_POOL_ENDED) {
-            source->said_goodbye = true;
+            source->pool_ended = true;
         }
         if (source->session.options->leave_when_empty &&
             !vamp_roster_knows(&source->roster, ret_event)) {
@@ -305,9 +313,9 @@ static int64_t grace_left_ns(const struct maestro_source *source)
 static enum vamp_source_status watch(struct maestro_source *source, struct vamp_event *ret_event,
                                      struct vamp_err *err)
 {
-    vamp_event_clock_observe(&source->event_clock, source->given_ns, source->given_at_ns);
+    vamp_event_clock_observe(&source->event_clock, source->last_event_ns, source->last_arrival_ns);
     const bool came = vamp_merge_read(&source->session.merge);
-    if (give(source, ret_event)) {
+    if (next_wanted(source, ret_event)) {
         return VAMP_SOURCE_MORE;
     }
     if (vamp_merge_holds(&source->session.merge) || came) {
@@ -316,7 +324,7 @@ static enum vamp_source_status watch(struct maestro_source *source, struct vamp_
     if (vamp_merge_ended(&source->session.merge)) {
         /* All events have been delivered and the pool manager is gone. */
         const mstro_status failure = source->session.merge.failure;
-        if (source->all_left_ns != INT64_MAX && !source->said_goodbye) {
+        if (source->all_left_ns != INT64_MAX && !source->pool_ended) {
             return VAMP_SOURCE_END;
         }
         if (failure == MSTRO_OK || vamp_maestro_status_no_manager(failure)) {
@@ -335,8 +343,9 @@ static enum vamp_source_status watch(struct maestro_source *source, struct vamp_
 
 /* Returns a control event at the pool's time. The local clock may differ, and a control event in
  * the future would make later events late. */
-static enum vamp_source_status return_mark(const struct maestro_source *source,
-                                           enum vamp_event_kind mark, struct vamp_event *ret_event)
+static enum vamp_source_status return_control_event(const struct maestro_source *source,
+                                                    enum vamp_event_kind mark,
+                                                    struct vamp_event *ret_event)
 {
     *ret_event = (struct vamp_event){.kind = (uint8_t)mark};
     if (!vamp_event_clock_now(&source->event_clock, vamp_session_now(&source->session),
@@ -362,7 +371,7 @@ static enum vamp_source_status lose_pool(struct maestro_source *source,
         vamp_session_seek(&source->session);
         change_phase(source, PHASE_SEEKING);
     }
-    return return_mark(source, VAMP_EVENT_GONE, ret_event);
+    return return_control_event(source, VAMP_EVENT_GONE, ret_event);
 }
 
 static void seek(struct maestro_source *source, int64_t timeout_ns)
@@ -409,16 +418,16 @@ go_on(struct maestro_source *source, struct vamp_event *ret_event, struct vamp_e
             return status;
         }
         /* A pool manager that says good-bye has ended the workflow and is not restarted. */
-        return source->said_goodbye ? give_up(source, err) : lose_pool(source, ret_event);
+        return source->pool_ended ? give_up(source, err) : lose_pool(source, ret_event);
     }
     case PHASE_SEEKING:
         return VAMP_SOURCE_EMPTY;
     case PHASE_BACK:
         change_phase(source, PHASE_WATCHING);
-        return return_mark(source, VAMP_EVENT_UNWATCHED, ret_event);
+        return return_control_event(source, VAMP_EVENT_UNWATCHED, ret_event);
     case PHASE_GIVEN_UP:
         change_phase(source, PHASE_OVER);
-        return return_mark(source, VAMP_EVENT_UNWATCHED, ret_event);
+        return return_control_event(source, VAMP_EVENT_UNWATCHED, ret_event);
     case PHASE_OVER:
         return give_up(source, err);
     }
@@ -429,7 +438,7 @@ static enum vamp_source_status maestro_next(void *self, struct vamp_event *ret_e
                                             struct vamp_err *err)
 {
     struct maestro_source *source = self;
-    if (source->phase == PHASE_WATCHING && give(source, ret_event)) {
+    if (source->phase == PHASE_WATCHING && next_wanted(source, ret_event)) {
         return VAMP_SOURCE_MORE;
     }
     return go_on(source, ret_event, err);

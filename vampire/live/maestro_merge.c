@@ -255,6 +255,8 @@ static uint64_t key(const struct vamp_merge *merge, const struct vamp_merge_stre
     return merge->serials == VAMP_SERIALS_USED ? stream->serial : (uint64_t)stream->next.time_ns;
 }
 
+/* Returns whether no other stream can still deliver an earlier event than this stream's next one.
+ */
 static bool may_go(const struct vamp_merge *merge, struct vamp_merge_stream *stream)
 {
     if (key(merge, stream) == 0) {
@@ -263,8 +265,9 @@ static bool may_go(const struct vamp_merge *merge, struct vamp_merge_stream *str
     const int64_t since_ns = front(stream)->arrival.ns + VAMP_MERGE_HOLD_NS;
     for (unsigned i = 0; i < merge->stream_count; i++) {
         const struct vamp_merge_stream *other = &merge->streams[i];
-        if (other != stream && other->count == 0 && !other->ended &&
-            other->read_empty_ns < since_ns) {
+        const bool may_have_earlier =
+            other->count == 0 && !other->ended && other->read_empty_ns < since_ns;
+        if (other != stream && may_have_earlier) {
             return false;
         }
     }

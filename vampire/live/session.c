@@ -200,7 +200,7 @@ int vamp_session_info(const struct vamp_maestro_options *options, struct vamp_er
 
 /* ------------------------------------------------------------------ joining and leaving */
 
-static struct stat look_at(const struct vamp_maestro_options *options)
+static struct stat info_file_status(const struct vamp_maestro_options *options)
 {
     struct stat found = {0};
     if (options->info_file != NULL && stat(options->info_file, &found) != 0) {
@@ -215,7 +215,7 @@ static int join_once(struct vamp_session *session, struct vamp_err *err)
     const struct vamp_source_context *context = &session->context;
     assert(!session->joined &&
            session->merge.stream_count == 0); /* at most one membership per process */
-    session->info_file = look_at(session->options);
+    session->info_file = info_file_status(session->options);
     int result = vamp_session_info(session->options, err);
     if (result != 0) {
         return result;
@@ -448,12 +448,14 @@ static void schedule_attempt(struct vamp_session *session, int64_t now_ns)
 /* Returns whether the file is another one or has changed; a missing file is not tried. */
 static bool info_has_changed(const struct vamp_session *session)
 {
-    const struct stat found = look_at(session->options);
+    const struct stat found = info_file_status(session->options);
     const struct stat *before = &session->info_file;
-    return found.st_ino != 0 && found.st_size != 0 &&
-           (found.st_ino != before->st_ino || found.st_dev != before->st_dev ||
-            found.st_size != before->st_size || found.st_mtim.tv_sec != before->st_mtim.tv_sec ||
-            found.st_mtim.tv_nsec != before->st_mtim.tv_nsec);
+    const bool exists = found.st_ino != 0 && found.st_size != 0;
+    const bool is_same_file = found.st_ino == before->st_ino && found.st_dev == before->st_dev;
+    const bool is_unchanged = found.st_size == before->st_size &&
+                              found.st_mtim.tv_sec == before->st_mtim.tv_sec &&
+                              found.st_mtim.tv_nsec == before->st_mtim.tv_nsec;
+    return exists && !(is_same_file && is_unchanged);
 }
 
 void vamp_session_seek(struct vamp_session *session)

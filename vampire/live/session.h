@@ -23,10 +23,13 @@ struct vamp_session {
     bool without_before;     /* SIGNAL_BEFORE is no longer subscribed to */
     bool harmless;           /* such events were found not to block operations */
     struct vamp_merge merge; /* the subscriptions; empty while not joined */
-    /* State of the search for a new pool manager, from the end of the old one until this process
-     * has joined again or the search times out. Monotonic nanoseconds; `pause_ns` excludes its
-     * random part. */
-    int64_t since_ns, until_ns, remind_ns, pause_ns, next_ns;
+    /* The search for a new pool manager, from the end of the old one until this process has joined
+     * again or the search times out. All times are monotonic. */
+    int64_t since_ns;  /* start of the search */
+    int64_t until_ns;  /* when the search times out; also for the first join */
+    int64_t remind_ns; /* when the next message is due */
+    int64_t pause_ns;  /* pause before the attempt after the next one, without its random part */
+    int64_t next_ns;   /* when the next attempt is due */
     uint64_t chance;
     struct stat info_file; /* state at the last attempt; all zeros: the file was missing */
     struct vamp_err why;   /* reason for the last failed attempt */
