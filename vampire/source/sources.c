@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All sources. An array instead of registration by constructors: it is readable, and the linker
- * cannot drop it. */
+/* All sources. An array instead of registration by constructors, since the linker cannot drop an
+ * array. */
 #include <stddef.h>
 #include <string.h>
 
