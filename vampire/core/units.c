@@ -25,7 +25,8 @@ struct unit {
     const char *name;
 };
 
-/* `units` from large to small, the last one of size 1. */
+/* Formats the value with the largest suitable unit of `units`, which are in descending order and
+ * end with a unit of size 1. */
 static const char *in_unit(double value, const struct unit *units, char *text)
 {
     while (units->size > 1 && value < units->size) {
