@@ -48,8 +48,8 @@ void vamp_time_text(int64_t utc_ns, char text[static VAMP_TIME_TEXT_BYTES]);
  */
 /* Zero-initialised: no event was observed. */
 struct vamp_event_clock {
-    int64_t lead_ns[2]; /* maximum of event time minus monotonic time in this window and in the
-                           previous one */
+    int64_t
+        lead_ns[2]; /* maximum of event time minus monotonic time: this and the previous window */
     bool known[2];
     int64_t window_start_ns; /* monotonic time */
 };

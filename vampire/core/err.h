@@ -32,8 +32,7 @@ struct vamp_err {
  * that is too long is cut; `err` may be NULL. `code` must be negative. */
 int vamp_err_set(struct vamp_err *err, int code, const char *format, ...) VAMP_PRINTF(3, 4);
 
-/* As vamp_err_set, for functions that do not return the code: `return VAMP_REFUSE(NULL, err,
- * -EINVAL, ...)`. */
+/* For functions that do not return the code: `return VAMP_REFUSE(NULL, err, -EINVAL, ...)`. */
 #define VAMP_REFUSE(result, err, code, ...) ((void)vamp_err_set(err, code, __VA_ARGS__), (result))
 
 /* As vamp_err_set with code -errno, and with ": strerror" appended. Returns the code. */

@@ -25,8 +25,7 @@ struct map {
 
 /* Returns 0 or -ENOMEM. */
 VAMP_MUST_CHECK int map_init(struct map *map);
-/* Frees the slots but not the entries. A zeroed map is empty; map_insert, map_remove and map_slot
- * must not be called for it. */
+/* Frees the slots only. A zeroed map is empty; map_insert, map_remove and map_slot exclude it. */
 void map_done(struct map *map);
 /* Frees the slots, and calls `drop` for each entry. */
 void map_drop(struct map *map, void (*drop)(struct map_link *link));
@@ -37,6 +36,7 @@ uint64_t map_hash_number(const struct map *map, uint64_t key);
 uint64_t map_hash_text(const struct map *map, const char *text, size_t length);
 
 void map_insert(struct map *map, struct map_link *link, uint64_t hash);
+/* Removes the entry; removing an absent link does nothing. */
 void map_remove(struct map *map, struct map_link *link);
 /* Removes all entries without freeing them. */
 void map_clear(struct map *map);
@@ -64,8 +64,8 @@ static inline struct map_link *map_next(const struct map_link *link)
     return map_same(link->next, link->hash);
 }
 
-/* Returns the entry whose key is this number; NULL if there is none. Different numbers have
- * different hashes in one map. */
+/* Returns the entry with this number as its key, or NULL. Different numbers have different hashes.
+ */
 static inline struct map_link *map_find_number(const struct map *map, uint64_t key)
 {
     return map_first(map, map_hash_number(map, key));

@@ -25,8 +25,7 @@ struct unit {
     const char *name;
 };
 
-/* Formats the value with the largest suitable unit of `units`, which are in descending order and
- * end with a unit of size 1. */
+/* Formats with the largest suitable unit; `units` are in descending order, the last has size 1. */
 static const char *in_unit(double value, const struct unit *units, char *text)
 {
     while (units->size > 1 && value < units->size) {

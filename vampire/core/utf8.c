@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-/* Returns whether the second byte is valid: overlong forms, surrogates and numbers above U+10FFFF
- * are excluded. */
+/* Returns false for overlong forms, surrogates and numbers above U+10FFFF. */
 static bool second_is_allowed(unsigned char first, unsigned char second)
 {
     switch (first) {

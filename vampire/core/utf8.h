@@ -26,8 +26,7 @@ static inline bool vamp_utf8_begins(char byte)
  * there is no character or it is not well-formed. NUL is a character of one byte. */
 size_t vamp_utf8_read(const char *text, size_t available, uint32_t *ret_point);
 
-/* Returns the number of bytes (1 to 4) of the character at the terminated `text`; 0 if it is not
- * well-formed. */
+/* Returns the length (1 to 4) of the character at `text`; 0 if it is not well-formed. */
 static inline size_t vamp_utf8_length(const char *text)
 {
     return vamp_utf8_read(text, VAMP_UTF8_BYTES_MAX, NULL);
@@ -39,8 +38,7 @@ size_t vamp_utf8_write(char out[static VAMP_UTF8_BYTES_MAX], uint32_t point);
 /* Returns whether a terminated text is completely well-formed. */
 bool vamp_utf8_is_valid(const char *text);
 
-/* Returns how many of `length` bytes to keep if at most `most` are allowed; never cuts within a
- * character. */
+/* Returns how many of `length` bytes to keep, at most `most`; never cuts within a character. */
 size_t vamp_utf8_cut(const char *text, size_t length, size_t most);
 
 /* Copies the terminated `text` into `out` as well-formed UTF-8: each invalid byte becomes U+FFFD,

@@ -141,8 +141,7 @@ void vamp_worker_wait(struct vamp_worker *worker, int64_t until_ns)
 
 /* ---- counters and messages */
 
-/* `queued` is read last, because an element is counted there before it is counted in other
- * counters. */
+/* `queued` is read last, because an element is counted there before any other counter. */
 void vamp_worker_account(const struct vamp_worker *worker, struct vamp_worker_account *ret_account)
 {
     if (atomic_load(&worker->abandoned)) {

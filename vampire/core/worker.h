@@ -28,8 +28,7 @@
 #define VAMP_WORKER_NEVER_NS INT64_MAX
 #define VAMP_WORKER_MESSAGES_MAX 8
 
-/* An element of the queue, which is copied. Objects to which it points belong to the queue until
- * the element is removed. */
+/* An element of the queue, copied. Its objects belong to the queue until it is removed. */
 struct vamp_worker_item {
     void *what;
     uint64_t number; /* set and used by the caller */
@@ -105,8 +104,7 @@ static inline void vamp_worker_count(_Atomic uint64_t *counter, uint64_t more)
     const uint64_t before = atomic_load_explicit(counter, memory_order_relaxed);
     atomic_store_explicit(counter, before + more, memory_order_release);
 }
-/* Returns the monotonic time; real time even in tests with a fake clock, because threads wait for
- * it. */
+/* Returns the real monotonic time, even in tests with a fake clock, because threads wait for it. */
 int64_t vamp_worker_now_ns(void);
 
 /* ---- the queue; with the lock */
@@ -114,8 +112,8 @@ int64_t vamp_worker_now_ns(void);
 /* Returns whether an element of this size would be accepted now. */
 bool vamp_worker_has_room(const struct vamp_worker *worker, uint64_t bytes);
 /* Adds the element, counts it as queued and wakes the thread. Returns false if the element is
- * refused (no space, out of memory, or vamp_worker_end was called): it is counted as lost and
- * remains owned by the caller. */
+ * refused (no space, out of memory, or vamp_worker_end was called): it counts as lost and remains
+ * the caller's. */
 VAMP_MUST_CHECK bool vamp_worker_put(struct vamp_worker *worker,
                                      const struct vamp_worker_item *item);
 /* Returns the element at this distance from the oldest element (0); it must exist. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Maps recorded or generated times to the machine's time, to determine when the next event is due.
- */
+/* Maps recorded or generated times to the machine's time: when the next event is due. */
 #pragma once
 
 #include <stdint.h>

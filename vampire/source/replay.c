@@ -54,7 +54,6 @@ static const struct vamp_opt replay_options[] = {
      .help = "Speed as a multiple of the speed at which it was recorded; 0: as fast as possible"},
     {.key = NULL},
 };
-
 static int replay_close(void *self, struct vamp_err *err)
 {
     struct replay *replay = self;
@@ -64,10 +63,7 @@ static int replay_close(void *self, struct vamp_err *err)
     free(replay->paths);
     free(replay);
     return 0;
-}
-
-/* Sets the list of files: the named file, or the files that match the pattern, in the order of
- * their names. */
+} /* Sets the list of files: the named file, or the files that match the pattern, by name. */
 static int find_files(struct replay *replay, struct vamp_err *err)
 {
     const char *const file = replay->options->file;
@@ -99,8 +95,7 @@ static bool is_empty(const char *path)
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0;
 }
 
-/* Removes empty files from the list. If all files are empty, keeps one of them, whose error is
- * reported when it is opened. */
+/* Removes empty files from the list, except one if all are empty: opening it reports the error. */
 static int leave_out_empty(struct replay *replay, struct vamp_err *err)
 {
     replay->paths = calloc(replay->files.gl_pathc, sizeof *replay->paths);
@@ -246,8 +241,7 @@ static bool report_missing_end(struct replay *replay)
     return replay->whole_run;
 }
 
-/* Returns the result of the replay after the last file: DAMAGED if one of the files was damaged,
- * else END. */
+/* Returns the result after the last file: DAMAGED if one of the files was damaged, else END. */
 static enum vamp_source_status end_replay(const struct replay *replay, struct vamp_err *err)
 {
     if (replay->damaged_files == 0) {

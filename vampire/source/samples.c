@@ -21,8 +21,7 @@
 #define BUFFER_BYTES 65536
 /* Size of a socket's receive buffer, where datagrams wait while the source thread does not run. */
 #define SOCKET_BYTES (4 << 20)
-/* Interval at which files are checked for new lines, since poll cannot wait for files, and at which
- * `stop` is checked. */
+/* Interval at which `stop` and files are checked, since poll cannot wait for files. */
 #define POLL_MS 100
 /* Maximum number of samples that are still read after the source was stopped. */
 #define AFTER_STOP_MAX 65536
@@ -45,7 +44,7 @@ struct input {
     bool skips; /* the rest of a line that is too long is skipped */
     ino_t inode;
     size_t begin, used; /* unread part of `buffer` */
-    uint64_t line;      /* number of the last line in the file, or of all datagrams */
+    uint64_t line;      /* number of the last line */
     bool has_line;
     struct vamp_sample_line current;
     int64_t time_ns;
@@ -204,8 +203,7 @@ static void reject(struct samples *self, struct input *input, const char *text, 
     self->reported_lines += self->reported_lines <= REPORTED_LINES_MAX;
 }
 
-/* Converts a time in units of `precision` to nanoseconds. Returns false if the result is outside
- * the range of event times. */
+/* Converts a time to nanoseconds. Returns false if it is outside the range of event times. */
 static bool scale_time(int64_t time, unsigned precision, int64_t *ret_ns)
 {
     static const int64_t unit_ns[] = {
@@ -248,8 +246,7 @@ static const char *settle_time(const struct samples *self, struct input *input)
     return NULL;
 }
 
-/* Counts a line against `max_rate`, which applies to each input separately. Returns false if the
- * line is over the limit. */
+/* Counts a line of the input against `max_rate`. Returns false if the line is over the limit. */
 static bool count_against_rate(const struct samples *self, struct input *input)
 {
     if (self->now_ns < input->period_ns || self->now_ns >= input->period_ns + PERIOD_NS) {
@@ -323,8 +320,7 @@ static bool has_more(const struct input *input)
            (fstat(input->file, &now) == 0 && lseek(input->file, 0, SEEK_CUR) < now.st_size);
 }
 
-/* Continues with the new file if the file was replaced, and at the beginning if it was truncated.
- */
+/* Opens the new file if the file was replaced; starts at the beginning if it was truncated. */
 static void follow(struct input *input)
 {
     struct stat now;

@@ -16,8 +16,7 @@
 #define VAMP_SAMPLE_INPUTS_MAX 64
 
 enum vamp_sample_precision {
-    VAMP_SAMPLE_AUTO, /* chosen by the magnitude of the number; correct for times from 1973 to 5138
-                       */
+    VAMP_SAMPLE_AUTO, /* by the magnitude of the number; correct from 1973 to 5138 */
     VAMP_SAMPLE_NS,
     VAMP_SAMPLE_US,
     VAMP_SAMPLE_MS,
@@ -29,8 +28,7 @@ struct vamp_samples_options {
         listen; /* "unix:PATH", "udp:ADDRESS:PORT", or "udp:PORT" for the loopback interface */
     struct vamp_strings files;
     unsigned precision; /* enum vamp_sample_precision */
-    uint64_t max_rate;  /* maximum number of lines per second of each input; does not apply to
-                           replayed files */
+    uint64_t max_rate;  /* lines per second of each input; not for replayed files */
     /* True: files are read from beginning to end and merged by the times of their lines, which are
      * required. False: only lines appended after the start are read. */
     bool replayed;

@@ -31,11 +31,10 @@ enum vamp_source_status {
 #define VAMP_SOURCE_TROUBLE_BYTES 256
 #define VAMP_SOURCE_WHERE_BYTES 9
 struct vamp_source_state {
-    const char *what; /* constant text that describes the state */
-    int64_t since_ns; /* monotonic time at which this state started */
-    unsigned rejoins; /* number of times the source joined a pool again */
-    char
-        where[VAMP_SOURCE_WHERE_BYTES]; /* identifies the pool: a hash of the pool manager's info */
+    const char *what;                        /* constant text that describes the state */
+    int64_t since_ns;                        /* monotonic time at which this state started */
+    unsigned rejoins;                        /* number of times the source joined a pool again */
+    char where[VAMP_SOURCE_WHERE_BYTES];     /* hash of the pool manager's info */
     char trouble[VAMP_SOURCE_TROUBLE_BYTES]; /* the latest error; "" if none */
 };
 
@@ -88,14 +87,12 @@ struct vamp_source_ops {
     const char *summary;            /* one line for --help */
     const struct vamp_opt *options; /* fills a struct of `options_bytes` */
     size_t options_bytes;
-    const struct vamp_opt_conditions *conditions; /* conditions under which options have an effect;
-                                                     NULL: all options have an effect */
-    /* Events arrive when they happen, so that their age is measured, and time also advances without
-     * events. */
+    const struct vamp_opt_conditions
+        *conditions; /* conditions for options to have an effect; NULL: none */
+    /* Events arrive when they happen: their age is measured; time advances without events. */
     bool is_live;
     /* The source is read only when the queue has free memory, so that a slow output delays the
-     * source and no event is lost. False: an event that does not fit into the queue is dropped and
-     * counted. */
+     * source and no event is lost. False: events that do not fit are dropped and counted. */
     bool may_block;
     /* For sources that may block: texts of events remain valid until the call after EMPTY. */
     bool keeps_texts;
@@ -107,15 +104,12 @@ struct vamp_source_ops {
     /* Connects to the pool, or opens the file. May block for the configured time while `*stop` is
      * 0. Returns 0; -ETIMEDOUT if there was no answer in the configured time; -ECANCELED if `*stop`
      * was set; or another -errno. On failure all resources are released. Copies `*context`; objects
-     * that `*context` points to, and `options`, are owned by the caller and must outlive the
-     * source. */
+     * that `*context` points to, and `options`, belong to the caller and must outlive it. */
     int (*open)(const void *options, const struct vamp_source_context *context, void **ret_self,
                 struct vamp_err *err);
-    /* Returns the workflow of the events if the source reports one, else NULL. Valid until close.
-     * The member may be NULL. */
+    /* Returns the workflow of the events, or NULL; valid until close. The member may be NULL. */
     const char *(*workflow)(const void *self);
-    /* Returns bits of enum vamp_event_kind: the kinds of events that the source can return. A NULL
-     * member means all kinds. */
+    /* Returns the kinds of events (bits of enum vamp_event_kind). A NULL member means all kinds. */
     uint64_t (*kinds)(const void *self);
     /* Returns bits of enum vamp_unknown: data that the source does not report. Bits may be added
      * later. A NULL member means that the source reports all data. Any thread. */
@@ -130,8 +124,7 @@ struct vamp_source_ops {
     enum vamp_source_status (*next)(void *self, struct vamp_event *ret_event, struct vamp_err *err);
     /* Blocks until `next` may have a result, for at most `timeout_ns`. */
     void (*wait)(void *self, int64_t timeout_ns);
-    /* Sets the state of the source. Any thread, while the source is open. The member may be NULL.
-     */
+    /* Sets the state of the open source. Any thread. The member may be NULL. */
     void (*describe)(void *self, struct vamp_source_state *ret_state);
     /* Disconnects or closes the file, and frees the object. Returns 0 or -errno; the object is
      * freed in both cases. */

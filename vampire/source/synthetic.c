@@ -364,8 +364,7 @@ static void begin_step(struct life *life, uint64_t producer, int64_t at_ns)
     life->components[producer].step++;
 }
 
-/* Returns whether a step with this time begins now: no CDO has an earlier stage, and the limit of
- * live CDOs is not reached. */
+/* Returns whether a step begins now: no CDO has an earlier stage, and the limit permits it. */
 static bool step_begins(const struct life *life, int64_t at_ns)
 {
     return life->live == 0 ||
@@ -478,8 +477,7 @@ struct synthetic {
     uint64_t lost; /* number of dropped events that were not reported yet */
     int64_t lost_ns;
 
-    unsigned pending_times; /* number of times `pending` is still to be returned; 0: no event is
-                               pending */
+    unsigned pending_times; /* how many times to return `pending`; 0: no event */
     struct vamp_event pending;
 
     unsigned held_for; /* 0: no event is held back; n: the event follows after n - 1 other events */
@@ -564,8 +562,7 @@ static const char *synthetic_workflow(const void *self)
 
 /* ------------------------------------------------------------------ faults */
 
-/* Holds the pending event back until some further events were returned. Returns false if another
- * event is held back. */
+/* Holds the pending event back for some events. Returns false if another one is held back. */
 static bool hold_event(struct synthetic *synthetic)
 {
     if (synthetic->held_for != 0 || synthetic->pending.name_length > HELD_NAME_BYTES) {

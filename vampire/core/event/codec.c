@@ -355,8 +355,7 @@ int vamp_event_batch_open(const uint8_t *bytes, size_t length, struct vamp_event
     return 0;
 }
 
-/* Finds the next event after other fields. Not inlined: an event is nearly always followed by
- * another event. */
+/* Finds the next event after other fields. Not inlined: nearly all fields are events. */
 static __attribute__((noinline)) bool find_next(struct vamp_event_batch *batch,
                                                 const uint8_t **ret_bytes, size_t *ret_length)
 {

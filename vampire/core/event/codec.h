@@ -18,12 +18,11 @@
 /* A message with the longest name fits in this many bytes. */
 #define VAMP_EVENT_PACKED_BYTES_MAX (VAMP_NAME_BYTES_MAX + 256)
 
-/* Packs an operation (control events are not allowed) into `buffer`. Returns the length, or 0 if
- * `bytes` are not sufficient. */
+/* Packs an operation (no control event) into `buffer`. Returns the length; 0 if it exceeds `bytes`.
+ */
 size_t vamp_event_pack(const struct vamp_event *event, uint8_t *buffer, size_t bytes);
 
-/* Size of the packed id and name of a CDO, which are the same in all messages about the CDO and are
- * adjacent. */
+/* Size of the packed id and name of a CDO, which are adjacent and the same in all its messages. */
 #define VAMP_EVENT_CDO_BYTES(name_length) ((size_t)(name_length) + 24)
 /* Packs the id and the name of a CDO; returns the length. The name is last. */
 size_t vamp_event_pack_cdo(struct vamp_cdo_id id, const char *name, size_t name_length,

@@ -165,8 +165,7 @@ bool vamp_component_name_is_reserved(const char *name, size_t length)
     return false;
 }
 
-/* Returns a copy of the name, with a backslash in front if it is reserved; malloc'ed. Returns NULL
- * if out of memory. */
+/* Returns a malloc'ed copy of the name, with a backslash in front if it is reserved, or NULL. */
 static char *label_of(const char *name, size_t length, size_t escape)
 {
     char *label = malloc(escape + length + 1);
@@ -197,8 +196,7 @@ static uint32_t find_name(const struct vamp_components *components, const char *
     return NO_NAME;
 }
 
-/* Returns the number of a non-empty name, which is added if it is new; VAMP_NAME_OTHER if out of
- * memory. */
+/* Returns the number of a name, which is added if it is new; VAMP_NAME_OTHER if out of memory. */
 static uint32_t name_number(struct vamp_components *components, const char *name, size_t length)
 {
     const uint64_t hash = map_hash_text(&components->by_name, name, length);
@@ -344,8 +342,7 @@ bool vamp_components_locate(struct vamp_components *components, const struct vam
     return true;
 }
 
-/* Returns the number of a component's name, which is added if it is new; VAMP_NAME_OTHER at the
- * limit. */
+/* Returns the number of a component's name, adding a new name; VAMP_NAME_OTHER at the limit. */
 static uint32_t component_name_number(struct vamp_components *components, const char *name,
                                       size_t length)
 {

@@ -27,8 +27,7 @@
 #define VAMP_NAME_OTHER 0
 #define VAMP_NAME_UNKNOWN 1
 
-/* Host, user, job and process of a component, as reported by its Maestro or by a sample. Owned by
- * the table. */
+/* Where a component runs, as reported by its Maestro or by a sample. Owned by the table. */
 struct vamp_component_where {
     const char *host, *user, *job; /* terminated; "": not known */
     const char *sample;            /* text of the report */
@@ -42,8 +41,7 @@ struct vamp_component {
      * "(other)" or "unknown", with or without backslashes in front, get one more backslash.
      * "unknown" if the name is empty or no JOIN was observed. */
     const char *name;
-    int64_t joined_ns; /* INT64_MIN: no JOIN was observed (vampire joined later, or the event was
-                          lost) */
+    int64_t joined_ns; /* INT64_MIN: no JOIN was observed */
     int64_t left_ns;   /* INT64_MIN: the component has not left */
     uint64_t operations;
     const struct vamp_component_where *where; /* NULL: not known; valid as long as the table */
@@ -84,8 +82,8 @@ struct vamp_model_rules {
  * package defines the same rules. */
 extern const struct vamp_model_rules vamp_model_rules_usual;
 
-/* The model of a component's name: part of the rule or of the name, not terminated. Empty only if
- * the name is empty. */
+/* Model of a name: part of the rule or of the name, not terminated. Empty only for an empty name.
+ */
 struct vamp_model_name {
     const char *begin;
     size_t length;
@@ -119,7 +117,7 @@ struct vamp_components {
     struct vamp_model_rules model_rules;
     struct map by_id, by_name;
     size_t sampled; /* number of names that are contained in samples only */
-    void *wheres;   /* owned: list of all reports; each begins with a pointer to the previous one */
+    void *wheres;   /* owned list of all reports; each begins with a pointer to the previous one */
     size_t where_count;
     uint64_t unnamed; /* number of names that could not be stored (out of memory) */
 };
@@ -162,8 +160,7 @@ static inline uint64_t vamp_components_names_max(uint64_t max_components)
 {
     return 2 * (max_components + VAMP_SAMPLED_NAMES_MAX) + 2;
 }
-/* Returns the row of an id; NULL if it was never observed. If the id joined several times, the last
- * row. */
+/* Returns the row of an id, the last one if it joined again; NULL if it was never observed. */
 const struct vamp_component *vamp_components_look_up(const struct vamp_components *components,
                                                      uint64_t app_id);
 static inline const struct vamp_component *
@@ -175,8 +172,7 @@ vamp_components_find(const struct vamp_components *components, uint64_t app_id)
     }
     return vamp_components_look_up(components, app_id);
 }
-/* Returns the number of rows in use; row 0 is `(other)`. Rows keep their addresses until the table
- * is freed. */
+/* Returns the number of rows in use; row 0 is `(other)`. Rows never move. */
 static inline size_t vamp_components_count(const struct vamp_components *components)
 {
     return components->count;
@@ -222,12 +218,11 @@ uint32_t vamp_components_number(struct vamp_components *components, const char *
 bool vamp_event_tells_place(const struct vamp_event *event);
 /* Stores the host, user, job and process of a present or future component from the sample
  * "vampire_component,component=N,host=H,user=U,job=J pid=1i", in which only the name is required.
- * Returns false if the event does not have this form. At most VAMP_WHERES_MAX different reports are
- * stored. */
+ * Returns false if the event does not have this form. At most VAMP_WHERES_MAX reports are stored.
+ */
 #define VAMP_WHERES_MAX ((size_t)65536)
 bool vamp_components_locate(struct vamp_components *components, const struct vamp_event *event);
-/* Returns the text of a name number; terminated, valid until the table is freed. "unknown" for an
- * unused number. */
+/* Returns the text of a name number, owned by the table; "unknown" for an unused number. */
 static inline const char *vamp_components_name(const struct vamp_components *components,
                                                uint32_t name_number)
 {
@@ -240,8 +235,7 @@ const char *vamp_component_given_name(const struct vamp_component *component);
 /* Returns whether a name is "(other)" or "unknown", apart from backslashes in front. The label of
  * such a name has one more backslash. */
 bool vamp_component_name_is_reserved(const char *name, size_t length);
-/* Returns the number of components that are named `(other)` because memory was not available for
- * their names. */
+/* Returns the number of components named `(other)` because their names could not be stored. */
 static inline uint64_t vamp_components_unnamed(const struct vamp_components *components)
 {
     return components->unnamed;

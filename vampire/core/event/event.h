@@ -159,8 +159,7 @@ static inline enum vamp_event_field vamp_event_name_field(unsigned kind)
     return VAMP_HAS_CDO_NAME;
 }
 
-/* Return names for labels and configuration: lower case, constant, not NULL ("unknown" for other
- * values). */
+/* Return constant names for labels and configuration; "unknown" for other values. */
 const char *vamp_event_kind_name(unsigned kind);
 const char *vamp_event_kind_help(unsigned kind);
 const char *vamp_tier_name(unsigned tier);
@@ -171,8 +170,7 @@ const char *vamp_loss_name(unsigned loss);
 /* A CDO's id as 16 bytes, as in Maestro's events, on the wire and in recordings. */
 #define VAMP_CDO_ID_BYTES 16
 
-/* Writes `high`, then `low`, each with the most significant byte first, in the order of the id's
- * text. */
+/* Writes `high`, then `low`, most significant byte first, in the order of the id's text. */
 static inline void vamp_cdo_id_to_bytes(struct vamp_cdo_id id,
                                         uint8_t bytes[static VAMP_CDO_ID_BYTES])
 {

@@ -43,8 +43,7 @@ enum {
 #include "vampire/core/event/fields.def"
 };
 
-/* Skips an unknown field. Rejects a known field with another wire type, and number 0 if the key is
- * one byte (`first`). */
+/* Skips an unknown field. Rejects known fields of another wire type, and number 0 in one byte. */
 static inline void vamp_event_read_other(struct vamp_wire *wire, uint64_t key, uint8_t first)
 {
     const uint64_t number = key >> 3;

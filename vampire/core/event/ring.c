@@ -39,8 +39,7 @@ struct record {
     char text[];
 };
 
-/* Records start at multiples of this number, so that the remainder at the end of the memory can
- * hold the header of a record. */
+/* Records start at multiples of this, so that a header fits into the remainder of the memory. */
 #define RECORD_ALIGNMENT ((size_t)16)
 static_assert(offsetof(struct record, event) <= RECORD_ALIGNMENT, "padding fits in a remainder");
 
@@ -122,8 +121,7 @@ static struct record *record_at(const struct vamp_ring *ring, size_t count)
     return (struct record *)(void *)(ring->memory + (count & ring->mask));
 }
 
-/* Returns whether an event of this kind may use the reserved space, part of which is for LEAVE
- * alone. */
+/* Returns whether an event of this kind may use the reserved space; part is for LEAVE alone. */
 static bool may_have(struct vamp_ring *ring, size_t head, size_t bytes, unsigned kind)
 {
     switch (kind) {
@@ -139,8 +137,7 @@ static bool may_have(struct vamp_ring *ring, size_t head, size_t bytes, unsigned
 /* Size of a record with the longest name. */
 enum { RECORD_BYTES_MAX = sizeof(struct record) + VAMP_NAME_BYTES_MAX };
 
-/* Sets `slots_until`: the limit up to which any event fits in one piece, at most the end of the
- * memory. */
+/* Sets `slots_until`: the limit up to which any event fits in one piece. */
 static void find_slots(struct vamp_ring *ring)
 {
     const size_t head = ring->written;

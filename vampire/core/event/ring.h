@@ -97,6 +97,5 @@ static inline bool vamp_losses_push(struct vamp_losses *losses, struct vamp_ring
  * the counts of the others are added. */
 void vamp_losses_note(struct vamp_losses *losses, const struct vamp_event *event,
                       enum vamp_loss reason);
-/* Called at the end of the stream: pushes control events for all recorded losses. Returns false if
- * the ring is still full. */
+/* At the end of the stream: pushes all recorded losses. Returns false if the ring is still full. */
 bool vamp_losses_finish(struct vamp_losses *losses, struct vamp_ring *ring);

@@ -32,16 +32,14 @@ bool vamp_sample_line_next(struct vamp_sample_line *line, const char **ret_field
 
 /* The text of a sample event, split into its parts. */
 struct vamp_sample {
-    const char *key; /* everything before the '=' of the value; samples with equal keys belong to
-                        the same series */
+    const char *key; /* text before the '=' of the value; identifies the series */
     size_t key_length;
     long double value; /* represents every 64-bit integer exactly */
 };
 
 /* Splits the text of a sample. Returns false if the text is not a sample. */
 bool vamp_sample_read(const char *text, size_t length, struct vamp_sample *ret_sample);
-/* Writes "measurement.field" without backslashes, terminated. Returns false if it does not fit;
- * `out` is then cut. */
+/* Writes "measurement.field" without backslashes. Returns false if it does not fit and was cut. */
 bool vamp_sample_name(const struct vamp_sample *sample, char *out, size_t bytes);
 /* Writes the value of a tag without backslashes, terminated. Returns false if there is no such tag
  * or the value does not fit; `out` is then "". */

@@ -8,8 +8,7 @@
 #include "vampire/core/values.h"
 
 #define SEE_HELP "; see %s --help"
-/* getopt_long returns an option's index in the table plus this number, which is above all letters.
- */
+/* getopt_long returns an option's index plus this number, which is above all letters. */
 #define LONG_BASE 256
 
 /* Tables in the format of getopt. */

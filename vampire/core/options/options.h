@@ -31,8 +31,7 @@ enum vamp_opt_type {
     VAMP_OPT_FRACTION, /* double:           a number from 0 to 1; -1: "not set" */
 };
 
-/* Kind of file, directory or address that a STRING names, so that a configuration can be checked
- * before a run. */
+/* What a STRING names; its existence can then be checked before a run. */
 enum vamp_opt_role {
     VAMP_OPT_PLAIN,
     VAMP_OPT_NEW_FILE,  /* a file that will be written; "-" is standard output */
@@ -95,8 +94,7 @@ struct vamp_opt_conditions {
 };
 
 /* Sets every option of the table to its default; previous values in `base` are ignored. Returns 0;
- * -ENOMEM; or -EINVAL with a text if the table itself is wrong. On failure all stored values are
- * freed. */
+ * -ENOMEM; or -EINVAL if the table is wrong. On failure stored values are freed. */
 VAMP_MUST_CHECK int vamp_opt_presets(const struct vamp_opt *table, void *base,
                                      struct vamp_err *err);
 /* Frees and empties all texts that the table owns in `base`. */
@@ -112,16 +110,14 @@ VAMP_MUST_CHECK int vamp_opt_set(const struct vamp_opt *opt, void *base, const c
  * empty. Returns what vamp_opt_set returns. */
 VAMP_MUST_CHECK int vamp_opt_set_named(const struct vamp_opt *opt, void *base, const char *name,
                                        const char *word, struct vamp_err *err);
-/* Returns whether the value is a JSON number: a UINT, a SIZE in bytes, or an ENUM whose words are
- * numbers. */
+/* Returns whether the value is a JSON number: a UINT, a SIZE, or an ENUM of numbers. */
 bool vamp_opt_is_number(const struct vamp_opt *opt);
 /* Frees and empties one option, for example a list before its words are added. */
 void vamp_opt_clear(const struct vamp_opt *opt, void *base);
 
-/* Size that is sufficient for texts of vamp_opt_allowed; a longer text is cut and ends in "...". */
+/* Size of texts of vamp_opt_allowed; a longer text is cut and ends in "...". */
 #define VAMP_OPT_ALLOWED_BYTES 512
-/* Writes the allowed values: "true or false"; "a duration such as \"1s\", from 10ms to 1h"; "one of
- * a, b, c". */
+/* Writes the allowed values: "true or false"; "a duration such as \"1s\""; "one of a, b, c". */
 void vamp_opt_allowed(const struct vamp_opt *opt, char text[static VAMP_OPT_ALLOWED_BYTES]);
 /* Return the choice or key that is most similar to `word`: at edit distance 1 (2 from six letters
  * on), or beginning or ending with `word`, ignoring case. Return NULL if none is similar. */

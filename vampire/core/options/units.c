@@ -52,8 +52,7 @@ static const char *skip_blanks(const char *text)
     return text + strspn(text, " \t");
 }
 
-/* Parses a number. Returns a pointer to the text after the number; NULL if there is no number or it
- * is too long. */
+/* Returns a pointer to the text after the number; NULL if there is none or it is too long. */
 static const char *parse_number(const char *text, struct number *ret_number)
 {
     struct number number = {0, 0, 1};

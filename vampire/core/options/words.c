@@ -19,8 +19,7 @@ static unsigned min3(unsigned a, unsigned b, unsigned c)
     return VAMP_MIN(least, c);
 }
 
-/* Returns the edit distance; swapping two neighbouring letters counts as one edit ("optimal string
- * alignment"). */
+/* Returns the edit distance, in which swapping two neighbouring letters is one edit. */
 static unsigned distance(const char *left, size_t left_length, const char *right,
                          size_t right_length)
 {

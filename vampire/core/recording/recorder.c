@@ -51,8 +51,7 @@ static int already_failed(const struct vamp_recorder *recorder, struct vamp_err 
                               recorder->path);
 }
 
-/* Writes the header or batch, preceded by its length and followed by its check value, and starts
- * the next batch. */
+/* Writes the header or batch with its length and check value, and starts the next batch. */
 static int write_batch(struct vamp_recorder *recorder, struct vamp_err *err)
 {
     if (recorder->used == LENGTH_BYTES) {

@@ -48,9 +48,8 @@ struct vamp_recording {
     uint64_t events;  /* number of events that were returned, rejected or reported as lost */
     uint64_t damaged; /* number of damaged places */
     bool checked;     /* messages end with a check value */
-    bool left_out; /* a damaged message was skipped; the position in the next batch shows the loss
-                      as well */
-    bool torn;     /* the file ends in the middle of a message */
+    bool left_out;    /* the next gap in positions is already counted in `damaged` */
+    bool torn;        /* the file ends in the middle of a message */
     int64_t newest_ns;
     struct vamp_decode_arena arena;
     char remark[256];
@@ -113,8 +112,7 @@ static enum found read_message(struct vamp_recording *recording, struct vamp_wir
         recording->read_since_pause = false;
         return FOUND_PAUSE;
     }
-    /* A complete message fits in the buffer. If it is incomplete after filling the buffer, it
-     * remains incomplete. */
+    /* A complete message fits in the buffer. If it is incomplete now, it stays so. */
     if (fill(recording, err) != 0) {
         return FOUND_FAILURE;
     }
@@ -315,8 +313,7 @@ static bool check_position(struct vamp_recording *recording, uint64_t first,
     return true;
 }
 
-/* Reads an event of the current batch, whose key ends before `at`. Returns whether the event is to
- * be returned. */
+/* Reads the event of the batch whose key ends before `at`. Returns whether it is to be returned. */
 static inline bool read_event(struct vamp_recording *recording, const uint8_t *at,
                               struct vamp_event *ret_event)
 {
@@ -448,8 +445,7 @@ static void check_batch(struct vamp_recording *recording)
     }
 }
 
-/* Returns the first event or control event of the following batches. Not inlined: most events are
- * in the current batch. */
+/* Returns the first event or control event of the following batches. Not inlined: rarely called. */
 static __attribute__((noinline)) enum vamp_recording_status
 next_of_file(struct vamp_recording *recording, struct vamp_event *ret_event, struct vamp_err *err)
 {

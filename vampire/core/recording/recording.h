@@ -16,8 +16,7 @@
 
 #define VAMP_RECORDING_FORMAT "vampire-recording"
 #define VAMP_RECORDING_VERSION 1
-/* Maximum length of a message. The recorder ends a batch before this length; the reader treats a
- * longer message as damage. */
+/* Maximum length of a message; the reader treats a longer message as damage. */
 #define VAMP_RECORDING_MESSAGE_BYTES_MAX ((size_t)128 * 1024)
 #define VAMP_RECORDING_TEXT_BYTES 512
 
@@ -86,8 +85,7 @@ struct vamp_recording;
 /* Results of reading; the list is complete. */
 enum vamp_recording_status {
     VAMP_RECORDING_EVENT, /* an event or control event was returned */
-    VAMP_RECORDING_PAUSE, /* no data yet: the next call continues, and overwrites the names of
-                             events returned so far */
+    VAMP_RECORDING_PAUSE, /* no data yet; the next call overwrites returned names */
     VAMP_RECORDING_END,   /* no more events; see vamp_recording_remark */
     VAMP_RECORDING_ERROR, /* the file cannot be read; `err` has the reason */
 };
@@ -115,8 +113,7 @@ VAMP_MUST_CHECK int vamp_recording_measure(int file, const char *path, uint64_t 
                                            uint64_t *ret_messages, struct vamp_err *err);
 /* Returns whether a file with these first bytes is a recording, of any version. */
 bool vamp_recording_begins(const uint8_t *begin, size_t bytes);
-/* Called after the end: returns whether the end record states that the run continues in another
- * segment. */
+/* After the end: returns whether the run continues in another segment. */
 bool vamp_recording_goes_on(const struct vamp_recording *recording);
 /* Called after the end: returns whether events are missing or a message differs from what was
  * written. If the recorder was killed between two messages, the recording is not damaged. */

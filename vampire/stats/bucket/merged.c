@@ -221,8 +221,7 @@ void vamp_merged_counter(struct vamp_merged *merged, unsigned metric, uint32_t s
 
 /* ---- gauges */
 
-/* Returns the smaller value; VAMP_GAUGE_NONE is ignored. Since it is the smallest value, VAMP_MAX
- * needs no such function. */
+/* Ignores VAMP_GAUGE_NONE, which is the smallest value, so that VAMP_MAX needs no such function. */
 static int64_t smaller(int64_t left, int64_t right)
 {
     if (left == VAMP_GAUGE_NONE || right == VAMP_GAUGE_NONE) {
@@ -240,8 +239,7 @@ static int64_t sum(int64_t left, int64_t right)
     return (int64_t)((uint64_t)left + (uint64_t)right);
 }
 
-/* Merges `from`, a value at the same time: of another series with the same labels, or of another
- * run. */
+/* Merges a value at the same time: of another series with the same labels, or another run. */
 static void join_series(struct vamp_gauge_value *into, const struct vamp_gauge_value *from,
                         enum vamp_merge rule)
 {
@@ -375,8 +373,7 @@ int vamp_merged_reserve(struct vamp_merged *merged, unsigned metric, uint32_t se
     return grow(kept, room, most);
 }
 
-/* Adds the bins of `from` to `into`. Inserting bins is rare: values are similar to those added
- * before, so most bins exist. */
+/* Adds the bins of `from` to `into`. Most bins exist, since values are similar. */
 static void merge_bins(struct vamp_bucket_histogram *into, const struct vamp_bucket_histogram *from)
 {
     uint32_t at = 0;

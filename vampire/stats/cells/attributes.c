@@ -87,8 +87,7 @@ static uint32_t find(const struct vamp_attributes *attributes, const struct want
     return 0;
 }
 
-/* Returns the stored text of `label`, which is added if it is new. Returns `(other)` at the limit,
- * or if out of memory. */
+/* Returns the stored text of `label`, adding a new one; `(other)` at the limit or out of memory. */
 static const char *keep_value(struct vamp_attributes *attributes, unsigned attribute,
                               const char *label)
 {
@@ -113,8 +112,7 @@ static const char *keep_value(struct vamp_attributes *attributes, unsigned attri
     return added;
 }
 
-/* Adds a combination of labels. Returns its number, or 0 if all its labels are `(other)`, or at the
- * limit. */
+/* Adds a combination of labels. Returns its number; 0 if all are `(other)`, or at the limit. */
 static uint32_t add(struct vamp_attributes *attributes, struct wanted *wanted)
 {
     uint64_t hash = 0;

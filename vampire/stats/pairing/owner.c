@@ -116,9 +116,7 @@ static uint32_t leave_offers(struct vamp_track_context *at)
 
 /* ---- records */
 
-/* Makes the record of `at` a tracked CDO owned by the row of `at`; adds the record if there is
- * none.
- */
+/* Makes the record of `at`, which may be new, a tracked CDO owned by the row of `at`. */
 static void track_record(struct vamp_track_context *at)
 {
     struct vamp_tracker *tracker = at->tracker;
