@@ -19,33 +19,33 @@ struct compiling {
     void *context;
     struct vamp_alarm_rule *rule;
     const struct vamp_metric *metric; /* NULL: unknown */
-    bool wrong;                       /* an error was reported */
+    bool has_errors;                  /* an error was reported */
 };
 
-/* What is wrong: the value of the option, or its presence or absence. */
+/* What is has_errors: the value of the option, or its presence or absence. */
 enum fault { FAULT_VALUE, FAULT_KEY };
 
-static struct vamp_alarm_mistake begin_mistake(struct compiling *compiling, enum fault fault,
-                                               const char *key, const char *allowed)
+static struct vamp_alarm_mistake begin_error(struct compiling *compiling, enum fault fault,
+                                             const char *key, const char *allowed)
 {
-    struct vamp_alarm_mistake mistake = {
+    struct vamp_alarm_mistake error = {
         .key = key, .item = SIZE_MAX, .in_value = fault == FAULT_VALUE};
-    (void)snprintf(mistake.allowed, sizeof mistake.allowed, "%s", allowed);
-    compiling->wrong = true;
-    return mistake;
+    (void)snprintf(error.allowed, sizeof error.allowed, "%s", allowed);
+    compiling->has_errors = true;
+    return error;
 }
 
-static void report_mistake(struct compiling *compiling, enum fault fault, const char *key,
-                           const char *allowed, const char *format, ...) VAMP_PRINTF(5, 6);
-static void report_mistake(struct compiling *compiling, enum fault fault, const char *key,
-                           const char *allowed, const char *format, ...)
+static void report_error(struct compiling *compiling, enum fault fault, const char *key,
+                         const char *allowed, const char *format, ...) VAMP_PRINTF(5, 6);
+static void report_error(struct compiling *compiling, enum fault fault, const char *key,
+                         const char *allowed, const char *format, ...)
 {
-    struct vamp_alarm_mistake mistake = begin_mistake(compiling, fault, key, allowed);
+    struct vamp_alarm_mistake error = begin_error(compiling, fault, key, allowed);
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(mistake.text, sizeof mistake.text, format, arguments);
+    (void)vsnprintf(error.text, sizeof error.text, format, arguments);
     va_end(arguments);
-    compiling->report(compiling->context, &mistake);
+    compiling->report(compiling->context, &error);
 }
 
 /* ---- the metric and the measure */
@@ -54,19 +54,19 @@ static void report_unknown_metric(struct compiling *compiling, const char *name)
 {
     const char *names[VAMP_METRICS_MAX + 1];
     vamp_metric_names(names);
-    struct vamp_alarm_mistake mistake = begin_mistake(compiling, FAULT_VALUE, "metric", "");
-    (void)snprintf(mistake.text, sizeof mistake.text,
+    struct vamp_alarm_mistake error = begin_error(compiling, FAULT_VALUE, "metric", "");
+    (void)snprintf(error.text, sizeof error.text,
                    "there is no metric \"%.64s\"; vampire --list-metrics shows all", name);
-    mistake.near = vamp_opt_near_choice(names, name);
-    compiling->report(compiling->context, &mistake);
+    error.near = vamp_opt_near_choice(names, name);
+    compiling->report(compiling->context, &error);
 }
 
 static void compile_metric(struct compiling *compiling)
 {
     const char *name = compiling->options->metric;
     if (name == NULL) {
-        report_mistake(compiling, FAULT_KEY, "metric", "",
-                       "a rule needs a \"metric\"; vampire --list-metrics shows all");
+        report_error(compiling, FAULT_KEY, "metric", "",
+                     "a rule needs a \"metric\"; vampire --list-metrics shows all");
         return;
     }
     const enum vamp_metric_id id = vamp_metric_find(name);
@@ -78,10 +78,10 @@ static void compile_metric(struct compiling *compiling)
     compiling->metric = &vamp_metrics[id];
     compiling->rule->metric = id;
     if (scope->computes != NULL && !scope->computes(scope->context, id)) {
-        report_mistake(compiling, FAULT_VALUE, "metric", "",
-                       "%s is not computed: add its set to \"statistics.sets\", or \"+%s\" to "
-                       "\"statistics.metrics\"",
-                       name, name);
+        report_error(compiling, FAULT_VALUE, "metric", "",
+                     "%s is not computed: add its set to \"statistics.sets\", or \"+%s\" to "
+                     "\"statistics.metrics\"",
+                     name, name);
     }
 }
 
@@ -98,18 +98,18 @@ static void compile_measure(struct compiling *compiling)
         compiling->rule->measure = VAMP_ALARM_QUANTILE;
     }
     if (quantile && metric->kind != VAMP_HISTOGRAM) {
-        report_mistake(compiling, FAULT_KEY, "quantile", "",
-                       "%s is a %s and has no quantile; only histograms have one", metric->name,
-                       vamp_metric_kind_name(metric->kind));
+        report_error(compiling, FAULT_KEY, "quantile", "",
+                     "%s is a %s and has no quantile; only histograms have one", metric->name,
+                     vamp_metric_kind_name(metric->kind));
     }
     if (options->rate && metric->kind == VAMP_GAUGE) {
-        report_mistake(compiling, FAULT_KEY, "rate", "",
-                       "%s is a gauge and has no rate; counters and histograms have one",
-                       metric->name);
+        report_error(compiling, FAULT_KEY, "rate", "",
+                     "%s is a gauge and has no rate; counters and histograms have one",
+                     metric->name);
     }
     if (quantile && options->rate) {
-        report_mistake(compiling, FAULT_KEY, "rate", "",
-                       "a rule compares a \"quantile\" or a \"rate\", not both");
+        report_error(compiling, FAULT_KEY, "rate", "",
+                     "a rule compares a \"quantile\" or a \"rate\", not both");
     }
 }
 
@@ -135,21 +135,21 @@ static void report_label(struct compiling *compiling, size_t item, uint32_t labe
 {
     char name[64];
     (void)snprintf(name, sizeof name, "%.*s", (int)VAMP_MIN(name_bytes, (size_t)60), text);
-    struct vamp_alarm_mistake mistake = begin_mistake(compiling, FAULT_VALUE, "labels", "");
-    mistake.item = item;
+    struct vamp_alarm_mistake error = begin_error(compiling, FAULT_VALUE, "labels", "");
+    error.item = item;
     if (text[name_bytes] != '=') {
-        (void)snprintf(mistake.text, sizeof mistake.text,
+        (void)snprintf(error.text, sizeof error.text,
                        "\"%.100s\" is no label and pattern: write LABEL=PATTERN", text);
     } else {
-        (void)snprintf(mistake.text, sizeof mistake.text, "%s has no label \"%s\" at level %s",
+        (void)snprintf(error.text, sizeof error.text, "%s has no label \"%s\" at level %s",
                        compiling->metric->name, name, vamp_level_name(compiling->scope->level));
     }
-    mistake.near = vamp_opt_near_choice(vamp_label_words, name);
-    if (mistake.near != NULL && strcmp(mistake.near, name) == 0) {
-        mistake.near = NULL;
+    error.near = vamp_opt_near_choice(vamp_label_words, name);
+    if (error.near != NULL && strcmp(error.near, name) == 0) {
+        error.near = NULL;
     }
-    list_labels(labels, mistake.allowed);
-    compiling->report(compiling->context, &mistake);
+    list_labels(labels, error.allowed);
+    compiling->report(compiling->context, &error);
 }
 
 static void compile_pattern(struct compiling *compiling, size_t item, uint32_t labels)
@@ -161,8 +161,8 @@ static void compile_pattern(struct compiling *compiling, size_t item, uint32_t l
     if (!vamp_series_pattern(text, &label, &pattern) || (labels >> label & 1U) == 0) {
         report_label(compiling, item, labels, text, strcspn(text, "="));
     } else if (rule->pattern_count == VAMP_LABELS_MAX) {
-        report_mistake(compiling, FAULT_VALUE, "labels", "", "more than %d patterns",
-                       VAMP_LABELS_MAX);
+        report_error(compiling, FAULT_VALUE, "labels", "", "more than %d patterns",
+                     VAMP_LABELS_MAX);
     } else {
         rule->patterns[rule->pattern_count++] = (struct vamp_alarm_pattern){label, pattern};
     }
@@ -180,7 +180,7 @@ static void compile_series(struct compiling *compiling)
     if (options->without != all && (options->without & ~(uint64_t)labels) != 0) {
         char allowed[VAMP_OPT_ALLOWED_BYTES];
         list_labels(labels, allowed);
-        report_mistake(
+        report_error(
             compiling, FAULT_VALUE, "without", allowed, "%s has no label \"%s\" at level %s",
             compiling->metric->name,
             vamp_label_name((unsigned)__builtin_ctzll(options->without & ~(uint64_t)labels)),
@@ -208,10 +208,9 @@ static uint64_t buckets_of(const struct compiling *compiling, int64_t ns)
     return (uint64_t)((ns + width_ns - 1) / width_ns);
 }
 
-static void report_long(struct compiling *compiling, const char *key)
+static void report_too_long(struct compiling *compiling, const char *key)
 {
-    report_mistake(compiling, FAULT_VALUE, key, "", "longer than %u buckets",
-                   VAMP_ALARM_BUCKETS_MAX);
+    report_error(compiling, FAULT_VALUE, key, "", "longer than %u buckets", VAMP_ALARM_BUCKETS_MAX);
 }
 
 /* Converts the text of "for" or "clear_for" to a number of buckets, at least 1. */
@@ -224,16 +223,16 @@ static uint32_t compile_hold(struct compiling *compiling, const char *key, const
     }
     if (!read_buckets(text, &buckets)) {
         if (vamp_duration_parse(text, &ns, NULL) != 0 || ns < 0) {
-            report_mistake(compiling, FAULT_VALUE, key,
-                           "a duration such as \"10s\", or a number of buckets such as \"2 "
-                           "buckets\"",
-                           "\"%.32s\" is neither a duration nor a number of buckets", text);
+            report_error(compiling, FAULT_VALUE, key,
+                         "a duration such as \"10s\", or a number of buckets such as \"2 "
+                         "buckets\"",
+                         "\"%.32s\" is neither a duration nor a number of buckets", text);
             return 1;
         }
         buckets = buckets_of(compiling, ns);
     }
     if (buckets > VAMP_ALARM_BUCKETS_MAX) {
-        report_long(compiling, key);
+        report_too_long(compiling, key);
     }
     return (uint32_t)VAMP_MAX(buckets, UINT64_C(1));
 }
@@ -243,8 +242,7 @@ static void compile_baseline(struct compiling *compiling)
     const struct vamp_alarm_options *options = compiling->options;
     if (options->baseline_ns < 0) {
         if (options->warm_up_ns >= 0) {
-            report_mistake(compiling, FAULT_KEY, "warm_up", "",
-                           "has no effect without \"baseline\"");
+            report_error(compiling, FAULT_KEY, "warm_up", "", "has no effect without \"baseline\"");
         }
         return;
     }
@@ -254,11 +252,11 @@ static void compile_baseline(struct compiling *compiling)
         warm_up = buckets_of(compiling, options->warm_up_ns);
     }
     if (window == 0) {
-        report_mistake(compiling, FAULT_VALUE, "baseline", "",
-                       "a baseline of no time has no values");
+        report_error(compiling, FAULT_VALUE, "baseline", "",
+                     "the duration of the baseline must not be 0");
     }
     if (window > VAMP_ALARM_BUCKETS_MAX || warm_up > VAMP_ALARM_BUCKETS_MAX) {
-        report_long(compiling, window > VAMP_ALARM_BUCKETS_MAX ? "baseline" : "warm_up");
+        report_too_long(compiling, window > VAMP_ALARM_BUCKETS_MAX ? "baseline" : "warm_up");
         return;
     }
     compiling->rule->baseline_buckets = (uint32_t)window;
@@ -382,14 +380,14 @@ static void report_limit(struct compiling *compiling, const char *key, const str
     (void)snprintf(allowed, sizeof allowed, "%s%s, as in \"%s\"%s", units[form->quantity], each,
                    form->example, ratio);
     if (compiling->rule->measure == VAMP_ALARM_RATE) {
-        report_mistake(compiling, FAULT_VALUE, key, allowed,
-                       "\"%.60s\" is no limit for the rate of %s, whose unit is \"%s s-1\"", limit,
-                       metric->name, metric->kind == VAMP_HISTOGRAM ? "1" : metric->unit);
+        report_error(compiling, FAULT_VALUE, key, allowed,
+                     "\"%.60s\" is no limit for the rate of %s, whose unit is \"%s s-1\"", limit,
+                     metric->name, metric->kind == VAMP_HISTOGRAM ? "1" : metric->unit);
         return;
     }
-    report_mistake(compiling, FAULT_VALUE, key, allowed,
-                   "\"%.60s\" is no limit for %s, whose unit is \"%s\"", limit, metric->name,
-                   metric->unit);
+    report_error(compiling, FAULT_VALUE, key, allowed,
+                 "\"%.60s\" is no limit for %s, whose unit is \"%s\"", limit, metric->name,
+                 metric->unit);
 }
 
 static bool read_ratio(struct compiling *compiling, const char *key, const char *factor,
@@ -397,20 +395,20 @@ static bool read_ratio(struct compiling *compiling, const char *key, const char 
 {
     condition->is_ratio = true;
     if (compiling->options->baseline_ns < 0) {
-        report_mistake(compiling, FAULT_VALUE, key, "",
-                       "the rule has no baseline to compare with: set \"baseline\" to the time "
-                       "over which it is taken, such as \"10min\"");
+        report_error(compiling, FAULT_VALUE, key, "",
+                     "the rule has no baseline to compare with: set \"baseline\" to the time "
+                     "over which it is taken, such as \"10min\"");
         return false;
     }
     if (condition->comparison == VAMP_ALARM_EQUAL ||
         condition->comparison == VAMP_ALARM_NOT_EQUAL) {
-        report_mistake(compiling, FAULT_VALUE, key,
-                       ">, >=, < and <=", "no value is ever exactly a multiple of its baseline");
+        report_error(compiling, FAULT_VALUE, key,
+                     ">, >=, < and <=", "no value is ever exactly a multiple of its baseline");
         return false;
     }
     if (!read_number(factor, &condition->limit) || condition->limit <= 0) {
-        report_mistake(compiling, FAULT_VALUE, key, "a number above 0, as in \"> 2 * baseline\"",
-                       "\"%.60s\" is no factor of the baseline", factor);
+        report_error(compiling, FAULT_VALUE, key, "a number above 0, as in \"> 2 * baseline\"",
+                     "\"%.60s\" is no factor of the baseline", factor);
         return false;
     }
     return true;
@@ -448,9 +446,9 @@ static bool read_word(struct compiling *compiling, const char *key, const char *
         condition->comparison = VAMP_ALARM_ABSENT;
         return true;
     }
-    report_mistake(compiling, FAULT_VALUE, key,
-                   ">, >=, <, <=, = or != and a limit, \"changed\", or \"absent\"",
-                   "\"%.60s\" is no condition", word);
+    report_error(compiling, FAULT_VALUE, key,
+                 ">, >=, <, <=, = or != and a limit, \"changed\", or \"absent\"",
+                 "\"%.60s\" is no condition", word);
     return false;
 }
 
@@ -478,28 +476,28 @@ static void check_when(struct compiling *compiling)
     const struct vamp_alarm_rule *rule = compiling->rule;
     const struct vamp_alarm_condition *when = &rule->when;
     if (!has_limit(when) && rule->measure != VAMP_ALARM_VALUE) {
-        report_mistake(compiling, FAULT_KEY, rule->measure == VAMP_ALARM_RATE ? "rate" : "quantile",
-                       "", "has no effect: \"%s\" compares no number", compiling->options->when);
+        report_error(compiling, FAULT_KEY, rule->measure == VAMP_ALARM_RATE ? "rate" : "quantile",
+                     "", "has no effect: \"%s\" compares no number", compiling->options->when);
     }
     if (compiling->metric->kind == VAMP_HISTOGRAM && rule->measure == VAMP_ALARM_VALUE &&
         when->comparison != VAMP_ALARM_ABSENT) {
-        report_mistake(compiling, FAULT_VALUE, "when",
-                       "a \"quantile\", such as 0.99, a \"rate\", or the condition \"absent\"",
-                       "%s is a histogram, which is no single value", compiling->metric->name);
+        report_error(compiling, FAULT_VALUE, "when",
+                     "a \"quantile\", such as 0.99, a \"rate\", or the condition \"absent\"",
+                     "%s is a histogram and has no single value", compiling->metric->name);
     }
     if (rule->baseline_buckets > 0 && !when->is_ratio) {
-        report_mistake(compiling, FAULT_KEY, "baseline", "",
-                       "has no effect: \"when\" is no multiple of the baseline, as in \"> 2 * "
-                       "baseline\"");
+        report_error(compiling, FAULT_KEY, "baseline", "",
+                     "has no effect: \"when\" is no multiple of the baseline, as in \"> 2 * "
+                     "baseline\"");
     }
 }
 
-static bool looks_up(enum vamp_alarm_comparison comparison)
+static bool is_lower_limit(enum vamp_alarm_comparison comparison)
 {
     return comparison == VAMP_ALARM_GREATER || comparison == VAMP_ALARM_GREATER_EQUAL;
 }
 
-static bool looks_down(enum vamp_alarm_comparison comparison)
+static bool is_upper_limit(enum vamp_alarm_comparison comparison)
 {
     return comparison == VAMP_ALARM_LESS || comparison == VAMP_ALARM_LESS_EQUAL;
 }
@@ -510,26 +508,27 @@ static void check_clear(struct compiling *compiling)
 {
     const struct vamp_alarm_condition *when = &compiling->rule->when;
     const struct vamp_alarm_condition *clear = &compiling->rule->clear;
-    const bool up = looks_up(when->comparison), down = looks_down(when->comparison);
+    const bool up = is_lower_limit(when->comparison), down = is_upper_limit(when->comparison);
     const bool opposite =
-        (up && looks_down(clear->comparison)) || (down && looks_up(clear->comparison));
+        (up && is_upper_limit(clear->comparison)) || (down && is_lower_limit(clear->comparison));
     const bool overlap = (up && clear->limit > when->limit) || (down && clear->limit < when->limit);
     if (!up && !down) {
-        report_mistake(compiling, FAULT_KEY, "clear", "",
-                       "has no effect: only a rule with >, >=, < or <= has a second limit");
+        report_error(compiling, FAULT_KEY, "clear", "",
+                     "has no effect: only a rule with >, >=, < or <= has a second limit");
     } else if (!opposite) {
-        report_mistake(
-            compiling, FAULT_VALUE, "clear", up ? "< or <= and a limit" : "> or >= and a limit",
-            "the condition for resolving looks the same way as \"%s\"", compiling->options->when);
+        report_error(compiling, FAULT_VALUE, "clear",
+                     up ? "< or <= and a limit" : "> or >= and a limit",
+                     "the condition for resolving must have the opposite direction of \"%s\"",
+                     compiling->options->when);
     } else if (clear->is_ratio != when->is_ratio) {
-        report_mistake(compiling, FAULT_VALUE, "clear", "",
-                       "\"when\" and \"clear\" must both be multiples of the baseline, or both "
-                       "not");
+        report_error(compiling, FAULT_VALUE, "clear", "",
+                     "\"when\" and \"clear\" must both be multiples of the baseline, or both "
+                     "not");
     } else if (overlap) {
-        report_mistake(compiling, FAULT_VALUE, "clear", "",
-                       "the alarm would fire and resolve at the same value: the limit must be "
-                       "%s that of \"%s\"",
-                       up ? "at most" : "at least", compiling->options->when);
+        report_error(compiling, FAULT_VALUE, "clear", "",
+                     "the alarm would fire and resolve at the same value: the limit must be "
+                     "%s that of \"%s\"",
+                     up ? "at most" : "at least", compiling->options->when);
     }
 }
 
@@ -560,11 +559,11 @@ bool vamp_alarm_compile(const struct vamp_alarm_options *options,
     };
     *ret_rule = (struct vamp_alarm_rule){.options = options};
     if (options->name == NULL) {
-        report_mistake(&compiling, FAULT_KEY, "name", "", "a rule needs a \"name\"");
+        report_error(&compiling, FAULT_KEY, "name", "", "a rule needs a \"name\"");
     }
     if (options->when == NULL) {
-        report_mistake(&compiling, FAULT_KEY, "when", "",
-                       "a rule needs a condition, \"when\", such as \"> 30s\"");
+        report_error(&compiling, FAULT_KEY, "when", "",
+                     "a rule needs a condition, \"when\", such as \"> 30s\"");
     }
     compile_metric(&compiling);
     ret_rule->hold_buckets = compile_hold(&compiling, "for", options->hold);
@@ -575,5 +574,5 @@ bool vamp_alarm_compile(const struct vamp_alarm_options *options,
         compile_series(&compiling);
         compile_conditions(&compiling);
     }
-    return !compiling.wrong;
+    return !compiling.has_errors;
 }

@@ -74,7 +74,8 @@ struct vamp_alarm_following {
     uint32_t row_room;
     struct vamp_alarm_instance *instances;
     uint32_t instance_count, instance_room;
-    /* Number of matching series over the limit, or not followed for lack of memory. */
+    /* Number of matching series that are not followed because the limit was reached or memory
+     * ran out. */
     uint64_t not_followed;
     struct map map;             /* instances by their labels, if the rule merges series */
     struct vamp_histogram *sum; /* buffer of a rule that merges histograms; else NULL */

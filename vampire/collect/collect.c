@@ -309,7 +309,7 @@ static void add_message(struct vamp_collect *collect, struct collect_run *run,
     for (size_t i = 0; i < message->n_metrics; i++) {
         if (collect_metric(message->metrics[i]) == VAMP_METRIC_NONE) {
             collect->counts.refused[VAMP_REFUSAL_METRIC]++;
-            break;
+            break; /* counts messages, not metrics */
         }
     }
     collect_values_add(collect, message);

@@ -26,5 +26,5 @@ struct vamp_address {
  * allowed. */
 VAMP_MUST_CHECK int vamp_address_parse(const char *text, const char *scheme,
                                        struct vamp_address *ret, struct vamp_err *err);
-/* The port; 0 for a Unix socket and where the system chooses the port. */
+/* Returns the port; 0 for a Unix socket, or if the system chooses the port. */
 unsigned vamp_address_port(const struct vamp_address *address);

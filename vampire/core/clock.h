@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The only way to read time. Code that needs time is passed a `const struct vamp_clock *`, so that
- * tests step it. All values are nanoseconds.
+ * The only way to read the time. Code that needs the time gets a `const struct vamp_clock *`, so
+ * that tests can control it. All values are nanoseconds.
  */
 #pragma once
 
@@ -20,11 +20,11 @@ struct vamp_clock {
 /* The machine's clocks. A constant: never freed, usable from every thread. */
 extern const struct vamp_clock vamp_clock_system;
 
-/* The functions of a clock, called with its `self`. */
+/* Call the functions of a clock with its `self`. */
 int64_t vamp_clock_utc_ns(const struct vamp_clock *clock);
 int64_t vamp_clock_monotonic_ns(const struct vamp_clock *clock);
 
-/* A duration, or a time of a clock that starts at 0, as system calls expect it. */
+/* Converts a duration, or a time of a clock that starts at 0, for system calls. */
 static inline struct timespec vamp_timespec(int64_t ns)
 {
     return (struct timespec){.tv_sec = (time_t)(ns / VAMP_NS_PER_SECOND),
@@ -33,30 +33,31 @@ static inline struct timespec vamp_timespec(int64_t ns)
 /* Sleeps for `ns`, or until a signal handler has run; returns at once if `ns` is 0 or less. */
 void vamp_sleep_ns(int64_t ns);
 
-/* RFC 3339 in UTC with nanoseconds ("2026-11-21T03:44:00.000000000Z"), always 30 characters
- * for years 0000 to 9999, terminated. */
+/* Writes a time as RFC 3339 in UTC with nanoseconds ("2026-11-21T03:44:00.000000000Z"), terminated;
+ * 30 characters for years 0000 to 9999. */
 #define VAMP_TIME_TEXT_BYTES 88
 void vamp_time_text(int64_t utc_ns, char text[static VAMP_TIME_TEXT_BYTES]);
 
 /*
- * Estimates the time of the event stream while no events arrive. Event times come from the pool
- * manager's clock, which need not agree with ours and may be stepped. The estimate is our monotonic
- * time plus the largest lead of event times over it in the last two windows of a few seconds. (The
- * largest lead belongs to the fastest delivery; other events may have arrived late.) One thread:
- * the source has a clock of its own for gaps while a pool is gone, and the worker has another one
- * for its buckets.
+ * Estimates the time of the event stream while no events arrive. Event times are read from the pool
+ * manager's clock, which may differ from the clock of this machine and may be stepped. The estimate
+ * is this machine's monotonic time plus the maximum lead of event times over it in the last two
+ * windows of a few seconds. (The maximum lead belongs to the fastest delivery; other events may
+ * have arrived late.) One thread: the source has one clock, for gaps while a pool is gone, and the
+ * worker has another one, for its buckets.
  */
 /* Zero-initialised: no event was observed. */
 struct vamp_event_clock {
-    int64_t lead_ns[2]; /* event time minus monotonic time: this window and the one before */
+    int64_t
+        lead_ns[2]; /* maximum of event time minus monotonic time: this and the previous window */
     bool known[2];
-    int64_t window_start_ns; /* monotonic */
+    int64_t window_start_ns; /* monotonic time */
 };
 
 /* Records that an event with this time arrived at this monotonic time. Times outside the range of
  * event times are ignored. */
 void vamp_event_clock_observe(struct vamp_event_clock *clock, int64_t event_ns,
                               int64_t monotonic_ns);
-/* Sets the estimate. False if no event was observed yet. */
+/* Sets `*ret_ns` to the estimate. Returns false if no event was observed yet. */
 bool vamp_event_clock_now(const struct vamp_event_clock *clock, int64_t monotonic_ns,
                           int64_t *ret_event_ns);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The error object: what was being done, with what, what is wrong.
+ * The error object: the failed operation, its object, and the reason.
  *
  * Every fallible function returns 0 or a negative errno and takes a `struct vamp_err *` as its last
- * parameter (NULL: the caller does not want the text). The text is gathered on the way up: the
- * innermost function sets it, each caller may put its own context before it ("open vampire.h5:
- * reserve 64 KiB: No space left on device"). Only the program in vampire/ prints errors; nothing
- * below it does. No thread rule: an error object belongs to the function that declared it, usually
- * on its stack.
+ * parameter (NULL: the caller does not need the text). The innermost function sets the text, and
+ * each caller may put its own context before it ("open vampire.h5: reserve 64 KiB: No space left on
+ * device"). Only the program in programs/ prints errors. An error object belongs to the function
+ * that declared it, usually on its stack.
  */
 #pragma once
 
@@ -20,7 +19,7 @@
 #define VAMP_ERR_TEXT_BYTES 512
 
 struct vamp_err {
-    int code;                       /* negative errno, 0: no error */
+    int code;                       /* negative errno; 0: no error */
     char text[VAMP_ERR_TEXT_BYTES]; /* one line, no full stop, always terminated */
 };
 
@@ -29,18 +28,17 @@ struct vamp_err {
         0, ""                                                                                      \
     }
 
-/* Sets code and text. Returns `code`, so that `return vamp_err_set(err, -EINVAL, ...)` is a
- * whole error path. A text too long is cut; `err` may be NULL. `code` must be negative. */
+/* Sets code and text. Returns `code`, for use in `return vamp_err_set(err, -EINVAL, ...)`. A text
+ * that is too long is cut; `err` may be NULL. `code` must be negative. */
 int vamp_err_set(struct vamp_err *err, int code, const char *format, ...) VAMP_PRINTF(3, 4);
 
-/* The same for a function that does not return the code: `return VAMP_REFUSE(NULL, err, -EINVAL,
- * ...)`. */
+/* For functions that do not return the code: `return VAMP_REFUSE(NULL, err, -EINVAL, ...)`. */
 #define VAMP_REFUSE(result, err, code, ...) ((void)vamp_err_set(err, code, __VA_ARGS__), (result))
 
-/* Like vamp_err_set with -errno and ": strerror" appended. Returns that code. */
+/* As vamp_err_set with code -errno, and with ": strerror" appended. Returns the code. */
 int vamp_err_set_errno(struct vamp_err *err, int errno_value, const char *format, ...)
     VAMP_PRINTF(3, 4);
 
-/* Puts "context: " before the text that is there. Returns err->code, or -EIO when `err` is
- * NULL or holds no error: use it only where an error is known to have been set. */
+/* Puts "context: " before the present text. Returns err->code, or -EIO if `err` is NULL or has no
+ * error. Must be called only after an error. */
 int vamp_err_wrap(struct vamp_err *err, const char *format, ...) VAMP_PRINTF(2, 3);

@@ -21,8 +21,8 @@ static inline uint64_t vamp_hash_mix(uint64_t bits)
     return bits ^ bits >> 33;
 }
 
-/* Hash of a CDO's id, which may be a counter. It decides which CDOs are sampled and into which
- * group each of them falls. */
+/* Returns the hash of a CDO's id, which may be a counter. The hash determines which CDOs are
+ * sampled, and the group of each sampled CDO. */
 static inline uint64_t vamp_hash_id(uint64_t high, uint64_t low)
 {
     return vamp_hash_mix(vamp_hash_mix(high + UINT64_C(0x9e3779b97f4a7c15)) ^ low);
@@ -36,7 +36,7 @@ static inline uint64_t vamp_hash_word(uint64_t hash, uint64_t word)
     return hash ^ hash >> 32;
 }
 
-/* The next number of the sequence that starts at `*state` (splitmix64). Not for secrets. */
+/* Returns the next number of the sequence that starts at `*state` (splitmix64). Not for secrets. */
 static inline uint64_t vamp_random_next(uint64_t *state)
 {
     uint64_t mixed = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -45,8 +45,8 @@ static inline uint64_t vamp_random_next(uint64_t *state)
     return mixed ^ mixed >> 31;
 }
 
-/* Hash of `length` bytes; `seed` may be the hash of what precedes them. */
+/* Returns the hash of `length` bytes; `seed` may be the hash of the preceding bytes. */
 uint64_t vamp_hash_bytes(uint64_t seed, const void *bytes, size_t length);
 
-/* A random number, or one derived from the time if the system has no randomness yet. */
+/* Returns a random number, or one derived from the time if the system has no randomness yet. */
 uint64_t vamp_hash_seed(void);

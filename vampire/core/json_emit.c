@@ -105,8 +105,8 @@ static bool is_plain(char character)
     return character >= ' ' && character < 0x7F && character != '"' && character != '\\';
 }
 
-/* Whether none of the eight characters needs an escape. A set high bit in `special` marks a byte
- * that does; bits after the first one may be wrong. */
+/* Returns whether none of the eight characters needs an escape. In `special`, the high bit of each
+ * byte that needs an escape is set; after the first such byte, bits may be wrong. */
 static bool are_plain(const char text[static 8])
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
@@ -118,7 +118,7 @@ static bool are_plain(const char text[static 8])
     return (special & high) == 0;
 }
 
-/* Number of characters, at most `most`, before the first one that needs an escape. */
+/* Returns the number of characters, at most `most`, before the first one that needs an escape. */
 static size_t plain_length(const char *text, size_t most)
 {
     size_t length = 0;
@@ -136,14 +136,14 @@ static size_t plain_length(const char *text, size_t most)
 static inline __attribute__((always_inline)) void put_rest(struct vamp_json *json, const char *text,
                                                            size_t room)
 {
-    /* Escaping never shortens a character, so that no more characters than this can fit. */
+    /* Escaping never shortens a character, so later characters cannot fit. */
     const char *const end = text + strnlen(text, room + 1);
     const size_t begin = json->used;
     while (text < end) {
         char out[8];
         const size_t left = room - (json->used - begin), rest = (size_t)(end - text);
         size_t bytes = plain_length(text, VAMP_MIN(rest, left));
-        if (bytes == rest && reserve(json, bytes + 1)) { /* most texts need no escape at all */
+        if (bytes == rest && reserve(json, bytes + 1)) { /* most texts need no escape */
             *(char *)mempcpy(json->bytes + json->used, text, bytes) = '"';
             json->used += bytes + 1;
             return;

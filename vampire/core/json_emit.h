@@ -14,7 +14,7 @@
 
 #include "vampire/core/clock.h"
 
-#define VAMP_JSON_LINE_BYTES 65536 /* newline included */
+#define VAMP_JSON_LINE_BYTES 65536 /* including the newline */
 /* Maximum length of an escaped text, unless the caller sets another limit. */
 #define VAMP_JSON_TEXT_BYTES 4096
 
@@ -36,13 +36,14 @@ struct vamp_json {
     char time_text[VAMP_TIME_TEXT_BYTES];
 };
 
-void vamp_json_done(struct vamp_json *json); /* frees; the object is empty and usable again */
+void vamp_json_done(
+    struct vamp_json *json); /* Frees the memory; the object is then empty and can be used again. */
 void vamp_json_clear(struct vamp_json *json);
 /* Null-terminates the text and transfers it, malloc'ed, to the caller; NULL if out of memory. The
  * object is then empty. */
 char *vamp_json_take(struct vamp_json *json);
 
-/* A line is one object; its members are written between these two calls. */
+/* Begin and end a line. A line is one object; its members are written between the two calls. */
 void vamp_json_line_begin(struct vamp_json *json);
 void vamp_json_line_end(struct vamp_json *json);
 /* Makes the following lines elements of one array: the first line follows `[`, all but the last end
@@ -59,11 +60,11 @@ void vamp_json_long_text(struct vamp_json *json, const char *key, const char *te
                          size_t max_bytes);
 void vamp_json_unsigned(struct vamp_json *json, const char *key, uint64_t value);
 void vamp_json_signed(struct vamp_json *json, const char *key, int64_t value);
-/* NaN and infinities become null */
+/* NaN and infinities are written as null */
 void vamp_json_real(struct vamp_json *json, const char *key, double value);
 /* Writes nanoseconds as microseconds with three decimals. */
 void vamp_json_micros(struct vamp_json *json, const char *key, int64_t ns);
 void vamp_json_bool(struct vamp_json *json, const char *key, bool value);
-/* INT64_MIN becomes null */
+/* INT64_MIN is written as null */
 void vamp_json_time(struct vamp_json *json, const char *key, int64_t utc_ns);
 void vamp_json_null(struct vamp_json *json, const char *key);

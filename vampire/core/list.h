@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The object of type `type` whose member `member` is at `pointer`. */
+/* Returns the object of type `type` whose member `member` is at `pointer`. */
 #define CONTAINER_OF(pointer, type, member)                                                        \
     ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
@@ -58,7 +58,7 @@ static inline bool list_is_linked(const struct list_link *link)
     return link->next != link;
 }
 
-/* NULL when empty. */
+/* Returns NULL if the list is empty. */
 static inline struct list_link *list_first(const struct list *list)
 {
     /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it takes a removed link for one that is there. */
@@ -78,13 +78,13 @@ static inline struct list_link *list_take(struct list *list)
     return link;
 }
 
-/* The one after `link`; NULL at the end. */
+/* Returns the link after `link`; NULL at the end. */
 static inline struct list_link *list_next(const struct list *list, const struct list_link *link)
 {
     return link->next == &list->head ? NULL : link->next;
 }
 
-/* A loop over the objects of type `type` that are linked by `member`; the list must not change. */
+/* Loops over the objects of type `type` that are linked by `member`; the list must not change. */
 #define LIST_EACH(object, list, type, member)                                                      \
     for (type *object = CONTAINER_OF((list)->head.next, type, member);                             \
          &object->member != &(list)->head;                                                         \
@@ -92,7 +92,7 @@ static inline struct list_link *list_next(const struct list *list, const struct 
 
 /* Grows an array, by doubling, so that it has an element with index `count`; new elements are
  * zeroed. `array` is the address of the pointer to the array, which is malloc'ed or NULL and has
- * `*room` elements of `bytes` each. False if out of memory: nothing has changed. */
+ * `*room` elements of `bytes` each. Returns false if out of memory; the array is then unchanged. */
 static inline bool vamp_array_reserve(void *array, unsigned *room, unsigned count, size_t bytes)
 {
     void *present;
@@ -103,7 +103,8 @@ static inline bool vamp_array_reserve(void *array, unsigned *room, unsigned coun
     while (wanted <= count) {
         wanted *= 2;
     }
-    memcpy(&present, array, sizeof present); /* a pointer of any type */
+    memcpy(&present, array,
+           sizeof present); /* copied, since `array` may point to a pointer of any type */
     char *larger = reallocarray(present, wanted, bytes);
     if (larger != NULL) {
         memset(larger + *room * bytes, 0, (wanted - *room) * bytes);

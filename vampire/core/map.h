@@ -23,29 +23,30 @@ struct map {
     uint64_t seed;
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 VAMP_MUST_CHECK int map_init(struct map *map);
-/* Frees the slots but not the entries. A zeroed map is empty and may be used with every function
- * except map_insert. */
+/* Frees the slots only. A zeroed map is empty; map_insert, map_remove and map_slot exclude it. */
 void map_done(struct map *map);
-/* Frees the slots, and each entry with `drop`. */
+/* Frees the slots, and calls `drop` for each entry. */
 void map_drop(struct map *map, void (*drop)(struct map_link *link));
 
-/* Hashes of keys, mixed with a seed of the map so that keys cannot be chosen to collide. */
+/* Return the hash of a key, mixed with a seed of the map so that keys cannot be chosen to collide.
+ */
 uint64_t map_hash_number(const struct map *map, uint64_t key);
 uint64_t map_hash_text(const struct map *map, const char *text, size_t length);
 
 void map_insert(struct map *map, struct map_link *link, uint64_t hash);
+/* Removes the entry; removing an absent link does nothing. */
 void map_remove(struct map *map, struct map_link *link);
 /* Removes all entries without freeing them. */
 void map_clear(struct map *map);
 
-/* The slot of this hash, which also has entries with other hashes. Not for a zeroed map. */
+/* Returns the slot of this hash, which also has entries with other hashes. Not for a zeroed map. */
 static inline struct map_link **map_slot(const struct map *map, uint64_t hash)
 {
     return &map->slots[hash & (map->slot_count - 1)];
 }
-/* The first entry with this hash from `link` on, or NULL. */
+/* Returns the first entry with this hash, starting at `link`; NULL if there is none. */
 static inline struct map_link *map_same(struct map_link *link, uint64_t hash)
 {
     while (link != NULL && link->hash != hash) {
@@ -53,7 +54,7 @@ static inline struct map_link *map_same(struct map_link *link, uint64_t hash)
     }
     return link;
 }
-/* Iterates over the entries with one hash; NULL at the end. */
+/* Iterate over the entries with one hash; return NULL at the end. */
 static inline struct map_link *map_first(const struct map *map, uint64_t hash)
 {
     return map->count > 0 ? map_same(*map_slot(map, hash), hash) : NULL;
@@ -63,8 +64,8 @@ static inline struct map_link *map_next(const struct map_link *link)
     return map_same(link->next, link->hash);
 }
 
-/* Finds an entry whose key is a number; different numbers have different hashes in one map. NULL if
- * there is none. */
+/* Returns the entry with this number as its key, or NULL. Different numbers have different hashes.
+ */
 static inline struct map_link *map_find_number(const struct map *map, uint64_t key)
 {
     return map_first(map, map_hash_number(map, key));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Parts of vampire that are shared objects, because their libraries take time or memory to load or
- * are not wanted at every site. They are in lib/vampire/ beside the folder of the executable, in
- * the build tree as in an installation.
+ * Modules of vampire that are shared objects, because their libraries take time or memory to load,
+ * or are not installed everywhere. They are in lib/vampire/ next to the folder of the executable,
+ * both in the build tree and in an installation.
  */
 #pragma once
 
@@ -10,9 +10,10 @@
 
 /* Describes a shared object to load. */
 struct vamp_module {
-    const char *file;    /* "maestro.so" */
-    const char *symbol;  /* an object that begins with a `const char *`: the version of its build */
-    const char *version; /* the version of this build; objects of other versions are refused */
+    const char *file; /* file name: "maestro.so" */
+    const char
+        *symbol; /* name of an object that begins with a `const char *`: the version of its build */
+    const char *version; /* version of this build; shared objects of other versions are rejected */
     const char *purpose; /* for messages: "joins a pool" */
     const char *origin;  /* for messages: where the file comes from */
 };

@@ -17,6 +17,6 @@ int vamp_thread_start(pthread_t *ret_thread, const char *name, void *(*run)(void
     }
     char kept[16];
     (void)snprintf(kept, sizeof kept, "%.15s", name);
-    (void)pthread_setname_np(*ret_thread, kept); /* only for display: nothing depends on it */
+    (void)pthread_setname_np(*ret_thread, kept); /* only for display, so errors are ignored */
     return 0;
 }

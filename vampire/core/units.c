@@ -25,7 +25,7 @@ struct unit {
     const char *name;
 };
 
-/* `units` from large to small, the last one of size 1. */
+/* Formats with the largest suitable unit; `units` are in descending order, the last has size 1. */
 static const char *in_unit(double value, const struct unit *units, char *text)
 {
     while (units->size > 1 && value < units->size) {

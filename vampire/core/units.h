@@ -14,7 +14,6 @@ const char *vamp_bytes_people(double bytes, char text[static VAMP_UNIT_TEXT_BYTE
 const char *vamp_share_people(double part, double all, char text[static VAMP_UNIT_TEXT_BYTES]);
 /* "1.23 ms", "45 s" */
 const char *vamp_duration_people(uint64_t ns, char text[static VAMP_UNIT_TEXT_BYTES]);
-/* The same for a clock with a resolution (0: exact). A duration of 0 is below the resolution: "< 12
- * ms". */
+/* The same for a clock with a resolution (0: exact); a duration of 0 is then "< 12 ms". */
 const char *vamp_duration_measured(uint64_t ns, uint64_t resolution_ns,
                                    char text[static VAMP_UNIT_TEXT_BYTES]);

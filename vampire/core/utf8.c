@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The second byte excludes overlong forms, surrogates and numbers above U+10FFFF. */
+/* Returns false for overlong forms, surrogates and numbers above U+10FFFF. */
 static bool second_is_allowed(unsigned char first, unsigned char second)
 {
     switch (first) {
@@ -20,7 +20,7 @@ static bool second_is_allowed(unsigned char first, unsigned char second)
     }
 }
 
-/* Length of the character that begins with `first`; 0 if no character does. */
+/* Returns the length of a character that begins with `first`; 0 if no character begins with it. */
 static size_t bytes_of(unsigned char first)
 {
     if (first < 0x80) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * UTF-8: checks whether text is well-formed and where it may be cut, and makes text from outside
- * well-formed. A character is well-formed if it is complete, as short as possible, not a surrogate
- * and at most U+10FFFF. No state; any thread.
+ * UTF-8: checks whether text is well-formed, determines where it may be cut, and converts external
+ * text to well-formed text. A character is well-formed if it is complete, as short as possible, not
+ * a surrogate and at most U+10FFFF. No state; any thread.
  */
 #pragma once
 
@@ -14,35 +14,34 @@
 
 enum { VAMP_UTF8_BYTES_MAX = 4 };
 
-/* Whether a character begins with this byte; false for one that continues a character. */
+/* Returns whether a character begins with this byte; false for a continuation byte. */
 static inline bool vamp_utf8_begins(char byte)
 {
     return ((unsigned char)byte & 0xC0U) != 0x80U;
 }
 
 /* Reads the character at `text`, of which `available` bytes may be read; VAMP_UTF8_BYTES_MAX for a
- * terminated text, because nothing after the terminator is read. Returns its length (1 to 4) with
- * its code point in *ret_point unless that is NULL; 0 if there is none or it is not well-formed.
- * NUL is a character of one byte. */
+ * terminated text, because nothing after the terminator is read. Returns the length of the
+ * character (1 to 4), and its code point in `*ret_point` unless `ret_point` is NULL. Returns 0 if
+ * there is no character or it is not well-formed. NUL is a character of one byte. */
 size_t vamp_utf8_read(const char *text, size_t available, uint32_t *ret_point);
 
-/* Bytes (1 to 4) of the character at the terminated `text`, 0 when it is not well-formed. */
+/* Returns the length (1 to 4) of the character at `text`; 0 if it is not well-formed. */
 static inline size_t vamp_utf8_length(const char *text)
 {
     return vamp_utf8_read(text, VAMP_UTF8_BYTES_MAX, NULL);
 }
 
-/* Writes a code point that is not a surrogate. Returns the bytes written (1 to 4). */
+/* Writes a code point that is not a surrogate. Returns the number of bytes written (1 to 4). */
 size_t vamp_utf8_write(char out[static VAMP_UTF8_BYTES_MAX], uint32_t point);
 
-/* Whether a terminated text is well-formed throughout. */
+/* Returns whether a terminated text is completely well-formed. */
 bool vamp_utf8_is_valid(const char *text);
 
-/* How many of `length` bytes to keep if at most `most` are allowed; never cuts within a character.
- */
+/* Returns how many of `length` bytes to keep, at most `most`; never cuts within a character. */
 size_t vamp_utf8_cut(const char *text, size_t length, size_t most);
 
 /* Copies the terminated `text` into `out` as well-formed UTF-8: each invalid byte becomes U+FFFD,
- * and text that does not fit is cut at a character's boundary. `out` is filled with NULs but has no
- * terminator if it is full. Returns the bytes used. */
+ * and text that does not fit is cut at a character boundary. The rest of `out` is filled with NULs;
+ * there is no terminator if `out` is full. Returns the number of bytes used. */
 size_t vamp_utf8_copy(char *out, size_t out_bytes, const char *text);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Choices between two values that the rest of the code would otherwise spell out. No state; any
- * thread.
+ * Choices between two values. No state; any thread.
  */
 #pragma once
 
@@ -12,23 +11,23 @@
 #define VAMP_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define VAMP_MAX(a, b) ((a) > (b) ? (a) : (b))
 
-/* a - b, or 0 where b is larger. */
+/* Returns a - b; 0 if b is larger. */
 static inline uint64_t vamp_minus(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
 }
 
-/* `text`, or `other` where there is none. */
+/* Returns `text`; `other` if `text` is NULL. */
 static inline const char *vamp_text_or(const char *text, const char *other)
 {
     return text != NULL ? text : other;
 }
 
-/* An element of an array of texts, or "unknown". Evaluates `index` twice. */
+/* Returns an element of an array of texts, or "unknown". Evaluates `index` twice. */
 #define VAMP_NAME_AT(names, index)                                                                 \
     ((index) < sizeof(names) / sizeof(names)[0] ? (names)[index] : "unknown")
 
-/* The ending of a noun after a count: "1 event", "2 events". */
+/* Returns the ending of a noun after a count: "1 event", "2 events". */
 static inline const char *vamp_plural(uint64_t count)
 {
     return count == 1 ? "" : "s";

@@ -139,9 +139,9 @@ void vamp_worker_wait(struct vamp_worker *worker, int64_t until_ns)
     (void)pthread_cond_timedwait(&worker->changed, &worker->lock, &until);
 }
 
-/* ---- account and messages */
+/* ---- counters and messages */
 
-/* `queued` is read last, because an element is counted there before it is counted elsewhere. */
+/* `queued` is read last, because an element is counted there before any other counter. */
 void vamp_worker_account(const struct vamp_worker *worker, struct vamp_worker_account *ret_account)
 {
     if (atomic_load(&worker->abandoned)) {

@@ -13,7 +13,7 @@
 
 #define OPTION(member) offsetof(struct vamp_maestro_options, member)
 
-/* Conditions for options to have an effect. */
+/* Conditions under which options have an effect. */
 #define WITH_POOL_MANAGER UINT32_C(1)
 #define WITH_LEAVING UINT32_C(2)
 

@@ -17,7 +17,7 @@ int64_t vamp_pace_due_in_ns(struct vamp_pace *pace, int64_t event_ns)
     if (event_ns <= pace->first_event_ns) {
         return 0;
     }
-    /* Times may be any two numbers: only as unsigned does their distance fit in 64 bits. */
+    /* The difference of two arbitrary times fits in 64 bits only as an unsigned number. */
     uint64_t wait_ns = ((uint64_t)event_ns - (uint64_t)pace->first_event_ns) / pace->speed;
     if (wait_ns > INT64_MAX) {
         wait_ns = INT64_MAX;

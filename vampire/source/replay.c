@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The replay source: reads a recording at full speed or at a multiple of its own speed. The
- * segments of a rotated run are one stream.
+ * The replay source: reads a recording at full speed or at a multiple of the recorded speed. The
+ * segments of a rotated run are read as one stream.
  */
 #include <glob.h>
 #include <inttypes.h>
@@ -25,24 +25,25 @@ struct replay {
     const struct replay_options *options;
     struct vamp_source_context context;
     glob_t files;
-    const char **paths; /* those of `files` that are replayed */
+    const char **paths; /* those elements of `files` that are replayed */
     size_t path_count;
     size_t file; /* index of the current file in `paths` */
     struct vamp_recording *recording;
-    struct vamp_recording_header header; /* of the present file */
+    struct vamp_recording_header header; /* header of the current file */
     struct vamp_pace pace;
-    int64_t newest_ns, wanted_ns;  /* time of the newest event, and of the newest wanted one */
-    uint64_t unwanted;             /* events passed over since then */
-    bool any_wanted, unwanted_due; /* whether there was one; whether a control event for those
-                                      before it must follow */
+    int64_t newest_ns; /* time of the newest event */
+    int64_t wanted_ns; /* time of the newest event of a required kind */
+    uint64_t unwanted; /* number of events skipped since `wanted_ns` */
+    bool any_wanted;   /* an event of a required kind was returned */
+    bool unwanted_due; /* a control event for the skipped events must follow */
     bool pending_there;
-    bool at_end; /* name of the current file, which the next call may close */
+    bool at_end; /* the current file is at its end; the next call may close it */
     bool remarked;
     size_t damaged_files;
-    const char *damaged_path;  /* the first of them */
-    bool end_reported;         /* that the run continues after the last file */
-    bool whole_run;            /* is meant: the files were given by a pattern */
-    struct vamp_event pending; /* read, but not due yet */
+    const char *damaged_path;  /* the first damaged file */
+    bool end_reported;         /* it was reported that the run continues after the last file */
+    bool whole_run;            /* the files were given by a pattern */
+    struct vamp_event pending; /* event that was read but is not due yet */
 };
 
 static const struct vamp_opt replay_options[] = {
@@ -53,7 +54,6 @@ static const struct vamp_opt replay_options[] = {
      .help = "Speed as a multiple of the speed at which it was recorded; 0: as fast as possible"},
     {.key = NULL},
 };
-
 static int replay_close(void *self, struct vamp_err *err)
 {
     struct replay *replay = self;
@@ -63,14 +63,12 @@ static int replay_close(void *self, struct vamp_err *err)
     free(replay->paths);
     free(replay);
     return 0;
-}
-
-/* The files the option names: itself, or what the pattern matches, in order of their names. */
+} /* Sets the list of files: the named file, or the files that match the pattern, by name. */
 static int find_files(struct replay *replay, struct vamp_err *err)
 {
     const char *const file = replay->options->file;
     const bool pattern = strpbrk(file, "*?[{") != NULL && access(file, F_OK) != 0;
-    /* A plain name is not expanded here: opening it gives the best message. */
+    /* A name without wildcards is not expanded: opening the file gives the best message. */
     replay->whole_run = pattern;
     const int flags = pattern ? GLOB_BRACE : GLOB_NOCHECK | GLOB_NOESCAPE;
     const int code = glob(file, flags, NULL, &replay->files);
@@ -88,16 +86,16 @@ static const char *present_path(const struct replay *replay)
     return replay->paths[replay->file];
 }
 
-/* Whether the file is what remains if the first record could not be written or the recorder was
- * killed just then. It contains nothing, and the segments around it are complete without it. */
+/* Returns whether the file has no data, because the first record could not be written, or the
+ * recorder was killed before it was written. The other segments are complete without such a file.
+ */
 static bool is_empty(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0;
 }
 
-/* Leaves such files out. If there are no others, keeps one, whose error is reported when it is
- * opened. */
+/* Removes empty files from the list, except one if all are empty: opening it reports the error. */
 static int leave_out_empty(struct replay *replay, struct vamp_err *err)
 {
     replay->paths = calloc(replay->files.gl_pathc, sizeof *replay->paths);
@@ -116,7 +114,7 @@ static int leave_out_empty(struct replay *replay, struct vamp_err *err)
     return 0;
 }
 
-/* Checks that the segments follow each other in one run. */
+/* Checks that the segments belong to the same run and follow each other. */
 static int check_order(struct replay *replay, struct vamp_err *err)
 {
     struct vamp_recording_header before = {.segment = 0};
@@ -129,8 +127,9 @@ static int check_order(struct replay *replay, struct vamp_err *err)
         if (code != 0) {
             return code;
         }
-        if (i > 0 &&
-            (strcmp(header.run_id, before.run_id) != 0 || header.segment <= before.segment)) {
+        const bool continues =
+            strcmp(header.run_id, before.run_id) == 0 && header.segment > before.segment;
+        if (i > 0 && !continues) {
             return vamp_err_set(err, -EINVAL,
                                 "%s does not continue where %s ends: replay the segments of one "
                                 "run, in order, or each recording alone",
@@ -169,7 +168,7 @@ static int replay_open(const void *options, const struct vamp_source_context *co
     }
     if (result != 0) {
         (void)replay_close(replay, NULL);
-        /* A file that cannot be read was chosen by mistake; nothing has started yet. */
+        /* The replay has not started yet: an unreadable file is an error of the configuration. */
         return result == -ENOMEM ? result : -EINVAL;
     }
     if ((context->event_kinds & ~replay->header.event_kinds & UINT64_C(0xfffe)) != 0) {
@@ -222,9 +221,10 @@ static void mark_lost(struct replay *replay, uint64_t count)
     replay->pending_there = true;
 }
 
-/* After the last file: the run may have continued. True if a control event for that is pending; a
- * segment begins with an event, so at least one is missing. A user who replays a single segment
- * does not expect more. */
+/* Called after the last file. Reports if the recording continues in a segment that is not replayed.
+ * When a whole run is replayed, also sets a pending control event for one lost event, since a
+ * segment contains at least one, and returns true. When a single segment is replayed, missing
+ * segments are expected: returns false. */
 static bool report_missing_end(struct replay *replay)
 {
     if (!vamp_recording_goes_on(replay->recording)) {
@@ -241,7 +241,7 @@ static bool report_missing_end(struct replay *replay)
     return replay->whole_run;
 }
 
-/* The end of all files. */
+/* Returns the result after the last file: DAMAGED if one of the files was damaged, else END. */
 static enum vamp_source_status end_replay(const struct replay *replay, struct vamp_err *err)
 {
     if (replay->damaged_files == 0) {
@@ -257,8 +257,8 @@ static enum vamp_source_status end_replay(const struct replay *replay, struct va
     return VAMP_SOURCE_DAMAGED;
 }
 
-/* At the end of a file. MORE: continue, perhaps with a pending control event. Not inlined, so that
- * its texts do not slow down the path of an event. */
+/* Handles the end of a file. Returns MORE if the replay continues, perhaps with a pending control
+ * event. Not inlined, so that its texts do not slow down the path of an event. */
 static __attribute__((noinline)) enum vamp_source_status go_on(struct replay *replay,
                                                                struct vamp_err *err)
 {
@@ -289,8 +289,8 @@ static __attribute__((noinline)) enum vamp_source_status go_on(struct replay *re
     return VAMP_SOURCE_MORE;
 }
 
-/* A control event for the skipped events, with the time of the preceding wanted event or, without
- * one, their own. */
+/* Returns a control event for the skipped events. Its time is that of the preceding event of a
+ * required kind or, without one, of the skipped events. */
 static enum vamp_source_status mark_unwanted(struct replay *replay, struct vamp_event *ret_event)
 {
     *ret_event = (struct vamp_event){
@@ -302,7 +302,7 @@ static enum vamp_source_status mark_unwanted(struct replay *replay, struct vamp_
     return VAMP_SOURCE_MORE;
 }
 
-/* Returns the pending event, else the next wanted one. */
+/* Returns the pending event or, without one, the next event of a required kind. */
 static enum vamp_source_status take_event(struct replay *replay, struct vamp_event *ret_event,
                                           struct vamp_err *err)
 {

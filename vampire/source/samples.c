@@ -17,38 +17,40 @@
 #include "vampire/core/utf8.h"
 #include "vampire/core/values.h"
 
-/* The longest datagram there is; of a file the longest line. */
+/* Size of an input's buffer: the maximum length of a datagram, and of a line in a file. */
 #define BUFFER_BYTES 65536
-/* Datagrams wait in the kernel while the source thread does not run. */
+/* Size of a socket's receive buffer, where datagrams wait while the source thread does not run. */
 #define SOCKET_BYTES (4 << 20)
-/* How often files are looked at, which do not wake a poll, and whether to stop. */
+/* Interval at which `stop` and files are checked, since poll cannot wait for files. */
 #define POLL_MS 100
-/* What still waits when the source is stopped is read, up to this many samples. */
+/* Maximum number of samples that are still read after the source was stopped. */
 #define AFTER_STOP_MAX 65536
-/* A sender's clock may be ahead by this much. */
+/* Maximum lead of a sender's clock. */
 #define AHEAD_NS (10 * VAMP_NS_PER_SECOND)
-/* How often it is told how inputs are, and for how long `max_rate` lines are. */
-#define TELL_NS VAMP_NS_PER_SECOND
-#define RATE_NS VAMP_NS_PER_SECOND
-/* Looks at all inputs that gave no sample, before whoever called is asked whether to go on. */
-#define LOOKS_MAX 64
-#define SAID_LINES_MAX 5
+/* Interval at which the state of all inputs is reported, and period of the limit `max_rate`. */
+#define REPORT_NS VAMP_NS_PER_SECOND
+#define PERIOD_NS VAMP_NS_PER_SECOND
+/* Maximum number of passes over all inputs without a sample in one call of `next`. */
+#define PASSES_MAX 64
+#define REPORTED_LINES_MAX 5
 #define SHOWN_BYTES 120
 
 struct input {
-    const char *name;           /* as configured */
-    const char *path;           /* of a file or a unix socket; NULL */
-    int file;                   /* -1: there is no such file now */
-    bool is_file, ended, skips; /* skips: the rest of a line that is too long */
+    const char *name; /* as in the configuration */
+    const char *path; /* path of a file or of a Unix socket; NULL for other sockets */
+    int file;         /* file descriptor; -1: the file does not exist now */
+    bool is_file;
+    bool ended; /* a replayed file was read to its end */
+    bool skips; /* the rest of a line that is too long is skipped */
     ino_t inode;
-    size_t begin, used; /* of `buffer`: what is not read yet */
-    uint64_t line;      /* number in the file or of all datagrams */
+    size_t begin, used; /* unread part of `buffer` */
+    uint64_t line;      /* number of the last line */
     bool has_line;
     struct vamp_sample_line current;
     int64_t time_ns;
-    int64_t came_ns; /* when its last line came; 0: none has */
-    int64_t rate_ns; /* when the time began in which there were `of_rate` lines */
-    uint64_t of_rate;
+    int64_t came_ns;   /* time of the last line; 0: no line was received */
+    int64_t period_ns; /* start of the period in which `lines_in_period` lines were counted */
+    uint64_t lines_in_period;
     uint64_t refused, beyond;
     char *buffer;
 };
@@ -56,13 +58,13 @@ struct input {
 struct samples {
     struct vamp_source_context context;
     const struct vamp_samples_options *options;
-    int64_t now_ns; /* UTC, of this call */
-    unsigned count, turn, said, after_stop;
-    bool busy;       /* there may be more, without waiting */
-    unsigned told;   /* fields of inputs that were told this time */
-    int64_t told_ns; /* when this time began */
+    int64_t now_ns; /* UTC, at the start of this call of `next` */
+    unsigned count, turn, reported_lines, after_stop;
+    bool busy;                /* more data may be available without waiting */
+    unsigned reported_fields; /* number of fields of inputs that were reported in this round */
+    int64_t round_ns;         /* start of this round of reports */
     struct input inputs[VAMP_SAMPLE_INPUTS_MAX];
-    char text[VAMP_NAME_BYTES_MAX]; /* of the event given last */
+    char text[VAMP_NAME_BYTES_MAX]; /* text of the last returned event */
 };
 
 /* ---- addresses */
@@ -94,13 +96,13 @@ static int listen_at(struct input *input, struct vamp_err *err)
     input->file = socket(address.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const int bytes = SOCKET_BYTES;
     if (input->file >= 0) {
-        /* As much of it as the system allows. */
+        /* The system may set a smaller size. */
         (void)setsockopt(input->file, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     }
     struct stat there;
     input->path = address.any.sa_family == AF_UNIX ? input->name + strlen("unix:") : NULL;
     if (input->path != NULL && lstat(input->path, &there) == 0 && S_ISSOCK(there.st_mode)) {
-        (void)unlink(input->path); /* left behind by a killed run */
+        (void)unlink(input->path); /* left by a run that was killed */
     }
     if (input->file < 0 || bind(input->file, &address.any, address.bytes) != 0) {
         return vamp_err_set_errno(err, errno, "listen for samples at %s", input->name);
@@ -108,7 +110,7 @@ static int listen_at(struct input *input, struct vamp_err *err)
     return 0;
 }
 
-/* A file to follow need not exist yet. */
+/* Opens the file of the input. In a live run the file may be created later. */
 static int open_file(struct input *input, bool replayed, struct vamp_err *err)
 {
     struct stat now;
@@ -125,7 +127,7 @@ static int open_file(struct input *input, bool replayed, struct vamp_err *err)
 
 static int add_input(struct samples *self, const char *name, bool is_file, struct vamp_err *err)
 {
-    assert(self->count < VAMP_SAMPLE_INPUTS_MAX); /* the configuration was checked */
+    assert(self->count < VAMP_SAMPLE_INPUTS_MAX); /* checked with the configuration */
     struct input *input = &self->inputs[self->count++];
     *input = (struct input){.name = name, .is_file = is_file, .file = -1};
     input->buffer = malloc(BUFFER_BYTES);
@@ -187,22 +189,21 @@ static int samples_open(const void *options, const struct vamp_source_context *c
 
 /* ---- lines */
 
-static void refuse(struct samples *self, struct input *input, const char *text, size_t length,
+static void reject(struct samples *self, struct input *input, const char *text, size_t length,
                    const char *why)
 {
     input->refused++;
-    if (self->said < SAID_LINES_MAX) {
+    if (self->reported_lines < REPORTED_LINES_MAX) {
         const size_t shown = vamp_utf8_cut(text, length, SHOWN_BYTES);
         vamp_source_say(&self->context, "samples: %s: line %" PRIu64 ": %s: %.*s%s", input->name,
                         input->line, why, (int)shown, text, shown < length ? "..." : "");
-    } else if (self->said == SAID_LINES_MAX) {
-        vamp_source_say(&self->context,
-                        "samples: more lines are wrong; from here on they are only counted");
+    } else if (self->reported_lines == REPORTED_LINES_MAX) {
+        vamp_source_say(&self->context, "samples: further rejected lines are only counted");
     }
-    self->said += self->said <= SAID_LINES_MAX;
+    self->reported_lines += self->reported_lines <= REPORTED_LINES_MAX;
 }
 
-/* Converts to ns; false if the time is outside the range of event times. */
+/* Converts a time to nanoseconds. Returns false if it is outside the range of event times. */
 static bool scale_time(int64_t time, unsigned precision, int64_t *ret_ns)
 {
     static const int64_t unit_ns[] = {
@@ -213,7 +214,7 @@ static bool scale_time(int64_t time, unsigned precision, int64_t *ret_ns)
     };
     if (precision == VAMP_SAMPLE_AUTO) {
         static const unsigned coarse_first[] = {VAMP_SAMPLE_S, VAMP_SAMPLE_MS, VAMP_SAMPLE_US};
-        int64_t limit = INT64_C(100000000000); /* seconds up to the year 5138 */
+        int64_t limit = INT64_C(100000000000); /* limit of times in seconds: the year 5138 */
         precision = VAMP_SAMPLE_NS;
         for (unsigned i = 0; i < 3 && precision == VAMP_SAMPLE_NS; i++, limit *= 1000) {
             if (time < limit) {
@@ -224,15 +225,15 @@ static bool scale_time(int64_t time, unsigned precision, int64_t *ret_ns)
     return !__builtin_mul_overflow(time, unit_ns[precision], ret_ns) && vamp_time_is_valid(*ret_ns);
 }
 
-/* Sets the time of the line; NULL, or why it has none. A time is never later than now, because a
- * sender whose clock is ahead would delay the samples of all others, which are merged in order of
- * arrival. */
+/* Sets the time of the line. Returns NULL, or a message if the line must be rejected. In a live run
+ * a later time than now is replaced by the current time: since samples are merged in order of
+ * arrival, a sender whose clock is ahead would delay the samples of all other senders. */
 static const char *settle_time(const struct samples *self, struct input *input)
 {
     const bool replayed = self->options->replayed;
     input->time_ns = self->now_ns;
     if (!input->current.has_time) {
-        return replayed ? "a line of a file that is replayed needs a time" : NULL;
+        return replayed ? "lines of replayed files must have a time" : NULL;
     }
     if (!scale_time(input->current.time, self->options->precision, &input->time_ns)) {
         return "the time is out of range: is \"precision\" right?";
@@ -245,29 +246,28 @@ static const char *settle_time(const struct samples *self, struct input *input)
     return NULL;
 }
 
-/* Whether the input may have one more line now: a flood on one input does not use the share of
- * others. */
-static bool is_in_bound(const struct samples *self, struct input *input)
+/* Counts a line of the input against `max_rate`. Returns false if the line is over the limit. */
+static bool count_against_rate(const struct samples *self, struct input *input)
 {
-    if (self->now_ns < input->rate_ns || self->now_ns >= input->rate_ns + RATE_NS) {
-        input->rate_ns = self->now_ns;
-        input->of_rate = 0;
+    if (self->now_ns < input->period_ns || self->now_ns >= input->period_ns + PERIOD_NS) {
+        input->period_ns = self->now_ns;
+        input->lines_in_period = 0;
     }
     return self->options->replayed || self->after_stop > 0 ||
-           input->of_rate++ < self->options->max_rate;
+           input->lines_in_period++ < self->options->max_rate;
 }
 
 static void drop_line(const struct samples *self, struct input *input)
 {
     if (input->beyond++ == 0) {
         vamp_source_say(&self->context,
-                        "samples: %s: more than %" PRIu64 " lines a second (max_rate); what is "
-                        "beyond is not read, and counted",
+                        "samples: %s: more than %" PRIu64 " lines per second (max_rate); "
+                        "further lines are dropped and counted",
                         input->name, self->options->max_rate);
     }
 }
 
-static void take_line(struct samples *self, struct input *input, const char *text, size_t length)
+static void parse_line(struct samples *self, struct input *input, const char *text, size_t length)
 {
     struct vamp_err err = VAMP_ERR_NONE;
     input->line++;
@@ -279,11 +279,13 @@ static void take_line(struct samples *self, struct input *input, const char *tex
     input->has_line = why == NULL;
     input->came_ns = self->now_ns;
     if (why != NULL) {
-        refuse(self, input, text, length, why);
+        reject(self, input, text, length, why);
     }
 }
 
-/* Reads more bytes into the buffer, after the rest of a line. False if there are none now. */
+/* Reads more bytes into the buffer, after the bytes of an incomplete line. Returns whether there
+ * are bytes to parse: bytes were read, or a replayed file has ended (sets `ended`) with a last line
+ * that has no newline. Returns false if no data are available now. */
 static bool fill(struct samples *self, struct input *input)
 {
     if (input->is_file) {
@@ -307,10 +309,10 @@ static bool fill(struct samples *self, struct input *input)
         return true;
     }
     input->ended |= self->options->replayed && input->is_file && got == 0;
-    return input->ended && input->used > 0; /* the last line needs no newline */
+    return input->ended && input->used > 0; /* the unterminated last line is complete */
 }
 
-/* Whether the open file has complete lines, or bytes, that are not read yet. */
+/* Returns whether the open file has an unread complete line in the buffer, or unread bytes. */
 static bool has_more(const struct input *input)
 {
     struct stat now;
@@ -318,7 +320,7 @@ static bool has_more(const struct input *input)
            (fstat(input->file, &now) == 0 && lseek(input->file, 0, SEEK_CUR) < now.st_size);
 }
 
-/* Follows a file that was replaced or truncated. */
+/* Opens the new file if the file was replaced; starts at the beginning if it was truncated. */
 static void follow(struct input *input)
 {
     struct stat now;
@@ -334,7 +336,7 @@ static void follow(struct input *input)
     }
     if (input->file >= 0) {
         if (has_more(input)) {
-            return; /* reads the old file to its end first */
+            return; /* the old file must be read to its end first */
         }
         (void)close(input->file);
     }
@@ -343,7 +345,8 @@ static void follow(struct input *input)
     input->line = 0;
 }
 
-/* The next line of an input. False if it has no complete one. */
+/* Reads and parses the next line of the input; a line that is rejected or over `max_rate` is only
+ * counted. Returns false if there is no complete line. */
 static bool next_line(struct samples *self, struct input *input)
 {
     for (;;) {
@@ -352,17 +355,17 @@ static bool next_line(struct samples *self, struct input *input)
         char *newline = rest > 0 ? memchr(text, '\n', rest) : NULL;
         const bool is_last = !input->is_file || input->ended;
         if (newline != NULL || (rest > 0 && is_last)) {
-            const bool in_bound = is_in_bound(self, input);
-            if (!in_bound && input->is_file) {
-                return false; /* the line waits in the file */
+            const bool within_rate = count_against_rate(self, input);
+            if (!within_rate && input->is_file) {
+                return false; /* the line remains in the file until the next period */
             }
             const size_t length = newline != NULL ? (size_t)(newline - text) : rest;
             input->begin += length + (newline != NULL);
             if (input->skips) {
                 input->line++;
-                refuse(self, input, text, 0, "the line is longer than 65,536 bytes");
-            } else if (in_bound) {
-                take_line(self, input, text, length);
+                reject(self, input, text, 0, "the line is longer than 65,536 bytes");
+            } else if (within_rate) {
+                parse_line(self, input, text, length);
             } else {
                 drop_line(self, input);
             }
@@ -370,7 +373,7 @@ static bool next_line(struct samples *self, struct input *input)
             return true;
         }
         if (rest == BUFFER_BYTES) {
-            input->skips = true; /* refused when its newline is read */
+            input->skips = true; /* the line is rejected when its newline is read */
             input->begin = input->used;
         }
         if (!fill(self, input)) {
@@ -379,7 +382,8 @@ static bool next_line(struct samples *self, struct input *input)
     }
 }
 
-/* Chooses the input whose line comes next: by time where files are replayed, else in turn. */
+/* Returns the input whose line is processed next: replayed files in the order of the lines' times,
+ * other inputs in turn. Returns NULL if no input has a line. */
 static struct input *choose(struct samples *self)
 {
     struct input *chosen = NULL;
@@ -397,9 +401,9 @@ static struct input *choose(struct samples *self)
 
 /* ---- events */
 
-/* Returns the first bytes of `text` as an event. */
-static void give(const struct samples *self, size_t length, int64_t time_ns,
-                 struct vamp_event *ret_event)
+/* Sets `*ret_event` to a sample with the first `length` bytes of `text`. */
+static void make_sample(const struct samples *self, size_t length, int64_t time_ns,
+                        struct vamp_event *ret_event)
 {
     *ret_event = (struct vamp_event){
         .kind = VAMP_EVENT_SAMPLE,
@@ -410,8 +414,8 @@ static void give(const struct samples *self, size_t length, int64_t time_ns,
     };
 }
 
-/* Returns the next field of the line as an event; false after the last one. */
-static bool give_field(struct samples *self, struct input *input, struct vamp_event *ret_event)
+/* Sets `*ret_event` to the next field of the line. Returns false after the last field. */
+static bool next_field(struct samples *self, struct input *input, struct vamp_event *ret_event)
 {
     const char *field = NULL;
     size_t length = 0;
@@ -421,41 +425,44 @@ static bool give_field(struct samples *self, struct input *input, struct vamp_ev
             memcpy(self->text, input->current.text, series);
             self->text[series] = ' ';
             memcpy(self->text + series + 1, field, length);
-            give(self, series + 1 + length, input->time_ns, ret_event);
+            make_sample(self, series + 1 + length, input->time_ns, ret_event);
             return true;
         }
-        refuse(self, input, input->current.text, series, "a sample is longer than 4,096 bytes");
+        reject(self, input, input->current.text, series, "a sample is longer than 4,096 bytes");
     }
     input->has_line = false;
     return false;
 }
 
-/* Reports the state of the next input as "vampire_input,input=NAME age=1.500" and other fields,
- * each an event. False if all inputs with lines were reported recently. */
-static bool give_state(struct samples *self, struct vamp_event *ret_event)
+/* Sets `*ret_event` to the next field that reports the state of an input, as in
+ * "vampire_input,input=NAME age=1.500". Returns false if all fields were reported within the last
+ * second. */
+static bool next_state(struct samples *self, struct vamp_event *ret_event)
 {
     static const char *const names[] = {"age", "lines", "refused", "beyond"};
     const unsigned fields = sizeof names / sizeof names[0];
     const unsigned all = self->count * fields;
-    if (self->options->replayed || (self->told == all && self->now_ns < self->told_ns + TELL_NS)) {
+    if (self->options->replayed ||
+        (self->reported_fields == all && self->now_ns < self->round_ns + REPORT_NS)) {
         return false;
     }
-    if (self->told >= all) {
-        self->told = 0;
+    if (self->reported_fields >= all) {
+        self->reported_fields = 0;
     }
-    if (self->told == 0) {
-        self->told_ns = self->now_ns;
+    if (self->reported_fields == 0) {
+        self->round_ns = self->now_ns;
     }
-    while (self->told < all && self->inputs[self->told / fields].came_ns == 0) {
-        self->told += fields;
+    while (self->reported_fields < all &&
+           self->inputs[self->reported_fields / fields].came_ns == 0) {
+        self->reported_fields += fields;
     }
-    if (self->told == all) {
+    if (self->reported_fields == all) {
         return false;
     }
-    const struct input *input = &self->inputs[self->told / fields];
+    const struct input *input = &self->inputs[self->reported_fields / fields];
     const double values[] = {(double)(self->now_ns - input->came_ns) / VAMP_NS_PER_SECOND,
                              (double)input->line, (double)input->refused, (double)input->beyond};
-    const unsigned field = self->told++ % fields;
+    const unsigned field = self->reported_fields++ % fields;
     char *at = stpcpy(self->text, "vampire_input,input=");
     const char *const end = self->text + sizeof self->text - 64;
     for (const char *from = input->name; *from != '\0' && at < end; *at++ = *from++) {
@@ -466,7 +473,7 @@ static bool give_state(struct samples *self, struct vamp_event *ret_event)
     const size_t room = (size_t)(self->text + sizeof self->text - at);
     const int length = snprintf(at, room, " %s=%.3f", names[field], values[field]);
     assert(length > 0 && (size_t)length < room);
-    give(self, (size_t)(at - self->text) + (size_t)length, self->now_ns, ret_event);
+    make_sample(self, (size_t)(at - self->text) + (size_t)length, self->now_ns, ret_event);
     return true;
 }
 
@@ -480,10 +487,10 @@ static enum vamp_source_status samples_next(void *object, struct vamp_event *ret
     if (stops && self->after_stop++ == AFTER_STOP_MAX) {
         return VAMP_SOURCE_END;
     }
-    if (!stops && give_state(self, ret_event)) {
+    if (!stops && next_state(self, ret_event)) {
         return VAMP_SOURCE_MORE;
     }
-    for (unsigned looks = 0; looks < LOOKS_MAX; looks++) {
+    for (unsigned pass = 0; pass < PASSES_MAX; pass++) {
         bool any = false, refused = false, all_ended = self->options->replayed;
         for (unsigned i = 0; i < self->count; i++) {
             struct input *input = &self->inputs[i];
@@ -496,9 +503,9 @@ static enum vamp_source_status samples_next(void *object, struct vamp_event *ret
         if (!any) {
             return all_ended || stops ? VAMP_SOURCE_END : VAMP_SOURCE_EMPTY;
         }
-        /* Lines can be merged by time only when each input has one. */
+        /* Lines can be merged by time only if each input has a line. */
         struct input *input = refused && self->options->replayed ? NULL : choose(self);
-        if (input != NULL && give_field(self, input, ret_event)) {
+        if (input != NULL && next_field(self, input, ret_event)) {
             return VAMP_SOURCE_MORE;
         }
     }

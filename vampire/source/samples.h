@@ -16,7 +16,7 @@
 #define VAMP_SAMPLE_INPUTS_MAX 64
 
 enum vamp_sample_precision {
-    VAMP_SAMPLE_AUTO, /* chosen by the size of the number; each unit is right from 1973 to 5138 */
+    VAMP_SAMPLE_AUTO, /* by the magnitude of the number; correct from 1973 to 5138 */
     VAMP_SAMPLE_NS,
     VAMP_SAMPLE_US,
     VAMP_SAMPLE_MS,
@@ -24,27 +24,28 @@ enum vamp_sample_precision {
 };
 
 struct vamp_samples_options {
-    struct vamp_strings listen; /* "unix:PATH", "udp:ADDRESS:PORT", "udp:PORT": loopback */
+    struct vamp_strings
+        listen; /* "unix:PATH", "udp:ADDRESS:PORT", or "udp:PORT" for the loopback interface */
     struct vamp_strings files;
     unsigned precision; /* enum vamp_sample_precision */
     uint64_t max_rate;  /* lines per second of each input; not for replayed files */
-    /* True: files are read from beginning to end, merged by their lines' times, which must be
-     * present. False: from the current end on, as they grow. */
+    /* True: files are read from beginning to end and merged by the times of their lines, which are
+     * required. False: only lines appended after the start are read. */
     bool replayed;
 };
 
 /* Returns 0, or -EINVAL with a text if the address of `listen` is malformed. */
 VAMP_MUST_CHECK int vamp_samples_check_address(const char *text, struct vamp_err *err);
 
-/* Options: struct vamp_samples_options. Samples with times ahead of this machine's clock count as
- * current. The caller sets `may_block` in a copy. When `stop` of the context is set, it ends as
- * soon as nothing is left to read. */
+/* Options: struct vamp_samples_options. A sample whose time is later than this machine's clock has
+ * the current time. The caller sets `may_block` in a copy of the table. When `stop` of the context
+ * is set, the source ends as soon as all received data are read. */
 extern const struct vamp_source_ops vamp_source_samples;
 
-/* Lines that were received but gave no sample. */
+/* Numbers of lines that were received but resulted in no sample. */
 struct vamp_samples_account {
-    uint64_t refused; /* malformed, or with an impossible time; the first few were reported */
+    uint64_t refused; /* malformed or with an impossible time; the first few were reported */
     uint64_t beyond;  /* over max_rate */
 };
-/* For an open source whose thread has ended. */
+/* Returns the counters of an open source whose thread has ended. */
 struct vamp_samples_account vamp_samples_account(const void *object);

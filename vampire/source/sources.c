@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All sources. An array instead of registration by constructors: it is readable, and the linker
- * cannot drop it. */
+/* All sources. An array, since the linker might drop registration by constructors. */
 #include <stddef.h>
 #include <string.h>
 

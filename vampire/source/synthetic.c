@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The synthetic source: an imagined workflow, in which producers offer CDOs step by step and
- * consumers demand them, in a valid order and with plausible times, and the faults that a real
- * stream can have. The same options always give the same events. For tests, measurements and first
- * experiments.
+ * The synthetic source: generates the events of a workflow in which producers offer CDOs step by
+ * step and consumers demand them, in a valid order and with plausible times, and the faults of real
+ * streams. The same options always result in the same events. Used for tests, measurements and
+ * first experiments.
  *
  * Each CDO passes through a list of stages; live CDOs are in a heap ordered by the time of their
- * next stage. A producer begins its next step at its time, so only the CDOs of current steps are
- * live; if there are too many, steps begin later.
+ * next stage. A producer begins its next step when its time is reached, so only the CDOs of current
+ * steps are live; at the limit of live CDOs, steps begin later.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -21,24 +21,24 @@
 #include "vampire/source/source.h"
 
 struct plan {
-    int64_t start_ns; /* UTC, of the first event; 0: always the same time in 2026 */
+    int64_t start_ns; /* UTC time of the first event; 0: a fixed time in 2026 */
     uint64_t seed;
     uint64_t producers, consumers; /* at least 1 each */
     uint64_t steps;                /* steps of each producer */
-    uint64_t burst;                /* CDOs a producer offers in a step */
-    uint64_t fan_out;              /* consumers of each CDO, at most `consumers` */
+    uint64_t burst;                /* number of CDOs that a producer offers in a step */
+    uint64_t fan_out;              /* number of consumers of each CDO, at most `consumers` */
     uint64_t size_min, size_max;   /* bytes */
     int64_t step_ns;               /* time between two steps */
-    uint64_t unseen;               /* components that joined before the stream starts */
+    uint64_t unseen;               /* number of components that joined before the stream starts */
     uint64_t vanish_permille;      /* probability that a component vanishes */
 };
 
-/* 2026-01-01T00:00:00Z: fixed, so that two runs are the same. */
+/* 2026-01-01T00:00:00Z; fixed, so that all runs are equal */
 #define START_NS (INT64_C(1767225600) * 1000000000)
 #define LIVE_MAX 65536U
 #define MICROSECOND 1000
 
-/* The stages of a CDO in order; DEMAND_BEGIN to CONSUMER_DISPOSE happen once for each consumer. */
+/* Stages of a CDO, in order; DEMAND_BEGIN to CONSUMER_DISPOSE are repeated for each consumer. */
 enum stage {
     DECLARE,
     SEAL,
@@ -57,14 +57,14 @@ enum stage {
 
 struct cdo {
     int64_t at_ns;      /* time of the next stage */
-    int64_t started_ns; /* of the transport */
+    int64_t started_ns; /* start of the transport */
     uint64_t number, size, transport;
     uint32_t producer, consumers_done;
     uint8_t stage;
 };
 
 struct component {
-    int64_t vanish_ns; /* INT64_MAX: it does not */
+    int64_t vanish_ns; /* INT64_MAX: the component does not vanish */
     uint64_t step;     /* next step of a producer */
     bool gone;
 };
@@ -72,19 +72,19 @@ struct component {
 struct life {
     struct plan plan;
     uint64_t random;
-    struct component *components; /* producers, then consumers */
+    struct component *components; /* the producers, followed by the consumers */
     uint64_t component_count;
     struct cdo *heap;
     uint32_t live;
     int64_t now_ns;
-    int64_t next_step_ns;   /* of the producer that is first; INT64_MAX: all steps are done */
-    int64_t next_vanish_ns; /* of the component that is first; INT64_MAX: none will vanish */
+    int64_t next_step_ns;   /* earliest next step of a producer; INT64_MAX: all steps are done */
+    int64_t next_vanish_ns; /* earliest time at which a component vanishes; INT64_MAX: none */
     uint64_t serial, cdos, transports;
-    uint64_t joined, left; /* components reported so far */
+    uint64_t joined, left; /* number of components whose JOIN or LEAVE was returned */
     char name[128];
 };
 
-/* True with a probability of `permille` / 1,000. */
+/* Returns true with a probability of `permille` / 1,000. */
 static bool chance(uint64_t *random, uint64_t permille)
 {
     return permille != 0 && vamp_random_next(random) % 1000 < permille;
@@ -135,7 +135,7 @@ static void drop_first(struct life *life)
     sift_down(life, 0);
 }
 
-/* ------------------------------------------------------------------ making and ending */
+/* ------------------------------------------------------------------ creation and destruction */
 
 static int check_plan(const struct plan *plan, struct vamp_err *err)
 {
@@ -269,7 +269,7 @@ static bool is_consumers(const struct cdo *cdo)
     return cdo->stage >= CONSUMER_DECLARE && cdo->stage <= CONSUMER_DISPOSE;
 }
 
-/* Fills the event of the CDO's present stage. */
+/* Sets `event` to the event of the CDO's current stage. */
 static void give_stage(struct life *life, struct cdo *cdo, struct vamp_event *event)
 {
     static const uint8_t kinds[] = {
@@ -295,7 +295,7 @@ static void give_stage(struct life *life, struct cdo *cdo, struct vamp_event *ev
     uint64_t id = life->plan.seed ^ cdo->number;
     event->cdo_id.high = vamp_random_next(&id);
     event->cdo_id.low = vamp_random_next(&id);
-    /* A consumer's handle has the size after the data has arrived. */
+    /* a consumer's handle has no size before its transport begins */
     if (cdo->stage != DECLARE && (!is_consumers(cdo) || cdo->stage >= TRANSPORT_BEGIN)) {
         event->size_bytes = cdo->size;
         present |= VAMP_HAS_SIZE;
@@ -322,14 +322,14 @@ static void give_stage(struct life *life, struct cdo *cdo, struct vamp_event *ev
              VAMP_HAS_CDO_NAME);
 }
 
-/* ------------------------------------------------------------------ the course of things */
+/* ------------------------------------------------------------------ the workflow */
 
-/* Advances to the next stage; false after the last one. */
+/* Advances the CDO to the next stage. Returns false after the last stage. */
 static bool advance_cdo(struct life *life, struct cdo *cdo)
 {
     int64_t delay_ns = 1 + (int64_t)(vamp_random_next(&life->random) % (200 * MICROSECOND));
     if (cdo->stage == TRANSPORT_BEGIN) {
-        delay_ns += (int64_t)(cdo->size / 8); /* about 8 GB/s */
+        delay_ns += (int64_t)(cdo->size / 8); /* a bandwidth of about 8 GB/s */
     }
     cdo->at_ns = life->now_ns + delay_ns;
     if (cdo->stage == DISPOSE) {
@@ -364,7 +364,7 @@ static void begin_step(struct life *life, uint64_t producer, int64_t at_ns)
     life->components[producer].step++;
 }
 
-/* Whether a step at this time begins now: before the next stage of any CDO, if there is room. */
+/* Returns whether a step begins now: no CDO has an earlier stage, and the limit permits it. */
 static bool step_begins(const struct life *life, int64_t at_ns)
 {
     return life->live == 0 ||
@@ -391,7 +391,7 @@ static void begin_steps(struct life *life)
     }
 }
 
-/* A component that vanishes by `until_ns`; the number of components if there is none. */
+/* Returns a component that vanishes by `until_ns`; the number of components if there is none. */
 static uint64_t next_to_vanish(const struct life *life, int64_t until_ns)
 {
     for (uint64_t i = 0; life->next_vanish_ns <= until_ns && i < life->component_count; i++) {
@@ -437,7 +437,7 @@ static bool next_of_life(struct life *life, struct vamp_event *ret_event)
         }
         struct cdo *cdo = &life->heap[0];
         if (!actors_are_there(life, cdo)) {
-            drop_first(life); /* no component is left to continue it */
+            drop_first(life); /* no component is left to continue the lifecycle of the CDO */
             continue;
         }
         life->now_ns = VAMP_MAX(cdo->at_ns, life->now_ns);
@@ -471,16 +471,16 @@ struct synthetic {
     const struct synthetic_options *options;
     struct vamp_source_context context;
     struct life *life;
-    uint64_t random; /* for the faults only, so that the workflow is the same without them */
+    uint64_t random; /* used for faults only, so that faults do not change the workflow */
     struct vamp_pace pace;
     bool ended;
-    uint64_t lost; /* dropped and not yet reported */
+    uint64_t lost; /* number of dropped events that were not reported yet */
     int64_t lost_ns;
 
-    unsigned pending_times; /* how often to return it; 0: nothing is pending */
+    unsigned pending_times; /* how many times to return `pending`; 0: no event */
     struct vamp_event pending;
 
-    unsigned held_for; /* 0: none is held; 1: it is next; n: it follows after n - 1 other events */
+    unsigned held_for; /* 0: no event is held back; n: the event follows after n - 1 other events */
     struct vamp_event held;
     char held_name[HELD_NAME_BYTES];
 };
@@ -562,7 +562,7 @@ static const char *synthetic_workflow(const void *self)
 
 /* ------------------------------------------------------------------ faults */
 
-/* Holds the pending event back for some events; false if one is held already. */
+/* Holds the pending event back for some events. Returns false if another one is held back. */
 static bool hold_event(struct synthetic *synthetic)
 {
     if (synthetic->held_for != 0 || synthetic->pending.name_length > HELD_NAME_BYTES) {
@@ -577,7 +577,7 @@ static bool hold_event(struct synthetic *synthetic)
     return true;
 }
 
-/* Applies faults to an event of the imagined workflow; true if it is returned now. */
+/* Applies faults to the pending event. Returns whether the event is to be returned now. */
 static bool pass_faults(struct synthetic *synthetic)
 {
     const struct synthetic_options *options = synthetic->options;
@@ -597,7 +597,7 @@ static bool pass_faults(struct synthetic *synthetic)
     return !chance(random, options->reordered) || !hold_event(synthetic);
 }
 
-/* Makes the next event pending; false at the end. */
+/* Makes the next event pending. Returns false at the end. */
 static bool fetch_synthetic(struct synthetic *synthetic)
 {
     while (synthetic->pending_times == 0) {
@@ -623,7 +623,7 @@ static enum vamp_source_status synthetic_next(void *self, struct vamp_event *ret
     (void)err;
     do {
         const bool there = fetch_synthetic(synthetic);
-        if (synthetic->lost != 0) { /* a loss is reported before the following event */
+        if (synthetic->lost != 0) { /* a loss must be reported before the event that follows it */
             *ret_event = (struct vamp_event){.kind = VAMP_EVENT_LOST,
                                              .reason = VAMP_LOSS_POOL_MANAGER,
                                              .count = synthetic->lost,

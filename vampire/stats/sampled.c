@@ -229,7 +229,7 @@ static void set_gauge(struct vamp_sampled *sampled, struct vamp_slot *slot,
         vamp_gauge_add(gauge, value - series->last);
         return;
     }
-    /* the first value is both minimum and maximum */
+    /* first value: the gauge changes from VAMP_GAUGE_NONE to `value` */
     sampled->begun[series->cell] = true;
     gauge->net = (int64_t)((uint64_t)value - (uint64_t)VAMP_GAUGE_NONE);
     gauge->min = gauge->max = gauge->net;
@@ -249,7 +249,7 @@ static void add_counter(struct vamp_sampled *sampled, struct vamp_slot *slot,
     slot->counters[series->cell] += (uint64_t)added;
 }
 
-/* Returns false at the limit max_histogram_memory. */
+/* Adds a value to the cell of the series. Returns false at the limit max_histogram_memory. */
 static bool count_value(struct vamp_sampled *sampled, struct vamp_slot *slot,
                         const struct series *series, int64_t value)
 {

@@ -27,7 +27,7 @@ struct vamp_stats {
     void *exclude_context;
     vamp_read_attributes_fn *read_attributes;
     void *read_context;
-    bool looks_closer;     /* attributes, times of arrival or filters of metrics are used */
+    bool needs_details;    /* attributes, times of arrival or filters of metrics are used */
     int64_t previous_ns;   /* time of the previous event */
     int64_t gone_ns;       /* last known time, if `gone` */
     uint64_t unwatched_ns; /* total duration of the gaps while the pool manager was gone */
@@ -78,10 +78,10 @@ static int check_options(const struct vamp_stats_options *options, struct vamp_e
         return 0;
     }
     return vamp_err_set(err, -EINVAL,
-                        "statistics: a lateness of %lld ns keeps too many buckets of %lld ns open; "
-                        "allowed is less than %d of them: wider buckets or a smaller lateness",
-                        (long long)options->lateness_ns, (long long)options->bucket_ns,
-                        VAMP_OPEN_BUCKETS_MAX);
+                        "statistics: lateness %lld ns must be less than %d buckets of %lld ns; "
+                        "use wider buckets or a smaller lateness",
+                        (long long)options->lateness_ns, VAMP_OPEN_BUCKETS_MAX,
+                        (long long)options->bucket_ns);
 }
 
 static bool is_wanted(const struct vamp_cells *cells, const struct vamp_statistic_ops *ops)
@@ -188,7 +188,7 @@ int vamp_stats_create(const struct vamp_stats_options *options, const char *seri
     stats->takes = vamp_taken_any(&stats->cells);
     stats->window.end = end_bucket;
     stats->window.end_context = stats;
-    stats->looks_closer = stats->tracker.has_attributes || stats->arrivals != NULL;
+    stats->needs_details = stats->tracker.has_attributes || stats->arrivals != NULL;
     *ret_stats = stats;
     return 0;
 }
@@ -337,10 +337,10 @@ static void account_event(struct vamp_slot_account *account, const struct vamp_e
     account->sampled_out += verdict == VAMP_SAMPLED_OUT;
 }
 
-/* Work that only few configurations need. Not inlined, so that other configurations only execute a
- * branch. */
-static __attribute__((noinline)) void look_closer(struct vamp_stats *stats,
-                                                  const struct vamp_event *event)
+/* Work that only few configurations need: attributes, resolution of arrival times, filters of
+ * metrics. Not inlined, so that other configurations only execute a branch. */
+static __attribute__((noinline)) void observe_details(struct vamp_stats *stats,
+                                                      const struct vamp_event *event)
 {
     struct vamp_observation *seen = &stats->seen;
     if (stats->tracker.has_attributes) {
@@ -363,8 +363,8 @@ static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
     struct vamp_observation *seen = &stats->seen;
     seen->slot = slot;
     vamp_track(&stats->tracker, event, seen);
-    if (__builtin_expect(stats->looks_closer, 0)) {
-        look_closer(stats, event);
+    if (__builtin_expect(stats->needs_details, 0)) {
+        observe_details(stats, event);
     }
     unsigned left = stats->of_kind[event->phase][event->kind] & stats->of_found[seen->found];
     for (; left != 0; left &= left - 1) {
@@ -511,7 +511,7 @@ void vamp_stats_sampling(struct vamp_stats *stats, double weight)
 void vamp_stats_exclude(struct vamp_stats *stats, vamp_exclude_fn *exclude, void *context)
 {
     stats->exclude = exclude;
-    stats->looks_closer |= exclude != NULL;
+    stats->needs_details |= exclude != NULL;
     stats->exclude_context = context;
     memset(stats->cells.excluded, 0, sizeof stats->cells.excluded);
 }

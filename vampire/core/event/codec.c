@@ -106,8 +106,8 @@ static inline __attribute__((always_inline)) uint8_t *pack_field(const struct va
 static_assert(HIGHEST == 15, "vamp_event_pack_of_cdo has a line for every number");
 static_assert(VAMP_FIELD_CDO_ID == 5 && VAMP_FIELD_NAME == 6, "adjacent");
 
-/* In the order of their numbers, as every Protocol Buffers library packs them. Not a loop, in which
- * selecting the field would cost more than packing it. */
+/* Fields are packed in the order of their numbers, as by every Protocol Buffers library. Not a
+ * loop, in which selecting the field would cost more than packing it. */
 size_t vamp_event_pack_of_cdo(const struct vamp_event *event, const uint8_t *cdo, size_t cdo_length,
                               uint8_t *buffer)
 {
@@ -151,7 +151,7 @@ static size_t measure(const struct vamp_event *event)
 
 size_t vamp_event_pack(const struct vamp_event *event, uint8_t *buffer, size_t bytes)
 {
-    /* Measuring packs the fields twice; it is skipped if the message fits for certain. */
+    /* Measuring packs the fields twice; it is skipped if the message certainly fits. */
     if ((bytes < VAMP_EVENT_PACKED_BYTES_MAX || event->name_length > VAMP_NAME_BYTES_MAX) &&
         measure(event) > bytes) {
         return 0;
@@ -191,7 +191,7 @@ uint64_t vamp_event_packed_serial(const uint8_t *bytes, size_t length)
 #define STORE_TIME STORE_VALUE
 #define STORE_CHOICE STORE_VALUE
 #define STORE_ID(symbol, type, member)                                                             \
-    case VAMP_ITEM_##symbol: /* one of the parts */                                                \
+    case VAMP_ITEM_##symbol: /* one of the members of struct vamp_event_parts */                   \
         break;
 
 static inline __attribute__((always_inline)) void store(void *record, enum vamp_event_item item,
@@ -233,7 +233,7 @@ static inline bool acceptable(const struct vamp_event_parts *parts)
            parts->name_length <= VAMP_NAME_BYTES_MAX;
 }
 
-/* Sets the members that have another form in the message. */
+/* Sets the members that have a different format in the message. */
 static inline void fill_parts(struct vamp_event *event, const struct vamp_event_parts *parts)
 {
     event->kind = (uint8_t)parts->kind;
@@ -252,9 +252,8 @@ static inline void fill_parts(struct vamp_event *event, const struct vamp_event_
     }
 }
 
-/* Member by member: for the whole structure the compiler uses a string instruction, which is
- * slower.
- */
+/* Clears the event member by member: for the whole structure the compiler uses a string
+ * instruction, which is slower. */
 static inline void clear(struct vamp_event *event)
 {
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) event->member = (type){0};
@@ -267,7 +266,7 @@ static inline void clear(struct vamp_event *event)
     event->phase = VAMP_PHASE_AFTER;
 }
 
-/* Checks and completes what was read of a message of `length` bytes. */
+/* Checks and completes an event read from a message of `length` bytes. */
 static inline int finish(const struct vamp_wire *wire, const struct vamp_event_parts *parts,
                          size_t length, struct vamp_event *event, struct vamp_err *err)
 {
@@ -283,7 +282,7 @@ static inline int finish(const struct vamp_wire *wire, const struct vamp_event_p
     return 0;
 }
 
-/* Not inlined: the fast path needs fewer registers. */
+/* Reads a message with fields in any order. Not inlined: the fast path needs fewer registers. */
 static __attribute__((noinline)) int read_any(const uint8_t *bytes, size_t length,
                                               struct vamp_event *event, struct vamp_err *err)
 {
@@ -308,7 +307,8 @@ int vamp_event_read(const uint8_t *bytes, size_t length, struct vamp_event *ret_
 
 /* ------------------------------------------------------------------ batches */
 
-/* Reads the fields up to the next event and that event's bytes. False: at the end, or malformed. */
+/* Reads the fields up to the next event, and returns the bytes of that event. Returns false at the
+ * end, or if the batch is malformed. */
 static bool next_event(struct vamp_wire *wire, struct vamp_event_batch *batch,
                        bool *has_subscription, const uint8_t **ret_bytes, size_t *ret_length)
 {
@@ -325,7 +325,7 @@ static bool next_event(struct vamp_wire *wire, struct vamp_event_batch *batch,
         case VAMP_EVENT_BATCH_EVENT:
             *ret_bytes = vamp_wire_bytes(wire, ret_length);
             return !wire->bad;
-        default: /* as in an event */
+        default: /* unknown fields are handled as in an event */
             if (key >> 3 >= 1 && key >> 3 <= 3) {
                 vamp_wire_fail(wire);
             } else if (!wire->bad) {
@@ -355,12 +355,13 @@ int vamp_event_batch_open(const uint8_t *bytes, size_t length, struct vamp_event
     return 0;
 }
 
-/* Not inlined: an event is nearly always followed by another one. */
+/* Finds the next event after other fields. Not inlined: nearly all fields are events. */
 static __attribute__((noinline)) bool find_next(struct vamp_event_batch *batch,
                                                 const uint8_t **ret_bytes, size_t *ret_length)
 {
     struct vamp_wire wire = {.at = batch->at, .end = batch->end};
-    struct vamp_event_batch known = *batch; /* a copy, so that subscription and lost are kept */
+    struct vamp_event_batch known =
+        *batch; /* a copy, so that the members `subscription` and `lost` are kept */
     bool has_subscription = true;
     const bool there = next_event(&wire, &known, &has_subscription, ret_bytes, ret_length);
     batch->at = wire.at;

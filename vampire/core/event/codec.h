@@ -18,35 +18,34 @@
 /* A message with the longest name fits in this many bytes. */
 #define VAMP_EVENT_PACKED_BYTES_MAX (VAMP_NAME_BYTES_MAX + 256)
 
-/* Packs an operation (not a control event: assert) into `buffer`. Returns its length, or 0 if
- * `bytes` are too few. */
+/* Packs an operation (no control event) into `buffer`. Returns the length; 0 if it exceeds `bytes`.
+ */
 size_t vamp_event_pack(const struct vamp_event *event, uint8_t *buffer, size_t bytes);
 
-/* The id and the name of a CDO, which are the same in all messages about it and follow each other.
- */
+/* Size of the packed id and name of a CDO, which are adjacent and the same in all its messages. */
 #define VAMP_EVENT_CDO_BYTES(name_length) ((size_t)(name_length) + 24)
-/* Packs them; returns the length. The name comes last. */
+/* Packs the id and the name of a CDO; returns the length. The name is last. */
 size_t vamp_event_pack_cdo(struct vamp_cdo_id id, const char *name, size_t name_length,
                            uint8_t *buffer);
-/* Like vamp_event_pack, with these bytes instead of the event's own id and name unless `cdo` is
- * NULL. The buffer must have room for VAMP_EVENT_PACKED_BYTES_MAX, less the difference between the
- * name's length and the longest name. */
+/* As vamp_event_pack, but unless `cdo` is NULL, copies these packed bytes instead of packing the
+ * event's own id and name. The size of the buffer must be VAMP_EVENT_PACKED_BYTES_MAX, reduced by
+ * the difference between VAMP_NAME_BYTES_MAX and the length of the name. */
 size_t vamp_event_pack_of_cdo(const struct vamp_event *event, const uint8_t *cdo, size_t cdo_length,
                               uint8_t *buffer);
 
-/* The serial number in a valid message; 0 if there is none. */
+/* Returns the serial number in a valid message; 0 if there is none. */
 uint64_t vamp_event_packed_serial(const uint8_t *bytes, size_t length);
 
 /* Reads and checks a message. The event's name points into `bytes`. Presence bits correspond to the
- * fields that are there; an unknown tier, cause or reason (from a newer sender) counts as absent.
- * If the message has no time of its own, time_ns is its arrival_ns, or 0, which the caller
- * replaces. Returns 0, or -EBADMSG if it is not an event, has an unknown kind, an id that is not 16
- * bytes long or a name longer than VAMP_NAME_BYTES_MAX; `*ret_event` is then empty and of kind
- * NONE. */
+ * fields in the message; an unknown tier, cause or reason (of a newer sender) counts as absent. If
+ * the message has no time, time_ns is its arrival_ns or, without one, 0, which the caller must
+ * replace. Returns 0, or -EBADMSG if the message is not an event, has an unknown kind, an id that
+ * is not 16 bytes long, or a name longer than VAMP_NAME_BYTES_MAX; `*ret_event` is then empty and
+ * of kind NONE. */
 VAMP_MUST_CHECK int vamp_event_read(const uint8_t *bytes, size_t length,
                                     struct vamp_event *ret_event, struct vamp_err *err);
 
-/* ------------------------------------------------------------------ a batch of them */
+/* ------------------------------------------------------------------ a batch of events */
 
 /* Keys of the fields of EventBatch. */
 enum {
@@ -55,17 +54,17 @@ enum {
     VAMP_EVENT_BATCH_EVENT = 3 << 3 | 2,
 };
 
-/* A packed EventBatch; it points into the bytes it was opened with. */
+/* A packed EventBatch; points into the bytes with which it was opened. */
 struct vamp_event_batch {
     uint64_t subscription, lost;
     size_t events;
-    const uint8_t *at, *end; /* what vamp_event_batch_next has not returned yet */
+    const uint8_t *at, *end; /* bytes that vamp_event_batch_next has not returned yet */
 };
 
-/* Returns 0, or -EBADMSG if it is not a batch; `*ret_batch` is then unchanged. Does not read the
- * events. */
+/* Opens a batch without reading its events. Returns 0, or -EBADMSG if the bytes are not a batch;
+ * `*ret_batch` is then unchanged. */
 VAMP_MUST_CHECK int vamp_event_batch_open(const uint8_t *bytes, size_t length,
                                           struct vamp_event_batch *ret_batch, struct vamp_err *err);
-/* The next event's message; false after the last one. */
+/* Returns the message of the next event; false after the last event. */
 bool vamp_event_batch_next(struct vamp_event_batch *batch, const uint8_t **ret_bytes,
                            size_t *ret_length);

@@ -29,9 +29,9 @@ int vamp_model_rule_check(const char *rule, struct vamp_err *err)
                         "which (*) stands for the model, such as \"(*) -- *\"");
 }
 
-/* "TEXT(*)PATTERN" */
-static bool capture_fits(const char *rule, const char *capture, const char *name,
-                         struct vamp_model_name *ret_model)
+/* Returns whether a name matches a rule "TEXT(*)PATTERN"; `capture` is the position of "(*)". */
+static bool matches_capture(const char *rule, const char *capture, const char *name,
+                            struct vamp_model_name *ret_model)
 {
     const size_t text = (size_t)(capture - rule);
     const char *pattern = capture + strlen(CAPTURE);
@@ -48,8 +48,8 @@ static bool capture_fits(const char *rule, const char *capture, const char *name
     return false;
 }
 
-/* "MODEL=PATTERN" */
-static bool pattern_fits(const char *rule, const char *name, struct vamp_model_name *ret_model)
+/* Returns whether a name matches a rule "MODEL=PATTERN". */
+static bool matches_pattern(const char *rule, const char *name, struct vamp_model_name *ret_model)
 {
     const char *equals = strchr(rule, '=');
     if (equals == NULL || fnmatch(equals + 1, name, 0) != 0) {
@@ -70,8 +70,8 @@ struct vamp_model_name vamp_model_of(const struct vamp_model_rules *rules, const
     for (size_t i = 0; !found && i < rules->count; i++) {
         const char *rule = rules->texts[i];
         const char *capture = strstr(rule, CAPTURE);
-        found = capture != NULL ? capture_fits(rule, capture, name, &model)
-                                : pattern_fits(rule, name, &model);
+        found = capture != NULL ? matches_capture(rule, capture, name, &model)
+                                : matches_pattern(rule, name, &model);
     }
     return model;
 }
@@ -117,7 +117,7 @@ int vamp_components_create(size_t max, struct vamp_components **ret_components,
 
 int vamp_components_make_room(struct vamp_components *components, size_t live, struct vamp_err *err)
 {
-    assert(components->count == 1); /* no row is in the index */
+    assert(components->count == 1); /* no row except row 0 exists, so the map by id is empty */
     const size_t capacity = components->max + live;
     struct vamp_component_place *rows = calloc(capacity, sizeof *rows);
     if (rows == NULL) {
@@ -165,7 +165,7 @@ bool vamp_component_name_is_reserved(const char *name, size_t length)
     return false;
 }
 
-/* The name, with a backslash in front if it is reserved; malloc'ed, NULL if out of memory. */
+/* Returns a malloc'ed copy of the name, with a backslash in front if it is reserved, or NULL. */
 static char *label_of(const char *name, size_t length, size_t escape)
 {
     char *label = malloc(escape + length + 1);
@@ -196,7 +196,7 @@ static uint32_t find_name(const struct vamp_components *components, const char *
     return NO_NAME;
 }
 
-/* The number of a non-empty name, which is added if it is new; VAMP_NAME_OTHER if out of memory. */
+/* Returns the number of a name, which is added if it is new; VAMP_NAME_OTHER if out of memory. */
 static uint32_t name_number(struct vamp_components *components, const char *name, size_t length)
 {
     const uint64_t hash = map_hash_text(&components->by_name, name, length);
@@ -216,7 +216,7 @@ static uint32_t name_number(struct vamp_components *components, const char *name
     return number;
 }
 
-/* Adds a name that no component had before, and its model. */
+/* Adds a name that no component has had yet, and its model. Returns the number of the name. */
 static uint32_t give_name(struct vamp_components *components, const char *name, size_t length)
 {
     const uint32_t number = name_number(components, name, length);
@@ -281,8 +281,9 @@ static const struct vamp_component_where *keep_where(struct vamp_components *com
     return &kept->where;
 }
 
-static void locate(struct vamp_components *components, const char *name,
-                   const struct vamp_component_where *where)
+/* Stores a report for the name and for the newest present component with this name. */
+static void store_where(struct vamp_components *components, const char *name,
+                        const struct vamp_component_where *where)
 {
     const uint32_t number = vamp_components_number(components, name);
     struct vamp_component_name *known = &components->names[number];
@@ -294,7 +295,8 @@ static void locate(struct vamp_components *components, const char *name,
     if (kept != NULL) {
         known->where = kept;
     }
-    for (size_t i = components->count; i-- > 1;) { /* usually its JOIN came just before */
+    /* newest row first, since the JOIN is usually directly before the report */
+    for (size_t i = components->count; i-- > 1;) {
         struct vamp_component *row = &components->rows[i].shown;
         if (row->name_number == number && row->left_ns == INT64_MIN) {
             row->changed = row->changed || row->where != known->where;
@@ -331,16 +333,16 @@ bool vamp_components_locate(struct vamp_components *components, const struct vam
     const char *field = sample.key + sample.key_length - (sizeof end - 1);
     const bool has_pid =
         memcmp(field, end, sizeof end - 1) == 0 && sample.value > 0 && sample.value < 0x1p62L;
-    locate(components, name,
-           &(struct vamp_component_where){.host = host,
-                                          .user = user,
-                                          .job = job,
-                                          .sample = text,
-                                          .pid = has_pid ? (uint64_t)sample.value : 0});
+    store_where(components, name,
+                &(struct vamp_component_where){.host = host,
+                                               .user = user,
+                                               .job = job,
+                                               .sample = text,
+                                               .pid = has_pid ? (uint64_t)sample.value : 0});
     return true;
 }
 
-/* The number of a component's name; VAMP_NAME_OTHER for a new name at the limit. */
+/* Returns the number of a component's name, adding a new name; VAMP_NAME_OTHER at the limit. */
 static uint32_t component_name_number(struct vamp_components *components, const char *name,
                                       size_t length)
 {
@@ -359,22 +361,22 @@ static uint32_t component_name_number(struct vamp_components *components, const 
     return give_name(components, name, length);
 }
 
-/* A free row: an unused one while the component table has room, else one that was released. 0 if
+/* Returns an unused row of the component table or, if all are used, a released row. Returns 0 if
  * there is none. */
-static uint32_t take_row(struct vamp_components *components)
+static uint32_t allocate_row(struct vamp_components *components)
 {
-    const uint32_t given_up = components->first_free;
-    if (components->count < components->max || given_up == 0) {
+    const uint32_t released = components->first_free;
+    if (components->count < components->max || released == 0) {
         return components->count < components->capacity ? (uint32_t)components->count++ : 0;
     }
-    components->first_free = components->rows[given_up].next_free;
-    return given_up;
+    components->first_free = components->rows[released].next_free;
+    return released;
 }
 
-/* Adds a row for this id; row 0 if there is none. */
+/* Adds a row for this id. Returns row 0 if the table is full. */
 static struct vamp_component *add_row(struct vamp_components *components, uint64_t app_id)
 {
-    const uint32_t index = take_row(components);
+    const uint32_t index = allocate_row(components);
     struct vamp_component_place *row = &components->rows[index];
     if (index == 0) {
         return &row->shown;
@@ -397,7 +399,7 @@ static struct vamp_component *add_row(struct vamp_components *components, uint64
 
 static struct vamp_component *find_row(const struct vamp_components *components, uint64_t app_id)
 {
-    /* Compares ids instead of hashes, because this runs for every event. */
+    /* Compares ids instead of hashes, because this is called for every event. */
     struct map_link *link = *map_slot(&components->by_id, vamp_hash_word(0, app_id));
     for (; link != NULL; link = link->next) {
         struct vamp_component *row = &CONTAINER_OF(link, struct vamp_component_place, link)->shown;
@@ -420,7 +422,7 @@ static void leave(struct vamp_components *components, struct vamp_component *row
     components->present--;
 }
 
-/* Whether this JOIN repeats what the row has, or adds what it lacks. */
+/* Returns whether this JOIN repeats the data of the row, or adds missing data. */
 static bool joins_row(const struct vamp_component *row, const struct vamp_event *event)
 {
     if (row->joined_ns != INT64_MIN) {
@@ -429,6 +431,7 @@ static bool joins_row(const struct vamp_component *row, const struct vamp_event 
     return row->left_ns == INT64_MIN || event->time_ns <= row->left_ns;
 }
 
+/* Handles a JOIN: returns the row of the component, which is added unless the JOIN repeats one. */
 static struct vamp_component *join(struct vamp_components *components,
                                    const struct vamp_event *event)
 {
@@ -454,7 +457,7 @@ static struct vamp_component *join(struct vamp_components *components,
     return row;
 }
 
-/* Counts in the row in which the component table shows the operation. */
+/* Counts the operation in the row of the component table in which it is shown. */
 static inline void count_operation(struct vamp_components *components, struct vamp_component *row)
 {
     struct vamp_component *listed = row->index < components->max ? row : &components->rows[0].shown;
@@ -462,6 +465,7 @@ static inline void count_operation(struct vamp_components *components, struct va
     listed->changed = true;
 }
 
+/* Returns the row of this id, which is added if it does not exist; row 0 if the table is full. */
 static struct vamp_component *find_or_add(struct vamp_components *components, uint64_t app_id)
 {
     struct vamp_component *row = find_row(components, app_id);
@@ -490,7 +494,7 @@ observe_other(struct vamp_components *components, const struct vamp_event *event
         return &components->rows[0].shown;
     }
     if (event->phase == VAMP_PHASE_BEFORE) {
-        /* A JOIN that is not handled yet has no id of its own. */
+        /* the id of a JOIN that is not handled yet may belong to another component */
         struct vamp_component *known = find_row(components, event->app_id);
         if (known != NULL) {
             return known;
@@ -508,14 +512,15 @@ observe_other(struct vamp_components *components, const struct vamp_event *event
     return row;
 }
 
-/* The row of the component that acted, if the event does not change the table; NULL if there is
- * none or observe_other has to handle the event. */
+/* Returns the row of the component of the event, if the event does not change the table. Returns
+ * NULL if there is no such row, or if observe_other must handle the event. */
 static inline struct vamp_component *known_actor(const struct vamp_components *components,
                                                  const struct vamp_event *event)
 {
-    const uint32_t others = UINT32_C(1) << VAMP_EVENT_JOIN | UINT32_C(1) << VAMP_EVENT_LEAVE;
-    if (!vamp_event_has(event, VAMP_HAS_APP) || event->kind >= VAMP_EVENT_KIND_COUNT ||
-        (others >> event->kind & 1) != 0) {
+    const uint32_t table_changes = UINT32_C(1) << VAMP_EVENT_JOIN | UINT32_C(1) << VAMP_EVENT_LEAVE;
+    const bool is_operation =
+        vamp_event_has(event, VAMP_HAS_APP) && event->kind < VAMP_EVENT_KIND_COUNT;
+    if (!is_operation || (table_changes >> event->kind & 1) != 0) {
         return NULL;
     }
     return find_row(components, event->app_id);
@@ -526,8 +531,11 @@ const struct vamp_component *vamp_components_observe(struct vamp_components *com
 {
     struct vamp_component *row = known_actor(components, event);
     if (row == NULL) {
-        if (vamp_event_is_mark(event) || event->kind == VAMP_EVENT_SAMPLE) {
-            (void)(event->kind == VAMP_EVENT_SAMPLE && vamp_components_locate(components, event));
+        if (event->kind == VAMP_EVENT_SAMPLE) {
+            (void)vamp_components_locate(components, event);
+            return &components->rows[0].shown;
+        }
+        if (vamp_event_is_mark(event)) {
             return &components->rows[0].shown;
         }
         row = observe_other(components, event);

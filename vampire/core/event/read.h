@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- *  * The decoder of event messages, from the wire directly into the record of the including file:
- * vampire's own (codec.c) or Maestro's public one (maestro/api/event_block.c). It accepts exactly
- * what protobuf-c accepts, in a quarter of the time and without allocation; tests and fuzz targets
- * compare the two.
+ * The decoder of event messages. It writes directly into the record of the including file: that of
+ * vampire (codec.c) or the public one of Maestro (maestro/api/event_block.c). It accepts exactly
+ * the same messages as protobuf-c, in a quarter of the time and without allocation; tests and fuzz
+ * targets compare the two.
  */
 #pragma once
 
 #include "vampire/core/event/event.h"
 #include "vampire/core/protobuf/wire.h"
 
-/* Stores a field of the list in the record; not called for an ID. `known` false: an unknown choice
- * of a newer sender, with value 0, which clears what was stored before. `item` is constant in all
- * calls, so that a switch over it costs nothing. */
+/* Stores a field of the list in the record; not called for an ID. If `known` is false, the value is
+ * an unknown choice of a newer sender: `value` is 0 and clears a previously stored value. `item` is
+ * constant in all calls, so that a switch over it costs nothing. */
 typedef void vamp_event_store_fn(void *record, enum vamp_event_item item, uint64_t value,
                                  bool known);
 
-/* Fields that have another form in the record. Name and id point into the message. */
+/* Fields that have a different format in the record. Name and id point into the message. */
 struct vamp_event_parts {
     uint32_t kind; /* not checked */
     bool has_kind, before;
@@ -25,7 +25,7 @@ struct vamp_event_parts {
     size_t name_length, id_length;
 };
 
-/* Numbers of the fields: those of fields.def, and the parts. */
+/* Numbers of the fields: those of fields.def, and those of struct vamp_event_parts. */
 enum {
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) VAMP_FIELD_##symbol = (number),
 #include "vampire/core/event/fields.def"
@@ -35,7 +35,7 @@ enum {
     VAMP_FIELD_ARRIVAL = 14,
 };
 
-/* One bit for each of them. */
+/* Bits of these fields. */
 enum {
     VAMP_EVENT_NUMBERS = 1 << VAMP_FIELD_KIND | 1 << VAMP_FIELD_NAME | 1 << VAMP_FIELD_BEFORE |
                          1 << VAMP_FIELD_ARRIVAL
@@ -43,8 +43,7 @@ enum {
 #include "vampire/core/event/fields.def"
 };
 
-/* Skips an unknown field; refuses a known one in another form, and number 0 if the key is one byte,
- * `first`. */
+/* Skips an unknown field. Rejects known fields of another wire type, and number 0 in one byte. */
 static inline void vamp_event_read_other(struct vamp_wire *wire, uint64_t key, uint8_t first)
 {
     const uint64_t number = key >> 3;
@@ -80,7 +79,7 @@ static inline void vamp_event_read_other(struct vamp_wire *wire, uint64_t key, u
         parts->id = vamp_wire_bytes(wire, &parts->id_length);                                      \
         break;
 
-/* Reads the value after a key, which is `first` if it has one byte. */
+/* Reads the value after a key; `first` is the first byte of the key. */
 static inline __attribute__((always_inline)) void
 vamp_event_read_value(struct vamp_wire *wire, uint64_t key, uint8_t first, void *record,
                       vamp_event_store_fn *store, struct vamp_event_parts *parts)
@@ -110,9 +109,9 @@ vamp_event_read_value(struct vamp_wire *wire, uint64_t key, uint8_t first, void 
     }
 }
 
-/* Nearly every message begins with kind, serial, time, application id and CDO id: a key of one byte
- * each; a kind of one byte; two numbers of at most VAMP_EVENT_HEAD_NUMBER bytes; a time of 8 bytes;
- * an id after its length. */
+/* Nearly every message begins with kind, serial, time, application id and CDO id. Each key has one
+ * byte; the kind has one byte, the two numbers have at most VAMP_EVENT_HEAD_NUMBER bytes, the time
+ * has 8 bytes, and the id follows its length. */
 enum {
     VAMP_EVENT_HEAD_NUMBER = 5,
     VAMP_EVENT_HEAD_TIME = sizeof(uint64_t),
@@ -120,7 +119,7 @@ enum {
                             (1 + VAMP_EVENT_HEAD_NUMBER) + (2 + VAMP_CDO_ID_BYTES),
 };
 
-/* Reads such a beginning. False: the message begins differently, and nothing was read. */
+/* Reads such a beginning. Returns false if the message begins differently; nothing was read. */
 static inline __attribute__((always_inline)) bool
 vamp_event_read_head(struct vamp_wire *wire, void *record, vamp_event_store_fn *store,
                      struct vamp_event_parts *parts)
@@ -158,8 +157,8 @@ vamp_event_read_head(struct vamp_wire *wire, void *record, vamp_event_store_fn *
     return true;
 }
 
-/* Reads the next field, a number, if it has the expected key. Comparing the key is faster than a
- * switch over all keys. */
+/* Reads the next field, which must be a number, if it has the expected key. Comparing the key is
+ * faster than a switch over all keys. */
 static inline __attribute__((always_inline)) bool
 vamp_event_expect(struct vamp_wire *wire, uint8_t key, uint64_t *ret_value)
 {
@@ -176,8 +175,8 @@ vamp_event_expect(struct vamp_wire *wire, uint8_t key, uint64_t *ret_value)
 }
 
 /* The fast path: reads a message that begins with the head and whose fields are in the order of
- * their numbers, as every library packs them, into a zeroed record. False: it is a different one,
- * of which some fields may have been stored. */
+ * their numbers, as packed by every library, into a zeroed record. Returns false for other
+ * messages; some fields may already have been stored. */
 static inline __attribute__((always_inline)) bool
 vamp_event_read_usual(struct vamp_wire *wire, void *record, vamp_event_store_fn *store,
                       struct vamp_event_parts *parts)
@@ -235,7 +234,7 @@ vamp_event_read_any(struct vamp_wire *wire, void *record, vamp_event_store_fn *s
     }
 }
 
-/* Whether an event message was read; else the record is undefined. */
+/* Returns whether an event message was read; otherwise the record is undefined. */
 static inline bool vamp_event_is_read(const struct vamp_wire *wire,
                                       const struct vamp_event_parts *parts)
 {

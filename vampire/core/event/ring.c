@@ -32,31 +32,32 @@
 #define RING_BYTES_MAX ((size_t)1 << 40)
 
 struct record {
-    uint64_t bytes;   /* of the whole record, a multiple of its alignment */
-    uint64_t padding; /* 1: padding; the next record is at the start of the memory */
+    uint64_t bytes; /* size of the whole record, a multiple of its alignment */
+    uint64_t
+        padding; /* 1: the record is padding, and the next record is at the start of the memory */
     struct vamp_event event;
     char text[];
 };
 
-/* Records start at multiples of this, so the remainder at the end of the memory can hold a record's
- * header. */
+/* Records start at multiples of this, so that a header fits into the remainder of the memory. */
 #define RECORD_ALIGNMENT ((size_t)16)
 static_assert(offsetof(struct record, event) <= RECORD_ALIGNMENT, "padding fits in a remainder");
 
 struct vamp_ring {
-    alignas(CACHE_LINE) atomic_size_t head; /* producer's: bytes published */
-    size_t written;                         /* bytes written; not before `head` */
-    size_t slots_until; /* below this, `written` has room for a record of any length in one piece */
+    alignas(CACHE_LINE) atomic_size_t head; /* written by the producer: number of published bytes */
+    size_t written;                         /* number of written bytes; at least `head` */
+    size_t
+        slots_until; /* while `written` is below this, a record of any length fits in one piece */
     size_t known_tail;
 
-    alignas(CACHE_LINE) atomic_size_t tail; /* consumer's: bytes released */
-    size_t taken;                           /* bytes returned by vamp_ring_take */
+    alignas(CACHE_LINE) atomic_size_t tail; /* written by the consumer: number of released bytes */
+    size_t taken;                           /* number of bytes returned by vamp_ring_take */
     size_t known_head;
 
     alignas(CACHE_LINE) atomic_uint waiting; /* futex: 1 while the consumer sleeps */
     atomic_bool closed;
 
-    alignas(CACHE_LINE) unsigned char *memory; /* constant from here on */
+    alignas(CACHE_LINE) unsigned char *memory; /* the members from here on are constant */
     size_t capacity, mask;
 };
 
@@ -120,7 +121,7 @@ static struct record *record_at(const struct vamp_ring *ring, size_t count)
     return (struct record *)(void *)(ring->memory + (count & ring->mask));
 }
 
-/* Whether an event of this kind may use the reserved room, of which a part is for LEAVE alone. */
+/* Returns whether an event of this kind may use the reserved space; part is for LEAVE alone. */
 static bool may_have(struct vamp_ring *ring, size_t head, size_t bytes, unsigned kind)
 {
     switch (kind) {
@@ -133,10 +134,10 @@ static bool may_have(struct vamp_ring *ring, size_t head, size_t bytes, unsigned
     }
 }
 
-/* A record of the longest name. */
+/* Size of a record with the longest name. */
 enum { RECORD_BYTES_MAX = sizeof(struct record) + VAMP_NAME_BYTES_MAX };
 
-/* Determines how far any event fits in one piece, up to the end of the memory. */
+/* Sets `slots_until`: the limit up to which any event fits in one piece. */
 static void find_slots(struct vamp_ring *ring)
 {
     const size_t head = ring->written;
@@ -177,7 +178,7 @@ static inline void append(struct vamp_ring *ring, struct record *record, size_t 
     }
 }
 
-/* Not inlined: most events are written directly into their slot. */
+/* Copies the event into the ring. Not inlined: most events are written directly into their slot. */
 static __attribute__((noinline)) bool push_copy(struct vamp_ring *ring,
                                                 const struct vamp_event *event, unsigned kind)
 {
@@ -207,7 +208,8 @@ bool vamp_ring_push(struct vamp_ring *ring, const struct vamp_event *event)
     if (event != &record->event) {
         return push_copy(ring, event, event->kind);
     }
-    assert(event->name_length <= VAMP_NAME_BYTES_MAX); /* otherwise the slot would be too small */
+    assert(event->name_length <=
+           VAMP_NAME_BYTES_MAX); /* otherwise the record would be larger than the slot */
     append(ring, record, record_bytes(event));
     return true;
 }
@@ -234,7 +236,7 @@ void vamp_ring_close(struct vamp_ring *ring)
 
 /* ------------------------------------------------------------------ consumer */
 
-/* Distance of the prefetch, some records: another processor has written them. */
+/* Distance of the prefetch, several records: the records were written by another processor. */
 #define LATER_BYTES 768
 
 unsigned vamp_ring_take(struct vamp_ring *ring, const struct vamp_event *events[], unsigned max)
@@ -285,7 +287,7 @@ void vamp_ring_wait(struct vamp_ring *ring, int64_t timeout_ns)
 
 bool vamp_ring_finished(const struct vamp_ring *ring)
 {
-    /* Reads `closed` first, so that everything pushed before closing is visible in `head`. */
+    /* `closed` is read first, so that everything pushed before closing is visible in `head`. */
     return atomic_load(&ring->closed) && atomic_load(&ring->head) == ring->taken;
 }
 
@@ -293,7 +295,7 @@ bool vamp_ring_finished(const struct vamp_ring *ring)
 
 size_t vamp_ring_used_bytes(const struct vamp_ring *ring)
 {
-    /* Reads the tail first, because it never overtakes a head that is read later. */
+    /* The tail is read first, because it never overtakes a head that is read later. */
     size_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
     size_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
     size_t used = head - tail;
@@ -339,8 +341,8 @@ void vamp_losses_note(struct vamp_losses *losses, const struct vamp_event *event
     losses->time_ns = event->time_ns;
 }
 
-/* Pushes a control event with `*count`, in the room of an event of the kind `before`, and sets
- * `*count` to 0. True if nothing is left to report. */
+/* Pushes a control event with `*count`, in the space reserved for events of kind `before`, and sets
+ * `*count` to 0. Returns true if nothing is left to report. */
 static bool report_mark(struct vamp_ring *ring, unsigned before, const struct vamp_event *mark,
                         uint64_t *count)
 {

@@ -9,9 +9,9 @@
 
 #include "vampire/core/utf8.h"
 
-#define NUMBER_BYTES 64 /* longest number that is parsed, with its terminator */
+#define NUMBER_BYTES 64 /* maximum length of a parsed number, including its terminator */
 
-/* The first of these characters that has no backslash in front, or the end. */
+/* Returns the first of the `stops` characters that has no backslash in front, or the end. */
 static const char *find(const char *at, const char *end, const char *stops)
 {
     for (; at < end; at++) {
@@ -24,14 +24,14 @@ static const char *find(const char *at, const char *end, const char *stops)
     return at;
 }
 
-/* Sets of up to three stop characters; shorter sets repeat one. */
+/* Sets of up to three stop characters; shorter sets repeat a character. */
 static const char at_comma_blank[] = ",  ";
 static const char at_equals_comma_blank[] = "=, ";
 
 /* ---- values */
 
-/* Accepts only digits, sign, point and exponent, not "inf" or "0x10"; for type 'i' or 'u' a 64-bit
- * integer with or without sign. */
+/* Reads a number. Accepts only digits, sign, point and exponent, not "inf" or "0x10"; for type 'i'
+ * or 'u' a 64-bit integer with or without sign. */
 static bool read_number(const char *text, size_t length, char type, long double *ret_value)
 {
     const bool whole = type == 'i' || type == 'u';
@@ -82,7 +82,7 @@ static bool read_value(const char *text, size_t length, long double *ret_value)
     return false;
 }
 
-/* Returns the end of the value at `at`; for a quoted text, its closing quote. */
+/* Returns the end of the value at `at`; for a quoted text, the position of its closing quote. */
 static const char *value_end(const char *at, const char *end)
 {
     if (at == end || *at != '"') {
@@ -101,14 +101,14 @@ static int refuse(const char *text, const char *at, const char *what, struct vam
     return vamp_err_set(err, -EINVAL, "column %td: %s", at - text + 1, what);
 }
 
-/* The '=' of the KEY=VALUE expected here; NULL if there is none. */
+/* Returns the '=' of the KEY=VALUE expected at `at`; NULL if there is none. */
 static const char *find_equals(const char *at, const char *end)
 {
     const char *equals = find(at, end, at_equals_comma_blank);
     return equals > at && equals < end && *equals == '=' ? equals : NULL;
 }
 
-/* Checks measurement and tags; sets `*at` to the blank after them. */
+/* Checks measurement and tags. Sets `*at` to the blank after them. */
 static int read_series(const char *text, const char *end, const char **at, struct vamp_err *err)
 {
     *at = find(text, end, at_comma_blank);
@@ -131,7 +131,7 @@ static int read_series(const char *text, const char *end, const char **at, struc
     return 0;
 }
 
-/* Checks all fields; sets `*at` to what follows them. */
+/* Checks all fields. Sets `*at` to the text after them. */
 static int read_fields(const char *text, const char *end, const char **at, struct vamp_err *err)
 {
     for (;; ++*at) {
@@ -234,7 +234,7 @@ bool vamp_sample_read(const char *text, size_t length, struct vamp_sample *ret_s
            read_value(equals + 1, length - ret_sample->key_length - 1, &ret_sample->value);
 }
 
-/* Copies without backslashes; false if the text was cut. */
+/* Copies the text without backslashes. Returns false if the text was cut. */
 static bool copy_plain(const char *at, const char *end, char *out, size_t bytes)
 {
     size_t used = 0;

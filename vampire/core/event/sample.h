@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * InfluxDB's line protocol: measurement,tag=value field=value,field=value time. Each field that is
- * a number or a truth value becomes a sample, an event of its own, whose text is the line with only
- * this field and without the time: "cpu,host=n1 user=3.5". Recordings and replays therefore contain
- * what was sent. Stateless, without heap; texts are not terminated. Any thread.
+ * a number or a truth value becomes a sample: an event whose text is the line with only this field
+ * and without the time: "cpu,host=n1 user=3.5". Recordings and replays therefore contain the data
+ * as they were sent. Stateless, without allocation; texts are not terminated. Any thread.
  */
 #pragma once
 
@@ -13,39 +13,38 @@
 
 #include "vampire/core/err.h"
 
-/* A line that was checked; it points into the text. */
+/* A checked line; points into the text. */
 struct vamp_sample_line {
     const char *text;
-    size_t series_length; /* of "measurement,tag=value" */
+    size_t series_length; /* length of "measurement,tag=value" */
     const char *at, *end; /* fields that vamp_sample_line_next has not returned yet */
-    int64_t time;         /* as written, in the sender's unit */
+    int64_t time;         /* as in the line, in the sender's unit */
     bool has_time;
 };
 
-/* Checks a line without its newline. Returns 0; -ENODATA if it is empty or a comment; -EINVAL with
- * a text that begins with the column in bytes, from 1. */
+/* Checks a line without its newline. Returns 0; -ENODATA if the line is empty or a comment; or
+ * -EINVAL with a text that begins with the column in bytes, from 1. */
 VAMP_MUST_CHECK int vamp_sample_line_read(const char *text, size_t length,
                                           struct vamp_sample_line *ret_line, struct vamp_err *err);
-/* The next "field=value" that is not a text; false after the last one. */
+/* Returns the next "field=value" whose value is not a text; false after the last one. */
 bool vamp_sample_line_next(struct vamp_sample_line *line, const char **ret_field,
                            size_t *ret_length);
 
-/* The text of a sample event, taken apart. */
+/* The text of a sample event, split into its parts. */
 struct vamp_sample {
-    const char *key; /* everything before the '=' of the value; equal keys are the same series */
+    const char *key; /* text before the '=' of the value; identifies the series */
     size_t key_length;
-    long double value; /* every 64-bit integer is exact */
+    long double value; /* represents every 64-bit integer exactly */
 };
 
-/* False if the text is not a sample. */
+/* Splits the text of a sample. Returns false if the text is not a sample. */
 bool vamp_sample_read(const char *text, size_t length, struct vamp_sample *ret_sample);
-/* "measurement.field" without backslashes, terminated. False if it does not fit; `out` is then cut.
- */
+/* Writes "measurement.field" without backslashes. Returns false if it does not fit and was cut. */
 bool vamp_sample_name(const struct vamp_sample *sample, char *out, size_t bytes);
-/* The value of a tag without backslashes, terminated. False if there is no such tag or the value
- * does not fit; `out` is then "". */
+/* Writes the value of a tag without backslashes, terminated. Returns false if there is no such tag
+ * or the value does not fit; `out` is then "". */
 bool vamp_sample_tag(const struct vamp_sample *sample, const char *tag, char *out, size_t bytes);
-/* The same for a label: UTF-8, and "" if it is too long. */
+/* As vamp_sample_tag for a label: well-formed UTF-8, and "" if it is too long. */
 #define VAMP_SAMPLE_LABEL_BYTES 257
 bool vamp_sample_label(const struct vamp_sample *sample, const char *tag,
                        char label[static VAMP_SAMPLE_LABEL_BYTES]);

@@ -8,10 +8,10 @@
 #include "vampire/core/values.h"
 
 #define SEE_HELP "; see %s --help"
-/* getopt_long returns this plus the row of the table, which cannot be a letter. */
+/* getopt_long returns an option's index plus this number, which is above all letters. */
 #define LONG_BASE 256
 
-/* The tables that getopt expects. */
+/* Tables in the format of getopt. */
 struct getopt_tables {
     struct option longs[VAMP_COMMAND_OPTIONS_MAX + 1];
     char letters[3 * VAMP_COMMAND_OPTIONS_MAX + 2];
@@ -39,7 +39,7 @@ static void make_getopt(const struct vamp_command_option *options, size_t count,
 {
     size_t used = 0;
     ret_tables->letters[used++] =
-        ':'; /* so that a missing argument differs from an unknown option */
+        ':'; /* getopt then distinguishes a missing argument from an unknown option */
     for (size_t i = 0; i < count; i++) {
         ret_tables->longs[i] = (struct option){options[i].name + 2, has_argument(&options[i]), NULL,
                                                LONG_BASE + (int)i};
@@ -71,7 +71,7 @@ static int report_unknown(const struct vamp_command_line *line, const char *word
                         line->program);
 }
 
-/* Reports an error of getopt in `word`. */
+/* Reports an error that getopt found in `word`. */
 static int report_getopt(const struct vamp_command_line *line, int found, const char *word,
                          struct vamp_err *err)
 {

@@ -16,15 +16,15 @@
 #define VAMP_COMMAND_OPTIONS_MAX 64
 
 struct vamp_command_option {
-    const char *name;     /* with its dashes */
+    const char *name;     /* including the dashes */
     char letter;          /* 0: none */
-    int key;              /* the program's number for it, >= 0 */
+    int key;              /* identifies the option in the program; at least 0 */
     const char *argument; /* name of the argument; NULL: none; "[=FILE]": optional */
-    const char *help;     /* a sentence without capital letter and full stop */
+    const char *help;     /* description without capital letter and full stop */
 };
 
 struct vamp_command_line {
-    const char *program; /* for "see PROGRAM --help" */
+    const char *program; /* name of the program, for "see PROGRAM --help" */
     const struct vamp_command_option *options;
     int argc;
     char **argv;
@@ -33,11 +33,11 @@ struct vamp_command_line {
 /* A parsed option; its texts point into argv and into the table. */
 struct vamp_command_given {
     int key;
-    const char *name;     /* with its dashes, as in the table */
+    const char *name;     /* including the dashes, as in the table */
     const char *argument; /* NULL: none */
 };
 
-/* Restarts at the first word. */
+/* Restarts parsing at the first word. */
 void vamp_command_line_start(void);
 /* Returns 1 with the next option in `*ret_given`, 0 after the last one, or -EINVAL with a text that
  * ends in "see PROGRAM --help". */
@@ -45,8 +45,8 @@ VAMP_MUST_CHECK int vamp_command_line_next(const struct vamp_command_line *line,
                                            struct vamp_command_given *ret_given,
                                            struct vamp_err *err);
 
-/* Index in argv of the first word that is not an option. Valid after _next has returned 0, which
- * moves these words to the end. */
+/* Returns the index in argv of the first word that is not an option. Valid after
+ * vamp_command_line_next has returned 0; vamp_command_line_next moves these words to the end. */
 int vamp_command_line_rest(void);
 
 /* Prints the lines of --help, at most 100 characters wide, for the options before the one whose key

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Storage of an option. The cast is the point of a table: the offset was taken from a struct
- * whose member has the type that enum vamp_opt_type promises. */
+/* Returns the address of an option's value. The cast is valid because the type at this offset
+ * corresponds to the option's enum vamp_opt_type. */
 static void *member(const struct vamp_opt *opt, void *base)
 {
     return (char *)base + opt->offset;
@@ -82,7 +82,7 @@ static int refuse_size(struct vamp_err *err, const char *text, bool small)
     return vamp_err_set(err, -ERANGE, "\"%s\" is too %s", text, small ? "small" : "large");
 }
 
-/* Stores a UINT, DURATION or SIZE that is within its limits. */
+/* Stores a UINT, DURATION or SIZE. Returns -ERANGE if it is outside the option's limits. */
 static int set_number(const struct vamp_opt *opt, const char *text, void *value,
                       struct vamp_err *err)
 {
@@ -95,7 +95,7 @@ static int set_number(const struct vamp_opt *opt, const char *text, void *value,
     } else if (opt->type == VAMP_OPT_SIZE) {
         code = vamp_size_parse(text, &number, err);
     } else {
-        /* strtoull would accept a sign and blanks. */
+        /* strtoull would accept a sign and blanks */
         if (text[0] == '\0' || text[strspn(text, "0123456789")] != '\0') {
             return vamp_err_set(err, -EINVAL, "\"%s\" is not a whole number", text);
         }
@@ -119,7 +119,7 @@ static int set_number(const struct vamp_opt *opt, const char *text, void *value,
 static int set_fraction(const char *text, double *ret_value, struct vamp_err *err)
 {
     char *end = NULL;
-    /* strtod would accept blanks, "inf" and hexadecimal numbers. */
+    /* strtod would accept blanks, "inf" and hexadecimal numbers */
     const bool is_number = text[0] != '\0' && text[strspn(text, "0123456789.eE+-")] == '\0';
     const double value = strtod(text, &end);
     if (!is_number || *end != '\0') {
@@ -132,7 +132,7 @@ static int set_fraction(const char *text, double *ret_value, struct vamp_err *er
     return 0;
 }
 
-/* Stores a copy; NULL for an empty text. */
+/* Stores a copy of the text; NULL for an empty text. */
 static int copy_text(const struct vamp_opt *opt, const char *text, char **ret_copy,
                      struct vamp_err *err)
 {
@@ -184,7 +184,7 @@ static int add_string(const struct vamp_opt *opt, const char *text, struct vamp_
     return code;
 }
 
-/* The index of a word; for a SET it is below 64. */
+/* Sets `*ret_index` to the index of a word; for a SET it is below 64. */
 static int find_choice(const struct vamp_opt *opt, const char *word, unsigned *ret_index,
                        struct vamp_err *err)
 {
@@ -287,7 +287,7 @@ bool vamp_opt_is_number(const struct vamp_opt *opt)
 /* ---- defaults */
 
 /* Stores the default; for SET and STRINGS, each of its words. */
-static int preset(const struct vamp_opt *opt, void *base, struct vamp_err *err)
+static int set_default(const struct vamp_opt *opt, void *base, struct vamp_err *err)
 {
     if (opt->type != VAMP_OPT_SET && opt->type != VAMP_OPT_STRINGS) {
         return vamp_opt_set(opt, base, opt->preset, err);
@@ -312,7 +312,7 @@ int vamp_opt_presets(const struct vamp_opt *table, void *base, struct vamp_err *
         empty(opt, base);
     }
     for (const struct vamp_opt *opt = table; opt->key != NULL; opt++) {
-        int code = opt->preset != NULL ? preset(opt, base, err) : 0;
+        int code = opt->preset != NULL ? set_default(opt, base, err) : 0;
         if (code != 0) {
             if (code != -ENOMEM) {
                 (void)vamp_err_wrap(err, "the default of option %s", opt->key);

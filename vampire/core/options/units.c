@@ -13,7 +13,7 @@ struct unit {
     uint64_t factor;
 };
 
-/* Largest first, as printing needs them. */
+/* In descending order, as required for printing. */
 static const struct unit duration_units[] = {
     {"d", UINT64_C(86400000000000)},
     {"h", UINT64_C(3600000000000)},
@@ -30,7 +30,7 @@ static const struct unit size_units[] = {
     {"KiB", UINT64_C(1) << 10}, {"B", UINT64_C(1)},         {NULL, 0},
 };
 
-/* Read, never printed: powers of ten. */
+/* Powers of ten, which are accepted but never printed. */
 static const struct unit decimal_size_units[] = {
     {"TB", UINT64_C(1000000000000)},
     {"GB", UINT64_C(1000000000)},
@@ -39,7 +39,7 @@ static const struct unit decimal_size_units[] = {
     {NULL, 0},
 };
 
-/* Digits before and after the decimal point. */
+/* A decimal number. */
 struct number {
     uint64_t whole, fraction;
     uint64_t fraction_scale; /* 10 to the number of digits after the point */
@@ -52,7 +52,7 @@ static const char *skip_blanks(const char *text)
     return text + strspn(text, " \t");
 }
 
-/* Returns a pointer to what follows the number; NULL if there is no number or it is too long. */
+/* Returns a pointer to the text after the number; NULL if there is none or it is too long. */
 static const char *parse_number(const char *text, struct number *ret_number)
 {
     struct number number = {0, 0, 1};
@@ -110,8 +110,9 @@ static int scale_number(const struct number *number, uint64_t factor, uint64_t *
     return 0;
 }
 
-/* Parses a number with one of `units`, or without a unit if that means `bare`. Errors are worded
- * with `words`: the quantity ("a duration"), its units, the base unit, the maximum. */
+/* Parses a number with one of `units`, or a number without a unit, whose unit is then `bare` (NULL:
+ * only 0 needs no unit). `words` contains words for error messages: the quantity ("a duration"),
+ * its units, the base unit, the maximum. */
 static int parse_quantity(const char *text, const struct unit *const units[2], const char *bare,
                           const char *const words[4], uint64_t *ret_value, struct vamp_err *err)
 {

@@ -10,6 +10,8 @@
 
 /* Longer words are never considered similar. */
 #define WORD_BYTES_MAX 64
+/* Shorter words may have one typing error, others two. */
+#define SHORT_WORD_BYTES 6
 
 static unsigned min3(unsigned a, unsigned b, unsigned c)
 {
@@ -17,7 +19,7 @@ static unsigned min3(unsigned a, unsigned b, unsigned c)
     return VAMP_MIN(least, c);
 }
 
-/* Edit distance where swapping two neighbours counts as one edit ("optimal string alignment"). */
+/* Returns the edit distance, in which swapping two neighbouring letters is one edit. */
 static unsigned distance(const char *left, size_t left_length, const char *right,
                          size_t right_length)
 {
@@ -33,61 +35,65 @@ static unsigned distance(const char *left, size_t left_length, const char *right
         for (size_t j = 1; j <= right_length; j++) {
             const bool same = strncasecmp(&left[i - 1], &right[j - 1], 1) == 0;
             row[j] = min3(above[j] + 1, row[j - 1] + 1, above[j - 1] + !same);
-            if (i > 1 && j > 1 && strncasecmp(&left[i - 1], &right[j - 2], 1) == 0 &&
-                strncasecmp(&left[i - 2], &right[j - 1], 1) == 0 && above2[j - 2] + 1 < row[j]) {
-                row[j] = above2[j - 2] + 1;
+            const bool swapped = i > 1 && j > 1 &&
+                                 strncasecmp(&left[i - 1], &right[j - 2], 1) == 0 &&
+                                 strncasecmp(&left[i - 2], &right[j - 1], 1) == 0;
+            if (swapped) {
+                row[j] = VAMP_MIN(above2[j - 2] + 1, row[j]);
             }
         }
     }
     return rows[left_length % 3][right_length];
 }
 
-/* Distance between `candidate` and `word`; NOT_NEAR if they are not similar. */
-#define NOT_NEAR 1000U
-static unsigned nearness(const char *word, const char *candidate)
+/* Returns the cost of changing `word` into `candidate`: the number of edits, increased by
+ * WORD_BYTES_MAX if one is only the beginning or end of the other; COST_NOT_SIMILAR if they are not
+ * similar. */
+#define COST_NOT_SIMILAR 1000U
+static unsigned edit_cost(const char *word, const char *candidate)
 {
     size_t word_length = strlen(word);
     size_t length = strlen(candidate);
     if (word_length == 0 || word_length > WORD_BYTES_MAX || length > WORD_BYTES_MAX) {
-        return NOT_NEAR;
+        return COST_NOT_SIMILAR;
     }
     unsigned edits = distance(word, word_length, candidate, length);
-    const unsigned typing_errors = word_length < 6 ? 1 : 2;
+    const unsigned typing_errors = word_length < SHORT_WORD_BYTES ? 1 : 2;
     if (edits <= typing_errors && edits < length) {
         return edits;
     }
-    /* One contains the other: "series" for "max_series". */
+    /* one contains the other: "series" for "max_series" */
     const size_t shorter = VAMP_MIN(word_length, length);
     if (shorter >= 3 &&
         (strncasecmp(word, candidate, shorter) == 0 ||
          strcasecmp(word + word_length - shorter, candidate + length - shorter) == 0)) {
         return edits + WORD_BYTES_MAX;
     }
-    return NOT_NEAR;
+    return COST_NOT_SIMILAR;
 }
 
-static const char *nearer(const char *word, const char *candidate, const char *nearest)
+static const char *more_similar(const char *word, const char *candidate, const char *best)
 {
-    const unsigned most = nearest != NULL ? nearness(word, nearest) : NOT_NEAR;
-    return nearness(word, candidate) < most ? candidate : nearest;
+    const unsigned best_cost = best != NULL ? edit_cost(word, best) : COST_NOT_SIMILAR;
+    return edit_cost(word, candidate) < best_cost ? candidate : best;
 }
 
 const char *vamp_opt_near_choice(const char *const *choices, const char *word)
 {
-    const char *nearest = NULL;
+    const char *best = NULL;
     for (; choices != NULL && *choices != NULL; choices++) {
-        nearest = nearer(word, *choices, nearest);
+        best = more_similar(word, *choices, best);
     }
-    return nearest;
+    return best;
 }
 
 const char *vamp_opt_near_key(const struct vamp_opt *table, const char *word)
 {
-    const char *nearest = NULL;
+    const char *best = NULL;
     for (; table != NULL && table->key != NULL; table++) {
-        nearest = nearer(word, table->key, nearest);
+        best = more_similar(word, table->key, best);
     }
-    return nearest;
+    return best;
 }
 
 static void VAMP_PRINTF(2, 3)
@@ -152,7 +158,7 @@ void vamp_opt_allowed(const struct vamp_opt *opt, char text[static VAMP_OPT_ALLO
         append(text, "a text");
         break;
     case VAMP_OPT_STRINGS:
-        append(text, "a list of at most %d texts", VAMP_STRINGS_MAX);
+        append(text, "a list of at best_cost %d texts", VAMP_STRINGS_MAX);
         break;
     case VAMP_OPT_ENUM:
         append_words(text, "one of ", opt->choices, "");
@@ -169,7 +175,7 @@ void vamp_opt_allowed(const struct vamp_opt *opt, char text[static VAMP_OPT_ALLO
         return;
     }
     if (opt->max > 0) {
-        append(text, " of at most %" PRIu64 " bytes", opt->max);
+        append(text, " of at best_cost %" PRIu64 " bytes", opt->max);
     }
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The last field of each message of a recording: a CRC-32 (as zlib computes it) of the bytes before
- * it, so that the reader recognises a message that is not the one written. Computed by libdeflate,
- * in a tenth of the instructions that zlib takes. Private to the recorder and the reader.
+ * The last field of each message of a recording: a CRC-32 (as computed by zlib) of the bytes before
+ * it, by which the reader detects damaged messages. Computed by libdeflate, which needs a tenth of
+ * the instructions of zlib. Private to the recorder and the reader.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 #define VAMP_CHECK_KEY_BATCH ((uint8_t)(7 << 3 | 5))
 #define VAMP_CHECK_BYTES ((size_t)5) /* key and value */
 
-/* Writes the field of this message to `field`. */
+/* Writes the field `check` of the message to `field`. */
 static inline void vamp_check_field(const uint8_t *message, size_t length, uint8_t key,
                                     uint8_t field[static VAMP_CHECK_BYTES])
 {
@@ -27,13 +27,13 @@ static inline void vamp_check_field(const uint8_t *message, size_t length, uint8
     }
 }
 
-/* Writes the field after the message. */
+/* Appends the field `check` to the message. */
 static inline void vamp_check_write(uint8_t *message, size_t length, uint8_t key)
 {
     vamp_check_field(message, length, key, message + length);
 }
 
-/* Whether the message ends with the field and is the one for which it was written. */
+/* Returns whether the message ends with the field `check` and the value is correct. */
 static inline bool vamp_check_holds(const uint8_t *message, size_t length, uint8_t key)
 {
     uint8_t expected[VAMP_CHECK_BYTES];

@@ -12,12 +12,12 @@
 #include "vampire/core/recording/check.h"
 #include "vampire/core/recording/recording.h"
 
-/* A batch is preceded by room for its length and followed by room for one more event. */
+/* Space before a batch for its length; space for one more event follows the batch. */
 #define LENGTH_BYTES ((size_t)5)
 #define BATCH_BYTES ((size_t)60 * 1024)
 #define BUFFER_BYTES (LENGTH_BYTES + BATCH_BYTES + VAMP_EVENT_PACKED_BYTES_MAX + 64)
 
-/* Keys of the fields of Batch. */
+/* Keys of the fields of a Batch. */
 enum {
     KEY_FIRST = 1 << 3,
     KEY_MARK = 2 << 3 | 2,
@@ -29,14 +29,14 @@ enum {
 
 /* ------------------------------------------------------------------ the file */
 
-/* Writes everything, or truncates the file to its previous length. */
+/* Writes all bytes. On failure truncates the file to its previous length. */
 static int write_all(struct vamp_recorder *recorder, const uint8_t *bytes, size_t length,
                      struct vamp_err *err)
 {
     size_t done = 0;
     const int code = vamp_write_all(recorder->file, bytes, length, &done);
     if (code == 0 || ftruncate(recorder->file, (off_t)recorder->bytes) != 0) {
-        recorder->bytes += done; /* a reader treats a partial message as a torn end */
+        recorder->bytes += done; /* a reader treats a partial message as a torn end of the file */
     }
     recorder->failure = -code;
     if (code != 0) {
@@ -51,8 +51,7 @@ static int already_failed(const struct vamp_recorder *recorder, struct vamp_err 
                               recorder->path);
 }
 
-/* Writes the header or batch with its length before it and its check value after it, and starts the
- * next batch. */
+/* Writes the header or batch with its length and check value, and starts the next batch. */
 static int write_batch(struct vamp_recorder *recorder, struct vamp_err *err)
 {
     if (recorder->used == LENGTH_BYTES) {
@@ -126,7 +125,7 @@ int vamp_recorder_add(struct vamp_recorder *recorder, const struct vamp_event *e
         return vamp_err_set(err, -EINVAL, "a name of %u bytes cannot be recorded",
                             event->name_length);
     }
-    /* A control event starts a new batch, which keeps the order of the stream. */
+    /* A control event starts a new batch, so that the order of events is preserved. */
     if (is_mark || recorder->repeats || recorder->used >= LENGTH_BYTES + BATCH_BYTES) {
         int result = write_batch(recorder, err);
         if (result != 0) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads recordings. Events are unpacked one at a time into a small arena, and the enclosing batch
- * is parsed here, so that a hostile file cannot make the reader use more memory than it allocated
- * at the start.
+ * Reads recordings. Events are unpacked one at a time into a small arena; the enclosing batch is
+ * parsed in this file. A malicious file therefore cannot use more memory than is allocated at the
+ * start.
  */
 #include "vampire/core/recording/recording.h"
 
@@ -36,21 +36,20 @@ enum {
 
 struct vamp_recording {
     int file;
-    bool at_end;            /* of the file */
+    bool at_end;            /* the end of the file was read */
     bool finished;          /* no more events are returned */
-    bool complete;          /* the end mark was seen */
-    bool goes_on;           /* in another segment, according to the end mark */
+    bool complete;          /* the end record was read */
+    bool goes_on;           /* the run continues in another segment, according to the end record */
     size_t from, to;        /* unread part of `buffer` */
-    bool given;             /* something read so far was returned */
-    struct vamp_wire batch; /* unread part of the present batch */
-    bool repeats;           /* it repeats events of earlier segments */
+    bool read_since_pause;  /* a message was read since the last PAUSE */
+    struct vamp_wire batch; /* unread part of the current batch */
+    bool repeats;           /* the current batch repeats events of earlier segments */
     bool skip_repeated;
-    uint64_t events;  /* given, rejected or reported as lost */
-    uint64_t damaged; /* places */
-    bool checked;     /* its messages end with a check */
-    bool left_out;    /* a message was damaged, which the sequence number of the next batch shows as
-                         well */
-    bool torn;        /* it ends in the middle of a message */
+    uint64_t events;  /* number of events that were returned, rejected or reported as lost */
+    uint64_t damaged; /* number of damaged places */
+    bool checked;     /* messages end with a check value */
+    bool left_out;    /* the next gap in positions is already counted in `damaged` */
+    bool torn;        /* the file ends in the middle of a message */
     int64_t newest_ns;
     struct vamp_decode_arena arena;
     char remark[256];
@@ -81,7 +80,7 @@ static int fill(struct vamp_recording *recording, struct vamp_err *err)
     return 0;
 }
 
-/* The result of reading a message from the file. */
+/* Result of reading a message from the file. */
 enum found { FOUND_MESSAGE, FOUND_PAUSE, FOUND_END, FOUND_TORN, FOUND_FAILURE };
 
 static enum found parse_message(struct vamp_recording *recording, struct vamp_wire *ret_message)
@@ -93,7 +92,7 @@ static enum found parse_message(struct vamp_recording *recording, struct vamp_wi
     }
     size_t length = 0;
     const uint8_t *bytes = vamp_wire_bytes(&rest, &length);
-    /* A length of zero is not a message but a hole left by a crash. */
+    /* A length of zero is not a message: a crash left a hole in the file. */
     if (rest.bad || length == 0 || length > VAMP_RECORDING_MESSAGE_BYTES_MAX) {
         return FOUND_TORN;
     }
@@ -102,18 +101,18 @@ static enum found parse_message(struct vamp_recording *recording, struct vamp_wi
     return FOUND_MESSAGE;
 }
 
-static enum found take_message(struct vamp_recording *recording, struct vamp_wire *ret_message,
+static enum found read_message(struct vamp_recording *recording, struct vamp_wire *ret_message,
                                struct vamp_err *err)
 {
     enum found found = parse_message(recording, ret_message);
     if (found == FOUND_MESSAGE || recording->at_end) {
         return found;
     }
-    if (recording->given) {
-        recording->given = false;
+    if (recording->read_since_pause) {
+        recording->read_since_pause = false;
         return FOUND_PAUSE;
     }
-    /* A complete message fits in the buffer, so after filling it is complete or never will be. */
+    /* A complete message fits in the buffer. If it is incomplete now, it stays so. */
     if (fill(recording, err) != 0) {
         return FOUND_FAILURE;
     }
@@ -126,7 +125,7 @@ static int read_header(struct vamp_recording *recording, const char *path,
                        struct vamp_recording_header *ret_header, struct vamp_err *err)
 {
     struct vamp_wire message;
-    enum found found = take_message(recording, &message, err);
+    enum found found = read_message(recording, &message, err);
     if (found == FOUND_FAILURE) {
         return vamp_err_wrap(err, "%s", path);
     }
@@ -162,8 +161,8 @@ static int read_header(struct vamp_recording *recording, const char *path,
     return 0;
 }
 
-/* With several recordings, all headers are read before the events, and a pipe can be read only
- * once. */
+/* The headers of several recordings are read before their events, and a pipe can be read only once.
+ */
 static int open_file(struct vamp_recording *recording, const char *path, struct vamp_err *err)
 {
     struct stat status;
@@ -235,7 +234,7 @@ int vamp_recording_measure(int file, const char *path, uint64_t *ret_bytes, uint
     if (lseek(file, 0, SEEK_SET) != 0) {
         (void)vamp_err_set_errno(err, errno, "read the recording");
     } else {
-        while ((found = take_message(recording, &message, err)) == FOUND_MESSAGE) {
+        while ((found = read_message(recording, &message, err)) == FOUND_MESSAGE) {
             *ret_messages += 1;
         }
     }
@@ -250,8 +249,8 @@ int vamp_recording_measure(int file, const char *path, uint64_t *ret_bytes, uint
 
 /* ------------------------------------------------------------------ events */
 
-static void make_mark(struct vamp_recording *recording, enum vamp_event_kind kind, uint64_t count,
-                      struct vamp_event *ret_event)
+static void make_control_event(struct vamp_recording *recording, enum vamp_event_kind kind,
+                               uint64_t count, struct vamp_event *ret_event)
 {
     *ret_event = (struct vamp_event){
         .kind = (uint8_t)kind,
@@ -269,7 +268,7 @@ static bool give_mark(struct vamp_recording *recording, const uint8_t *bytes, si
     if (mark == NULL || mark->kind < VAMP_EVENT_UNWANTED || mark->kind > VAMP_EVENT_REJECTED ||
         mark->reason >= VAMP_LOSS_COUNT) {
         recording->damaged++;
-        make_mark(recording, VAMP_EVENT_REJECTED, 1, ret_event);
+        make_control_event(recording, VAMP_EVENT_REJECTED, 1, ret_event);
         return true;
     }
     *ret_event = (struct vamp_event){
@@ -286,7 +285,7 @@ static inline void give_event(struct vamp_recording *recording, const uint8_t *b
 {
     if (vamp_event_read(bytes, length, ret_event, NULL) != 0) {
         recording->damaged++;
-        make_mark(recording, VAMP_EVENT_REJECTED, 1, ret_event);
+        make_control_event(recording, VAMP_EVENT_REJECTED, 1, ret_event);
         return;
     }
     recording->newest_ns = ret_event->time_ns;
@@ -298,22 +297,23 @@ static bool read_flag(struct vamp_wire *wire)
     return !wire->bad && value != 0;
 }
 
-/* Compares the number of events before this batch with those read: the difference was in damaged
- * batches. True if a control event reports a loss. */
+/* Compares the position in this batch with the number of events read so far; the difference is the
+ * number of events in damaged batches. Returns whether `*ret_event` was set to a control event for
+ * a loss. */
 static bool check_position(struct vamp_recording *recording, uint64_t first,
                            struct vamp_event *ret_event)
 {
     if (first <= recording->events) {
         return false;
     }
-    make_mark(recording, VAMP_EVENT_LOST, first - recording->events, ret_event);
+    make_control_event(recording, VAMP_EVENT_LOST, first - recording->events, ret_event);
     recording->damaged += !recording->left_out;
     recording->left_out = false;
     recording->events = first;
     return true;
 }
 
-/* Reads an event of the current batch, whose key ends before `at`. True if it is to be returned. */
+/* Reads the event of the batch whose key ends before `at`. Returns whether it is to be returned. */
 static inline bool read_event(struct vamp_recording *recording, const uint8_t *at,
                               struct vamp_event *ret_event)
 {
@@ -334,8 +334,8 @@ static inline bool read_event(struct vamp_recording *recording, const uint8_t *a
     return true;
 }
 
-/* Reads any other field. True if it is a control event to be returned. Not inlined, because nearly
- * all fields are events. */
+/* Reads a field that is not an event. Returns whether `*ret_event` was set to a control event. Not
+ * inlined, because nearly all fields are events. */
 static __attribute__((noinline)) bool read_field(struct vamp_recording *recording,
                                                  struct vamp_event *ret_event)
 {
@@ -348,7 +348,8 @@ static __attribute__((noinline)) bool read_field(struct vamp_recording *recordin
         return false;
     }
     switch (key) {
-    case VAMP_WIRE_KEY(FIELD_EVENT, BYTES): /* a key longer than it has to be */
+    case VAMP_WIRE_KEY(FIELD_EVENT,
+                       BYTES): /* an event whose key is encoded in more bytes than necessary */
         return read_event(recording, batch->at, ret_event);
     case VAMP_WIRE_KEY(FIELD_MARK, BYTES):
         bytes = vamp_wire_bytes(batch, &length);
@@ -371,7 +372,8 @@ static __attribute__((noinline)) bool read_field(struct vamp_recording *recordin
     }
 }
 
-/* The next event or mark of the present batch; false when the batch is used up. */
+/* Reads the next event or control event of the current batch. Returns false at the end of the
+ * batch, or if the rest of it is damaged (counted in `damaged`). */
 static inline bool next_of_batch(struct vamp_recording *recording, struct vamp_event *ret_event)
 {
     const struct vamp_wire *batch = &recording->batch;
@@ -385,7 +387,7 @@ static inline bool next_of_batch(struct vamp_recording *recording, struct vamp_e
         }
     }
     if (batch->bad) {
-        /* The next batch contains its position; what is missing is counted then. */
+        /* The number of missing events is determined by the position in the next batch. */
         recording->damaged++;
         recording->batch = (struct vamp_wire){.at = NULL};
     }
@@ -401,7 +403,7 @@ remark(struct vamp_recording *recording, const char *format, ...)
     va_end(arguments);
 }
 
-/* Ends the reading; true when a mark reports a torn end. */
+/* Ends reading. Returns whether `*ret_event` was set to a control event for a torn end. */
 static bool finish(struct vamp_recording *recording, bool torn, struct vamp_event *ret_event)
 {
     recording->finished = true;
@@ -412,19 +414,19 @@ static bool finish(struct vamp_recording *recording, bool torn, struct vamp_even
                "not",
                (unsigned long long)recording->events, recording->to - recording->from);
         recording->events++;
-        make_mark(recording, VAMP_EVENT_LOST, 1, ret_event);
+        make_control_event(recording, VAMP_EVENT_LOST, 1, ret_event);
         return true;
     }
     if (recording->damaged != 0) {
         remark(recording, "it is damaged in %llu places", (unsigned long long)recording->damaged);
     } else if (!recording->complete) {
-        remark(recording, "it has no end mark: the recorder did not finish");
+        remark(recording, "it has no end record: the recorder did not finish");
     }
     return false;
 }
 
-/* Leaves out a batch that is not the one written: the next batch contains its position, and what is
- * missing is counted then. */
+/* Skips the current batch if its check value is wrong. The number of missing events is determined
+ * by the position in the next batch. */
 static void check_batch(struct vamp_recording *recording)
 {
     struct vamp_wire *batch = &recording->batch;
@@ -432,7 +434,8 @@ static void check_batch(struct vamp_recording *recording)
         vamp_check_holds(batch->at, (size_t)(batch->end - batch->at), VAMP_CHECK_KEY_BATCH);
     if (has_check) {
         batch->end -= VAMP_CHECK_BYTES;
-        /* Then the header had one, too: it was lost with a damaged key. */
+        /* A recorder that adds a check to batches also adds one to the header. If none was found
+         * there, the header was damaged. */
         recording->damaged += !recording->checked;
         recording->checked = true;
     } else if (recording->checked) {
@@ -442,16 +445,15 @@ static void check_batch(struct vamp_recording *recording)
     }
 }
 
-/* The first event or mark of the batches that follow. Not inlined: most events are in the present
- * batch. */
+/* Returns the first event or control event of the following batches. Not inlined: rarely called. */
 static __attribute__((noinline)) enum vamp_recording_status
 next_of_file(struct vamp_recording *recording, struct vamp_event *ret_event, struct vamp_err *err)
 {
     while (!recording->finished) {
-        enum found found = take_message(recording, &recording->batch, err);
+        enum found found = read_message(recording, &recording->batch, err);
         switch (found) {
         case FOUND_MESSAGE:
-            recording->given = true;
+            recording->read_since_pause = true;
             recording->repeats = false;
             check_batch(recording);
             if (next_of_batch(recording, ret_event)) {

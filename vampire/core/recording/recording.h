@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Recordings (docs/recording.md): writing a stream of events to a file and reading it back. The
- * recorder serves an output, the reader the replay source; both work without allocation once
- * they are open. One thread each.
+ * Recordings (docs/recording.md): writes a stream of events to a file, and reads it back. The
+ * recorder is used by an output, the reader by the replay source. After opening, neither allocates
+ * memory. One thread each.
  */
 #pragma once
 
@@ -16,16 +16,15 @@
 
 #define VAMP_RECORDING_FORMAT "vampire-recording"
 #define VAMP_RECORDING_VERSION 1
-/* Longest message. The recorder ends a batch before it gets this long; to the reader a longer one
- * is damage. */
+/* Maximum length of a message; the reader treats a longer message as damage. */
 #define VAMP_RECORDING_MESSAGE_BYTES_MAX ((size_t)128 * 1024)
 #define VAMP_RECORDING_TEXT_BYTES 512
 
-/* The texts of a header: what was recorded, by whom and where. */
+/* Texts of a header: what was recorded, by which program and on which machine. */
 #define VAMP_RECORDING_TEXTS(TEXT)                                                                 \
     TEXT(workflow) TEXT(component) TEXT(producer) TEXT(run_id) TEXT(host) TEXT(user) TEXT(batch_job)
 
-/* The header of a recording; texts are terminated, "" when absent. */
+/* The header of a recording. Texts are terminated; "" if absent. */
 struct vamp_recording_header {
     char workflow[VAMP_RECORDING_TEXT_BYTES], component[VAMP_RECORDING_TEXT_BYTES];
     char producer[VAMP_RECORDING_TEXT_BYTES], run_id[VAMP_RECORDING_TEXT_BYTES];
@@ -34,9 +33,9 @@ struct vamp_recording_header {
     uint64_t pid; /* 0: not known */
     int64_t started_ns;
     uint64_t event_kinds;
-    uint32_t unknown;       /* bits of enum vamp_unknown: what the events cannot contain */
-    unsigned segment;       /* 1, 2, ...: which file of the run; 0: not known */
-    uint64_t events_before; /* in the earlier segments */
+    uint32_t unknown;       /* bits of enum vamp_unknown: data that the events do not contain */
+    unsigned segment;       /* number of the file in the run, from 1; 0: not known */
+    uint64_t events_before; /* number of events in the earlier segments */
 };
 
 /* ------------------------------------------------------------------ writing */
@@ -44,14 +43,14 @@ struct vamp_recording_header {
 /* Other modules only read it, except for `goes_on`. */
 struct vamp_recorder {
     int file;
-    int failure;      /* -errno of the write that failed, 0: none */
-    uint64_t bytes;   /* in the file */
-    uint64_t written; /* events in the file */
-    uint64_t lost;    /* because of the failure */
-    uint64_t waiting; /* events in the batch */
+    int failure;      /* -errno of the failed write; 0: no failure */
+    uint64_t bytes;   /* size of the file */
+    uint64_t written; /* number of events in the file */
+    uint64_t lost;    /* number of events lost because of the failure */
+    uint64_t waiting; /* number of events in the batch */
     bool repeats;     /* the batch repeats events of earlier segments */
-    bool goes_on;     /* the run continues in another segment; stated in the end record */
-    size_t used;      /* of `buffer` */
+    bool goes_on;     /* the run continues in another segment; written into the end record */
+    size_t used;      /* used bytes of `buffer` */
     char path[PATH_MAX];
     uint8_t buffer[];
 };
@@ -86,38 +85,39 @@ struct vamp_recording;
 /* Results of reading; the list is complete. */
 enum vamp_recording_status {
     VAMP_RECORDING_EVENT, /* an event or control event was returned */
-    VAMP_RECORDING_PAUSE, /* nothing yet: the next call continues and overwrites the names returned
-                             so far */
+    VAMP_RECORDING_PAUSE, /* no data yet; the next call overwrites returned names */
     VAMP_RECORDING_END,   /* no more events; see vamp_recording_remark */
     VAMP_RECORDING_ERROR, /* the file cannot be read; `err` has the reason */
 };
 
-/* Opens a recording and reads its header. 0; -EBADMSG: no recording; -EPROTONOSUPPORT: of a newer
- * version; -ENOMEM or another -errno. */
+/* Opens a recording and reads its header. Returns 0; -EBADMSG if it is not a recording;
+ * -EPROTONOSUPPORT if its version is newer; or -ENOMEM or another -errno. */
 VAMP_MUST_CHECK int vamp_recording_open(const char *path, struct vamp_recording **ret_recording,
                                         struct vamp_recording_header *ret_header,
                                         struct vamp_err *err);
 void vamp_recording_close(struct vamp_recording *recording);
-/* The next event or control event. Its name is valid until the call after PAUSE, or until close.
- * LOST events with reason VAMP_LOSS_RECORDING report events lost to damage: their exact number in
- * the middle of a file, at least one at a torn end. A malformed event becomes a REJECTED event. */
+/* Returns the next event or control event. Its name is valid until the call after PAUSE, or until
+ * close. LOST events with reason VAMP_LOSS_RECORDING report events lost by damage: their exact
+ * number in the middle of a file, at least one at a torn end. A malformed event becomes a REJECTED
+ * event. */
 enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
                                                struct vamp_event *ret_event, struct vamp_err *err);
-/* Leaves out events repeated from earlier segments, for a reader that has read those segments. */
+/* Skips events repeated from earlier segments, for a reader that has read these segments. */
 void vamp_recording_skip_repeated(struct vamp_recording *recording);
-/* Number of events returned, rejected or reported as lost so far. */
+/* Returns the number of events that were returned, rejected or reported as lost. */
 uint64_t vamp_recording_events(const struct vamp_recording *recording);
 /* Counts the messages of an open file from its beginning. Returns 0 with the bytes and the number
  * of complete messages before the first incomplete one; -EBADMSG if it is not a recording; or
  * another -errno. */
 VAMP_MUST_CHECK int vamp_recording_measure(int file, const char *path, uint64_t *ret_bytes,
                                            uint64_t *ret_messages, struct vamp_err *err);
-/* Whether a file with this beginning is a recording, of any version. */
+/* Returns whether a file with these first bytes is a recording, of any version. */
 bool vamp_recording_begins(const uint8_t *begin, size_t bytes);
-/* After the end: whether the end record states that the run continues in another segment. */
+/* After the end: returns whether the run continues in another segment. */
 bool vamp_recording_goes_on(const struct vamp_recording *recording);
-/* After the end: whether events are missing or a message differs from what was written. A recorder
- * killed between two messages is not damage. */
+/* Called after the end: returns whether events are missing or a message differs from what was
+ * written. If the recorder was killed between two messages, the recording is not damaged. */
 bool vamp_recording_is_damaged(const struct vamp_recording *recording);
-/* After the end: what is wrong with the recording; NULL if it is complete. */
+/* Called after the end: returns a text about the damage of the recording; NULL if it is complete.
+ */
 const char *vamp_recording_remark(const struct vamp_recording *recording);

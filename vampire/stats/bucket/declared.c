@@ -54,7 +54,7 @@ static int read_scale(const char *word, long double *ret_scale, struct vamp_err 
     return 0;
 }
 
-/* Parses one "key=value" and splits it into two texts. */
+/* Parses one "key=value", which is split into two texts, and stores it in `into` or `metric`. */
 static int read_property(char *word, struct vamp_declared *into, struct vamp_metric *metric,
                          struct vamp_err *err)
 {
@@ -99,7 +99,8 @@ static int read_property(char *word, struct vamp_declared *into, struct vamp_met
         word);
 }
 
-/* Splits `words`; the results point into it. */
+/* Parses "NAME KIND MEASUREMENT.FIELD key=value ..." and sets `into` and `metric`, whose texts
+ * point into `words`. Returns 0, or -EINVAL with a text. */
 static int read_words(char *words, struct vamp_declared *into, struct vamp_metric *metric,
                       struct vamp_err *err)
 {
@@ -114,8 +115,9 @@ static int read_words(char *words, struct vamp_declared *into, struct vamp_metri
     }
     if (!is_metric_name(name)) {
         return vamp_err_set(err, -EINVAL,
-                            "\"%s\" cannot be the name of a metric: expected at most %d small "
-                            "letters, digits and _, a letter first, and not vampire_",
+                            "\"%s\" is not a valid metric name: it must consist of at most %d "
+                            "lower-case letters, digits and _, start with a letter, and not start "
+                            "with vampire_",
                             name, NAME_LENGTH_MAX);
     }
     if (strlen(into->from) >= VAMP_SAMPLE_NAME_BYTES) {
@@ -232,7 +234,7 @@ static bool is_in(const char *name, const char *const *words)
 static int check_name(const char *name, struct vamp_err *err)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    /* Names with another meaning in Prometheus, in tables or in JSON lines. */
+    /* Names that have another meaning in Prometheus, in tables or in JSON lines. */
     static const char *const taken[] = {
         "le",  "quantile",  "time",      "start", "end", "value", "delta", "count", "sum",  "min",
         "max", "min_bound", "max_bound", "p50",   "p90", "p99",   "p999",  "bins",  "unit", NULL};

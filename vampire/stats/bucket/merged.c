@@ -221,7 +221,7 @@ void vamp_merged_counter(struct vamp_merged *merged, unsigned metric, uint32_t s
 
 /* ---- gauges */
 
-/* VAMP_GAUGE_NONE is ignored. Since it is the smallest value, VAMP_MAX needs no such function. */
+/* Ignores VAMP_GAUGE_NONE, which is the smallest value, so that VAMP_MAX needs no such function. */
 static int64_t smaller(int64_t left, int64_t right)
 {
     if (left == VAMP_GAUGE_NONE || right == VAMP_GAUGE_NONE) {
@@ -230,7 +230,7 @@ static int64_t smaller(int64_t left, int64_t right)
     return VAMP_MIN(left, right);
 }
 
-/* Computed modulo 2^64, as the gauges of the statistics. VAMP_GAUGE_NONE is ignored. */
+/* Returns the sum modulo 2^64, as the gauges of the statistics; VAMP_GAUGE_NONE is ignored. */
 static int64_t sum(int64_t left, int64_t right)
 {
     if (left == VAMP_GAUGE_NONE || right == VAMP_GAUGE_NONE) {
@@ -239,7 +239,7 @@ static int64_t sum(int64_t left, int64_t right)
     return (int64_t)((uint64_t)left + (uint64_t)right);
 }
 
-/* Merges `from`: another series with the same labels, or another run, at the same time. */
+/* Merges a value at the same time: of another series with the same labels, or another run. */
 static void join_series(struct vamp_gauge_value *into, const struct vamp_gauge_value *from,
                         enum vamp_merge rule)
 {
@@ -250,7 +250,8 @@ static void join_series(struct vamp_gauge_value *into, const struct vamp_gauge_v
         into->max = sum(into->max, from->max);
         return;
     case VAMP_MERGE_LARGEST:
-    case VAMP_MERGE_MEAN: /* has no labels */
+    case VAMP_MERGE_MEAN: /* Metrics with this rule have no labels, so only values of different runs
+                             are merged here, by maximum. */
         into->value = VAMP_MAX(into->value, from->value);
         into->min = smaller(into->min, from->min);
         into->max = VAMP_MAX(into->max, from->max);
@@ -258,7 +259,7 @@ static void join_series(struct vamp_gauge_value *into, const struct vamp_gauge_v
     }
 }
 
-/* Merges `from`: the same series at a later time. */
+/* Merges `from`, a later value of the same series. */
 static void join_time(struct vamp_gauge_value *into, const struct vamp_gauge_value *from)
 {
     into->value = from->value;
@@ -372,7 +373,7 @@ int vamp_merged_reserve(struct vamp_merged *merged, unsigned metric, uint32_t se
     return grow(kept, room, most);
 }
 
-/* Insertion is rare: most bins exist, since values are similar to those added before. */
+/* Adds the bins of `from` to `into`. Most bins exist, since values are similar. */
 static void merge_bins(struct vamp_bucket_histogram *into, const struct vamp_bucket_histogram *from)
 {
     uint32_t at = 0;

@@ -166,23 +166,23 @@ enum vamp_metric_id vamp_metric_plain(enum vamp_metric_id weighted);
  * between the groups gives the error of estimates (metric vampire_sample_group). */
 #define VAMP_GROUP_COUNT 16
 
-/* Returns "component", "source", ...; never NULL. */
+/* Returns the name of a label: "component", "source", ...; never NULL. */
 const char *vamp_label_name(unsigned label);
 /* Returns the label with this name of `length` bytes, or VAMP_LABEL_COUNT if there is none. */
 unsigned vamp_label_find(const char *name, size_t length);
 extern const char *vamp_label_words[VAMP_LABEL_COUNT + 1]; /* all names, terminated by NULL */
-const char *vamp_metric_kind_name(unsigned kind);          /* "counter", "gauge", "histogram" */
+const char *vamp_metric_kind_name(unsigned kind); /* returns "counter", "gauge" or "histogram" */
 /* Returns the merge rule of the metric as text: "adds over time and labels". */
 const char *vamp_metric_merge_rule(const struct vamp_metric *metric);
-const char *vamp_level_name(enum vamp_level level); /* "workflow", "model", ... */
+const char *vamp_level_name(enum vamp_level level); /* returns "workflow", "model", ... */
 /* Returns whether the values of the label are texts from samples. */
 bool vamp_label_is_sampled(unsigned label);
-/* Returns whether the values are names of components or of models. */
+/* Returns whether the values of the label are names of components or of models. */
 bool vamp_label_is_name(unsigned label);
-/* Returns whether the values are names of any kind, which are not known in advance. */
+/* Returns whether the values of the label are names of any kind, which are not known in advance. */
 bool vamp_label_is_open(unsigned label);
-/* The list of a label's values. Labels whose values are names have no list; those of outputs and
- * samples have no constant texts. Value 0 of `operation` is not an operation. */
+/* The values of a label. Labels whose values are names have no list; those of outputs and samples
+ * have no constant texts. Value 0 of `operation` is not an operation. */
 struct vamp_label_values {
     const char *(*text)(unsigned value);
     unsigned count;
@@ -233,7 +233,7 @@ enum vamp_refusal {
     VAMP_REFUSAL_BINS,       /* histograms with other bins */
     VAMP_REFUSAL_METRIC,     /* unknown or different metric; its values are dropped */
     VAMP_REFUSAL_LATE,       /* the collected bucket was closed */
-    VAMP_REFUSAL_EARLY,      /* from the future: one of the clocks is wrong */
+    VAMP_REFUSAL_EARLY,      /* the bucket is in the future: one of the clocks is wrong */
     VAMP_REFUSAL_INCOMPLETE, /* other messages of the bucket were missing at the close */
     VAMP_REFUSAL_RUNS,       /* more runs than max_runs */
     VAMP_REFUSAL_MEMORY,     /* too many waiting messages */

@@ -87,7 +87,7 @@ static uint32_t find(const struct vamp_attributes *attributes, const struct want
     return 0;
 }
 
-/* Returns a permanent copy of the text, which is added if it is new; `(other)` at the limit. */
+/* Returns the stored text of `label`, adding a new one; `(other)` at the limit or out of memory. */
 static const char *keep_value(struct vamp_attributes *attributes, unsigned attribute,
                               const char *label)
 {
@@ -112,6 +112,7 @@ static const char *keep_value(struct vamp_attributes *attributes, unsigned attri
     return added;
 }
 
+/* Adds a combination of labels. Returns its number; 0 if all are `(other)`, or at the limit. */
 static uint32_t add(struct vamp_attributes *attributes, struct wanted *wanted)
 {
     uint64_t hash = 0;

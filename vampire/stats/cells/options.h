@@ -9,8 +9,9 @@
 
 #define VAMP_MAX_EMPTY_DEFAULT 600
 #define VAMP_LATE_RUN_MAX 256
-#define VAMP_OPEN_BUCKETS_MAX 64 /* maximum of lateness_ns / bucket_ns */
-#define VAMP_LOOK_AHEAD 16       /* maximum number of events in one call of vamp_stats_look_ahead */
+#define VAMP_OPEN_BUCKETS_MAX                                                                      \
+    64 /* maximum number of open buckets; lateness_ns / bucket_ns must be less than this */
+#define VAMP_LOOK_AHEAD 16 /* maximum number of events in one call of vamp_stats_look_ahead */
 
 /* Maximum length of an attribute's value as a label; a longer value is cut at a character boundary.
  */
@@ -32,7 +33,7 @@ struct vamp_stats_options {
     bool metrics_on[VAMP_METRICS_MAX];  /* enabled in addition to the sets */
     bool metrics_off[VAMP_METRICS_MAX]; /* disabled although in the sets */
     unsigned sub_bits;                  /* 2, 3 or 4 */
-    uint64_t max_series;                /* per label set */
+    uint64_t max_series;                /* maximum number of series per label set */
     uint64_t attribute_values;          /* maximum number of distinct values of each attribute */
     uint64_t max_histogram_bytes;       /* limit over all open buckets */
     uint64_t max_components;
@@ -42,7 +43,8 @@ struct vamp_stats_options {
     uint64_t max_empty;      /* buckets; 0: VAMP_MAX_EMPTY_DEFAULT */
     uint32_t unknown;        /* bit per enum vamp_unknown: data that the source does not report */
     uint64_t not_subscribed; /* bit per enum vamp_event_kind: kinds that will not arrive */
-    bool replayed; /* no lag and no ring: events are read at the speed at which they are counted */
+    bool
+        replayed; /* events are read at the speed at which they are counted, without lag and ring */
 };
 
 /* Returns whether events have no time, so that their time of arrival and its error are used. */

@@ -179,18 +179,27 @@ static const struct vamp_bucket *build_bucket(const struct vamp_cells *cells,
     return bucket;
 }
 
+/* Adds the values of a slot that is being closed to the totals. */
 static void add_to_totals(struct vamp_cells *cells, const struct vamp_slot *slot)
 {
     for (unsigned i = 0; i < cells->schema.metric_count; i++) {
         enum vamp_metric_id id = cells->metrics[i].id;
         const uint32_t first = cells->range[id].first;
         const uint32_t end = first + series_count(cells, id);
-        for (uint32_t k = first; vamp_metrics[id].kind == VAMP_COUNTER && k < end; k++) {
-            cells->counter_totals[k] += slot->counters[k];
-        }
-        for (uint32_t k = first; vamp_metrics[id].kind == VAMP_GAUGE && k < end; k++) {
-            cells->gauge_values[k] =
-                (int64_t)((uint64_t)cells->gauge_values[k] + (uint64_t)slot->gauges[k].net);
+        switch (vamp_metrics[id].kind) {
+        case VAMP_COUNTER:
+            for (uint32_t k = first; k < end; k++) {
+                cells->counter_totals[k] += slot->counters[k];
+            }
+            break;
+        case VAMP_GAUGE: /* unsigned, since a change from VAMP_GAUGE_NONE may overflow */
+            for (uint32_t k = first; k < end; k++) {
+                cells->gauge_values[k] =
+                    (int64_t)((uint64_t)cells->gauge_values[k] + (uint64_t)slot->gauges[k].net);
+            }
+            break;
+        case VAMP_HISTOGRAM: /* added below, for the metrics of the summary */
+            break;
         }
     }
     for (unsigned i = 0; i < VAMP_HISTOGRAM_SUMS; i++) {

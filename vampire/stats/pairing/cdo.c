@@ -267,9 +267,9 @@ static void track_dispose(struct vamp_track_context *at)
     }
 }
 
-/* Updates the CDO with data that any kind of event may contain, and sets the producer. Must be
- * called before the record may end. */
-static inline void learn(struct vamp_track_context *at)
+/* Sets the producer of the observation and updates the CDO's record (size, history) with data that
+ * any kind of event may contain. Must be called before the record may be freed. */
+static inline void update_record(struct vamp_track_context *at)
 {
     if (at->cdo != NULL) {
         at->seen->producer = vamp_cdo_owner_name(at, at->cdo);
@@ -285,41 +285,41 @@ void vamp_track_cdo(struct vamp_track_context *at)
     switch (at->event->kind) {
     case VAMP_EVENT_DECLARE:
         track_declare(at);
-        learn(at);
+        update_record(at);
         break;
     case VAMP_EVENT_SEAL:
         track_seal(at);
-        learn(at);
+        update_record(at);
         break;
     case VAMP_EVENT_OFFER:
         track_offer(at);
-        learn(at);
+        update_record(at);
         break;
     case VAMP_EVENT_REQUIRE:
         note_consumer(at);
-        learn(at);
+        update_record(at);
         break;
     case VAMP_EVENT_DEMAND:
         note_consumer(at);
-        learn(at);
+        update_record(at);
         track_demand(at);
         break;
     case VAMP_EVENT_RETRACT:
-        learn(at);
+        update_record(at);
         if (!vamp_track_demand_end(at, NULL)) {
             vamp_track_drop_delivery(at, false);
         }
         break;
     case VAMP_EVENT_WITHDRAW:
-        learn(at);
+        update_record(at);
         track_withdraw(at);
         break;
     case VAMP_EVENT_DISPOSE:
-        learn(at);
+        update_record(at);
         track_dispose(at);
         break;
     default:
-        learn(at);
+        update_record(at);
         break;
     }
 }

@@ -48,7 +48,8 @@ bool vamp_track_offers(struct vamp_track_context *at)
     return reference != NULL && reference->offers;
 }
 
-/* References with an offer are listed in the order in which the offers started, newest first. */
+/* Moves the reference to the front of the CDO's list, so that references with an offer are in the
+ * order in which the offers started, newest first. */
 void vamp_reference_begin_offer(struct vamp_track_context *at, struct vamp_cdo *cdo,
                                 struct vamp_pending *reference)
 {
@@ -115,6 +116,7 @@ static uint32_t leave_offers(struct vamp_track_context *at)
 
 /* ---- records */
 
+/* Makes the record of `at`, which may be new, a tracked CDO owned by the row of `at`. */
 static void track_record(struct vamp_track_context *at)
 {
     struct vamp_tracker *tracker = at->tracker;
@@ -130,6 +132,7 @@ static void track_record(struct vamp_track_context *at)
     at->cdo = cdo;
 }
 
+/* Ends the tracking of a CDO. The record is removed, unless operations or references remain. */
 static void untrack_record(struct vamp_track_context *at, struct vamp_cdo *cdo)
 {
     struct vamp_tracker *tracker = at->tracker;
@@ -282,8 +285,8 @@ void vamp_cdo_add(struct vamp_track_context *at)
     }
 }
 
-/* Converts the handles and the offer of the owner into a reference; the record is under
- * modification. */
+/* Converts the handles and the offer of the owner into a reference. Does nothing if the owner has
+ * neither. The record must be under modification, and the caller must then set a new owner. */
 static void keep_owner_reference(struct vamp_track_context *at)
 {
     struct vamp_cdo *cdo = at->cdo;
@@ -366,8 +369,8 @@ void vamp_track_forget_cdos(struct vamp_track_context *at)
 
 /* Prefetches the index line of a CDO that will be removed soon. Returns the next CDO of the
  * component. Always inlined, since compilers remove calls of functions that only prefetch. */
-static inline __attribute__((always_inline)) uint32_t expect_removal(const struct vamp_table *cdos,
-                                                                     uint32_t number)
+static inline __attribute__((always_inline)) uint32_t
+prefetch_removal(const struct vamp_table *cdos, uint32_t number)
 {
     if (number == 0) {
         return 0;
@@ -378,7 +381,7 @@ static inline __attribute__((always_inline)) uint32_t expect_removal(const struc
     return vamp_slab_neighbours(&cdos->slab, number)->after;
 }
 
-/* Totals over the CDOs of a component that has left. */
+/* Counts of the CDOs of a component that has left. */
 struct leaving {
     uint32_t offers;
     uint32_t handles;
@@ -402,17 +405,18 @@ static void leave_cdo(struct vamp_track_context *at, struct vamp_cdo *cdo, struc
     at->seen->tracked--;
 }
 
-/* Ends all records of the component. There may be a million, most of which are in no cache. */
+/* Ends all records of the component. There may be a million, most of which are in no cache, so that
+ * the next records are prefetched. */
 static void leave_owned(struct vamp_track_context *at, struct leaving *had)
 {
     struct vamp_tracker *tracker = at->tracker;
     struct vamp_tally *tally = &tracker->tallies[at->row];
     uint32_t ahead = tally->first_cdo;
     for (unsigned i = 0; i < VAMP_LOOK_AHEAD; i++) {
-        ahead = expect_removal(&tracker->cdos, ahead);
+        ahead = prefetch_removal(&tracker->cdos, ahead);
     }
     while (tally->first_cdo != 0) {
-        ahead = expect_removal(&tracker->cdos, ahead);
+        ahead = prefetch_removal(&tracker->cdos, ahead);
         leave_cdo(at, vamp_slab_item(&tracker->cdos.slab, tally->first_cdo), had);
     }
 }

@@ -12,8 +12,8 @@ static inline bool vamp_cdo_in_pool(const struct vamp_cdo *cdo)
     return (cdo->flags & VAMP_CDO_OFFERED) != 0 || cdo->offers != 0;
 }
 
-/* Adds (`sign` 1) a CDO and its bytes to the totals of the pool, or subtracts them (-1), if the CDO
- * is in the pool. */
+/* Adds (`sign` 1) a CDO and its bytes to the totals of the pool, or subtracts them (-1). Does
+ * nothing if the CDO is not in the pool. */
 void vamp_track_weigh(struct vamp_track_context *at, const struct vamp_cdo *cdo, int sign);
 /* Must be called before the size or the offers of a CDO change: subtracts the CDO from the totals
  * of the pool. The event's own CDO is subtracted once and added again when the event has been
@@ -83,10 +83,10 @@ static inline void vamp_cdo_set_flags(struct vamp_track_context *at, unsigned se
     cdo->flags = flags;
 }
 
-/* As vamp_track_learn_size, for a CDO whose size is not known or not counted. */
+/* As vamp_track_learn_size, for a CDO whose size is unknown or not counted. */
 void vamp_track_learn_new_size(struct vamp_track_context *at);
-/* Sets the size of the tracked CDO of `at` from the event, or the size in the observation from the
- * CDO. */
+/* Stores the event's size in the tracked CDO of `at` if the CDO has no counted size yet. If the
+ * event has no size, copies the CDO's size to the observation. */
 static inline void vamp_track_learn_size(struct vamp_track_context *at)
 {
     const struct vamp_cdo *cdo = at->cdo;
@@ -121,8 +121,8 @@ static inline void vamp_cdo_reset_demands(struct vamp_cdo *cdo)
 /* Returns the reference of this row to the CDO of `at`; NULL if there is none, or if the row owns
  * the CDO. */
 struct vamp_pending *vamp_reference_find(const struct vamp_track_context *at, uint32_t row);
-/* As vamp_reference_find, but adds a missing reference. At the limit the oldest reference is
- * evicted. */
+/* Returns the same reference as vamp_reference_find, but adds it if it is missing; at the limit,
+ * the oldest reference is evicted. */
 struct vamp_pending *vamp_reference_need(struct vamp_track_context *at, uint32_t row);
 /* Start and end the offer of the reference's component. vamp_cdo_change must have been called for
  * the CDO. */

@@ -4,40 +4,41 @@
 
 /*
  * With many live CDOs nearly every look-up waits for memory. Therefore the memory accesses of a
- * group of events are overlapped: first those of the index lines, then those of the records, then
- * those of their entries and of the neighbours of entries that will be removed. The key of each
+ * group of events are overlapped: first all index lines are prefetched, then all records, then the
+ * entries of the records and the neighbours of entries that will be removed. The key of each
  * event's CDO, and its probable record, are kept until the event is tracked.
  */
 
 /* smaller tables fit into the processor's caches */
 #define NEAR_RECORDS 4096
 
-static inline void foresee(struct vamp_tracker *tracker, const struct vamp_event *event,
-                           const struct vamp_key *key)
+static inline void add_look_up(struct vamp_tracker *tracker, const struct vamp_event *event,
+                               const struct vamp_key *key)
 {
-    struct vamp_foreseen *foreseen = &tracker->ahead.items[tracker->ahead.count++];
-    foreseen->event = event;
-    foreseen->key = *key;
-    foreseen->line = vamp_table_expect(&tracker->cdos, key);
+    struct vamp_prefetched *prefetched = &tracker->ahead.items[tracker->ahead.count++];
+    prefetched->event = event;
+    prefetched->key = *key;
+    prefetched->line = vamp_table_expect(&tracker->cdos, key);
 }
 
-/* Skips control events and events without a CDO. */
-static inline void foresee_event(struct vamp_tracker *tracker, const struct vamp_event *event)
+/* Adds the look-ups of the event to the group: its CDO's key, and the key of its transport's
+ * number. Skips control events and events without a CDO. */
+static inline void add_event(struct vamp_tracker *tracker, const struct vamp_event *event)
 {
     struct vamp_key key;
     if (event->kind < VAMP_EVENT_KIND_COUNT && vamp_track_find_key(event, &key)) {
-        foresee(tracker, event, &key);
+        add_look_up(tracker, event, &key);
     }
     if (vamp_event_has(event, VAMP_HAS_TRANSPORT)) {
         key = vamp_track_number_key(tracker, event->transport_id);
-        foresee(tracker, NULL, &key);
+        add_look_up(tracker, NULL, &key);
     }
 }
 
 /* Prefetches the neighbours in the list of the component. Always inlined, since compilers remove
  * calls of functions that only prefetch. */
 static inline __attribute__((always_inline)) void
-expect_neighbours_of(const struct vamp_slab *slab, const struct vamp_neighbours *neighbours)
+prefetch_links(const struct vamp_slab *slab, const struct vamp_neighbours *neighbours)
 {
     __builtin_prefetch(vamp_slab_neighbours(slab, neighbours->before), 1);
     __builtin_prefetch(vamp_slab_neighbours(slab, neighbours->after), 1);
@@ -45,18 +46,18 @@ expect_neighbours_of(const struct vamp_slab *slab, const struct vamp_neighbours 
 
 /* Prefetches the neighbours of entries that the event will probably remove. */
 static inline __attribute__((always_inline)) void
-expect_neighbours(const struct vamp_tracker *tracker, const struct vamp_foreseen *foreseen)
+prefetch_neighbours(const struct vamp_tracker *tracker, const struct vamp_prefetched *prefetched)
 {
-    const uint64_t ends = VAMP_EVENT_BIT(VAMP_EVENT_DEMAND) | VAMP_EVENT_BIT(VAMP_EVENT_WITHDRAW) |
-                          VAMP_EVENT_BIT(VAMP_EVENT_TRANSPORT_COMPLETED) |
-                          VAMP_EVENT_BIT(VAMP_EVENT_DISPOSE);
-    const struct vamp_cdo *cdo = foreseen->guess;
-    const struct vamp_event *event = foreseen->event;
+    const uint64_t removing =
+        VAMP_EVENT_BIT(VAMP_EVENT_DEMAND) | VAMP_EVENT_BIT(VAMP_EVENT_WITHDRAW) |
+        VAMP_EVENT_BIT(VAMP_EVENT_TRANSPORT_COMPLETED) | VAMP_EVENT_BIT(VAMP_EVENT_DISPOSE);
+    const struct vamp_cdo *cdo = prefetched->guess;
+    const struct vamp_event *event = prefetched->event;
     if (cdo == NULL) {
         return;
     }
     if (event != NULL &&
-        (event->phase != VAMP_PHASE_AFTER || (ends & VAMP_EVENT_BIT(event->kind)) == 0)) {
+        (event->phase != VAMP_PHASE_AFTER || (removing & VAMP_EVENT_BIT(event->kind)) == 0)) {
         return;
     }
     if (cdo->first_pending != 0) {
@@ -64,11 +65,11 @@ expect_neighbours(const struct vamp_tracker *tracker, const struct vamp_foreseen
         if (pending->kind == VAMP_PENDING_TRANSPORT) {
             __builtin_prefetch(vamp_pending_transport(tracker, pending), 1);
         } else {
-            expect_neighbours_of(&tracker->pending, &pending->neighbours);
+            prefetch_links(&tracker->pending, &pending->neighbours);
         }
     } else {
         const struct vamp_record_rest *rest = &vamp_cdo_rest(tracker, cdo)->lists;
-        expect_neighbours_of(&tracker->cdos.slab, &rest->neighbours);
+        prefetch_links(&tracker->cdos.slab, &rest->neighbours);
         __builtin_prefetch(vamp_table_rest(&tracker->cdos, rest->older), 1);
         __builtin_prefetch(vamp_table_rest(&tracker->cdos, rest->newer), 1);
     }
@@ -84,11 +85,11 @@ void vamp_track_prefetch(struct vamp_tracker *tracker, const struct vamp_event *
         return;
     }
     for (unsigned i = 0; i < count; i++) {
-        foresee_event(tracker, events[i]);
+        add_event(tracker, events[i]);
     }
     for (unsigned i = 0; i < ahead->count; i++) {
-        struct vamp_foreseen *foreseen = &ahead->items[i];
-        foreseen->guess = vamp_table_guess(&tracker->cdos, foreseen->line, &foreseen->key);
+        struct vamp_prefetched *prefetched = &ahead->items[i];
+        prefetched->guess = vamp_table_guess(&tracker->cdos, prefetched->line, &prefetched->key);
     }
     for (unsigned i = 0; i < ahead->count; i++) {
         const struct vamp_cdo *cdo = ahead->items[i].guess;
@@ -102,6 +103,6 @@ void vamp_track_prefetch(struct vamp_tracker *tracker, const struct vamp_event *
         }
     }
     for (unsigned i = 0; i < ahead->count; i++) {
-        expect_neighbours(tracker, &ahead->items[i]);
+        prefetch_neighbours(tracker, &ahead->items[i]);
     }
 }

@@ -25,7 +25,8 @@ struct vamp_cdo {
     struct vamp_record record; /* `item.row` is the row of the owner */
     uint64_t size_bytes;
     int64_t offered_ns;
-    /* Head of the list: the newest entry, or the one that most recently started to offer. */
+    /* Head of the list. New entries are added at the front, and a reference that starts to offer
+     * the CDO moves to the front. */
     uint32_t first_pending;
     uint32_t other_handles; /* handles declared by other components and not yet disposed of */
     uint32_t demands;       /* number since it last left the pool; includes early deliveries */
@@ -71,11 +72,12 @@ struct vamp_pending {
     uint32_t previous; /* previous entry of the same CDO */
     uint32_t cdo;      /* number of the CDO's record */
     int64_t since_ns;  /* start of the operation; references: time of the DECLARE if `declared` */
-    uint64_t sequence : VAMP_SEQUENCE_BITS; /* sequence number of the event that started it */
+    uint64_t sequence
+        : VAMP_SEQUENCE_BITS;      /* sequence number of the event that started the operation */
     bool by_id : 1;                /* the component has no row and is identified by `app_id` */
     bool id_known : 1;             /* the key of its record is the CDO's id */
-    bool acknowledged : 1;         /* demands: the pool manager has handled it */
-    bool failed : 1;               /* demands: a transport for it failed */
+    bool acknowledged : 1;         /* demands: the pool manager has handled the demand */
+    bool failed : 1;               /* demands: a transport for the demand failed */
     bool declared : 1, offers : 1; /* references only */
     uint8_t kind;                  /* enum vamp_pending_kind */
     union {
@@ -109,14 +111,14 @@ struct vamp_transport {
  * components without a row of their own. */
 struct vamp_tally {
     uint32_t first_cdo, first_pending; /* newest entry of each list */
-    uint32_t offering;                 /* number of CDOs that it offers and does not own */
+    uint32_t offering; /* number of CDOs that the component offers and does not own */
     uint32_t present;
     uint32_t life;       /* lifetime of the component that has the row; 0: none yet */
     uint32_t deliveries; /* number of entries of kind VAMP_PENDING_DELIVERY */
     bool left;
-    bool checked; /* its JOIN was observed, or the absence of a JOIN was reported */
+    bool checked; /* the component's JOIN was observed, or the absence of a JOIN was reported */
     struct vamp_in_flight in_flight[VAMP_IN_FLIGHT_COUNT];
-    struct vamp_moment acted; /* its last operation; sequence 0: none was observed */
+    struct vamp_moment acted; /* last operation of the component; sequence 0: none was observed */
     struct vamp_ages ages;    /* as of the last vamp_track_ages */
 };
 
@@ -129,7 +131,7 @@ struct vamp_track_context {
     uint32_t row;                           /* 0: no row */
     struct vamp_tally *tally;               /* tally of the row */
     bool has_cdo;
-    struct vamp_key cdo_key; /* zero: not known */
+    struct vamp_key cdo_key; /* zero: the key is unknown */
     struct vamp_cdo *record; /* record with this key; NULL: none */
     struct vamp_cdo *cdo;    /* `record` if the CDO is tracked, else NULL */
     uint16_t attributes;     /* as in struct vamp_cdo */
@@ -149,7 +151,7 @@ struct vamp_who {
 /* Where an entry for the current event is, or will be added. */
 struct vamp_lookup {
     struct vamp_key own;        /* storage for `key`, which may point to it */
-    const struct vamp_key *key; /* NULL: not known */
+    const struct vamp_key *key; /* NULL: the key is unknown */
     struct vamp_cdo *record;    /* NULL: no record has the key */
     struct vamp_who who;
 };

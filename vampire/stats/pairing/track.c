@@ -236,8 +236,9 @@ static __attribute__((noinline)) void track_transport(struct vamp_track_context 
     }
 }
 
-/* Handles the leave of a component with a row: its CDOs have no owner, and its demands count as
- * never satisfied. */
+/* Handles the leave of a component with a row: counts its pending demands as never satisfied,
+ * except for demands whose data may have been attributed to another component, ends or transfers
+ * the records of its CDOs, and removes its pending operations. */
 static __attribute__((noinline)) void release_component(struct vamp_track_context *at)
 {
     struct vamp_tracker *tracker = at->tracker;
@@ -558,13 +559,13 @@ static void track_before(struct vamp_track_context *at)
 }
 
 /* Returns the prefetched look-up of the event; NULL if there is none. */
-static const struct vamp_foreseen *take_foreseen(struct vamp_track_context *at)
+static const struct vamp_prefetched *next_prefetched(struct vamp_track_context *at)
 {
     struct vamp_prefetched_group *ahead = &at->tracker->ahead;
     while (ahead->next < ahead->count) {
-        const struct vamp_foreseen *foreseen = &ahead->items[ahead->next++];
-        if (foreseen->event == at->event) {
-            return foreseen;
+        const struct vamp_prefetched *prefetched = &ahead->items[ahead->next++];
+        if (prefetched->event == at->event) {
+            return prefetched;
         }
     }
     return NULL;
@@ -575,17 +576,17 @@ static inline void find_cdo(struct vamp_track_context *at)
 {
     const struct vamp_table *cdos = &at->tracker->cdos;
     const struct vamp_prefetched_group *ahead = &at->tracker->ahead;
-    const struct vamp_foreseen *foreseen = NULL;
+    const struct vamp_prefetched *prefetched = NULL;
     if (ahead->next < ahead->count) {
-        foreseen = take_foreseen(at);
+        prefetched = next_prefetched(at);
     }
     at->record = NULL;
     at->cdo = NULL;
     at->changing = false;
-    if (foreseen != NULL) {
+    if (prefetched != NULL) {
         at->has_cdo = true;
-        at->cdo_key = foreseen->key;
-        at->record = vamp_table_find_guessed(cdos, &at->cdo_key, foreseen->guess);
+        at->cdo_key = prefetched->key;
+        at->record = vamp_table_find_guessed(cdos, &at->cdo_key, prefetched->guess);
     } else {
         at->has_cdo = vamp_track_find_key(at->event, &at->cdo_key);
         if (at->has_cdo) {

@@ -74,7 +74,7 @@ struct vamp_pending_demand {
 #define VAMP_ALL_ROWS UINT32_MAX
 
 /* A prefetched look-up for an event: that of its CDO, or of the number of its transport. */
-struct vamp_foreseen {
+struct vamp_prefetched {
     const struct vamp_event *event; /* NULL: the look-up is that of a transport's number */
     struct vamp_key key;
     const struct vamp_table_line *line; /* line of the key */
@@ -83,7 +83,7 @@ struct vamp_foreseen {
 /* A prefetched group of events; the events before `next` have been tracked. */
 struct vamp_prefetched_group {
     unsigned next, count;
-    struct vamp_foreseen items[2 * VAMP_LOOK_AHEAD];
+    struct vamp_prefetched items[2 * VAMP_LOOK_AHEAD];
 };
 
 /* Classes of entries, each with its own limit. */
