@@ -72,7 +72,7 @@ def counted(space):
 def test_strangers_at_the_ports(space):
     manager = space.pool_manager()
     vampire = space.vampire(harness.vampire_config())
-    workflow = harness.Workflow(space, models=1, products=1, model_options=[*STEADY, "--verbose"])
+    workflow = harness.Workflow(space, models=1, products=1, model_options=[*STEADY, "--verbose", "--steps", "200"])
     workflow.models[0].until_stderr("step 0 offered")
     assert not listening_ports(vampire), "only the pool manager listens, and who offers payloads"
     ports = listening_ports(manager) + listening_ports(workflow.models[0])

@@ -213,13 +213,14 @@ static bool scale_time(int64_t time, unsigned precision, int64_t *ret_ns)
         [VAMP_SAMPLE_S] = VAMP_NS_PER_SECOND,
     };
     if (precision == VAMP_SAMPLE_AUTO) {
-        static const unsigned coarse_first[] = {VAMP_SAMPLE_S, VAMP_SAMPLE_MS, VAMP_SAMPLE_US};
-        int64_t limit = INT64_C(100000000000); /* limit of times in seconds: the year 5138 */
+        const int64_t limit = INT64_C(100000000000); /* limit of times in seconds: the year 5138 */
         precision = VAMP_SAMPLE_NS;
-        for (unsigned i = 0; i < 3 && precision == VAMP_SAMPLE_NS; i++, limit *= 1000) {
-            if (time < limit) {
-                precision = coarse_first[i];
-            }
+        if (time < limit) {
+            precision = VAMP_SAMPLE_S;
+        } else if (time < limit * 1000) {
+            precision = VAMP_SAMPLE_MS;
+        } else if (time < limit * 1000000) {
+            precision = VAMP_SAMPLE_US;
         }
     }
     return !__builtin_mul_overflow(time, unit_ns[precision], ret_ns) && vamp_time_is_valid(*ret_ns);
