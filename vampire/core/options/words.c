@@ -158,7 +158,7 @@ void vamp_opt_allowed(const struct vamp_opt *opt, char text[static VAMP_OPT_ALLO
         append(text, "a text");
         break;
     case VAMP_OPT_STRINGS:
-        append(text, "a list of at best_cost %d texts", VAMP_STRINGS_MAX);
+        append(text, "a list of at most %d texts", VAMP_STRINGS_MAX);
         break;
     case VAMP_OPT_ENUM:
         append_words(text, "one of ", opt->choices, "");
@@ -175,7 +175,7 @@ void vamp_opt_allowed(const struct vamp_opt *opt, char text[static VAMP_OPT_ALLO
         return;
     }
     if (opt->max > 0) {
-        append(text, " of at best_cost %" PRIu64 " bytes", opt->max);
+        append(text, " of at most %" PRIu64 " bytes", opt->max);
     }
 }
 
