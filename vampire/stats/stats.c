@@ -78,7 +78,7 @@ static int check_options(const struct vamp_stats_options *options, struct vamp_e
         return 0;
     }
     return vamp_err_set(err, -EINVAL,
-                        "statistics: lateness %lld ns must be less than %d buckets of %lld ns; "
+                        "statistics: lateness %lld ns; allowed is less than %d buckets of %lld ns: "
                         "use wider buckets or a smaller lateness",
                         (long long)options->lateness_ns, VAMP_OPEN_BUCKETS_MAX,
                         (long long)options->bucket_ns);
