@@ -178,8 +178,8 @@ static struct node *reduce_term(struct reduction *reduction, const struct node *
 }
 
 /* Returns the node simplified for this kind of event, with new nodes only. The comments describe an
- * AND; for an OR, true and false are exchanged. NOLINTNEXTLINE(misc-no-recursion): bounded by the
- * depth of the text. */
+ * AND; for an OR, true and false are exchanged. */
+/* NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
 static struct node *reduce_node(struct reduction *reduction, const struct node *node)
 {
     if (node->kind >= NODE_HAS) {
