@@ -34,7 +34,7 @@ _Static_assert(LDBL_MANT_DIG >= 64, "a long double represents every 64-bit integ
 static long double exact(const struct vamp_value *value)
 {
     if (value->type == VAMP_VALUE_DOUBLE) {
-        return value->real;
+        return (long double)value->real;
     }
     return value->type == VAMP_VALUE_INT ? (long double)value->integer
                                          : (long double)value->natural;
