@@ -98,19 +98,39 @@ static void add_path(void *context, const char *path)
     vamp_paths_add(context, path);
 }
 
+/* Returns the output with this name, or NULL. */
+static const struct vamp_run_output *find_output(const struct vamp_outputs *outputs,
+                                                 const char *name)
+{
+    for (unsigned i = 0; i < outputs->count; i++) {
+        struct vamp_output_account account;
+        vamp_output_account(outputs->items[i].output, &account);
+        if (strcmp(account.name, name) == 0) {
+            return &outputs->items[i];
+        }
+    }
+    return NULL;
+}
+
 void vamp_outputs_continue(struct vamp_outputs *outputs, const struct vamp_outputs *before,
                            bool same_alarms)
 {
-    for (unsigned i = 0; i < outputs->count && i < before->count; i++) {
+    for (unsigned i = 0; i < outputs->count; i++) {
         struct vamp_run_output *output = &outputs->items[i];
-        vamp_run_output_account(&before->items[i], &output->before);
+        struct vamp_output_account account;
+        vamp_output_account(output->output, &account);
+        const struct vamp_run_output *replaced = find_output(before, account.name);
+        if (replaced == NULL) {
+            continue;
+        }
+        vamp_run_output_account(replaced, &output->before);
         struct vamp_paths *paths = &output->paths_before;
-        const size_t in_all = vamp_run_output_paths(&before->items[i], add_path, paths);
+        const size_t in_all = vamp_run_output_paths(replaced, add_path, paths);
         paths->left_out = in_all - paths->count;
-        output->outages = before->items[i].outages;
-        memcpy(output->outage, before->items[i].outage, sizeof output->outage);
+        output->outages = replaced->outages;
+        memcpy(output->outage, replaced->outage, sizeof output->outage);
         if (same_alarms) {
-            vamp_output_continue(output->output, before->items[i].output);
+            vamp_output_continue(output->output, replaced->output);
         }
     }
 }

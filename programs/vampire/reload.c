@@ -3,7 +3,7 @@
  * Replaces the configuration during the run. All steps that can fail are done first, on new objects
  * next to those in use. Then the old files are completed, the new ones take over between two
  * buckets, and the new rules apply from the next event on. The statistics keep their state unless
- * their own options have changed.
+ * their own options have changed; new statistics continue the totals, but not the CDOs.
  */
 #include "programs/vampire/pipeline.h"
 
@@ -169,9 +169,6 @@ static void release_configs(struct pipeline *pipeline, struct replacement *next,
     struct vamp_config *of_alarms = pipeline->alarms_config;
     if (!next->keep_alarms) {
         pipeline->fired_before += vamp_alarms_sum(pipeline->alarms).fired;
-        if (next->stats != NULL) {
-            pipeline->fired_before = 0;
-        }
         vamp_alarms_free(pipeline->alarms);
         pipeline->alarms = next->alarms;
         pipeline->alarms_config = next->config;
@@ -196,9 +193,7 @@ static void install_replacement(struct pipeline *pipeline, struct replacement *n
     next->outputs.left_behind = pipeline->outputs.left_behind;
     /* The thread of a stuck output may still read the configuration. */
     const bool keep = pipeline->outputs.left_behind;
-    if (next->stats == NULL) {
-        vamp_outputs_continue(&next->outputs, &pipeline->outputs, next->keep_alarms);
-    }
+    vamp_outputs_continue(&next->outputs, &pipeline->outputs, next->keep_alarms);
     vamp_outputs_done(&pipeline->outputs);
     pipeline->outputs = next->outputs;
     vamp_components_changed_all(pipeline->components); /* the new files contain no components yet */
@@ -206,12 +201,14 @@ static void install_replacement(struct pipeline *pipeline, struct replacement *n
     vamp_rules_free(pipeline->rules);
     pipeline->rules = next->rules;
     if (next->stats != NULL) {
+        struct vamp_output_account accounts[VAMP_OUTPUTS_MAX];
+        vamp_outputs_accounts(&pipeline->outputs, accounts);
+        vamp_stats_outputs(next->stats, accounts, pipeline->outputs.count);
+        vamp_stats_inherit(next->stats, pipeline->stats);
         if (!keep) {
             vamp_stats_free(pipeline->stats);
         }
         pipeline->stats = next->stats;
-        pipeline->shown_events = 0;
-        pipeline->shown_ns = vamp_clock_monotonic_ns(pipeline->clock);
     }
     release_configs(pipeline, next, keep);
     pipeline->own_config = next->config;
@@ -244,7 +241,8 @@ static void reload_configuration(struct pipeline *pipeline)
     const bool new_statistics = next.stats != NULL;
     install_replacement(pipeline, &next);
     vamp_status_say(&pipeline->status, "the configuration was read again (number %u)%s",
-                    pipeline->run->reloads, new_statistics ? "; the statistics start over" : "");
+                    pipeline->run->reloads,
+                    new_statistics ? "; the statistics start over, and their totals continue" : "");
 }
 
 void pipeline_reload_if_asked(struct pipeline *pipeline)

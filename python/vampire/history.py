@@ -100,9 +100,8 @@ class History:
             file.limit(*self.between)
         self._keep_the_later()
         edges = [file.edges for file in self.files if file.edges is not None]
-        if any(not np.array_equal(a, b) for one in edges[1:] for a, b in zip(edges[0], one)):
-            raise Error("the files have different histogram bins (sub_bins); read them one at a time")
-        self.bin_lower, self.bin_upper = edges[0] if edges else (np.empty(0, np.uint64),) * 2
+        # Coarser bins are unions of finer ones: the coarsest are those of all files.
+        self.bin_lower, self.bin_upper = min(edges, key=lambda one: len(one[0])) if edges else (np.empty(0, np.uint64),) * 2
         self._wanted = [file.wanted() for file in self.files]
         self.times = self._joined(lambda file: file.times)
         self.bucket_ns = self._joined(lambda file: file.bucket_ns)
@@ -210,22 +209,25 @@ class History:
 
     # ---- metrics
 
-    @property
+    @functools.cached_property
     def metrics(self):
         """{name: Metric} of all files."""
-        return {name: metric for file in reversed(self.files) for name, metric in file.metrics.items()}
+        return {name: self.metric(name) for name in
+                {name: None for file in reversed(self.files) for name in file.metrics}}
 
     def metric(self, name):
-        """The Metric of this name; Error when no file has it, or the files' levels differ."""
+        """The Metric of this name, with the labels that all files have where their levels differ; Error when no file has
+        it."""
         found = [file.metrics[name] for file in self.files if name in file.metrics]
         if not found:
-            known = ", ".join(sorted(self.metrics)) or "none"
+            known = ", ".join(sorted({name for file in self.files for name in file.metrics})) or "none"
             raise Error(f"there is no metric {name} in these files; there are: {known}")
-        if len({metric.labels for metric in found}) > 1:
-            raise Error(f"the files have different levels ({name} by "
-                        f"{' or by '.join(sorted({', '.join(m.labels) or 'nothing' for m in found}))}); "
-                        "read them one at a time")
+        if self._levels_differ(name):
+            return found[0]._replace(labels=_shared_labels([metric.labels for metric in found]))
         return found[0]
+
+    def _levels_differ(self, name):
+        return len({file.metrics[name].labels for file in self.files if name in file.metrics}) > 1
 
     def groups(self, name, by, where=None):
         """The Groups of the metric's series in all files, by these labels: all series with the same values are one. A label
@@ -233,7 +235,8 @@ class History:
         known = self.labels(name)
         for label in (*by, *(where or ())):
             if label not in (*known, RUN):
-                raise Error(f"{name} has no label {label}; it has: {', '.join(known) or 'none'}, and {RUN}")
+                everywhere = ", in all of the files" if self._levels_differ(name) else ""
+                raise Error(f"{name} has no label {label}{everywhere}; it has: {', '.join(known) or 'none'}, and {RUN}")
         groups = Groups(tuple(by), where or {}, self.models)
         found = [bool((groups.codes(file, groups.source(file, name)) >= 0).any()) for file in self.files if name in file.metrics]
         if where and not any(found):
@@ -266,7 +269,7 @@ class History:
         """All series with exactly these labels: a LazySeries if they are in one place of one closed file, else Groups."""
         groups, sources = Groups(labels, {}), {}
         for file in self.files:
-            for source in (groups.source(file, name) for name, metric in file.metrics.items() if metric.labels == labels):
+            for source in (groups.source(file, name) for name in file.metrics if self.metric(name).labels == labels):
                 sources.setdefault((file, type(source)), source)
         (first, *more) = sources.values()
         if not more and first.length is not None:
@@ -298,6 +301,9 @@ class History:
             with file.opened() as hdf5:
                 for block in self._readable(file, source, lambda *span: source.blocks(hdf5, *span, fields, bins),
                                             (int(wanted[0]), int(wanted[-1]) + 1)):
+                    if bins and len(file.edges[0]) != len(self.bin_lower):
+                        number = np.searchsorted(self.bin_lower, file.edges[0], "right") - 1
+                        block = block._replace(entries=block.entries._replace(bin=number[block.entries.bin]))
                     yield position[block.time], codes[block.series], block
 
     def _readable(self, file, source, reading, span):
@@ -341,8 +347,20 @@ class History:
             series = np.flatnonzero(to >= 0)
             with file.opened() as hdf5:
                 values = source.totals(hdf5, int(rows[0]), int(rows[-1]) + 1, series)
-            out[start - first: start - first + len(rows), to[series]] = values[rows - rows[0]]
+            part, columns = out[start - first: start - first + len(rows)], to[series]
+            if len(np.unique(columns)) == len(columns):
+                part[:, columns] = values[rows - rows[0]]
+            else:  # series that differ in labels which other files do not have are one group
+                np.add.at(part, (slice(None), columns), values[rows - rows[0]])
         return out
+
+
+def _shared_labels(every):
+    """The labels that each of these tuples has, or has the components of. A component stands for its model."""
+    reached = [set(labels) | {AS_MODEL[label] for label in labels if label in AS_MODEL} for labels in every]
+    shared = set.intersection(*reached)
+    shared -= {AS_MODEL.get(label) for label in shared}
+    return tuple(dict.fromkeys(label for labels in every for label in labels if label in shared))
 
 
 class LazySeries:

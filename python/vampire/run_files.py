@@ -5,7 +5,6 @@ import dataclasses
 import math
 
 from . import words
-from .errors import Error
 
 OTHER = "(other)"
 LOSSES = ("pool_manager", "ring", "recording")
@@ -52,6 +51,25 @@ class Histogram:
             self.bins[lower] = self.bins.get(lower, 0) + count
         self.min, self.max = min(self.min, least), max(self.max, greatest)
 
+    def add_histogram(self, other):
+        """Adds a Histogram. One with other bins moves to the bins that hold the middles of its own, as vampire does when
+        its statistics start over: exact unless these are finer."""
+        bins = {}
+        for lower, count in other.bins.items():
+            own = lower if other.sub_bits == self.sub_bits else self._bin_of(other.middle(lower))
+            bins[own] = bins.get(own, 0) + count
+        self.add(bins, other.min, other.max)
+
+    def middle(self, lower):
+        """Of the bin that begins at `lower`."""
+        width = 1 << max(0, lower.bit_length() - 1 - self.sub_bits)
+        return lower + (width - 1) // 2
+
+    def _bin_of(self, value):
+        """The lower edge of the bin that holds the value."""
+        shift = max(0, value.bit_length() - 1 - self.sub_bits)
+        return value >> shift << shift
+
     def quantile(self, share):
         """The middle of the bin that holds it, never outside min and max."""
         wanted = max(1, math.ceil(share * self.count))
@@ -59,8 +77,7 @@ class Histogram:
             wanted -= count
             if wanted <= 0:
                 break
-        width = 1 << max(0, lower.bit_length() - 1 - self.sub_bits)
-        return max(self.min, min(self.max, lower + (width - 1) // 2))
+        return max(self.min, min(self.max, self.middle(lower)))
 
 
 @dataclasses.dataclass
@@ -152,8 +169,7 @@ class RunFile:  # pylint: disable=too-many-instance-attributes
         return self.alarms.setdefault(rule, Alarm(severity))
 
     def joined(self, after):
-        """This and the next file of the same run. Totals are since the run began, so the newer ones hold, unless the
-        counts began again (a reload with other statistics): then what was before is forgotten, as in vampire."""
+        """This and the next file of the same run. Totals are since the run began, so the newer ones hold."""
         after.components = self.components | after.components
         after.paths = self.paths + after.paths
         if not after.buckets:  # it has no totals, only an end
@@ -167,10 +183,8 @@ class RunFile:  # pylint: disable=too-many-instance-attributes
     def _add_to(self, after):
         for name, histogram in after.histograms.items():
             before = self.histograms.get(name)
-            if before is not None and before.sub_bits != histogram.sub_bits:
-                raise Error("the files of this run have histograms of different bins")
             if before is not None:
-                histogram.add(before.bins, before.min, before.max)
+                histogram.add_histogram(before)
         missing = after.segment - self.segment - 1
         after.segments_missing = self.segments_missing + missing
         after.lost += self.lost + (after.first_number - self.next_number if missing == 0 else 0)

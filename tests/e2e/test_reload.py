@@ -6,6 +6,7 @@ import json
 import pathlib
 import re
 import signal
+import subprocess
 import sys
 
 import h5py
@@ -14,9 +15,10 @@ import pytest
 import harness
 import results
 
-sys.path.insert(0, str(harness.ROOT / "tests" / "oracle"))
+sys.path[:0] = [str(harness.ROOT / "tests" / "oracle"), str(harness.ROOT / "python")]
 import compare
 import stream
+import vampire as vampire_package
 
 MODEL = ["--steps", 40, "--levels", 2, "--params", 2, "--size-min", 1024, "--size-max", 65536,
          "--rate", 40]
@@ -108,7 +110,7 @@ def test_a_wrong_file_keeps_the_old_one(space):
 
 
 def test_other_statistics_start_again(space):
-    """Another bucket width: counters begin at zero in the new files, and their sum is the whole."""
+    """Another bucket width: totals and the numbers of the buckets go on in the new files."""
     made = harness.vampire_config(bucket="200ms")
     space.pool_manager()
     vampire = space.vampire(made)
@@ -128,12 +130,69 @@ def test_other_statistics_start_again(space):
         with h5py.File(path) as file:
             widths.append(int(file.attrs["bucket_ns"]))
     assert widths == [200_000_000, 100_000_000]
-    runs = [results.Hdf5Run([path]) for path in files]
-    for report in reports:
-        for operation in results.OPERATIONS:
-            label = (report["component"], operation)
-            counted = sum(run.counters.get("pool_operations", {}).get(label, 0) for run in runs)
-            assert counted == report["operations"][operation], label
+    for run in results.Hdf5Run(files), results.Hdf5Run(files[1:]):
+        for report in reports:
+            for operation in results.OPERATIONS:
+                label = (report["component"], operation)
+                assert run.counters["pool_operations"].get(label, 0) == report["operations"][operation], label
+    numbers = [number for path in files for number in h5py.File(path)["bucket_number"][...].tolist()]
+    assert numbers == list(range(len(numbers)))
+    every = vampire_package.merge(str(space.path), "pool_operations")
+    assert every == sum(run.counters["pool_operations"].values())
+    assert vampire_package.summary(str(space.path)).whole
+
+
+LIVE = {"type": "synthetic", "start": "now", "speed": 4, "steps": 10**6, "step": "200ms"}
+LEVELS = [  # level, bins and bucket change, and the outputs change places
+    ({"bucket": "200ms"}, ["hdf5", "jsonl"]),
+    ({"bucket": "100ms", "level": "model", "sub_bins": 16}, ["jsonl", "hdf5"]),
+    ({"bucket": "300ms", "level": "cdo", "sub_bins": 4}, ["hdf5", "jsonl"]),
+    ({"bucket": "200ms", "level": "workflow"}, ["hdf5"]),
+]
+
+
+@pytest.mark.plain
+def test_totals_are_those_of_the_run_at_every_level(space):
+    """The summary at the end, those made of the files, and Python agree, and no bucket has the number of another."""
+    def made(number):
+        statistics, outputs = LEVELS[number]
+        paths = {"jsonl": {"path": "vampire.jsonl"}, "hdf5": {}}
+        return {"source": LIVE, "statistics": statistics, "outputs": [{"type": name, **paths[name]} for name in outputs]}
+
+    vampire = space.vampire(made(0), ready=False)
+    for number in range(1, len(LEVELS)):
+        harness.wait_until(lambda: len(space.hdf5_files()) == number and buckets_in(space.hdf5_files()[-1]) > 2, "three buckets")
+        reload(space, vampire, made(number), f"(number {number}); the statistics start over, and their totals continue")
+    harness.wait_until(lambda: len(space.hdf5_files()) == len(LEVELS) and buckets_in(space.hdf5_files()[-1]) > 2, "three buckets")
+    vampire.stop()
+    files = space.hdf5_files()
+    numbers = [number for path in files for number in h5py.File(path)["bucket_number"][...].tolist()]
+    assert numbers == list(range(len(numbers)))
+    printed = numbers_of_summary(vampire.stderr)
+    assert printed["all"] == vampire_package.merge(files, "pool_operations") > 0
+    assert printed == numbers_of_summary(subprocess.run(
+        [harness.program("vampire"), "--summary", *files], capture_output=True, text=True, check=True).stdout)
+    by = vampire_package.merge(files, "pool_operations", by=["operation"])
+    assert {name: int(count) for name, count in by.items()} == \
+        {name: count for name, count in printed.items() if name in by.index}
+    waits = vampire_package.merge(files, "demand_wait_ns")
+    assert int(waits.sum()) == by["demand"]
+    assert vampire_package.summary(files).whole
+    with pytest.raises(vampire_package.Error, match="pool_operations has no label model, in all of the files"):
+        vampire_package.table(files, "pool_operations", by=["model"])
+    models = vampire_package.table(files[:3], "pool_operations", by=["model"], freq=None)
+    assert models.delta.sum() == sum(vampire_package.table(path, "pool_operations", freq=None).delta.sum() for path in files[:3])
+
+
+def buckets_in(path):
+    with vampire_package.open(path) as ds:
+        return ds.sizes["time"]
+
+
+def numbers_of_summary(text):
+    """{name of a line: its count}, of operations and components; the wait on demand as printed."""
+    found = {name: int(count.replace(",", "")) for name, count in re.findall(r"^  (\S.{21}) +([\d,]+)(?:  .*)?$", text, re.MULTILINE)}
+    return {name.strip(): count for name, count in found.items()} | dict(re.findall(r"^  (wait on demand) +(p50 .*)$", text, re.MULTILINE))
 
 
 def test_rules_change_in_the_middle(space):
@@ -241,8 +300,8 @@ def counts_in_a_bucket(space, number):
     streams = sorted(space.path.glob("vampire.jsonl*"))
     if len(streams) != number:
         return False
-    received = re.findall(r'"accounting":{"received":(\d+)', streams[-1].read_text())
-    return len(received) > 1 and sum(map(int, received)) > EVENTS_BETWEEN_CHANGES
+    received = list(map(int, re.findall(r'"accounting":{"received":(\d+)', streams[-1].read_text())))
+    return len(received) > 1 and received[-1] - received[0] > EVENTS_BETWEEN_CHANGES
 
 
 def change_often(space, vampire, bucket, source):

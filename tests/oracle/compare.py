@@ -246,6 +246,9 @@ def differences_json(path, part, configuration):
                 unlisted = True
     found += unknown_to_the_oracle(metrics, configuration)
     result, buckets = part.result, range(part.first, part.end)
+    written = {(name, label, number - result.first_number): entry for (name, label, number), entry in written.items()}
+    waiting = {number - result.first_number: rows for number, rows in waiting.items()}
+    alerts = {(component, anomaly, number - result.first_number): count for (component, anomaly, number), count in alerts.items()}
     if starts != part.starts:
         return [f"buckets: {len(starts)} in the stream, {len(part.starts)} expected"]
     for (name, label, bucket), entry in written.items():

@@ -4,7 +4,7 @@
 import collections
 
 import in_flight
-from catalogue import AGES, LABELS, WEIGHTED, bin_of, declare, labels_at
+from catalogue import AGES, ATTRIBUTES, COUNTERS, LABELS, OTHER, UNKNOWN, WEIGHTED, bin_of, declare, labels_at
 from oracle import Oracle
 from rules import MILLION, NEVER_SAMPLED, Rules
 
@@ -43,13 +43,16 @@ def outcomes(phases):
     """A list of (items, effective configuration), one for each time the configuration was read, gives
     for each of them (result, first bucket, end): the buckets that were closed meanwhile, of the
     result of the statistics at work then."""
-    lives, oracle, before = [], None, None
+    lives, oracle, before, results = [], None, None, []
     for items, configuration in phases:
         if oracle is None or not goes_on(before, configuration):
             if oracle is not None:
                 oracle.finish()
+                results.append(Result(oracle, *results[-1:]))
             declare([name for name, _ in options_of(configuration)["attributes"]])
             oracle = Oracle(options_of(configuration), oracle)
+            if results:
+                results[-1].hand_on(oracle)
             lives.append((oracle, []))
         oracle.rules = Rules(configuration)
         for item in items:
@@ -57,20 +60,26 @@ def outcomes(phases):
         lives[-1][1].append(len(oracle.closed))
         before = configuration
     oracle.finish()
+    results.append(Result(oracle, *results[-1:]))
     found = []
-    for oracle, ends in lives:
+    for (oracle, ends), result in zip(lives, results, strict=True):
         ends[-1] = len(oracle.closed)
-        result = Result(oracle)
         found += [(result, first, end) for first, end in zip([0, *ends], ends)]
     return found
 
 
 class Result:
     """Per metric and labels one entry for each bucket: counters (value, delta), gauges (value, min,
-    max), histograms {"count", "sum", "min", "max", "bins"} or None. Of statistics that have ended."""
+    max), histograms {"count", "sum", "min", "max", "bins"} or None. Of statistics that have ended.
 
-    def __init__(self, oracle):
+    before: the Result of the statistics that a reload replaced: the numbers of buckets and the totals go on."""
+
+    def __init__(self, oracle, before=None):
         options = oracle.options
+        self.level = options["level"]
+        self.first_number = before.next_number if before else 0
+        self.next_number = self.first_number + len(oracle.closed)
+        carried = before.totals_for(self.level) if before else {}
         self.starts = [bucket * oracle.width for bucket in oracle.closed]
         self.metrics = collections.defaultdict(dict)
         count = len(self.starts)
@@ -78,7 +87,7 @@ class Result:
             deltas = [0] * count
             for bucket, amount in adds:
                 deltas[bucket] += amount
-            total, entries = 0, []
+            total, entries = carried.get((metric, labels), 0), []
             for delta in deltas:
                 delta %= 2**64
                 total = (total + delta) % 2**64
@@ -98,6 +107,11 @@ class Result:
                 sampled = dict(zip(names, labels)).get("operation") not in NEVER_SAMPLED
                 weights = oracle.weights if sampled else [MILLION] * count
                 self.metrics[weighted][labels] = self.weighted(entries, weights)
+        for (metric, labels), total in carried.items():
+            if metric in self.computed and labels not in self.metrics[metric]:
+                self.metrics[metric][labels] = [(total, 0)] * count
+            elif metric in options["weighted"]:
+                self.metrics[metric][labels] = [((total + own) % 2**64, delta) for own, delta in self.metrics[metric][labels]]
         if oracle.rules.weight == 1:
             self.computed.discard("vampire_sample_group")
         if oracle.arrivals:
@@ -111,6 +125,28 @@ class Result:
             (row.name, row.app, row.joined, row.left, row.reason, row.operations)
             for row in oracle.rows[1:] if row.listed
         ]
+
+    def totals_for(self, level):
+        """{(metric, labels at this level): total at the end}: labels that series do not have yet are `(other)`."""
+        found = collections.Counter()
+        for metric, series in self.metrics.items():
+            for labels, entries in series.items() if metric in COUNTERS else ():
+                total, _ = entries[-1] if entries else (0, 0)
+                names = labels_at(metric, self.level)
+                known = dict(zip(names, labels))
+                if total:
+                    found[metric, tuple(known.get(name, OTHER) for name in labels_at(metric, level))] += total
+        return found
+
+    def hand_on(self, oracle):
+        """The series of the totals are there from the beginning, and so are their attributes."""
+        for metric, labels in self.totals_for(oracle.options["level"]):
+            names = labels_at(metric, oracle.options["level"])
+            if names and set(labels) != {OTHER}:
+                oracle.series[names].add(labels)
+            for name, value in zip(names, labels):
+                if name in ATTRIBUTES and value not in (OTHER, UNKNOWN):
+                    oracle.attribute_values[name].add(value)
 
     @staticmethod
     def weighted(entries, weights):

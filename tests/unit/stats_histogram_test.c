@@ -156,6 +156,36 @@ static void merging_is_exact(void **state)
     free(merged);
 }
 
+/* Coarser bins are exact; finer ones get the middle of the old bin. */
+static void values_move_to_other_bins(void **state)
+{
+    (void)state;
+    static struct vamp_bins bins[5];
+    for (unsigned bits = 2; bits <= 4; bits++) {
+        vamp_bins_init(&bins[bits], bits);
+    }
+    struct vamp_histogram *from = make(&bins[3]), *coarse = make(&bins[2]), *right = make(&bins[2]),
+                          *fine = make(&bins[4]);
+    uint64_t random = 4711;
+    for (unsigned i = 0; i < 10000; i++) {
+        const uint64_t value = next_random(&random) >> (i % 64);
+        plain_histogram_record(from, 3, value);
+        plain_histogram_record(right, 2, value);
+    }
+    vamp_histogram_rebin(coarse, &bins[2], from, &bins[3]);
+    assert_memory_equal(coarse, right, sizeof *right + bins[2].count * sizeof(uint64_t));
+    vamp_histogram_rebin(fine, &bins[4], from, &bins[3]);
+    assert_int_equal(fine->count, from->count);
+    for (unsigned i = 0; i < bins[3].count; i++) {
+        const uint64_t middle = bins[3].lower[i] + (bins[3].upper[i] - bins[3].lower[i]) / 2;
+        assert_true(fine->bins[vamp_bin_index(4, middle)] == from->bins[i]);
+    }
+    free(from);
+    free(coarse);
+    free(right);
+    free(fine);
+}
+
 static void an_empty_histogram_has_quantile_zero(void **state)
 {
     (void)state;
@@ -176,6 +206,7 @@ int main(void)
         cmocka_unit_test(every_border_falls_into_its_bin),
         cmocka_unit_test(quantiles_stay_within_the_error_bound),
         cmocka_unit_test(merging_is_exact),
+        cmocka_unit_test(values_move_to_other_bins),
         cmocka_unit_test(an_empty_histogram_has_quantile_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

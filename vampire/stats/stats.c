@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/stats/stats.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -550,6 +551,18 @@ void vamp_stats_finish(struct vamp_stats *stats)
     count_rest(stats);
     vamp_track_finish(&stats->tracker, vamp_window_newest(&stats->window));
     vamp_window_finish(&stats->window, VAMP_MAX(stats->previous_ns, stats->ticked_ns));
+}
+
+void vamp_stats_inherit(struct vamp_stats *stats, const struct vamp_stats *before)
+{
+    assert(!stats->window.started);
+    vamp_cells_inherit(&stats->cells, &before->cells);
+    stats->window.emitted = before->window.emitted;
+    stats->window.without_memory = before->window.without_memory;
+    stats->window.set_backs = before->window.set_backs;
+    stats->unwatched = before->unwatched;
+    stats->unwatched_ns = before->unwatched_ns;
+    stats->unnamed = before->unnamed;
 }
 
 void vamp_stats_totals(struct vamp_stats *stats, struct vamp_totals *ret_totals)

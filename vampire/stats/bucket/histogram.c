@@ -30,16 +30,22 @@ void vamp_histogram_clear(struct vamp_histogram *histogram, unsigned bin_count)
     histogram->min = UINT64_MAX;
 }
 
+/* Adds everything except the bins. */
+static void merge_values(struct vamp_histogram *into, const struct vamp_histogram *from)
+{
+    into->count += from->count;
+    into->sum += from->sum;
+    into->min = VAMP_MIN(into->min, from->min);
+    into->max = VAMP_MAX(into->max, from->max);
+}
+
 void vamp_histogram_merge(struct vamp_histogram *into, const struct vamp_histogram *from,
                           unsigned bin_count)
 {
     for (unsigned i = 0; i < bin_count; i++) {
         into->bins[i] += from->bins[i];
     }
-    into->count += from->count;
-    into->sum += from->sum;
-    into->min = VAMP_MIN(into->min, from->min);
-    into->max = VAMP_MAX(into->max, from->max);
+    merge_values(into, from);
 }
 
 /* Returns the number of values at or below the quantile: ceil(q * count), from 1 to count. */
@@ -58,6 +64,16 @@ static uint64_t middle_of_bin(const struct vamp_bins *bins, unsigned bin, uint64
 {
     const uint64_t middle = bins->lower[bin] + (bins->upper[bin] - bins->lower[bin]) / 2;
     return VAMP_MAX(min, VAMP_MIN(middle, max));
+}
+
+void vamp_histogram_rebin(struct vamp_histogram *into, const struct vamp_bins *bins,
+                          const struct vamp_histogram *from, const struct vamp_bins *from_bins)
+{
+    for (unsigned i = 0; i < from_bins->count; i++) {
+        const uint64_t middle = middle_of_bin(from_bins, i, 0, UINT64_MAX);
+        into->bins[vamp_bin_index(bins->sub_bits, middle)] += from->bins[i];
+    }
+    merge_values(into, from);
 }
 
 uint64_t vamp_histogram_quantile(const struct vamp_histogram *histogram,

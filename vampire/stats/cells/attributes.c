@@ -96,6 +96,9 @@ static const char *keep_value(struct vamp_attributes *attributes, unsigned attri
     if (strcmp(label, VAMP_COMPONENT_UNKNOWN_NAME) == 0) {
         return VAMP_COMPONENT_UNKNOWN_NAME;
     }
+    if (strcmp(label, VAMP_SERIES_OTHER) == 0) {
+        return VAMP_SERIES_OTHER;
+    }
     for (uint32_t i = 0; i < *count; i++) {
         if (strcmp(values[i], label) == 0) {
             return values[i];
@@ -154,6 +157,16 @@ uint32_t vamp_attributes_number(struct vamp_attributes *attributes,
         label[reserved + length] = '\0';
         wanted.labels[i] = length > 0 ? label : VAMP_COMPONENT_UNKNOWN_NAME;
     }
+    const uint32_t known = find(attributes, &wanted, &hash);
+    return known != 0 ? known : add(attributes, &wanted);
+}
+
+uint32_t vamp_attributes_copy(struct vamp_attributes *attributes,
+                              const struct vamp_attributes *from, uint32_t number)
+{
+    struct wanted wanted;
+    uint64_t hash = 0;
+    memcpy(wanted.labels, from->combinations[number].labels, sizeof wanted.labels);
     const uint32_t known = find(attributes, &wanted, &hash);
     return known != 0 ? known : add(attributes, &wanted);
 }

@@ -214,6 +214,47 @@ void vamp_cells_done(struct vamp_cells *cells)
     memset(cells, 0, sizeof *cells);
 }
 
+static void inherit_counters(struct vamp_cells *cells, const struct vamp_cells *before,
+                             enum vamp_metric_id id)
+{
+    const struct vamp_cell_range *to = &cells->range[id];
+    const struct vamp_cell_range *from = &before->range[id];
+    for (uint32_t series = 0; series < from->set->count; series++) {
+        const uint64_t total = before->counter_totals[from->first + series];
+        if (total > 0) {
+            struct vamp_labels labels;
+            vamp_series_convert(&cells->series, to->set, &before->series, from->set, series,
+                                &labels);
+            cells->counter_totals[vamp_cells_cell(cells, to, &labels)] += total;
+        }
+    }
+}
+
+void vamp_cells_inherit(struct vamp_cells *cells, const struct vamp_cells *before)
+{
+    for (unsigned i = 0; i < cells->schema.metric_count; i++) {
+        const enum vamp_metric_id id = cells->metrics[i].id;
+        if (vamp_metrics[id].kind == VAMP_COUNTER && before->range[id].enabled) {
+            inherit_counters(cells, before, id);
+        }
+    }
+    for (unsigned i = 0; i < VAMP_HISTOGRAM_SUMS; i++) {
+        const struct vamp_histogram_sum *to = &cells->histogram_sums[i];
+        const struct vamp_histogram_sum *from = &before->histogram_sums[i];
+        if (to->closed != NULL && from->closed != NULL) {
+            vamp_histogram_rebin(to->closed, &cells->schema.bins, from->closed,
+                                 &before->schema.bins);
+        }
+    }
+    struct vamp_accounting accounting = before->accounting;
+    accounting.output_count = cells->accounting.output_count;
+    memcpy(accounting.outputs, cells->accounting.outputs, sizeof accounting.outputs);
+    cells->accounting = accounting;
+    /* The conversion itself loses no value. */
+    cells->series.overflow = 0;
+    cells->series.labels_given_up = 0;
+}
+
 void vamp_cells_find_used(struct vamp_cells *cells, const struct vamp_slot *slot)
 {
     uint32_t *next = cells->used;

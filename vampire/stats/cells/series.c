@@ -443,3 +443,59 @@ uint32_t vamp_series_label(const struct vamp_series_set *set, uint32_t series,
     }
     return UINT32_MAX;
 }
+
+/* Returns whether the set has models in place of components. */
+static bool is_by_model(const struct vamp_series_set *set)
+{
+    for (unsigned i = 0; i < set->description->label_count; i++) {
+        const enum vamp_label label = set->description->labels[i];
+        if (vamp_label_is_name(label) && place_of(label) != label) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t convert_name(const struct vamp_series_table *table,
+                             const struct vamp_series_set *set, const struct vamp_series_set *from,
+                             uint32_t name)
+{
+    if (is_by_model(set) == is_by_model(from)) {
+        return name;
+    }
+    return is_by_model(from) ? VAMP_NAME_OTHER : vamp_components_model(table->components, name);
+}
+
+/* Returns the index of the output with this name, or the number of `(other)`. */
+static uint32_t find_output(const struct vamp_series_table *table, const char *name)
+{
+    uint32_t output = 0;
+    while (output < VAMP_OUTPUTS_MAX && strcmp(table->outputs[output], name) != 0) {
+        output++;
+    }
+    return output;
+}
+
+void vamp_series_convert(struct vamp_series_table *table, const struct vamp_series_set *set,
+                         const struct vamp_series_table *from_table,
+                         const struct vamp_series_set *from, uint32_t series,
+                         struct vamp_labels *ret_labels)
+{
+    *ret_labels = (struct vamp_labels){{0}};
+    for (unsigned i = 0; i < set->label_count; i++) {
+        const enum vamp_label label = (enum vamp_label)set->labels[i];
+        uint32_t *value = &ret_labels->value[label];
+        *value = vamp_series_label(from, series, label);
+        if (*value == UINT32_MAX || *value == label_other(label)) {
+            *value = label_other(label);
+        } else if (label == VAMP_PLACE_OF_ATTRIBUTES) {
+            *value = vamp_attributes_copy(&table->attributes, &from_table->attributes, *value);
+        } else if (vamp_label_is_name(label)) {
+            *value = convert_name(table, set, from, *value);
+        } else if (label == VAMP_LABEL_OUTPUT) {
+            *value = find_output(table, from_table->outputs[*value]);
+        } else if (vamp_label_is_sampled(label)) {
+            *value = vamp_series_text(table, from_table->texts[*value]);
+        }
+    }
+}

@@ -124,6 +124,14 @@ static inline uint32_t vamp_series_find(const struct vamp_series_set *set,
     return set->keys[series] == key ? series : VAMP_SERIES_NOT_FOUND;
 }
 
+/* Returns in `*ret_labels` the labels of a series of another table in terms of this table. A label
+ * that cannot be converted, such as a component in a series of models, is aggregated away. `set`:
+ * the set of this table that will store the series. Texts are added if they are new. */
+void vamp_series_convert(struct vamp_series_table *table, const struct vamp_series_set *set,
+                         const struct vamp_series_table *from_table,
+                         const struct vamp_series_set *from, uint32_t series,
+                         struct vamp_labels *ret_labels);
+
 /* Returns the number of a text of a sample's label; a new text is copied. Returns the number of
  * `(other)` at the limit. */
 uint32_t vamp_series_text(struct vamp_series_table *table, const char *text);
