@@ -273,8 +273,8 @@ VAMP_MUST_CHECK int vamp_otf2_load(const void **ret_sink, struct vamp_err *err);
 VAMP_MUST_CHECK int vamp_writer_load(const struct vamp_writer_ops *format,
                                      const struct vamp_writer_ops **ret_functions,
                                      struct vamp_err *err);
-/* Loads the plug-in of a format and returns its name, a constant, or NULL if the format has none.
- * Results as for vamp_plug_in_load. */
+/* Loads the plug-in of a format. Sets `*ret_name` to its name, a constant, or to NULL if the format
+ * has no plug-in. Returns the same values as vamp_plug_in_load. */
 VAMP_MUST_CHECK int vamp_plug_in_of(const struct vamp_writer_ops *format, const char **ret_name,
                                     struct vamp_err *err);
 

@@ -105,6 +105,7 @@ static bool is_own(const struct vamp_file_ops *files, const uint8_t *begin, size
     return bytes >= mark && memcmp(begin, files->mark, mark) == 0;
 }
 
+/* Returns the functions for files of the format that the first bytes identify; NULL: none. */
 static const struct vamp_file_ops *find_files(int fd)
 {
     uint8_t begin[BEGIN_BYTES];
@@ -118,6 +119,7 @@ static const struct vamp_file_ops *find_files(int fd)
     return NULL;
 }
 
+/* Repairs an open file of any format. Results as for vamp_recover_file. */
 static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery *ret_recovery,
                    struct vamp_err *err)
 {

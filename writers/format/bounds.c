@@ -16,6 +16,7 @@ struct range {
     unsigned first, last;
 };
 
+/* Returns the range of the metric's bounds, by its unit: ns, 1 or byte. */
 static struct range range_of(const struct vamp_metric *metric)
 {
     if (strcmp(metric->unit, "ns") == 0) {

@@ -21,6 +21,7 @@ const char *const vamp_target_access_words[] = {"private", "group", "all", NULL}
 static const mode_t file_modes[] = {
     [VAMP_ACCESS_PRIVATE] = 0600, [VAMP_ACCESS_GROUP] = 0640, [VAMP_ACCESS_ALL] = 0644};
 
+/* Copies at most NAME_BYTES of a name, with '_' for characters that are not allowed. */
 static void sanitize(const char *name, char out[static NAME_BYTES + 1])
 {
     static const char allowed[] =
@@ -76,6 +77,8 @@ static bool parent_exists(const char *path)
     return exists;
 }
 
+/* Sets the error for a file or directory that could not be created. `code` is a positive errno.
+ * Returns its negative value, or -ELOOP for a symbolic link. */
 static int create_error(int code, const char *path, struct vamp_err *err)
 {
     struct stat status;
@@ -142,14 +145,14 @@ int vamp_target_publish(char **path, struct vamp_err *err)
     if (name == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "give %s its name", *path);
     }
-    for (unsigned part = 0; part < 2; part++) { /* .PID.new */
-        *strrchr(name, '.') = '\0';
-    }
+    /* Remove the two extensions of PATH.PID.new. */
+    *strrchr(name, '.') = '\0';
+    *strrchr(name, '.') = '\0';
     int code = 0;
     if (renameat2(AT_FDCWD, *path, AT_FDCWD, name, RENAME_NOREPLACE) != 0) {
         code = errno;
     }
-    /* Not supported, as on NFS; a hard link does not replace a file either. */
+    /* Without support for this flag (NFS): a hard link does not replace a file either. */
     if (code == EINVAL || code == ENOSYS) {
         code = link(*path, name) == 0 ? 0 : errno;
         if (code == 0) {

@@ -124,6 +124,7 @@ static int bind_unix(struct vamp_listener *listener, const struct vamp_address *
     return 0;
 }
 
+/* Binds the socket to the path and listens, under the lock of the directory. */
 static int open_unix(struct vamp_listener *listener, const struct vamp_address *address,
                      enum vamp_target_access access, struct vamp_err *err)
 {
@@ -135,8 +136,7 @@ static int open_unix(struct vamp_listener *listener, const struct vamp_address *
     if (code == 0) {
         code = bind_unix(listener, address, access, err);
     }
-    /* Must come before the lock is released: a socket that does not listen yet looks stale to other
-     * processes. */
+    /* Must precede the release of the lock: a socket that does not listen yet looks stale. */
     if (code == 0 && listen(listener->fd, BACKLOG) != 0) {
         code = vamp_err_set_errno(err, errno, "listen on %s", listener->name);
     }
@@ -165,6 +165,7 @@ static void name_tcp(struct vamp_listener *listener)
     }
 }
 
+/* Binds the socket to the address and port, and listens. Returns 0 or -errno. */
 static int open_tcp(struct vamp_listener *listener, const struct vamp_address *address,
                     struct vamp_err *err)
 {
@@ -217,9 +218,12 @@ int vamp_listener_open(const char *address, enum vamp_target_access access,
 void vamp_listener_close(struct vamp_listener *listener)
 {
     struct stat status;
-    if (listener->path[0] != '\0' && lstat(listener->path, &status) == 0 &&
-        status.st_dev == listener->device && status.st_ino == listener->inode) {
-        (void)unlink(listener->path);
+    if (listener->path[0] != '\0' && lstat(listener->path, &status) == 0) {
+        const bool is_same_file =
+            status.st_dev == listener->device && status.st_ino == listener->inode;
+        if (is_same_file) {
+            (void)unlink(listener->path);
+        }
     }
     if (listener->fd >= 0) {
         (void)close(listener->fd);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PORT_MAX 65535
+
 static bool has_scheme(const char *url, const char *scheme)
 {
     const size_t length = strlen(scheme);
@@ -18,8 +20,9 @@ static bool port_exists(const char *url)
     while (port > host && strchr("0123456789", port[-1]) != NULL) {
         port--;
     }
+    const bool has_port = port < end && port > host && port[-1] == ':';
     const unsigned long number = strtoul(port, NULL, 10);
-    return port == end || port == host || port[-1] != ':' || (number > 0 && number <= 65535);
+    return !has_port || (number > 0 && number <= PORT_MAX);
 }
 
 int vamp_push_check(const char *url, bool other, const char *expected, struct vamp_err *err)
@@ -36,5 +39,5 @@ int vamp_push_check(const char *url, bool other, const char *expected, struct va
     if (port_exists(url)) {
         return 0;
     }
-    return vamp_err_set(err, -EINVAL, "%.100s: a port is 1 to 65535", url);
+    return vamp_err_set(err, -EINVAL, "%.100s: a port must be between 1 and 65535", url);
 }

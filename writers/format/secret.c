@@ -24,12 +24,12 @@ int vamp_secret_check(const char *path, bool *ret_loose, struct vamp_err *err)
 
 bool vamp_secret_is_shown(const char *url)
 {
-    static const char *const here[] = {"127.", "localhost", "[::1]"};
+    static const char *const local_hosts[] = {"127.", "localhost", "[::1]"};
     if (strncmp(url, "http://", 7) != 0) {
         return false;
     }
-    for (size_t i = 0; i < sizeof here / sizeof here[0]; i++) {
-        if (strncmp(url + 7, here[i], strlen(here[i])) == 0) {
+    for (size_t i = 0; i < sizeof local_hosts / sizeof local_hosts[0]; i++) {
+        if (strncmp(url + 7, local_hosts[i], strlen(local_hosts[i])) == 0) {
             return false;
         }
     }

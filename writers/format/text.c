@@ -16,6 +16,7 @@ void vamp_text_done(struct vamp_text *text)
     *text = (struct vamp_text){.bytes = NULL};
 }
 
+/* Ensures capacity for `length` more bytes. Returns false if memory has run out. */
 static bool make_room(struct vamp_text *text, size_t length)
 {
     if (text->failed || text->capacity - text->used >= length) {

@@ -56,7 +56,7 @@ void hdf5_attribute_write(struct hdf5_file *file, hid_t id, const char *name, hi
     }
 }
 
-/* Returns the dataspace of most attributes, which is created once. */
+/* Returns the dataspace of a scalar. It is created at the first call and kept in the file. */
 static hid_t scalar(struct hdf5_file *file)
 {
     if (file->scalar <= 0) {
@@ -65,7 +65,7 @@ static hid_t scalar(struct hdf5_file *file)
     return file->scalar;
 }
 
-/* Returns the type of texts with this length, which is created once; -1 on failure. */
+/* Returns the type of texts with this length, valid until the next call; -1 on failure. */
 static hid_t text_type(struct hdf5_file *file, size_t length)
 {
     if (file->text <= 0) {
@@ -83,8 +83,8 @@ void hdf5_attribute_text(struct hdf5_file *file, hid_t id, const char *name, con
     if (file->code != 0) {
         return;
     }
-    /* An invalid byte is replaced by three bytes. HDF5 has no text of length 0: an empty text is a
-     * single NUL. */
+    /* Each invalid byte is replaced by three bytes. HDF5 has no text of length 0, so that an empty
+     * text is stored as a single NUL. */
     const size_t room = strlen(text) * 3 + 1;
     char *clean = malloc(room);
     if (clean == NULL) {

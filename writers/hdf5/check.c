@@ -19,8 +19,8 @@
 #include "writers/hdf5/file.h"
 #include "writers/hdf5/row.h"
 
-/* Lists the variables along the dimension and sets their offsets in its row. Returns the size of a
- * row in bytes. */
+/* Assigns every uncompressed variable along the dimension its offset in the row, marks it as
+ * checked, and appends its name to `names`. Returns the size of a row in bytes. */
 static size_t lay_out(struct hdf5_file *file, unsigned dimension, struct vamp_text *names)
 {
     size_t bytes = 0;
@@ -63,9 +63,10 @@ void hdf5_check_create(struct hdf5_file *file, unsigned number, const char *name
     for (unsigned i = 0; i < file->dataset_count; i++) {
         const struct hdf5_dataset *dataset = &file->datasets[i];
         const size_t bytes = hdf5_type_bytes(dataset->type);
-        for (size_t n = 0; dataset->checked && dataset->dimensions[0] == number &&
-                           n < hdf5_row_numbers(file, dataset);
-             n++) {
+        if (!dataset->checked || dataset->dimensions[0] != number) {
+            continue;
+        }
+        for (size_t n = 0; n < hdf5_row_numbers(file, dataset); n++) {
             hdf5_row_store(hdf5_row_place(file, dataset, dimension->row_count) + n * bytes,
                            dataset->fill, bytes);
         }

@@ -46,12 +46,13 @@ static void choose_chunk(const struct hdf5_file *file, struct hdf5_dataset *data
  */
 #define ATTRIBUTES_MAX 32
 
+/* Whether the first dimension of the dataset is unlimited. */
 static bool is_growing(const struct hdf5_file *file, const struct hdf5_dataset *dataset)
 {
     return dataset->rank > 0 && file->dimensions[dataset->dimensions[0]].unlimited;
 }
 
-/* Sets the properties of a new dataset. */
+/* Sets the creation properties of a new dataset in the property list. Returns false on failure. */
 static bool set_properties(hid_t list, const struct hdf5_dataset *dataset,
                            const struct hdf5_spec *spec, bool grows)
 {
@@ -124,6 +125,7 @@ void hdf5_creations_drop(struct hdf5_file *file)
     }
 }
 
+/* Returns the dataspace of a new dataset; unlimited dimensions have size 0. */
 static hid_t dataset_space(const struct hdf5_file *file, const struct hdf5_dataset *dataset)
 {
     if (dataset->rank == 0) {
@@ -312,8 +314,9 @@ static void failed_to_write(struct hdf5_file *file, const struct hdf5_dataset *d
     hdf5_failed(file, "write \"%s\" in %s", dataset->name, file->path);
 }
 
-/* Identifies the chunk and its variable. Without it, an exchange of two pages of a file would not
- * be detected, because the check values of both streams are valid. */
+/* Returns a byte that identifies the chunk and its variable. Without it, an exchange of two pages
+ * of a file would not be detected, because the check values of both compressed streams are valid.
+ */
 static unsigned char place_of(const struct hdf5_dataset *dataset, hsize_t chunk)
 {
     unsigned char number[sizeof(uint64_t)];
@@ -388,8 +391,8 @@ static bool reach(struct hdf5_file *file, unsigned index, hsize_t rows)
     return file->code == 0;
 }
 
-/* Writes a block of values of the type `type`. If the type in the file differs, HDF5 allocates and
- * clears 1 MiB for the conversion. */
+/* Writes a block of values whose type in memory is `type`, after extending the dataset if needed.
+ * If the type in the file differs, HDF5 allocates and clears 1 MiB for the conversion. */
 static void put(struct hdf5_file *file, unsigned index, const hsize_t *start, const hsize_t *count,
                 hid_t type, const void *values)
 {
@@ -440,9 +443,8 @@ void hdf5_dataset_put_small(struct hdf5_file *file, unsigned index, hsize_t firs
     put(file, index, start, size, H5T_NATIVE_UINT8, bytes);
 }
 
-/* Writes numbers of a row of an uncompressed variable, from cell `at` on. Each number is written
- * only once. Numbers along time are buffered until the flush, which writes several buckets
- * together. */
+/* Writes `count` numbers to a row of an uncompressed variable, beginning at cell `at`. Each number
+ * is written only once. Rows along time are only buffered; the flush writes them. */
 static void put_numbers(struct hdf5_file *file, unsigned index, hsize_t row, size_t at,
                         size_t count, const uint64_t *numbers)
 {
@@ -456,7 +458,7 @@ static void put_numbers(struct hdf5_file *file, unsigned index, hsize_t row, siz
     }
 }
 
-/* Whether a cell differs from the fill value in at least one of the rows buffered for the flush. */
+/* Whether a cell (at offset `at`) has a value in a row that is buffered for the flush. */
 static bool is_held(const struct hdf5_file *file, const struct hdf5_dataset *dataset, unsigned rows,
                     size_t at, size_t bytes)
 {
@@ -483,6 +485,7 @@ void hdf5_dataset_put_held(struct hdf5_file *file, unsigned index)
     const size_t bytes = hdf5_type_bytes(dataset->type);
     const unsigned rows = file->dimensions[HDF5_TIME].row;
     assert(rows == file->rows - file->flushed);
+    /* Write each run of adjacent cells that have a value in a buffered row, as one block. */
     for (size_t at = 0, end = 0; at < cells; at = end + 1) {
         end = at;
         while (end < cells && is_held(file, dataset, rows, end * bytes, bytes)) {
@@ -502,6 +505,7 @@ void hdf5_dataset_put_held(struct hdf5_file *file, unsigned index)
     }
 }
 
+/* Whether all numbers equal the fill value of the dataset. */
 static bool is_fill(const struct hdf5_dataset *dataset, const uint64_t *numbers, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

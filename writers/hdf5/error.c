@@ -15,6 +15,7 @@ struct walk {
     int errno_value; /* errno of the system call; 0: no system call failed */
 };
 
+/* Called by H5Ewalk2 for each error, outermost first. Collects the texts and the errno. */
 static herr_t visit(unsigned depth, const H5E_error2_t *entry, void *context)
 {
     struct walk *walk = context;
@@ -31,6 +32,7 @@ static herr_t visit(unsigned depth, const H5E_error2_t *entry, void *context)
     return 0;
 }
 
+/* Sets `err` from HDF5's error stack and clears the stack. Returns -errno or -EIO. */
 static int fail(struct vamp_err *err, const char *doing)
 {
     struct walk walk = {.errno_value = 0};

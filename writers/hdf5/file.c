@@ -26,6 +26,7 @@
 /* Reserved before the first bucket; a dataset takes about 1.5 KiB. */
 #define LAYOUT_BYTES_PER_DATASET 2560
 
+/* Returns an upper limit of the number of datasets in a file with this schema. */
 static unsigned datasets_of(const struct vamp_schema *schema)
 {
     unsigned count = OTHER_DATASETS + VAMP_LABEL_COUNT +
@@ -46,6 +47,7 @@ static unsigned datasets_of(const struct vamp_schema *schema)
     return count;
 }
 
+/* Allocates the arrays of the file, with capacity for everything in the schema. */
 static void allocate(struct hdf5_file *file)
 {
     const struct vamp_schema *schema = file->schema;
@@ -85,8 +87,10 @@ static void verify_same_file(struct hdf5_file *file)
     struct stat own, other;
     if (H5Fget_vfd_handle(file->file, H5P_DEFAULT, (void **)&theirs) < 0 || theirs == NULL) {
         hdf5_failed(file, "inspect %s", file->path);
-    } else if (fstat(file->fd, &own) != 0 || fstat(*theirs, &other) != 0 ||
-               own.st_dev != other.st_dev || own.st_ino != other.st_ino) {
+        return;
+    }
+    const bool is_known = fstat(file->fd, &own) == 0 && fstat(*theirs, &other) == 0;
+    if (!is_known || own.st_dev != other.st_dev || own.st_ino != other.st_ino) {
         file->code = vamp_err_set(file->err, -ELOOP,
                                   "create %s: another process replaced it meanwhile", file->path);
     }
@@ -266,6 +270,8 @@ static void write_attributes(struct hdf5_file *file)
     }
 }
 
+/* Makes the file readable while it is written: closes everything that is open, and switches HDF5 to
+ * single-writer/multiple-reader mode (SWMR). From then on, nothing can be created. */
 static void start_swmr(struct hdf5_file *file)
 {
     if (file->code != 0) {
@@ -286,6 +292,7 @@ static void start_swmr(struct hdf5_file *file)
     }
 }
 
+/* Frees the file and its descriptor; HDF5's file must be closed. */
 static void file_free(struct hdf5_file *file)
 {
     if (file->fd >= 0) {

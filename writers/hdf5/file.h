@@ -93,8 +93,8 @@ struct hdf5_file {
     /* Buckets written, and the number of them that readers can see. */
     hsize_t rows, flushed;
     uint32_t sums[VAMP_UNFLUSHED_MAX]; /* time_check of the buckets not yet flushed */
-    uint64_t taken;                    /* buckets of the statistics in `rows` */
-    uint64_t written;                  /* buckets of the statistics in `flushed` */
+    uint64_t taken;   /* number of statistics buckets that the rows in `rows` contain */
+    uint64_t written; /* number of statistics buckets that the rows in `flushed` contain */
     /* Series of the newest bucket; see struct vamp_bucket. */
     const struct vamp_series *const *const *series;
     unsigned cdo;        /* dimension of the table of CDOs; 0: not at level `cdo` */

@@ -40,6 +40,7 @@ static bool needs_rows(const struct hdf5_file *file, unsigned metric)
            (labels > 0 && vamp_metrics[entry->id].kind == VAMP_HISTOGRAM);
 }
 
+/* Returns `least` rows per chunk, doubled until the chunk holds `rows` rows. */
 static unsigned chunk_for(uint64_t rows, unsigned least)
 {
     unsigned chunk = least;
@@ -114,6 +115,7 @@ static void create_series(struct hdf5_file *file, unsigned number)
     hdf5_check_create(file, set->series, path, HDF5_U32);
 }
 
+/* Creates the columns that link rows to series and buckets, and totals to series and restarts. */
 static void create_columns(struct hdf5_file *file, struct hdf5_set *set)
 {
     const struct {
@@ -157,6 +159,7 @@ static bool is_histogram(const struct hdf5_file *file, unsigned metric)
     return hdf5_kind(file, metric) == VAMP_HISTOGRAM;
 }
 
+/* Creates the rows of a metric and, for a histogram, the dimension of its entries. */
 static void create_metric(struct hdf5_file *file, unsigned number,
                           const struct vamp_delivery *first)
 {
@@ -190,6 +193,7 @@ static unsigned default_chunk(const struct hdf5_set *set, unsigned names)
     return set->cells <= HDF5_FEW_CELLS ? CHUNK_OF_NAMES : CHUNK_OF_NAME_WORDS;
 }
 
+/* Creates the group of a label set: dimensions, labels of the series, rows of the metrics. */
 static void create_set(struct hdf5_file *file, unsigned number, const struct vamp_delivery *first)
 {
     struct hdf5_set *set = &file->sets[number];

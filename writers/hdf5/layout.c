@@ -45,6 +45,7 @@ static unsigned longest_name(const struct vamp_schema *schema, const struct vamp
     return (unsigned)VAMP_MIN(longest, VAMP_NAME_BYTES_MAX);
 }
 
+/* Creates the dimensions that every file has. */
 static void create_dimensions(struct hdf5_file *file, const struct vamp_delivery *first)
 {
     const struct vamp_schema *schema = file->schema;
@@ -143,6 +144,7 @@ static void create_columns(struct hdf5_file *file)
     file->learned = vamp_coverage_unknown(file->schema->coverage);
 }
 
+/* Creates the accounting of the outputs, by bucket and output, and the names of the outputs. */
 static void create_outputs(struct hdf5_file *file)
 {
     static const char *const names[HDF5_OUTPUT_DATASETS][2] = {

@@ -101,14 +101,21 @@ void hdf5_label_list(const struct vamp_label_set *set, bool all, const char *sep
     }
 }
 
+/* Whether the part's dataset has the description of the metric, which its other datasets share. */
+static bool is_main_part(const struct part *part)
+{
+    return part->suffix[0] == '\0' || strcmp(part->suffix, "_delta") == 0 ||
+           strcmp(part->suffix, "_count") == 0;
+}
+
+/* Writes the attributes of a dataset of the metric. The first dataset of a metric also has those
+ * that describe the metric itself. `rows`: the dataset is in a group. */
 static void describe_metric(struct hdf5_file *file, hid_t id,
                             const struct vamp_schema_metric *entry, const struct part *part,
                             bool rows)
 {
     const struct vamp_metric *metric = &vamp_metrics[entry->id];
-    /* The metric's other variables use the same description. */
-    const bool is_main = part->suffix[0] == '\0' || strcmp(part->suffix, "_delta") == 0 ||
-                         strcmp(part->suffix, "_count") == 0;
+    const bool is_main = is_main_part(part);
     const bool has_words = part->axes == ALONG_TIME_WORDS || part->axes == ALONG_RESTART_WORDS;
     char labels[VAMP_LABELS_MAX * 32] = "";
     if (rows || has_words) {
@@ -146,6 +153,7 @@ static void add_words(const struct hdf5_file *file, unsigned set, struct hdf5_sp
     }
 }
 
+/* Sets the dimensions and the chunks of a dataset, and whether it is compressed. */
 static void choose_axes(const struct hdf5_file *file, unsigned number, enum axes axes,
                         struct hdf5_spec *spec)
 {
@@ -210,6 +218,7 @@ static uint64_t fill_of(const struct hdf5_file *file, unsigned number, const str
     return 0;
 }
 
+/* Creates one dataset of a metric. `rows`: in the group of its label set. */
 static unsigned create_part(struct hdf5_file *file, unsigned number, const struct part *part,
                             bool rows)
 {

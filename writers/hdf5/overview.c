@@ -165,6 +165,7 @@ void hdf5_overview_restart(struct hdf5_file *file, const struct vamp_bucket *buc
 
 /* ---- columns */
 
+/* Writes the times of the bucket and the accounting of events to the current row. */
 static void write_columns(struct hdf5_file *file, const struct vamp_bucket *bucket)
 {
     const struct vamp_accounting *account = &bucket->accounting;
@@ -202,6 +203,7 @@ static void write_learned(struct hdf5_file *file)
     file->learned |= fresh;
 }
 
+/* Writes the accounting of the outputs, and names that are not in the file yet. */
 static void write_outputs(struct hdf5_file *file, const struct vamp_accounting *account)
 {
     for (; file->outputs_named < account->output_count; file->outputs_named++) {

@@ -20,6 +20,7 @@ static bool is_weight(enum vamp_metric_id id)
            id == VAMP_METRIC_VAMPIRE_SAMPLED_IN;
 }
 
+/* Returns where the metric is stored. */
 static enum hdf5_place place_of(const struct hdf5_file *file, unsigned number)
 {
     const struct vamp_schema_metric *entry = &file->schema->metrics[number];
@@ -27,8 +28,9 @@ static enum hdf5_place place_of(const struct hdf5_file *file, unsigned number)
     const unsigned labels = file->schema->label_sets[entry->label_set].label_count;
     /* With collected runs, the metrics have the labels of the run, and so they have rows. */
     const bool has_names = labels > file->sets[entry->label_set].closed_count;
-    if ((metric->sets & VAMP_SET_SELF) == 0 || is_weight(entry->id) || entry->has_bounds ||
-        has_names || labels > 1) {
+    const bool is_own = (metric->sets & VAMP_SET_SELF) != 0 && !is_weight(entry->id);
+    const bool fits_in_table = !entry->has_bounds && !has_names && labels <= 1;
+    if (!is_own || !fits_in_table) {
         return HDF5_PLACE_OVERVIEW;
     }
     switch (metric->kind) {
@@ -92,8 +94,10 @@ static void describe_columns(struct hdf5_file *file, const struct hdf5_table *ta
         const struct vamp_schema_metric *entry = &file->schema->metrics[m];
         const struct vamp_metric *metric = &vamp_metrics[entry->id];
         const struct vamp_label_set *set = &file->schema->label_sets[entry->label_set];
-        for (unsigned c = 0; has_column(file, m, table) && c < file->sets[entry->label_set].cells;
-             c++) {
+        if (!has_column(file, m, table)) {
+            continue;
+        }
+        for (unsigned c = 0; c < file->sets[entry->label_set].cells; c++) {
             const unsigned column = file->metrics[m].overview + c;
             texts[ABOUT_NAME][column] = metric->name;
             texts[ABOUT_LABEL][column] = "";
@@ -146,6 +150,7 @@ static const struct part gauge_parts[HDF5_GAUGE_DATASETS] = {
                         HDF5_I64},
 };
 
+/* Creates one part of all metrics of a table. Returns its dataset. */
 static unsigned create_part(struct hdf5_file *file, const struct hdf5_table *table,
                             const struct part *part)
 {
@@ -170,6 +175,7 @@ static unsigned create_part(struct hdf5_file *file, const struct hdf5_table *tab
     return index;
 }
 
+/* Creates a table with its columns' descriptions and `count` parts, unless it has no columns. */
 static void create_table(struct hdf5_file *file, struct hdf5_table *table, const char *name,
                          const struct part *parts, unsigned count)
 {

@@ -35,6 +35,7 @@ struct look {
     struct vamp_err *err;
 };
 
+/* Called by HDF5 for each object of the file. Calls `each` if the object is a dataset. */
 static herr_t visit(hid_t file, const char *name, const H5O_info_t *info, void *context)
 {
     struct look *look = context;
@@ -165,8 +166,9 @@ static int trim_each(struct look *look, hid_t dataset, struct vamp_err *err)
     hsize_t size[HDF5_RANK_MAX] = {0}, largest[HDF5_RANK_MAX] = {0};
     hid_t space = H5Dget_space(dataset);
     int code = 0;
-    if (shape_of(space, size, largest) > 0 && H5DSis_scale(dataset) == 0 && size[0] != look->rows &&
-        H5DSiterate_scales(dataset, 0, NULL, is_time, look) > 0) {
+    const bool has_other_length =
+        shape_of(space, size, largest) > 0 && size[0] != look->rows && H5DSis_scale(dataset) == 0;
+    if (has_other_length && H5DSiterate_scales(dataset, 0, NULL, is_time, look) > 0) {
         size[0] = look->rows;
         if (H5Dset_extent(dataset, size) < 0) {
             code = hdf5_fail(err, "remove an incomplete bucket");

@@ -21,12 +21,21 @@ bool hdf5_is_age(enum vamp_metric_id id)
            vamp_metrics[id].merge == VAMP_MERGE_LARGEST;
 }
 
+/* Whether the value is as last written, or increased by the time since then, for an age. */
 static bool follows(int64_t value, int64_t shown, int64_t grown)
 {
     if (shown == VAMP_GAUGE_NONE || value == VAMP_GAUGE_NONE) {
         return value == shown;
     }
     return value == shown + grown;
+}
+
+/* Whether value, minimum and maximum follow those last written. */
+static bool gauge_follows(const struct vamp_gauge_value *value,
+                          const struct vamp_gauge_value *shown, int64_t grown)
+{
+    return follows(value->value, shown->value, grown) && follows(value->min, shown->min, grown) &&
+           follows(value->max, shown->max, grown);
 }
 
 /* Sets is_changed for the series that need a row because of this metric. `restart`: for every
@@ -38,7 +47,7 @@ static void mark_metric(const struct hdf5_file *file, unsigned number,
     const struct vamp_schema_metric *entry = &file->schema->metrics[number];
     bool *is_changed = file->sets[entry->label_set].is_changed;
     const struct hdf5_metric *metric = &file->metrics[number];
-    int64_t grown = 0;
+    int64_t grown = 0; /* increase of an age since the values last written */
     if (hdf5_is_age(entry->id)) {
         grown = bucket->start_ns + bucket->width_ns - metric->shown_ns;
     }
@@ -51,10 +60,9 @@ static void mark_metric(const struct hdf5_file *file, unsigned number,
     case VAMP_GAUGE:
         for (unsigned i = 0; i < values->count; i++) {
             const struct vamp_gauge_value *value = &values->gauges[i], *shown = &metric->shown[i];
-            is_changed[i] = is_changed[i] || restart || i >= metric->shown_count ||
-                            !follows(value->value, shown->value, grown) ||
-                            !follows(value->min, shown->min, grown) ||
-                            !follows(value->max, shown->max, grown);
+            if (restart || i >= metric->shown_count || !gauge_follows(value, shown, grown)) {
+                is_changed[i] = true;
+            }
         }
         return;
     case VAMP_HISTOGRAM:
@@ -185,6 +193,7 @@ static void write_summaries(struct hdf5_file *file, const struct hdf5_set *set, 
     }
 }
 
+/* Writes the bins of a histogram as entries, and records their location. */
 static void write_entries(struct hdf5_file *file, const struct vamp_bucket *bucket, unsigned number)
 {
     const struct hdf5_metric *metric = &file->metrics[number];
@@ -237,7 +246,7 @@ static void write_part(struct hdf5_file *file, const struct hdf5_set *set, unsig
                             hdf5_round_up(set->changed_count, set->chunk_rows), numbers);
 }
 
-/* Stores the values that are now in the file. */
+/* Stores the values that are now in the file, for the comparison in mark_metric. */
 static void keep_gauges(struct hdf5_file *file, struct hdf5_metric *metric,
                         const struct vamp_metric_values *values, int64_t end_ns)
 {
@@ -257,6 +266,7 @@ static void keep_gauges(struct hdf5_file *file, struct hdf5_metric *metric,
     }
 }
 
+/* Writes all parts of a metric for the series that have a row. */
 static void write_metric(struct hdf5_file *file, const struct hdf5_set *set,
                          const struct vamp_bucket *bucket, unsigned number)
 {
@@ -305,6 +315,7 @@ void hdf5_rows_write(struct hdf5_file *file, const struct vamp_bucket *bucket)
 
 /* ---- totals before a bucket */
 
+/* Returns the total of a counter before this bucket; 0: the metric has no such series. */
 static uint64_t before(const struct vamp_metric_values *values, unsigned series)
 {
     if (series >= values->count) {

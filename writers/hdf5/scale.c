@@ -110,7 +110,7 @@ struct user {
     int axis;
 };
 
-/* Returns the number of entries. */
+/* Lists the variables along the dimension (or only `longest`). Returns their number. */
 static hsize_t find_users(struct hdf5_file *file, unsigned number, struct user *users)
 {
     const unsigned longest = file->dimensions[number].longest;
@@ -129,6 +129,7 @@ static hsize_t find_users(struct hdf5_file *file, unsigned number, struct user *
     return count;
 }
 
+/* Writes the list of variables in a scale. `users`: a buffer for all datasets. */
 static void write_list(struct hdf5_file *file, unsigned number, struct user *users)
 {
     const struct hdf5_dimension *dimension = &file->dimensions[number];

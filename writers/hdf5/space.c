@@ -42,7 +42,8 @@ int hdf5_space_check(const char *directory, struct vamp_err *err)
     return 0;
 }
 
-static int no_room(const char *path, uint64_t end, uint64_t bytes, int code, struct vamp_err *err)
+/* Sets the error: -ENOSPC for a new file (`end` 0), else -EAGAIN. */
+static int no_space(const char *path, uint64_t end, uint64_t bytes, int code, struct vamp_err *err)
 {
     struct vamp_err reason = VAMP_ERR_NONE;
     (void)vamp_err_set_errno(&reason, code, "reserve %llu KiB for %s",
@@ -64,7 +65,7 @@ int hdf5_space_reserve(int fd, uint64_t end, uint64_t bytes, const char *path, s
     }
     int code = errno;
     if (code != EOPNOTSUPP && code != ENOSYS && code != EINTR) {
-        return no_room(path, end, bytes, code, err);
+        return no_space(path, end, bytes, code, err);
     }
     struct statvfs status;
     if (fstatvfs(fd, &status) != 0) {
@@ -72,7 +73,7 @@ int hdf5_space_reserve(int fd, uint64_t end, uint64_t bytes, const char *path, s
     }
     uint64_t available = (uint64_t)status.f_bavail * status.f_frsize;
     if (available < bytes + MARGIN_BYTES) {
-        return no_room(path, end, bytes, ENOSPC, err);
+        return no_space(path, end, bytes, ENOSPC, err);
     }
     return 0;
 }
@@ -114,6 +115,7 @@ static uint64_t overview_bytes(const struct hdf5_file *file, const struct hdf5_s
     return HDF5_OVERVIEW_DATASETS * row + packed_bytes(file->schema->bins.count);
 }
 
+/* Returns an upper limit of the bytes that the rows of one metric take. */
 static uint64_t rows_bytes(const struct hdf5_file *file, unsigned number,
                            const struct vamp_bucket *bucket)
 {
@@ -137,6 +139,7 @@ static uint64_t rows_bytes(const struct hdf5_file *file, unsigned number,
     return HDF5_ROWS_DATASETS * rows + 2 * packed_bytes(entries);
 }
 
+/* Returns an upper limit of the bytes that the labels, the indexes of rows, and the tables take. */
 static uint64_t text_bytes(const struct hdf5_file *file, const struct vamp_delivery *delivery)
 {
     const uint64_t name = file->dimensions[HDF5_NAME_LENGTH].size;
@@ -146,8 +149,8 @@ static uint64_t text_bytes(const struct hdf5_file *file, const struct vamp_deliv
         const struct hdf5_set *set = &file->sets[s];
         const unsigned there = delivery->bucket->series_count[s];
         if (set->has_group) {
-            const uint64_t fresh = vamp_minus(there, set->written);
-            bytes += hdf5_round_up(fresh + HDF5_TEXT_CHUNK_ROWS, HDF5_TEXT_CHUNK_ROWS) *
+            const uint64_t unwritten = vamp_minus(there, set->written);
+            bytes += hdf5_round_up(unwritten + HDF5_TEXT_CHUNK_ROWS, HDF5_TEXT_CHUNK_ROWS) *
                      (file->schema->label_sets[s].label_count * (name + word) + 64);
             /* series_index, time and totals */
             bytes += 2 * packed_bytes(hdf5_round_up(set->changed_count, set->chunk_rows)) +

@@ -52,6 +52,8 @@ struct table {
     const char *(*text)(const void *row, unsigned column, char scratch[static SCRATCH_BYTES]);
 };
 
+/* Creates the columns of a table, and their check values. Texts without a length of their own have
+ * the length dimension `length`. Returns the dataset of column 0. */
 static unsigned create_table(struct hdf5_file *file, const struct table *table, unsigned dimension,
                              unsigned length)
 {
@@ -231,19 +233,23 @@ static bool has_new_text(const struct hdf5_file *file, const struct vamp_compone
            written->where != row->component.where;
 }
 
-/* Returns the number of leading `rows` that are adjacent in the table, at most a batch. `texts`:
- * counts only rows with a new text. */
+/* Returns how many of the first rows are adjacent in the table, at most HDF5_TEXT_CHUNK_ROWS. With
+ * `texts`, stops at a row whose texts have not changed. */
 static unsigned count_run(const struct hdf5_file *file, const struct vamp_component_row *rows,
                           unsigned count, bool texts)
 {
     unsigned run = 0;
-    while (run < count && run < HDF5_TEXT_CHUNK_ROWS && rows[run].index == rows[0].index + run &&
-           (!texts || has_new_text(file, &rows[run]))) {
+    const unsigned most = VAMP_MIN(count, HDF5_TEXT_CHUNK_ROWS);
+    while (run < most && rows[run].index == rows[0].index + run) {
+        if (texts && !has_new_text(file, &rows[run])) {
+            break;
+        }
         run++;
     }
     return run;
 }
 
+/* Ensures that the texts of `count` components can be stored. */
 static void reserve_names(struct hdf5_file *file, unsigned count)
 {
     if (count <= file->component_capacity) {
@@ -379,6 +385,7 @@ static void list_labels(const struct vamp_alarm_change *change, char text[static
     }
 }
 
+/* Returns a text of an alarm's change; "" if it has none. */
 static const char *alarm_text(const void *row, unsigned column, char scratch[static SCRATCH_BYTES])
 {
     const struct vamp_alarm_change *change = row;

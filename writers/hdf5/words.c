@@ -37,6 +37,7 @@ static const char *word_of(const struct hdf5_file *file, enum vamp_label label, 
     return values->text(value);
 }
 
+/* Creates the dimension of a closed label, and writes its list of words. */
 static void create_words(struct hdf5_file *file, enum vamp_label label)
 {
     struct hdf5_words *words = &file->words[label];
@@ -84,8 +85,8 @@ void hdf5_words_create(struct hdf5_file *file)
     }
 }
 
-/* Returns the number of a word, or 0, "(other)", for a word that is not in the list. Adds a new
- * output to the list while the list has capacity. */
+/* Returns the number of a label value, or 0 ("(other)") if it is not in the list. Only the list of
+ * label `output` can grow: a new value is added to it while there is capacity. */
 static unsigned number_or_add(struct hdf5_file *file, enum vamp_label label, const char *text)
 {
     struct hdf5_words *words = &file->words[label];

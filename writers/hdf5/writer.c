@@ -73,28 +73,33 @@ static bool index_fits(const struct hdf5_file *file, unsigned dimension, uint64_
 /* Whether the index of every variable stays small enough after adding the bucket. */
 static bool chunks_fit(const struct hdf5_file *file, const struct vamp_bucket *bucket)
 {
-    bool fits =
-        index_fits(file, HDF5_TIME, 1, 1) &&
-        (file->cdo == 0 || index_fits(file, file->cdo, bucket->cdo_count, HDF5_TEXT_CHUNK_ROWS)) &&
-        (file->alarm == 0 ||
-         index_fits(file, file->alarm, bucket->alarm_count, HDF5_TEXT_CHUNK_ROWS));
-    for (unsigned s = 0; s < file->schema->label_set_count; s++) {
-        const struct hdf5_set *set = &file->sets[s];
-        fits = fits && (!set->has_group ||
-                        (index_fits(file, set->row, set->changed_count, set->chunk_rows) &&
-                         index_fits(file, set->before, bucket->series_count[s], set->chunk_rows)));
+    bool fits = index_fits(file, HDF5_TIME, 1, 1);
+    if (file->cdo != 0) {
+        fits = fits && index_fits(file, file->cdo, bucket->cdo_count, HDF5_TEXT_CHUNK_ROWS);
     }
-    for (unsigned m = 0; m < file->schema->metric_count; m++) {
+    if (file->alarm != 0) {
+        fits = fits && index_fits(file, file->alarm, bucket->alarm_count, HDF5_TEXT_CHUNK_ROWS);
+    }
+    for (unsigned s = 0; fits && s < file->schema->label_set_count; s++) {
+        const struct hdf5_set *set = &file->sets[s];
+        if (set->has_group) {
+            fits = index_fits(file, set->row, set->changed_count, set->chunk_rows) &&
+                   index_fits(file, set->before, bucket->series_count[s], set->chunk_rows);
+        }
+    }
+    for (unsigned m = 0; fits && m < file->schema->metric_count; m++) {
         const struct hdf5_metric *metric = &file->metrics[m];
-        fits = fits &&
-               (metric->entry == 0 ||
-                index_fits(file, metric->entry, hdf5_rows_entries(bucket, m), metric->entry_chunk));
+        if (metric->entry != 0) {
+            fits =
+                index_fits(file, metric->entry, hdf5_rows_entries(bucket, m), metric->entry_chunk);
+        }
     }
     return fits;
 }
 
-/* An empty file accepts any number of chunks, since the next file would not have more capacity. */
-static void check_room(struct hdf5_file *file, const struct vamp_delivery *delivery)
+/* Rejects the bucket with -ENOBUFS if its names or chunks do not fit. An empty file accepts any
+ * number of chunks, since the next file would not have more capacity. */
+static void check_capacity(struct hdf5_file *file, const struct vamp_delivery *delivery)
 {
     if (!names_fit(file, delivery)) {
         file->code = vamp_err_set(file->err, -ENOBUFS, "%s has capacity for names of %u bytes",
@@ -140,8 +145,7 @@ static void flush_rows(struct hdf5_file *file)
     }
     hdf5_dataset_put_small(file, file->dimensions[HDF5_TIME].check, file->flushed,
                            (unsigned)(file->rows - file->flushed), file->sums);
-    /* First the variable in the list of `time`: readers must never see another one that is longer.
-     */
+    /* First the variable in the list of `time`: no other may ever be longer than it. */
     flush_dataset(file, file->bucket_number);
     flush_file(file);
     /* From here on only `time` changes, unless it needs a new chunk and the file becomes longer. */
@@ -162,6 +166,8 @@ static void flush_rows(struct hdf5_file *file)
     }
 }
 
+/* Writes a bucket. `restart`: also writes the totals of counters before it. Flushes when the run is
+ * live, after totals, and when the buffer of rows is full. */
 static void write_all(struct hdf5_file *file, const struct vamp_delivery *delivery, bool restart)
 {
     const struct vamp_bucket *bucket = delivery->bucket;
@@ -206,8 +212,8 @@ static int finish_failed(struct hdf5_file *file)
     return -EIO;
 }
 
-/* Rejects the bucket before any part of it is written. If the result makes the output close the
- * file, the buckets not yet flushed are flushed first. */
+/* Returns the error of a bucket of which nothing has been written. If the error makes the output
+ * close the file, first flushes the buckets not yet flushed. */
 static int refuse(struct hdf5_file *file)
 {
     const int code = file->code;
@@ -236,7 +242,7 @@ static int write_bucket(void *self, const struct vamp_delivery *delivery, struct
     hdf5_words_place(file, delivery->bucket);
     if (file->code == 0) {
         hdf5_rows_plan(file, delivery->bucket, restart);
-        check_room(file, delivery);
+        check_capacity(file, delivery);
     }
     if (file->code != 0) {
         return refuse(file);

@@ -14,6 +14,10 @@
 
 #define ADDRESS_BYTES 4096
 #define POLL_MS 50
+/* Statuses of servers that reject the content of a request permanently. */
+#define STATUS_BAD_REQUEST 400
+#define STATUS_TOO_LARGE 413
+#define STATUS_UNPROCESSABLE 422
 
 struct http {
     const struct vamp_push_options *options;
@@ -29,6 +33,8 @@ struct http {
     struct vamp_attempts attempts;
 };
 
+/* Called by libcurl with a piece of the answer's body. Keeps the first HTTP_ANSWER_BYTES of the
+ * answer. Returns the bytes consumed: all. */
 static size_t keep_answer(char *bytes, size_t size, size_t count, void *context)
 {
     struct http *http = context;
@@ -66,6 +72,7 @@ static bool add_header(struct http *http, const char *header)
     return longer != NULL;
 }
 
+/* Sets the user and password, or the header with the token, if there is a secret. */
 static int set_secret(struct http *http, const struct http_server *server, struct vamp_err *err)
 {
     char secret[VAMP_SECRET_BYTES], header[VAMP_SECRET_BYTES + 32];
@@ -85,6 +92,7 @@ static int set_secret(struct http *http, const struct http_server *server, struc
     return code;
 }
 
+/* Builds the address: the URL, the path, and the escaped parameter. Returns 0 or -ENAMETOOLONG. */
 static int set_address(struct http *http, const struct http_server *server, struct vamp_err *err)
 {
     size_t length = strlen(server->url);
@@ -180,7 +188,7 @@ void http_free(struct http *http)
 
 /* ---- requests */
 
-/* Evaluates a completed request. */
+/* Ends a completed request. Returns 0; -EBADMSG: the content is rejected; or -EAGAIN. */
 static int conclude(struct http *http, CURLcode result, struct vamp_err *err)
 {
     long status = 0;
@@ -194,7 +202,9 @@ static int conclude(struct http *http, CURLcode result, struct vamp_err *err)
         return 0;
     }
     http_show(http->answer, http->answered, answer);
-    if (result == CURLE_OK && (status == 400 || status == 413 || status == 422)) {
+    const bool is_rejected = status == STATUS_BAD_REQUEST || status == STATUS_TOO_LARGE ||
+                             status == STATUS_UNPROCESSABLE;
+    if (result == CURLE_OK && is_rejected) {
         return vamp_err_set(err, -EBADMSG, "%.200s refuses a bucket (status %ld): %s", http->url,
                             status, answer);
     }
@@ -213,6 +223,7 @@ static int conclude(struct http *http, CURLcode result, struct vamp_err *err)
                                 http->url, reason);
 }
 
+/* Starts a request. `bytes` must stay valid until its end. Returns 0 or -EAGAIN. */
 static int begin(struct http *http, const void *bytes, size_t count, struct vamp_err *err)
 {
     http->answered = 0;

@@ -16,9 +16,8 @@ struct lines {
     bool first; /* no field of the line has been written yet */
 };
 
-/* Writes a tag, unless the value is empty. A backslash, which would escape the next character, is
- * replaced by
- * '/', and a newline, which would end the line, by a blank. */
+/* Writes a tag, unless the value is empty. Replaces a backslash, which would escape the next
+ * character, by '/', and a newline, which would end the line, by a blank. */
 static void add_tag(struct vamp_text *text, const char *name, const char *value)
 {
     if (value[0] == '\0') {
@@ -81,6 +80,7 @@ static void add_gauge(struct lines *lines, const char *key, int64_t value)
     }
 }
 
+/* Writes a field; cuts and counts a value above the largest integer of InfluxDB. */
 static void add_unsigned(struct lines *lines, const char *key, uint64_t value)
 {
     lines->cut += value > INT64_MAX;
@@ -99,6 +99,7 @@ static void add_histogram(struct lines *lines, const struct vamp_bins *bins,
     add_unsigned(lines, "p99", vamp_bucket_histogram_quantile(histogram, bins, 0.99));
 }
 
+/* Writes the line of one series: tags, fields, and the start of the bucket. */
 static void add_line(struct lines *lines, const struct vamp_bucket *bucket,
                      const struct vamp_row *row)
 {
@@ -122,6 +123,7 @@ static void add_line(struct lines *lines, const struct vamp_bucket *bucket,
     vamp_text_word(lines->text, "\n");
 }
 
+/* Writes a line with the location of each present component. */
 static void add_components(struct lines *lines, const struct vamp_present *present, int64_t time_ns)
 {
     struct vamp_where_labels where;

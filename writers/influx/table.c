@@ -23,7 +23,7 @@ static const struct vamp_opt influx_options[] = {
     {.key = NULL},
 };
 
-/* udp://HOST:PORT; a HOST with colons is in brackets. */
+/* Whether the address is udp://HOST:PORT; a HOST with colons must be in brackets. */
 static bool is_udp(const char *url)
 {
     if (strncmp(url, INFLUX_UDP, strlen(INFLUX_UDP)) != 0) {
@@ -48,6 +48,7 @@ static bool ends_with(const char *text, const char *end)
     return length >= bytes && strcmp(text + length - bytes, end) == 0;
 }
 
+/* Checks the syntax of the address. Returns 0 or -EINVAL. */
 static int check_url(const char *url, struct vamp_err *err)
 {
     const int code = vamp_push_check(url, is_udp(url),

@@ -64,7 +64,7 @@ struct influx {
 
 /* ---- datagrams */
 
-/* The format's check accepts only HOST:PORT and [HOST]:PORT. */
+/* Splits the address, which is HOST:PORT or [HOST]:PORT after the format's check. */
 static void datagrams_init(struct influx *influx)
 {
     struct datagrams *self = &influx->datagrams;
@@ -102,6 +102,7 @@ static void datagrams_done(struct datagrams *self)
     }
 }
 
+/* Disconnects after a failure, so that the next attempt uses another address. Returns -EAGAIN. */
 static int fail(struct influx *influx, const char *why, struct vamp_err *err)
 {
     struct datagrams *self = &influx->datagrams;
@@ -165,6 +166,7 @@ static size_t longest_content(int fd, int family)
     return (size_t)VAMP_MIN(bytes, CONTENT_BYTES);
 }
 
+/* Connects to an address of the host, another one after each failure. */
 static int connect_now(struct influx *influx, struct vamp_err *err)
 {
     struct datagrams *self = &influx->datagrams;
@@ -212,6 +214,7 @@ static bool is_refused(const struct datagrams *self, int wait_ms, int *ret_code)
     return getsockopt(self->fd, SOL_SOCKET, SO_ERROR, ret_code, &size) == 0 && *ret_code != 0;
 }
 
+/* Sends the next datagram. Returns 0, -EAGAIN, or -EBADMSG: its only line is too long. */
 static int send_next(struct influx *influx, struct vamp_err *err)
 {
     struct datagrams *self = &influx->datagrams;
@@ -275,6 +278,7 @@ static int send_datagrams(struct influx *influx, struct vamp_err *err)
 
 /* ---- the format */
 
+/* Closes the connection and frees everything. Returns 0. */
 static int influx_close(void *context, const struct vamp_ending *ending, struct vamp_err *err)
 {
     struct influx *self = context;
@@ -335,6 +339,7 @@ static int influx_open(const void *options, const struct vamp_writer_target *tar
     return 0;
 }
 
+/* Converts the bucket to lines, unless an earlier call did, and sends them. */
 static int influx_write(void *context, const struct vamp_delivery *delivery, struct vamp_err *err)
 {
     struct influx *self = context;

@@ -22,6 +22,7 @@ static void begin(struct jsonl *self, const char *type, int64_t time_ns)
     vamp_json_time(&self->json, "time", time_ns);
 }
 
+/* Whether the list must be continued in another line. */
 static bool is_long(const struct vamp_json *json)
 {
     return json->used - json->line > LIST_BYTES;
@@ -169,6 +170,7 @@ static void component_line(struct jsonl *self, const struct vamp_component_row *
     vamp_json_line_end(json);
 }
 
+/* Whether both rows describe the same state of a component, apart from its operations. */
 static bool is_same(const struct vamp_component *a, const struct vamp_component *b)
 {
     return a->name != NULL && strcmp(a->name, b->name) == 0 && a->app_id == b->app_id &&
@@ -261,6 +263,7 @@ void jsonl_lost(struct jsonl *self, const char *what, const char *reason, uint64
     lost_line(self, self->end_ns, what, reason, count);
 }
 
+/* Writes the buckets lost before this one, and the events lost since the last call. */
 static void lost_lines(struct jsonl *self, const struct vamp_delivery *delivery)
 {
     const struct vamp_bucket *bucket = delivery->bucket;
@@ -379,6 +382,7 @@ static bool gauge_is_due(const struct vamp_gauge_value *gauge, int64_t last, boo
     return had_value && (complete || gauge->value == VAMP_GAUGE_NONE);
 }
 
+/* Writes the bins that contain values, as pairs of number and count. */
 static void bins_member(struct vamp_json *json, const struct vamp_bins *bins,
                         const struct vamp_bucket_histogram *histogram)
 {
@@ -419,7 +423,8 @@ static void end_values(struct vamp_json *json)
     vamp_json_line_end(json);
 }
 
-/* Writes a list of series for each metric. Returns the number of lines. */
+/* Writes the values of a bucket as lists of series by metric, and continues a long list in another
+ * line. Stores the gauges written in self->gauges. Returns the number of lines. */
 static unsigned value_lines(struct jsonl *self, const struct vamp_bucket *bucket, bool complete)
 {
     struct vamp_json *json = &self->json;
@@ -462,6 +467,7 @@ static unsigned value_lines(struct jsonl *self, const struct vamp_bucket *bucket
 
 /* ---- ranks */
 
+/* Writes the column of a histogram: sum, maximum, and the bins that contain values. */
 static void times_column(struct vamp_json *json, const struct vamp_bucket_histogram *times)
 {
     vamp_json_open(json, NULL, '[');

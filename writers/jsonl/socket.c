@@ -81,7 +81,7 @@ struct jsonl_clients {
 
 /* ---- blocks */
 
-/* Returns NULL if out of memory. */
+/* Copies the lines to a new block without references. Returns NULL if out of memory. */
 static struct block *copy_lines(const struct vamp_json *json)
 {
     struct block *block = NULL;
@@ -96,6 +96,7 @@ static struct block *copy_lines(const struct vamp_json *json)
     return block;
 }
 
+/* Drops a reference to the block and frees it with the last one. NULL is allowed. */
 static void release(struct block *block)
 {
     if (block != NULL && --block->holders == 0) {
@@ -105,6 +106,7 @@ static void release(struct block *block)
 
 /* ---- one client; the lock is held */
 
+/* Adds the block to the client's queue. Returns false if the queue is full. */
 static bool push(struct client *client, struct block *block)
 {
     if (client->count >= QUEUE_BLOCKS) {
@@ -126,6 +128,7 @@ static void pop(struct client *client)
     release(block);
 }
 
+/* Disconnects a client; the last client of the list takes its place. */
 static void remove_client(struct jsonl_clients *clients, unsigned index)
 {
     struct client *client = clients->items[index];
@@ -137,8 +140,9 @@ static void remove_client(struct jsonl_clients *clients, unsigned index)
     clients->items[index] = clients->items[--clients->count];
 }
 
-/* Returns false if no client can be disconnected. */
-static bool make_place(struct jsonl_clients *clients)
+/* Ensures that another client can be added: at the limit on clients, disconnects the one that has
+ * lost the most buckets. Returns false if no client has lost any. */
+static bool ensure_place(struct jsonl_clients *clients)
 {
     if (clients->count < clients->options->readers) {
         return true;
@@ -157,10 +161,11 @@ static bool make_place(struct jsonl_clients *clients)
     return true;
 }
 
-/* Returns false at capacity or if out of memory. */
+/* Adds a client, which owns the descriptor and receives the header. Returns false at the limit on
+ * clients or if out of memory; the caller then closes the descriptor. */
 static bool add_client(struct jsonl_clients *clients, int fd)
 {
-    if (!make_place(clients)) {
+    if (!ensure_place(clients)) {
         return false;
     }
     struct client *client = calloc(1, sizeof *client);
@@ -176,12 +181,15 @@ static bool add_client(struct jsonl_clients *clients, int fd)
     return true;
 }
 
+/* Whether the queue accepts `blocks` blocks of `length` bytes in total; if empty, any length. */
 static bool has_room(const struct jsonl_clients *clients, const struct client *client,
                      size_t length, unsigned blocks)
 {
+    if (client->count == 0) {
+        return blocks <= QUEUE_BLOCKS; /* of any length */
+    }
     return client->count + blocks <= QUEUE_BLOCKS &&
-           (client->count == 0 ||
-            client->bytes + length <= (size_t)clients->options->reader_buffer_bytes);
+           client->bytes + length <= (size_t)clients->options->reader_buffer_bytes;
 }
 
 /* Returns a line that reports lost buckets. Uses a separate buffer, since self->json contains the
@@ -203,16 +211,22 @@ static bool catch_up(struct jsonl *self, struct client *client, struct block *te
 {
     struct block *head = self->clients->head;
     struct block *lost = make_lost_line(self, client->lost);
-    const bool good =
-        lost != NULL &&
-        has_room(self->clients, client, head->length + lost->length + text->length, 3) &&
-        push(client, head) && push(client, lost) && push(client, text);
+    if (lost == NULL) {
+        return false;
+    }
+    const size_t length = head->length + lost->length + text->length;
+    const bool fits = has_room(self->clients, client, length, 3);
+    if (fits) {
+        (void)push(client, head);
+        (void)push(client, lost);
+        (void)push(client, text);
+    }
     release(lost);
-    return good;
+    return fits;
 }
 
 /* Adds the text to the client's queue, or counts it as lost. */
-static void give_client(struct jsonl *self, struct client *client, struct block *text)
+static void queue_for_client(struct jsonl *self, struct client *client, struct block *text)
 {
     struct jsonl_clients *clients = self->clients;
     bool good = false;
@@ -265,6 +279,7 @@ static bool discard(struct client *client)
 
 /* ---- the thread; it holds the lock except while it waits */
 
+/* Handles the events of a client. Removes it if its connection is broken. */
 static void serve_client(struct jsonl_clients *clients, unsigned index, short events)
 {
     struct client *client = clients->items[index];
@@ -274,7 +289,7 @@ static void serve_client(struct jsonl_clients *clients, unsigned index, short ev
     }
     if (good && (events & POLLOUT) != 0) {
         good = send_some(client);
-        /* Clients that keep reading may read until the end. */
+        /* Extend the waiting time for clients that keep reading. */
         const int64_t until_ns = vamp_worker_now_ns() + END_PATIENCE_NS;
         clients->stop_ns = VAMP_MIN(until_ns, clients->last_ns);
     }
@@ -283,6 +298,7 @@ static void serve_client(struct jsonl_clients *clients, unsigned index, short ev
     }
 }
 
+/* Accepts all waiting connections, and closes those that exceed the limit on clients. */
 static void accept_all(struct jsonl_clients *clients)
 {
     for (;;) {
@@ -303,6 +319,7 @@ static void accept_all(struct jsonl_clients *clients)
     }
 }
 
+/* Whether the thread must end: after `stop`, with all lines sent or the time over. */
 static bool is_done(const struct jsonl_clients *clients)
 {
     bool waiting = false;
@@ -312,6 +329,7 @@ static bool is_done(const struct jsonl_clients *clients)
     return clients->stop && (!waiting || vamp_worker_now_ns() >= clients->stop_ns);
 }
 
+/* Opens the listener if it is not open and the time for a retry has come. */
 static void listen_again(struct jsonl_clients *clients)
 {
     if (clients->listener.fd < 0 && !clients->stop &&
@@ -356,6 +374,7 @@ static int gather(const struct jsonl_clients *clients,
     return listening ? -1 : TRY_AGAIN_MS;
 }
 
+/* The thread's function: accepts clients and sends lines until is_done. */
 static void *serve(void *context)
 {
     struct jsonl_clients *clients = context;
@@ -369,8 +388,10 @@ static void *serve(void *context)
         const int ready = poll(polled, POLL_CLIENTS + count, timeout_ms);
         (void)pthread_mutex_lock(&clients->lock);
         uint64_t ignored = 0;
-        if (ready <= 0 ||
-            (polled[POLL_WAKE].revents != 0 && read(clients->wake, &ignored, sizeof ignored) < 0)) {
+        if (ready <= 0) {
+            continue;
+        }
+        if (polled[POLL_WAKE].revents != 0 && read(clients->wake, &ignored, sizeof ignored) < 0) {
             continue;
         }
         /* In descending order: the slot of a removed client is filled with the last client, which
@@ -413,6 +434,7 @@ static void free_clients(struct jsonl *self)
     self->clients = NULL;
 }
 
+/* Listens and starts the thread. Returns 0 or -errno. */
 static int open_clients(struct jsonl *self, struct vamp_err *err)
 {
     struct jsonl_clients *clients = self->clients;
@@ -456,7 +478,7 @@ int jsonl_socket_open(struct jsonl *self, struct vamp_err *err)
 /* Queues the lines for all clients; the first lines, the header, are kept for later clients.
  * Returns 0, even if clients lose the lines or there are no clients; -ENOMEM: no client received
  * them. */
-static int give(struct jsonl *self)
+static int queue_lines(struct jsonl *self)
 {
     struct jsonl_clients *clients = self->clients;
     struct block *text = copy_lines(&self->json);
@@ -465,7 +487,7 @@ static int give(struct jsonl *self)
     }
     (void)pthread_mutex_lock(&clients->lock);
     for (unsigned i = 0; i < clients->count; i++) {
-        give_client(self, clients->items[i], text);
+        queue_for_client(self, clients->items[i], text);
     }
     if (clients->head == NULL) {
         clients->head = text;
@@ -481,7 +503,7 @@ static int give(struct jsonl *self)
 int jsonl_socket_header(struct jsonl *self, struct vamp_err *err)
 {
     /* Includes clients that connected before the header was available. */
-    if (give(self) != 0) {
+    if (queue_lines(self) != 0) {
         return vamp_err_set_errno(err, ENOMEM, "prepare the target");
     }
     return 0;
@@ -498,7 +520,7 @@ int jsonl_socket_bucket(struct jsonl *self, const struct vamp_delivery *delivery
         jsonl_bucket(self, delivery);
     }
     /* On a retry, nothing is reported twice. */
-    self->failed = give(self) != 0;
+    self->failed = queue_lines(self) != 0;
     if (self->failed) {
         return vamp_err_set_errno(err, ENOMEM, "gather the lines of a bucket for %s", self->path);
     }
@@ -510,9 +532,9 @@ bool jsonl_socket_remark(const struct jsonl *self, char text[static VAMP_ERR_TEX
     struct jsonl_clients *clients = self->clients;
     (void)pthread_mutex_lock(&clients->lock);
     const uint64_t all = clients->lost + clients->dropped + clients->refused;
-    const bool due =
-        all != clients->reported &&
-        (clients->remark_ns == 0 || vamp_worker_now_ns() - clients->remark_ns >= REMARK_NS);
+    const bool is_pause_over =
+        clients->remark_ns == 0 || vamp_worker_now_ns() - clients->remark_ns >= REMARK_NS;
+    const bool due = all != clients->reported && is_pause_over;
     if (due) {
         (void)snprintf(text, VAMP_ERR_TEXT_BYTES,
                        "readers of %s that do not keep up have missed %" PRIu64
@@ -532,7 +554,7 @@ void jsonl_socket_close(struct jsonl *self)
     if (!self->failed) {
         /* A slow client receives the end after its queue, or not at all. */
         self->complete = true;
-        (void)give(self);
+        (void)queue_lines(self);
     }
     (void)pthread_mutex_lock(&clients->lock);
     clients->stop = true;

@@ -57,7 +57,7 @@ static int open_numbered(struct jsonl *self, struct vamp_err *err)
                         NUMBER_MAX);
 }
 
-/* Returns -EAGAIN if there is no reader yet. */
+/* Opens the FIFO for writing. Returns 0, -EAGAIN if there is no reader yet, or another -errno. */
 static int connect_fifo(struct jsonl *self, struct vamp_err *err)
 {
     self->fd = open(self->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -189,6 +189,7 @@ static int undo_file(struct jsonl *self, int code, struct vamp_err *err)
     return vamp_err_set_errno(err, code, "write %s", self->path);
 }
 
+/* Writes the lines to the file, completely or not at all. Returns 0, -EAGAIN or another -errno. */
 static int send_file(struct jsonl *self, struct vamp_err *err)
 {
     size_t sent = 0;
@@ -200,7 +201,8 @@ static int send_file(struct jsonl *self, struct vamp_err *err)
     return 0;
 }
 
-/* Sends once. Returns -EAGAIN if the reader does not read. */
+/* Sends a part of the lines and advances `sent`. Returns 0, even if a signal interrupted the call;
+ * -EAGAIN if the target accepts nothing now; or another -errno. */
 static int send_some(struct jsonl *self, struct vamp_err *err)
 {
     struct pollfd poller = {.fd = self->fd, .events = POLLOUT};
@@ -231,6 +233,7 @@ static int send_some(struct jsonl *self, struct vamp_err *err)
     return vamp_err_set_errno(err, code, "write to %s", self->path);
 }
 
+/* Sends the remaining lines within about a second. Returns 0, -EAGAIN or another -errno. */
 static int send_stream(struct jsonl *self, struct vamp_err *err)
 {
     const int64_t until = vamp_clock_monotonic_ns(&vamp_clock_system) + SEND_NS;

@@ -86,6 +86,7 @@ static void jsonl_free(struct jsonl *self)
     free(self);
 }
 
+/* Allocates the values last written. Returns 0 or -ENOMEM. */
 static int allocate(struct jsonl *self, struct vamp_err *err)
 {
     const struct vamp_schema *schema = self->schema;
@@ -171,6 +172,7 @@ static int open_target(const void *options, const struct vamp_writer_target *tar
     return 0;
 }
 
+/* Builds the lines of the bucket, unless an earlier call did, and sends them. */
 static int write_bucket(void *context, const struct vamp_delivery *delivery, struct vamp_err *err)
 {
     struct jsonl *self = context;
@@ -183,7 +185,9 @@ static int write_bucket(void *context, const struct vamp_delivery *delivery, str
     }
     int code = jsonl_target_send(self, err);
     self->pending = code == -EAGAIN;
-    self->failed = self->failed || (code != 0 && code != -EAGAIN);
+    if (code != 0 && code != -EAGAIN) {
+        self->failed = true;
+    }
     return code;
 }
 
@@ -203,7 +207,7 @@ static bool target_remark(void *context, char text[static VAMP_ERR_TEXT_BYTES])
     return self->clients != NULL && jsonl_socket_remark(self, text);
 }
 
-/* Drops the lines of a bucket that was not written, except the remainder of a partly sent line. */
+/* Removes the unsent lines of a bucket, except the remainder of a partly sent line. */
 static void cut_pending(struct jsonl *self)
 {
     if (self->json.failed || !self->pending) {

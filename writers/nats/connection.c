@@ -40,6 +40,7 @@ static void ignore_error(natsConnection *link, natsSubscription *subscription, n
     (void)link, (void)subscription, (void)status, (void)context;
 }
 
+/* Sets the user and the password, or the token, if there is a secret. */
 static natsStatus set_secret(natsOptions *library, const char *user, const char *secret)
 {
     if (user != NULL) {
@@ -51,6 +52,7 @@ static natsStatus set_secret(natsOptions *library, const char *user, const char 
     return NATS_OK;
 }
 
+/* Sets the options that do not depend on the configuration. */
 static natsStatus set_general(struct nats_connection *self)
 {
     const natsStatus codes[] = {
@@ -69,7 +71,7 @@ static natsStatus set_general(struct nats_connection *self)
 
 /* Checks that the files can be read: the library reads some of them when it connects, and does not
  * report the reason of a failure. */
-static int look_at_files(const struct vamp_nats_server *server, struct vamp_err *err)
+static int check_files(const struct vamp_nats_server *server, struct vamp_err *err)
 {
     const char *const paths[] = {server->ca_file, server->certificate_file, server->key_file,
                                  server->credentials_file};
@@ -86,14 +88,15 @@ static int look_at_files(const struct vamp_nats_server *server, struct vamp_err 
     return 0;
 }
 
+/* Sets the files with certificates and credentials. -EINVAL: a file cannot be used. */
 static int set_files(struct nats_connection *self, struct vamp_err *err)
 {
     const struct vamp_nats_server *server = self->purpose.server;
     natsOptions *library = self->library;
     const char *what = "use the certificates of authorities in", *path = server->ca_file;
-    const int unread = look_at_files(server, err);
-    if (unread != 0) {
-        return unread;
+    const int unreadable = check_files(server, err);
+    if (unreadable != 0) {
+        return unreadable;
     }
     natsStatus code = NATS_OK;
     if (path != NULL) {
@@ -119,6 +122,7 @@ static int set_files(struct nats_connection *self, struct vamp_err *err)
     return vamp_err_set(err, -EINVAL, "%s %s: %s", what, path, words_of(said));
 }
 
+/* Creates the library's options from the configuration. Returns 0 or -errno. */
 static int set_options(struct nats_connection *self, struct vamp_err *err)
 {
     char secret[VAMP_SECRET_BYTES];
@@ -159,6 +163,7 @@ struct nats_connecting {
     char said[200]; /* error text of the library on that thread */
 };
 
+/* The thread's function: connects. If abandoned, closes the connection. */
 static void run_attempt(void *context)
 {
     struct nats_connecting *connecting = context;
@@ -173,6 +178,7 @@ static void run_attempt(void *context)
     }
 }
 
+/* Starts an attempt to connect. Returns 0, or -EAGAIN if out of memory. */
 static int begin_attempt(struct nats_connection *self, struct vamp_err *err)
 {
     const struct vamp_worker_bounds none = {.items_max = 0};
@@ -248,6 +254,7 @@ int nats_connection_fail_with(struct nats_connection *self, natsStatus status, s
     return nats_connection_fail(self, said, err);
 }
 
+/* Checks that the server accepts messages of the configured size; closes it otherwise. */
 static int check_payload(struct nats_connection *self, struct vamp_err *err)
 {
     const int64_t most = natsConnection_GetMaxPayload(self->link);
@@ -272,7 +279,8 @@ static int check_payload(struct nats_connection *self, struct vamp_err *err)
     return nats_connection_fail(self, text, err);
 }
 
-/* Evaluates the attempt if it has completed. */
+/* Evaluates the attempt. Returns 0 if it has connected, else -EAGAIN, without a text while it is in
+ * progress and the server is not reported yet. */
 static int conclude_attempt(struct nats_connection *self, struct vamp_err *err)
 {
     struct nats_connecting *connecting = self->connecting;

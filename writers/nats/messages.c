@@ -164,6 +164,7 @@ static void add_all(struct vamp_text *text, const struct vamp_text *from)
     text->failed = text->failed || from->failed;
 }
 
+/* Ends a message at the end of the text. */
 static void end_message(struct nats_messages *messages)
 {
     if (!vamp_array_reserve(&messages->ends, &messages->capacity, messages->count,
@@ -241,8 +242,8 @@ static void describe_bucket(struct nats_encoder *encoder, const struct vamp_deli
     vamp_field_number(text, 10, delivery->lost_before);
 }
 
-/* `first`: the delivery, for the first message, which also has the accounting and gaps; else NULL.
- */
+/* Begins a message with the run, the tables and the description of the bucket. `first`: the
+ * delivery, for the first message, which also has the accounting and gaps; else NULL. */
 static void begin_message(const struct nats_encoder *encoder, struct nats_messages *messages,
                           const struct vamp_delivery *first)
 {
@@ -341,6 +342,7 @@ static void make_row(struct nats_encoder *encoder, struct vamp_rows *walks, unsi
     }
 }
 
+/* Adds the row to the current message, or to a new one if it does not fit. */
 static void add_row(struct nats_encoder *encoder, struct nats_messages *messages)
 {
     const size_t begin = begin_of(messages, messages->count);

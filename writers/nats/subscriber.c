@@ -41,8 +41,8 @@ struct subscriber {
 
 /* ---- the library's threads */
 
-/* Adds a message to the queue. If the queue is full, blocks until it has capacity for a message of
- * a consumer, and drops any other message. */
+/* Adds a message to the queue; the queue then owns it. If the queue is full, waits for capacity if
+ * the message comes from a consumer, and destroys any other message. */
 static void add(struct subscriber *self, natsMsg *message, bool is_request)
 {
     struct vamp_worker *queue = &self->queue;
@@ -77,6 +77,7 @@ static void receive_request(natsConnection *link, natsSubscription *subscription
     add(context, message, true);
 }
 
+/* Called by the library when a subscription's callback will not be called again. */
 static void end_delivering(void *context)
 {
     struct subscriber *self = context;
@@ -88,6 +89,7 @@ static void end_delivering(void *context)
 
 /* ---- subscribe */
 
+/* Counts a subscription until the library calls end_delivering for it. */
 static void begin_delivering(struct subscriber *self, natsSubscription *subscription)
 {
     vamp_worker_lock(&self->queue);
@@ -98,6 +100,7 @@ static void begin_delivering(struct subscriber *self, natsSubscription *subscrip
     }
 }
 
+/* Subscribes to the data through a durable consumer of a JetStream stream. */
 static natsStatus subscribe_consumer(struct subscriber *self)
 {
     natsStatus status = natsConnection_JetStream(&self->stream, self->connection.link, NULL);
@@ -117,6 +120,7 @@ static natsStatus subscribe_consumer(struct subscriber *self)
                         &options, NULL);
 }
 
+/* Subscribes to data and requests, and waits for the server's confirmation. */
 static natsStatus subscribe(struct subscriber *self)
 {
     const bool plain = self->what.consumer == NULL;
@@ -184,7 +188,8 @@ static void close_link(struct subscriber *self)
     natsConnection_Destroy(link);
 }
 
-/* Reads the library's error before the connection is closed. */
+/* Closes the connection after an error of the library, and records the failure. Returns -EAGAIN.
+ * The error is read before, since closing the connection clears it. */
 static int fail_with(struct subscriber *self, natsStatus status, struct vamp_err *err)
 {
     char text[200] = "";
@@ -203,6 +208,7 @@ static int fail_with(struct subscriber *self, natsStatus status, struct vamp_err
     return nats_connection_fail(&self->connection, text, err);
 }
 
+/* Connects and subscribes. Returns 0 or -EAGAIN. */
 static int open_link(struct subscriber *self, struct vamp_err *err)
 {
     const int code = nats_connection_open(&self->connection, err);
@@ -282,11 +288,14 @@ static natsMsg *wait_for_message(struct subscriber *self, int64_t until_ns, bool
     return item.what;
 }
 
+/* For a message of a consumer: sets the time of its publication, and whether more messages wait. */
 static void describe_in_stream(const struct subscriber *self, struct vamp_nats_received *received)
 {
     jsMsgMetaData *data = NULL;
-    if (self->what.consumer != NULL && !received->is_request &&
-        natsMsg_GetMetaData(&data, received->message) == NATS_OK) {
+    if (self->what.consumer == NULL || received->is_request) {
+        return;
+    }
+    if (natsMsg_GetMetaData(&data, received->message) == NATS_OK) {
         received->published_ns = data->Timestamp;
         received->more = data->NumPending > 0;
         jsMsgMetaData_Destroy(data);

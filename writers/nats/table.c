@@ -34,14 +34,20 @@ static const struct vamp_opt nats_options[] = {
 
 /* ---- servers and subjects */
 
+/* Whether the address is nats:// or tls:// with a host, and without a path or parameters. */
 static bool is_server(const char *url)
 {
     const char *host = strstr(url, "://");
-    const bool scheme = strncmp(url, "nats://", 7) == 0 || strncmp(url, "tls://", 6) == 0;
-    return scheme && host != NULL && host[3] != '\0' && host[3] != ':' &&
-           strpbrk(host + 3, "/?#, ") == NULL;
+    const bool has_scheme = strncmp(url, "nats://", 7) == 0 || strncmp(url, "tls://", 6) == 0;
+    if (!has_scheme || host == NULL) {
+        return false;
+    }
+    host += strlen("://");
+    const bool has_host = host[0] != '\0' && host[0] != ':';
+    return has_host && strpbrk(host, "/?#, ") == NULL;
 }
 
+/* Checks the syntax of the addresses. Returns 0 or -EINVAL. */
 static int check_servers(const struct vamp_strings *servers, struct vamp_err *err)
 {
     if (servers->count == 0) {
@@ -77,10 +83,11 @@ int vamp_nats_server_check(const struct vamp_nats_server *server, const char **r
     return 0;
 }
 
-/* Checks one word of a subject; `last`: it is the last word. */
+/* Whether the word is valid; with `wildcards` also "*" and, if it is the `last` one, ">". */
 static bool is_word(const char *word, size_t length, bool wildcards, bool last)
 {
-    if (wildcards && length == 1 && (word[0] == '*' || (word[0] == '>' && last))) {
+    const bool is_wildcard = length == 1 && (word[0] == '*' || (word[0] == '>' && last));
+    if (wildcards && is_wildcard) {
         return true;
     }
     return length > 0 && strcspn(word, " \t\r\n*>.") == length;
@@ -113,7 +120,7 @@ static int check(const void *context, const char **ret_key, struct vamp_err *err
     if (options->prefix == NULL || !vamp_nats_is_subject(options->prefix, false)) {
         *ret_key = "prefix";
         return vamp_err_set(err, -EINVAL,
-                            "expected words with points between them, without blanks, * and >");
+                            "expected words separated by points, without blanks, * and >");
     }
     return 0;
 }

@@ -40,7 +40,8 @@ static bool sends_alarms(const struct nats *self)
 
 /* ---- publishing */
 
-/* Without a stream, unconfirmed messages are sent again. */
+/* Releases the context of the stream before the connection is closed. Without a stream, all
+ * messages of the bucket will be sent again. */
 static void forget_link(struct nats *self)
 {
     jsCtx_Destroy(self->stream);
@@ -50,12 +51,14 @@ static void forget_link(struct nats *self)
     }
 }
 
+/* Closes the connection after an error of the library, and records the failure. Returns -EAGAIN. */
 static int fail_with(struct nats *self, natsStatus status, struct vamp_err *err)
 {
     forget_link(self);
     return nats_connection_fail_with(&self->connection, status, err);
 }
 
+/* Connects, unless connected. Returns 0 or -EAGAIN. */
 static int open_link(struct nats *self, struct vamp_err *err)
 {
     if (self->connection.link != NULL) {
@@ -102,6 +105,7 @@ static natsStatus send_next(struct nats *self, const char *id, jsErrCode *refusa
     return status;
 }
 
+/* Evaluates a publication: 0, -EAGAIN, or -EBADMSG: the stream rejects the messages. */
 static int conclude(struct nats *self, natsStatus status, jsErrCode refusal, struct vamp_err *err)
 {
     if (status == NATS_OK) {
@@ -200,6 +204,7 @@ static char *subject_of(const struct nats_options *options, const struct vamp_ru
     return subject;
 }
 
+/* The format's function `open` (writer.h). Opens no connection. */
 static int nats_open(const void *options, const struct vamp_writer_target *target, void **ret_self,
                      struct vamp_err *err)
 {
@@ -232,6 +237,7 @@ static int nats_open(const void *options, const struct vamp_writer_target *targe
     return 0;
 }
 
+/* Encodes the messages of the bucket, unless an earlier call did, and publishes them. */
 static int nats_write(void *context, const struct vamp_delivery *delivery, struct vamp_err *err)
 {
     struct nats *self = context;
@@ -261,8 +267,8 @@ static const char *nats_path(const void *self)
     return nats_connection_address(&((const struct nats *)self)->connection);
 }
 
-/* This message is not counted in the accounting: a reader that misses it only sees that no more
- * buckets arrive. */
+/* Publishes the message that ends a run. It is not counted in the accounting: a reader that misses
+ * it only sees that no more buckets arrive. */
 static void publish_ending(struct nats *self, const struct vamp_ending *ending)
 {
     const int64_t until_ns = vamp_worker_now_ns() + ENDING_NS;

@@ -106,6 +106,7 @@ static void must(struct archive *archive, OTF2_ErrorCode code)
     }
 }
 
+/* Returns 0, or -errno with a text if a failure was recorded. */
 static int outcome(const struct archive *archive, struct vamp_err *err)
 {
     if (archive->code == OTF2_SUCCESS) {
@@ -205,6 +206,7 @@ static void enter(struct archive *archive, struct location *location,
     }
 }
 
+/* Writes the end of a span, and the message of an arrow that ends there. */
 static void leave(struct archive *archive, struct location *location,
                   const struct vamp_trace_span *span)
 {
@@ -249,6 +251,7 @@ static void write_mark(struct archive *archive, uint32_t location,
                                                 OTF2_MARKER_SCOPE_LOCATION, location, text));
 }
 
+/* Writes the first span and, inside of it, the others. An instant is written as a marker. */
 static int otf2_spans(void *self, const struct vamp_trace_track *track,
                       const struct vamp_trace_span *spans, unsigned count, struct vamp_err *err)
 {
@@ -274,6 +277,7 @@ static int otf2_spans(void *self, const struct vamp_trace_track *track,
 
 /* ---- tracks */
 
+/* Adds a location for the track. */
 static int otf2_track(void *self, const struct vamp_trace_track *track, struct vamp_err *err)
 {
     struct archive *archive = self;
@@ -284,11 +288,11 @@ static int otf2_track(void *self, const struct vamp_trace_track *track, struct v
     }
     assert(track->number == archive->count);
     OTF2_EvtWriter *writer = OTF2_Archive_GetEvtWriter(archive->archive, archive->count);
-    if (writer == NULL ||
-        !vamp_array_reserve(&archive->locations, &archive->capacity, archive->count,
-                            sizeof *archive->locations) ||
-        !vamp_array_reserve(&archive->processes, &archive->process_count, track->process,
-                            sizeof *archive->processes)) {
+    const bool good = vamp_array_reserve(&archive->locations, &archive->capacity, archive->count,
+                                         sizeof *archive->locations) &&
+                      vamp_array_reserve(&archive->processes, &archive->process_count,
+                                         track->process, sizeof *archive->processes);
+    if (writer == NULL || !good) {
         must(archive, OTF2_ERROR_ENOMEM);
         return outcome(archive, err);
     }
@@ -344,7 +348,7 @@ static void define_attributes(struct archive *archive)
     }
 }
 
-/* The processes that have tracks become groups in this order. */
+/* Defines a group of locations for each process, in this order. */
 static int otf2_order(void *self, const uint32_t *processes, size_t count, struct vamp_err *err)
 {
     struct archive *archive = self;
@@ -368,6 +372,7 @@ static void define_locations(struct archive *archive)
     }
 }
 
+/* Defines the communicator of the transports, whose members are all tracks. */
 static void define_communicator(struct archive *archive)
 {
     OTF2_GlobalDefWriter *writer = archive->definitions;
@@ -406,8 +411,9 @@ static void define_clock(struct archive *archive)
 
 /* ---- begin and end */
 
-/* Returns the files of the archive in turn: those of each `location` 0, 1, ..., then the others,
- * then the directories. Returns false at the end. */
+/* Sets `*ret_path` to a file of the archive, malloc'ed, or NULL if out of memory: first the files
+ * of each location 0, 1, ..., then the others, then the directories. Returns false if there is no
+ * file with this number. */
 static bool file_of(const struct archive *archive, size_t number, char **ret_path)
 {
     static const char *const rest[] = {NAME ".otf2", NAME ".def", NAME ".marker", NAME, ""};
@@ -463,6 +469,7 @@ static int permit(const char *path, unsigned access)
     return vamp_target_permit(path, (enum vamp_target_access)access, S_ISDIR(status.st_mode));
 }
 
+/* Closes the events and writes the (empty) definitions of all locations. */
 static void close_locations(struct archive *archive)
 {
     for (size_t i = 0; i < archive->count; i++) {
@@ -482,6 +489,7 @@ static void close_locations(struct archive *archive)
     must(archive, OTF2_Archive_CloseDefFiles(archive->archive));
 }
 
+/* Writes the definitions and all files of the archive, and sets their modes. */
 static int otf2_complete(void *self, struct vamp_err *err)
 {
     struct archive *archive = self;
@@ -510,6 +518,7 @@ static int otf2_complete(void *self, struct vamp_err *err)
     return 0;
 }
 
+/* Frees everything. Removes the archive if it is incomplete or not wanted. */
 static int otf2_close(void *self, const struct vamp_trace_end *end, bool remove,
                       struct vamp_err *err)
 {
@@ -534,6 +543,7 @@ static int otf2_close(void *self, const struct vamp_trace_end *end, bool remove,
     return 0;
 }
 
+/* Called by the library when a buffer is full; allows it to write. */
 static OTF2_FlushType always_flush(void *context, OTF2_FileType type, OTF2_LocationRef location,
                                    void *caller, bool is_last)
 {
@@ -561,6 +571,7 @@ static void describe_run(struct archive *archive, const struct vamp_run *run)
                                                            OTF2_UNDEFINED_SYSTEM_TREE_NODE));
 }
 
+/* Opens the archive and its writers, and writes the properties of the run. Returns 0 or -errno. */
 static int open_archive(struct archive *archive, const struct vamp_writer_target *target,
                         struct vamp_err *err)
 {
@@ -591,6 +602,7 @@ static int open_archive(struct archive *archive, const struct vamp_writer_target
     return outcome(archive, err);
 }
 
+/* Creates the directory of the archive and opens the archive. Returns 0 or -errno. */
 static int otf2_open(const struct vamp_writer_target *target, const char *directory,
                      unsigned access, void **ret_self, struct vamp_err *err)
 {

@@ -20,7 +20,11 @@
 
 /* Size limit of a request before compression: the next series starts another request. */
 #define REQUEST_BYTES ((size_t)4 << 20)
-enum { CUMULATIVE = 2 };
+enum { CUMULATIVE = 2 }; /* AggregationTemporality */
+/* Fields of Metric, of Sum and Histogram, and of the messages around them. */
+enum { METRIC_GAUGE = 5, METRIC_SUM = 7, METRIC_HISTOGRAM = 9, METRIC_EXPONENTIAL = 10 };
+enum { DATA_TEMPORALITY = 2, SUM_IS_MONOTONIC = 3 };
+enum { REQUEST_RESOURCE_METRICS = 1, RESOURCE_SCOPE_METRICS = 2, SCOPE_METRICS = 2 };
 #define APART_NS 1000000  /* the time resolution of servers */
 #define BEFORE UINT32_MAX /* value of `born`: the series started before this output */
 
@@ -77,6 +81,7 @@ static void add_attribute(struct vamp_text *text, unsigned field, const char *ke
     vamp_field_end(text, field, begin);
 }
 
+/* Writes KeyValues with these labels of the run; `prefix` precedes their names. */
 static void add_run_labels(struct vamp_text *text, unsigned field, const char *prefix,
                            const struct vamp_run *run, uint64_t labels)
 {
@@ -113,6 +118,7 @@ static void describe_run(struct otlp_points *points)
     vamp_field_end(text, 1, points->lead_scope);
 }
 
+/* Prepares the encoding of all metrics. Returns false if out of memory. */
 static bool make_metrics(struct otlp_points *points, const struct otlp_options *options)
 {
     const struct vamp_schema *schema = points->schema;
@@ -197,8 +203,9 @@ static struct otlp_series *series_of(const struct otlp_points *points, const str
     return &points->metrics[row->place].series[row->number];
 }
 
-/* Adds a value of a bucket; `first`: the value belongs to the first bucket. */
-static void take_row(struct otlp_points *points, const struct vamp_row *row, bool first)
+/* Adds a value of a bucket to the totals of histograms. With `first` (the first bucket), notes
+ * counters that started before this output. */
+static void add_value(struct otlp_points *points, const struct vamp_row *row, bool first)
 {
     struct otlp_series *series = series_of(points, row);
     if (row->metric->kind == VAMP_HISTOGRAM) {
@@ -220,15 +227,16 @@ int otlp_points_add(struct otlp_points *points, const struct vamp_delivery *deli
     struct vamp_rows rows = vamp_rows(bucket, 0);
     while (good && vamp_rows_next(&rows)) {
         const struct vamp_row *row = &rows.row;
-        good = row->metric->kind != VAMP_HISTOGRAM ||
-               vamp_merged_reserve(&points->merged, row->place, row->number,
-                                   row->histogram->bin_count) == 0;
+        if (row->metric->kind == VAMP_HISTOGRAM) {
+            good = vamp_merged_reserve(&points->merged, row->place, row->number,
+                                       row->histogram->bin_count) == 0;
+        }
     }
     if (!good) {
         return vamp_err_set_errno(err, ENOMEM, "add a bucket to the points");
     }
     for (rows = vamp_rows(bucket, 0); vamp_rows_next(&rows);) {
-        take_row(points, &rows.row, points->bucket == NULL);
+        add_value(points, &rows.row, points->bucket == NULL);
     }
     vamp_merged_number_as(&points->merged, bucket);
     vamp_merged_show(&points->merged, &points->sums);
@@ -262,6 +270,7 @@ void otlp_points_end(struct otlp_points *points, bool taken)
 
 /* ---- points */
 
+/* Writes the labels of the series, and those of the run, as KeyValues. */
 static void add_attributes(const struct otlp_points *points, struct vamp_text *text,
                            const struct vamp_row *row, unsigned field)
 {
@@ -271,6 +280,7 @@ static void add_attributes(const struct otlp_points *points, struct vamp_text *t
     }
 }
 
+/* Writes the start time, for all but gauges, and the time of a point. */
 static void add_times(const struct otlp_points *points, struct vamp_text *text,
                       enum vamp_metric_kind kind, int64_t time_ns)
 {
@@ -405,8 +415,10 @@ static void add_points(struct otlp_points *points, struct vamp_text *text,
         add_number(points, text, row, end_ns, row->counter->value);
         break;
     case VAMP_GAUGE:
-        if (row->gauge->value == VAMP_GAUGE_NONE ||
-            (row->number == 0 && row->set->label_count > 0 && row->gauge->value == 0)) {
+        if (row->gauge->value == VAMP_GAUGE_NONE) {
+            return;
+        }
+        if (row->number == 0 && row->set->label_count > 0 && row->gauge->value == 0) {
             return; /* "(other)" is empty */
         }
         add_number(points, text, row, end_ns, row->gauge->value);
@@ -448,9 +460,12 @@ static void add_metric(struct otlp_points *points, struct vamp_text *text)
     const struct otlp_metric *metric = &points->metrics[points->metric];
     const struct vamp_metric *described = &vamp_metrics[points->schema->metrics[points->metric].id];
     const enum vamp_metric_kind kind = described->kind;
-    const unsigned fields[] = {
-        [VAMP_COUNTER] = 7, [VAMP_GAUGE] = 5, [VAMP_HISTOGRAM] = metric->bounds != NULL ? 9 : 10};
+    const unsigned fields[] = {[VAMP_COUNTER] = METRIC_SUM,
+                               [VAMP_GAUGE] = METRIC_GAUGE,
+                               [VAMP_HISTOGRAM] =
+                                   metric->bounds != NULL ? METRIC_HISTOGRAM : METRIC_EXPONENTIAL};
     const size_t begin = text->used;
+    /* Start with the first row, or continue where the previous request ended. */
     if (points->rows.bucket == NULL) {
         const struct vamp_bucket *bucket = points->bucket;
         if (kind == VAMP_HISTOGRAM) {
@@ -468,16 +483,17 @@ static void add_metric(struct otlp_points *points, struct vamp_text *text)
             points->metric++;
         }
     }
+    /* A metric without points is removed. */
     if (text->used == data) {
         text->used = begin;
         return;
     }
     if (kind != VAMP_GAUGE) {
-        vamp_field_number(text, 2, CUMULATIVE);
+        vamp_field_number(text, DATA_TEMPORALITY, CUMULATIVE);
     }
-    vamp_field_number(text, 3, kind == VAMP_COUNTER);
+    vamp_field_number(text, SUM_IS_MONOTONIC, kind == VAMP_COUNTER);
     vamp_field_end(text, fields[kind], data);
-    vamp_field_end(text, 2, begin);
+    vamp_field_end(text, SCOPE_METRICS, begin);
 }
 
 /* Writes a Metric: the gauge vampire_component_info. */
@@ -506,7 +522,8 @@ static void add_components(const struct otlp_points *points, struct vamp_text *t
     vamp_field_end(text, 2, begin);
 }
 
-/* ExportMetricsServiceRequest, ResourceMetrics, ScopeMetrics */
+/* Writes ExportMetricsServiceRequest, ResourceMetrics and ScopeMetrics. If out of memory, restores
+ * the position, so that the request can be built again. */
 bool otlp_points_next(struct otlp_points *points, struct vamp_text *text)
 {
     const struct vamp_rows rows = points->rows;
@@ -525,8 +542,8 @@ bool otlp_points_next(struct otlp_points *points, struct vamp_text *text)
         add_metric(points, text);
     }
     const bool any = text->used > points->lead.used;
-    vamp_field_end(text, 2, points->lead_scope);
-    vamp_field_end(text, 1, 0);
+    vamp_field_end(text, RESOURCE_SCOPE_METRICS, points->lead_scope);
+    vamp_field_end(text, REQUEST_RESOURCE_METRICS, 0);
     if (text->failed) {
         points->rows = rows;
         points->metric = metric;

@@ -30,7 +30,7 @@ struct otlp {
     bool made;                   /* the next request has been built */
     uint64_t rejected;           /* number of points that the server rejected */
     char said[HTTP_SHOWN_BYTES]; /* the first message in an answer to an accepted request */
-    bool passed_on;
+    bool reported;
 };
 
 static int otlp_close(void *context, const struct vamp_ending *ending, struct vamp_err *err)
@@ -103,8 +103,8 @@ static int prepare(struct otlp *self, bool *ret_done, struct vamp_err *err)
     return vamp_err_set(err, -EAGAIN, "no memory for the points of a bucket");
 }
 
-/* A server that accepts a request may reject some of its points. An answer that is not OTLP is
- * ignored. */
+/* Adds the points that the server rejected, although it accepted the request, to `rejected`, and
+ * keeps the first message. An answer that is not OTLP is ignored. */
 static void read_answer(struct otlp *self)
 {
     size_t bytes = 0;
@@ -125,6 +125,7 @@ static void read_answer(struct otlp *self)
     vampire__otlp__export_metrics_service_response__free_unpacked(response, NULL);
 }
 
+/* Sends requests until none is left, one fails, or the time is over. */
 static int otlp_write(void *context, const struct vamp_delivery *delivery, struct vamp_err *err)
 {
     struct otlp *self = context;
@@ -172,10 +173,10 @@ static const char *otlp_path(const void *self)
 static bool otlp_remark(void *context, char text[static VAMP_ERR_TEXT_BYTES])
 {
     struct otlp *self = context;
-    if ((self->rejected == 0 && self->said[0] == '\0') || self->passed_on) {
+    if ((self->rejected == 0 && self->said[0] == '\0') || self->reported) {
         return false;
     }
-    self->passed_on = true;
+    self->reported = true;
     (void)snprintf(text, VAMP_ERR_TEXT_BYTES,
                    "%.200s accepted a bucket but rejected %" PRIu64 " of its points: %s",
                    self->options->endpoint, self->rejected, self->said);

@@ -112,6 +112,7 @@ static void add_row(struct pending_rows *pending, const struct vamp_component_ro
     }
 }
 
+/* Adds a gap; it is joined to the others with the same reason if the list is full. */
 static void add_gap(struct pending_rows *pending, const struct vamp_gap *gap)
 {
     if (pending->gap_count < PENDING_GAPS_MAX) {
@@ -210,6 +211,8 @@ static int make_ranks(struct vamp_output *output, const struct vamp_schema *own,
     return code;
 }
 
+/* Prepares the merging of buckets, unless the output receives all values unchanged, and estimates
+ * how many buckets usually wait. Returns 0 or -errno. */
 static int make_resolution(struct vamp_output *output, struct vamp_err *err)
 {
     struct bucket_queue *queue = output->queue;
@@ -243,6 +246,7 @@ static int make_resolution(struct vamp_output *output, struct vamp_err *err)
     return code;
 }
 
+/* Creates the queue. On failure, bucket_queue_done frees what was created. */
 static int bucket_queue_create(struct vamp_output *output,
                                const struct vamp_output_context *context, struct vamp_err *err)
 {
@@ -423,9 +427,13 @@ static enum output_next take_bucket(struct vamp_output *output)
 {
     struct bucket_queue *queue = output->queue;
     struct vamp_worker_item oldest;
-    enum output_next next;
+    enum output_next next = OUTPUT_NONE;
     queue->current = NULL;
-    while (queue->current == NULL && (next = next_waiting(output, &oldest)) == OUTPUT_TAKEN) {
+    while (queue->current == NULL) {
+        next = next_waiting(output, &oldest);
+        if (next != OUTPUT_TAKEN) {
+            break;
+        }
         queue->lost_before += oldest.number;
         add_of_bucket(&queue->pending, oldest.what);
         if (queue->resolution == NULL) {

@@ -30,9 +30,9 @@
 #define COMPONENTS_MAX 16384
 /* Limit on the control events since the last flush, which are repeated in the segment after a
  * failure. */
-#define MARKS_MAX 16
-/* A control event ends a batch of a recording, so at most one is written per second of event time.
- */
+#define CONTROLS_MAX 16
+/* A control event ends a batch of a recording. At most one control event about excluded events is
+ * written in each of these periods of event time. */
 #define LEFT_OUT_NS VAMP_NS_PER_SECOND
 /* Events become visible to the output's thread after this number, or when no more come for now. */
 #define PUBLISH_EVENTS 64
@@ -112,9 +112,9 @@ struct event_queue {
     const struct vamp_event *current;
     struct vamp_components *components; /* present components, according to JOIN and LEAVE events */
     bool joins_due;                     /* JOINs must be written before the next event */
-    struct vamp_event marks[MARKS_MAX]; /* control events written since the last flush */
-    unsigned mark_count;
-    bool marks_due; /* all of them must be written before the next element */
+    struct vamp_event controls[CONTROLS_MAX]; /* control events written since the last flush */
+    unsigned control_count;
+    bool controls_due; /* all of `controls` must be written again before the next element */
 };
 
 /* ---- create and free */
@@ -132,6 +132,7 @@ static void say(const struct vamp_output *output, bool error, const char *format
     trigger->say(trigger->say_context, error, line);
 }
 
+/* Enlarges the history to the size that the output requires. */
 static int prepare_trigger(struct vamp_output *output, const struct vamp_output_context *context,
                            struct vamp_err *err)
 {
@@ -201,10 +202,14 @@ static bool is_selected(const struct vamp_output *output, const struct vamp_even
     if (event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE) {
         return true;
     }
-    return (passed || output->settings->filtered) &&
-           (!output->settings->concerned ||
-            vamp_firing_concerns(&queue->trigger.recorded, queue->trigger.components, event)) &&
-           (queue->filter == NULL || queue->filter(queue->filter_context, event));
+    if (!passed && !output->settings->filtered) {
+        return false;
+    }
+    if (output->settings->concerned &&
+        !vamp_firing_concerns(&queue->trigger.recorded, queue->trigger.components, event)) {
+        return false;
+    }
+    return queue->filter == NULL || queue->filter(queue->filter_context, event);
 }
 
 static void publish_ring(struct event_queue *queue)
@@ -213,7 +218,7 @@ static void publish_ring(struct event_queue *queue)
     queue->unpublished = 0;
 }
 
-/* Writes a control event with the number of excluded events, so that a replay reports them. */
+/* Queues a control event with the number of excluded events, so that a replay reports them. */
 static void report_left_out(struct event_queue *queue)
 {
     if (queue->left_out.count > 0) {
@@ -227,18 +232,21 @@ static void report_left_out(struct event_queue *queue)
 static void queue_event(struct vamp_output *output, const struct vamp_event *event, bool passed)
 {
     struct event_queue *queue = output->queue;
-    const bool is_mark = vamp_event_is_mark(event);
-    if (!is_mark && !is_selected(output, event, passed)) {
+    const bool is_control = vamp_event_is_mark(event);
+    if (!is_control && !is_selected(output, event, passed)) {
         queue->left_out.kind = VAMP_EVENT_UNWANTED;
         queue->left_out.time_ns = event->time_ns;
-        queue->left_out.count += event->kind != VAMP_EVENT_SAMPLE;
+        if (event->kind != VAMP_EVENT_SAMPLE) { /* samples are not counted as events */
+            queue->left_out.count++;
+        }
         return;
     }
+    /* Report excluded events with at most one control event per LEFT_OUT_NS. */
     if (event->time_ns / LEFT_OUT_NS != queue->reported_ns / LEFT_OUT_NS) {
         report_left_out(queue);
     }
     output_await_room(output);
-    if (!is_mark) {
+    if (!is_control) {
         vamp_worker_count(&output->worker.queued, 1);
     }
     if (vamp_losses_push(&queue->losses, queue->ring, event)) {
@@ -247,7 +255,7 @@ static void queue_event(struct vamp_output *output, const struct vamp_event *eve
         }
         return;
     }
-    if (!is_mark) {
+    if (!is_control) {
         vamp_worker_count(&output->worker.refused, 1);
     }
     vamp_losses_note(&queue->losses, event, VAMP_LOSS_RECORDING);
@@ -255,9 +263,9 @@ static void queue_event(struct vamp_output *output, const struct vamp_event *eve
 
 /* ---- submitting thread, outputs with `when` */
 
-/* Queues the start or end of a recording, as an event of kind NONE with or without a text. The text
- * is a pointer to the components present at that time, whose ownership passes to the output's
- * thread, or NULL if that thread has the components already. */
+/* Queues the start or end of a recording as an event of kind NONE. The text of a start is a pointer
+ * to the components present at `first_ns`, whose ownership passes to the output's thread; NULL if
+ * `first_ns` is INT64_MAX: that thread has the components already. An end has no text. */
 static void put_border(const struct event_queue *queue, bool begins, int64_t first_ns)
 {
     struct vamp_components *present = NULL;
@@ -277,10 +285,11 @@ static void put_border(const struct event_queue *queue, bool begins, int64_t fir
     (void)put;
 }
 
+/* Counts events that the recording does not contain, and reports them in the recording. */
 static void count_missed(struct vamp_output *output, uint64_t missed, int64_t time_ns)
 {
     struct event_queue *queue = output->queue;
-    const struct vamp_event mark = {
+    const struct vamp_event control = {
         .kind = VAMP_EVENT_LOST,
         .reason = VAMP_LOSS_RECORDING,
         .count = missed,
@@ -288,13 +297,12 @@ static void count_missed(struct vamp_output *output, uint64_t missed, int64_t ti
     };
     vamp_worker_count(&output->worker.queued, missed);
     vamp_worker_count(&output->worker.refused, missed);
-    if (!vamp_losses_push(&queue->losses, queue->ring, &mark)) {
-        vamp_losses_note(&queue->losses, &mark, VAMP_LOSS_RECORDING);
+    if (!vamp_losses_push(&queue->losses, queue->ring, &control)) {
+        vamp_losses_note(&queue->losses, &control, VAMP_LOSS_RECORDING);
     }
 }
 
-/* Queues the next event of the recording, or the end of the recording. Returns false if there is
- * none for now. */
+/* Queues the next event of the recording, or its end. False: none in the history yet. */
 static bool follow_event(struct vamp_output *output)
 {
     struct event_queue *queue = output->queue;
@@ -308,6 +316,7 @@ static bool follow_event(struct vamp_output *output)
             return false;
         }
     }
+    /* The end, because it was requested or the limit is reached. */
     if (event == NULL || event->time_ns >= trigger->limit_at_ns) {
         if (!ends) {
             trigger->limited = !trigger->ending;
@@ -355,8 +364,9 @@ static void follow_alarms(struct vamp_output *output)
     }
 }
 
-/* Starts a recording. A recording in progress continues, even if its end was already due. */
-static void ask_for_recording(struct vamp_output *output, int64_t from_ns)
+/* Requests a recording that begins at `from_ns`, or at the oldest kept event if that is later. A
+ * recording in progress continues, even if its end was already requested. */
+static void request_recording(struct vamp_output *output, int64_t from_ns)
 {
     struct trigger *trigger = &((struct event_queue *)output->queue)->trigger;
     if (trigger->limited) {
@@ -384,8 +394,8 @@ static void ask_for_recording(struct vamp_output *output, int64_t from_ns)
     }
 }
 
-/* Ends the recording after the newest event. */
-static void ask_for_end(struct trigger *trigger)
+/* Requests the end of the recording after the newest event. */
+static void request_end(struct trigger *trigger)
 {
     trigger->limited = false;
     if (!trigger->ending) {
@@ -394,6 +404,7 @@ static void ask_for_end(struct trigger *trigger)
     }
 }
 
+/* Requests a recording when an alarm fires, and its end when none fires any more. */
 static void note_alarms(struct vamp_output *output, const struct vamp_bucket *bucket)
 {
     struct trigger *trigger = &((struct event_queue *)output->queue)->trigger;
@@ -405,10 +416,10 @@ static void note_alarms(struct vamp_output *output, const struct vamp_bucket *bu
         }
         vamp_firing_note(&trigger->firing, change);
         if (trigger->firing.count > before) {
-            ask_for_recording(output, change->since_ns - output->settings->before_ns);
+            request_recording(output, change->since_ns - output->settings->before_ns);
             vamp_firing_note(&trigger->recorded, change);
         } else if (trigger->firing.count == 0 && before > 0) {
-            ask_for_end(trigger);
+            request_end(trigger);
         }
     }
 }
@@ -456,11 +467,12 @@ static uint64_t rest_of(const struct trigger *trigger)
     return vamp_minus(trigger->end_number, trigger->place.number);
 }
 
-/* Queues the remaining events of a recording. `over`: events that do not fit are lost. */
+/* Queues the remaining events of a recording. Returns true when all are queued; false: call again.
+ * With `over`, drops those that do not fit, counts them as missed and returns true. */
 static bool end_recording(struct vamp_output *output, bool over)
 {
     struct trigger *trigger = &((struct event_queue *)output->queue)->trigger;
-    ask_for_end(trigger);
+    request_end(trigger);
     publish_events(output);
     if (over && rest_of(trigger) > 0) {
         count_missed(output, rest_of(trigger), vamp_clock_utc_ns(output->clock));
@@ -473,12 +485,15 @@ static uint64_t events_waiting(const struct vamp_output *output)
     return vamp_ring_used_bytes(((const struct event_queue *)output->queue)->ring);
 }
 
+/* Queues everything that remains. False, never with `over`: must be called again. */
 static bool end_events(struct vamp_output *output, bool over)
 {
     struct event_queue *queue = output->queue;
     report_left_out(queue);
-    if ((output->opens_later && !end_recording(output, over)) ||
-        (!vamp_losses_finish(&queue->losses, queue->ring) && !over)) {
+    if (output->opens_later && !end_recording(output, over)) {
+        return false;
+    }
+    if (!vamp_losses_finish(&queue->losses, queue->ring) && !over) {
         return false;
     }
     vamp_ring_close(queue->ring);
@@ -509,6 +524,7 @@ static void open_recording(struct vamp_output *output, struct vamp_components *p
     }
 }
 
+/* Ends a recording: closes its file and reports the number of events in it. */
 static void close_recording(struct vamp_output *output)
 {
     struct event_queue *queue = output->queue;
@@ -533,7 +549,11 @@ static const struct vamp_event *next_event(struct vamp_output *output)
 {
     struct event_queue *queue = output->queue;
     const struct vamp_event *event;
-    while ((event = vamp_ring_next(queue->ring)) != NULL && event->kind == VAMP_EVENT_NONE) {
+    for (;;) {
+        event = vamp_ring_next(queue->ring);
+        if (event == NULL || event->kind != VAMP_EVENT_NONE) {
+            return event;
+        }
         if (event->name_length > 0) {
             struct vamp_components *present;
             memcpy(&present, event->name, sizeof present);
@@ -543,7 +563,6 @@ static const struct vamp_event *next_event(struct vamp_output *output)
         }
         vamp_ring_release(queue->ring);
     }
-    return event;
 }
 
 static enum output_next take_event(struct vamp_output *output)
@@ -581,10 +600,12 @@ static int write_begin(struct vamp_output *output, struct vamp_err *err)
 {
     struct event_queue *queue = output->queue;
     int code = 0;
-    for (unsigned i = 0; queue->marks_due && i < queue->mark_count && code == 0; i++) {
-        code = output->format->write_event(output->segment.writer, &queue->marks[i], err);
+    for (unsigned i = 0; queue->controls_due && i < queue->control_count && code == 0; i++) {
+        code = output->format->write_event(output->segment.writer, &queue->controls[i], err);
     }
-    queue->marks_due = queue->marks_due && code != 0;
+    if (code == 0) {
+        queue->controls_due = false;
+    }
     if (code == 0 && queue->joins_due && output->current.counts) {
         code = repeat_joins(output, err);
         queue->joins_due = code != 0;
@@ -592,28 +613,37 @@ static int write_begin(struct vamp_output *output, struct vamp_err *err)
     return code;
 }
 
+/* Writes the current event after everything that is due before it. */
 static int write_event(struct vamp_output *output, struct vamp_err *err)
 {
     struct event_queue *queue = output->queue;
     int code = 0;
-    if (queue->marks_due || queue->joins_due) {
+    const bool is_control = !output->current.counts;
+    if (queue->controls_due || queue->joins_due) {
         code = write_begin(output, err);
     }
-    if (code == 0 && !output->current.counts && queue->mark_count == MARKS_MAX) {
+    /* Flush if the list of control events is full. */
+    if (code == 0 && is_control && queue->control_count == CONTROLS_MAX) {
         code = output->format->flush(output->segment.writer, err);
         if (code == 0) {
-            queue->mark_count = 0;
+            queue->control_count = 0;
         }
     }
     if (code == 0) {
         code = output->format->write_event(output->segment.writer, queue->current, err);
     }
-    if (code == 0 && !output->current.counts) {
-        queue->marks[queue->mark_count++] = *queue->current;
+    if (code == 0 && is_control) {
+        queue->controls[queue->control_count++] = *queue->current;
     }
     return code;
 }
 
+static bool changes_components(enum vamp_event_kind kind)
+{
+    return kind == VAMP_EVENT_JOIN || kind == VAMP_EVENT_LEAVE || kind == VAMP_EVENT_SAMPLE;
+}
+
+/* Removes the current event from the queue, after adding it to the components present. */
 static void release_event(struct vamp_output *output, bool written)
 {
     (void)written;
@@ -621,27 +651,28 @@ static void release_event(struct vamp_output *output, bool written)
     const struct vamp_event *event = queue->current;
     if (event->kind == VAMP_EVENT_GONE) {
         vamp_components_gone(queue->components, event->time_ns);
-    } else if (event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE ||
-               event->kind == VAMP_EVENT_SAMPLE) {
+    } else if (changes_components(event->kind)) {
         (void)vamp_components_observe(queue->components, event);
     }
     queue->current = NULL;
     vamp_ring_release(queue->ring);
 }
 
+/* Drops the control events that were flushed. */
 static void events_flushed(struct vamp_output *output)
 {
     struct event_queue *queue = output->queue;
-    if (!queue->marks_due) {
-        queue->mark_count = 0;
+    if (!queue->controls_due) {
+        queue->control_count = 0;
     }
 }
 
+/* Called when a segment was opened: control events that were not flushed, and JOINs, are due. */
 static void begin_event_segment(struct vamp_output *output)
 {
     struct event_queue *queue = output->queue;
     queue->joins_due = true;
-    queue->marks_due = queue->mark_count > 0;
+    queue->controls_due = queue->control_count > 0;
     if (queue->recording[0] == '\0') {
         (void)snprintf(queue->recording, sizeof queue->recording, "%s",
                        output->format->path(output->segment.writer));

@@ -95,6 +95,7 @@ static uint64_t past_padding(const struct vamp_history *history, uint64_t at)
     return record->padding != 0 ? at + record->bytes : at;
 }
 
+/* Drops the oldest events until `bytes` more bytes fit. */
 static void make_room(struct vamp_history *history, size_t bytes)
 {
     while (history->capacity - (history->head - history->tail) < bytes) {

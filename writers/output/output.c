@@ -86,7 +86,7 @@ uint32_t vamp_output_holding(const struct vamp_writer_ops *format, const void *o
 
 /* ---- the thread */
 
-/* Writes every queued element to a segment, or drops it. */
+/* Writes or drops every queued element, and flushes. OUTPUT_NEVER: no more will follow. */
 static enum output_next drain(struct vamp_output *output)
 {
     enum output_next next;
@@ -104,6 +104,7 @@ static enum output_next drain(struct vamp_output *output)
     return next;
 }
 
+/* Closes the last segment with the ending, in which it updates this output's accounting. */
 static void close_last(struct vamp_output *output)
 {
     struct vamp_accounting *accounting = &output->ending.accounting;
@@ -129,6 +130,7 @@ static void run_output(void *context)
 
 /* ---- creation and elements */
 
+/* Frees the output. Its thread must have ended. */
 static void release_all(struct vamp_output *output)
 {
     output->kind->done(output);
@@ -137,6 +139,7 @@ static void release_all(struct vamp_output *output)
     free(output);
 }
 
+/* Creates the queue, opens the first segment (or leaves it to the kind), starts the thread. */
 static int begin(struct vamp_output *output, const struct vamp_output_context *context,
                  struct vamp_err *err)
 {
@@ -290,7 +293,7 @@ void vamp_output_state(const struct vamp_output *output, struct vamp_output_stat
 
 /* ---- end */
 
-/* `ending`: NULL when the output is abandoned. */
+/* `ending` is NULL if the output is freed during a run. */
 bool vamp_output_end(struct vamp_output *output, const struct vamp_ending *ending, int64_t until_ns)
 {
     if (!output->worker.started) {
@@ -306,11 +309,12 @@ bool vamp_output_end(struct vamp_output *output, const struct vamp_ending *endin
         vamp_worker_unlock(&output->worker);
         (void)vamp_worker_end(&output->worker, until_ns - vamp_worker_now_ns());
     }
-    if (!output->all_given) {
-        output->all_given = output->kind->end == NULL ||
-                            output->kind->end(output, vamp_worker_must_give_up(&output->worker));
+    if (!output->all_given && output->kind->end != NULL) {
+        output->all_given = output->kind->end(output, vamp_worker_must_give_up(&output->worker));
+        return output->all_given;
     }
-    return output->all_given;
+    output->all_given = true;
+    return true;
 }
 
 int vamp_output_finish(struct vamp_output *output, int64_t until_ns, struct vamp_err *err)

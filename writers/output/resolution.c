@@ -28,7 +28,6 @@ struct vamp_resolution {
     uint32_t outside_series[VAMP_METRICS_MAX];
     unsigned merges_reported;
 
-    /* `buckets` 0: nothing was added */
     struct vamp_bucket bucket; /* `buckets` 0: nothing was added */
     int64_t newest_end_ns;
     uint64_t sampled_in, weighted; /* for the mean weight */
@@ -53,9 +52,10 @@ static bool drops_nothing(const struct vamp_sets *without)
 bool vamp_resolution_is_whole(const struct vamp_resolution_choice *choice,
                               const struct vamp_schema *schema)
 {
-    return choice->budget == 0 && choice->metrics->count == 0 && choice->series->count == 0 &&
-           choice->by->count == 0 && drops_nothing(choice->without) &&
-           (choice->bucket_ns <= 0 || choice->bucket_ns == schema->bucket_ns);
+    const bool has_all = choice->metrics->count == 0 && choice->series->count == 0;
+    const bool has_labels = choice->by->count == 0 && drops_nothing(choice->without);
+    const bool has_width = choice->bucket_ns <= 0 || choice->bucket_ns == schema->bucket_ns;
+    return choice->budget == 0 && has_all && has_labels && has_width;
 }
 
 bool vamp_resolution_wants(const struct vamp_strings *patterns, const char *metric)
@@ -144,7 +144,7 @@ static uint32_t lines_of_series(const struct vamp_resolution_choice *choice, enu
 
 /* Limits the series of a metric in an output with a budget. The limit is one series more than the
  * budget allows, so that exceeding the budget is detected. */
-static void bound_family(struct output_route *route, const struct vamp_resolution_choice *choice,
+static void limit_series(struct output_route *route, const struct vamp_resolution_choice *choice,
                          enum vamp_metric_id metric, struct vamp_merged *merged)
 {
     struct vamp_label_set *set = &merged->label_sets[route->to];
@@ -160,7 +160,7 @@ static void bound_family(struct output_route *route, const struct vamp_resolutio
 #define GROUP_LABEL (UINT32_C(1) << VAMP_LABEL_GROUP)
 
 /* Metrics about missing data: every output has them, regardless of its selection. */
-static const bool is_statement[VAMP_METRICS_MAX] = {
+static const bool is_about_missing[VAMP_METRICS_MAX] = {
     [VAMP_METRIC_VAMPIRE_SAMPLED_OUT] = true,     [VAMP_METRIC_VAMPIRE_NOT_SUBSCRIBED] = true,
     [VAMP_METRIC_VAMPIRE_METRIC_FILTERED] = true, [VAMP_METRIC_VAMPIRE_NOT_IN_OUTPUT] = true,
     [VAMP_METRIC_VAMPIRE_EVICTED] = true,         [VAMP_METRIC_VAMPIRE_CDOS_UNCOUNTED] = true,
@@ -187,8 +187,9 @@ static void choose_metrics(struct vamp_resolution *resolution,
     for (unsigned i = 0; i < whole->metric_count; i++) {
         const struct vamp_schema_metric *entry = &whole->metrics[i];
         const struct vamp_metric *metric = &vamp_metrics[entry->id];
-        if (!is_statement[entry->id] && choice->metrics->count > 0 &&
-            !vamp_resolution_wants(choice->metrics, metric->name)) {
+        const bool is_chosen =
+            choice->metrics->count == 0 || vamp_resolution_wants(choice->metrics, metric->name);
+        if (!is_chosen && !is_about_missing[entry->id]) {
             continue;
         }
         const uint32_t labels = vamp_label_set_bits(&whole->label_sets[entry->label_set]);
@@ -197,22 +198,22 @@ static void choose_metrics(struct vamp_resolution *resolution,
             (labels & (METRIC_LABEL | GROUP_LABEL));
         const unsigned place = add_own(choice, &resolution->merged, entry->id, kept);
         struct vamp_schema_metric *own = &resolution->merged.metrics[place];
-        own->has_bounds = entry->has_bounds || (kept != labels && metric->kind == VAMP_GAUGE &&
-                                                metric->merge == VAMP_MERGE_SUM);
+        const bool is_sum = metric->kind == VAMP_GAUGE && metric->merge == VAMP_MERGE_SUM;
+        own->has_bounds = entry->has_bounds || (is_sum && kept != labels);
         resolution->from[place].place = i;
         resolution->from[place].route =
             find_or_add_route(resolution, whole, entry->label_set, own->label_set);
         if (choice->budget > 0) {
             struct output_route *route = &resolution->routes.items[resolution->from[place].route];
             route->metric = i;
-            bound_family(route, choice, entry->id, &resolution->merged);
+            limit_series(route, choice, entry->id, &resolution->merged);
         }
     }
     resolution->metric_count = resolution->merged.schema.metric_count;
 }
 
-/* Adds the metric of counts that are in no series of the output; for the collector it comes from
- * its runs. */
+/* Adds the metric that counts what is in no series of the output, if the output selects series. The
+ * collector's statistics have this metric already, from its runs. */
 static void add_outside(struct vamp_resolution *resolution,
                         const struct vamp_resolution_choice *choice)
 {
@@ -237,6 +238,7 @@ static void add_outside(struct vamp_resolution *resolution,
 
 /* ---- create and free */
 
+/* Allocates the series, the routes and the lists. Returns false if out of memory. */
 static bool make_all(struct vamp_resolution *resolution, const struct vamp_schema *whole)
 {
     struct output_routes *routes = &resolution->routes;
@@ -341,6 +343,7 @@ bool vamp_resolution_is_complete(const struct vamp_resolution *resolution)
 
 /* ---- adding a bucket */
 
+/* Returns the route's series numbers for a metric of the output (struct output_route). */
 static const uint32_t *numbers(const struct vamp_resolution *resolution, unsigned metric)
 {
     return resolution->routes.items[resolution->from[metric].route].number;
@@ -416,8 +419,9 @@ static void count_outside(struct vamp_resolution *resolution, unsigned metric,
                         outside);
 }
 
-/* Accesses the arrays directly instead of through a row iterator: a merge needs all values and
- * nothing else, and values are most of a bucket. */
+/* Adds all values of one metric to the output's series. Accesses the arrays directly instead of
+ * through a row iterator: a merge needs all values and nothing else, and values are most of a
+ * bucket. */
 static void add_metric(struct vamp_resolution *resolution, unsigned metric,
                        const struct vamp_bucket *bucket)
 {
@@ -428,8 +432,8 @@ static void add_metric(struct vamp_resolution *resolution, unsigned metric,
     uint64_t *taken = resolution->from[metric].taken;
     struct vamp_counter_value outside = {0, 0};
     for (unsigned i = 0; i < from->count; i++) {
-        const unsigned of = kind == VAMP_HISTOGRAM ? from->histograms[i].series : i;
-        const uint32_t place = number[of];
+        const unsigned from_series = kind == VAMP_HISTOGRAM ? from->histograms[i].series : i;
+        const uint32_t place = number[from_series];
         if (!output_route_leads(place)) {
             add_left_out(&outside, kind, from, i, taken);
             continue;
@@ -462,8 +466,8 @@ static void set_weight(struct vamp_resolution *resolution)
     struct vamp_merged *merged = &resolution->merged;
     for (unsigned m = 0; m < merged->schema.metric_count; m++) {
         struct vamp_merged_gauge *gauges = merged->values[m].gauges;
-        if (vamp_metrics[merged->metrics[m].id].merge == VAMP_MERGE_MEAN && gauges[0].buckets > 1 &&
-            resolution->sampled_in > 0) {
+        const bool is_mean = vamp_metrics[merged->metrics[m].id].merge == VAMP_MERGE_MEAN;
+        if (is_mean && gauges[0].buckets > 1 && resolution->sampled_in > 0) {
             gauges[0].run.value = vamp_merged_weight(resolution->weighted, resolution->sampled_in);
         }
     }
@@ -492,6 +496,7 @@ static void append(void *list, unsigned *count, unsigned room, const void *more,
     *unlisted += more_count - fits;
 }
 
+/* Appends the lists of a bucket (CDOs, anomalies, alarms) and replaces the pending demands. */
 static void add_lists(struct vamp_resolution *resolution, const struct vamp_bucket *from)
 {
     struct vamp_bucket *into = &resolution->bucket;

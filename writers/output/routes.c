@@ -12,6 +12,7 @@
 #define FINE_SHARE(budget) ((budget) / 3 * 2)
 #define ZEROS_SHARE(budget) ((budget) / 16)
 
+/* Returns the position of a label in `*ret_place`; false: the set does not have it. */
 static bool find_label(const struct vamp_label_set *set, enum vamp_label label, uint8_t *ret_place)
 {
     for (unsigned i = 0; i < set->label_count; i++) {
@@ -87,6 +88,7 @@ static const char *model_text(struct output_routes *routes, const char *model)
     return routes->models[routes->model_count++] = text;
 }
 
+/* Returns label `at` of the output's series at this detail; NULL if out of memory. */
 static const char *label_at(struct output_routes *routes, const struct output_route *route,
                             unsigned at, const struct vamp_series *series, enum vamp_detail detail)
 {
@@ -105,7 +107,8 @@ static const char *label_at(struct output_routes *routes, const struct output_ro
 
 enum placing { PLACED, NO_PLACE, NO_MEMORY };
 
-/* Determines the number, plus 1, of the output's series for a series of the statistics. */
+/* Finds or adds the output's series for a series of the statistics, and returns its number plus 1
+ * in `*ret_number`. NO_PLACE: the label set is full, and the number is that of "(other)". */
 static enum placing place(struct output_routes *routes, struct output_route *route,
                           const struct vamp_series *series, uint32_t *ret_number)
 {
@@ -126,6 +129,7 @@ static enum placing place(struct output_routes *routes, struct output_route *rou
 
 /* ---- without a budget */
 
+/* Assigns output series to the new series that are selected. False: out of memory. */
 static bool learn_all(struct output_routes *routes, struct output_route *route,
                       const struct vamp_bucket *bucket)
 {
@@ -142,6 +146,7 @@ static bool learn_all(struct output_routes *routes, struct output_route *route,
 
 /* ---- with a budget: assignments that can be undone until the bucket fits */
 
+/* Whether the series has no value, or one that shows that nothing was counted. */
 static bool has_counted_nothing(const struct vamp_row *row)
 {
     switch (row->metric->kind) {
@@ -167,11 +172,12 @@ static bool place_new(struct output_routes *routes, struct output_route *route,
     while (!route->full && vamp_rows_next(&rows)) {
         const struct vamp_row *row = &rows.row;
         uint32_t number = 0;
-        if (route->number[row->number] != 0 ||
-            (route->names > 0 && row->number > 0 && has_counted_nothing(row))) {
+        const bool is_other = row->number == 0;
+        const bool can_wait = route->names > 0 && !is_other && has_counted_nothing(row);
+        if (route->number[row->number] != 0 || can_wait) {
             continue;
         }
-        if (row->number > 0 && !vamp_series_is_wanted(routes->patterns, row->set, row->series)) {
+        if (!is_other && !vamp_series_is_wanted(routes->patterns, row->set, row->series)) {
             route->number[row->number] = LEFT_OUT;
             continue;
         }
@@ -230,16 +236,24 @@ static uint64_t lines_now(const struct output_routes *routes)
     return lines;
 }
 
+/* Returns the next coarser level of detail that reduces the number of series. */
 static enum vamp_detail coarser(const struct output_route *route)
 {
     enum vamp_detail detail = route->detail + 1;
-    detail += detail == VAMP_DETAIL_MODELS && (route->components == 0 || route->without_models);
-    return detail + (detail == VAMP_DETAIL_UNNAMED && route->open == 0);
+    const bool skips_models = route->components == 0 || route->without_models;
+    if (detail == VAMP_DETAIL_MODELS && skips_models) {
+        detail++;
+    }
+    if (detail == VAMP_DETAIL_UNNAMED && route->open == 0) {
+        detail++;
+    }
+    return detail;
 }
 
 /* The order in which metrics become coarser; NOT_NOW: merging would not help or is not possible. */
 enum turn { PAIRS_TO_MODELS, TO_MODELS, TO_UNNAMED, TO_OTHER, NOT_NOW };
 
+/* Returns the turn of a metric; NOT_NOW: it has no new series or cannot become coarser. */
 static enum turn turn_of(const struct output_routes *routes, const struct output_route *route)
 {
     if (route->detail == VAMP_DETAIL_OTHER ||
@@ -271,8 +285,11 @@ static struct output_route *next_to_merge(struct output_routes *routes)
         if (own < TO_UNNAMED) {
             most = FINE_SHARE(routes->budget);
         }
-        if (own != NOT_NOW && lines > most &&
-            (own < turn || (own == turn && lines_of(routes, route) > lines_of(routes, next)))) {
+        if (own == NOT_NOW || lines <= most) {
+            continue;
+        }
+        const bool is_larger = own == turn && lines_of(routes, route) > lines_of(routes, next);
+        if (own < turn || is_larger) {
             next = route;
             turn = own;
         }
@@ -280,16 +297,18 @@ static struct output_route *next_to_merge(struct output_routes *routes)
     return next;
 }
 
-/* Repeats the assignments for this bucket, at another detail. Published series keep theirs; the new
- * series are exported beside them as 0. */
+/* Repeats the assignments for this bucket, at another level of detail. Published series keep their
+ * assignments; the new series are exported beside them as 0. Returns false if out of memory. */
 static bool place_at(struct output_routes *routes, struct output_route *route,
                      enum vamp_detail detail, const struct vamp_bucket *bucket)
 {
     vamp_merged_unplace(routes->merged, route->to, route->before);
     route->detail = detail;
     route->full = false;
-    return (detail == VAMP_DETAIL_FULL || place_again(routes, route, bucket, false)) &&
-           (route->full || place_new(routes, route, bucket, false));
+    if (detail != VAMP_DETAIL_FULL && !place_again(routes, route, bucket, false)) {
+        return false;
+    }
+    return route->full || place_new(routes, route, bucket, false);
 }
 
 /* Makes the metric one step coarser, or restores the full detail if models do not reduce the number
@@ -344,7 +363,7 @@ static void keep_places(struct output_routes *routes, const struct vamp_bucket *
 
 /* ---- with a budget: series exported as 0 */
 
-/* Adds a series like the given one, with another value of its last label. */
+/* Adds `series` with `word` as its last label, if it is selected and the budget allows. */
 static void place_zero(struct output_routes *routes, struct output_route *route,
                        const struct vamp_bucket *bucket, struct vamp_series series,
                        const char *word)
@@ -353,9 +372,9 @@ static void place_zero(struct output_routes *routes, struct output_route *route,
     const uint32_t *count = &routes->merged->sets[route->to].count, before = *count;
     uint32_t number;
     series.labels[from->label_count - 1] = word;
-    if (routes->zeros + route->lines <= ZEROS_SHARE(routes->budget) &&
-        lines_now(routes) + route->lines <= FINE_SHARE(routes->budget) &&
-        vamp_series_is_wanted(routes->patterns, from, &series)) {
+    const bool fits = routes->zeros + route->lines <= ZEROS_SHARE(routes->budget) &&
+                      lines_now(routes) + route->lines <= FINE_SHARE(routes->budget);
+    if (fits && vamp_series_is_wanted(routes->patterns, from, &series)) {
         (void)place(routes, route, &series, &number);
         routes->zeros += (uint64_t)(*count - before) * route->lines;
     }
@@ -386,6 +405,8 @@ static void place_zeros(struct output_routes *routes, const struct vamp_bucket *
     }
 }
 
+/* Assigns output series to the new series of the bucket, and makes metrics coarser until all fit
+ * into the budget. If out of memory, undoes the assignments and returns false. */
 static bool learn_within_budget(struct output_routes *routes, const struct vamp_bucket *bucket)
 {
     bool good = true;
@@ -399,9 +420,10 @@ static bool learn_within_budget(struct output_routes *routes, const struct vamp_
     for (unsigned i = 0; i < routes->count && good; i++) {
         good = place_new(routes, &routes->items[i], bucket, false);
     }
-    struct output_route *route;
-    while (good && (route = next_to_merge(routes)) != NULL) {
+    struct output_route *route = good ? next_to_merge(routes) : NULL;
+    while (route != NULL) {
         good = merge_labels(routes, route, bucket);
+        route = good ? next_to_merge(routes) : NULL;
     }
     if (good) {
         assert(lines_now(routes) <= routes->budget);

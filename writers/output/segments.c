@@ -39,8 +39,10 @@ static void pause_thread(struct vamp_output *output, int64_t pause_ns)
 void output_await_room(struct vamp_output *output)
 {
     int64_t left_ns = VAMP_OUTPUT_PATIENCE_NS;
-    while (output->stop != NULL && !output->stuck &&
-           output->kind->used(output) >= output->crowded && atomic_load(output->stop) == 0) {
+    while (output->stop != NULL && !output->stuck && atomic_load(output->stop) == 0) {
+        if (output->kind->used(output) < output->crowded) {
+            return;
+        }
         vamp_sleep_ns(ROOM_NS);
         left_ns -= ROOM_NS;
         output->stuck = left_ns <= 0;
@@ -99,6 +101,7 @@ static uint64_t written_in_segment(const struct vamp_output *output)
     return output->format->written(output->segment.writer);
 }
 
+/* Updates the number of written elements in the accounting. */
 static void publish(struct vamp_output *output)
 {
     const uint64_t written = written_in_segment(output);
@@ -112,16 +115,18 @@ static void publish(struct vamp_output *output)
 static void take_remark(struct vamp_output *output)
 {
     vamp_worker_lock(&output->worker);
-    if (output->remark[0] == '\0' && output->format->remark != NULL &&
-        !output->format->remark(output->segment.writer, output->remark)) {
-        output->remark[0] = '\0';
+    if (output->remark[0] == '\0' && output->format->remark != NULL) {
+        if (!output->format->remark(output->segment.writer, output->remark)) {
+            output->remark[0] = '\0';
+        }
     }
     vamp_worker_unlock(&output->worker);
 }
 
 /* ---- open and close */
 
-/* Opens the next segment while the current one is open. */
+/* Opens the next segment, while the current one may still be open. Tries further segment numbers if
+ * the name is in use, except for the first segment of a run. Returns 0 or -errno. */
 static int open_next(struct vamp_output *output, struct output_segment *ret_segment,
                      struct vamp_err *err)
 {
@@ -186,7 +191,8 @@ void output_close_segment(struct vamp_output *output, const struct vamp_ending *
     const uint64_t written = written_in_segment(output), taken = output->segment.taken;
     output->written_before += written;
     vamp_worker_count(&output->worker.lost, taken - written);
-    if (written > 0 || (!failed && code == 0 && taken == 0)) {
+    const bool is_empty_but_good = !failed && code == 0 && taken == 0;
+    if (written > 0 || is_empty_but_good) {
         vamp_paths_add(&output->paths, output->format->path(writer));
     }
     output->segment = (struct output_segment){.writer = NULL};
@@ -202,9 +208,9 @@ void output_close_segment(struct vamp_output *output, const struct vamp_ending *
 static bool give_up_segment(struct vamp_output *output, const struct vamp_err *why)
 {
     vamp_worker_say(&output->worker, why);
-    const bool fresh = written_in_segment(output) == 0;
+    const bool was_empty = written_in_segment(output) == 0;
     output_close_segment(output, NULL, true);
-    return fresh;
+    return was_empty;
 }
 
 void output_flush(struct vamp_output *output)
@@ -295,6 +301,7 @@ enum attempt {
     ATTEMPT_NOT_OPENED
 };
 
+/* Opens a segment. After the end of the run, ends the output if too many attempts have failed. */
 static enum attempt attempt_open(struct vamp_output *output)
 {
     struct vamp_err err = VAMP_ERR_NONE;
@@ -304,13 +311,17 @@ static enum attempt attempt_open(struct vamp_output *output)
     }
     vamp_worker_say(&output->worker, &err);
     /* At the end of a run, the user may still free space. */
-    if (code != -ENOSPC && code != -EDQUOT && atomic_load(&output->worker.finishing) &&
-        ++output->segment.failed_opens >= ATTEMPTS_MAX) {
-        atomic_store(&output->worker.give_up_ns, vamp_worker_now_ns());
+    const bool lacks_space = code == -ENOSPC || code == -EDQUOT;
+    if (!lacks_space && atomic_load(&output->worker.finishing)) {
+        output->segment.failed_opens++;
+        if (output->segment.failed_opens >= ATTEMPTS_MAX) {
+            atomic_store(&output->worker.give_up_ns, vamp_worker_now_ns());
+        }
     }
     return ATTEMPT_NOT_OPENED;
 }
 
+/* Adds the element to the counters of the segment; without a flush, it is then in the target. */
 static void note_taken(struct vamp_output *output)
 {
     if (output->current.counts == 0) {
@@ -353,6 +364,7 @@ static enum attempt attempt_write(struct vamp_output *output)
     return give_up_segment(output, &err) ? ATTEMPT_FAILED : ATTEMPT_NEXT_SEGMENT;
 }
 
+/* Rotates if due, then opens a segment or writes the element once. */
 static enum attempt attempt(struct vamp_output *output)
 {
     if (output->segment.writer != NULL && rotation_is_due(output)) {

@@ -163,7 +163,8 @@ static void add_histogram(struct page_histogram *to, const struct vamp_bucket_hi
     }
 }
 
-static void take_value(struct page_metric *metric, const struct vamp_row *row)
+/* Stores a counter or a gauge; adds the values of a histogram. */
+static void store_value(struct page_metric *metric, const struct vamp_row *row)
 {
     struct page_value *value = &metric->values[row->number];
     switch (row->metric->kind) {
@@ -179,7 +180,7 @@ static void take_value(struct page_metric *metric, const struct vamp_row *row)
     }
 }
 
-/* Allocates what take_bucket requires. Returns false if out of memory. */
+/* Allocates what store_bucket requires. Returns false if out of memory. */
 static bool prepare(struct page *page, const struct vamp_bucket *bucket)
 {
     bool good = true;
@@ -192,7 +193,7 @@ static bool prepare(struct page *page, const struct vamp_bucket *bucket)
 }
 
 /* Stores the values of the bucket in the page. */
-static void take_bucket(struct page *page, const struct vamp_bucket *bucket)
+static void store_bucket(struct page *page, const struct vamp_bucket *bucket)
 {
     page->series = bucket->series;
     for (unsigned i = 0; i < page->schema->metric_count; i++) {
@@ -204,7 +205,7 @@ static void take_bucket(struct page *page, const struct vamp_bucket *bucket)
     }
     struct vamp_rows rows = vamp_rows(bucket, 0);
     while (vamp_rows_next(&rows)) {
-        take_value(&page->metrics[rows.row.place], &rows.row);
+        store_value(&page->metrics[rows.row.place], &rows.row);
     }
 }
 
@@ -214,7 +215,7 @@ int page_add(struct page *page, const struct vamp_delivery *delivery, struct vam
     (void)pthread_mutex_lock(&page->lock);
     const bool good = prepare(page, bucket) && vamp_present_take(&page->present, delivery);
     if (good) {
-        take_bucket(page, bucket);
+        store_bucket(page, bucket);
         page->buckets += bucket->buckets;
         page->lost_buckets += delivery->lost_before;
         page->end_ns = bucket->start_ns + bucket->width_ns;

@@ -13,7 +13,22 @@
 /* As in the Prometheus client libraries: the only value in this zero bucket is 0. */
 #define ZERO_BELOW 0x1p-128
 
-enum { FIELD_HISTOGRAM = 7 }; /* of the message Metric */
+/* Field numbers of io.prometheus.client, by message. */
+enum { FAMILY_NAME = 1, FAMILY_HELP = 2, FAMILY_TYPE = 3, FAMILY_METRIC = 4 };
+enum { METRIC_GAUGE = 2, METRIC_COUNTER = 3, METRIC_HISTOGRAM = 7 };
+enum { VALUE = 1, COUNTER_CREATED = 3 }; /* Counter and Gauge */
+enum {
+    HISTOGRAM_COUNT = 1,
+    HISTOGRAM_SUM = 2,
+    HISTOGRAM_BUCKET = 3,
+    HISTOGRAM_SCHEMA = 5,
+    HISTOGRAM_ZERO_THRESHOLD = 6,
+    HISTOGRAM_ZERO_COUNT = 7,
+    HISTOGRAM_SPAN = 12,
+    HISTOGRAM_DELTA = 13,
+    HISTOGRAM_CREATED = 15,
+};
+enum { BUCKET_COUNT = 1, BUCKET_BOUND = 2, SPAN_OFFSET = 1, SPAN_LENGTH = 2 };
 
 struct rendering {
     struct vamp_text *text;
@@ -26,6 +41,7 @@ struct rendering {
     struct vamp_text deltas; /* differences between the counts of the current series' buckets */
 };
 
+/* Replaces the labels of the current series by the given ones, in the form of the page. */
 static void begin_labels(struct rendering *rendering, const struct vamp_text labels[2])
 {
     const struct vamp_text *these = &labels[rendering->kind == PAGE_MESSAGES];
@@ -33,6 +49,7 @@ static void begin_labels(struct rendering *rendering, const struct vamp_text lab
     vamp_text_add(&rendering->labels, these->bytes, these->used);
 }
 
+/* Sets the labels of a series, after those of the run. */
 static void set_labels(struct rendering *rendering, const struct page *page,
                        const struct page_metric *metric, unsigned series)
 {
@@ -62,8 +79,9 @@ static void begin_family(struct rendering *rendering, const char *name, const ch
     static const struct {
         const char *type, *suffix;
         unsigned field, number;
-    } types[] = {
-        {"counter", "_total", 3, 0}, {"gauge", "", 2, 1}, {"histogram", "", FIELD_HISTOGRAM, 4}};
+    } types[] = {{"counter", "_total", METRIC_COUNTER, 0},
+                 {"gauge", "", METRIC_GAUGE, 1},
+                 {"histogram", "", METRIC_HISTOGRAM, 4}};
     unsigned i = 0;
     while (strcmp(types[i].type, type) != 0) {
         i++;
@@ -76,9 +94,9 @@ static void begin_family(struct rendering *rendering, const char *name, const ch
     vamp_text_word(text, name);
     vamp_text_word(text, suffix);
     vamp_text_word(text, types[i].suffix);
-    vamp_field_end(text, 1, begin);
-    vamp_field_text(text, 2, help);
-    vamp_field_number(text, 3, types[i].number);
+    vamp_field_end(text, FAMILY_NAME, begin);
+    vamp_field_text(text, FAMILY_HELP, help);
+    vamp_field_number(text, FAMILY_TYPE, types[i].number);
 }
 
 /* Writes HELP, TYPE and UNIT. In OpenMetrics, these lines of a counter have its name without
@@ -137,10 +155,6 @@ static void add_created(struct vamp_text *text, unsigned field, int64_t born_ns)
     vamp_field_end(text, field, begin);
 }
 
-/* Field numbers: the metrics of a MetricFamily; the value of a Counter, Gauge or Untyped; the start
- * time of a Counter. */
-enum { FAMILY_METRIC = 4, METRIC_VALUE = 1, COUNTER_CREATED = 3 };
-
 /* Writes a Metric with the present labels and a value of the family's type as one element of the
  * family. `created_ns` is the start time of the series, or -1 for none. */
 static void add_sample(const struct rendering *rendering, double value, int64_t created_ns)
@@ -149,7 +163,7 @@ static void add_sample(const struct rendering *rendering, double value, int64_t 
     const size_t begin = text->used;
     vamp_text_add(text, rendering->labels.bytes, rendering->labels.used);
     const size_t inner = text->used;
-    vamp_field_fixed64(text, METRIC_VALUE, vamp_bits_of(value));
+    vamp_field_fixed64(text, VALUE, vamp_bits_of(value));
     if (created_ns >= 0) {
         add_created(text, COUNTER_CREATED, created_ns);
     }
@@ -157,6 +171,7 @@ static void add_sample(const struct rendering *rendering, double value, int64_t 
     vamp_field_end(text, FAMILY_METRIC, begin);
 }
 
+/* Writes a line, or a sample, with value / 10^decimals. `le` NULL: without this label. */
 static void number_line(const struct rendering *rendering, const char *name, const char *suffix,
                         const char *le, unsigned __int128 value, unsigned decimals)
 {
@@ -181,6 +196,7 @@ static int64_t created_ns(const struct page_metric *metric, unsigned series)
     return metric->values[series].born_ns;
 }
 
+/* Writes the start time of a series that replaced others, in OpenMetrics only. */
 static void created_line(const struct rendering *rendering, const struct page_metric *metric,
                          unsigned series)
 {
@@ -196,9 +212,11 @@ static void created_line(const struct rendering *rendering, const struct page_me
 static bool appears_later(const struct page *page, const struct page_metric *metric, unsigned i)
 {
     const struct vamp_label_set *set = &page->schema->label_sets[metric->label_set];
-    return (metric->metric->sets & VAMP_SET_SAMPLED) != 0 ||
-           (i == 0 && set->label_count > 0 &&
-            (metric->count <= OTHER_FROM || !vamp_label_is_name(set->labels[0])));
+    if ((metric->metric->sets & VAMP_SET_SAMPLED) != 0) {
+        return true;
+    }
+    const bool is_other = i == 0 && set->label_count > 0;
+    return is_other && (metric->count <= OTHER_FROM || !vamp_label_is_name(set->labels[0]));
 }
 
 static void counter_lines(struct rendering *rendering, const struct page *page,
@@ -235,8 +253,9 @@ static void gauge_lines(struct rendering *rendering, const struct page *page,
         for (unsigned i = 0; i < metric->count; i++) {
             const struct vamp_gauge_value *gauge = &metric->values[i].gauge;
             const int64_t values[] = {gauge->value, gauge->min, gauge->max};
-            if (values[what] == VAMP_GAUGE_NONE ||
-                (i == 0 && labelled && gauge->min == 0 && gauge->max == 0)) {
+            const bool is_other = i == 0 && labelled;
+            const bool is_empty = is_other && gauge->min == 0 && gauge->max == 0;
+            if (values[what] == VAMP_GAUGE_NONE || is_empty) {
                 continue;
             }
             set_labels(rendering, page, metric, i);
@@ -265,12 +284,22 @@ static uint64_t count_within(const struct page_metric *metric, const struct vamp
     return count;
 }
 
+/* Writes a BucketSpan: `length` buckets, `offset` buckets after the end of the previous span. */
 static void add_span(struct vamp_text *text, int offset, unsigned length)
 {
     const size_t begin = text->used;
-    vamp_field_signed(text, 1, offset);
-    vamp_field_number(text, 2, length);
-    vamp_field_end(text, 12, begin);
+    vamp_field_signed(text, SPAN_OFFSET, offset);
+    vamp_field_number(text, SPAN_LENGTH, length);
+    vamp_field_end(text, HISTOGRAM_SPAN, begin);
+}
+
+/* Adds empty buckets, as differences to the count `before` of the last bucket. */
+static void add_empty_buckets(struct vamp_text *deltas, unsigned count, uint64_t before)
+{
+    for (unsigned i = 0; i < count; i++) {
+        vamp_field_signed_varint(deltas, -(int64_t)before);
+        before = 0;
+    }
 }
 
 /* Writes the buckets of a native histogram: spans of nonempty buckets, each with its distance from
@@ -279,17 +308,17 @@ static void add_native(struct rendering *rendering, const struct page_metric *me
                        const struct vamp_bins *bins, const struct page_histogram *histogram)
 {
     struct vamp_text *text = rendering->text, *deltas = &rendering->deltas;
-    int offset = 0, end = 0;
-    unsigned length = 0;
-    uint64_t before = 0;
+    int offset = 0, end = 0; /* offset of the current span; end of the current or previous span */
+    unsigned length = 0;     /* number of buckets of the current span; 0: none has begun */
+    uint64_t before = 0;     /* count of the last bucket written */
     deltas->used = 0;
-    vamp_field_signed(text, 5, bins->sub_bits);
-    vamp_field_fixed64(text, 6, vamp_bits_of(ZERO_BELOW));
+    vamp_field_signed(text, HISTOGRAM_SCHEMA, bins->sub_bits);
+    vamp_field_fixed64(text, HISTOGRAM_ZERO_THRESHOLD, vamp_bits_of(ZERO_BELOW));
     if (histogram->count > 0) {
-        vamp_field_number(text, 7, histogram->in_bin[0]);
+        vamp_field_number(text, HISTOGRAM_ZERO_COUNT, histogram->in_bin[0]);
     }
     for (unsigned bin = 1; histogram->count > 0 && bin < bins->count;) {
-        /* Prometheus numbers buckets by their upper end */
+        /* Count the values of the next bucket. Prometheus numbers buckets by their upper end. */
         const int place = metric->places[bin] + 1;
         uint64_t count = 0;
         for (; bin < bins->count && metric->places[bin] + 1 == place; bin++) {
@@ -298,17 +327,20 @@ static void add_native(struct rendering *rendering, const struct page_metric *me
         if (count == 0) {
             continue;
         }
+        /* Begin another span after a large gap; fill a small gap with empty buckets. */
         if (length == 0 || place - end > GAP_MAX) {
             if (length > 0) {
                 add_span(text, offset, length);
             }
             offset = place - end;
-            end = place;
             length = 0;
+        } else if (end < place) {
+            add_empty_buckets(deltas, (unsigned)(place - end), before);
+            length += (unsigned)(place - end);
+            before = 0;
         }
-        for (; end < place; end++, length++, before = 0) {
-            vamp_field_signed_varint(deltas, -(int64_t)before);
-        }
+        end = place;
+        /* Add the bucket. */
         vamp_field_signed_varint(deltas, (int64_t)(count - before));
         before = count;
         end++;
@@ -318,7 +350,7 @@ static void add_native(struct rendering *rendering, const struct page_metric *me
     add_span(text, offset, length);
     const size_t begin = text->used;
     vamp_text_add(text, deltas->bytes, deltas->used);
-    vamp_field_end(text, 13, begin);
+    vamp_field_end(text, HISTOGRAM_DELTA, begin);
 }
 
 /* Writes a Metric with the bounds of the text formats and the buckets of a native histogram. */
@@ -331,22 +363,23 @@ static void add_histograms(struct rendering *rendering, const struct page_metric
     const size_t begin = text->used;
     vamp_text_add(text, rendering->labels.bytes, rendering->labels.used);
     const size_t inner = text->used;
-    vamp_field_number(text, 1, histogram->count);
-    vamp_field_fixed64(text, 2, vamp_bits_of((double)histogram->sum / scale));
+    vamp_field_number(text, HISTOGRAM_COUNT, histogram->count);
+    vamp_field_fixed64(text, HISTOGRAM_SUM, vamp_bits_of((double)histogram->sum / scale));
     uint64_t count = 0;
     for (unsigned bound = 0, bin = 0; bound < metric->bounds->count; bound++) {
         const size_t bucket = text->used;
         count += count_within(metric, bins, histogram, bound, &bin);
-        vamp_field_number(text, 1, count);
-        vamp_field_fixed64(text, 2, vamp_bits_of((double)metric->bounds->at[bound].upper / scale));
-        vamp_field_end(text, 3, bucket);
+        vamp_field_number(text, BUCKET_COUNT, count);
+        vamp_field_fixed64(text, BUCKET_BOUND,
+                           vamp_bits_of((double)metric->bounds->at[bound].upper / scale));
+        vamp_field_end(text, HISTOGRAM_BUCKET, bucket);
     }
     add_native(rendering, metric, bins, histogram);
     if (created_ns(metric, series) >= 0) {
-        add_created(text, 15, created_ns(metric, series));
+        add_created(text, HISTOGRAM_CREATED, created_ns(metric, series));
     }
-    vamp_field_end(text, FIELD_HISTOGRAM, inner);
-    vamp_field_end(text, 4, begin);
+    vamp_field_end(text, METRIC_HISTOGRAM, inner);
+    vamp_field_end(text, FAMILY_METRIC, begin);
 }
 
 static void histogram_lines(struct rendering *rendering, const struct page *page,

@@ -55,7 +55,7 @@ static const char *const types[] = {
                        "encoding=delimited"),
 };
 
-/* Returns NULL if out of memory. `response` may be NULL. */
+/* Sets the content type. Returns the response, which may be NULL; NULL if out of memory. */
 static struct MHD_Response *of_type(struct MHD_Response *response, const char *type)
 {
     if (response != NULL &&
@@ -66,6 +66,7 @@ static struct MHD_Response *of_type(struct MHD_Response *response, const char *t
     return response;
 }
 
+/* Sends a text that is never freed; closes the connection if out of memory. */
 static enum MHD_Result answer_constant(struct MHD_Connection *connection, unsigned status,
                                        const char *text)
 {
@@ -95,6 +96,7 @@ static bool pack(struct prometheus *self, struct vamp_text *text)
     return good;
 }
 
+/* Renders the page, compressed if `packed`. Returns NULL if out of memory. */
 static struct MHD_Response *make_page(struct prometheus *self, enum page_kind kind, bool packed)
 {
     struct vamp_text text = {.bytes = NULL};
@@ -139,6 +141,7 @@ static bool accepts(struct MHD_Connection *connection, const char *header, const
     return accepted != NULL && strstr(accepted, word) != NULL;
 }
 
+/* Sends the page in the form that the request accepts. */
 static enum MHD_Result answer_page(struct prometheus *self, struct MHD_Connection *connection)
 {
     enum page_kind kind = PAGE_TEXT;
@@ -167,8 +170,9 @@ static void note_asked(struct MHD_Connection *connection)
     }
 }
 
-/* Called when a connection was opened or closed. The library closes a connection whose peer is
- * gone. */
+/* Called by the library when a connection was opened or closed: assigns or frees its slot. If few
+ * slots are free, shuts down the connection that has been idle for longest; the library closes a
+ * connection whose peer is gone. */
 static void note_connection(void *context, struct MHD_Connection *connection, void **place_of,
                             enum MHD_ConnectionNotificationCode what)
 {
@@ -226,6 +230,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 
 /* ---- the format */
 
+/* Listens and starts the server's thread. Returns 0 or -errno. */
 static int start(struct prometheus *self, struct vamp_err *err)
 {
     struct vamp_listener listener;
@@ -289,6 +294,7 @@ static int prometheus_open(const void *options, const struct vamp_writer_target 
     return 0;
 }
 
+/* Adds the bucket to the page, and starts the server if it does not run yet. */
 static int prometheus_write(void *context, const struct vamp_delivery *delivery,
                             struct vamp_err *err)
 {

@@ -177,6 +177,7 @@ static size_t part_end(const struct vamp_json *value, size_t from, size_t room)
     return end;
 }
 
+/* Adds a message with the values in [from, end), separated by commas. */
 static void add_part(struct syslog_messages *messages, const char *counts, size_t from, size_t end)
 {
     struct vamp_text *text = &messages->text;

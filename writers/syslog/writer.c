@@ -26,7 +26,7 @@
 #define PROGRAM "vampire"
 /* How long to wait for capacity in the daemon's queue. */
 #define PATIENCE_MS 500
-#define HOST_BYTES 256 /* the limit of RFC 5424 */
+#define HOST_BYTES 256 /* RFC 5424: at most 255 characters; and the NUL */
 #define OPTION(member) offsetof(struct syslog_options, member)
 #define OF_ALARMS(member) OPTION(alarms.member)
 
@@ -234,6 +234,7 @@ static void disconnect(struct syslog *self)
     }
 }
 
+/* Sets the error for a failure to send (a positive errno): -EAGAIN. May disconnect. */
 static int fail(struct syslog *self, int code, struct vamp_err *err)
 {
     const char *why = NULL;
@@ -265,7 +266,7 @@ static int connect_now(struct syslog *self, struct vamp_err *err)
     return 0;
 }
 
-/* Results as for write_bucket. */
+/* Sends one message; connects first if needed. Results as for `write_bucket` (writer.h). */
 static int send_message(struct syslog *self, const struct syslog_message *message,
                         struct vamp_err *err)
 {
@@ -292,6 +293,7 @@ static int send_message(struct syslog *self, const struct syslog_message *messag
     return 0;
 }
 
+/* Builds the messages of the bucket, unless an earlier call did, and sends them. */
 static int write_bucket(void *context, const struct vamp_delivery *delivery, struct vamp_err *err)
 {
     struct syslog *self = context;
@@ -332,6 +334,7 @@ static const char *target_path(const void *self)
     return ((const struct syslog *)self)->path;
 }
 
+/* Sends the message about the end of the run, unless only alarms are sent, and frees everything. */
 static int close_target(void *context, const struct vamp_ending *ending, struct vamp_err *err)
 {
     struct syslog *self = context;

@@ -32,7 +32,7 @@ struct chrome {
 
 /* ---- the file */
 
-/* Removes a partly written record after a failure, if the system allows it. */
+/* Removes a partly written record, if the system allows it. Returns -errno. */
 static int write_failed(const struct chrome *chrome, int code, struct vamp_err *err)
 {
     (void)!ftruncate(chrome->fd, (off_t)chrome->file_bytes);
@@ -66,7 +66,7 @@ static int flush_if_large(struct chrome *chrome, struct vamp_err *err)
 
 /* ---- records */
 
-/* Processes and threads are numbered from 1 on: viewers treat 0 as the idle task. */
+/* Writes process and thread, numbered from 1: viewers treat 0 as the idle task. */
 static void put_track(struct vamp_json *json, const struct vamp_trace_track *track)
 {
     vamp_json_unsigned(json, "pid", (uint64_t)track->process + 1);
@@ -199,6 +199,7 @@ static void name_span(const struct vamp_trace_span *span, char name[static NAME_
     }
 }
 
+/* Returns the name of the argument with the other component, by the kind of span. */
 static const char *peer_key(enum vamp_trace_what what)
 {
     if (what == VAMP_TRACE_SEND) {
@@ -207,6 +208,7 @@ static const char *peer_key(enum vamp_trace_what what)
     return what == VAMP_TRACE_RECEIVE ? "source" : "producer";
 }
 
+/* Writes the properties of a span that are known. */
 static void put_arguments(struct vamp_json *json, const struct vamp_trace_span *span)
 {
     vamp_json_open(json, "args", '{');
@@ -236,8 +238,8 @@ static void put_arguments(struct vamp_json *json, const struct vamp_trace_span *
     vamp_json_close(json, '}');
 }
 
-/* An arrow is attached to the span that contains its time: use the last moment before the span's
- * end. */
+/* Writes an end of an arrow. Viewers attach it to the span that contains its time, so that the end
+ * uses the last moment of its span. */
 static void put_arrow(const struct chrome *chrome, struct vamp_json *json,
                       const struct vamp_trace_track *track, const struct vamp_trace_span *span)
 {
@@ -257,6 +259,7 @@ static void put_arrow(const struct chrome *chrome, struct vamp_json *json,
     vamp_json_line_end_more(json);
 }
 
+/* Writes a span or an instant, and the end of an arrow that is attached to it. */
 static void put_span(const struct chrome *chrome, struct vamp_json *json,
                      const struct vamp_trace_track *track, const struct vamp_trace_span *span)
 {
@@ -318,6 +321,7 @@ static void put_end(struct vamp_json *json, const struct vamp_trace_end *end)
     vamp_json_line_end(json);
 }
 
+/* Completes and closes the file, or removes it. */
 static int chrome_close(void *self, const struct vamp_trace_end *end, bool remove,
                         struct vamp_err *err)
 {
@@ -339,6 +343,7 @@ static int chrome_close(void *self, const struct vamp_trace_end *end, bool remov
     return code;
 }
 
+/* Creates the file and writes its first record. On failure, removes the file. */
 static int open_file(struct chrome *chrome, const struct vamp_writer_target *target,
                      const char *directory, unsigned access, struct vamp_err *err)
 {

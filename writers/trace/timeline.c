@@ -124,9 +124,10 @@ static unsigned cut_to_range(struct vamp_timeline *timeline, struct vamp_trace_s
     const int64_t begin_ns = timeline->end.begin_ns;
     int64_t ignored, first_ns = INT64_MIN, last_ns = INT64_MAX;
     unsigned left = 0;
-    if (__builtin_sub_overflow(spans->start_ns, begin_ns, &ignored) ||
-        __builtin_sub_overflow(spans->end_ns, begin_ns, &ignored) ||
-        __builtin_sub_overflow(spans->end_ns, spans->start_ns, &ignored)) {
+    const bool overflows = __builtin_sub_overflow(spans->start_ns, begin_ns, &ignored) ||
+                           __builtin_sub_overflow(spans->end_ns, begin_ns, &ignored) ||
+                           __builtin_sub_overflow(spans->end_ns, spans->start_ns, &ignored);
+    if (overflows) {
         timeline->end.left_out += entries;
         return 0;
     }
@@ -137,14 +138,18 @@ static unsigned cut_to_range(struct vamp_timeline *timeline, struct vamp_trace_s
         __builtin_add_overflow(begin_ns + options->from_ns, options->length_ns, &last_ns)) {
         last_ns = INT64_MAX;
     }
-    for (unsigned i = 0; i < count && (i == 0 || left > 0); i++) {
+    for (unsigned i = 0; i < count; i++) {
+        if (i > 0 && left == 0) {
+            break; /* without the outer span there are no inner ones */
+        }
         struct vamp_trace_span span = spans[i];
         const bool is_cut = span.start_ns < first_ns || span.end_ns > last_ns;
         span.whole_ns = is_cut ? span.end_ns - span.start_ns : 0;
         span.start_ns = VAMP_MAX(span.start_ns, first_ns);
         span.end_ns = VAMP_MIN(span.end_ns, last_ns);
         /* A span that only touches the range is outside of it. */
-        if (span.start_ns < span.end_ns || (span.start_ns == span.end_ns && !is_cut)) {
+        const bool is_whole_instant = span.start_ns == span.end_ns && !is_cut;
+        if (span.start_ns < span.end_ns || is_whole_instant) {
             spans[left++] = span;
         }
     }
@@ -229,6 +234,7 @@ static const struct vamp_trace_track *find_or_add_track(struct vamp_timeline *ti
     return &best->shown;
 }
 
+/* Passes spans to the sink and counts them. */
 static void write_spans(struct vamp_timeline *timeline, const struct vamp_trace_track *track,
                         const struct vamp_trace_span *spans, unsigned count)
 {
@@ -366,6 +372,7 @@ static void draw_own(struct vamp_timeline *timeline, enum vamp_trace_kind kind,
          count);
 }
 
+/* Draws a wait that ended with this event, if one did; a demand with the parts of its wait. */
 static void draw_wait(struct vamp_timeline *timeline, enum vamp_interval interval,
                       enum vamp_trace_what what)
 {
@@ -468,6 +475,7 @@ static struct vamp_trace_span life_of(const struct vamp_cdo_row *row, int64_t no
     return life;
 }
 
+/* Draws the lifecycle of a CDO and, inside of it, the time in the pool. */
 static void draw_life(struct vamp_timeline *timeline, const struct vamp_cdo_row *row,
                       int64_t now_ns)
 {
@@ -544,7 +552,8 @@ static void draw_ended(struct vamp_timeline *timeline, const struct vamp_event *
     }
 }
 
-static void take_mark(struct vamp_timeline *timeline, const struct vamp_event *event)
+/* Draws a control event as an instant of the run. GONE ends all components. */
+static void draw_control(struct vamp_timeline *timeline, const struct vamp_event *event)
 {
     static const char *const words[] = {
         [VAMP_EVENT_GONE] = "pool manager gone",
@@ -568,24 +577,28 @@ static void take_mark(struct vamp_timeline *timeline, const struct vamp_event *e
     }
 }
 
+static bool is_never_drawn(enum vamp_event_kind kind)
+{
+    return kind == VAMP_EVENT_TIME || kind == VAMP_EVENT_SAMPLE || kind == VAMP_EVENT_UNWANTED;
+}
+
 int vamp_timeline_event(struct vamp_timeline *timeline, const struct vamp_event *event,
                         struct vamp_err *err)
 {
     struct vamp_trace_end *end = &timeline->end;
-    struct vamp_event mark;
+    struct vamp_event control;
     timeline->code = 0;
     timeline->err = err;
-    if (event->kind == VAMP_EVENT_TIME || event->kind == VAMP_EVENT_SAMPLE ||
-        event->kind == VAMP_EVENT_UNWANTED) {
+    if (is_never_drawn(event->kind)) {
         return 0;
     }
     if (!vamp_time_is_valid(event->time_ns)) {
         if (!vamp_event_is_mark(event) || end->begin_ns == INT64_MIN) {
             return 0; /* the statistics reject this event */
         }
-        mark = *event;
-        mark.time_ns = end->end_ns;
-        event = &mark;
+        control = *event; /* a control event without a time has that of the newest event */
+        control.time_ns = end->end_ns;
+        event = &control;
     }
     if (end->begin_ns == INT64_MIN) {
         end->begin_ns = end->end_ns = event->time_ns;
@@ -595,7 +608,7 @@ int vamp_timeline_event(struct vamp_timeline *timeline, const struct vamp_event 
     }
     end->end_ns = VAMP_MAX(end->end_ns, event->time_ns);
     if (vamp_event_is_mark(event)) {
-        take_mark(timeline, event);
+        draw_control(timeline, event);
         return timeline->code;
     }
     (void)vamp_components_observe(timeline->components, event);
@@ -605,6 +618,7 @@ int vamp_timeline_event(struct vamp_timeline *timeline, const struct vamp_event 
     return timeline->code;
 }
 
+/* Compares two processes by their waiting time, longest first, for qsort_r. */
 static int compare_waits(const void *left, const void *right, void *context)
 {
     const uint64_t *waited_ns = context;

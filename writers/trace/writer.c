@@ -72,6 +72,7 @@ static const struct vamp_opt trace_options[] = {
     {.key = NULL},
 };
 
+/* Returns the sink of the format; loads the plug-in of OTF2. Returns 0 or -errno. */
 static int find_sink(enum trace_format format, const struct vamp_trace_sink_ops **ret_sink,
                      struct vamp_err *err)
 {
@@ -106,7 +107,8 @@ static int check(const void *context, const char **ret_key, struct vamp_err *err
 
 /* ---- open and close */
 
-/* Writes the spans that have not ended, and the end of the format. */
+/* Completes the trace at the first call: writes the spans that have not ended, and everything that
+ * the sink writes only at the end. A failure is kept in `failure`. */
 static void complete(struct trace_writer *self)
 {
     if (self->complete || self->failed || self->timeline == NULL) {
@@ -120,6 +122,7 @@ static void complete(struct trace_writer *self)
     }
 }
 
+/* Completes and closes the trace; removes it if it failed before anything was written. */
 static int trace_close(void *context, const struct vamp_ending *ending, struct vamp_err *err)
 {
     struct trace_writer *self = context;
@@ -142,6 +145,7 @@ static int trace_close(void *context, const struct vamp_ending *ending, struct v
     return code;
 }
 
+/* Opens the sink and creates the timeline. On failure, trace_close frees what was created. */
 static int open_parts(const struct trace_options *options, const struct vamp_writer_target *target,
                       struct trace_writer *self, struct vamp_err *err)
 {
@@ -230,6 +234,7 @@ static uint64_t trace_left_out(void *context, const char **ret_what)
     return end.left_out + end.crowded;
 }
 
+/* Reports, once each, that a limit on entries or on tracks was reached. */
 static bool trace_remark(void *context, char text[static VAMP_ERR_TEXT_BYTES])
 {
     struct trace_writer *self = context;
