@@ -59,7 +59,7 @@ static void list_text(FILE *stream, uint32_t unknown)
         char reason[VAMP_ABSENCE_BYTES];
         if ((metric->basis & unknown) != 0) {
             (void)fprintf(stream, "    not observable with this Maestro: %s\n",
-                          vamp_absence_reason(metric->basis & unknown, reason));
+                          vamp_unknown_reason(metric->basis & unknown, reason));
         }
     }
     (void)fputs(

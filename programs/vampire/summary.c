@@ -26,13 +26,29 @@ static const char *total_text(uint64_t value, bool is_bytes, char text[static VA
     return is_bytes ? vamp_bytes_people((double)value, text) : vamp_count_people(value, text);
 }
 
-/* The coverage of the shown totals: "  (55.0 % of 9.01 GiB, without what statistics.filters
- * exclude; of 55.0 % of the events)"; "" if it is complete. */
-static const char *share_text(const struct vamp_totals *totals, const struct total *shown,
-                              unsigned count, char text[static SHARE_BYTES])
+/* Appends the coverage by events, after `before`: "of 55.0 % of the events". The
+ * fraction of events is also that of the operations, but not that of bytes or transports. */
+static int events_text(const struct vamp_totals *totals, enum vamp_metric_id id, const char *before,
+                       char *text, size_t size)
 {
     const double events = (double)vamp_totals_events(totals);
     const double counted = (double)totals->accounting.counted;
+    char share[VAMP_UNIT_TEXT_BYTES];
+    if (counted >= events) {
+        return 0;
+    }
+    (void)vamp_share_people(counted, events, share);
+    if (id == VAMP_METRIC_POOL_OPERATIONS) {
+        return snprintf(text, size, "%sof " VAMP_WORDS_OF_EVENTS, before, share);
+    }
+    return snprintf(text, size, "%s" VAMP_WORDS_FROM_EVENTS, before, share);
+}
+
+/* The coverage of the shown totals: "  (55.0 % of 9.01 GiB, without what statistics.filters
+ * exclude; from 55.0 % of the events; ...)"; "" if it is complete. */
+static const char *share_text(const struct vamp_totals *totals, const struct total *shown,
+                              unsigned count, char text[static SHARE_BYTES])
+{
     char share[VAMP_UNIT_TEXT_BYTES], every[VAMP_UNIT_TEXT_BYTES];
     const char *before = "  (";
     int used = 0;
@@ -50,10 +66,7 @@ static const char *share_text(const struct vamp_totals *totals, const struct tot
         used += snprintf(text + used, SHARE_BYTES - (size_t)used, ", without " VAMP_WORDS_FILTERED);
         before = "; ";
     }
-    if (counted < events) {
-        used += snprintf(text + used, SHARE_BYTES - (size_t)used, "%sof " VAMP_WORDS_OF_EVENTS,
-                         before, vamp_share_people(counted, events, share));
-    }
+    used += events_text(totals, shown[0].id, before, text + used, SHARE_BYTES - (size_t)used);
     if (used > 0) {
         (void)snprintf(text + used, SHARE_BYTES - (size_t)used, ")");
     }
@@ -68,8 +81,7 @@ static bool check_observable(const struct vamp_page *page, const struct vamp_cov
     const struct vamp_absence *absence = vamp_coverage_find(coverage, id);
     if (absence != NULL) {
         char reason[VAMP_ABSENCE_BYTES];
-        vamp_page_line(page, what, VAMP_WORDS_UNOBSERVED,
-                       vamp_absence_reason(absence->lacking, reason));
+        vamp_page_line(page, what, VAMP_WORDS_UNOBSERVED, vamp_absence_reason(absence, reason));
     }
     return absence == NULL;
 }
@@ -289,7 +301,7 @@ static void print_losses(const struct vamp_page *page, const struct vamp_totals 
     if (!vamp_coverage_sees_losses(coverage, VAMP_LOSS_POOL_MANAGER)) {
         char reason[VAMP_ABSENCE_BYTES];
         vamp_page_line(page, "losses", "%s%s",
-                       vamp_absence_reason(VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_LOSSES), reason),
+                       vamp_unknown_reason(VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_LOSSES), reason),
                        none ? "; vampire lost none" : "");
     } else if (none) {
         const bool all = is_all_counted(totals, coverage);
@@ -310,7 +322,7 @@ static void print_losses(const struct vamp_page *page, const struct vamp_totals 
                       " " VAMP_WORDS_OTHER_KINDS);
     print_event_count(page, "filtered out", account->filtered, account->decoded, "");
     print_event_count(page, "sampled out", account->sampled_out, account->decoded,
-                      " of these; see vampire_weight");
+                      " " VAMP_WORDS_SAMPLED_OUT);
     print_event_count(page, "late", account->late, account->counted, " " VAMP_WORDS_LATE);
 }
 

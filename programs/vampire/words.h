@@ -7,6 +7,7 @@
 
 #define VAMP_WORDS_EVERY "every event was counted"
 #define VAMP_WORDS_OF_EVENTS "%s of the events"
+#define VAMP_WORDS_FROM_EVENTS "from %s of the events; coverage of the total not known"
 #define VAMP_WORDS_OF_TOTAL "%s of %s"
 #define VAMP_WORDS_FILTERED "what statistics.filters exclude"
 #define VAMP_WORDS_OUTSIDE "the series that this output leaves out"
@@ -15,7 +16,9 @@
 #define VAMP_WORDS_UNOBSERVED "not observable: %s"
 #define VAMP_WORDS_REJECTED "could not be understood"
 #define VAMP_WORDS_REFUSED "messages of runs, or parts of them, were refused"
+#define VAMP_WORDS_RUNS_MISSING "runs missing in some of %s buckets"
 #define VAMP_WORDS_OTHER_KINDS "that were not asked for, or that the recording leaves out"
+#define VAMP_WORDS_SAMPLED_OUT "of these; vampire-report estimates the totals"
 #define VAMP_WORDS_LATE "counted in a later bucket than their own"
 #define VAMP_WORDS_UNWATCHED "the pool manager was gone"
 #define VAMP_WORDS_CUT "pattern matches; their conditions counted as false"

@@ -8,10 +8,11 @@ import numpy as np
 from . import files, words
 from .compute import history_of, table
 from .dataset import partial_of
-from .run_files import ASIDE, share, without
+from .run_files import ASIDE, MISSING, missing_text, share, without
 
 OTHER = "(other)"
 LOST = {"pool_manager": "in the pool manager's queue", "ring": "in vampire's own queue", "recording": "in a recording"}
+COUNTED = ("received", "decoded", "rejected", "filtered", "counted", "late")
 # Counters and labels of theirs whose share in "(other)" is how much is hidden.
 NAMED = {"pool_operations": ("component",), "transports": ("source", "sink")}
 
@@ -43,6 +44,7 @@ class Summary:  # pylint: disable=too-many-instance-attributes
     late: int             # counted in a later bucket than their own
     evicted: int          # records of CDOs, demands and transports given up at a bound
     not_subscribed: int   # events that were not asked for or are not in the recording, as far as vampire knows
+    runs_missing: dict    # (workflow, run) that did not report though it had not ended -> number of buckets
     refused: int          # messages of runs, or parts of them, that vampire-collect refused
     lacking: dict         # metric -> (its total or number of values, what it lacks: {ASIDE: amount})
     lost: dict            # place -> events lost before they were received; only places where losses are seen
@@ -60,8 +62,12 @@ class Summary:  # pylint: disable=too-many-instance-attributes
 
     @property
     def whole(self):
-        """Whether every event was counted, under its own name, in buckets that are all here."""
+        """Whether every event was counted, under its own name, in buckets that are all here. Late events are counted."""
         return not self.notes()
+
+    def remarks(self):
+        """What is worth knowing though nothing is missing, as sentences."""
+        return [f"{number_of(self.late, 'event')} ({share(self.late, self.counted)}) {words.LATE}"] if self.late else []
 
     def notes(self):
         """What is not in the numbers, as sentences, the worst first; empty when every event was counted."""
@@ -74,6 +80,8 @@ class Summary:  # pylint: disable=too-many-instance-attributes
             found.append(f"output {self.output} lost {number_of(self.buckets_lost, 'bucket')}")
         if self.buckets_missing > self.buckets_lost:
             found.append(f"{number_of(self.buckets_missing, 'bucket')} not in the files")
+        if self.runs_missing:
+            found.append(missing_text(self.runs_missing, self.buckets))
         if self.rejected:
             found.append(f"{number_of(self.rejected, 'event')} ({share(self.rejected, self.received)}) {words.REJECTED}")
         if self.refused:
@@ -92,8 +100,6 @@ class Summary:  # pylint: disable=too-many-instance-attributes
             part = share(value, value + sum(lacks.values()))
             groups.setdefault(without(lacks), []).append(f"{part} of {metric}")
         found += [f"{', '.join(metrics)}: {said}" for said, metrics in groups.items()]
-        if self.late:
-            found.append(f"{number_of(self.late, 'event')} ({share(self.late, self.counted)}) {words.LATE}")
         if self.evicted:
             found.append(f"{self.evicted:,} {words.EVICTED}")
         for (metric, label), (part, all_) in self.hidden.items():
@@ -120,27 +126,41 @@ class Summary:  # pylint: disable=too-many-instance-attributes
                  f"{self.bucket_ns / 1e9:g} s",
                  f"events     {self.received:,} received, {self.decoded:,} understood, {self.counted:,} counted"]
         notes = self.notes()
+        texts = [*(notes or [f"{words.EVERY}, every bucket is here"]), *self.remarks()]
         head = "not whole  " if notes else "whole      "
-        return "\n".join(lines + [head + note if not n else " " * 11 + note for n, note in enumerate(notes)]
-                         + ([] if notes else [f"{head}{words.EVERY}, every bucket is here"]))
+        return "\n".join(lines + [head + text if not n else " " * 11 + text for n, text in enumerate(texts)])
+
+
+def _own_counters(history):
+    """As _accounts, from vampire's counters about itself, which need no bucket before the first; None without these."""
+    needed = {f"vampire_{name}" for name in (*COUNTED, "lost")}
+    if not needed <= set(history.metrics) or "reason" not in history.metric("vampire_lost").labels:
+        return None
+    lost = table(history, "vampire_lost", ("reason",), None)
+    by_place = dict(zip(lost.reason, map(int, lost.delta)))
+    return {f"events_{name}": _sum(history, f"vampire_{name}") for name in COUNTED} | \
+        {name: by_place.get(name.removeprefix("events_lost_"), 0) for name in history.column_names if name.startswith("events_lost_")}
 
 
 def _accounts(history):
-    """{column: what was added in the chosen buckets}, over all runs."""
+    """{column: what was added in the chosen buckets}, over all runs. The columns are sums since a run began."""
     found = {}
     names = [name for name in history.column_names if name.startswith("events_")]
-    for parts in history.runs.values():
-        chosen = [file for file in parts if len(file.wanted())]
-        if not chosen:
-            continue
-        with chosen[-1].opened() as hdf5:
-            last = {name: int(chosen[-1].column(hdf5, name)[chosen[-1].wanted()[-1]]) for name in names}
-        first, before = chosen[0], dict.fromkeys(names, 0)
-        if first.first > 0:
+    chosen = [[file for file in parts if len(file.wanted())] for parts in history.runs.values()]
+    chosen = [files for files in chosen if files]
+    if any(files[0].segment > 1 and files[0].first == 0 for files in chosen):
+        own = _own_counters(history)
+        if own is not None:
+            return own
+    for first, *_, last in ((files[0], *files) for files in chosen):
+        with last.opened() as hdf5:
+            sums = {name: int(last.column(hdf5, name)[last.wanted()[-1]]) for name in names}
+        before = dict.fromkeys(names, 0)
+        if first.first > 0 or first.segment > 1:
             with first.opened() as hdf5:
-                before = {name: int(first.column(hdf5, name)[first.first - 1]) for name in names}
+                before = {name: int(first.column(hdf5, name)[max(0, first.first - 1)]) for name in names}
         for name in names:
-            found[name] = found.get(name, 0) + last[name] - before[name]
+            found[name] = found.get(name, 0) + sums[name] - before[name]
     return found
 
 
@@ -170,6 +190,16 @@ def _hidden(history):
             for label in labels:
                 found[metric, label] = (int(sums.delta[sums[label] == OTHER].sum()), int(sums.delta.sum()))
     return found
+
+
+def _runs_missing(history):
+    """As in Summary."""
+    labels = ("workflow", "run")
+    if MISSING not in history.metrics or not set(labels) <= set(history.metric(MISSING).labels):
+        return {}
+    states = table(history, MISSING, labels)
+    counts = states[states["max"] > 0].groupby(list(labels), observed=True).size()
+    return {key: int(count) for key, count in counts.items() if count}
 
 
 def _buckets_lost(history):
@@ -207,9 +237,9 @@ def summary(history, output=None, between=None):
         begin=np.datetime64(int(history.times.min()) if count else files.NAT, "ns"),
         end=np.datetime64(int((history.times + history.bucket_ns).max()) if count else files.NAT, "ns"),
         buckets=count, bucket_ns=int(history.bucket_ns[-1]) if count else int(last.attrs["bucket_ns"]),
-        **{name: accounts.get(f"events_{name}", 0) for name in ("received", "decoded", "rejected", "counted", "late")},
+        **{name: accounts.get(f"events_{name}", 0) for name in COUNTED if name != "filtered"},
         evicted=_sum(history, "vampire_evicted"), not_subscribed=_sum(history, "vampire_not_subscribed"),
-        refused=_sum(history, "collect_refused"), lacking=_lacking(history), filtered=max(0, accounts.get("events_filtered", 0) - sampled), sampled_out=sampled,
+        runs_missing=_runs_missing(history), refused=_sum(history, "collect_refused"), lacking=_lacking(history), filtered=max(0, accounts.get("events_filtered", 0) - sampled), sampled_out=sampled,
         lost={place: accounts[f"events_lost_{place}"] for place in LOST if f"events_lost_{place}" in accounts},
         sampling=str(last.attrs.get("sampling", "none")), overflow=_sum(history, "vampire_series_overflow"),
         given_up=_sum(history, "vampire_labels_given_up"),

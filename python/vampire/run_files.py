@@ -13,6 +13,8 @@ COUNTERS = ("produced_bytes", "transports", "transport_bytes", "vampire_evicted"
             "vampire_cdos_uncounted", "vampire_series_overflow", "vampire_labels_given_up", "vampire_sampled_out", "vampire_filter_cut",
             "vampire_not_subscribed", "collect_refused")  # and pool_operations
 ASIDE = ("vampire_metric_filtered", "vampire_not_in_output", "vampire_no_room")  # what metrics lack, by their names
+MISSING = "collect_runs_missing"
+MISSING_SHOWN = 10  # runs that a sentence names
 RESOLUTION = "vampire_clock_resolution_ns"  # a gauge, where events carry no time
 HISTOGRAMS = ("transport_ns", "demand_wait_ns")
 ALARMS_MAX = 64  # vampire has no more rules
@@ -29,6 +31,14 @@ def share(part, whole):
 def without(aside):
     """In words, which of ASIDE a number lacks. `aside`: their amounts."""
     return "without " + " and ".join(said for name, said in zip(ASIDE, (words.FILTERED, words.OUTSIDE, words.NO_ROOM)) if aside.get(name))
+
+
+def missing_text(runs, buckets):
+    """The runs that are missing in collected buckets, in words. `runs`: {(workflow, run): number of buckets}."""
+    names = [f"{workflow} (run {run[:8]}) in {count:,}" for (workflow, run), count in sorted(runs.items())]
+    if len(names) > MISSING_SHOWN:
+        names[MISSING_SHOWN:] = [f"{len(names) - MISSING_SHOWN:,} more"]
+    return f"{words.RUNS_MISSING % f'{buckets:,}'}: {', '.join(names)}"
 
 
 @dataclasses.dataclass
@@ -145,6 +155,7 @@ class RunFile:  # pylint: disable=too-many-instance-attributes
     damage: list = dataclasses.field(default_factory=list)      # what was left out because of it, in words
     unwatched: int = 0          # gaps while the pool manager was gone
     unwatched_ns: int = 0
+    runs_missing: dict = dataclasses.field(default_factory=dict)  # (workflow, run) that did not report: number of buckets
     resolution_ns: int = 0      # of the times, the worst; 0: events have times of their own
 
     def add_bucket(self, number, count, start, width):
@@ -191,6 +202,8 @@ class RunFile:  # pylint: disable=too-many-instance-attributes
         after.buckets += self.buckets
         after.first_number, after.first_ns = self.first_number, self.first_ns
         after.damage = self.damage + after.damage
+        for run, count in self.runs_missing.items():
+            after.runs_missing[run] = after.runs_missing.get(run, 0) + count
         after.unwatched += self.unwatched
         after.unwatched_ns += self.unwatched_ns
         after.resolution_ns = max(after.resolution_ns, self.resolution_ns)

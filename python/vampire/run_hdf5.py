@@ -6,7 +6,7 @@ import numpy as np
 from .chunks import read_rows
 from .errors import Error
 from .files import NAT, STATES, absences_of, bytes_of, check_format, check_tables, damaged_rows, opened, text_of
-from .run_files import ACCOUNT, ASIDE, COUNTERS, HISTOGRAMS, LOSSES, OTHER, RESOLUTION, Component, Histogram
+from .run_files import ACCOUNT, ASIDE, COUNTERS, HISTOGRAMS, LOSSES, MISSING, OTHER, RESOLUTION, Component, Histogram
 from .run_lines import time_of
 
 BLOCK_CELLS = 1 << 18  # that are read at once
@@ -67,6 +67,7 @@ class _Reader:
             for name in HISTOGRAMS:
                 self._histogram(name)
             self._resolution()
+            self._runs_missing()
         self._tables()
 
     def _table(self, *names):
@@ -131,18 +132,26 @@ class _Reader:
             self.found.counted.add(name)
         self.found.totals[name] = 0 if total is None else int(total.sum())
 
+    def _slot(self, path):
+        """Where a group's rows of each bucket are: first_row and rows, by bucket."""
+        slot = _texts(self.hdf5["row_dimension"][...]).index(f"{path}/row")
+        return (read_rows(self.hdf5[column], 0, self.rows)[:, slot].astype(np.int64) for column in ("first_row", "rows"))
+
+    def _label(self, group, name):
+        """The words of a label, by series."""
+        if group[name].ndim > 1:
+            return _texts(group[name][...])
+        return np.array(_texts(self.hdf5["name_text"][...]), object)[group[name][...]].tolist()
+
     def _aside(self, name):
         """A counter by the label `metric`, from the rows of its group."""
         groups = [group for group in self.hdf5 if group.startswith("by_metric") and f"{name}_delta" in self.hdf5[group]]
         for path in groups:
             group = self.hdf5[path]
-            slot = _texts(self.hdf5["row_dimension"][...]).index(f"{path}/row")
-            firsts, counts = (read_rows(self.hdf5[column], self.restart_row, self.rows)[:, slot].astype(np.int64)
-                              for column in ("first_row", "rows"))
+            firsts, counts = (column[self.restart_row:] for column in self._slot(path))
             used = counts > 0  # first_row means nothing for a bucket without rows
             first, end = (int(firsts[used].min()), int((firsts + counts)[used].max())) if used.any() else (0, 0)
-            words, sums = _texts(group["metric"][...]) if group["metric"].ndim > 1 else \
-                np.array(_texts(self.hdf5["name_text"][...]), object)[group["metric"][...]].tolist(), self.found.aside[name]
+            words, sums = self._label(group, "metric"), self.found.aside[name]
             since = zip(read_rows(group["series_index"], first, end).tolist(),
                         read_rows(group[f"{name}_delta"], first, end).tolist())
             count = group["before_series"].shape[0]
@@ -152,6 +161,22 @@ class _Reader:
             for series, amount in [*since, *(pair for restart, pair in zip(restarts, before) if restart == self.restart)]:
                 if amount and series < len(words):
                     sums[words[series]] = sums.get(words[series], 0) + amount
+
+    def _runs_missing(self):
+        """Which runs of a collected file did not report, in how many buckets. A series has a row where its value changes."""
+        path = "by_workflow_run"
+        if path not in self.hdf5 or MISSING not in self.hdf5[path]:
+            return
+        group, missing = self.hdf5[path], set()
+        runs = list(zip(self._label(group, "workflow"), self._label(group, "run")))
+        buckets = read_rows(self.hdf5["statistics_buckets"], 0, self.rows).tolist()
+        for first, count, width in zip(*(column.tolist() for column in self._slot(path)), buckets):
+            series = read_rows(group["series_index"], first, first + count).tolist() if count else ()
+            values = read_rows(group[MISSING], first, first + count).tolist() if count else ()
+            for index, value in zip(series, values):
+                (missing.add if value > 0 else missing.discard)(index)
+            for run in (runs[index] for index in missing):
+                self.found.runs_missing[run] = self.found.runs_missing.get(run, 0) + width
 
     def _operations(self):
         sums = self._counter("pool_operations")

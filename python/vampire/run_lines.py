@@ -7,14 +7,14 @@ import json
 import zlib
 
 from .errors import Error
-from .run_files import ACCOUNT, ASIDE, COUNTERS, HISTOGRAMS, LOSSES, OTHER, RESOLUTION, Component, Histogram
+from .run_files import ACCOUNT, ASIDE, COUNTERS, HISTOGRAMS, LOSSES, MISSING, OTHER, RESOLUTION, Component, Histogram
 
 VERSION = 2
 # vampire's list of kinds of events, in its order.
 OPERATIONS = ("join", "leave", "declare", "seal", "offer", "require", "demand", "retract", "withdraw", "dispose",
               "transport_init", "transport_completed", "transport_failed", "subscribe", "unsubscribe")
 TAKEN = ("header", "not_observed", "values", "bucket", "gap", "alarm", "component", "operations", "end")  # types of lines
-WANTED = {"pool_operations", RESOLUTION, *COUNTERS, *HISTOGRAMS, *ASIDE}
+WANTED = {"pool_operations", MISSING, RESOLUTION, *COUNTERS, *HISTOGRAMS, *ASIDE}
 
 
 CHECK = b',"check":"'  # and eight digits: the CRC-32 of what follows the last line with one, up to here
@@ -74,6 +74,7 @@ def time_of(text):
 class _Reader:
     def __init__(self, found):
         self.found, self.sub_bits, self.bucket_ns = found, 0, 0
+        self._missing = {}  # (workflow, run): 1 while it does not report
         self._clear()
 
     def _clear(self):
@@ -122,6 +123,8 @@ class _Reader:
                 self._histograms.append((name, {lower: count for lower, count, *_ in row["bins"]}, row["min"], row["max"]))
         elif name == RESOLUTION:
             self.found.resolution_ns = max(self.found.resolution_ns, _number(row, "max" if "max" in row else "value"))
+        elif name == MISSING:
+            self._missing[row.get("workflow", ""), row.get("run", "")] = _number(row, "value")
         else:
             word = row.get("metric" if name in ASIDE else "operation" if name == "pool_operations" else None)
             word = word if word in (None, *OPERATIONS) or name in ASIDE else OTHER
@@ -149,6 +152,8 @@ class _Reader:
             found.histograms[name].add(*values)
         self._take_account(line.get("accounting"))
         count = _number(line, "buckets") if "buckets" in line else 1
+        for run in (run for run, is_missing in self._missing.items() if is_missing):
+            found.runs_missing[run] = found.runs_missing.get(run, 0) + count
         found.add_bucket(_number(line, "bucket"), count, time_of(line.get("time")) or 0,
                          _number(line, "width_ns") if "width_ns" in line else self.bucket_ns)
         self._clear()

@@ -9,7 +9,7 @@ import sys
 
 from . import files, run_hdf5, run_lines, words
 from .errors import Error
-from .run_files import LOSSES, OTHER, RunFile, share, without
+from .run_files import LOSSES, OTHER, RunFile, missing_text, share, without
 
 COLUMNS = 22           # of the names at the begin of lines
 COMPONENTS_SHOWN = 20  # the files have them all
@@ -88,7 +88,9 @@ class Summary:
                 lacks |= {name: amount for name, amount in aside.items() if amount}
         parts = [f"{' and '.join(parts)}, {without(lacks)}"] if parts else []
         if found.account["counted"] < self._events:
-            parts.append("of " + words.OF_EVENTS % share(found.account["counted"], self._events))
+            part = share(found.account["counted"], self._events)
+            is_events = totals[0][0] == "pool_operations"  # other amounts are not in proportion to events
+            parts.append("of " + words.OF_EVENTS % part if is_events else words.FROM_EVENTS % part)
         return f"  ({'; '.join(parts)})" if parts else ""
 
     def _unless_counted(self, metric, what):
@@ -164,7 +166,7 @@ class Summary:
         if "losses" in found.not_observed:
             lines.append(_line("losses", found.not_observed["losses"] + ("; vampire lost none" if none else "")))
         elif none:
-            every = account["counted"] == self._events and not found.totals["vampire_evicted"] and not found.totals["vampire_unidentified"] and \
+            every = account["counted"] == self._events and not found.totals["vampire_evicted"] and not found.totals["vampire_unidentified"] and not found.runs_missing and \
                 "kinds" not in found.not_observed and not any(any(amounts.values()) for amounts in found.aside.values())
             lines.append(_line("losses", f"none; {words.EVERY}" if every else "none"))
         lines += [_line(what, found.not_observed[what]) for what in NO_METRICS if what in found.not_observed]
@@ -176,11 +178,13 @@ class Summary:
         if found.damage:
             lines.append(_line("DAMAGED", f"{len(found.damage)} {_plural(len(found.damage), 'part')} of the files, left out"))
         if found.segments_missing:
-            lines.append(_line("NOT GIVEN", f"{found.segments_missing} of the run's files"))
+            lines.append(_line("NOT GIVEN", f"{found.segments_missing} of the run's files; totals are since its start"))
+        if found.runs_missing:
+            lines.append(_line("MISSING", missing_text(found.runs_missing, found.buckets)))
         for what, events, all_, note in (
                 ("not subscribed", found.totals["vampire_not_subscribed"], self._events, " " + words.OTHER_KINDS),
                 ("filtered out", account["filtered"], account["decoded"], ""),
-                ("sampled out", found.totals["vampire_sampled_out"], account["decoded"], " of these; see vampire_weight"),
+                ("sampled out", found.totals["vampire_sampled_out"], account["decoded"], " " + words.SAMPLED_OUT),
                 ("late", account["late"], account["counted"], " " + words.LATE)):
             if events:
                 lines.append(_line(what, f"{events:,} events ({share(events, all_)}){note}"))

@@ -2,6 +2,7 @@
 """vampire-collect: runs that real vampires publish by a real nats-server, as one view."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -24,7 +25,8 @@ def collector_config(server, directory, publish=None, **collect):
     address = server if isinstance(server, str) else server.address
     more = [{"type": "nats", "servers": [address], **publish}] if publish else []
     return {"collect": {"servers": [address], "bucket": "1s", "delay": "5s", **collect},
-            "outputs": [{"type": "hdf5", "directory": str(directory)}, *more]}
+            "outputs": [{"type": "hdf5", "directory": str(directory)},
+                        {"type": "jsonl", "path": str(directory / "view.jsonl")}, *more]}
 
 
 class Collector:
@@ -229,6 +231,46 @@ def test_a_run_that_is_killed_is_missing_from_then_on(space):
     history = vampire.History(view.stop())
     (missing,) = {key[1:] for key in states(history, "collect_runs_missing", WHERE_FROM)}
     assert missing[0] == "beta"
+    assert_named_as_missing(space, view.directory, "beta")
+
+
+def assert_named_as_missing(space, directory, workflow):
+    """In every reader of the view."""
+    (path,), lines = directory.glob("*.h5"), directory / "view.jsonl"
+    name = rf"missing[^\n]*: {workflow} \(run [0-9a-f]{{8}}\)"
+    whole = vampire.summary(path)
+    assert not whole.whole and re.search(name, str(whole)), whole
+
+    def shown(program, *arguments):
+        return subprocess.run([program, *arguments], cwd=space.path, capture_output=True, text=True, check=True,
+                              env={**os.environ, "PYTHONPATH": str(harness.ROOT / "python")}).stdout
+
+    summary = harness.program("vampire")
+    texts = [shown(summary, "--summary", path), shown(summary, "--summary", lines),
+             shown(harness.ROOT / "python" / "vampire-report", "--text", path)]
+    for text in texts:
+        assert re.search(name, text) and "very event was counted" not in text, text
+    counts = {tuple(re.findall(r"\(run ([0-9a-f]{8})\) in (\d+)", text)) for text in texts}
+    assert len(counts) == 1, "one number of buckets in all of them"
+    assert re.search(name, shown(harness.program("vampire-top"), "--once", "--totals", lines))
+
+
+def test_runs_behind_a_collector_that_is_killed_are_missing(space):
+    """The view of all names the runs, and neither their collector nor a run that had ended."""
+    server = nats_reader.Server(space)
+    near = Collector(space, server, name="near", delay="1s", publish={"prefix": "site"})
+    view = Collector(space, server, delay="2s", subject="site.>")
+    start_runs(space, server, ("alpha",), steps=1)[0].expect_exit(0)
+    (beta,) = start_runs(space, server, ("beta",), steps=1000)
+    harness.wait_until(lambda: present(server, b"collect_runs_reporting workflow=beta") == {"beta": 1}, "beta reports")
+    near.process.signal(signal.SIGKILL)
+    near.process.wait()
+    harness.wait_until(lambda: present(server, b"collect_runs_missing workflow=*") == {"alpha": 0, "beta": 1}, "beta is missing")
+    beta.stop()
+    history = vampire.History(view.stop())
+    (missing,) = {key[1:] for key in states(history, "collect_runs_missing", WHERE_FROM)}
+    assert missing[0] == "beta"
+    assert_named_as_missing(space, view.directory, "beta")
 
 
 def test_what_is_refused_is_counted_and_said(space):

@@ -12,11 +12,13 @@ import sys
 import h5py
 import pytest
 
+import vampire
 from harness import ROOT, program, wait_until
 
 sys.path.insert(0, str(ROOT / "tests" / "oracle"))
 import stream
 import streams
+from vampire.run_lines import OPERATIONS
 
 pytestmark = pytest.mark.plain  # --summary is Python
 
@@ -51,6 +53,7 @@ DIFFERENT = {
     "filter and sampling": {"events": {"components": ["Model*"]}, "sampling": {"fraction": 500000}},
     "bounds": {"statistics": {"bucket": "1s", "max_series": 16, "max_components": 4, "max_cdos": 16}},
     "nothing of a metric": {"statistics": {"bucket": "1s", "filters": {"transport_ns": "(.event.serial < 5)"}}},
+    "no events of a kind": {"events": {"filter": "(not (.event.kind = offer))"}},
     "few metrics": {"statistics": {"bucket": "1s", "sets": ["anomalies"]}},
     "workflow": {"statistics": {"bucket": "500ms", "level": "workflow", "sub_bins": 16}},
     "alarms": {"alarms": [{"name": "moves", "metric": "transports", "without": ["size_class", "tier", "cause"],
@@ -96,6 +99,37 @@ def test_all_was_counted_only_if_it_was(space):
     assert every not in filtered and re.search(r"all +[\d,]+  \(of \d+\.\d % of the events\)", filtered)
     lost = run(space, [{"type": "null"}], name="lost", source={**SOURCE, "lost": 10})
     assert every not in lost and "% of the events" in lost
+
+
+@pytest.mark.parametrize("kind, absent, counted", [
+    ("offer", "produced", "transports"), ("transport_completed", "transports", "produced"),
+    ("demand", "wait on demand", "produced"), ("transport_init", "transport time", "transports")])
+def test_what_needs_a_kind_that_cannot_arrive_is_absent(space, kind, absent, counted):
+    """By whatever the kind is excluded; nothing is shown as 0."""
+    for name, events in (("filter", {"filter": f"(not (.event.kind = {kind}))"}),
+                         ("kinds", {"kinds": [one for one in OPERATIONS if one != kind]})):
+        (space.path / name).mkdir()
+        shown = run(space, [{"type": "jsonl", "path": f"{name}.jsonl"}, {"type": "hdf5", "directory": name}], name=name, events=events)
+        for text in (shown, summary(space.path / f"{name}.jsonl").stdout, summary(*(space.path / name).glob("*.h5")).stdout):
+            assert re.search(rf"^  {absent} +not observable: no events of these kinds: {kind}$", text, re.MULTILINE), text
+            assert re.search(rf"^  {counted} +[\d,]+", text, re.MULTILINE), text
+        files = vampire.summary(space.path / name)
+        assert not files.whole and f"no events of these kinds: {kind}" in str(files)
+
+
+def test_the_last_segment_has_the_numbers_of_its_buckets(space):
+    """Python counts the buckets that are there; the summary of a run counts from its start, and says so."""
+    run(space, [{"type": "hdf5", "directory": ".", "rotate": {"interval": "7s"}}], source={**SOURCE, "lost": 20})
+    parts = [vampire.summary(path) for path in sorted(space.path.glob("*.h5"))]
+    every = vampire.summary(space.path)
+    assert len(parts) > 3
+    for name in ("received", "decoded", "counted", "filtered", "rejected", "late"):
+        assert sum(getattr(part, name) for part in parts) == getattr(every, name), name
+    assert {place: sum(part.lost[place] for part in parts) for place in every.lost} == every.lost and any(every.lost.values())
+    operations = [int(vampire.merge(path, "pool_operations")) for path in sorted(space.path.glob("*.h5"))]
+    assert all(0 < own <= part.counted for own, part in zip(operations, parts)), "some events are of one operation"
+    last = summary(sorted(space.path.glob("*.h5"))[-1]).stdout
+    assert "of the run's files; totals are since its start" in last
 
 
 @pytest.mark.parametrize("more, lacks", [
@@ -255,7 +289,7 @@ def test_units_and_names_in_a_summary(space):
                  "  (other)                             5  at a limit: over max_series, or out of memory\n",
                  "  all                         1,234,572  (of 99.9 % of the events)\n",
                  "  produced               not counted, or not in this output\n",
-                 "  transports             3  (of 99.9 % of the events)\n",
+                 "  transports             3  (from 99.9 % of the events; coverage of the total not known)\n",
                  "  transport time         p50 2.94 us, p99 4.86 us, max 5.00 us  (without the buckets that are missing)\n",
                  "  bad?[2J??xxxxxxxxxxxxx              7  no\n", "  ... and 10 more\n",
                  "  LOST                   2 buckets (output o)\n", "  LOST                   1 events (ring)\n",

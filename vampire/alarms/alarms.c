@@ -57,7 +57,7 @@ static bool is_observable(const struct vamp_alarms_options *options,
     char line[VAMP_ERR_TEXT_BYTES], text[VAMP_ABSENCE_BYTES];
     const char *reason = "only a live run has it";
     if (absence != NULL) {
-        reason = vamp_absence_reason(absence->lacking, text);
+        reason = vamp_absence_reason(absence, text);
     }
     (void)snprintf(line, sizeof line, "the alarm %s is not watched: %s is not observable, %s",
                    config->options.name, vamp_metrics[id].name, reason);

@@ -312,7 +312,7 @@ static void add_message(struct vamp_collect *collect, struct collect_run *run,
             break; /* counts messages, not metrics */
         }
     }
-    collect_values_add(collect, message);
+    collect_values_add(collect, run, message);
 }
 
 static void add_pending(struct vamp_collect *collect, struct collect_run *run,
@@ -348,15 +348,32 @@ static void add_run(struct vamp_collect *collect, struct collect_run *run, int64
     vamp_merged_end_run(&collect->merged);
 }
 
+/* Reports the runs that reported through a collector as missing, which itself is missing. */
+static void report_subtree(struct vamp_collect *collect, const struct collect_run *collector)
+{
+    const uint32_t count = collect->merged.sets[collect_runs_set(collect)].count;
+    for (uint32_t series = 0; series < count; series++) {
+        if (collect->reporters[series] == collector) {
+            collect_values_gauge(collect, VAMP_METRIC_COLLECT_RUNS_REPORTING, series, 0);
+            collect_values_gauge(collect, VAMP_METRIC_COLLECT_RUNS_MISSING, series, 1);
+        }
+    }
+}
+
 static void report_run(struct vamp_collect *collect, struct collect_run *run, int64_t end_ns)
 {
+    const bool missing = !run->reported && !run->ended && run->first_ns < end_ns;
+    if (run->is_collector) {
+        if (missing) {
+            report_subtree(collect, run);
+        }
+        return;
+    }
     if (!run->has_series) {
         const char *labels[VAMP_LABELS_MAX] = {run->workflow, run->id};
-        const unsigned set = collect->merged.metrics[VAMP_METRIC_COLLECT_RUNS_REPORTING].label_set;
-        run->series = collect_series(collect, set, labels);
+        run->series = collect_series(collect, collect_runs_set(collect), labels);
         run->has_series = true;
     }
-    const bool missing = !run->reported && !run->ended && run->first_ns < end_ns;
     collect_values_gauge(collect, VAMP_METRIC_COLLECT_RUNS_REPORTING, run->series, run->reported);
     collect_values_gauge(collect, VAMP_METRIC_COLLECT_RUNS_MISSING, run->series, missing);
 }

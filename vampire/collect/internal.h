@@ -39,6 +39,7 @@ struct collect_run {
     /* Number of the run's series in metrics collect_runs_reporting and collect_runs_missing. */
     uint32_t series;
     bool has_series;
+    bool is_collector; /* it reports other runs, which are named instead of it */
     unsigned pending_count;
     struct collect_pending *pending; /* in ascending order of numbers */
     int64_t first_ns;                /* start of the first received bucket */
@@ -77,6 +78,9 @@ struct vamp_collect {
     struct vamp_bucket_histogram *histogram;
     bool out_of_memory; /* some values of the bucket that is being closed could not be added */
 
+    /* For each series of collect_runs_reporting: the collector through which that run reports;
+     * NULL: the run reports directly, or has ended. */
+    const struct collect_run **reporters;
     struct map runs; /* indexed by id */
     struct collect_run *run_list;
     struct vamp_accounting past; /* sum over forgotten runs */
@@ -140,8 +144,11 @@ void collect_schema_done(struct vamp_collect *collect);
 uint32_t collect_series(struct vamp_collect *collect, unsigned set,
                         const char *const labels[static VAMP_LABELS_MAX]);
 
-/* Adds the values of a message of the current run. */
-void collect_values_add(struct vamp_collect *collect, const Vampire__Telemetry__Message *message);
+/* Adds the values of a message of the run. */
+void collect_values_add(struct vamp_collect *collect, struct collect_run *run,
+                        const Vampire__Telemetry__Message *message);
+/* Returns the label set of the metrics about runs. */
+unsigned collect_runs_set(const struct vamp_collect *collect);
 /* Computes the weight. Called after all runs were added. */
 void collect_values_settle(struct vamp_collect *collect);
 /* Adds a value of the collector's own metrics. */

@@ -84,6 +84,11 @@ static void forget(struct vamp_collect *collect, struct collect_run **at)
 {
     struct collect_run *run = *at;
     *at = run->next;
+    for (uint32_t i = 0; i < collect->merged.sets[collect_runs_set(collect)].count; i++) {
+        if (collect->reporters[i] == run) {
+            collect->reporters[i] = NULL;
+        }
+    }
     map_remove(&collect->runs, &run->link);
     add_account(&collect->past, &run->account);
     free_run(collect, run);

@@ -45,6 +45,11 @@ static void describe(struct vamp_collect *collect, const uuid_t space)
     }
 }
 
+unsigned collect_runs_set(const struct vamp_collect *collect)
+{
+    return collect->merged.metrics[VAMP_METRIC_COLLECT_RUNS_REPORTING].label_set;
+}
+
 int collect_schema_init(struct vamp_collect *collect, struct vamp_err *err)
 {
     uuid_t space;
@@ -54,7 +59,10 @@ int collect_schema_init(struct vamp_collect *collect, struct vamp_err *err)
     }
     collect->options.series_space = NULL;
     describe(collect, space);
-    if (map_init(&collect->names) != 0 || vamp_merged_create(&collect->merged) != 0) {
+    collect->reporters = calloc(collect->merged.label_sets[collect_runs_set(collect)].max_series,
+                                sizeof(struct collect_run *));
+    if (collect->reporters == NULL || map_init(&collect->names) != 0 ||
+        vamp_merged_create(&collect->merged) != 0) {
         return vamp_err_set_errno(err, ENOMEM, "prepare the series of collected runs");
     }
     const char *other[VAMP_LABELS_MAX];
@@ -70,6 +78,7 @@ int collect_schema_init(struct vamp_collect *collect, struct vamp_err *err)
 void collect_schema_done(struct vamp_collect *collect)
 {
     vamp_merged_done(&collect->merged);
+    free(collect->reporters);
     while (collect->name_list != NULL) {
         struct collect_name *name = collect->name_list;
         collect->name_list = name->next;
@@ -193,6 +202,7 @@ static uint32_t find_series(struct vamp_collect *collect, unsigned set,
  * set in the collector. */
 struct row {
     struct vamp_collect *collect;
+    struct collect_run *run;
     const Vampire__Telemetry__Message *message;
     const Vampire__Telemetry__Row *row;
     const enum vamp_metric_id *ids; /* ids of the metrics in the message */
@@ -239,6 +249,23 @@ static void add_histogram(struct vamp_collect *collect, unsigned metric, uint32_
     }
 }
 
+/* Remembers through which collector a run reports. The two metrics come in the order of the
+ * catalogue, so that a missing run is remembered after it was found not to report. */
+static void note_reporter(const struct row *row, unsigned metric, int64_t value)
+{
+    const struct collect_run **reporter = &row->collect->reporters[row->series];
+    const bool is_reporting = metric == VAMP_METRIC_COLLECT_RUNS_REPORTING;
+    if (!is_reporting && metric != VAMP_METRIC_COLLECT_RUNS_MISSING) {
+        return;
+    }
+    row->run->is_collector = true;
+    if (value > 0) {
+        *reporter = row->run;
+    } else if (is_reporting) {
+        *reporter = NULL;
+    }
+}
+
 static void add_row(struct row *row)
 {
     const Vampire__Telemetry__Row *from = row->row;
@@ -255,6 +282,7 @@ static void add_row(struct row *row)
         const struct vamp_gauge_value value = {gauge->value, gauge->min, gauge->max};
         if (find_metric(row, gauge->metric, &metric)) {
             vamp_merged_gauge(&collect->merged, metric, row->series, &value);
+            note_reporter(row, metric, gauge->value);
         }
     }
     for (size_t i = 0; i < from->n_histograms; i++) {
@@ -264,7 +292,8 @@ static void add_row(struct row *row)
     }
 }
 
-void collect_values_add(struct vamp_collect *collect, const Vampire__Telemetry__Message *message)
+void collect_values_add(struct vamp_collect *collect, struct collect_run *run,
+                        const Vampire__Telemetry__Message *message)
 {
     enum vamp_metric_id *ids = calloc(message->n_metrics + 1, sizeof *ids);
     struct label_places *places = calloc(message->n_label_sets + 1, sizeof *places);
@@ -277,6 +306,7 @@ void collect_values_add(struct vamp_collect *collect, const Vampire__Telemetry__
     }
     for (size_t i = 0; ids != NULL && places != NULL && i < message->n_rows; i++) {
         struct row row = {.collect = collect,
+                          .run = run,
                           .message = message,
                           .row = message->rows[i],
                           .ids = ids,

@@ -196,7 +196,7 @@ static void write_learned(struct hdf5_file *file)
         const char *row = text;
         if ((fresh & VAMP_UNKNOWN_BIT(i)) != 0) {
             (void)snprintf(text, sizeof text, "%s: %s", vamp_unknown_word((enum vamp_unknown)i),
-                           vamp_absence_reason(VAMP_UNKNOWN_BIT(i), reason));
+                           vamp_unknown_reason(VAMP_UNKNOWN_BIT(i), reason));
             hdf5_dataset_put_texts(file, file->absences, i, 1, &row);
         }
     }

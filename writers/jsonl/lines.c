@@ -294,7 +294,7 @@ static void learned_lines(struct jsonl *self, const struct vamp_bucket *bucket, 
         const uint32_t bit = fresh & -fresh;
         begin(self, "not_observed", bucket->start_ns);
         absence(&self->json, vamp_unknown_word((enum vamp_unknown)__builtin_ctz(bit)),
-                vamp_absence_reason(bit, reason));
+                vamp_unknown_reason(bit, reason));
         vamp_json_line_end(&self->json);
     }
 }

@@ -158,6 +158,7 @@ static void limit_series(struct output_route *route, const struct vamp_resolutio
 
 #define METRIC_LABEL (UINT32_C(1) << VAMP_LABEL_METRIC)
 #define GROUP_LABEL (UINT32_C(1) << VAMP_LABEL_GROUP)
+#define RUN_LABELS ((UINT32_C(1) << VAMP_LABEL_WORKFLOW) | (UINT32_C(1) << VAMP_LABEL_RUN))
 
 /* Metrics about missing data: every output has them, regardless of its selection. */
 static const bool is_about_missing[VAMP_METRICS_MAX] = {
@@ -167,7 +168,18 @@ static const bool is_about_missing[VAMP_METRICS_MAX] = {
     [VAMP_METRIC_VAMPIRE_UNIDENTIFIED] = true,    [VAMP_METRIC_VAMPIRE_SERIES_OVERFLOW] = true,
     [VAMP_METRIC_VAMPIRE_LABELS_GIVEN_UP] = true, [VAMP_METRIC_COLLECT_REFUSED] = true,
     [VAMP_METRIC_VAMPIRE_SAMPLE_GROUP] = true,    [VAMP_METRIC_VAMPIRE_NO_ROOM] = true,
+    [VAMP_METRIC_COLLECT_RUNS_MISSING] = true,
 };
+
+/* Returns the labels that a metric keeps regardless of the selection, of those that it has. */
+static uint32_t indispensable_labels(enum vamp_metric_id id)
+{
+    uint32_t labels = METRIC_LABEL | GROUP_LABEL;
+    if (id == VAMP_METRIC_COLLECT_RUNS_MISSING) { /* readers name the runs */
+        labels |= RUN_LABELS;
+    }
+    return labels;
+}
 
 /* Adds a metric to the output's schema; with a budget, the metric has a separate label set. */
 static unsigned add_own(const struct vamp_resolution_choice *choice, struct vamp_merged *merged,
@@ -195,7 +207,7 @@ static void choose_metrics(struct vamp_resolution *resolution,
         const uint32_t labels = vamp_label_set_bits(&whole->label_sets[entry->label_set]);
         const uint32_t kept =
             vamp_resolution_labels(choice->by, choice->without, metric->name, labels) |
-            (labels & (METRIC_LABEL | GROUP_LABEL));
+            (labels & indispensable_labels(entry->id));
         const unsigned place = add_own(choice, &resolution->merged, entry->id, kept);
         struct vamp_schema_metric *own = &resolution->merged.metrics[place];
         const bool is_sum = metric->kind == VAMP_GAUGE && metric->merge == VAMP_MERGE_SUM;

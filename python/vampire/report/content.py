@@ -48,7 +48,9 @@ class Content:
         events = self.summary.received + sum(self.summary.lost.values())
         self.outside = {what for what, metric in (("operations", "pool_operations"), ("gave", "produced_bytes"), ("received", "consumed_bytes"))
                         if "vampire_not_in_output" in self.summary.lacking.get(metric, (0, {}))[1]}
-        self.of = [] if self.summary.counted >= events else ["of " + words.OF_EVENTS % share(self.summary.counted, events)]
+        part = share(self.summary.counted, events)
+        self.of = [] if self.summary.counted >= events else [words.FROM_EVENTS % part]  # of all but operations
+        self.of_operations = self.of and ["of " + words.OF_EVENTS % part]
 
     def _check_component(self, component):
         known = self.history.words("component") | self.history.words("source") | self.history.words("sink")
@@ -142,6 +144,8 @@ class Content:
         if cannot:
             remark = f"{remark + ' ' if remark else ''}They cannot tell {'; '.join(cannot)}." if not self.has_components() else \
                 f"{remark + ' ' if remark else ''}These files cannot tell {'; '.join(cannot)}."
+        for text in found.remarks():
+            remark = f"{remark + ' ' if remark else ''}{text}."
         facts = self.facts()
         notes = list(dict.fromkeys([*found.notes(), *self.history.damage]))  # with what was found while reading
         return Report(
@@ -213,7 +217,9 @@ class Content:
         facts = [("observed", span(length), ""), ("components", f"{components:,}", "")]
         for what, metric, write in numbers:
             count = self.total(metric)
-            notes = self.of + self.lacks(metric, write) + self.estimated(metric, write) if count is not None else []
+            estimate = self.estimated(metric, write)
+            of = self.of_operations if metric == "pool_operations" else [] if estimate else self.of
+            notes = of + self.lacks(metric, write) + estimate if count is not None else []
             facts.append((what, "not recorded" if count is None else write(count), "; ".join(notes)))
         return facts
 

@@ -17,6 +17,8 @@ VERSION = 2
 LINE_BYTES = 64 << 10  # the longest line of the format, with its newline
 LINE, BUCKET, ROTATED, END, BAD = "line", "bucket", "rotated", "end", "bad"  # what feed() returns
 
+MISSING = "collect_runs_missing"
+RUNS_MISSING_MAX = 64
 MEMBERS_MAX = 65536       # components are numbered below it
 VANISHED_MAX = 16
 LOGGED_PARTS = 100_000    # of the newest buckets, for the sums of a window
@@ -114,6 +116,7 @@ class State:  # pylint: disable=too-many-instance-attributes
         self.from_middle = False  # the first bucket seen is not the run's
         self.is_tail = False      # of a long file only the end was read
         self.gauges, self.tiers = {}, {}
+        self.runs_missing = {}    # (workflow, run) that does not report now, in the order in which they stopped
         self.losses, self.attention = Losses(), Attention()
         self.shares = {name: [0, 0] for name in SHARES}  # what the stream has of a metric, and what it lacks
         self.folded = 0           # values counted under "(other)" here
@@ -293,9 +296,20 @@ class Model:
             elif name in GAUGES:
                 for one in one_each:
                     self._gauge(name, one)
+            elif name == MISSING:
+                for one in one_each:
+                    self._run_missing(one)
             elif name in self.state.declared:
                 for one in one_each:
                     self._declared(self.state.declared[name], one)
+
+    def _run_missing(self, series):
+        """A run of a collected stream stopped reporting, or reports again."""
+        run, missing = (text_of(series, "workflow"), text_of(series, "run")), self.state.runs_missing
+        if number(series, "value") <= 0:
+            missing.pop(run, None)
+        elif len(missing) < RUNS_MISSING_MAX:
+            missing[run] = True
 
     def _gauge(self, name, series):
         state, value = self.state, number(series, "value")

@@ -9,6 +9,7 @@ from .text import COLUMNS_MAX, clean, columns, count, cut, fit, fit_ends, rate_o
 PLAIN, TITLE, WARNING, LOSS, DIM = "plain", "title", "warning", "loss", "dim"
 
 SHARE_LINES, VANISHED_LINES, LOSS_LINES = 2, 2, 3
+RUNS_SHOWN = 8
 HEAD_LINES = 4 + SHARE_LINES + VANISHED_LINES + LOSS_LINES
 ATTENTION_LINES = 40
 NAME_COLUMNS_MAX = 64  # in a wide terminal the numbers stay near their names
@@ -117,8 +118,8 @@ def _counted(snapshot, wide):
     told, gauges = state.losses, state.gauges.get
     sampled, unasked = gauges("vampire_sampled_out", 0), gauges("vampire_not_subscribed", 0)
     everything = told.received + told.lost + unasked
-    items = [words.OF_EVENTS % share(told.counted, everything)]
     whole = told.counted >= everything
+    items = []
     for name, (has, lacks) in state.shares.items():
         if lacks > 0:
             items.append(words.OF_TOTAL % (share(has, has + lacks), name))
@@ -139,14 +140,24 @@ def _counted(snapshot, wide):
         whole = False
         items.append(f"sampling: {state.sampling}")
     fraction(told.lost, "lost")
-    for amount, text in ((told.late, words.LATE), (gauges("vampire_evicted", 0), words.EVICTED),
+    for amount, text in ((gauges("vampire_evicted", 0), words.EVICTED),
                          (gauges("vampire_series_overflow", 0), words.OVERFLOW),
                          (gauges("vampire_labels_given_up", 0), "labels aggregated away"),
                          (state.folded, "values in (other): all 4,095 rows are in use")):
         if amount > 0:
             whole = False
             items.append(f"{count(amount)} {text}")
-    return [] if whole else _list(WARNING, "counted", items, wide, SHARE_LINES)
+    if state.runs_missing:
+        whole = False
+        names = [f"{clean(workflow)} (run {clean(run)[:8]})" for workflow, run in state.runs_missing]
+        items.append(f"missing now: {', '.join(names[:RUNS_SHOWN])}" + (", ..." if len(names) > RUNS_SHOWN else ""))
+    else:  # otherwise nobody knows how many events there were
+        items.insert(0, words.EVERY if whole else words.OF_EVENTS % share(told.counted, everything))
+    if told.late > 0:  # counted, so that nothing is missing
+        items.append(f"{count(told.late)} {words.LATE}")
+    if len(items) == 1 and whole:
+        return []
+    return _list(PLAIN if whole else WARNING, "counted", items, wide, SHARE_LINES)
 
 
 def head(snapshot, source, wide):

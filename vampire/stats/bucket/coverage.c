@@ -2,6 +2,7 @@
 #include "vampire/stats/bucket/coverage.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const struct {
     const char *word, *sentence;
@@ -16,7 +17,21 @@ const char *vamp_unknown_word(enum vamp_unknown unknown)
     return unknowns[unknown].word;
 }
 
-const char *vamp_absence_reason(uint32_t lacking, char text[static VAMP_ABSENCE_BYTES])
+/* Appends "no events of these kinds: offer demand" to the text, which has `used` bytes. */
+static void append_kinds(uint64_t kinds, char text[static VAMP_ABSENCE_BYTES], size_t used)
+{
+    const char *separator = used > 0 ? "; " : "";
+    used += (size_t)snprintf(text + used, VAMP_ABSENCE_BYTES - used,
+                             "%sno events of these kinds:", separator);
+    for (unsigned kind = 1; kind < VAMP_EVENT_KIND_COUNT && used < VAMP_ABSENCE_BYTES; kind++) {
+        if ((kinds & VAMP_EVENT_BIT(kind)) != 0) {
+            used += (size_t)snprintf(text + used, VAMP_ABSENCE_BYTES - used, " %s",
+                                     vamp_event_kind_name(kind));
+        }
+    }
+}
+
+const char *vamp_unknown_reason(uint32_t lacking, char text[static VAMP_ABSENCE_BYTES])
 {
     size_t used = 0;
     text[0] = '\0';
@@ -29,16 +44,15 @@ const char *vamp_absence_reason(uint32_t lacking, char text[static VAMP_ABSENCE_
     return text;
 }
 
-static const char *name_kinds(uint64_t kinds, char reason[static VAMP_ABSENCE_BYTES])
+const char *vamp_absence_reason(const struct vamp_absence *absence,
+                                char text[static VAMP_ABSENCE_BYTES])
 {
-    size_t used = (size_t)snprintf(reason, VAMP_ABSENCE_BYTES, "no events of these kinds:");
-    for (unsigned kind = 1; kind < VAMP_EVENT_KIND_COUNT && used < VAMP_ABSENCE_BYTES; kind++) {
-        if ((kinds & VAMP_EVENT_BIT(kind)) != 0) {
-            used += (size_t)snprintf(reason + used, VAMP_ABSENCE_BYTES - used, " %s",
-                                     vamp_event_kind_name(kind));
-        }
+    (void)vamp_unknown_reason(absence->lacking, text);
+    const size_t used = strlen(text);
+    if (absence->kinds != 0 && used < VAMP_ABSENCE_BYTES - 1) {
+        append_kinds(absence->kinds, text, used);
     }
-    return "kinds";
+    return text;
 }
 
 const char *vamp_coverage_next(const struct vamp_coverage *coverage, unsigned *position,
@@ -49,7 +63,7 @@ const char *vamp_coverage_next(const struct vamp_coverage *coverage, unsigned *p
     }
     if (*position < coverage->absence_count) {
         const struct vamp_absence *absence = &coverage->absences[(*position)++];
-        (void)vamp_absence_reason(absence->lacking, reason);
+        (void)vamp_absence_reason(absence, reason);
         return vamp_metrics[absence->id].name;
     }
     const uint32_t apart =
@@ -65,11 +79,12 @@ const char *vamp_coverage_next(const struct vamp_coverage *coverage, unsigned *p
         if (bit > VAMP_UNKNOWN_COUNT || coverage->not_subscribed == 0) {
             return NULL;
         }
-        return name_kinds(coverage->not_subscribed, reason);
+        append_kinds(coverage->not_subscribed, reason, 0);
+        return "kinds";
     }
     const unsigned next = (unsigned)__builtin_ctz(left);
     *position = coverage->absence_count + next + 1;
-    (void)vamp_absence_reason(VAMP_UNKNOWN_BIT(next), reason);
+    (void)vamp_unknown_reason(VAMP_UNKNOWN_BIT(next), reason);
     return vamp_unknown_word((enum vamp_unknown)next);
 }
 

@@ -13,8 +13,10 @@
 /* A metric that was requested and is absent. */
 struct vamp_absence {
     enum vamp_metric_id id;
-    /* Bit per enum vamp_unknown: unreported data on which the metric is based; not 0. */
+    /* Bit per enum vamp_unknown: unreported data on which the metric is based. */
     uint32_t lacking;
+    /* Bit per enum vamp_event_kind: kinds on which the metric is based and that cannot arrive. */
+    uint64_t kinds;
 };
 
 struct vamp_coverage {
@@ -27,10 +29,12 @@ struct vamp_coverage {
 
 /* Returns the enum name, a constant: "time", "size", ... */
 const char *vamp_unknown_word(enum vamp_unknown unknown);
-/* Writes the reason of an absence, as sentences joined by "; ". `lacking`: bit per enum
- * vamp_unknown. */
+/* Write the reason of an absence, as sentences joined by "; ", and return `text`. `lacking`: bit
+ * per enum vamp_unknown. */
 #define VAMP_ABSENCE_BYTES 512
-const char *vamp_absence_reason(uint32_t lacking, char text[static VAMP_ABSENCE_BYTES]);
+const char *vamp_unknown_reason(uint32_t lacking, char text[static VAMP_ABSENCE_BYTES]);
+const char *vamp_absence_reason(const struct vamp_absence *absence,
+                                char text[static VAMP_ABSENCE_BYTES]);
 /* Iterates over everything absent: the metrics, "losses" of the pool manager, "serials", data whose
  * absence was detected during the run (by its enum name), and "kinds" of events. Returns a constant
  * name and sets its reason; returns NULL at the end. `*position` starts at 0. */

@@ -124,6 +124,9 @@ struct vamp_metric {
 /* Indexed by id; vamp_metric_count() entries. */
 extern const struct vamp_metric *const vamp_metrics;
 unsigned vamp_metric_count(void);
+/* Returns the kinds of events on which a metric is based, one bit per enum vamp_event_kind: without
+ * any one of them the metric would be 0 or wrong. 0: no single kind is necessary. */
+uint64_t vamp_metric_kinds(enum vamp_metric_id id);
 /* Returns VAMP_METRIC_NONE if no metric has this name. */
 enum vamp_metric_id vamp_metric_find(const char *name);
 /* Sets the names of all metrics, terminated by NULL. */

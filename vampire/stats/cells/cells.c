@@ -24,7 +24,9 @@ static void note_absence(struct vamp_coverage *coverage, const struct vamp_stats
 {
     if (vamp_stats_asks(options, id)) {
         coverage->absences[coverage->absence_count++] =
-            (struct vamp_absence){id, vamp_metrics[id].basis & options->unknown};
+            (struct vamp_absence){.id = id,
+                                  .lacking = vamp_metrics[id].basis & options->unknown,
+                                  .kinds = vamp_stats_kinds_lacking(options, id)};
     }
 }
 

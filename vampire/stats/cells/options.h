@@ -68,10 +68,17 @@ static inline bool vamp_stats_asks(const struct vamp_stats_options *options, enu
     const uint64_t sets = options->sets | VAMP_SET_SELF | VAMP_SET_SAMPLED;
     return options->metrics_on[id] || (vamp_metrics[id].sets & sets) != 0;
 }
-/* Returns whether the metric is computed: it is requested, and the source reports the data on which
- * it is based. */
+/* Returns the kinds of events that the metric needs and that will not arrive. */
+static inline uint64_t vamp_stats_kinds_lacking(const struct vamp_stats_options *options,
+                                                enum vamp_metric_id id)
+{
+    return vamp_metric_kinds(id) & options->not_subscribed;
+}
+/* Returns whether the metric is computed: it is requested, and the source reports the data and the
+ * kinds of events on which it is based. */
 static inline bool vamp_stats_wants(const struct vamp_stats_options *options,
                                     enum vamp_metric_id id)
 {
-    return vamp_stats_asks(options, id) && (vamp_metrics[id].basis & options->unknown) == 0;
+    return vamp_stats_asks(options, id) && (vamp_metrics[id].basis & options->unknown) == 0 &&
+           vamp_stats_kinds_lacking(options, id) == 0;
 }
