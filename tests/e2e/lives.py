@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Lives of a run: random sequences of what happens to vampire while it counts. Reloads, rotation, signals, kills, a
+removed directory, losses, and other runs of the same workflow beside it.
+
+The source is synthetic, so that the events of a life are known: run_life() counts those of the same seed again, from a
+recording, and compares every total and every bucket that a reader reports."""
+
+import collections
+import dataclasses
+import json
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from harness import PATIENCE, ROOT, Workspace, config_text, program
+
+sys.path[:0] = [str(ROOT / "tests" / "oracle"), str(ROOT / "python")]
+import stream
+import vampire
+
+SPEED = 10           # simulated seconds in a second
+STEP_NS = 200_000_000
+COUNTED = ("pool_operations", "produced_bytes", "transports")
+LEVELS = ("workflow", "model", "component", "cdo")
+FILTER = "(.cdo.size >= 4KiB)"
+
+
+RECOVERY = "--recover"
+
+
+@dataclasses.dataclass(frozen=True)
+class Event:
+    """An event of the source, or a mark of lost ones."""
+
+    time: int
+    amounts: dict  # metric: amount
+    lost: int = 0
+
+
+def _event_of(item):
+    if isinstance(item, stream.recording_pb2.Mark):
+        return Event(item.time_ns, {}, item.count if item.kind == 30 else 0)
+    kind, amounts = stream.KINDS[item.kind], {}
+    if not item.before:
+        amounts["pool_operations"] = 1
+        if kind == "offer":
+            amounts["produced_bytes"] = item.size_bytes
+        elif kind == "transport_completed":
+            amounts["transports"] = 1
+    return Event(stream.time_of(item), amounts)
+
+
+def truth_of(place, source):
+    """The Events of a source, in the order in which vampire receives them."""
+    config = place / "truth.json"
+    config.write_text(json.dumps({"source": {**source, "speed": 0}, "outputs": [{"type": "recording", "directory": str(place)}]}))
+    subprocess.run([program("vampire"), "-q", "-c", config], check=True, cwd=place)
+    (path,) = place.glob("*.rec")
+    _, items = stream.read(path)
+    path.unlink()
+    return [_event_of(item) for item in items]
+
+
+def sums_of(events):
+    """{metric: sum}"""
+    sums = dict.fromkeys(COUNTED, 0)
+    for event in events:
+        for metric, amount in event.amounts.items():
+            sums[metric] += amount
+    return sums
+
+
+class Life:
+    """One sequence. `log` tells what happened, for whoever looks into a failure."""
+
+    def __init__(self, space, seed):
+        self.random, self.space, self.log = random.Random(seed), space, []
+        self.folder = space.path / "out"
+        self.folder.mkdir()
+        pick = self.random.choice
+        self.source = {"type": "synthetic", "seed": seed + 1, "producers": pick((1, 2, 4)), "consumers": pick((1, 3)),
+                       "steps": pick((40, 80)), "step": f"{STEP_NS // 10**6}ms", "speed": SPEED, "lost": pick((0, 0, 30))}
+        self.truth = truth_of(space.path, self.source)
+        self.reloads = 0
+        self.removed = False
+
+    def _config(self, name):
+        pick = self.random.choice
+        statistics = {"bucket": pick(("100ms", "200ms", "500ms")), "level": pick(LEVELS), "lateness": pick(("0s", "100ms"))}
+        rotate = pick(({}, {}, {"rotate": {"interval": pick(("300ms", "1s"))}}))
+        outputs = [{"type": "hdf5", "name": "files", "directory": str(self.folder), **rotate},
+                   {"type": "jsonl", "name": "lines", "path": str(self.folder / f"{name}.jsonl"), **rotate}]
+        if self.random.random() < 0.3:
+            outputs.append({"type": "null", "name": f"null{self.random.randrange(100)}"})
+        return {"workflow": "life", "source": self.source, "statistics": statistics, "outputs": outputs}
+
+    def _write(self, name):
+        made = self._config(name)
+        (self.space.path / f"{name}.json").write_text(config_text(made))
+        return made
+
+    def _start(self, name):
+        self._write(name)
+        process = self.space.start([program("vampire"), "-c", self.space.path / f"{name}.json", "--ready-file",
+                                    self.space.path / f"{name}.ready"], name)
+        deadline = time.monotonic() + 20 * PATIENCE
+        while not (self.space.path / f"{name}.ready").exists() and process.running() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return process
+
+    def _reload(self, process):
+        made = self._write("one")
+        self.log.append(f"reload {made['statistics']}")
+        self.reloads += 1
+        process.signal(signal.SIGHUP)
+        deadline = time.monotonic() + 20 * PATIENCE
+        while process.running() and "read again" not in process.stderr.split(self.log[-1])[-1] and time.monotonic() < deadline:
+            if process.stderr.count("was read again (number") >= self.reloads:
+                return
+            time.sleep(0.01)
+
+    def _remove_directory(self):
+        self.log.append("directory removed")
+        self.removed = True
+        shutil.rmtree(self.folder)
+        time.sleep(self.random.uniform(0, 0.3))
+        if self.random.random() < 0.7:
+            self.log.append("directory is back")
+            self.folder.mkdir()
+
+    def run(self):
+        """The sequence; returns the process that lived it, which has ended."""
+        process = self._start("one")
+        other = self._start("two") if self.random.random() < 0.2 else None
+        for _ in range(self.random.randrange(4)):
+            time.sleep(self.random.uniform(0, 0.3))
+            if not process.running():
+                break
+            if self.random.random() < 0.75:
+                self._reload(process)
+            else:
+                self._remove_directory()
+        end = self.random.choice((None, None, signal.SIGTERM, signal.SIGINT, signal.SIGKILL))
+        if end is not None:
+            time.sleep(self.random.uniform(0, 0.4))
+            self.log.append(end.name)
+            process.signal(end)
+        process.wait(60 * PATIENCE)
+        if other is not None:
+            self.log.append("another run beside it")
+            other.wait(60 * PATIENCE)
+        files = [path for path in self.folder.rglob("*") if path.suffix == ".h5" or ".jsonl" in path.name] if self.folder.exists() else []
+        if end is signal.SIGKILL and files:
+            subprocess.run([program("vampire"), RECOVERY, *files], check=False, capture_output=True)
+        return process
+
+    # ---------------------------------------------------------------- what the readers report
+
+    def differences(self):
+        """Sentences on what readers report wrongly: [] is right."""
+        if not self.folder.exists():
+            return []
+        found, runs = [], collections.defaultdict(list)
+        for path in sorted(self.folder.glob("*.h5")):
+            try:
+                runs[vampire.History(path).files[0].run].append(path)
+            except vampire.Error as error:
+                found.append(f"{path.name}: {error}")
+        for paths in runs.values():
+            found += self._of_python(paths)
+        return found
+
+    def _of_python(self, paths):
+        history = vampire.History(paths)
+        summary, found = vampire.summary(history), []
+        sums = {metric: int(vampire.merge(history, metric)) for metric in COUNTED}
+        numbers, order = history.numbers.tolist(), sorted(range(len(history.numbers)), key=lambda i: history.numbers[i])
+        if len(set(numbers)) < len(numbers):
+            found.append(f"a number of a bucket is there twice: {numbers}")
+        widths = [1] * len(numbers)
+        if "statistics_buckets" in history.column_names:
+            widths = history.columns(["statistics_buckets"])["statistics_buckets"][0].astype(int).tolist()
+        after = [(numbers[i] + widths[i]) for i in order]
+        missing = sum(numbers[i] - end for i, end in zip(order[1:], after) if numbers[i] != end)
+        before = numbers[order[0]] if order else 0
+        ends = [int(history.times[i] + history.bucket_ns[i]) for i in range(len(numbers))]
+        file = history.files[-1]
+        is_ended = file.state == "ended"
+        received = summary.received + sum(summary.lost.values())
+        if summary.buckets_missing != missing:
+            found.append(f"buckets_missing {summary.buckets_missing}, numbers missing {missing}")
+        if not numbers:
+            return found
+        if missing == 0 and before == 0:
+            events = self._first(received)
+            if sum(1 for event in events if event.time >= max(ends)):
+                found.append("events are counted after the end of the last bucket")
+            if sums != sums_of(events):
+                found.append(f"total {sums} of {received} events; they have {sums_of(events)}")
+            if not is_ended and events != [event for event in self.truth if event.time < max(ends)][:len(events)]:
+                found.append("the events are not those before the end of the last bucket")
+        every = sums == sums_of(self.truth) and not self.source["lost"]
+        if summary.whole and (missing or before or not is_ended or self.source["lost"] and sum(summary.lost.values())):
+            found.append(f"whole, with {missing + before} buckets missing, state {file.state}, lost {summary.lost}")
+        if is_ended and not missing and not before and not sum(summary.lost.values()) and not summary.whole:
+            found.append(f"not whole: {summary.notes()}")
+        if missing + before and all(text.find("bucket") < 0 and text.find("segment") < 0 for text in summary.notes()):
+            found.append(f"{missing + before} buckets are missing and not named: {summary.notes()}")
+        shown = self._of_summary(paths)
+        if (missing or before) and "every event was counted" in shown:
+            found.append(f"--summary: every event was counted, with {missing + before} buckets missing")
+        total = re.search(r"^  all +([\d,]+)", shown, re.MULTILINE)
+        counted = int(total[1].replace(",", "")) if total else 0
+        expected = sums_of(self._first(received if not before else self._received(paths)))["pool_operations"]
+        if total is None or counted != expected:
+            found.append(f"--summary: {counted} operations; {expected} were received ({every=})")
+        return found
+
+    def _received(self, paths):
+        """By the last file, since the start of the run."""
+        last = vampire.History(paths).files[-1]
+        with last.opened() as hdf5:
+            names = ["events_received", *(name for name in hdf5 if name.startswith("events_lost_"))]
+            return sum(int(last.column(hdf5, name)[-1]) for name in names)
+
+    def _first(self, received):
+        """The first events of the source: so many were received or lost."""
+        events, count = [], 0
+        for event in self.truth:
+            count += event.lost or 1
+            if count > received:
+                break
+            events.append(event)
+        return events
+
+    @staticmethod
+    def _of_summary(paths):
+        done = subprocess.run([program("vampire"), "--summary", *paths], capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
+
+
+def live(seed):
+    """(what happened in the life of this seed, what is wrong in it; "" if nothing is)."""
+    with Workspace() as space:
+        life = Life(space, seed)
+        process = life.run()
+        found = life.differences()
+        return f"seed {seed}: {', '.join(life.log)}", "\n".join([*found, process.stderr]) if found else ""
+
+
+def main(first, count):
+    """For `make lives`: prints what is wrong; returns how many lives had something."""
+    bad = 0
+    for seed in range(first, first + count):
+        log, wrong = live(seed)
+        bad += bool(wrong)
+        print(f"{log}\n{wrong}" if wrong else f"{log}: good", flush=True)
+    print(f"{count - bad} good, {bad} bad")
+    return bad
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(int, sys.argv[1:3])) > 0)
