@@ -83,7 +83,11 @@ def account(space, reports):
                 file[f"events_{name}"][...] for name in ("received", "decoded", "rejected", "filtered", "counted"))
         assert (received == decoded + rejected).all() and (decoded == filtered + counted).all()
         all_received += received.tolist()
-    buckets = [line["accounting"] for line in jsonl.records(space.json_lines()) if line["type"] == "bucket"]
+    lines = [line for line in jsonl.records(space.json_lines()) if line["type"] == "bucket"]
+    starts = [line["time"] for line in lines]
+    assert starts == sorted(set(starts)), "a loss does not advance time past the events that follow it"
+    assert not gaps(space, "leap")
+    buckets = [line["accounting"] for line in lines]
     assert [bucket["received"] for bucket in buckets] == all_received
     for reason, count in lost.items():
         assert lost_rows(space, reason) == count

@@ -181,6 +181,17 @@ static bool insert_time_event(struct maestro_source *source,
     return true;
 }
 
+/* Gives a control event without a time the time of the previous event, because its own arrival is
+ * later than events that are still to come. */
+static void place_after_previous(const struct maestro_source *source,
+                                 const struct vamp_merge_arrival *arrival, struct vamp_event *event)
+{
+    event->time_ns = source->last_event_ns;
+    if (source->last_event_ns == INT64_MAX) {
+        event->time_ns = arrival->utc_ns;
+    }
+}
+
 static void use_no_serials(struct maestro_source *source, struct vamp_event *event)
 {
     event->serial = 0;
@@ -259,6 +270,9 @@ static bool next_wanted(struct maestro_source *source, struct vamp_event *ret_ev
             if (insert_time_event(source, arrival, ret_event)) {
                 return true;
             }
+        }
+        if (ret_event->time_ns == 0 && vamp_event_is_mark(ret_event)) {
+            place_after_previous(source, arrival, ret_event);
         }
         /* Replaces fields that this Maestro does not provide. */
         if (!VAMP_MSTRO_HAS_TIME) {

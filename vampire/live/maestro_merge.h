@@ -21,6 +21,10 @@
  * order. This is detected, and events are then ordered by their time or, without one, by the time
  * at which they were read.
  *
+ * Lost events, and events that cannot be read, have no time and no serial. They are delivered with
+ * the time of the event that follows them in their subscription and directly before it. If none
+ * arrives within the hold time, their time is 0, to be replaced by that of the previous event.
+ *
  * At most VAMP_MERGE_LISTS lists are stored for each subscription; while that many wait, no more
  * are read. Source thread only.
  */
