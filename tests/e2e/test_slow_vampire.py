@@ -137,6 +137,34 @@ def test_everyone_leaves_while_vampire_is_stopped(space):
     assert columns["events_lost_pool_manager"] > 0
 
 
+@pytest.mark.parametrize("queue_kib", [QUEUE_KIB, 64 * KIB])
+def test_sigterm_while_events_wait(space, queue_kib):
+    """They wait in the pool manager and in vampire: all are counted or reported as lost."""
+    space.pool_manager("--silence", "600s", "--queue-bytes", f"{queue_kib}KiB")
+    vampire, workflow = space.vampire(harness.vampire_config()), long_names(space, STEPS_STOPPED)
+    workflow.models[0].until_stderr("step 5 offered")
+    vampire.signal(signal.SIGSTOP)
+    reports = workflow.finish()
+    vampire.signal(signal.SIGTERM)
+    vampire.signal(signal.SIGCONT)
+    vampire.expect_exit(0)
+    assert "stopped by signal" in vampire.stderr
+    lost = account(space, reports)["events_lost_pool_manager"]
+    assert (lost > 0) == (queue_kib == QUEUE_KIB)
+
+
+def test_sigterm_while_the_pool_manager_is_stopped(space):
+    """It is not known how many events wait there."""
+    manager = space.pool_manager("--silence", "600s")
+    vampire = space.vampire({**harness.vampire_config(), "finish": "4s"})
+    manager.signal(signal.SIGSTOP)
+    vampire.signal(signal.SIGTERM)
+    assert vampire.wait(10) == 1, vampire.account()
+    assert "it is not known how many events" in vampire.stderr
+    assert "every event was counted" not in vampire.stderr
+    manager.signal(signal.SIGCONT)
+
+
 def test_vampire_counts_slowly(space):
     """The ring is full most of the time."""
     settings = harness.vampire_config(bucket="200ms")

@@ -440,6 +440,70 @@ static void kinds_that_are_not_wanted_are_not_given(void **state)
 
 /* ------------------------------------------------------------------ the end */
 
+/* After a stop, events from before it are delivered, then each subscription ends. */
+static void what_waits_at_a_stop_is_delivered(void **state)
+{
+    struct fixture *fixture = *state;
+    open_source(fixture);
+    deliver_serials(0, MSTRO_POOL_EVENT_OFFER, 1, 3, 1);
+    script.subscriptions[0].events = 5;
+    assert_true(vamp_live.source.finish(fixture->source, VAMP_NS_PER_SECOND));
+    uint64_t serials[256];
+    assert_int_equal(drain(fixture, serials), 3);
+    struct vamp_event event;
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_EMPTY);
+    deliver_serials(0, MSTRO_POOL_EVENT_OFFER, 4, 5, 1);
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_MORE); /* subscription 1 has ended */
+    assert_int_equal(event.serial, 4);
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_MORE);
+    assert_int_equal(event.serial, 5);
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_END);
+    close_source(fixture);
+}
+
+/* Events that have not been delivered are counted wherever they wait, and lost events with them. */
+static void the_rest_is_counted(void **state)
+{
+    struct fixture *fixture = *state;
+    open_source(fixture);
+    script.subscriptions[0].events = 17 + 4;
+    script.subscriptions[1].events = 100;
+    assert_true(vamp_live.source.finish(fixture->source, VAMP_NS_PER_SECOND));
+    struct mstro_pool_event_ events[2] = {at_serial(MSTRO_POOL_EVENT_LOST, 0),
+                                          at_serial(MSTRO_POOL_EVENT_OFFER, 21)};
+    events[0].payload.lost.count = 17;
+    struct vamp_event event;
+    deliver(0, events, 2);
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_EMPTY); /* it waits for subscription 1 */
+    vamp_live.source.rest(fixture->source, &event);
+    assert_int_equal(event.kind, VAMP_EVENT_LOST);
+    assert_int_equal(event.count, 17 + 4 + 100);
+    vamp_fake_clock_advance(&fixture->time, VAMP_MERGE_HOLD_NS);
+    uint64_t serials[256];
+    assert_int_equal(drain(fixture, serials), 2);
+    vamp_live.source.rest(fixture->source, &event);
+    assert_int_equal(event.count, 3 + 100);
+    close_source(fixture);
+}
+
+/* A Maestro without this request: the source ends when no event waits. */
+static void a_refused_stop_ends_when_no_event_waits(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->options.signal_before = VAMP_SIGNAL_BEFORE_OFF;
+    open_source(fixture);
+    script.finish_status = MSTRO_INVMSG;
+    assert_true(vamp_live.source.finish(fixture->source, VAMP_NS_PER_SECOND));
+    deliver_serials(0, MSTRO_POOL_EVENT_OFFER, 1, 3, 1);
+    uint64_t serials[256];
+    assert_int_equal(drain(fixture, serials), 3);
+    struct vamp_event event;
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_END);
+    vamp_live.source.rest(fixture->source, &event);
+    assert_true(event.count == VAMP_REST_UNKNOWN);
+    close_source(fixture);
+}
+
 static void ends_after_the_grace(void **state)
 {
     struct fixture *fixture = *state;
@@ -596,6 +660,9 @@ int main(void)
         SOURCE_TEST(a_loss_waits_for_the_next_list),
         SOURCE_TEST(batches_are_unpacked),
         SOURCE_TEST(kinds_that_are_not_wanted_are_not_given),
+        SOURCE_TEST(what_waits_at_a_stop_is_delivered),
+        SOURCE_TEST(the_rest_is_counted),
+        SOURCE_TEST(a_refused_stop_ends_when_no_event_waits),
         SOURCE_TEST(ends_after_the_grace),
         SOURCE_TEST(gone_comes_after_everything_received),
         SOURCE_TEST(gone_after_the_end_is_the_end),

@@ -152,7 +152,12 @@ bool vamp_merge_read(struct vamp_merge *merge)
     bool closing = false;
     bool came = false;
     for (unsigned i = 0; i < merge->stream_count; i++) {
-        closing = closing || merge->streams[i].ended;
+        struct vamp_merge_stream *stream = &merge->streams[i];
+        if (merge->finished && stream->delivered >= stream->total) {
+            stream->ended = true;
+        } else if (stream->ended) {
+            closing = true;
+        }
     }
     for (unsigned i = 0; i < merge->stream_count; i++) {
         came = read_stream(merge, &merge->streams[i], closing) || came;
@@ -173,6 +178,33 @@ void vamp_merge_wait(struct vamp_merge *merge, int64_t timeout_ns)
     if (!note_failure(merge, stream, status) && list != NULL) {
         take(merge, stream, list);
     }
+}
+
+mstro_status vamp_merge_finish(struct vamp_merge *merge, uint32_t timeout_ms)
+{
+    mstro_status status = MSTRO_INVARG;
+    for (unsigned i = 0; i < merge->stream_count; i++) {
+#if VAMP_MSTRO_HAS_FINISH
+        struct vamp_merge_stream *stream = &merge->streams[i];
+        status = mstro_subscription_finish(stream->subscription, timeout_ms, &stream->total);
+#else
+        (void)timeout_ms;
+#endif
+        if (status != MSTRO_OK) {
+            return status;
+        }
+    }
+    merge->finished = true;
+    return status;
+}
+
+uint64_t vamp_merge_rest(const struct vamp_merge *merge)
+{
+    uint64_t rest = 0;
+    for (unsigned i = 0; i < merge->stream_count; i++) {
+        rest += merge->streams[i].total - merge->streams[i].delivered;
+    }
+    return rest;
 }
 
 /* ------------------------------------------------------------------ delivering */
@@ -355,6 +387,7 @@ static inline const struct vamp_merge_arrival *given(struct vamp_merge *merge,
                                                      struct vamp_merge_stream *stream)
 {
     const struct vamp_merge_list *list = front(stream);
+    stream->delivered++;
     if (stream->packed.at == stream->packed.end) {
         merge->run = NULL;
         leave_list(merge, stream);
@@ -375,6 +408,9 @@ choose(struct vamp_merge *merge, struct vamp_event *ret_event)
     }
     *ret_event = stream->next;
     stream->is_ready = false;
+    if (ret_event->kind == VAMP_EVENT_LOST) {
+        stream->delivered += ret_event->count - 1; /* `given` adds 1 */
+    }
     return given(merge, stream);
 }
 
