@@ -410,6 +410,14 @@ mstro_status mstro_subscribe(mstro_cdo_selector selector, mstro_pool_event_kind 
 /* Ends the subscription and drops events that were not polled; lists that were polled still belong
  * to the caller. */
 mstro_status mstro_subscription_dispose(mstro_subscription subscription);
+#ifndef MSTRO_PUBLIC_ONLY
+/* Ends the subscription in order: no further events are added, and those from before this call are
+ * still delivered. *ret_events is the number of the subscription's events from its beginning on,
+ * delivered or not, including those that LOST counts. Waits at most `timeout_ms` for the pool
+ * manager (MSTRO_TIMEOUT). MSTRO_INVMSG: the pool manager is too old. */
+mstro_status mstro_subscription_finish(mstro_subscription subscription, uint32_t timeout_ms,
+                                       uint64_t *ret_events);
+#endif
 /* Returns the waiting events. MSTRO_OK: *result is the head of a list linked by next, which the
  * caller frees with mstro_pool_event_dispose, or NULL if no events wait. MSTRO_NO_PM, with *result
  * NULL: the pool manager is gone and all events were polled. MSTRO_NOMEM: events were lost because

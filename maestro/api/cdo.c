@@ -177,7 +177,7 @@ mstro_status mstro_cdo_declare(const char *name, mstro_cdo_attributes attributes
     status = attribute_put(cdo, MSTRO_ATTR_CORE_CDO_NAME, MSTRO_CDO_ATTR_VALUE_cstring, &text,
                            false, true);
     if (status == MSTRO_OK) {
-        status = api_call(&request, &answer);
+        status = api_call(&request, 0, &answer);
     }
     if (status == MSTRO_OK) {
         (void)pthread_mutex_lock(&library.lock);
@@ -207,7 +207,7 @@ static mstro_status operate(const struct mstro_cdo_ *cdo, Mstro__Wire__Operation
     Mstro__Wire__Request request = PORT_REQUEST(OPERATION, operation, operation);
     request.operation->operation = kind;
     request.operation->handle = cdo->handle;
-    return api_call(&request, NULL);
+    return api_call(&request, 0, NULL);
 }
 
 static mstro_status run(const char *what, struct mstro_cdo_ *cdo,

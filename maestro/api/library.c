@@ -108,14 +108,16 @@ void api_leave(void)
     (void)pthread_mutex_unlock(&library.lock);
 }
 
-mstro_status api_call(Mstro__Wire__Request *request, struct port_answer *ret_answer)
+mstro_status api_call(Mstro__Wire__Request *request, uint32_t timeout_ms,
+                      struct port_answer *ret_answer)
 {
     struct vamp_err err = VAMP_ERR_NONE;
     struct port_answer unused;
     if (ret_answer == NULL) {
         ret_answer = &unused;
     }
-    mstro_status status = library.port->ops->call(library.port, request, 0, ret_answer, &err);
+    mstro_status status =
+        library.port->ops->call(library.port, request, timeout_ms, ret_answer, &err);
     if (status != MSTRO_OK) {
         /* The end of the pool manager has already been reported. */
         const bool known = status == MSTRO_NO_PM;

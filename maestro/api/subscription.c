@@ -344,7 +344,7 @@ static mstro_status subscribe(mstro_cdo_selector selector, struct mstro_subscrip
     library.subscribing++;
     subscription->generation = library.generation;
     (void)pthread_mutex_unlock(&library.lock);
-    mstro_status status = api_call(&request, &answer);
+    mstro_status status = api_call(&request, 0, &answer);
     (void)pthread_mutex_lock(&library.lock);
     library.subscribing--;
     if (status == MSTRO_OK) {
@@ -406,7 +406,7 @@ mstro_status mstro_subscription_dispose(mstro_subscription subscription)
         Mstro__Wire__Request request = PORT_REQUEST(UNSUBSCRIBE, unsubscribe, &unsubscribe);
         /* The request fails only if the pool is gone, and then the subscription has already ended.
          */
-        (void)api_call(&request, NULL);
+        (void)api_call(&request, 0, NULL);
     }
     (void)pthread_mutex_lock(&library.lock);
     list_remove(&subscription->of_library);
@@ -418,6 +418,29 @@ mstro_status mstro_subscription_dispose(mstro_subscription subscription)
     (void)pthread_cond_destroy(&subscription->changed);
     free(subscription);
     return MSTRO_OK;
+}
+
+mstro_status mstro_subscription_finish(mstro_subscription subscription, uint32_t timeout_ms,
+                                       uint64_t *ret_events)
+{
+    if (subscription == NULL || ret_events == NULL) {
+        return api_fail(MSTRO_INVARG,
+                        "mstro_subscription_finish: no subscription, or no place for the result");
+    }
+    mstro_status status = api_enter("mstro_subscription_finish", subscription->generation);
+    if (status != MSTRO_OK) {
+        return status;
+    }
+    Mstro__Wire__Finish body = MSTRO__WIRE__FINISH__INIT;
+    body.subscription = subscription->id;
+    Mstro__Wire__Request request = PORT_REQUEST(FINISH, finish, &body);
+    struct port_answer answer;
+    status = api_call(&request, timeout_ms, &answer);
+    if (status == MSTRO_OK) {
+        *ret_events = answer.events;
+    }
+    api_leave();
+    return status;
 }
 
 /* ------------------------------------------------------------------ polling */
@@ -530,7 +553,7 @@ static mstro_status send_acks(uint64_t subscription, uint64_t *serials, size_t c
     ack.serials = serials;
     ack.n_serials = count;
     Mstro__Wire__Request request = PORT_REQUEST(EVENT_ACK, event_ack, &ack);
-    return api_call(&request, NULL);
+    return api_call(&request, 0, NULL);
 }
 
 mstro_status mstro_subscription_ack(mstro_subscription subscription, mstro_pool_event event)

@@ -26,6 +26,7 @@ void calls_answer(const struct list *calls, const Mstro__Wire__Response *respons
         response->status < mstro_status_MAX ? (mstro_status)response->status : MSTRO_FAIL;
     call->answer.handle = response->handle;
     call->answer.subscription = response->subscription;
+    call->answer.events = response->events;
     if (response->has_cdo_id && response->cdo_id.len == sizeof call->answer.cdo_id) {
         memcpy(call->answer.cdo_id, response->cdo_id.data, sizeof call->answer.cdo_id);
     }

@@ -47,6 +47,7 @@ struct port;
 struct port_answer {
     uint64_t handle;
     uint64_t subscription;
+    uint64_t events;
     unsigned char cdo_id[16];
 };
 

@@ -218,6 +218,10 @@ void pool_respond(struct pool *pool, uint64_t app_id, uint64_t request_id, mstro
         response.has_subscription = true;
         response.subscription = answer->subscription;
     }
+    if (answer != NULL && answer->events != 0) {
+        response.has_events = true;
+        response.events = answer->events;
+    }
     pool->outlet.respond(pool->outlet.context, app_id, &response);
 }
 

@@ -100,6 +100,7 @@ struct pool_queue {
     size_t head, tail, wrap; /* wrap: end of the data before the wrap-around; 0: none */
     size_t used;             /* total size of the waiting events */
     size_t count;
+    uint64_t total;           /* number of events so far, including refused ones */
     uint64_t lost;            /* number of events refused since the newest event in the ring */
     uint64_t lost_serial;     /* serial of the first of the refused events */
     size_t expected;          /* present components, each of which will cause a LEAVE */
@@ -132,6 +133,7 @@ static inline void pool_queue_end(struct pool_queue *queue, size_t length)
     queue->tail += length;
     queue->used += length;
     queue->count++;
+    queue->total++;
     assert(queue->tail <= (queue->wrap != 0 ? queue->head : queue->capacity));
 }
 /* Returns whether the queue's events should be sent at once. */
@@ -253,7 +255,7 @@ struct subject {
 
 /* The fields of a successful response. */
 struct answer {
-    uint64_t handle, subscription; /* 0: none */
+    uint64_t handle, subscription, events; /* 0: none */
     unsigned char cdo_id[POOL_CDO_ID_BYTES];
 };
 
@@ -352,3 +354,6 @@ extern const struct request_rule rule_subscribe, rule_unsubscribe;
 bool subscription_reports_leaves(const struct subscription *subscription);
 struct subscription *subscription_find(const struct component *component, uint64_t id);
 void subscription_release(struct pool *pool, struct subscription *subscription);
+/* Handles a Finish request. */
+void subscription_finish(struct pool *pool, struct component *component,
+                         const Mstro__Wire__Request *request);

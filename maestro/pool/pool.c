@@ -315,7 +315,8 @@ static mstro_status apply_leave(struct pool *pool, struct component *component,
 
 static const struct request_rule rule_leave = {check_leave, apply_leave};
 
-/* EventAck is not included, because it has no event of its own and is never delayed. */
+/* EventAck and Finish are not included, because they have no event of their own and are never
+ * delayed. */
 static const struct request_rule *const rules[] = {
     [MSTRO__WIRE__REQUEST__WHAT_DECLARE] = &rule_declare,
     [MSTRO__WIRE__REQUEST__WHAT_OPERATION] = &rule_operation,
@@ -401,6 +402,10 @@ void pool_request(struct pool *pool, uint64_t app_id, const Mstro__Wire__Request
     if (request->what_case == MSTRO__WIRE__REQUEST__WHAT_EVENT_ACK) {
         acknowledge(pool, component, request);
         run_held(pool);
+        return;
+    }
+    if (request->what_case == MSTRO__WIRE__REQUEST__WHAT_FINISH) {
+        subscription_finish(pool, component, request);
         return;
     }
     struct vamp_err err = VAMP_ERR_NONE;

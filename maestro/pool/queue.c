@@ -175,8 +175,12 @@ uint8_t *pool_queue_begin(struct pool_queue *queue, const struct vamp_event *eve
     const struct place place = admit(queue, event, class, need);
     if (place.at == NOWHERE) {
         /* A SAMPLE is not an operation: LOST remains the exact number of lost operations. */
-        if (event->kind != VAMP_EVENT_SAMPLE && queue->lost++ == 0) {
-            queue->lost_serial = event->serial;
+        if (event->kind != VAMP_EVENT_SAMPLE) {
+            if (queue->lost == 0) {
+                queue->lost_serial = event->serial;
+            }
+            queue->lost++;
+            queue->total++;
         }
         return NULL;
     }

@@ -177,6 +177,22 @@ void subscription_release(struct pool *pool, struct subscription *subscription)
     pool_memory_give(&pool->memory, POOL_MEMORY_OBJECTS, subscription);
 }
 
+void subscription_finish(struct pool *pool, struct component *component,
+                         const Mstro__Wire__Request *request)
+{
+    struct subscription *subscription = subscription_find(component, request->finish->subscription);
+    if (subscription == NULL) {
+        pool_respond(pool, component->id, request->id, MSTRO_NOENT,
+                     "finish: this component has no such subscription", NULL);
+        return;
+    }
+    memset(subscription->kinds, 0, sizeof subscription->kinds);
+    gather_kinds(pool);
+    const struct answer answer = {.events = subscription->queue.total};
+    pool_respond(pool, component->id, request->id, MSTRO_OK, NULL, &answer);
+    component_signal(pool, component, true);
+}
+
 static mstro_status check_unsubscribe(struct pool *pool, struct component *component,
                                       const Mstro__Wire__Request *request,
                                       struct subject *ret_subject, struct vamp_err *err)

@@ -15,6 +15,8 @@
 #define CLOSE_NS VAMP_NS_PER_SECOND
 /* Pause between two attempts to queue the last elements. */
 #define ROOM_NS 200000
+/* Time in which outputs that keep up have written everything. */
+#define USUAL_NS (VAMP_NS_PER_SECOND / 2)
 
 static bool filter_matches(void *context, const struct vamp_event *event)
 {
@@ -244,9 +246,16 @@ void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
     }
 }
 
+/* Reports what takes time: readers, and elements that are not written until `usual_ns`. */
 static void report_waiting(const struct vamp_run_output *item, const struct vamp_ending *ending,
-                           struct vamp_status *status)
+                           int64_t usual_ns, struct vamp_status *status)
 {
+    struct vamp_output_account account;
+    vamp_output_account(item->output, &account);
+    while (account.waiting > 0 && vamp_worker_now_ns() < usual_ns) {
+        vamp_sleep_ns(ROOM_NS);
+        vamp_output_account(item->output, &account);
+    }
     char time[VAMP_QUANTITY_TEXT_BYTES];
     struct vamp_output_state state;
     vamp_output_state(item->output, &state);
@@ -255,9 +264,7 @@ static void report_waiting(const struct vamp_run_output *item, const struct vamp
         vamp_status_say(status, "output %s: it stays for readers for %s (\"linger\")%s", state.name,
                         time, ending->stop != 0 ? ", at most until \"finish\" is over" : "");
     }
-    if (state.behind) {
-        struct vamp_output_account account;
-        vamp_output_account(item->output, &account);
+    if (account.waiting > 0) {
         vamp_status_say(status,
                         "output %s: %" PRIu64 " %ss are still to be written, for at most %.1f s "
                         "(\"finish\")",
@@ -285,6 +292,16 @@ static void finish_one(struct vamp_run_output *item, int64_t until_ns, struct va
     }
 }
 
+/* Requests the end; returns whether all outputs have queued their last elements. */
+static bool end_all(struct vamp_outputs *outputs, const struct vamp_ending *ending)
+{
+    bool ended = true;
+    for (unsigned i = 0; i < outputs->count; i++) {
+        ended &= vamp_output_end(outputs->items[i].output, ending, ending->until_ns);
+    }
+    return ended;
+}
+
 void vamp_outputs_finish(struct vamp_outputs *outputs, const struct vamp_ending *ending,
                          struct vamp_status *status)
 {
@@ -292,17 +309,13 @@ void vamp_outputs_finish(struct vamp_outputs *outputs, const struct vamp_ending 
     const int64_t left_ns = VAMP_MAX(ending->until_ns - now_ns, 0);
     struct vamp_ending own = *ending;
     own.until_ns = now_ns + left_ns - VAMP_MIN(left_ns / 2, GIVE_UP_NS);
+    bool ended = end_all(outputs, &own);
     for (unsigned i = 0; i < outputs->count; i++) {
-        report_waiting(&outputs->items[i], &own, status);
+        report_waiting(&outputs->items[i], &own, now_ns + VAMP_MIN(left_ns, USUAL_NS), status);
     }
-    for (bool ended = false; !ended;) {
-        ended = true;
-        for (unsigned i = 0; i < outputs->count; i++) {
-            ended &= vamp_output_end(outputs->items[i].output, &own, own.until_ns);
-        }
-        if (!ended) {
-            vamp_sleep_ns(ROOM_NS);
-        }
+    while (!ended) {
+        vamp_sleep_ns(ROOM_NS);
+        ended = end_all(outputs, &own);
     }
     for (unsigned i = 0; i < outputs->count; i++) {
         struct vamp_output_state state;

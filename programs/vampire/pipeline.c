@@ -222,6 +222,7 @@ static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
         .ops = config->source,
         .clock = pipeline->clock,
         .stop = &pipeline->start->signals->stop,
+        .finish_ns = &pipeline->start->signals->finish_ns,
     };
     int status = vamp_reader_prepare(&pipeline->reader, config->ring_bytes, err);
     if (status == 0) {
@@ -392,7 +393,6 @@ static const char *reason_of_end(struct pipeline *pipeline, enum vamp_exit_code 
 static void close_source(struct pipeline *pipeline)
 {
     struct vamp_err err = VAMP_ERR_NONE;
-    pipeline_learn_unknown(pipeline);
     if (pipeline->source != NULL && pipeline->ops->close(pipeline->source, &err) != 0) {
         vamp_status_error(&pipeline->status, "%s", err.text);
     }
@@ -487,7 +487,10 @@ static enum vamp_exit_code run_pipeline(struct pipeline *pipeline)
     run_loop(pipeline);
     vamp_notify_stopping(pipeline->start->notify, "the files are being completed");
     vamp_reader_join(&pipeline->reader);
-    close_source(pipeline);
+    pipeline_learn_unknown(pipeline);
+    if (!pipeline->reader.unanswered) {
+        close_source(pipeline);
+    }
     return finish_run(pipeline);
 }
 
@@ -512,12 +515,12 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_start *start)
 
     enum vamp_exit_code code = run_pipeline(pipeline);
 
-    close_source(pipeline);
     pipeline_samples_done(pipeline);
     vamp_ready_file_done(&pipeline->ready_file);
-    if (pipeline->outputs.left_behind) {
+    if (pipeline->outputs.left_behind || pipeline->reader.unanswered) {
         _exit((int)code); /* library cleanup at exit would wait for the stuck thread */
     }
+    close_source(pipeline);
     vamp_outputs_done(&pipeline->outputs);
     vamp_alarms_free(pipeline->alarms);
     vamp_silences_done(&pipeline->silences);

@@ -2,6 +2,8 @@
 #include "programs/vampire/reader.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
 
 #include "vampire/core/thread.h"
 #include "vampire/core/values.h"
@@ -11,6 +13,8 @@
 #define WAIT_NS (VAMP_NS_PER_SECOND / 2)
 #define IDLE_WAIT_NS VAMP_NS_PER_SECOND
 #define WAITS_TO_IDLE 4
+/* Maximum wait after the stop, where a subscription may have ended before another. */
+#define DRAIN_WAIT_NS (VAMP_NS_PER_SECOND / 100)
 /* If the source is found empty twice, at this interval, all events from before the first time have
  * arrived. This holds even if the process was stopped in between, because the first read afterwards
  * starts a new interval. */
@@ -83,11 +87,53 @@ static enum vamp_source_status read_events(struct vamp_reader *reader, unsigned 
     return status;
 }
 
+/* Counts the events that the source has not delivered in time as lost by the pool manager. */
+static void lose_rest(struct vamp_reader *reader)
+{
+    struct vamp_event lost;
+    reader->ops->rest(reader->source, &lost);
+    if (lost.count == 0) {
+        return;
+    }
+    reader->end = VAMP_SOURCE_ERROR;
+    if (lost.count == VAMP_REST_UNKNOWN) {
+        reader->unanswered = true;
+        (void)vamp_err_set(&reader->err, -ETIMEDOUT,
+                           "the pool manager did not answer within half of \"finish\"; it is not "
+                           "known how many events from before the signal wait there");
+        return;
+    }
+    (void)vamp_err_set(&reader->err, -ETIMEDOUT,
+                       "%" PRIu64 " events from before the signal did not arrive within half of "
+                       "\"finish\" and are counted as lost",
+                       lost.count);
+    vamp_losses_note(&reader->losses, &lost, VAMP_LOSS_POOL_MANAGER);
+}
+
+/* Called after the run was stopped. Returns whether to continue reading. */
+static bool drain(struct vamp_reader *reader)
+{
+    const int64_t now_ns = vamp_clock_monotonic_ns(reader->clock);
+    if (reader->ops->finish == NULL) {
+        return false;
+    }
+    if (reader->drain_until_ns == 0) {
+        const int64_t drain_ns = atomic_load(reader->finish_ns) / 2; /* the outputs need the rest */
+        reader->drain_until_ns = now_ns + drain_ns;
+        return reader->ops->finish(reader->source, drain_ns);
+    }
+    if (now_ns < reader->drain_until_ns) {
+        return true;
+    }
+    lose_rest(reader);
+    return false;
+}
+
 /* Counts a beat. Returns whether to continue reading. */
 static bool begin_turn(struct vamp_reader *reader)
 {
     count_beat(reader);
-    return atomic_load_explicit(reader->stop, memory_order_relaxed) == 0;
+    return atomic_load_explicit(reader->stop, memory_order_relaxed) == 0 || drain(reader);
 }
 
 static bool has_ended(enum vamp_source_status status)
@@ -103,6 +149,14 @@ static void finish(struct vamp_reader *reader)
         vamp_sleep_ns(ROOM_NS);
     }
     vamp_ring_close(reader->ring);
+}
+
+static int64_t pause_ns(const struct vamp_reader *reader, unsigned waits)
+{
+    if (reader->drain_until_ns != 0) {
+        return DRAIN_WAIT_NS;
+    }
+    return waits < WAITS_TO_IDLE ? WAIT_NS : IDLE_WAIT_NS;
 }
 
 static void *run_thread(void *argument)
@@ -122,7 +176,7 @@ static void *run_thread(void *argument)
         }
         if (status == VAMP_SOURCE_EMPTY) {
             note_empty(reader);
-            reader->ops->wait(reader->source, waits < WAITS_TO_IDLE ? WAIT_NS : IDLE_WAIT_NS);
+            reader->ops->wait(reader->source, pause_ns(reader, waits));
             waits += waits < WAITS_TO_IDLE;
         }
     }

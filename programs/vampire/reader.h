@@ -25,6 +25,8 @@ struct vamp_reader {
     void *source; /* open at the start; the caller closes it after vamp_reader_join */
     const struct vamp_clock *clock;
     const atomic_int *stop;
+    /* "finish". Events from before `*stop` was set are read for at most half of this time. */
+    const _Atomic int64_t *finish_ns;
 
     /* For other threads while the reader runs: increases as long as the source makes progress. */
     atomic_uint beats;
@@ -33,7 +35,8 @@ struct vamp_reader {
 
     /* For the caller after vamp_reader_join: */
     enum vamp_source_status end; /* END (also when stopped), GONE or ERROR */
-    uint64_t lost_samples;       /* number of samples dropped because the ring was full */
+    bool unanswered;       /* the pool manager does not answer, also not to closing the source */
+    uint64_t lost_samples; /* number of samples dropped because the ring was full */
     struct vamp_err err;
 
     /* Private members for a source that may block: */
@@ -43,6 +46,7 @@ struct vamp_reader {
     struct vamp_ring *ring;
     pthread_t thread;
     struct vamp_losses losses; /* losses not yet reported to the consumer */
+    int64_t drain_until_ns;    /* monotonic; 0: not yet stopped */
     int64_t empty_since_ns;    /* monotonic; 0: the last read found events */
 };
 

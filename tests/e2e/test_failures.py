@@ -4,6 +4,8 @@ what vampire wrote can be read."""
 
 import os
 import random
+import re
+import shutil
 import signal
 import sys
 import time
@@ -260,6 +262,48 @@ def test_a_wait_for_a_full_disk_is_reported_and_may_end(space):
     harness.wait_until(lambda: not vampire.running() or vampire.signal(signal.SIGTERM), "a later SIGTERM ends it")
     assert vampire.wait(15) in (-signal.SIGTERM, 128 + signal.SIGTERM)
     assert time.monotonic() - began >= 2
+
+
+def test_an_output_that_keeps_up_does_not_wait(space):
+    """A bucket that is merged or not yet flushed does not wait in the queue."""
+    vampire = space.vampire({"source": {"type": "synthetic", "steps": 200},
+                             "outputs": [{"type": "hdf5", "bucket": "200s"}, {"type": "jsonl", "path": "lines"}]}, ready=False)
+    vampire.expect_exit(0, 20)
+    assert "still to be written" not in vampire.stderr
+    text = (space.path / "lines").read_text(encoding="utf-8")
+    queued = [int(count) for count in re.findall(r'"vampire_queue_high_water":\[{"output":"hdf5","value":(\d+)', text)]
+    assert max(queued) <= 64
+
+
+FILES = [{"type": "hdf5"}, {"type": "jsonl"}, {"type": "jsonl", "path": "out/lines"}, {"type": "recording"},
+         {"type": "trace"}, {"type": "trace", "format": "otf2"}]
+
+
+@pytest.mark.parametrize("output", FILES, ids=lambda output: "-".join(output.values()).replace("/", "-"))
+@pytest.mark.parametrize("moved", [False, True])
+def test_the_directory_of_an_output_is_taken_away(space, output, moved):
+    """What was in a deleted file is lost; a file that is moved away is completed. A new one follows in both cases."""
+    if output.get("format") == "otf2" and moved:
+        pytest.skip("OTF2 finds its files by their names")
+    out = space.path / "out"
+    out.mkdir()
+    place = {} if "path" in output else {"directory": "out"}
+    vampire = space.vampire({"source": {"type": "synthetic", "start": "now", "speed": 1, "steps": 100000, "step": "20ms"},
+                             "statistics": {"bucket": "100ms"}, "outputs": [{**output, **place}]}, ready=False)
+    harness.wait_until(lambda: [*out.iterdir()], "a file")
+    vampire.signal(signal.SIGUSR1)
+    vampire.until_stderr("end of the state")  # and all outputs are open
+    if moved:
+        out.rename(space.path / "moved")
+    else:
+        shutil.rmtree(out)
+    out.mkdir()
+    harness.wait_until(lambda: [*out.iterdir()], "another file")
+    vampire.signal(signal.SIGTERM)
+    vampire.expect_exit(0 if moved else 1)
+    lost = re.findall(rf"^ +{output['type']} .* (\d+) LOST$", vampire.stderr, re.MULTILINE)
+    assert len(lost) == (not moved), vampire.stderr
+    assert ("was deleted while vampire wrote it" in vampire.stderr) != moved
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGUSR2])

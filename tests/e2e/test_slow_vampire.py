@@ -83,7 +83,11 @@ def account(space, reports):
                 file[f"events_{name}"][...] for name in ("received", "decoded", "rejected", "filtered", "counted"))
         assert (received == decoded + rejected).all() and (decoded == filtered + counted).all()
         all_received += received.tolist()
-    buckets = [line["accounting"] for line in jsonl.records(space.json_lines()) if line["type"] == "bucket"]
+    lines = [line for line in jsonl.records(space.json_lines()) if line["type"] == "bucket"]
+    starts = [line["time"] for line in lines]
+    assert starts == sorted(set(starts)), "a loss does not advance time past the events that follow it"
+    assert not gaps(space, "leap")
+    buckets = [line["accounting"] for line in lines]
     assert [bucket["received"] for bucket in buckets] == all_received
     for reason, count in lost.items():
         assert lost_rows(space, reason) == count
@@ -131,6 +135,34 @@ def test_everyone_leaves_while_vampire_is_stopped(space):
     assert_complete(reports)
     columns = account(space, reports)
     assert columns["events_lost_pool_manager"] > 0
+
+
+@pytest.mark.parametrize("queue_kib", [QUEUE_KIB, 64 * KIB])
+def test_sigterm_while_events_wait(space, queue_kib):
+    """They wait in the pool manager and in vampire: all are counted or reported as lost."""
+    space.pool_manager("--silence", "600s", "--queue-bytes", f"{queue_kib}KiB")
+    vampire, workflow = space.vampire(harness.vampire_config()), long_names(space, STEPS_STOPPED)
+    workflow.models[0].until_stderr("step 5 offered")
+    vampire.signal(signal.SIGSTOP)
+    reports = workflow.finish()
+    vampire.signal(signal.SIGTERM)
+    vampire.signal(signal.SIGCONT)
+    vampire.expect_exit(0)
+    assert "stopped by signal" in vampire.stderr
+    lost = account(space, reports)["events_lost_pool_manager"]
+    assert (lost > 0) == (queue_kib == QUEUE_KIB)
+
+
+def test_sigterm_while_the_pool_manager_is_stopped(space):
+    """It is not known how many events wait there."""
+    manager = space.pool_manager("--silence", "600s")
+    vampire = space.vampire({**harness.vampire_config(), "finish": "4s"})
+    manager.signal(signal.SIGSTOP)
+    vampire.signal(signal.SIGTERM)
+    assert vampire.wait(10) == 1, vampire.account()
+    assert "it is not known how many events" in vampire.stderr
+    assert "every event was counted" not in vampire.stderr
+    manager.signal(signal.SIGCONT)
 
 
 def test_vampire_counts_slowly(space):

@@ -333,6 +333,60 @@ static void losses_and_unknown_kinds_are_marks_in_order(void **state)
     close_source(fixture);
 }
 
+/* Lost events have the time of the event that follows, however late the list arrives. */
+static void losses_have_the_time_of_the_next_event(void **state)
+{
+    struct fixture *fixture = *state;
+    open_source(fixture);
+    const struct mstro_pool_event_ first = timed(MSTRO_POOL_EVENT_OFFER, 1, 100);
+    struct mstro_pool_event_ lost[2] = {at_serial(MSTRO_POOL_EVENT_LOST, 0),
+                                        timed(MSTRO_POOL_EVENT_OFFER, 9, 200)};
+    const struct mstro_pool_event_ packed = timed(MSTRO_POOL_EVENT_OFFER, 12, 300);
+    lost[0].payload.lost.count = 7;
+    deliver(0, &first, 1);
+    deliver(0, lost, 2); /* in front of an event of its list */
+    deliver(0, lost, 1); /* in front of a batch that arrives separately */
+    deliver_packed(0, &packed, 1);
+    deliver(0, lost, 1); /* with nothing after it */
+    deliver_serials(1, MSTRO_POOL_EVENT_DEMAND, 30, 30, 1);
+    const struct vamp_event expected[] = {
+        {.kind = VAMP_EVENT_OFFER, .time_ns = 100}, {.kind = VAMP_EVENT_LOST, .time_ns = 200},
+        {.kind = VAMP_EVENT_OFFER, .time_ns = 200}, {.kind = VAMP_EVENT_LOST, .time_ns = 300},
+        {.kind = VAMP_EVENT_OFFER, .time_ns = 300}, {.kind = VAMP_EVENT_LOST, .time_ns = 300}};
+    struct vamp_event event;
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        enum vamp_source_status status = next(fixture, &event);
+        if (status == VAMP_SOURCE_EMPTY) { /* the following event may still arrive */
+            assert_true(i == 3 || i == 5);
+            vamp_fake_clock_advance(&fixture->time, i == 5 ? VAMP_MERGE_HOLD_NS : 0);
+            status = next(fixture, &event);
+        }
+        assert_int_equal(status, VAMP_SOURCE_MORE);
+        assert_int_equal(event.kind, expected[i].kind);
+        assert_true(event.time_ns == expected[i].time_ns);
+    }
+    close_source(fixture);
+}
+
+/* A loss at the end of a list waits for the event that follows it in the next one. */
+static void a_loss_waits_for_the_next_list(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->options.signal_before = VAMP_SIGNAL_BEFORE_OFF;
+    open_source(fixture);
+    struct mstro_pool_event_ lost = at_serial(MSTRO_POOL_EVENT_LOST, 0);
+    const struct mstro_pool_event_ after = timed(MSTRO_POOL_EVENT_OFFER, 9, 200);
+    lost.payload.lost.count = 7;
+    deliver(0, &lost, 1);
+    struct vamp_event event;
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_EMPTY);
+    deliver(0, &after, 1);
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_MORE);
+    assert_int_equal(event.kind, VAMP_EVENT_LOST);
+    assert_true(event.time_ns == 200);
+    close_source(fixture);
+}
+
 /* What the pool manager could not send stands before the batch; what cannot be understood of one is
  * a mark, and the rest of it is given. */
 static void batches_are_unpacked(void **state)
@@ -360,7 +414,7 @@ static void batches_are_unpacked(void **state)
         assert_int_equal(event.kind, expected[i].kind);
         assert_int_equal(event.serial, expected[i].serial);
         assert_int_equal(event.count, expected[i].count);
-        assert_true(event.time_ns == (event.serial == 21 ? 5 : 1000 * VAMP_NS_PER_SECOND));
+        assert_true(event.time_ns == (i == 1 || i == 2 ? 5 : 1000 * VAMP_NS_PER_SECOND));
         assert_int_equal(event.name_length, event.serial == 23 ? 2 : 0);
     }
     close_source(fixture);
@@ -385,6 +439,70 @@ static void kinds_that_are_not_wanted_are_not_given(void **state)
 }
 
 /* ------------------------------------------------------------------ the end */
+
+/* After a stop, events from before it are delivered, then each subscription ends. */
+static void what_waits_at_a_stop_is_delivered(void **state)
+{
+    struct fixture *fixture = *state;
+    open_source(fixture);
+    deliver_serials(0, MSTRO_POOL_EVENT_OFFER, 1, 3, 1);
+    script.subscriptions[0].events = 5;
+    assert_true(vamp_live.source.finish(fixture->source, VAMP_NS_PER_SECOND));
+    uint64_t serials[256];
+    assert_int_equal(drain(fixture, serials), 3);
+    struct vamp_event event;
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_EMPTY);
+    deliver_serials(0, MSTRO_POOL_EVENT_OFFER, 4, 5, 1);
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_MORE); /* subscription 1 has ended */
+    assert_int_equal(event.serial, 4);
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_MORE);
+    assert_int_equal(event.serial, 5);
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_END);
+    close_source(fixture);
+}
+
+/* Events that have not been delivered are counted wherever they wait, and lost events with them. */
+static void the_rest_is_counted(void **state)
+{
+    struct fixture *fixture = *state;
+    open_source(fixture);
+    script.subscriptions[0].events = 17 + 4;
+    script.subscriptions[1].events = 100;
+    assert_true(vamp_live.source.finish(fixture->source, VAMP_NS_PER_SECOND));
+    struct mstro_pool_event_ events[2] = {at_serial(MSTRO_POOL_EVENT_LOST, 0),
+                                          at_serial(MSTRO_POOL_EVENT_OFFER, 21)};
+    events[0].payload.lost.count = 17;
+    struct vamp_event event;
+    deliver(0, events, 2);
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_EMPTY); /* it waits for subscription 1 */
+    vamp_live.source.rest(fixture->source, &event);
+    assert_int_equal(event.kind, VAMP_EVENT_LOST);
+    assert_int_equal(event.count, 17 + 4 + 100);
+    vamp_fake_clock_advance(&fixture->time, VAMP_MERGE_HOLD_NS);
+    uint64_t serials[256];
+    assert_int_equal(drain(fixture, serials), 2);
+    vamp_live.source.rest(fixture->source, &event);
+    assert_int_equal(event.count, 3 + 100);
+    close_source(fixture);
+}
+
+/* A Maestro without this request: the source ends when no event waits. */
+static void a_refused_stop_ends_when_no_event_waits(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->options.signal_before = VAMP_SIGNAL_BEFORE_OFF;
+    open_source(fixture);
+    script.finish_status = MSTRO_INVMSG;
+    assert_true(vamp_live.source.finish(fixture->source, VAMP_NS_PER_SECOND));
+    deliver_serials(0, MSTRO_POOL_EVENT_OFFER, 1, 3, 1);
+    uint64_t serials[256];
+    assert_int_equal(drain(fixture, serials), 3);
+    struct vamp_event event;
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_END);
+    vamp_live.source.rest(fixture->source, &event);
+    assert_true(event.count == VAMP_REST_UNKNOWN);
+    close_source(fixture);
+}
 
 static void ends_after_the_grace(void **state)
 {
@@ -538,8 +656,13 @@ int main(void)
         SOURCE_TEST(fields_are_taken_over),
         SOURCE_TEST(long_names_are_cut_between_characters),
         SOURCE_TEST(losses_and_unknown_kinds_are_marks_in_order),
+        SOURCE_TEST(losses_have_the_time_of_the_next_event),
+        SOURCE_TEST(a_loss_waits_for_the_next_list),
         SOURCE_TEST(batches_are_unpacked),
         SOURCE_TEST(kinds_that_are_not_wanted_are_not_given),
+        SOURCE_TEST(what_waits_at_a_stop_is_delivered),
+        SOURCE_TEST(the_rest_is_counted),
+        SOURCE_TEST(a_refused_stop_ends_when_no_event_waits),
         SOURCE_TEST(ends_after_the_grace),
         SOURCE_TEST(gone_comes_after_everything_received),
         SOURCE_TEST(gone_after_the_end_is_the_end),

@@ -31,6 +31,7 @@ struct mstro_subscription_ {
     mstro_pool_event_kind mask;
     mstro_subscription_opts opts;
     mstro_status status; /* when no list is left */
+    uint64_t events;     /* as mstro_subscription_finish returns it */
     unsigned first, count;
     mstro_pool_event lists[MAX_LISTS];
 };
@@ -38,6 +39,7 @@ struct mstro_subscription_ {
 /* maestro.h has no handle, so neither has its stand-in. */
 static struct {
     mstro_status init_results[16];
+    mstro_status finish_status;
     unsigned inits, finalizes, fail_subscribe_at;
     mstro_status fail_subscribe_with; /* MSTRO_OK: MSTRO_NOMEM */
     char info[64];                    /* what the environment held at the last mstro_init */
@@ -113,6 +115,13 @@ mstro_status mstro_subscribe(mstro_cdo_selector selector, mstro_pool_event_kind 
     subscription->opts = opts;
     *result = subscription;
     return MSTRO_OK;
+}
+mstro_status mstro_subscription_finish(mstro_subscription subscription, uint32_t timeout_ms,
+                                       uint64_t *ret_events)
+{
+    (void)timeout_ms;
+    *ret_events = subscription->events;
+    return script.finish_status;
 }
 mstro_status mstro_subscription_dispose(mstro_subscription subscription)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The reader between a source that a test scripts and its consumer. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -50,6 +51,28 @@ static void script_wait(void *self, int64_t timeout_ns)
 
 static const struct vamp_source_ops live = {
     .name = "live", .next = script_next, .wait = script_wait};
+/* A source whose last five events do not arrive in time after a stop. */
+static bool slow_finish(void *self, int64_t timeout_ns)
+{
+    struct script *script = self;
+    assert_int_equal(timeout_ns, 1);
+    script->end = VAMP_SOURCE_EMPTY;
+    return true;
+}
+
+static void slow_rest(void *self, struct vamp_event *ret_lost)
+{
+    const struct script *script = self;
+    assert_true(script->sent > 0);
+    *ret_lost =
+        (struct vamp_event){.kind = VAMP_EVENT_LOST, .reason = VAMP_LOSS_POOL_MANAGER, .count = 5};
+}
+
+static const struct vamp_source_ops slow = {.name = "slow",
+                                            .next = script_next,
+                                            .wait = script_wait,
+                                            .finish = slow_finish,
+                                            .rest = slow_rest};
 static const struct vamp_source_ops patient = {
     .name = "patient", .may_block = true, .next = script_next, .wait = script_wait};
 
@@ -276,6 +299,42 @@ static void stop_ends_it(void **state)
     is_ended_by_stop(&patient);
 }
 
+/* Events from before a stop that do not arrive within the time limit are counted as lost. */
+static void what_does_not_arrive_in_time_is_lost(void **state)
+{
+    (void)state;
+    struct script script = {.count = 3, .end = VAMP_SOURCE_EMPTY};
+    const _Atomic int64_t finish_ns = 2;
+    atomic_int stop = 0;
+    struct vamp_reader reader = {.ops = &slow,
+                                 .source = &script,
+                                 .clock = &vamp_clock_system,
+                                 .stop = &stop,
+                                 .finish_ns = &finish_ns};
+    struct vamp_err err = VAMP_ERR_NONE;
+    assert_int_equal(vamp_reader_prepare(&reader, 1 << 16, &err), 0);
+    assert_int_equal(vamp_reader_start(&reader, &err), 0);
+    const struct vamp_event *event = NULL;
+    for (uint64_t serial = 1; serial <= 3; serial++) {
+        while (vamp_reader_take(&reader, &event, 1) == 0) {
+            vamp_reader_wait(&reader, PATIENCE_NS);
+        }
+        assert_int_equal(event->serial, serial);
+    }
+    atomic_store(&stop, SIGTERM);
+    while (vamp_reader_take(&reader, &event, 1) == 0) {
+        vamp_reader_wait(&reader, PATIENCE_NS);
+    }
+    assert_int_equal(event->kind, VAMP_EVENT_LOST);
+    assert_int_equal(event->reason, VAMP_LOSS_POOL_MANAGER);
+    assert_int_equal(event->count, 5);
+    assert_int_equal(vamp_reader_take(&reader, &event, 1), 0);
+    vamp_reader_join(&reader);
+    assert_int_equal(reader.end, VAMP_SOURCE_ERROR);
+    assert_non_null(strstr(reader.err.text, "5 events from before the signal did not arrive"));
+    vamp_reader_done(&reader);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +343,7 @@ int main(void)
         cmocka_unit_test(leaves_find_room_in_a_full_ring),
         cmocka_unit_test(a_source_that_may_block_loses_nothing),
         cmocka_unit_test(stop_ends_it),
+        cmocka_unit_test(what_does_not_arrive_in_time_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

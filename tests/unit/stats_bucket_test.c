@@ -279,7 +279,7 @@ static void vampires_own_values_go_into_the_next_bucket(void **state)
 {
     (void)state;
     struct vamp_output_account outputs[2] = {
-        {.name = "hdf5", .queued = 9, .written = 5, .lost = 1, .waiting = 3},
+        {.name = "hdf5", .queued = 9, .written = 5, .lost = 1, .waiting = 4, .in_queue = 3},
         {.name = "jsonl", .queued = 2, .written = 2}};
     /* Before the first event. */
     vamp_stats_self(run.stats, VAMP_METRIC_OWN_ROUNDTRIP_NS, VAMP_EVENT_JOIN, 77);
@@ -292,7 +292,7 @@ static void vampires_own_values_go_into_the_next_bucket(void **state)
     vamp_stats_self(run.stats, VAMP_METRIC_POOL_OPERATIONS, 0, 40); /* not one of vampire's */
     vamp_stats_self(run.stats, VAMP_METRIC_VAMPIRE_LAG_NS, 99, 40);
     at(102 * SECOND);
-    outputs[0].waiting = 0;
+    outputs[0].in_queue = 0;
     outputs[0].written = 8;
     vamp_stats_outputs(run.stats, outputs, 2);
     vamp_stats_self(run.stats, VAMP_METRIC_VAMPIRE_CPU_NS, 0, 5600);
@@ -313,7 +313,7 @@ static void vampires_own_values_go_into_the_next_bucket(void **state)
     assert_int_equal(collect_histogram(&run, 0, VAMP_METRIC_VAMPIRE_COMMIT_NS, "jsonl")->sum, 40);
     assert_int_equal(run.buckets[0]->accounting.output_count, 2);
     assert_string_equal(run.buckets[0]->accounting.outputs[1].name, "jsonl");
-    assert_int_equal(run.buckets[0]->accounting.outputs[0].waiting, 3);
+    assert_int_equal(run.buckets[0]->accounting.outputs[0].in_queue, 3);
 }
 
 static void changed_components_travel_with_their_bucket(void **state)

@@ -63,6 +63,8 @@ struct maestro_source {
     struct vamp_event announced; /* kind NONE: no operation */
     int64_t came_ns;             /* monotonic time of the last event */
     struct vamp_examined examined;
+    bool finishing; /* no further events were requested, with this result: */
+    mstro_status finished;
     atomic_uint learned;     /* information found to be missing: one bit per enum vamp_unknown */
     int64_t last_event_ns;   /* time of the last delivered event; INT64_MAX: none */
     int64_t last_arrival_ns; /* monotonic time when the list with that event arrived */
@@ -181,6 +183,17 @@ static bool insert_time_event(struct maestro_source *source,
     return true;
 }
 
+/* Gives a control event without a time the time of the previous event, because its own arrival is
+ * later than events that are still to come. */
+static void place_after_previous(const struct maestro_source *source,
+                                 const struct vamp_merge_arrival *arrival, struct vamp_event *event)
+{
+    event->time_ns = source->last_event_ns;
+    if (source->last_event_ns == INT64_MAX) {
+        event->time_ns = arrival->utc_ns;
+    }
+}
+
 static void use_no_serials(struct maestro_source *source, struct vamp_event *event)
 {
     event->serial = 0;
@@ -260,6 +273,9 @@ static bool next_wanted(struct maestro_source *source, struct vamp_event *ret_ev
                 return true;
             }
         }
+        if (ret_event->time_ns == 0 && vamp_event_is_mark(ret_event)) {
+            place_after_previous(source, arrival, ret_event);
+        }
         /* Replaces fields that this Maestro does not provide. */
         if (!VAMP_MSTRO_HAS_TIME) {
             order_arrival(source, ret_event);
@@ -309,6 +325,37 @@ static int64_t grace_left_ns(const struct maestro_source *source)
            vamp_session_now(&source->session);
 }
 
+static bool maestro_finish(void *self, int64_t timeout_ns)
+{
+    struct maestro_source *source = self;
+    const int64_t each_ns = timeout_ns / VAMP_MERGE_STREAMS;
+    if (source->phase != PHASE_WATCHING) {
+        return false;
+    }
+    source->finishing = true;
+    source->finished = vamp_merge_finish(&source->session.merge, (uint32_t)(each_ns / 1000000) + 1);
+    return true;
+}
+
+static void maestro_rest(void *self, struct vamp_event *ret_lost)
+{
+    struct maestro_source *source = self;
+    *ret_lost = (struct vamp_event){
+        .kind = VAMP_EVENT_LOST, .count = VAMP_REST_UNKNOWN, .time_ns = source->last_event_ns};
+    if (source->finished == MSTRO_OK) {
+        ret_lost->count = vamp_merge_rest(&source->session.merge);
+    } else {
+        atomic_fetch_or(&source->learned, VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_LOSSES));
+    }
+}
+
+/* Returns whether this Maestro cannot finish subscriptions. Events from before the request are then
+ * assumed to have arrived as soon as none waits. */
+static bool is_refused(const struct maestro_source *source)
+{
+    return source->finishing && source->finished != MSTRO_OK && source->finished != MSTRO_TIMEOUT;
+}
+
 /* Called when all events read so far have been delivered. */
 static enum vamp_source_status watch(struct maestro_source *source, struct vamp_event *ret_event,
                                      struct vamp_err *err)
@@ -324,7 +371,8 @@ static enum vamp_source_status watch(struct maestro_source *source, struct vamp_
     if (vamp_merge_ended(&source->session.merge)) {
         /* All events have been delivered and the pool manager is gone. */
         const mstro_status failure = source->session.merge.failure;
-        if (source->all_left_ns != INT64_MAX && !source->pool_ended) {
+        const bool all_left = source->all_left_ns != INT64_MAX && !source->pool_ended;
+        if (all_left || source->session.merge.finished) {
             return VAMP_SOURCE_END;
         }
         if (failure == MSTRO_OK || vamp_maestro_status_no_manager(failure)) {
@@ -332,6 +380,9 @@ static enum vamp_source_status watch(struct maestro_source *source, struct vamp_
         }
         return VAMP_REFUSE(VAMP_SOURCE_ERROR, err, -EIO, "reading the pool's events failed: %s",
                            vamp_maestro_status_text(failure).text);
+    }
+    if (is_refused(source)) {
+        return VAMP_SOURCE_END;
     }
     if (is_held_up(source)) {
         leave_before(source);
@@ -518,6 +569,8 @@ const struct vamp_live vamp_live = {
                .open = maestro_open,
                .next = maestro_next,
                .wait = maestro_wait,
+               .finish = maestro_finish,
+               .rest = maestro_rest,
                .describe = maestro_describe,
                .close = maestro_close},
 };

@@ -231,6 +231,7 @@ void vamp_maestro_convert(const struct mstro_pool_event_ *theirs, enum vamp_even
     if (lost != 0) {
         ret_event->kind = VAMP_EVENT_LOST;
         ret_event->count = lost;
+        ret_event->time_ns = 0;
     }
 }
 

@@ -36,7 +36,8 @@ bool vamp_maestro_packed(const struct mstro_pool_event_ *theirs,
                          struct vamp_event_batch *ret_batch);
 /* Fills `*ret_event` from an event that is neither "gone" nor packed. The name is borrowed from
  * `theirs`. An unknown kind becomes REJECTED and a loss becomes LOST, both control events.
- * `arrival_ns` is used for an event without a time. */
+ * `arrival_ns` is used for an event without a time; LOST has the time 0, because its arrival says
+ * nothing about when the events were lost. */
 void vamp_maestro_convert(const struct mstro_pool_event_ *theirs, enum vamp_event_phase phase,
                           int64_t arrival_ns, struct vamp_event *ret_event);
 /* Returns the information that events of this maestro.h do not provide: one bit per enum

@@ -152,7 +152,12 @@ bool vamp_merge_read(struct vamp_merge *merge)
     bool closing = false;
     bool came = false;
     for (unsigned i = 0; i < merge->stream_count; i++) {
-        closing = closing || merge->streams[i].ended;
+        struct vamp_merge_stream *stream = &merge->streams[i];
+        if (merge->finished && stream->delivered >= stream->total) {
+            stream->ended = true;
+        } else if (stream->ended) {
+            closing = true;
+        }
     }
     for (unsigned i = 0; i < merge->stream_count; i++) {
         came = read_stream(merge, &merge->streams[i], closing) || came;
@@ -175,6 +180,33 @@ void vamp_merge_wait(struct vamp_merge *merge, int64_t timeout_ns)
     }
 }
 
+mstro_status vamp_merge_finish(struct vamp_merge *merge, uint32_t timeout_ms)
+{
+    mstro_status status = MSTRO_INVARG;
+    for (unsigned i = 0; i < merge->stream_count; i++) {
+#if VAMP_MSTRO_HAS_FINISH
+        struct vamp_merge_stream *stream = &merge->streams[i];
+        status = mstro_subscription_finish(stream->subscription, timeout_ms, &stream->total);
+#else
+        (void)timeout_ms;
+#endif
+        if (status != MSTRO_OK) {
+            return status;
+        }
+    }
+    merge->finished = true;
+    return status;
+}
+
+uint64_t vamp_merge_rest(const struct vamp_merge *merge)
+{
+    uint64_t rest = 0;
+    for (unsigned i = 0; i < merge->stream_count; i++) {
+        rest += merge->streams[i].total - merge->streams[i].delivered;
+    }
+    return rest;
+}
+
 /* ------------------------------------------------------------------ delivering */
 
 /* Moves past the front list if it was delivered completely; the list must have no batch left. */
@@ -187,24 +219,23 @@ static void leave_list(struct vamp_merge *merge, struct vamp_merge_stream *strea
     }
 }
 
-/* Unpacks the next event of the current batch. Returns false if there are no more. */
-static inline bool unpack(struct vamp_merge_stream *stream, int64_t arrival_ns,
-                          struct vamp_event *event)
+/* Unpacks the next event of a batch that arrived at `arrival_ns`. Returns false if there are no
+ * more. */
+static inline bool unpack(struct vamp_event_batch *packed, enum vamp_event_phase phase,
+                          int64_t arrival_ns, struct vamp_event *event)
 {
     const uint8_t *bytes = NULL;
     size_t length = 0;
-    if (stream->packed.at == stream->packed.end ||
-        !vamp_event_batch_next(&stream->packed, &bytes, &length)) {
-        stream->packed.at = stream->packed.end;
+    if (packed->at == packed->end || !vamp_event_batch_next(packed, &bytes, &length)) {
+        packed->at = packed->end;
         return false;
     }
     if (vamp_event_read(bytes, length, event, NULL) != 0) {
         *event = (struct vamp_event){.kind = VAMP_EVENT_REJECTED, .count = 1};
-    }
-    if (!vamp_event_has(event, VAMP_HAS_TIME)) {
+    } else if (!vamp_event_has(event, VAMP_HAS_TIME)) {
         event->time_ns = arrival_ns;
     }
-    event->phase = (uint8_t)stream->phase;
+    event->phase = (uint8_t)phase;
     return true;
 }
 
@@ -222,12 +253,58 @@ static bool convert(struct vamp_merge_stream *stream, struct vamp_merge_list *li
         return false;
     }
     vamp_maestro_convert(theirs, stream->phase, list->arrival.utc_ns, &stream->next);
-    stream->serial = vamp_maestro_serial(theirs);
-    if (stream->serial == 0 && list->at != NULL) {
-        stream->serial =
-            vamp_maestro_serial(list->at); /* a loss is delivered in front of the next event */
-    }
+    stream->serial = stream->next.serial;
     return true;
+}
+
+/* Returns whether the stream's next event is a control event without a time. */
+static inline bool lacks_time(const struct vamp_merge_stream *stream)
+{
+    return stream->next.time_ns == 0 && vamp_event_is_mark(&stream->next);
+}
+
+/* Reads the first event of a node of a list; one that cannot be read has the time 0. */
+static void read_first(const struct vamp_merge_list *list, const struct mstro_pool_event_ *theirs,
+                       struct vamp_event *ret_event)
+{
+    struct vamp_event_batch packed;
+    *ret_event = (struct vamp_event){.kind = VAMP_EVENT_REJECTED};
+    if (vamp_maestro_packed(theirs, &packed)) {
+        (void)unpack(&packed, VAMP_PHASE_AFTER, list->arrival.utc_ns, ret_event);
+    } else {
+        vamp_maestro_convert(theirs, VAMP_PHASE_AFTER, list->arrival.utc_ns, ret_event);
+    }
+}
+
+/* Reads the event after the stream's next one without removing it. Returns false if none has
+ * arrived. */
+static bool peek(struct vamp_merge_stream *stream, struct vamp_event *ret_event)
+{
+    struct vamp_event_batch rest = stream->packed;
+    if (unpack(&rest, stream->phase, front(stream)->arrival.utc_ns, ret_event)) {
+        return true;
+    }
+    for (unsigned i = 0; i < stream->count; i++) {
+        const struct vamp_merge_list *list = &stream->lists[(stream->first + i) % VAMP_MERGE_LISTS];
+        for (const struct mstro_pool_event_ *at = list->at; at != NULL; at = at->next) {
+            if (!vamp_maestro_is_service(at)) {
+                read_first(list, at, ret_event);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Places a control event without a time directly before the event that follows it, if that event
+ * has arrived. */
+static void place_before_following(struct vamp_merge_stream *stream)
+{
+    struct vamp_event following;
+    if (peek(stream, &following)) {
+        stream->next.time_ns = following.time_ns;
+        stream->serial = following.serial;
+    }
 }
 
 /* Prepares the stream's next event unless it is already prepared. Returns false if there is none.
@@ -236,7 +313,7 @@ static bool prepare_next(struct vamp_merge *merge, struct vamp_merge_stream *str
 {
     while (!stream->is_ready && stream->count > 0) {
         struct vamp_merge_list *list = front(stream);
-        if (unpack(stream, list->arrival.utc_ns, &stream->next)) {
+        if (unpack(&stream->packed, stream->phase, list->arrival.utc_ns, &stream->next)) {
             stream->is_ready = true;
             stream->serial = stream->next.serial;
         } else if (list->at != NULL) {
@@ -245,6 +322,9 @@ static bool prepare_next(struct vamp_merge *merge, struct vamp_merge_stream *str
             leave_list(merge, stream);
             retire(merge);
         }
+    }
+    if (stream->is_ready && lacks_time(stream)) {
+        place_before_following(stream);
     }
     return stream->is_ready;
 }
@@ -259,10 +339,13 @@ static uint64_t key(const struct vamp_merge *merge, const struct vamp_merge_stre
  */
 static bool may_go(const struct vamp_merge *merge, struct vamp_merge_stream *stream)
 {
+    const int64_t since_ns = front(stream)->arrival.ns + VAMP_MERGE_HOLD_NS;
+    if (lacks_time(stream)) {
+        return stream->ended || vamp_clock_monotonic_ns(merge->clock) >= since_ns;
+    }
     if (key(merge, stream) == 0) {
         return true;
     }
-    const int64_t since_ns = front(stream)->arrival.ns + VAMP_MERGE_HOLD_NS;
     for (unsigned i = 0; i < merge->stream_count; i++) {
         const struct vamp_merge_stream *other = &merge->streams[i];
         const bool may_have_earlier =
@@ -304,6 +387,7 @@ static inline const struct vamp_merge_arrival *given(struct vamp_merge *merge,
                                                      struct vamp_merge_stream *stream)
 {
     const struct vamp_merge_list *list = front(stream);
+    stream->delivered++;
     if (stream->packed.at == stream->packed.end) {
         merge->run = NULL;
         leave_list(merge, stream);
@@ -324,6 +408,9 @@ choose(struct vamp_merge *merge, struct vamp_event *ret_event)
     }
     *ret_event = stream->next;
     stream->is_ready = false;
+    if (ret_event->kind == VAMP_EVENT_LOST) {
+        stream->delivered += ret_event->count - 1; /* `given` adds 1 */
+    }
     return given(merge, stream);
 }
 
@@ -332,7 +419,8 @@ const struct vamp_merge_arrival *vamp_merge_next(struct vamp_merge *merge,
 {
     retire(merge);
     struct vamp_merge_stream *stream = merge->run;
-    if (stream != NULL && unpack(stream, front(stream)->arrival.utc_ns, ret_event)) {
+    if (stream != NULL &&
+        unpack(&stream->packed, stream->phase, front(stream)->arrival.utc_ns, ret_event)) {
         /* An event without a serial (0) can be delivered at once. */
         if (ret_event->serial - 1 < merge->run_below - 1) {
             return given(merge, stream);

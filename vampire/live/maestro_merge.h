@@ -21,6 +21,10 @@
  * order. This is detected, and events are then ordered by their time or, without one, by the time
  * at which they were read.
  *
+ * Lost events, and events that cannot be read, have no time and no serial. They are delivered with
+ * the time of the event that follows them in their subscription and directly before it. If none
+ * arrives within the hold time, their time is 0, to be replaced by that of the previous event.
+ *
  * At most VAMP_MERGE_LISTS lists are stored for each subscription; while that many wait, no more
  * are read. Source thread only.
  */
@@ -63,7 +67,9 @@ struct vamp_merge_list {
 struct vamp_merge_stream {
     mstro_subscription subscription;
     enum vamp_event_phase phase;
-    bool ended;            /* the pool manager is gone; no events follow */
+    bool ended;         /* no events follow: the pool manager is gone, or `delivered` is `total` */
+    uint64_t delivered; /* number of events so far, including lost ones */
+    uint64_t total;     /* after vamp_merge_finish: number of events in all */
     int64_t read_empty_ns; /* when the stream was last found empty, or was added */
 
     /* Consecutive serials of this stream up to the first gap; no other stream has any of them. */
@@ -82,6 +88,7 @@ struct vamp_merge {
     unsigned stream_count;
     mstro_pool_event retired; /* completely delivered list, disposed of at the next call */
     mstro_status failure;     /* status of the read that ended a stream, else MSTRO_OK */
+    bool finished;            /* vamp_merge_finish succeeded */
     enum vamp_merge_serials serials;
     /* The stream whose batch is being delivered; NULL: none. Its events below this serial are
      * delivered without comparing the other streams, whose heads do not change until the next read.
@@ -107,6 +114,12 @@ const struct vamp_merge_arrival *vamp_merge_next(struct vamp_merge *merge,
 bool vamp_merge_read(struct vamp_merge *merge);
 /* Waits on the last subscription for at most `timeout_ns`, and reads what arrives. */
 void vamp_merge_wait(struct vamp_merge *merge, int64_t timeout_ns);
+/* Requests that no further events are added to the subscriptions, waiting at most `timeout_ms` for
+ * each; each ends after its last event. Returns MSTRO_OK, MSTRO_TIMEOUT, or another status: this
+ * Maestro or its pool manager cannot do that. */
+mstro_status vamp_merge_finish(struct vamp_merge *merge, uint32_t timeout_ms);
+/* Returns the number of events that are still to be delivered after vamp_merge_finish. */
+uint64_t vamp_merge_rest(const struct vamp_merge *merge);
 /* Returns whether events wait to be delivered. */
 bool vamp_merge_holds(const struct vamp_merge *merge);
 /* Returns whether every subscription has ended; events may still wait. */

@@ -130,6 +130,8 @@ all() {
     has LAST_ERROR 'const char *text = mstro_last_error(); (void)text;'
     has LOG_QUIET 'mstro_log_quiet();'
     has PACKED 'mstro_receive_packed(); size_t length = event->payload.packed.length; (void)length;'
+    has FINISH 'mstro_subscription subscription = 0; uint64_t waiting = 0;
+        (void)mstro_subscription_finish(subscription, 0, &waiting);'
     has VERSION 'const char *text = mstro_version(); (void)text;'
     has ENV_POOL_INFO 'const char *name = MSTRO_ENV_POOL_INFO; (void)name;'
     echo '#endif'

@@ -82,6 +82,8 @@ static inline bool vamp_source_is_wanted(const struct vamp_source_context *conte
            (context->event_kinds & VAMP_EVENT_BIT(event->kind)) != 0;
 }
 
+#define VAMP_REST_UNKNOWN UINT64_MAX
+
 struct vamp_source_ops {
     const char *name;
     const char *summary;            /* one line for --help */
@@ -124,6 +126,14 @@ struct vamp_source_ops {
     enum vamp_source_status (*next)(void *self, struct vamp_event *ret_event, struct vamp_err *err);
     /* Blocks until `next` may have a result, for at most `timeout_ns`. */
     void (*wait)(void *self, int64_t timeout_ns);
+    /* Requests that no further events are added: `next` returns the events from before this call
+     * and then END. Waits at most `timeout_ns` for the pool manager. Returns false if there is
+     * nothing to wait for; the source then ends at once. The member may be NULL, which means the
+     * same. */
+    bool (*finish)(void *self, int64_t timeout_ns);
+    /* After `finish`: stores a LOST event with the number of events that `next` has not returned,
+     * which may be 0 or VAMP_REST_UNKNOWN. */
+    void (*rest)(void *self, struct vamp_event *ret_lost);
     /* Sets the state of the open source. Any thread. The member may be NULL. */
     void (*describe)(void *self, struct vamp_source_state *ret_state);
     /* Disconnects or closes the file, and frees the object. Returns 0 or -errno; the object is

@@ -227,16 +227,8 @@ static int make_resolution(struct vamp_output *output, struct vamp_err *err)
         .lines = output->format->lines,
         .format_options = output->format_options,
     };
-    output->usually_waiting = 2;
-    if (output->run->replayed && output->format->flush != NULL) {
-        output->usually_waiting += VAMP_UNFLUSHED_MAX;
-    }
     if (output->alarms != NULL || vamp_resolution_is_whole(&choice, output->schema)) {
         return 0;
-    }
-    const int64_t width_ns = output->schema->bucket_ns; /* 0 in tests that do not use time */
-    if (choice.bucket_ns > 0 && width_ns > 0) {
-        output->usually_waiting += (uint64_t)(choice.bucket_ns / width_ns);
     }
     int code = vamp_resolution_create(&choice, output->schema, &queue->resolution, err);
     if (code == 0) {

@@ -163,7 +163,6 @@ static int event_queue_create(struct vamp_output *output, const struct vamp_outp
     if (queue == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "make a queue of events");
     }
-    output->usually_waiting = 100000; /* the number that a disk writes within milliseconds */
     queue->filter = context->filter;
     queue->filter_context = context->filter_context;
     code = vamp_ring_create((size_t)output->settings->buffer_bytes, &queue->ring, err);

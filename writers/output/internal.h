@@ -26,8 +26,8 @@ struct output_kind {
     const struct vamp_opt *options; /* fills struct vamp_output_settings */
     const char *queue_option;       /* the option that sets the size of the queue */
 
-    /* Creates output->queue and the worker, and may replace output->schema; sets `bound`, `crowded`
-     * and `usually_waiting`. Returns 0 or -errno; `done` is called in either case. */
+    /* Creates output->queue and the worker, and may replace output->schema; sets `bound` and
+     * `crowded`. Returns 0 or -errno; `done` is called in either case. */
     int (*create)(struct vamp_output *output, const struct vamp_output_context *context,
                   struct vamp_err *err);
     /* Frees the queue and its elements; output->queue may be NULL. */
@@ -79,6 +79,8 @@ struct output_element {
 /* The current segment. */
 struct output_segment {
     void *writer; /* NULL: no segment is open */
+    int fd;       /* its file or directory, opened with O_PATH; -1: none */
+    bool is_lost; /* its file was deleted */
     /* Opened before the first bucket, which determines the size of a file. */
     bool blind;
     uint64_t taken;         /* elements passed to the format */
@@ -100,11 +102,10 @@ struct vamp_output {
     const atomic_int *signal;
     uint64_t event_kinds;
     char name[VAMP_OUTPUT_NAME_BYTES];
-    void *queue;              /* the queue of the kind, in addition to the worker's */
-    uint64_t bound;           /* limit of the queue */
-    uint64_t crowded;         /* use of the queue from which a source that can wait should wait */
-    uint64_t usually_waiting; /* number of elements that typically wait at the end of a run */
-    bool opens_later;         /* the kind decides when to open segments */
+    void *queue;      /* the queue of the kind, in addition to the worker's */
+    uint64_t bound;   /* limit of the queue */
+    uint64_t crowded; /* use of the queue from which a source that can wait should wait */
+    bool opens_later; /* the kind decides when to open segments */
 
     /* Thread, accounting, failures and deadline. Its lock guards the members up to `reason`. `lost`
      * counts the dropped elements. */
@@ -125,6 +126,7 @@ struct vamp_output {
     atomic_uint segment_number;
     _Atomic uint64_t deleted;  /* older files deleted */
     _Atomic uint64_t left_out; /* items left out by the format in closed segments */
+    _Atomic uint64_t removed;  /* written elements whose file was deleted before it was closed */
 
     /* Private to the output's thread, and to the creator before that thread exists. */
     struct output_element current;
@@ -147,6 +149,9 @@ void output_close_segment(struct vamp_output *output, const struct vamp_ending *
 bool output_deliver(struct vamp_output *output);
 /* Flushes the format's buffers to the operating system and updates the accounting. */
 void output_flush(struct vamp_output *output);
+/* Reacts if the segment's file was deleted, or has another path now: what it contained is lost, or
+ * a new segment begins. */
+void output_check_file(struct vamp_output *output);
 /* Submitting thread: waits while the queue is at capacity, if the source can wait and the output
  * makes progress. */
 void output_await_room(struct vamp_output *output);

@@ -99,8 +99,12 @@ static enum output_next drain(struct vamp_output *output)
             vamp_worker_count(&output->worker.lost, output->current.counts);
         }
         output->kind->release(output, written);
+        if (output->kind->event == NULL) { /* else too often */
+            output_check_file(output);
+        }
     }
     output_flush(output);
+    output_check_file(output);
     return next;
 }
 
@@ -221,11 +225,16 @@ void vamp_output_continue(struct vamp_output *output, const struct vamp_output *
 void vamp_output_account(const struct vamp_output *output, struct vamp_output_account *ret_account)
 {
     struct vamp_worker_account account;
+    const uint64_t removed = atomic_load(&output->removed); /* before `done`, which includes them */
     vamp_worker_account(&output->worker, &account);
     *ret_account = (struct vamp_output_account){.queued = account.queued,
-                                                .written = account.done,
-                                                .lost = account.lost,
-                                                .waiting = account.waiting};
+                                                .written = account.done - removed,
+                                                .lost = account.lost + removed,
+                                                .waiting = account.waiting,
+                                                .in_queue = account.waiting};
+    if (output->kind == &output_of_buckets) { /* those that were taken are no longer in the queue */
+        ret_account->in_queue = output->kind->used(output);
+    }
     memcpy(ret_account->name, output->name, sizeof ret_account->name);
 }
 
@@ -275,7 +284,6 @@ void vamp_output_state(const struct vamp_output *output, struct vamp_output_stat
         .unit = unit_of(output),
         .takes_events = output->kind->event != NULL,
         .stuck = output->stuck,
-        .behind = account.waiting > output->usually_waiting,
         .segment = atomic_load_explicit(&output->segment_number, memory_order_relaxed),
         .deleted = atomic_load_explicit(&output->deleted, memory_order_relaxed),
         .used = output->kind->used(output),

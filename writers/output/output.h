@@ -142,7 +142,6 @@ struct vamp_output_state {
     bool takes_events; /* false: vamp_output_event has no effect */
     /* The source waited VAMP_OUTPUT_PATIENCE_NS without progress and no longer waits. */
     bool stuck;
-    bool behind;      /* more elements are queued than is typical at the end of a run */
     unsigned segment; /* number of the newest segment */
     uint64_t deleted; /* older files deleted because of "keep" */
     /* Used and total capacity of the queue, in "buckets" or "bytes". */

@@ -3,8 +3,12 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "vampire/core/values.h"
 
@@ -157,9 +161,40 @@ static int open_next(struct vamp_output *output, struct output_segment *ret_segm
     return code;
 }
 
+/* Opens the segment's file without access to its content, or the directory of a file that does not
+ * exist yet; -1: it is not in a file. */
+static int open_place(const struct vamp_writer_ops *format, const char *path)
+{
+    struct stat status;
+    int fd = -1;
+    if (lstat(path, &status) == 0) {
+        if (S_ISREG(status.st_mode)) {
+            fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        }
+    } else if (format->files != NULL && strchr(path, '/') != NULL) {
+        char *copy = strdup(path);
+        if (copy != NULL) {
+            fd = open(dirname(copy), O_PATH | O_DIRECTORY | O_CLOEXEC);
+        }
+        free(copy);
+    }
+    return fd;
+}
+
+/* Returns whether the open file is no longer found by this path. */
+static bool is_elsewhere(const struct stat *file, const char *path)
+{
+    struct stat named;
+    if (!S_ISREG(file->st_mode)) {
+        return false;
+    }
+    return lstat(path, &named) != 0 || named.st_ino != file->st_ino || named.st_dev != file->st_dev;
+}
+
 static void begin_segment(struct vamp_output *output, const struct output_segment *segment)
 {
     output->segment = *segment;
+    output->segment.fd = open_place(output->format, output->format->path(segment->writer));
     output->kind->begin_segment(output);
     output_keep(output);
 }
@@ -192,8 +227,11 @@ void output_close_segment(struct vamp_output *output, const struct vamp_ending *
     output->written_before += written;
     vamp_worker_count(&output->worker.lost, taken - written);
     const bool is_empty_but_good = !failed && code == 0 && taken == 0;
-    if (written > 0 || is_empty_but_good) {
+    if (!output->segment.is_lost && (written > 0 || is_empty_but_good)) {
         vamp_paths_add(&output->paths, output->format->path(writer));
+    }
+    if (output->segment.fd >= 0) {
+        (void)close(output->segment.fd);
     }
     output->segment = (struct output_segment){.writer = NULL};
     struct vamp_err close_err = VAMP_ERR_NONE;
@@ -287,6 +325,28 @@ static void rotate(struct vamp_output *output)
     }
     output_close_segment(output, NULL, false);
     begin_segment(output, &next);
+}
+
+void output_check_file(struct vamp_output *output)
+{
+    struct output_segment *segment = &output->segment;
+    struct stat held;
+    if (segment->writer == NULL || segment->fd < 0 || fstat(segment->fd, &held) != 0) {
+        return;
+    }
+    const char *path = output->format->path(segment->writer);
+    if (held.st_nlink == 0) {
+        struct vamp_err err = VAMP_ERR_NONE;
+        (void)vamp_err_set(&err, -ENOENT,
+                           "%s was deleted while vampire wrote it: its content is lost; a new file "
+                           "follows where its directory is back",
+                           path);
+        atomic_fetch_add(&output->removed, written_in_segment(output));
+        segment->is_lost = true;
+        (void)give_up_segment(output, &err);
+    } else if (is_elsewhere(&held, path)) {
+        rotate(output); /* it was moved: the new file has the path that readers expect */
+    }
 }
 
 /* ---- one element */

@@ -135,7 +135,9 @@ struct vamp_metric_values {
 /* Counters of one writer, in buckets. Invariant: queued = written + lost + waiting. */
 struct vamp_output_account {
     char name[VAMP_OUTPUT_NAME_BYTES];
-    uint64_t queued, written, lost, waiting;
+    uint64_t queued, written, lost;
+    uint64_t waiting;  /* neither written nor lost: in the queue, or merged or not yet flushed */
+    uint64_t in_queue; /* those in the queue */
 };
 
 /* Cumulative since the start, including this bucket. Invariants: received = decoded + rejected;

@@ -188,7 +188,7 @@ void vamp_self_outputs(struct vamp_cells *cells, const struct vamp_output_accoun
         }
         report(cells, VAMP_METRIC_VAMPIRE_WRITTEN, i, (int64_t)output->written);
         report(cells, VAMP_METRIC_VAMPIRE_LOST_BUCKETS, i, (int64_t)output->lost);
-        report(cells, VAMP_METRIC_VAMPIRE_QUEUE_HIGH_WATER, i, (int64_t)output->waiting);
+        report(cells, VAMP_METRIC_VAMPIRE_QUEUE_HIGH_WATER, i, (int64_t)output->in_queue);
     }
 }
 
