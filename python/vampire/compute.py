@@ -6,7 +6,6 @@ Everywhere: `history` is a History, or what one is made of (a path, a pattern, a
 {"component": ["IFS -- 0", "IFS -- 1"]}; `freq` the width of the intervals of time: None (all of the
 time is one), "bucket" (as written) or such as "1min"."""
 
-import collections
 import functools
 
 import numpy as np
@@ -167,21 +166,19 @@ def _gauge_table(history, metric, groups, windows, span=None):
     if set(metric.labels) - set(groups.by):
         raise Error(f"{metric.name} is a state, not an amount: keep its labels, by={list(metric.labels)}")
     starts, window, freq = windows
-    state = collections.OrderedDict()
-    newest = _newest(history, window)
+    newest, parts = _newest(history, window), [np.empty((6, 0), np.int64)]
     for bucket, group, block in history.blocks(metric.name, groups, FIELDS["gauge"], span=span):
-        frame = pd.DataFrame({"window": window[bucket], "group": group, "newest": newest[bucket],
-                              **block.fields})[(bucket >= 0) & (group >= 0)]
-        merged = frame.groupby(["window", "group"], sort=False).agg(last=("last", "last"), min=("min", "min"),
-                                                                    max=("max", "max"), newest=("newest", "last"))
-        for key, last, low, high, is_newest in merged.itertuples():
-            before = state.get(key, (None, low, high))
-            state[key] = (last, min(before[1], low), max(before[2], high), is_newest)
-    keys = sorted(key for key, values in state.items() if values[-1])
-    columns = {field: np.array([state[key][number] for key in keys], np.int64)
-               for number, field in enumerate(FIELDS["gauge"])}
-    numbers = np.array(keys, np.int64).reshape(-1, 2).T
-    return _frame(groups, numbers, columns, starts, freq)
+        rows = np.stack([window[bucket], group, newest[bucket], *(block.fields[field] for field in FIELDS["gauge"])])
+        parts.append(rows[:, (bucket >= 0) & (group >= 0)])
+    rows = np.concatenate(parts, axis=1)
+    rows = rows[:, np.lexsort(rows[1::-1])]  # stable: rows of the same window and group stay in the order of time
+    differs = (rows[:2, 1:] != rows[:2, :-1]).any(axis=0)
+    first = np.flatnonzero(np.append(np.ones(min(rows.shape[1], 1), bool), differs))
+    last = np.append(first[1:], rows.shape[1])[:len(first)] - 1
+    kept = rows[2, last] != 0
+    values = rows[3, last], np.minimum.reduceat(rows[4], first), np.maximum.reduceat(rows[5], first)
+    columns = {field: part[kept] for field, part in zip(FIELDS["gauge"], values)}
+    return _frame(groups, rows[:2, last[kept]], columns, starts, freq)
 
 
 def merge(history, metric, by=(), freq=None, where=None, between=None, output=None):

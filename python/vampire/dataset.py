@@ -152,19 +152,24 @@ def components(paths, output=None):
 
 def dataset_of(history, metrics=None):
     """The Dataset of a History."""
-    ds = _Parts({key: value for key, value in history.files[-1].attrs.items() if key not in
-                 ("segment", "run_id", "bucket_ns", "how_to_open_live")})
-    _add_columns(ds, history)
     unknown = set(metrics or ()) - set(history.metrics)
     if unknown:
         history.metric(sorted(unknown)[0])
-    sets = {}
-    for name, metric in history.metrics.items():
-        if metrics is None or name in metrics:
-            _add_metric(ds, history, history.metric(name), sets)
+    wanted = [metric for name, metric in history.metrics.items() if metrics is None or name in metrics]
+    column_step, columns = history.column_step(history.column_names)
+    series_step, series = history.series_step(metric.labels for metric in wanted)
+    table_step, tables = _table_step()
+    history.each(column_step, series_step, table_step, history.missing_step())
+    ds = _Parts({key: value for key, value in history.files[-1].attrs.items() if key not in
+                 ("segment", "run_id", "bucket_ns", "how_to_open_live")})
+    _add_columns(ds, history, columns())
+    for labels, groups in series().items():
+        _add_labels(ds, labels, groups)
+    for metric in wanted:
+        _add_metric(ds, history, metric, series()[metric.labels])
     if len(history.bin_lower):
         ds.coords["bin_lower"], ds.coords["bin_upper"] = ("bin", history.bin_lower), ("bin", history.bin_upper)
-    _add_tables(ds, history)
+    _add_tables(ds, *tables)
     _add_files_and_runs(ds, history)
     return xr.Dataset(ds.data, ds.coords, ds.attrs)
 
@@ -179,7 +184,7 @@ class _Parts:
         self.data[name] = variable
 
 
-def _add_columns(ds, history):
+def _add_columns(ds, history, columns):
     ds.coords["time"] = ("time", history.times.astype("datetime64[ns]"), {"long_name": "Start of the bucket"})
     ds.coords["bucket_ns"] = ("time", history.bucket_ns, {"long_name": "Width of the bucket", "units": "ns"})
     ds.coords["bucket_number"] = ("time", history.numbers, {"long_name": "Number of the bucket in the run"})
@@ -187,7 +192,7 @@ def _add_columns(ds, history):
                         {"long_name": "run, first part of its id"})
     ds.coords["segment"] = ("time", history.per_bucket(lambda file: file.segment).astype(int))
     ds.coords["complete"] = ("time", history.complete(), {"long_name": "no events of the bucket were lost"})
-    for name, (values, attrs) in history.columns(history.column_names).items():
+    for name, (values, attrs) in columns.items():
         if name not in ds.coords:
             ds[name] = ("time", values, attrs)
 
@@ -196,15 +201,15 @@ def _set_name(labels):
     return "_".join(labels) + ("_series" if len(labels) == 1 else "")
 
 
-def _add_metric(ds, history, metric, sets):
-    if metric.labels not in sets:
-        sets[metric.labels] = groups = history.all_series(metric.labels)
-        for label in metric.labels:
-            name = _set_name(metric.labels)
-            coordinate = label if label not in ds.coords else f"{label}_of_{name}"
-            values = indexing.LazilyIndexedArray(_LazyLabels(groups, label))
-            ds.coords[coordinate] = xr.Variable(name, values, {"long_name": f"{label} of the series", "label": label})
-    groups = sets[metric.labels]
+def _add_labels(ds, labels, groups):
+    name = _set_name(labels)
+    for label in labels:
+        coordinate = label if label not in ds.coords else f"{label}_of_{name}"
+        values = indexing.LazilyIndexedArray(_LazyLabels(groups, label))
+        ds.coords[coordinate] = xr.Variable(name, values, {"long_name": f"{label} of the series", "label": label})
+
+
+def _add_metric(ds, history, metric, groups):
     dims = ("time",) + ((_set_name(metric.labels),) if metric.labels else ())
     shown = {key: value for key, value in metric.attrs.items() if key in
              ("units", "help", "origin", "value_units", "kind", "labels", "metric")}
@@ -220,14 +225,13 @@ def _add_metric(ds, history, metric, sets):
         ds[name] = xr.Variable(dims + (("bin",) if field == "bins" else ()), array, attrs)
 
 
-def _table_rows(history):
-    """({table: {variable: (attributes, sample)}}, {table: its rows}). A row that a later file of the run has,
-    too, replaces the earlier."""
+def _table_step():
+    """(step for History.each, ({table: {variable: (attributes, sample)}}, {table: its rows})). A row that a later file of the
+    run has, too, replaces the earlier."""
     variables, rows = {}, {}
-    for file in history.files:
-        with file.opened() as hdf5:
-            found = file.tables(hdf5)
-        by_table = {}
+
+    def step(file, _wanted, hdf5):
+        found, by_table = file.tables(hdf5), {}
         for name, (table, values, attrs) in found.items():
             variables.setdefault(table, {}).setdefault(name, (attrs, values))
             by_table.setdefault(table, {})[name] = values
@@ -237,14 +241,14 @@ def _table_rows(history):
                 row = dict(zip(columns, row))
                 if any(value not in ("", 0, NAT) for value in row.values()):
                     rows.setdefault(table, {})[(file.run, *(str(row.get(key)) for key in keys))] = row
-    return variables, rows
+
+    return step, (variables, rows)
 
 
 NAT = files.NAT
 
 
-def _add_tables(ds, history):
-    variables, rows = _table_rows(history)
+def _add_tables(ds, variables, rows):
     for table, columns in variables.items():
         for name, (attrs, sample) in columns.items():
             is_time = attrs.get("units") == files.TIMES

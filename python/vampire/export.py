@@ -45,10 +45,15 @@ class Sqlite:
             f"{_quoted(column)} {kind}" for column, kind in zip(columns, types)) + ")")
         self._insert = f"INSERT INTO {_quoted(name)} VALUES ({', '.join('?' * len(columns))})"
 
-    def add(self, rows):
+    def add(self, columns):
         """Rows of the table that was begun. An integer that SQLite cannot hold becomes text."""
-        self._database.executemany(self._insert, (
-            [str(value) if isinstance(value, int) and value > SQLITE_MAX else value for value in row] for row in rows))
+        self._database.executemany(self._insert, zip(*map(self._stored, columns)))
+
+    @staticmethod
+    def _stored(column):
+        if not column or not isinstance(column[0], int) or max(column) <= SQLITE_MAX:
+            return column
+        return [str(value) if value > SQLITE_MAX else value for value in column]
 
     def end(self):
         """All rows are there."""
@@ -80,9 +85,9 @@ class Csv:
         self._writer = csv.writer(self._file, lineterminator="\n")
         self._writer.writerow(columns)
 
-    def add(self, rows):
+    def add(self, columns):
         """Rows of the table that was begun."""
-        self._writer.writerows([tame(value) for value in row] for row in rows)
+        self._writer.writerows(zip(*map(tame, columns)))
 
     def end(self):
         """All rows are there."""
@@ -101,9 +106,12 @@ class Csv:
             self._file.close()
 
 
-def tame(value):
+def tame(column):
     """A spreadsheet takes a text that begins so for a formula, and names come from the workflow."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in tuple("=+-@\t\r") else value
+    if not column or not isinstance(column[0], str):
+        return column
+    formulas = {value: f"'{value}" for value in set(column) if value[:1] in tuple("=+-@\t\r")}
+    return [formulas.get(value, value) for value in column] if formulas else column
 
 
 def _quoted(name):
@@ -112,13 +120,20 @@ def _quoted(name):
 
 def _column(values):
     """A list of Python's own values; None where nothing is known."""
-    if values.dtype.kind == "f":
+    if values.dtype.kind == "f" and np.isnan(values).any():
         return [None if np.isnan(value) else value for value in values.tolist()]
     return values.tolist()
 
 
 def _texts_of_time(ns, unit):
-    return [f"{text}Z" for text in np.datetime_as_string(np.asarray(ns, "datetime64[ns]"), unit=unit)]
+    times, numbers = np.unique(np.asarray(ns, np.int64), return_inverse=True)
+    texts = np.array([f"{text}Z" for text in np.datetime_as_string(times.astype("datetime64[ns]"), unit=unit)], object)
+    return texts[numbers].tolist()
+
+
+def _words(column):
+    """The values of a column of categories."""
+    return np.asarray(column.cat.categories, object)[column.cat.codes].tolist()
 
 
 class Export:
@@ -134,16 +149,16 @@ class Export:
         """All tables."""
         found = self._history.metrics
         for number, name in enumerate(sorted(found), 1):
-            self._say(f"{number} of {len(found)} metrics: {name}")
-            self._metric(found[name])
+            self._metric(found[name], f"{number} of {len(found)} metrics: {name}")
         self._describe(found)
         self._coverage()
         self._not_observed()
 
-    def _metric(self, metric):
+    def _metric(self, metric, said):
         labels = (*metric.labels, *(run for run in self._by_run if run not in metric.labels))
         begun = False
-        for frame in compute.tables(self._history, metric.name, labels, BUCKETS, QUANTILES):
+        for number, frame in enumerate(compute.tables(self._history, metric.name, labels, BUCKETS, QUANTILES)):
+            self._say(f"{said}, {100 * number * BUCKETS // len(self._history.times)} %")
             values = [name for name in frame.columns if name not in ("time", *labels)]
             if not begun:
                 begun = True
@@ -151,15 +166,15 @@ class Export:
                     "TEXT", "INTEGER", *["TEXT"] * len(labels),
                     *["REAL" if frame[name].dtype.kind == "f" else "INTEGER" for name in values]])
             ns = frame.time.to_numpy().astype("datetime64[ns]").astype(np.int64)
-            columns = [_texts_of_time(ns, self._unit), ns.tolist(), *(frame[label].astype(str).tolist() for label in labels),
-                       *(_column(frame[name].to_numpy()) for name in values)]
-            self._target.add(zip(*columns))
+            self._target.add([_texts_of_time(ns, self._unit), ns.tolist(), *(_words(frame[label]) for label in labels),
+                              *(_column(frame[name].to_numpy()) for name in values)])
 
     def _describe(self, found):
         self._target.begin("metrics", ["name", "kind", "unit", "labels", "help", "origin"], ["TEXT"] * 6)
-        self._target.add((name, metric.kind, metric.attrs.get("value_units", ""), ",".join(metric.labels),
-                          metric.attrs.get("help", ""), metric.attrs.get("origin", ""))
-                         for name, metric in sorted(found.items()))
+        metrics = [metric for _, metric in sorted(found.items())]
+        about = [[metric.attrs.get(key, "") for metric in metrics] for key in ("value_units", "help", "origin")]
+        self._target.add([[metric.name for metric in metrics], [metric.kind for metric in metrics], about[0],
+                          [",".join(metric.labels) for metric in metrics], *about[1:]])
 
     def _coverage(self):
         """What became of the events: amounts since the start of the run, at the end of the bucket."""
@@ -168,13 +183,13 @@ class Export:
         names = sorted(columns)
         self._target.begin("coverage", ["time", "time_ns", "run", "complete", *names],
                            ["TEXT", "INTEGER", "TEXT", "INTEGER", *["INTEGER"] * len(names)])
-        self._target.add(zip(_texts_of_time(history.times, self._unit), history.times.tolist(),
-                             history.per_bucket(lambda file: file.run[:8]).tolist(), history.complete().astype(int).tolist(),
-                             *(columns[name][0].tolist() for name in names)))
+        self._target.add([_texts_of_time(history.times, self._unit), history.times.tolist(),
+                          history.per_bucket(lambda file: file.run[:8]).tolist(), history.complete().astype(int).tolist(),
+                          *(columns[name][0].tolist() for name in names)])
 
     def _not_observed(self):
         self._target.begin("not_observed", ["name", "reason"], ["TEXT", "TEXT"])
-        self._target.add(sorted(self._history.not_observed.items()))
+        self._target.add(list(zip(*sorted(self._history.not_observed.items()))))
 
 
 def _target_of(word):

@@ -4,6 +4,8 @@
 import contextlib
 import ctypes
 import glob
+import json
+import math
 import os
 import warnings
 import zlib
@@ -24,6 +26,7 @@ COLUMNS = ("bucket_ns", "bucket_number", "statistics_buckets", "events_")
 TABLES = {"gap_": "gap", "component_": "component_slot", "output_name": "output_slot", "cdo_": "cdo"}
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 UNREADABLE = (AttributeError, OSError, LookupError, RuntimeError, TypeError, ValueError, zlib.error)  # what HDF5 and zlib say of damage
+FEW_ROWS = 1024  # up to which HDF5 decodes a dataset as fast as read_rows
 ATTEMPTS = 18  # to read metadata that changes meanwhile: HDF5 waits 1 ns, 2 ns, 4 ns, ... in between, 0.3 ms in all
 ATTRIBUTES = ("long_name", "units", "cell_methods", "metric", "kind", "labels", "help", "origin", "value_units")
 
@@ -61,6 +64,23 @@ def opened(path):
     return h5py.File(h5py.h5f.open(os.fsencode(path), flags, fapl=access))
 
 
+def dataset(group, name):
+    """A dataset of a group, opened in half the time that group[name] takes."""
+    return h5py.Dataset(h5py.h5d.open(group.id, name.encode()))
+
+
+def raw_rows(group, name, first=0, end=None):
+    """The bytes of rows of a dataset (`end` None: all) as an array [row, byte]. Small datasets are read without h5py's objects,
+    which take longer than HDF5."""
+    item = h5py.h5d.open(group.id, name.encode())
+    shape, kind = item.shape, item.get_type()
+    if end is not None and ((first, end) != (0, shape[0]) or end > FEW_ROWS):
+        return np.frombuffer(read_rows(h5py.Dataset(item), first, end).tobytes(), np.uint8).reshape(end - first, -1)
+    out = np.empty((shape[0] if shape else 1, math.prod(shape[1:]) * kind.get_size()), np.uint8)
+    item.read(h5py.h5s.ALL, h5py.h5s.ALL, out, kind)
+    return out
+
+
 def names_of(group, attributes=False):
     """The names in a group, or of its attributes. In the order of the file, then sorted: HDF5 1.10 sorts in a table, and
     ends the process when it fails to make that of a damaged group."""
@@ -88,7 +108,7 @@ def text_of(value):
 
 def absences_of(hdf5):
     """{what is absent: why}: metrics, losses of the pool manager, and what was learned while the file was written."""
-    later = texts_of(hdf5["not_observed_later"][...]) if "not_observed_later" in hdf5 else ()
+    later = texts_of(dataset(hdf5, "not_observed_later")[...]) if "not_observed_later" in hdf5 else ()
     return dict(line.partition(": ")[::2] for line in (*text_of(hdf5.attrs.get("not_observed", "")).splitlines(), *later) if line)
 
 
@@ -108,19 +128,22 @@ def bytes_of(raw):
 def damaged_rows(group, name, is_open, first=0, end=None, known=None):
     """The rows that are not what was written, by their check values `name`. Of a file that was not closed, rows without
     one do not count: they may be being written. `known`: values of these rows that were read already."""
-    check, known = group[name], known or {}
+    check, known = dataset(group, name), known or {}
     sums = np.atleast_1d(check[first:end] if check.ndim else check[...])[: min(map(len, known.values()), default=None)]
     if not len(sums):
         return []
-    parts, empty = [], b""
-    for one in text_of(check.attrs["variables"]).split():
-        item = group[one]
-        values = known[one][: len(sums)] if one in known else read_rows(item, first, first + len(sums)) if check.ndim else item[...]
-        parts.append(np.frombuffer(values.tobytes(), np.uint8).reshape(len(sums), -1))
-        empty += np.full(item.shape[1:], item.fillvalue, item.dtype).tobytes() if check.ndim else b""
-    found, unwritten = [zlib.crc32(row) for row in np.concatenate(parts, axis=1)], zlib.crc32(empty)
-    return [row for row, (one, wanted) in enumerate(zip(found, sums.tolist()), first)
-            if one != wanted and (wanted or not (is_open or one == unwritten))]  # a row that was never written has no value
+    names = text_of(check.attrs["variables"]).split()
+    span = (first, first + len(sums)) if check.ndim else ()
+    parts = [(np.frombuffer(known[one][: len(sums)].tobytes(), np.uint8) if one in known else raw_rows(group, one, *span))
+             .reshape(len(sums), -1) for one in names]
+    rows, width = np.concatenate(parts, axis=1).tobytes(), sum(part.shape[1] for part in parts)
+    found = [zlib.crc32(rows[at: at + width]) for at in range(0, len(rows), width)]
+    bad = [row for row, (one, wanted) in enumerate(zip(found, sums.tolist()), first) if one != wanted and (wanted or not is_open)]
+    if not check.ndim or not bad or sums[np.array(bad) - first].all():
+        return bad
+    items = [dataset(group, one) for one in names]
+    unwritten = zlib.crc32(b"".join(np.full(item.shape[1:], item.fillvalue, item.dtype).tobytes() for item in items))
+    return [row for row in bad if sums[row - first] or found[row - first] != unwritten]  # a row that was never written has no value
 
 
 def check_tables(group, is_open, besides=()):
@@ -141,27 +164,50 @@ def as_text(value):
     return text_of(value) if isinstance(value, (bytes, str)) else value
 
 
+SHAPE = ("schema_version", "vampire_version", "output", "level", "not_observed")  # attributes that variables depend on
+SHAPES_MAX = 64
+_described = {}  # shape -> {attribute of a File: its value}
+_inherited = set()  # shapes that the process that opens files for another one has from it
+
+
+def inherit_shapes():
+    """Called in a process that opens files for the one that started it."""
+    _inherited.update(_described)
+
+
+def shape_of(attrs, names):
+    """A text that is equal for files with the same variables, from their attributes and the names in them. None: unknown, as
+    for vampire-collect, whose configuration does not contain the metrics that it receives."""
+    try:
+        config = json.loads(attrs["configuration"])
+        outputs = [{key: value for key, value in output.items() if key != "directory"} for output in config["outputs"]]
+        return json.dumps([attrs[key] for key in SHAPE] + [config["statistics"], config["samples"], outputs, names])
+    except (LookupError, TypeError, ValueError):
+        return None
+
+
 class File:
     """One HDF5 file as it was when it was opened: the rows of `time` it had then, and no later ones. It is
     not kept open; `with file.opened() as hdf5` opens it again."""
 
     def __init__(self, path, hdf5):
         self.path = str(path)
-        self.attrs = {key: as_text(hdf5.attrs[key]) for key in names_of(hdf5, True)}
+        attrs, names = hdf5.attrs, names_of(hdf5)
+        self.attrs = {key: as_text(attrs[key]) for key in names_of(hdf5, True)}
         self.run, self.segment = self.attrs["run_id"], int(self.attrs["segment"])
         # `time` is written last: each of its rows is a whole bucket, and all other variables, opened
         # after it, have at least as many.
-        hdf5["time"].refresh()
-        self.rows = hdf5["time"].shape[0]
-        self.times = hdf5["time"][: self.rows]
-        self.numbers = hdf5["bucket_number"][: self.rows].astype(np.int64)
-        self.bucket_ns = read_rows(hdf5["bucket_ns"], 0, self.rows).astype(np.int64)
-        self.state = STATES.get(int(hdf5["how_ended"][()]), "open")
-        self.end_reason = texts_of(hdf5["end_reason"][...])[0] if "end_reason" in hdf5 else ""
-        self.ended = int(hdf5["ended"][()]) if "ended" in hdf5 else NAT
+        time = dataset(hdf5, "time")
+        time.refresh()
+        self.rows = time.shape[0]
+        self.times = time[: self.rows]
+        self.numbers = dataset(hdf5, "bucket_number")[: self.rows].astype(np.int64)
+        self.bucket_ns = read_rows(dataset(hdf5, "bucket_ns"), 0, self.rows).astype(np.int64)
+        self.state = STATES.get(int(dataset(hdf5, "how_ended")[()]), "open")
+        self.end_reason = texts_of(dataset(hdf5, "end_reason")[...])[0] if "end_reason" in names else ""
+        self.ended = int(dataset(hdf5, "ended")[()]) if "ended" in names else NAT
         self.not_observed = absences_of(hdf5)
-        self.edges = (hdf5["bin_lower"][...], hdf5["bin_upper"][...]) if "bin_lower" in hdf5 else None
-        self.bad = damaged_rows(hdf5, "time_check", False, 0, self.rows) if "time_check" in hdf5 else []
+        self.bad = damaged_rows(hdf5, "time_check", False, 0, self.rows) if "time_check" in names else []
         for row in self.bad:
             self.times[row] = self.times[row - 1] if row else NAT
         self.damage = []  # sentences
@@ -172,9 +218,30 @@ class File:
         # Of two files with the same bucket the later one is right.
         self.keep = ~np.isin(np.arange(self.rows), self.bad)
         self.first, self.end = 0, self.rows   # the rows that were asked for
+        self._held = None  # the h5py file while `opened` is in use
+        self.shape = shape_of(self.attrs, names)
+        if self.shape is None or self.shape not in _described:
+            self._describe({name: hdf5[name] for name in names})
+            if len(_described) == SHAPES_MAX:
+                _described.clear()
+            _described[self.shape] = {name: vars(self)[name] for name in self.DESCRIPTION}
+        vars(self).update(_described[self.shape])
+
+    # Attributes that files of the same shape share: HDF5 takes long to open all objects of a file.
+    DESCRIPTION = ("edges", "columns", "outputs", "table_names", "table_attributes")
+
+    def __getstate__(self):
+        left_out = self.DESCRIPTION if self.shape in _inherited else ()
+        return {name: value for name, value in vars(self).items() if name not in left_out}
+
+    def __setstate__(self, state):
+        vars(self).update(_described.get(state["shape"], {}) | state)
+
+    def _describe(self, items):
+        """Which variables the file has, from all objects of the root group."""
+        self.edges = (items["bin_lower"][...], items["bin_upper"][...]) if "bin_lower" in items else None
         self.columns = []                     # names of the [time] variables that are no metrics
-        self.outputs, self.table_names = [], {}
-        items = {name: hdf5[name] for name in names_of(hdf5)}  # HDF5 is slow in opening them: once is enough
+        self.outputs, self.table_names, self.table_attributes = [], {}, {}
         self._classify(items)
         self._find_metrics(items)
 
@@ -196,12 +263,17 @@ class File:
 
     @contextlib.contextmanager
     def opened(self):
-        """The h5py file; Damaged if it cannot be read."""
+        """The h5py file; Damaged if it cannot be read. While it is in use it is not opened again."""
+        if self._held is not None:
+            yield self._held
+            return
         try:
-            with opened(self.path) as hdf5:
-                yield hdf5
+            with opened(self.path) as self._held:
+                yield self._held
         except (Damaged, *UNREADABLE) as error:
             raise explain(self.path, error) from None
+        finally:
+            self._held = None
 
     def note(self, text):
         """Says that something of the file is damaged, and what follows."""
@@ -219,20 +291,26 @@ class File:
 
     def column(self, hdf5, name):
         """A [time] column, all rows; zeros when the file has none of that name."""
-        return read_rows(hdf5[name], 0, self.rows) if name in self.columns else np.zeros(self.rows, np.uint64)
+        return read_rows(dataset(hdf5, name), 0, self.rows) if name in self.columns else np.zeros(self.rows, np.uint64)
 
     def tables(self, hdf5):
         """{name: (table, values, attributes)} of the tables of gaps, components, outputs and CDOs."""
         found = {}
         for name, table in self.table_names.items():
-            item = hdf5[name]
+            item = dataset(hdf5, name)
             data = item[...]
-            found[name] = (table, texts_of(data) if data.dtype.kind == "S" else data, attributes_of(item))
+            found[name] = (table, texts_of(data) if data.dtype.kind == "S" else data, self._attributes(name, item))
         for name in self.outputs:
-            item = hdf5[name]
+            item = dataset(hdf5, name)
             data = read_rows(item, self.rows - 1, self.rows)[0] if self.rows else np.zeros(item.shape[1:], item.dtype)
-            found[name] = ("output_slot", data, attributes_of(item))
+            found[name] = ("output_slot", data, self._attributes(name, item))
         return found
+
+    def _attributes(self, name, item):
+        """attributes_of a variable of a table, read once for all files of the same shape."""
+        if name not in self.table_attributes:
+            self.table_attributes[name] = attributes_of(item)
+        return self.table_attributes[name]
 
 
 def explain(path, error):

@@ -13,7 +13,7 @@ from . import files
 from .bins import Bins
 from .chunks import read_rows
 from .columns import Columns, Ranges
-from .rows import FIELDS, Block, Entries, Metric, Source, steps
+from .rows import FIELDS, Block, Entries, Identity, Metric, Source, steps
 
 PADDING = 0xFFFFFFFF  # series_index of the rows that fill a chunk
 DAMAGED = "(damaged)"  # a label that is not what was written
@@ -24,20 +24,24 @@ VALUE = {"counter": "_delta", "gauge": "", "histogram": "_count"}  # suffix of t
 class File(files.File):
     """One file of format 2 or 3."""
 
-    def _find_metrics(self, items):
-        self.metrics, self._groups, self._labels_of, self._closed, self._series = {}, {}, {}, {}, {}
-        self._own, self._shown = {}, set()  # metric -> its columns in the table; those that the overview has
-        self.lengths = {}  # group -> how many series it has; not while the file may be written
-        self._slots = None  # of the dimensions of rows
+    DESCRIPTION = (*files.File.DESCRIPTION, "metrics", "bins", "_groups", "_labels_of", "_closed", "_own", "_shown", "_words")
+
+    def __init__(self, path, hdf5):
+        super().__init__(path, hdf5)
+        self._series = {}
+        self._slots = self._places = None  # of the dimensions of rows: their numbers, and (first rows, numbers of rows) of buckets
         self._texts = {}  # variable -> its texts
-        self.bins = Bins(self.edges[0]) if self.edges else None
-        self.restarts = items["restart_row"][...].astype(np.int64) if "restart_row" in items else np.zeros(1, np.int64)
+        self._names = None  # words of closed labels and check values of names
+        self.restarts = files.dataset(hdf5, "restart_row")[...].astype(np.int64) if "restart_row" in hdf5 else np.zeros(1, np.int64)
         self.restarts = self.restarts[self.restarts < max(self.rows, 1)]
+
+    def _find_metrics(self, items):
+        self.metrics, self._groups, self._labels_of, self._closed = {}, {}, {}, {}
+        self._own, self._shown = {}, set()  # metric -> its columns in the table; those that the overview has
+        self.bins = Bins(self.edges[0]) if self.edges else None
         for group_name, group in items.items():
             if isinstance(group, h5py.Group) and group_name != OWN:
-                self._labels_of[group_name] = labels = tuple(files.text_of(group.attrs["labels"]).split())
-                if labels and self.state != "open":
-                    self.lengths[group_name] = group[labels[0]].shape[0]
+                self._labels_of[group_name] = tuple(files.text_of(group.attrs["labels"]).split())
                 for name in files.names_of(group):
                     if name.endswith("_entry"):
                         self._groups[name[: -len("_entry")]] = group_name
@@ -52,6 +56,8 @@ class File(files.File):
                 self._add_rows_only(metric, items[group_name])
         for kind in ("counter", "gauge") if OWN in items else ():
             self._add_own(kind, items[OWN])
+        labels = itertools.chain(*self._labels_of.values(), *self._closed.values())
+        self._words = sorted(label for label in set(labels) if label in items)  # labels with a list of words
 
     def _add_rows_only(self, metric, group):
         """A histogram that the overview does not have."""
@@ -79,9 +85,19 @@ class File(files.File):
         if self._slots is None:
             self._slots = {name: slot for slot, name in enumerate(files.texts_of(root["row_dimension"][...]))}
         slot = self._slots[f"{group.name[1:]}/{dimension}"]
-        starts, counts = (read_rows(root[name], first, end)[:, slot].astype(np.int64) for name in ("first_row", "rows"))
+        starts, counts = (places[:, slot].astype(np.int64) for places in self._places_of(root, first, end))
         counts[[row - first for row in self.bad if first <= row < end]] = 0
         return starts, counts
+
+    def _places_of(self, root, first, end):
+        """The rows first to end - 1 of `first_row` and `rows`, which are read once, unless a part is damaged."""
+        names = "first_row", "rows"
+        if self._places is None:
+            try:
+                self._places = [read_rows(files.dataset(root, name), 0, self.rows) for name in names]
+            except files.UNREADABLE:
+                return [read_rows(files.dataset(root, name), first, end) for name in names]
+        return [places[first:end] for places in self._places]
 
     def _add(self, items, metric, item):
         kind = files.text_of(item.attrs["kind"])
@@ -136,6 +152,24 @@ class File(files.File):
             if bad:
                 self.note(f"{len(bad)} names are damaged, and are \"{DAMAGED}\"")
         return self._texts[path]
+
+    def identity(self, group):
+        """The Identity of a group's series, or of closed labels (None); None if it is not known."""
+        if self.shape is None or self.state == "open":
+            return None
+        try:
+            with self.opened() as hdf5:
+                if self._names is None:
+                    words = [files.raw_rows(hdf5, label).tobytes() for label in self._words]
+                    self._names = b"".join([*words, files.raw_rows(hdf5, "name_check").tobytes()])
+                if group is None:
+                    return Identity(self.shape, self._names, b"", ())
+                series = files.raw_rows(hdf5, f"{group}/series_check")
+                labels = self._labels_of[group] if len(series) < 2 else ()
+                values = tuple(files.raw_rows(hdf5, f"{group}/{label}").tobytes() for label in labels)
+            return Identity(self.shape, self._names, series.tobytes(), values)
+        except KeyError:  # in files of format 2
+            return None
 
     def ids(self, group):
         """What tells a group's series from others: the same in each file of a run."""
@@ -205,6 +239,9 @@ class _Overview(Source):
     def series(self, first=0):
         return self._file.series(None, self.labels, first)
 
+    def identity(self):
+        return self._file.identity(None)
+
     @staticmethod
     def _flat(item, first, end):
         """[end - first, words], the labels as one."""
@@ -264,6 +301,9 @@ class _Own(Source):
     def series(self, first=0):
         return self._file.series(None, self.labels, first)
 
+    def identity(self):
+        return self._file.identity(None)
+
     def _read(self, hdf5, field, first, end):
         values = read_rows(hdf5[OWN][field], first, end)[:, self._columns]
         if field in ("min", "max"):  # an extreme that is the value is not written
@@ -290,13 +330,22 @@ class _Rows(Source):
         super().__init__(metric, metric.labels)
         self._file, self._group = file, group
         self.held = metric.kind == "gauge"
-        self.length = file.lengths.get(group)
 
     def series(self, first=0):
         return self._file.series(self._group, self.labels, first)
 
+    @property
+    def length(self):
+        if not self.labels or self._file.state == "open":
+            return None
+        with self._file.opened() as hdf5:
+            return self._count(hdf5[self._group])
+
     def ids(self):
         return self._file.ids(self._group)
+
+    def identity(self):
+        return self._file.identity(self._group)
 
     def _count(self, group):
         """How many series the open group has."""

@@ -12,6 +12,7 @@ from . import files, format2
 from .errors import Damaged, DamageWarning, Error
 from .models import AS_MODEL, RULES, model_of
 from .models import LABELS as MODELS
+from .rows import common
 
 MANY = 16    # files: they are opened by all processors
 RUN = "run"  # may be asked for like a label: the first part of the run's id; of collected runs it is a label
@@ -42,12 +43,13 @@ def _opening(path, output):
 
 
 def _open_files(paths, output):
-    """_opening of each."""
+    """_opening of each. The first one describes the others of its shape, to the other processes, too."""
     opening = functools.partial(_opening, output=output)
     if len(paths) < MANY:
         return list(map(opening, paths))
-    with multiprocessing.get_context("fork").Pool() as pool:
-        return pool.map(opening, paths)
+    first = opening(paths[0])
+    with multiprocessing.get_context("fork").Pool(initializer=files.inherit_shapes) as pool:
+        return [first, *pool.imap(opening, paths[1:], 4)]
 
 
 def _place(file, source):
@@ -170,16 +172,30 @@ class History:
         """{metric, or "losses" of the pool manager: why it is absent}, over all files."""
         return {what: why for file in self.files for what, why in file.not_observed.items()}
 
-    def columns(self, names):
-        """{name: (values, attributes)} of columns [time], for the buckets."""
-        found, attrs = {name: [] for name in names}, {}
+    def each(self, *steps):
+        """Calls each step(file, wanted, hdf5) for each file, in one pass over the files. `wanted`: its rows that count."""
         for file, wanted in zip(self.files, self._wanted):
             with file.opened() as hdf5:
-                for name in names:
-                    found[name].append(file.column(hdf5, name)[wanted])
-                    if name not in attrs and name in file.columns:
-                        attrs[name] = files.attributes_of(hdf5[name])
-        return {name: (np.concatenate(parts), attrs.get(name, {})) for name, parts in found.items()}
+                for step in steps:
+                    step(file, wanted, hdf5)
+
+    def columns(self, names):
+        """{name: (values, attributes)} of columns [time], for the buckets."""
+        step, result = self.column_step(names)
+        self.each(step)
+        return result()
+
+    def column_step(self, names):
+        """(step for `each`, function that returns what `columns` does)."""
+        found, attrs = {name: [] for name in names}, {}
+
+        def step(file, wanted, hdf5):
+            for name in names:
+                found[name].append(file.column(hdf5, name)[wanted])
+                if name not in attrs and name in file.columns:
+                    attrs[name] = files.attributes_of(hdf5[name])
+
+        return step, lambda: {name: (np.concatenate(parts), attrs.get(name, {})) for name, parts in found.items()}
 
     # ---- gaps
 
@@ -187,17 +203,21 @@ class History:
         """(start, end) of each interval in which events were lost, ns; the end is not part of it, but an
         interval may be a moment."""
         if self._missing is None:
-            found = set()
-            for file in self.files:
-                with file.opened() as hdf5:
-                    if "gap_start" in hdf5:
-                        rows = zip(hdf5["gap_start"][...].tolist(), hdf5["gap_end"][...].tolist(),
-                                   files.texts_of(hdf5["gap_reason"][...]))
-                        # A leap is a jump of the clock: nothing is missing. Unused rows have no start.
-                        found |= {(start, end) for start, end, reason in rows
-                                  if reason not in ("leap", "") and start != files.NAT}
-            self._missing = sorted(found)
-        return self._missing
+            self.each(self.missing_step())
+        return sorted(self._missing)
+
+    def missing_step(self):
+        """The step for `each` after which `missing` reads no file."""
+        self._missing = set()
+
+        def step(_file, _wanted, hdf5):
+            if "gap_start" not in hdf5 or not files.dataset(hdf5, "gap_start").shape[0]:
+                return
+            rows = zip(hdf5["gap_start"][...].tolist(), hdf5["gap_end"][...].tolist(), files.texts_of(hdf5["gap_reason"][...]))
+            # A leap is a jump of the clock: nothing is missing. Unused rows have no start.
+            self._missing |= {(start, end) for start, end, reason in rows if reason not in ("leap", "") and start != files.NAT}
+
+        return step
 
     def complete(self):
         """For each bucket whether no events of it were lost."""
@@ -265,23 +285,30 @@ class History:
                 some = ", ".join(sorted(map(str, known))[:20]) or "none"
                 raise Error(f"where {label} is {words!r}: no series has that; there are: {some}" + ", ..." * (len(known) > 20))
 
-    def all_series(self, labels):
-        """All series with exactly these labels: a LazySeries if they are in one place of one closed file, else Groups."""
-        groups, sources = Groups(labels, {}), {}
-        for file in self.files:
-            for source in (groups.source(file, name) for name in file.metrics if self.metric(name).labels == labels):
-                sources.setdefault((file, type(source)), source)
-        (first, *more) = sources.values()
-        if not more and first.length is not None:
-            return LazySeries(first)
-        for (file, _), source in sources.items():
-            groups.codes(file, source)
-        return groups
+    def series_step(self, sets):
+        """(step for `each`, function that returns {labels: their series}) for these tuples of labels, each of which is of all
+        series with exactly these labels: a LazySeries if they are in one place of one closed file, else Groups."""
+        found = {labels: Groups(labels, {}) for labels in sets}
+        names = {labels: [name for name, metric in self.metrics.items() if metric.labels == labels] for labels in found}
+
+        def step(file, _wanted, _hdf5):
+            for labels, groups in found.items():
+                sources = {}
+                for source in (groups.source(file, name) for name in names[labels] if name in file.metrics):
+                    sources.setdefault(type(source), source)
+                if len(self.files) == 1 and len(sources) == 1 and (source := next(iter(sources.values()))).length is not None:
+                    found[labels] = LazySeries(source)
+                    continue
+                for source in sources.values():
+                    groups.codes(file, source)
+
+        return step, lambda: found
 
     def words(self, label):
         """All values of a label, in any metric."""
-        sets = {metric.labels for metric in self.metrics.values() if label in metric.labels}
-        return {word for labels in sets for word in self.all_series(labels).values(label)}
+        step, result = self.series_step({metric.labels for metric in self.metrics.values() if label in metric.labels})
+        self.each(step)
+        return {word for series in result().values() for word in series.values(label)}
 
     def blocks(self, name, groups, fields, bins=False, span=None):
         """Yields (bucket, group, Block): the metric's rows with the numbers of their bucket and group, in
@@ -388,6 +415,7 @@ class Groups:
     def __init__(self, by, where, models=RULES):
         self.by, self._numbers, self._codes, self._models = by, {}, {}, models
         self._last = {}  # (run, type of source, labels) -> (source, ids, codes) of the last file
+        self._same = {}  # (type of source, labels, identity) -> codes
         self._where = {label: {words} if isinstance(words, str) else set(words) for label, words in where.items()}
         self._labels = {*by, *where}
 
@@ -414,20 +442,27 @@ class Groups:
         """The group of each series of a source; -1: it is not wanted, or a slot without labels."""
         key = (file, type(source), source.labels)
         if key not in self._codes:
-            self._codes[key] = self._numbered(file, source)
+            identity = None if RUN in self._labels else source.identity()
+            same = (type(source), source.labels, identity)
+            if identity is None or same not in self._same:
+                self._same[same] = self._numbered(file, source)
+            self._codes[key] = self._same[same]
         return self._codes[key]
 
     def _numbered(self, file, source):
-        """The files of a run mostly begin with the same series, which have the same ids: only the labels of the others
-        are read."""
+        """The files of a run mostly begin with the same series: only the labels of the others are read."""
         key, ids, known = (file.run, type(source), source.labels), None, np.empty(0, np.int64)
+        identity = source.identity()
         if key in self._last:
-            earlier, earlier_ids, known = self._last[key]
-            ids = source.ids()
-            known = known[:_common(earlier.ids() if earlier_ids is None else earlier_ids, ids)]
+            earlier, earlier_identity, earlier_ids, known = self._last[key]
+            if identity is not None and earlier_identity is not None:
+                known = known[:identity.common(earlier_identity)]
+            else:
+                ids = source.ids()
+                known = known[:common(earlier.ids() if earlier_ids is None else earlier_ids, ids)]
         codes = known if ids is not None and 0 < len(ids) == len(known) else \
             np.concatenate([known, self._numbered_by_labels(file, source, len(known))])
-        self._last[key] = source, ids, codes
+        self._last[key] = source, identity, ids, codes
         return codes
 
     def _numbered_by_labels(self, file, source, first):
@@ -459,10 +494,3 @@ class Groups:
         """One label's value of each group."""
         number = self.by.index(label)
         return np.array([row[number] for row in self._numbers], object)
-
-
-def _common(first, second):
-    """How many values both begin with."""
-    length = min(len(first), len(second))
-    differ = np.flatnonzero(first[:length] != second[:length])
-    return int(differ[0]) if len(differ) else length

@@ -44,6 +44,7 @@ class Source:
 
     labels   the labels of its series
     series(first) one array of label values for each label, by number of the series, from number `first` on
+    identity() an Identity; None: not known
     ids()    the identifiers of the series, by number; none where the file has none
     held     whether a value holds until the next one
     length   how many series a closed file has; None: that takes reading their labels
@@ -58,6 +59,32 @@ class Source:
 
     def ids(self):
         return np.empty(0, "S1")
+
+    def identity(self):
+        return None
+
+
+class Identity(NamedTuple):
+    """Equal for sources of the same type and labels with the same series in the same order."""
+
+    shape: str      # of the file
+    names: bytes    # words and check values of the names that labels refer to
+    series: bytes   # check values of the labels of each series
+    labels: tuple   # of a single series, whose check value is not enough
+
+    def common(self, other):
+        """How many series both begin with."""
+        length = min(len(self.names), len(other.names))
+        if self.shape != other.shape or self.names[:length] != other.names[:length] or self.labels or other.labels or not self.series:
+            return 0
+        return common(np.frombuffer(self.series, np.uint32), np.frombuffer(other.series, np.uint32))
+
+
+def common(first, second):
+    """How many values both begin with."""
+    length = min(len(first), len(second))
+    differ = np.flatnonzero(first[:length] != second[:length])
+    return int(differ[0]) if len(differ) else length
 
 
 def steps(weights, most=BLOCK_ROWS):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What fifty rules on a quantile of waits cost at the close of a bucket, with 400 components whose
- * CDOs have all sizes, next to reading the bucket's histograms once. */
+/* What fifty rules on a quantile of waits, or of transports between pairs of components, cost at
+ * the close of a bucket, next to reading the bucket's histograms once. CDOs have all sizes. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "vampire/stats/stats.h"
 
 #define RULES 50
-#define COMPONENTS 400
+#define PAIRS (1 << 16) /* in a line's number, above the number of components */
 #define EVENTS 300000
 #define LIVE 2000
 #define STEP_NS 20000 /* 50,000 events a second */
@@ -50,19 +50,20 @@ static void must(int status, const struct vamp_err *err)
     }
 }
 
-static void count_stream(struct judging *judging, const struct bench_size *size)
+static void count_stream(struct judging *judging, const struct bench_line *line,
+                         const struct bench_size *size)
 {
     struct vamp_err err = VAMP_ERR_NONE;
     const struct bench_plan plan = {.events =
                                         size->events >= BENCH_EVENTS_FULL ? EVENTS : EVENTS / 10,
                                     .live = LIVE,
-                                    .components = COMPONENTS,
+                                    .components = (unsigned)(line->number % PAIRS),
                                     .step_ns = STEP_NS};
     const struct vamp_stats_options options = {
         .bucket_ns = INT64_C(1000000000),
         .lateness_ns = -1,
         .level = VAMP_LEVEL_COMPONENT,
-        .sets = VAMP_SET_WAITS,
+        .sets = VAMP_SET_WAITS | VAMP_SET_TRANSPORT,
         .sub_bits = VAMP_SUB_BITS_DEFAULT,
         .max_series = 65536,
         .max_histogram_bytes = 256 << 20,
@@ -87,12 +88,19 @@ static void count_stream(struct judging *judging, const struct bench_size *size)
     /* Buckets name components and series: neither is freed. */
 }
 
-static void make_rule(struct vamp_alarm_config *rule)
+static void make_rule(const struct bench_line *line, struct vamp_alarm_config *rule)
 {
-    static const char *const words[][2] = {
-        {"name", "waits"}, {"metric", "demand_wait_ns"}, {"quantile", "0.99"}, {"when", "> 1h"}};
+    const bool pairs = line->number >= PAIRS;
+    const char *const words[][2] = {{"name", "waits"},
+                                    {"metric", pairs ? "transport_ns" : "demand_wait_ns"},
+                                    {"quantile", "0.99"},
+                                    {"when", "> 1h"}};
     struct vamp_err err = VAMP_ERR_NONE;
     must(vamp_alarm_config_init(rule, &err), &err);
+    if (pairs) {
+        rule->options.without = UINT64_C(1) << VAMP_LABEL_SIZE_CLASS | UINT64_C(1)
+                                                                           << VAMP_LABEL_TIER;
+    }
     for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
         must(vamp_opt_set(vamp_opt_find(vamp_alarm_options, words[i][0]), &rule->options,
                           words[i][1], &err),
@@ -103,15 +111,14 @@ static void make_rule(struct vamp_alarm_config *rule)
 static int open_judging(const struct bench_line *line, const struct bench_size *size,
                         void **ret_state)
 {
-    (void)line;
     struct vamp_err err = VAMP_ERR_NONE;
     struct judging *judging = calloc(1, sizeof *judging);
     if (judging == NULL) {
         return -ENOMEM;
     }
-    count_stream(judging, size);
+    count_stream(judging, line, size);
     for (unsigned i = 0; i < RULES; i++) {
-        make_rule(&judging->rules[i]);
+        make_rule(line, &judging->rules[i]);
     }
     const struct vamp_alarms_options options = {.configs = judging->rules,
                                                 .count = RULES,
@@ -172,16 +179,17 @@ static void close_judging(void *state)
     free(judging);
 }
 
+#define ALARMS(text_name, text_what, value)                                                        \
+    {                                                                                              \
+        .name = (text_name), .what = "fifty rules on the 99th percentile of " text_what,           \
+        .each = "bucket", .baseline = "a walk over the bucket's rows", .clock = BENCH_PROCESSOR,   \
+        .number = (value), .open = open_judging, .run = judge_buckets, .base = read_buckets,       \
+        .more = print_resident, .close = close_judging                                             \
+    }
+
 const struct bench_line bench_alarm_lines[] = {
-    {.name = "alarms",
-     .what = "fifty rules on the 99th percentile of waits on a bucket of 400 components",
-     .each = "bucket",
-     .baseline = "a walk over the bucket's rows",
-     .clock = BENCH_PROCESSOR,
-     .open = open_judging,
-     .run = judge_buckets,
-     .base = read_buckets,
-     .more = print_resident,
-     .close = close_judging},
+    ALARMS("alarms", "waits on a bucket of 400 components", 400),
+    ALARMS("alarms.pairs", "transports between pairs of 60 components", PAIRS | 60),
+    ALARMS("alarms.pairs.500", "transports between pairs of 500 components", PAIRS | 500),
     {.name = NULL},
 };

@@ -401,6 +401,34 @@ static void silences_are_read_from_a_file(void **state)
     vamp_silences_done(&silences);
 }
 
+static void rules_with_the_same_values_have_states_of_their_own(void **state)
+{
+    (void)state;
+    struct world *world = world_create();
+    world_rule(world, "name", "a", "metric", "leave_wait_ns", "quantile", "0.9", "when", "> 100ns");
+    world_rule(world, "name", "b", "metric", "leave_wait_ns", "quantile", "0.9", "when", "> 10us");
+    world_rule(world, "name", "c", "metric", "leave_wait_ns", "quantile", "0.9", "labels",
+               "component=Products*", "when", "> 100ns");
+    world_rule(world, "name", "d", "metric", "leave_wait_ns", "quantile", "1", "when", "> 100ns");
+    world_start(world);
+    world->waits_ns[1] = 1000;
+    world_close(world);
+    assert_int_equal(world->change_count, 2); /* a and d, for the model */
+    assert_string_equal(world->changes[0].alarm, "a");
+    assert_string_equal(world->changes[1].alarm, "d");
+    world->waits_ns[1] = 100000;
+    world->waits_ns[2] = 1000;
+    world_close(world);
+    assert_int_equal(world->change_count, 4);
+    static const char *const alarms[] = {"a", "b", "c", "d"};
+    static const unsigned components[] = {2, 1, 2, 2};
+    for (unsigned i = 0; i < 4; i++) {
+        assert_string_equal(world->changes[i].alarm, alarms[i]);
+        assert_string_equal(world->changes[i].labels[0].value, world->names[components[i]]);
+    }
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -421,6 +449,7 @@ int main(void)
         cmocka_unit_test(a_silenced_alarm_says_so_for_a_time),
         cmocka_unit_test(silences_are_read_from_a_file),
         cmocka_unit_test(a_change_is_a_line_for_people_and_one_for_programs),
+        cmocka_unit_test(rules_with_the_same_values_have_states_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,6 +20,7 @@ struct work {
     struct vamp_alarm_following following;
     /* Rules with "absent": the alarm for a metric without series. */
     struct vamp_alarm_instance none;
+    struct vamp_alarm_group none_group;
     const struct vamp_alarm_config *config;
     void *actions[VAMP_ALARM_ACTIONS_MAX];
     unsigned action_count; /* number of opened actions */
@@ -31,6 +32,8 @@ struct vamp_alarms {
     struct vamp_alarms_options options;
     struct work *works;
     unsigned count;
+    struct vamp_alarm_groups *groups; /* of the rules; one for all that measure the same */
+    unsigned groups_count;
     /* Concern the current bucket. */
     int64_t utc_ns;
     struct vamp_alarm_change *changes;
@@ -81,7 +84,22 @@ static int open_actions(const struct vamp_alarms *alarms, struct work *work, str
     return 0;
 }
 
-static int start_work(const struct vamp_alarms *alarms, struct work *work, struct vamp_err *err)
+/* Sets the groups that the rule follows: those of another rule, or new ones. */
+static int start_following(struct vamp_alarms *alarms, struct work *work, struct vamp_err *err)
+{
+    work->following.rule = &work->rule;
+    for (unsigned i = 0; i < alarms->groups_count; i++) {
+        if (vamp_alarm_groups_fit(&alarms->groups[i], &work->rule)) {
+            work->following.groups = &alarms->groups[i];
+            return 0;
+        }
+    }
+    work->following.groups = &alarms->groups[alarms->groups_count++];
+    return vamp_alarm_groups_init(work->following.groups, &work->rule,
+                                  &alarms->options.schema->bins, err);
+}
+
+static int start_work(struct vamp_alarms *alarms, struct work *work, struct vamp_err *err)
 {
     const struct vamp_schema *schema = alarms->options.schema;
     const struct vamp_alarm_scope scope = {.level = schema->level, .bucket_ns = schema->bucket_ns};
@@ -90,7 +108,7 @@ static int start_work(const struct vamp_alarms *alarms, struct work *work, struc
                             work->config->options.name);
     }
     work->metric = vamp_schema_find(schema, work->rule.metric);
-    const int status = vamp_alarm_following_init(&work->following, &work->rule, &schema->bins, err);
+    const int status = start_following(alarms, work, err);
     if (status != 0) {
         return status;
     }
@@ -103,13 +121,16 @@ int vamp_alarms_create(const struct vamp_alarms_options *options, struct vamp_al
     assert(options->count > 0 && options->count <= VAMP_ALARM_RULES_MAX);
     struct vamp_alarms *alarms = calloc(1, sizeof *alarms);
     struct work *works = calloc(options->count, sizeof *works);
-    if (alarms == NULL || works == NULL) {
+    struct vamp_alarm_groups *groups = calloc(options->count, sizeof *groups);
+    if (alarms == NULL || works == NULL || groups == NULL) {
+        free(groups);
         free(works);
         free(alarms);
         return vamp_err_set_errno(err, ENOMEM, "prepare the alarms");
     }
     alarms->options = *options;
     alarms->works = works;
+    alarms->groups = groups;
     int status = 0;
     for (unsigned i = 0; i < options->count && status == 0; i++) {
         if (is_observable(options, &options->configs[i])) {
@@ -139,6 +160,10 @@ void vamp_alarms_free(struct vamp_alarms *alarms)
         }
         vamp_alarm_following_done(&work->following);
     }
+    for (unsigned i = 0; i < alarms->groups_count; i++) {
+        vamp_alarm_groups_done(&alarms->groups[i]);
+    }
+    free(alarms->groups);
     free(alarms->works);
     free(alarms);
 }
@@ -206,8 +231,8 @@ static const char *unit_of(const struct vamp_alarm_rule *rule)
 }
 
 static void describe_change(const struct work *work, const struct vamp_alarm_instance *instance,
-                            const struct vamp_bucket *bucket, const struct compared *compared,
-                            struct vamp_alarm_change *change)
+                            const struct vamp_alarm_group *group, const struct vamp_bucket *bucket,
+                            const struct compared *compared, struct vamp_alarm_change *change)
 {
     const struct vamp_alarm_options *options = work->rule.options;
     copy_text(change->alarm, sizeof change->alarm, options->name);
@@ -230,7 +255,7 @@ static void describe_change(const struct work *work, const struct vamp_alarm_ins
     if (compared->has_baseline) {
         change->baseline = compared->baseline;
     }
-    describe_labels(work, bucket, instance->series, change);
+    describe_labels(work, bucket, group->series, change);
 }
 
 /* Returns the CDO that determines an age; "" if unknown, or if the metric is not an age. */
@@ -489,9 +514,10 @@ static void enter_state(struct vamp_alarm_instance *instance, enum vamp_alarm_st
 
 static void evaluate_instance(struct vamp_alarms *alarms, struct work *work,
                               struct vamp_alarm_instance *instance,
-                              const struct vamp_bucket *bucket,
-                              const struct vamp_alarm_measured *measured)
+                              const struct vamp_alarm_group *group,
+                              const struct vamp_bucket *bucket)
 {
+    const struct vamp_alarm_measured *measured = &group->measured;
     const struct compared compared = judge(&work->rule, instance, measured);
     enum vamp_alarm_state state = VAMP_ALARM_PENDING;
     if (!step(&work->rule, instance, compared.opinion, bucket->start_ns + bucket->width_ns,
@@ -503,7 +529,7 @@ static void evaluate_instance(struct vamp_alarms *alarms, struct work *work,
         work->delayed++;
         return;
     }
-    describe_change(work, instance, bucket, &compared, change);
+    describe_change(work, instance, group, bucket, &compared, change);
     change->state = (uint8_t)state;
     describe_cdo(work, instance, bucket, measured, change);
     change->silenced = alarms->options.silences != NULL &&
@@ -515,22 +541,23 @@ static void evaluate_instance(struct vamp_alarms *alarms, struct work *work,
 
 static void say_bound(const struct vamp_alarms *alarms, struct work *work)
 {
-    if (work->bound_said || work->following.not_followed == 0) {
+    if (work->bound_said || work->following.groups->not_followed == 0) {
         return;
     }
     char line[256];
     (void)snprintf(line, sizeof line,
                    "alarm \"%s\" follows %u series and cannot follow more: narrow its \"labels\"",
-                   work->config->options.name, work->following.followed);
+                   work->config->options.name, work->following.groups->followed);
     alarms->options.say(alarms->options.say_context, false, line);
     work->bound_said = true;
 }
 
 /* Returns whether the instance can be skipped: it has no value in the bucket, which is common for
  * histograms, and the condition neither holds nor is about to hold. */
-static bool nothing_changes(const struct work *work, const struct vamp_alarm_instance *instance)
+static bool nothing_changes(const struct work *work, const struct vamp_alarm_instance *instance,
+                            const struct vamp_alarm_group *group)
 {
-    return instance->first_row == 0 && !work->following.whole &&
+    return group->first_row == 0 && !work->following.groups->whole &&
            work->rule.measure == VAMP_ALARM_QUANTILE && work->rule.baseline_buckets == 0 &&
            work->rule.when.comparison != VAMP_ALARM_ABSENT && !instance->active &&
            instance->opinion != VAMP_ALARM_HOLDS;
@@ -543,16 +570,14 @@ static void evaluate_rule(struct vamp_alarms *alarms, struct work *work,
     say_bound(alarms, work);
     for (uint32_t i = 0; i < work->following.instance_count; i++) {
         struct vamp_alarm_instance *instance = &work->following.instances[i];
-        if (nothing_changes(work, instance)) {
-            continue;
+        const struct vamp_alarm_group *group = &work->following.groups->groups[i];
+        if (!nothing_changes(work, instance, group)) {
+            evaluate_instance(alarms, work, instance, group, bucket);
         }
-        const struct vamp_alarm_measured measured =
-            vamp_alarm_measure(&work->following, instance, bucket, work->metric);
-        evaluate_instance(alarms, work, instance, bucket, &measured);
     }
     if (work->rule.when.comparison == VAMP_ALARM_ABSENT) {
-        const struct vamp_alarm_measured measured = {.grew = work->following.instance_count > 0};
-        evaluate_instance(alarms, work, &work->none, bucket, &measured);
+        work->none_group.measured.grew = work->following.instance_count > 0;
+        evaluate_instance(alarms, work, &work->none, &work->none_group, bucket);
     }
 }
 
@@ -562,6 +587,9 @@ unsigned vamp_alarms_evaluate(struct vamp_alarms *alarms, const struct vamp_buck
     alarms->utc_ns = utc_ns;
     alarms->changes = NULL;
     alarms->change_count = alarms->change_room = 0;
+    for (unsigned i = 0; i < alarms->groups_count; i++) {
+        alarms->groups[i].current = false;
+    }
     for (unsigned i = 0; i < alarms->count; i++) {
         evaluate_rule(alarms, &alarms->works[i], bucket);
     }
@@ -594,8 +622,8 @@ void vamp_alarms_state(const struct vamp_alarms *alarms, unsigned rule,
         .pending = work->pending,
         .firing = work->firing,
         .fired = work->fired,
-        .followed = work->following.followed,
-        .not_followed = work->following.not_followed,
+        .followed = work->following.groups->followed,
+        .not_followed = work->following.groups->not_followed,
         .delayed = work->delayed,
     };
 }

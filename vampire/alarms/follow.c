@@ -10,22 +10,21 @@
 #include "vampire/core/values.h"
 #include "vampire/stats/bucket/rows.h"
 
-/* Entry of the map from labels to instances. */
+/* Entry of the map from labels to groups. */
 struct place {
     struct map_link by_labels;
-    uint32_t instance; /* counted from 1 */
+    uint32_t group; /* counted from 1 */
 };
 
-int vamp_alarm_following_init(struct vamp_alarm_following *following,
-                              const struct vamp_alarm_rule *rule, const struct vamp_bins *bins,
-                              struct vamp_err *err)
+int vamp_alarm_groups_init(struct vamp_alarm_groups *groups, const struct vamp_alarm_rule *rule,
+                           const struct vamp_bins *bins, struct vamp_err *err)
 {
-    *following = (struct vamp_alarm_following){
-        .rule = rule, .whole = rule->labels == 0 && rule->pattern_count == 0};
-    int status = map_init(&following->map);
+    *groups = (struct vamp_alarm_groups){.rule = rule,
+                                         .whole = rule->labels == 0 && rule->pattern_count == 0};
+    int status = map_init(&groups->map);
     if (status == 0 && rule->measure == VAMP_ALARM_QUANTILE) {
-        following->sum = calloc(1, sizeof *following->sum + bins->count * sizeof(uint64_t));
-        if (following->sum == NULL) {
+        groups->sum = calloc(1, sizeof *groups->sum + bins->count * sizeof(uint64_t));
+        if (groups->sum == NULL) {
             status = -ENOMEM;
         }
     }
@@ -50,11 +49,44 @@ void vamp_alarm_following_done(struct vamp_alarm_following *following)
         }
     }
     free(following->instances);
-    free(following->instance_of);
-    free(following->next_row);
-    free(following->sum);
-    map_drop(&following->map, free_place);
     *following = (struct vamp_alarm_following){.rule = NULL};
+}
+
+void vamp_alarm_groups_done(struct vamp_alarm_groups *groups)
+{
+    free(groups->groups);
+    free(groups->group_of);
+    free(groups->next_row);
+    free(groups->sum);
+    map_drop(&groups->map, free_place);
+    *groups = (struct vamp_alarm_groups){.rule = NULL};
+}
+
+static bool same_patterns(const struct vamp_alarm_rule *one, const struct vamp_alarm_rule *other)
+{
+    if (one->pattern_count != other->pattern_count) {
+        return false;
+    }
+    for (unsigned i = 0; i < one->pattern_count; i++) {
+        if (one->patterns[i].label != other->patterns[i].label ||
+            strcmp(one->patterns[i].pattern, other->patterns[i].pattern) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool same_measure(const struct vamp_alarm_rule *one, const struct vamp_alarm_rule *other)
+{
+    const bool differs = one->quantile < other->quantile || one->quantile > other->quantile;
+    return one->metric == other->metric && one->measure == other->measure && !differs;
+}
+
+bool vamp_alarm_groups_fit(const struct vamp_alarm_groups *groups,
+                           const struct vamp_alarm_rule *rule)
+{
+    return same_measure(groups->rule, rule) && groups->rule->labels == rule->labels &&
+           same_patterns(groups->rule, rule);
 }
 
 /* ---- new series */
@@ -87,14 +119,14 @@ static bool series_fits(const struct vamp_alarm_rule *rule, const struct vamp_la
     return true;
 }
 
-static uint64_t hash_of(const struct vamp_alarm_following *following,
-                        const struct vamp_label_set *set, const struct vamp_series *series)
+static uint64_t hash_of(const struct vamp_alarm_groups *groups, const struct vamp_label_set *set,
+                        const struct vamp_series *series)
 {
     uint64_t hash = 0;
     for (unsigned i = 0; i < set->label_count; i++) {
-        if (is_kept(following->rule, set->labels[i])) {
+        if (is_kept(groups->rule, set->labels[i])) {
             hash = vamp_hash_word(
-                hash, map_hash_text(&following->map, series->labels[i], strlen(series->labels[i])));
+                hash, map_hash_text(&groups->map, series->labels[i], strlen(series->labels[i])));
         }
     }
     return hash;
@@ -122,41 +154,29 @@ static bool same_labels(const struct vamp_alarm_rule *rule, const struct vamp_la
     return true;
 }
 
-/* Returns the number of the instance, counted from 1; 0 at the limit, or if out of memory. */
-static uint32_t add_instance(struct vamp_alarm_following *following,
-                             const struct vamp_series *series)
+/* Returns the number of the group, counted from 1; 0 at the limit, or if out of memory. */
+static uint32_t add_group(struct vamp_alarm_groups *groups, const struct vamp_series *series)
 {
-    const struct vamp_alarm_rule *rule = following->rule;
-    const bool remembers = rule->baseline_buckets > 0 ||
-                           rule->when.comparison == VAMP_ALARM_CHANGED ||
-                           vamp_metrics[rule->metric].kind == VAMP_GAUGE;
-    if (following->instance_count == VAMP_ALARM_INSTANCES_MAX ||
-        !vamp_array_reserve(&following->instances, &following->instance_room,
-                            following->instance_count, sizeof *following->instances)) {
+    if (groups->group_count == VAMP_ALARM_INSTANCES_MAX ||
+        !vamp_array_reserve(&groups->groups, &groups->group_room, groups->group_count,
+                            sizeof *groups->groups)) {
         return 0;
     }
-    struct vamp_alarm_instance *instance = &following->instances[following->instance_count];
-    *instance = (struct vamp_alarm_instance){.series = series};
-    if (remembers) {
-        instance->memory = calloc(1, sizeof *instance->memory);
-        if (instance->memory == NULL) {
-            return 0;
-        }
-    }
-    return ++following->instance_count;
+    groups->groups[groups->group_count] = (struct vamp_alarm_group){.series = series};
+    return ++groups->group_count;
 }
 
-static uint32_t find_instance(struct vamp_alarm_following *following,
-                              const struct vamp_label_set *set, const struct vamp_series *series)
+static uint32_t find_group(struct vamp_alarm_groups *groups, const struct vamp_label_set *set,
+                           const struct vamp_series *series)
 {
-    if (keeps_all(following->rule, set)) {
-        return add_instance(following, series);
+    if (keeps_all(groups->rule, set)) {
+        return add_group(groups, series);
     }
-    const uint64_t hash = hash_of(following, set, series);
-    for (struct map_link *link = map_first(&following->map, hash); link != NULL;
+    const uint64_t hash = hash_of(groups, set, series);
+    for (struct map_link *link = map_first(&groups->map, hash); link != NULL;
          link = map_next(link)) {
-        const uint32_t number = CONTAINER_OF(link, struct place, by_labels)->instance;
-        if (same_labels(following->rule, set, following->instances[number - 1].series, series)) {
+        const uint32_t number = CONTAINER_OF(link, struct place, by_labels)->group;
+        if (same_labels(groups->rule, set, groups->groups[number - 1].series, series)) {
             return number;
         }
     }
@@ -164,81 +184,79 @@ static uint32_t find_instance(struct vamp_alarm_following *following,
     if (place == NULL) {
         return 0;
     }
-    const uint32_t number = add_instance(following, series);
+    const uint32_t number = add_group(groups, series);
     if (number == 0) {
         free(place);
         return 0;
     }
-    place->instance = number;
-    map_insert(&following->map, &place->by_labels, hash);
+    place->group = number;
+    map_insert(&groups->map, &place->by_labels, hash);
     return number;
 }
 
-/* Groups the rows of this bucket by instance, in order. If out of memory, the groups are
- * incomplete. */
-static void link_rows(struct vamp_alarm_following *following, const struct vamp_bucket *bucket,
+/* Groups the rows of this bucket, in order. If out of memory, the groups are incomplete. */
+static void link_rows(struct vamp_alarm_groups *groups, const struct vamp_bucket *bucket,
                       unsigned metric)
 {
-    for (uint32_t i = 0; i < following->instance_count; i++) {
-        following->instances[i].first_row = 0;
+    for (uint32_t i = 0; i < groups->group_count; i++) {
+        groups->groups[i].first_row = 0;
     }
     struct vamp_rows rows = vamp_rows_of(bucket, metric, 0);
-    while (vamp_rows_next(&rows) && vamp_array_reserve(&following->next_row, &following->row_room,
-                                                       rows.next, sizeof *following->next_row)) {
+    while (vamp_rows_next(&rows) && vamp_array_reserve(&groups->next_row, &groups->row_room,
+                                                       rows.next, sizeof *groups->next_row)) {
         const uint32_t series = rows.row.number;
-        if (series >= following->seen || following->instance_of[series] == 0) {
+        if (series >= groups->seen || groups->group_of[series] == 0) {
             continue;
         }
-        struct vamp_alarm_instance *instance =
-            &following->instances[following->instance_of[series] - 1];
-        if (instance->first_row == 0) {
-            instance->first_row = rows.next;
+        struct vamp_alarm_group *group = &groups->groups[groups->group_of[series] - 1];
+        if (group->first_row == 0) {
+            group->first_row = rows.next;
         } else {
-            following->next_row[instance->last_row] = rows.next;
+            groups->next_row[group->last_row] = rows.next;
         }
-        following->next_row[rows.next] = 0;
-        instance->last_row = rows.next;
+        groups->next_row[rows.next] = 0;
+        group->last_row = rows.next;
     }
 }
 
-void vamp_alarm_follow(struct vamp_alarm_following *following, const struct vamp_bucket *bucket,
-                       unsigned metric)
+static void find_groups(struct vamp_alarm_groups *groups, const struct vamp_bucket *bucket,
+                        unsigned metric)
 {
     const unsigned number = bucket->schema->metrics[metric].label_set;
     const struct vamp_label_set *set = &bucket->schema->label_sets[number];
-    if (following->whole) {
-        if (following->instance_count == 0) {
-            (void)add_instance(following, NULL);
+    if (groups->whole) {
+        if (groups->group_count == 0) {
+            (void)add_group(groups, NULL);
         }
         return;
     }
-    for (; following->seen < bucket->series_count[number] &&
-           vamp_array_reserve(&following->instance_of, &following->seen_room, following->seen,
-                              sizeof *following->instance_of);
-         following->seen++) {
-        const uint32_t i = following->seen;
+    for (; groups->seen < bucket->series_count[number] &&
+           vamp_array_reserve(&groups->group_of, &groups->seen_room, groups->seen,
+                              sizeof *groups->group_of);
+         groups->seen++) {
+        const uint32_t i = groups->seen;
         const struct vamp_series *series = bucket->series[number][i];
-        following->instance_of[i] = 0;
-        if (i == 0 || !series_fits(following->rule, set, series)) {
+        groups->group_of[i] = 0;
+        if (i == 0 || !series_fits(groups->rule, set, series)) {
             continue; /* series 0 is "(other)" */
         }
-        if (following->followed < VAMP_ALARM_SERIES_MAX) {
-            following->instance_of[i] = find_instance(following, set, series);
+        if (groups->followed < VAMP_ALARM_SERIES_MAX) {
+            groups->group_of[i] = find_group(groups, set, series);
         }
-        if (following->instance_of[i] > 0) {
-            following->followed++;
+        if (groups->group_of[i] > 0) {
+            groups->followed++;
         } else {
-            following->not_followed++;
+            groups->not_followed++;
         }
     }
-    link_rows(following, bucket, metric);
+    link_rows(groups, bucket, metric);
 }
 
 /* ---- values */
 
 /* Iterates over the rows of an instance. */
 struct walk {
-    const struct vamp_alarm_following *following;
+    const struct vamp_alarm_groups *groups;
     /* Rows of the metric; all of them belong to the instance if `following->whole`. */
     struct vamp_rows rows;
     uint32_t next; /* otherwise the next row, counted from 1; 0: none */
@@ -248,7 +266,7 @@ struct walk {
 /* Advances to the next row. Returns false at the end. */
 static bool next_row(struct walk *walk)
 {
-    if (walk->following->whole) {
+    if (walk->groups->whole) {
         const bool is_there = vamp_rows_next(&walk->rows);
         walk->row = walk->rows.row;
         return is_there;
@@ -257,7 +275,7 @@ static bool next_row(struct walk *walk)
         return false;
     }
     walk->row = vamp_row_at(walk->rows.bucket, walk->rows.metric, walk->next - 1);
-    walk->next = walk->following->next_row[walk->next];
+    walk->next = walk->groups->next_row[walk->next];
     return true;
 }
 
@@ -281,8 +299,8 @@ static void add_histogram(struct vamp_histogram *sum, const struct vamp_bucket_h
 /* The minimum and the maximum are exact; other quantiles have the error of the bins. */
 static struct vamp_alarm_measured measure_quantile(struct walk *walk, const struct vamp_bins *bins)
 {
-    const double quantile = walk->following->rule->quantile;
-    struct vamp_histogram *sum = walk->following->sum;
+    const double quantile = walk->groups->rule->quantile;
+    struct vamp_histogram *sum = walk->groups->sum;
     const struct vamp_bucket_histogram *first = next_histogram(walk);
     if (first == NULL) {
         return (struct vamp_alarm_measured){.known = false};
@@ -330,7 +348,7 @@ static struct vamp_alarm_measured measure_counter(struct walk *walk)
 
 static struct vamp_alarm_measured measure_gauge(struct walk *walk)
 {
-    const bool largest = vamp_metrics[walk->following->rule->metric].merge == VAMP_MERGE_LARGEST;
+    const bool largest = vamp_metrics[walk->groups->rule->metric].merge == VAMP_MERGE_LARGEST;
     struct vamp_alarm_measured measured = {.known = false};
     while (next_row(walk)) {
         if (walk->row.gauge->value == VAMP_GAUGE_NONE) {
@@ -348,15 +366,14 @@ static struct vamp_alarm_measured measure_gauge(struct walk *walk)
     return measured;
 }
 
-struct vamp_alarm_measured vamp_alarm_measure(const struct vamp_alarm_following *following,
-                                              const struct vamp_alarm_instance *instance,
-                                              const struct vamp_bucket *bucket, unsigned metric)
+static struct vamp_alarm_measured measure_group(const struct vamp_alarm_groups *groups,
+                                                const struct vamp_alarm_group *group,
+                                                const struct vamp_bucket *bucket, unsigned metric)
 {
-    struct walk walk = {.following = following,
-                        .rows = vamp_rows_of(bucket, metric, 0),
-                        .next = instance->first_row};
+    struct walk walk = {
+        .groups = groups, .rows = vamp_rows_of(bucket, metric, 0), .next = group->first_row};
     struct vamp_alarm_measured measured = {.known = false};
-    switch (vamp_metrics[following->rule->metric].kind) {
+    switch (vamp_metrics[groups->rule->metric].kind) {
     case VAMP_COUNTER:
         measured = measure_counter(&walk);
         break;
@@ -364,15 +381,57 @@ struct vamp_alarm_measured vamp_alarm_measure(const struct vamp_alarm_following 
         measured = measure_gauge(&walk);
         break;
     case VAMP_HISTOGRAM:
-        if (following->rule->measure == VAMP_ALARM_QUANTILE) {
+        if (groups->rule->measure == VAMP_ALARM_QUANTILE) {
             measured = measure_quantile(&walk, &bucket->schema->bins);
         } else {
             measured = measure_recordings(&walk);
         }
         break;
     }
-    if (following->rule->measure == VAMP_ALARM_RATE) {
+    if (groups->rule->measure == VAMP_ALARM_RATE) {
         measured.value *= 1e9 / (double)bucket->width_ns;
     }
     return measured;
+}
+
+/* ---- instances of a rule */
+
+/* Returns false if out of memory. */
+static bool add_instance(struct vamp_alarm_following *following)
+{
+    const struct vamp_alarm_rule *rule = following->rule;
+    const bool remembers = rule->baseline_buckets > 0 ||
+                           rule->when.comparison == VAMP_ALARM_CHANGED ||
+                           vamp_metrics[rule->metric].kind == VAMP_GAUGE;
+    if (!vamp_array_reserve(&following->instances, &following->instance_room,
+                            following->instance_count, sizeof *following->instances)) {
+        return false;
+    }
+    struct vamp_alarm_instance *instance = &following->instances[following->instance_count];
+    *instance = (struct vamp_alarm_instance){.memory = NULL};
+    if (remembers) {
+        instance->memory = calloc(1, sizeof *instance->memory);
+        if (instance->memory == NULL) {
+            return false;
+        }
+    }
+    following->instance_count++;
+    return true;
+}
+
+void vamp_alarm_follow(struct vamp_alarm_following *following, const struct vamp_bucket *bucket,
+                       unsigned metric)
+{
+    struct vamp_alarm_groups *groups = following->groups;
+    if (!groups->current) {
+        find_groups(groups, bucket, metric);
+        for (uint32_t i = 0; i < groups->group_count; i++) {
+            groups->groups[i].measured = measure_group(groups, &groups->groups[i], bucket, metric);
+        }
+        groups->current = true;
+    }
+    bool has_memory = true;
+    while (following->instance_count < groups->group_count && has_memory) {
+        has_memory = add_instance(following); /* else at the next bucket */
+    }
 }

@@ -46,13 +46,8 @@ struct vamp_alarm_memory {
 
 /* The struct is small, since a rule may have 4,096 instances. */
 struct vamp_alarm_instance {
-    /* The first series, which has the labels of the instance; NULL: the instance is that of all
-     * series, or has no series yet. */
-    const struct vamp_series *series;
     struct vamp_alarm_memory *memory; /* malloc'ed; NULL if the rule does not need it */
     int64_t since_ns;
-    /* First and last row in the current bucket, counted from 1; 0: none. */
-    uint32_t first_row, last_row;
     uint32_t unknown_for; /* number of buckets since `opinion` was determined */
     /* Number of consecutive buckets in which the condition, or the condition for resolving, held.
      */
@@ -62,43 +57,63 @@ struct vamp_alarm_instance {
     uint8_t opinion; /* enum vamp_alarm_opinion: the last one that is known */
 };
 
-struct vamp_alarm_following {
-    const struct vamp_alarm_rule *rule;
-    bool whole;            /* one instance for all series */
-    uint32_t seen;         /* number of series of the label set that were examined */
-    uint32_t *instance_of; /* by series: its instance, counted from 1; 0: not followed */
+/* The value of an instance in a bucket. */
+struct vamp_alarm_measured {
+    double value;    /* computed by the rule's measure */
+    uint32_t series; /* gauges whose largest value counts: the series with that value */
+    bool known;      /* there is a value */
+    bool grew;       /* a counter increased, or a histogram or gauge has a value */
+};
+
+/* The series of an instance. */
+struct vamp_alarm_group {
+    const struct vamp_series *series; /* the first one, which has the labels; NULL: all series */
+    /* Of the current bucket: first and last row, counted from 1 (0: none), and the value. */
+    uint32_t first_row, last_row;
+    struct vamp_alarm_measured measured;
+};
+
+/* The groups of series that rules follow. Shared by all rules that measure the same values, which
+ * often differ in their conditions only. */
+struct vamp_alarm_groups {
+    const struct vamp_alarm_rule *rule; /* one of these rules */
+    bool whole;                         /* one group for all series */
+    bool current;                       /* the current bucket was measured */
+    uint32_t seen;                      /* number of series of the label set that were examined */
+    uint32_t *group_of;                 /* by series: its group, counted from 1; 0: not followed */
     uint32_t seen_room;
     uint32_t followed; /* number of followed series */
-    /* By row of the current bucket, counted from 1: the next row of the same instance. */
+    /* By row of the current bucket, counted from 1: the next row of the same group. */
     uint32_t *next_row;
     uint32_t row_room;
-    struct vamp_alarm_instance *instances;
-    uint32_t instance_count, instance_room;
+    struct vamp_alarm_group *groups;
+    uint32_t group_count, group_room;
     /* Number of matching series that are not followed because the limit was reached or memory
      * ran out. */
     uint64_t not_followed;
-    struct map map;             /* instances by their labels, if the rule merges series */
-    struct vamp_histogram *sum; /* buffer of a rule that merges histograms; else NULL */
+    struct map map;             /* groups by their labels, if the rules merge series */
+    struct vamp_histogram *sum; /* buffer of rules that merge histograms; else NULL */
 };
 
-/* Returns 0 or -ENOMEM; vamp_alarm_following_done may be called in either case. `bins`: bins of the
+/* Returns 0 or -ENOMEM; vamp_alarm_groups_done may be called in either case. `bins`: bins of the
  * schema. */
-VAMP_MUST_CHECK int vamp_alarm_following_init(struct vamp_alarm_following *following,
-                                              const struct vamp_alarm_rule *rule,
-                                              const struct vamp_bins *bins, struct vamp_err *err);
+VAMP_MUST_CHECK int vamp_alarm_groups_init(struct vamp_alarm_groups *groups,
+                                           const struct vamp_alarm_rule *rule,
+                                           const struct vamp_bins *bins, struct vamp_err *err);
+void vamp_alarm_groups_done(struct vamp_alarm_groups *groups);
+/* Returns whether the rule measures the same values of the same groups. */
+bool vamp_alarm_groups_fit(const struct vamp_alarm_groups *groups,
+                           const struct vamp_alarm_rule *rule);
+
+/* The instances of a rule, by the number of their group. */
+struct vamp_alarm_following {
+    const struct vamp_alarm_rule *rule;
+    struct vamp_alarm_groups *groups; /* not owned */
+    struct vamp_alarm_instance *instances;
+    uint32_t instance_count, instance_room;
+};
 void vamp_alarm_following_done(struct vamp_alarm_following *following);
-/* Examines the series that are new in this bucket, and groups the bucket's rows by instance.
- * `metric`: index in the bucket's schema. */
+/* Examines the series that are new in this bucket, unless another rule with the same groups did,
+ * and measures the groups. `metric`: index in the bucket's schema. */
 void vamp_alarm_follow(struct vamp_alarm_following *following, const struct vamp_bucket *bucket,
                        unsigned metric);
-
-/* The value of an instance in a bucket. */
-struct vamp_alarm_measured {
-    bool known;      /* there is a value */
-    double value;    /* computed by the rule's measure */
-    bool grew;       /* a counter increased, or a histogram or gauge has a value */
-    uint32_t series; /* gauges whose largest value counts: the series with that value */
-};
-struct vamp_alarm_measured vamp_alarm_measure(const struct vamp_alarm_following *following,
-                                              const struct vamp_alarm_instance *instance,
-                                              const struct vamp_bucket *bucket, unsigned metric);
