@@ -24,6 +24,7 @@ import vampire
 
 SPEED = 10           # simulated seconds in a second
 STEP_NS = 200_000_000
+BUCKET_MAX = 0.5     # simulated seconds
 COUNTED = ("pool_operations", "produced_bytes", "transports")
 LEVELS = ("workflow", "model", "component", "cdo")
 FILTER = "(.cdo.size >= 4KiB)"
@@ -83,10 +84,10 @@ class Life:
         self.folder.mkdir()
         pick = self.random.choice
         self.source = {"type": "synthetic", "seed": seed + 1, "producers": pick((1, 2, 4)), "consumers": pick((1, 3)),
-                       "steps": pick((40, 80)), "step": f"{STEP_NS // 10**6}ms", "speed": SPEED, "lost": pick((0, 0, 30))}
+                       "steps": pick((20, 50)), "step": f"{STEP_NS // 10**6}ms", "speed": SPEED, "lost": pick((0, 0, 30))}
         self.truth = truth_of(space.path, self.source)
         self.reloads = 0
-        self.removed = False
+        self.removed, self.code = False, None
 
     def _config(self, name):
         pick = self.random.choice
@@ -123,14 +124,18 @@ class Life:
                 return
             time.sleep(0.01)
 
-    def _remove_directory(self):
+    def _remove_directory(self, process):
         self.log.append("directory removed")
-        self.removed = True
-        shutil.rmtree(self.folder)
+        if self.random.random() < 0.5:
+            self.folder.rename(self.space.path / f"moved-{len(self.log)}")
+        while self.folder.exists():  # files can appear meanwhile
+            shutil.rmtree(self.folder, ignore_errors=True)
         time.sleep(self.random.uniform(0, 0.3))
         if self.random.random() < 0.7:
             self.log.append("directory is back")
             self.folder.mkdir()
+        time.sleep(BUCKET_MAX / SPEED * 3)
+        self.removed = process.running()  # it must have noticed
 
     def run(self):
         """The sequence; returns the process that lived it, which has ended."""
@@ -143,13 +148,13 @@ class Life:
             if self.random.random() < 0.75:
                 self._reload(process)
             else:
-                self._remove_directory()
+                self._remove_directory(process)
         end = self.random.choice((None, None, signal.SIGTERM, signal.SIGINT, signal.SIGKILL))
         if end is not None:
             time.sleep(self.random.uniform(0, 0.4))
             self.log.append(end.name)
             process.signal(end)
-        process.wait(60 * PATIENCE)
+        self.code = process.wait(60 * PATIENCE)
         if other is not None:
             self.log.append("another run beside it")
             other.wait(60 * PATIENCE)
@@ -162,6 +167,8 @@ class Life:
 
     def differences(self):
         """Sentences on what readers report wrongly: [] is right."""
+        if self.removed and self.code == 0:
+            return ["the directory was removed, and the exit code is 0"]
         if not self.folder.exists():
             return []
         found, runs = [], collections.defaultdict(list)
