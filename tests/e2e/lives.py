@@ -87,12 +87,13 @@ class Life:
                        "steps": pick((20, 50)), "step": f"{STEP_NS // 10**6}ms", "speed": SPEED, "lost": pick((0, 0, 30))}
         self.truth = truth_of(space.path, self.source)
         self.reloads = 0
-        self.removed, self.code = False, None
+        self.removed, self.rotates, self.code = False, False, None
 
     def _config(self, name):
         pick = self.random.choice
         statistics = {"bucket": pick(("100ms", "200ms", "500ms")), "level": pick(LEVELS), "lateness": pick(("0s", "100ms"))}
         rotate = pick(({}, {}, {"rotate": {"interval": pick(("300ms", "1s"))}}))
+        self.rotates = bool(rotate)
         outputs = [{"type": "hdf5", "name": "files", "directory": str(self.folder), **rotate},
                    {"type": "jsonl", "name": "lines", "path": str(self.folder / f"{name}.jsonl"), **rotate}]
         if self.random.random() < 0.3:
@@ -135,7 +136,8 @@ class Life:
             self.log.append("directory is back")
             self.folder.mkdir()
         time.sleep(BUCKET_MAX / SPEED * 3)
-        self.removed = process.running()  # it must have noticed
+        # It must have noticed, unless all files were closed: those of earlier segments are not its own any more.
+        self.removed = self.removed or process.running() and not self.rotates
 
     def run(self):
         """The sequence; returns the process that lived it, which has ended."""
