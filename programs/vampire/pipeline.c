@@ -16,6 +16,10 @@
 /* The reader is considered stuck after this time without progress. An attempt to join again takes
  * several seconds, and the attempt is aborted after 30 s if the pool manager does not answer. */
 #define SOURCE_STUCK_NS (120 * VAMP_NS_PER_SECOND)
+/* Maximum lateness to wait for: a clock that was set back must not keep buckets open for long. */
+#define LATE_MAX_NS (10 * VAMP_NS_PER_SECOND)
+/* Silence proves nothing for this time after a loss. */
+#define AFTER_LOSS_NS (3 * VAMP_NS_PER_SECOND)
 
 /* ---- the worker's loop: processes events until the source has ended */
 
@@ -36,6 +40,8 @@ static void process_event(struct pipeline *pipeline, const struct vamp_event *ev
             if (pipeline->rules->judges) {
                 verdict = vamp_rules_judge(pipeline->rules, event);
             }
+        } else if (event->kind == VAMP_EVENT_LOST) { /* the queue may still be full */
+            pipeline->overdue_ns = vamp_clock_monotonic_ns(pipeline->clock) + AFTER_LOSS_NS;
         }
     }
     vamp_outputs_pass_on(&pipeline->outputs, event, verdict == VAMP_PASSED);
@@ -105,7 +111,8 @@ static void follow_clock_steps(struct pipeline *pipeline, int64_t now_ns)
 
 /* Closes buckets without events: an empty ring proves that nothing happened before quiet_until_ns.
  * It proves nothing about the time since then: while this process was stopped, events were queued
- * outside of it. */
+ * outside of it. Nor does it prove anything while an overloaded pool manager has a queue: where the
+ * newest event was late, the next one may be as late. */
 static void report_silence(struct pipeline *pipeline)
 {
     int64_t event_ns = 0;
@@ -113,7 +120,7 @@ static void report_silence(struct pipeline *pipeline)
         pipeline->newest_event_ns == 0) {
         pipeline_take_samples(pipeline, 0);
     }
-    if (!pipeline->first->source->is_live || pipeline->quiet_until_ns == 0 ||
+    if (!pipeline->first->source->is_live || pipeline->quiet_until_ns <= pipeline->overdue_ns ||
         !vamp_event_clock_now(&pipeline->event_clock, pipeline->quiet_until_ns, &event_ns) ||
         event_ns <= pipeline->newest_event_ns) {
         return;
@@ -150,7 +157,12 @@ static void tick_if_due(struct pipeline *pipeline, int64_t now_ns, bool idle)
 
 static void note_batch(struct pipeline *pipeline, int64_t now_ns, size_t ring_bytes)
 {
+    int64_t event_ns = 0;
     vamp_event_clock_observe(&pipeline->event_clock, pipeline->newest_event_ns, now_ns);
+    if (vamp_event_clock_now(&pipeline->event_clock, now_ns, &event_ns)) {
+        const int64_t late_ns = VAMP_MIN(event_ns - pipeline->newest_event_ns, LATE_MAX_NS);
+        pipeline->overdue_ns = VAMP_MAX(pipeline->overdue_ns, now_ns + late_ns);
+    }
     if (pipeline->first->source->is_live) {
         vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_RING_BYTES, 0, (int64_t)ring_bytes);
         vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_LAG_NS, 0,

@@ -68,6 +68,7 @@ struct pipeline {
     int64_t next_tick_ns;    /* time of the next tick, monotonic */
     int64_t newest_event_ns; /* event time of the newest event */
     uint64_t set_backs; /* number of times that the events' clock was set back, at the last tick */
+    int64_t overdue_ns; /* monotonic; events from before the newest batch may arrive until then */
     int64_t quiet_until_ns; /* monotonic; the reader's quiet_until_ns, read before the last batch */
 
     /* Configuration with which the source was opened; it does not change during the run. */

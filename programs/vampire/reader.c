@@ -56,6 +56,10 @@ static void count_beat(struct vamp_reader *reader)
 static void note_empty(struct vamp_reader *reader)
 {
     const int64_t now_ns = vamp_clock_monotonic_ns(reader->clock);
+    if (reader->ops->holds != NULL && reader->ops->holds(reader->source)) {
+        reader->empty_since_ns = 0;
+        return;
+    }
     if (reader->empty_since_ns != 0 && now_ns - reader->empty_since_ns < QUIET_NS) {
         return;
     }

@@ -333,6 +333,32 @@ static void losses_and_unknown_kinds_are_marks_in_order(void **state)
     close_source(fixture);
 }
 
+/* After a loss, the events of one subscription wait longer for those of another, which an
+ * overloaded pool manager sends later. */
+static void after_a_loss_events_wait_longer(void **state)
+{
+    struct fixture *fixture = *state;
+    open_source(fixture);
+    struct mstro_pool_event_ lost[2] = {at_serial(MSTRO_POOL_EVENT_LOST, 0),
+                                        at_serial(MSTRO_POOL_EVENT_OFFER, 1)};
+    lost[0].payload.lost.count = 7;
+    uint64_t serials[256];
+    deliver(0, lost, 2);
+    assert_int_equal(drain(fixture, serials), 0);
+    vamp_fake_clock_advance(&fixture->time, VAMP_MERGE_HOLD_NS);
+    assert_int_equal(drain(fixture, serials), 1); /* the loss itself */
+    deliver_serials(1, MSTRO_POOL_EVENT_DEMAND, 9, 9, 1);
+    assert_int_equal(drain(fixture, serials), 1);
+    assert_int_equal(serials[0], 1);
+    vamp_fake_clock_advance(&fixture->time, VAMP_MERGE_OVERLOAD_NS - 1);
+    assert_int_equal(drain(fixture, serials), 0);
+    deliver_serials(0, MSTRO_POOL_EVENT_OFFER, 8, 8, 1);
+    assert_int_equal(drain(fixture, serials), 1);
+    assert_int_equal(serials[0], 8);
+    assert_true(vamp_live.source.holds(fixture->source));
+    close_source(fixture);
+}
+
 /* Lost events have the time of the event that follows, however late the list arrives. */
 static void losses_have_the_time_of_the_next_event(void **state)
 {
@@ -358,7 +384,7 @@ static void losses_have_the_time_of_the_next_event(void **state)
         enum vamp_source_status status = next(fixture, &event);
         if (status == VAMP_SOURCE_EMPTY) { /* the following event may still arrive */
             assert_true(i == 3 || i == 5);
-            vamp_fake_clock_advance(&fixture->time, i == 5 ? VAMP_MERGE_HOLD_NS : 0);
+            vamp_fake_clock_advance(&fixture->time, i == 5 ? VAMP_MERGE_OVERLOAD_NS : 0);
             status = next(fixture, &event);
         }
         assert_int_equal(status, VAMP_SOURCE_MORE);
@@ -478,7 +504,7 @@ static void the_rest_is_counted(void **state)
     vamp_live.source.rest(fixture->source, &event);
     assert_int_equal(event.kind, VAMP_EVENT_LOST);
     assert_int_equal(event.count, 17 + 4 + 100);
-    vamp_fake_clock_advance(&fixture->time, VAMP_MERGE_HOLD_NS);
+    vamp_fake_clock_advance(&fixture->time, VAMP_MERGE_OVERLOAD_NS);
     uint64_t serials[256];
     assert_int_equal(drain(fixture, serials), 2);
     vamp_live.source.rest(fixture->source, &event);
@@ -656,6 +682,7 @@ int main(void)
         SOURCE_TEST(fields_are_taken_over),
         SOURCE_TEST(long_names_are_cut_between_characters),
         SOURCE_TEST(losses_and_unknown_kinds_are_marks_in_order),
+        SOURCE_TEST(after_a_loss_events_wait_longer),
         SOURCE_TEST(losses_have_the_time_of_the_next_event),
         SOURCE_TEST(a_loss_waits_for_the_next_list),
         SOURCE_TEST(batches_are_unpacked),

@@ -325,6 +325,12 @@ static int64_t grace_left_ns(const struct maestro_source *source)
            vamp_session_now(&source->session);
 }
 
+static bool maestro_holds(const void *self)
+{
+    const struct maestro_source *source = self;
+    return vamp_merge_holds(&source->session.merge);
+}
+
 static bool maestro_finish(void *self, int64_t timeout_ns)
 {
     struct maestro_source *source = self;
@@ -569,6 +575,7 @@ const struct vamp_live vamp_live = {
                .open = maestro_open,
                .next = maestro_next,
                .wait = maestro_wait,
+               .holds = maestro_holds,
                .finish = maestro_finish,
                .rest = maestro_rest,
                .describe = maestro_describe,

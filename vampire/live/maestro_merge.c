@@ -339,7 +339,10 @@ static uint64_t key(const struct vamp_merge *merge, const struct vamp_merge_stre
  */
 static bool may_go(const struct vamp_merge *merge, struct vamp_merge_stream *stream)
 {
-    const int64_t since_ns = front(stream)->arrival.ns + VAMP_MERGE_HOLD_NS;
+    int64_t since_ns = front(stream)->arrival.ns + VAMP_MERGE_HOLD_NS;
+    if (front(stream)->arrival.ns < merge->overloaded_ns) {
+        since_ns = front(stream)->arrival.ns + VAMP_MERGE_OVERLOAD_NS;
+    }
     if (lacks_time(stream)) {
         return stream->ended || vamp_clock_monotonic_ns(merge->clock) >= since_ns;
     }
@@ -410,6 +413,7 @@ choose(struct vamp_merge *merge, struct vamp_event *ret_event)
     stream->is_ready = false;
     if (ret_event->kind == VAMP_EVENT_LOST) {
         stream->delivered += ret_event->count - 1; /* `given` adds 1 */
+        merge->overloaded_ns = front(stream)->arrival.ns + INT64_C(5) * VAMP_MERGE_OVERLOAD_NS;
     }
     return given(merge, stream);
 }

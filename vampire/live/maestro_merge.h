@@ -17,6 +17,10 @@
  * less than a bucket. Events that arrive even later are delivered at once: no event is lost, only
  * the order is affected. Events without a serial (0) do not wait for other events.
  *
+ * A pool manager that has just lost events is overloaded, and may have stopped sending to one
+ * subscription because too much waits there already. For a few seconds after a loss the hold time
+ * is therefore VAMP_MERGE_OVERLOAD_NS.
+ *
  * Serials that are all 0, or that are counted separately for each subscription, do not define an
  * order. This is detected, and events are then ordered by their time or, without one, by the time
  * at which they were read.
@@ -42,6 +46,7 @@
 #define VAMP_MERGE_STREAMS 3
 #define VAMP_MERGE_LISTS 1024U /* a power of two */
 #define VAMP_MERGE_HOLD_NS (20 * 1000 * 1000)
+#define VAMP_MERGE_OVERLOAD_NS (1000 * 1000 * 1000)
 
 /* How serials are used. */
 enum vamp_merge_serials {
@@ -89,6 +94,7 @@ struct vamp_merge {
     mstro_pool_event retired; /* completely delivered list, disposed of at the next call */
     mstro_status failure;     /* status of the read that ended a stream, else MSTRO_OK */
     bool finished;            /* vamp_merge_finish succeeded */
+    int64_t overloaded_ns;    /* monotonic time until which events are held longer */
     enum vamp_merge_serials serials;
     /* The stream whose batch is being delivered; NULL: none. Its events below this serial are
      * delivered without comparing the other streams, whose heads do not change until the next read.

@@ -126,6 +126,9 @@ struct vamp_source_ops {
     enum vamp_source_status (*next)(void *self, struct vamp_event *ret_event, struct vamp_err *err);
     /* Blocks until `next` may have a result, for at most `timeout_ns`. */
     void (*wait)(void *self, int64_t timeout_ns);
+    /* Returns whether events have arrived that `next` does not return yet because of their order.
+     * The member may be NULL: never. */
+    bool (*holds)(const void *self);
     /* Requests that no further events are added: `next` returns the events from before this call
      * and then END. Waits at most `timeout_ns` for the pool manager. Returns false if there is
      * nothing to wait for; the source then ends at once. The member may be NULL, which means the
