@@ -87,7 +87,7 @@ class Csv:
 
     def add(self, columns):
         """Rows of the table that was begun."""
-        self._writer.writerows(zip(*map(tame, columns)))
+        self._writer.writerows(zip(*map(tame_column, columns)))
 
     def end(self):
         """All rows are there."""
@@ -106,12 +106,17 @@ class Csv:
             self._file.close()
 
 
-def tame(column):
+def tame(value):
     """A spreadsheet takes a text that begins so for a formula, and names come from the workflow."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in tuple("=+-@\t\r") else value
+
+
+def tame_column(column):
+    """tame of each value of a list, which are all texts or all numbers."""
     if not column or not isinstance(column[0], str):
         return column
-    formulas = {value: f"'{value}" for value in set(column) if value[:1] in tuple("=+-@\t\r")}
-    return [formulas.get(value, value) for value in column] if formulas else column
+    tamed = {value: tame(value) for value in set(column)}
+    return [tamed[value] for value in column]
 
 
 def _quoted(name):

@@ -14,7 +14,7 @@ import pytest
 import vampire as package
 from harness import program
 from results import Hdf5Run
-from vampire.export import tame
+from vampire.export import tame, tame_column
 
 pytestmark = pytest.mark.plain
 
@@ -133,7 +133,8 @@ def test_r_reads_the_database(space):
 
 
 def test_names_cannot_become_formulas():
-    assert tame(["=1+1", "-x", "IFS -- 0"]) == ["'=1+1", "'-x", "IFS -- 0"] and tame([5, -1]) == [5, -1]
+    assert [tame(value) for value in ("=1+1", "-x", "IFS -- 0", 5)] == ["'=1+1", "'-x", "IFS -- 0", 5]
+    assert tame_column(["=1+1", "-x", "IFS -- 0"]) == ["'=1+1", "'-x", "IFS -- 0"] and tame_column([5, -1]) == [5, -1]
 
 
 def test_mistakes(space):

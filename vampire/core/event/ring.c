@@ -25,11 +25,15 @@
 #include <unistd.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/core/io.h"
 #include "vampire/core/values.h"
 
 #define CACHE_LINE 64
 #define RING_BYTES_MIN ((size_t)64 * 1024)
 #define RING_BYTES_MAX ((size_t)1 << 40)
+/* Memory that is used for the first time is prefaulted in blocks of this size: page faults of
+ * single pages take twice as long. */
+#define READY_BYTES ((size_t)128 * 1024)
 
 struct record {
     uint64_t bytes; /* size of the whole record, a multiple of its alignment */
@@ -49,6 +53,7 @@ struct vamp_ring {
     size_t
         slots_until; /* while `written` is below this, a record of any length fits in one piece */
     size_t known_tail;
+    size_t ready; /* number of prefaulted bytes */
 
     alignas(CACHE_LINE) atomic_size_t tail; /* written by the consumer: number of released bytes */
     size_t taken;                           /* number of bytes returned by vamp_ring_take */
@@ -137,6 +142,19 @@ static bool may_have(struct vamp_ring *ring, size_t head, size_t bytes, unsigned
 /* Size of a record with the longest name. */
 enum { RECORD_BYTES_MAX = sizeof(struct record) + VAMP_NAME_BYTES_MAX };
 
+/* Prefaults the memory of the next records, and limits `slots_until` to the prefaulted memory. */
+static void make_ready(struct vamp_ring *ring)
+{
+    while (ring->ready < ring->capacity && ring->ready <= ring->written) {
+        const size_t more = VAMP_MIN(ring->capacity - ring->ready, READY_BYTES);
+        vamp_pages_ask(ring->memory + ring->ready, more);
+        ring->ready += more;
+    }
+    if (ring->ready < ring->capacity) {
+        ring->slots_until = VAMP_MIN(ring->slots_until, ring->ready);
+    }
+}
+
 /* Sets `slots_until`: the limit up to which any event fits in one piece. */
 static void find_slots(struct vamp_ring *ring)
 {
@@ -149,6 +167,7 @@ static void find_slots(struct vamp_ring *ring)
         const size_t pieces = rest - RECORD_BYTES_MAX;
         ring->slots_until += VAMP_MIN(room, pieces) + 1;
     }
+    make_ready(ring);
 }
 
 struct vamp_event *vamp_ring_slot(struct vamp_ring *ring, struct vamp_event *spare)
