@@ -33,6 +33,8 @@ enum {
     WITH_STATISTICS = 1 << 18,
     WITHOUT_PARTS = 1 << 19, /* of waits on demands */
     WITH_TEXTS = 1 << 20,    /* the filter has conditions on texts alone */
+    OVER_CDOS = 1 << 21,     /* max_cdos is an eighth of the live CDOs */
+    OVER_PENDING = 1 << 22,  /* max_pending is a 64th of them */
     SETS_MASK = (1 << 16) - 1,
 };
 
@@ -74,6 +76,9 @@ static void drop_bucket(void *context, const struct vamp_bucket *bucket)
 static void create_statistics(struct events *events)
 {
     struct vamp_err err = VAMP_ERR_NONE;
+    const uint64_t all = 2 * events->live + 1024;
+    const bool over_cdos = (events->what & OVER_CDOS) != 0;
+    const bool over_pending = (events->what & OVER_PENDING) != 0;
     const struct vamp_stats_options options = {
         .bucket_ns = INT64_C(1000000000),
         .lateness_ns = -1,
@@ -84,8 +89,8 @@ static void create_statistics(struct events *events)
         .max_series = 1024,
         .max_histogram_bytes = 64 << 20,
         .max_components = 4096,
-        .max_cdos = 2 * events->live + 1024,
-        .max_pending = 2 * events->live + 1024,
+        .max_cdos = over_cdos ? events->live / 8 : all,
+        .max_pending = over_pending ? events->live / 64 : all,
     };
     if (vamp_stats_create(&options, "00000000-0000-4000-8000-000000000000", events->components,
                           drop_bucket, events, &events->stats, &err) != 0) {
@@ -304,6 +309,10 @@ const struct bench_line bench_event_lines[] = {
     COUNTING("statistics.ended", "all metrics but what is in flight, and the parts of waits",
              (SETS_ALL & ~VAMP_SET_IN_FLIGHT) | WITHOUT_PARTS),
     COUNTING("statistics.all", "ring, and all metrics", SETS_ALL),
+    COUNTING("statistics.max_cdos", "ring, and all metrics, with 8 times max_cdos live CDOs",
+             SETS_ALL | OVER_CDOS),
+    COUNTING("statistics.max_pending", "ring, and all metrics, with max_pending always exceeded",
+             SETS_ALL | OVER_PENDING),
     COUNTING("statistics.filtered", "ring, filter, and all metrics", WITH_FILTER | SETS_ALL),
     {.name = NULL},
 };

@@ -321,6 +321,81 @@ static void at_the_bound_the_oldest_goes_and_is_counted(void **state)
     collect_end(&run);
 }
 
+#define ORDER_LIMIT 700
+struct order_model {
+    uint64_t cdos[ORDER_LIMIT]; /* of the pending operations, oldest first */
+    unsigned count;
+    uint64_t ended, evicted;
+};
+
+static void model_remove(struct order_model *model, unsigned i)
+{
+    model->count--;
+    memmove(&model->cdos[i], &model->cdos[i + 1], (model->count - i) * sizeof model->cdos[0]);
+}
+
+static struct vamp_event order_event(enum vamp_metric_id metric, bool begins, uint64_t cdo)
+{
+    if (metric == VAMP_METRIC_WITHDRAW_WAIT_NS) {
+        const struct vamp_event withdraw = event_cdo(VAMP_EVENT_WITHDRAW, 100, 2, cdo);
+        return begins ? event_before(withdraw) : withdraw;
+    }
+    if (metric == VAMP_METRIC_DEMAND_WAIT_NS && begins) {
+        return event_before(event_cdo(VAMP_EVENT_DEMAND, 100, 2, cdo));
+    }
+    return event_transport(begins ? VAMP_EVENT_TRANSPORT_INIT : VAMP_EVENT_TRANSPORT_COMPLETED, 100,
+                           cdo, cdo, 2, 1);
+}
+
+/* Begins, repeats and ends operations at random. Only those that the model did not evict can end.
+ */
+static void evict_in_order(enum vamp_metric_id metric)
+{
+    struct vamp_stats_options options = collect_options();
+    options.max_cdos = 100000;
+    options.max_pending = ORDER_LIMIT;
+    struct collect run;
+    collect_start(&run, &options);
+    collect_feed(&run, event_join(1, 1, "a"));
+    collect_feed(&run, event_join(1, 2, "b"));
+    struct order_model model = {.count = 0};
+    uint64_t random = 1;
+    for (uint64_t cdo = 1; cdo <= 30000; cdo++) {
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+        const unsigned choice = (unsigned)(random >> 60);
+        const unsigned i = model.count > 0 ? (unsigned)(random >> 32) % model.count : 0;
+        if (choice < 10 || model.count == 0) {
+            if (model.count == ORDER_LIMIT) {
+                model_remove(&model, 0);
+                model.evicted++;
+            }
+            model.cdos[model.count++] = cdo;
+            collect_feed(&run, order_event(metric, true, cdo));
+        } else if (choice < 13) {
+            collect_feed(&run, order_event(metric, true, model.cdos[i]));
+        } else {
+            collect_feed(&run, order_event(metric, false, model.cdos[i]));
+            model_remove(&model, i);
+            model.ended++;
+        }
+    }
+    for (unsigned i = 0; i < model.count; i++) {
+        collect_feed(&run, order_event(metric, false, model.cdos[i]));
+    }
+    vamp_stats_finish(run.stats);
+    assert_int_equal(collect_recorded(&run, metric), model.ended + model.count);
+    assert_true(model.evicted > 10000 && model.ended > 5000);
+    collect_end(&run);
+}
+
+static void at_the_limit_operations_are_evicted_in_the_order_of_their_start(void **state)
+{
+    (void)state;
+    evict_in_order(VAMP_METRIC_DEMAND_WAIT_NS);
+    evict_in_order(VAMP_METRIC_WITHDRAW_WAIT_NS);
+    evict_in_order(VAMP_METRIC_TRANSPORT_NS);
+}
+
 /* One life of a CDO, with every kind of event. */
 static void live(struct collect *run, uint64_t cdo, int64_t *time_ns)
 {
@@ -438,6 +513,7 @@ int main(void)
         cmocka_unit_test(the_table_agrees_with_a_model),
         cmocka_unit_test(a_million_cdos_are_small_and_never_pause),
         cmocka_unit_test(at_the_bound_the_oldest_goes_and_is_counted),
+        cmocka_unit_test(at_the_limit_operations_are_evicted_in_the_order_of_their_start),
         cmocka_unit_test(observing_allocates_nothing_in_steady_state),
         cmocka_unit_test(creation_without_memory_leaves_nothing_behind),
         cmocka_unit_test(without_memory_values_are_missing_and_reported),

@@ -4,42 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vampire/core/hash.h"
-
-#define FILTER_BITS (UINT64_C(1) << 24)
+#define LINE_BYTES sizeof(struct vamp_evicted_line)
 #define WORD_BITS 64
-#define BITS_PER_KEY 4
-
-static uint64_t first_hash(const uint64_t key[static 2])
-{
-    return vamp_hash_mix(key[0] ^ vamp_hash_mix(key[1]));
-}
-
-static uint64_t next_hash(uint64_t hash)
-{
-    return vamp_hash_mix(hash + 1);
-}
-
-static uint64_t *word_of(const struct vamp_evicted *evicted, uint64_t hash)
-{
-    return &evicted->bits[hash % FILTER_BITS / WORD_BITS];
-}
-
-static uint64_t bit_of(uint64_t hash)
-{
-    return UINT64_C(1) << hash % WORD_BITS;
-}
+#define BIT_WIDTH 9 /* bits that number a bit of a line */
+_Static_assert(LINE_BYTES * 8 == 1 << BIT_WIDTH, "each number is a bit of a line");
+/* Their numbers come from the high bits of the hash, the number of the line from its low bits. */
+#define BITS_PER_KEY 5
+_Static_assert(VAMP_EVICTED_LINES <= UINT64_C(1) << (WORD_BITS - BITS_PER_KEY * BIT_WIDTH),
+               "no bit of the hash is used for both");
 
 int vamp_evicted_init(struct vamp_evicted *evicted)
 {
     evicted->any = false;
-    evicted->bits = calloc(FILTER_BITS / WORD_BITS, sizeof *evicted->bits);
-    return evicted->bits != NULL ? 0 : -ENOMEM;
+    evicted->memory = calloc(VAMP_EVICTED_LINES + 1, LINE_BYTES);
+    const uintptr_t first = ((uintptr_t)evicted->memory + LINE_BYTES - 1) & ~(LINE_BYTES - 1);
+    evicted->lines = (void *)first; /* the first whole cache line */
+    return evicted->memory != NULL ? 0 : -ENOMEM;
 }
 
 void vamp_evicted_done(struct vamp_evicted *evicted)
 {
-    free(evicted->bits);
+    free(evicted->memory);
 }
 
 bool vamp_evicted_test(const struct vamp_evicted *evicted, const uint64_t key[static 2])
@@ -47,22 +32,26 @@ bool vamp_evicted_test(const struct vamp_evicted *evicted, const uint64_t key[st
     if (!evicted->any) {
         return false;
     }
-    uint64_t hash = first_hash(key);
+    uint64_t hash = vamp_evicted_hash(key);
+    const struct vamp_evicted_line *line = &evicted->lines[hash % VAMP_EVICTED_LINES];
     for (unsigned i = 0; i < BITS_PER_KEY; i++) {
-        if ((*word_of(evicted, hash) & bit_of(hash)) == 0) {
+        const uint64_t bit = hash >> (WORD_BITS - BIT_WIDTH);
+        if ((line->words[bit / WORD_BITS] & UINT64_C(1) << bit % WORD_BITS) == 0) {
             return false;
         }
-        hash = next_hash(hash);
+        hash <<= BIT_WIDTH;
     }
     return true;
 }
 
 void vamp_evicted_add(struct vamp_evicted *evicted, const uint64_t key[static 2])
 {
-    uint64_t hash = first_hash(key);
+    uint64_t hash = vamp_evicted_hash(key);
+    struct vamp_evicted_line *line = &evicted->lines[hash % VAMP_EVICTED_LINES];
     for (unsigned i = 0; i < BITS_PER_KEY; i++) {
-        *word_of(evicted, hash) |= bit_of(hash);
-        hash = next_hash(hash);
+        const uint64_t bit = hash >> (WORD_BITS - BIT_WIDTH);
+        line->words[bit / WORD_BITS] |= UINT64_C(1) << bit % WORD_BITS;
+        hash <<= BIT_WIDTH;
     }
     evicted->any = true;
 }
@@ -70,7 +59,7 @@ void vamp_evicted_add(struct vamp_evicted *evicted, const uint64_t key[static 2]
 void vamp_evicted_clear(struct vamp_evicted *evicted)
 {
     if (evicted->any) {
-        memset(evicted->bits, 0, FILTER_BITS / 8);
+        memset(evicted->lines, 0, VAMP_EVICTED_LINES * LINE_BYTES);
         evicted->any = false;
     }
 }

@@ -265,12 +265,40 @@ static void take_kept_handles(struct vamp_track_context *at)
     }
 }
 
+/* Returns the next younger tracked CDO; 0: none. */
+static uint32_t next_tracked(const struct vamp_tracker *tracker, uint32_t number)
+{
+    if (number == 0) {
+        return 0;
+    }
+    return ((struct vamp_record_rest *)vamp_table_rest(&tracker->cdos, number))->newer;
+}
+
+/* Prefetches memory for later evictions: the third record to be evicted; for the second one, what
+ * the record refers to. */
+static inline __attribute__((always_inline)) void
+prefetch_evictions(const struct vamp_tracker *tracker)
+{
+    const struct vamp_table *cdos = &tracker->cdos;
+    const uint32_t second = next_tracked(tracker, tracker->tracked.oldest);
+    const uint32_t third = next_tracked(tracker, second);
+    __builtin_prefetch(vamp_table_rest(cdos, third), 1);
+    __builtin_prefetch(vamp_slab_item(&cdos->slab, third), 1);
+    if (second != 0) {
+        const struct vamp_record *record = vamp_slab_item(&cdos->slab, second);
+        vamp_prefetch_neighbours(&cdos->slab, vamp_slab_neighbours(&cdos->slab, second));
+        vamp_table_prefetch_line(cdos, record);
+        vamp_evicted_prefetch(&tracker->evicted, record->key);
+    }
+}
+
 void vamp_cdo_add(struct vamp_track_context *at)
 {
     struct vamp_tracker *tracker = at->tracker;
     if (tracker->tracked.count == tracker->max_cdos) {
         vamp_cdo_forget(at, vamp_slab_item(&tracker->cdos.slab, tracker->tracked.oldest),
                         VAMP_CDO_END_EVICTED);
+        prefetch_evictions(tracker);
         at->seen->evicted++;
     }
     track_record(at);
@@ -368,16 +396,14 @@ void vamp_track_forget_cdos(struct vamp_track_context *at)
 }
 
 /* Prefetches the index line of a CDO that will be removed soon. Returns the next CDO of the
- * component. Always inlined, since compilers remove calls of functions that only prefetch. */
+ * component. */
 static inline __attribute__((always_inline)) uint32_t
 prefetch_removal(const struct vamp_table *cdos, uint32_t number)
 {
     if (number == 0) {
         return 0;
     }
-    const struct vamp_record *record = vamp_slab_item(&cdos->slab, number);
-    const struct vamp_key key = vamp_key_of_two(record->key[0], record->key[1]);
-    (void)vamp_table_expect(cdos, &key);
+    vamp_table_prefetch_line(cdos, vamp_slab_item(&cdos->slab, number));
     return vamp_slab_neighbours(&cdos->slab, number)->after;
 }
 

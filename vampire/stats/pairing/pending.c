@@ -2,6 +2,7 @@
 #include "vampire/stats/pairing/pending.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "vampire/stats/pairing/keys.h"
@@ -174,13 +175,80 @@ static inline void release_pending(struct vamp_tracker *tracker, const struct va
     }
 }
 
+/*
+ * The order of a class takes one write when an entry is added and one when an entry is removed. A
+ * list would also access both neighbours, most of which are in no cache. Removed entries leave a 0,
+ * and the order is compacted when its end is reached. At least half of it is free afterwards, so
+ * that the cost per entry is constant.
+ */
+
+#define ORDER_LENGTH_MIN 1024U
+#define COMPACT_AHEAD 16 /* entries that are prefetched while the order is compacted */
+
+/* Returns the index of the entry in the order of its class. */
+static inline uint32_t *slot_of(const struct vamp_tracker *tracker, struct vamp_pending *pending)
+{
+    if (pending->kind == VAMP_PENDING_TRANSPORT) {
+        return &vamp_pending_transport(tracker, pending)->slot;
+    }
+    return &pending->slot;
+}
+
+int vamp_class_init(struct vamp_class_account *account, uint32_t most)
+{
+    const uint32_t capacity = 2 * most;
+    *account = (struct vamp_class_account){.capacity = capacity,
+                                           .compact_at = VAMP_MIN(capacity, ORDER_LENGTH_MIN),
+                                           .order = calloc(capacity, sizeof *account->order)};
+    return account->order != NULL ? 0 : -ENOMEM;
+}
+
+static __attribute__((noinline)) void compact_order(const struct vamp_tracker *tracker,
+                                                    struct vamp_class_account *account)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = account->first; i < account->end; i++) {
+        if (i + COMPACT_AHEAD < account->end) {
+            __builtin_prefetch(vamp_pending_of(tracker, account->order[i + COMPACT_AHEAD]), 1);
+        }
+        const uint32_t number = account->order[i];
+        if (number != 0) {
+            *slot_of(tracker, vamp_pending_of(tracker, number)) = kept;
+            account->order[kept++] = number;
+        }
+    }
+    assert(kept == account->count && 2 * kept < account->capacity);
+    account->first = 0;
+    account->end = kept;
+    account->compact_at = VAMP_MIN(account->capacity, VAMP_MAX(4 * kept, ORDER_LENGTH_MIN));
+}
+
+static inline void add_to_order(struct vamp_tracker *tracker, struct vamp_pending *pending,
+                                uint32_t number)
+{
+    struct vamp_class_account *account = &tracker->classes[vamp_pending_class_of(pending->kind)];
+    if (account->end == account->compact_at) {
+        compact_order(tracker, account);
+    }
+    *slot_of(tracker, pending) = account->end;
+    account->order[account->end++] = number;
+    account->count++;
+}
+
+static inline void remove_from_order(struct vamp_tracker *tracker, struct vamp_pending *pending)
+{
+    struct vamp_class_account *account = &tracker->classes[vamp_pending_class_of(pending->kind)];
+    account->order[*slot_of(tracker, pending)] = 0;
+    account->count--;
+}
+
 void vamp_pending_remove(struct vamp_track_context *at, struct vamp_pending *pending)
 {
     struct vamp_tracker *tracker = at->tracker;
     struct vamp_cdo *cdo = vamp_pending_record(tracker, pending);
+    remove_from_order(tracker, pending);
     release_pending(tracker, pending);
     unlink_pending(tracker, cdo, pending);
-    tracker->classes[vamp_pending_class_of(pending->kind)].count--;
     vamp_row_leave(&tracker->pending, &tracker->tallies[pending->item.row].first_pending,
                    &pending->item, &pending->neighbours);
     vamp_slab_give(&tracker->pending, vamp_slab_number(&tracker->pending, pending));
@@ -189,90 +257,47 @@ void vamp_pending_remove(struct vamp_track_context *at, struct vamp_pending *pen
     }
 }
 
-/*
- * The oldest entry of a class is needed only at a limit. A list by age would require access to two
- * more neighbours, most of which are in no cache, whenever an entry is added or removed.
- */
-
-static bool is_older(const struct vamp_pending_age *one, const struct vamp_pending_age *other)
-{
-    return one->sequence < other->sequence ||
-           (one->sequence == other->sequence && one->since_ns < other->since_ns);
-}
-
-static struct vamp_pending_age age_of(const struct vamp_pending *pending, uint32_t number)
-{
-    struct vamp_pending_age age = {pending->sequence, pending->since_ns, number};
-    if (pending->kind != VAMP_PENDING_TRANSPORT) {
-        age.sequence -= pending->again;
-    }
-    return age;
-}
-
-/* Replaces the root of the heap, which is its youngest element, by `item`. */
-static void sink(struct vamp_pending_age *heap, unsigned count, struct vamp_pending_age item)
-{
-    unsigned at = 0;
-    for (unsigned child = 1; child < count; child = 2 * at + 1) {
-        child += child + 1 < count && is_older(&heap[child], &heap[child + 1]);
-        if (!is_older(&item, &heap[child])) {
-            break;
-        }
-        heap[at] = heap[child];
-        at = child;
-    }
-    heap[at] = item;
-}
-
-static void rise(struct vamp_pending_age *heap, unsigned at, struct vamp_pending_age item)
-{
-    for (; at > 0 && is_older(&heap[(at - 1) / 2], &item); at = (at - 1) / 2) {
-        heap[at] = heap[(at - 1) / 2];
-    }
-    heap[at] = item;
-}
-
-static void find_oldest(const struct vamp_tracker *tracker, enum vamp_pending_class class)
-{
-    struct vamp_class_account *account = &tracker->classes[class];
-    struct vamp_pending_age *heap = account->oldest;
-    unsigned count = 0;
-    uint32_t number = 0;
-    const struct vamp_pending *pending = NULL;
-    while ((pending = vamp_slab_next(&tracker->pending, &number)) != NULL) {
-        const struct vamp_pending_age item = age_of(pending, number);
-        if (vamp_pending_class_of(pending->kind) != class) {
-            continue;
-        }
-        if (count < VAMP_OLDEST_PENDING) {
-            rise(heap, count++, item);
-        } else if (is_older(&item, &heap[0])) {
-            sink(heap, count, item);
-        }
-    }
-    account->next = 0;
-    account->filled = count;
-    while (count-- > 1) {
-        const struct vamp_pending_age youngest = heap[0];
-        sink(heap, count, heap[count]);
-        heap[count] = youngest;
-    }
-}
-
 struct vamp_pending *vamp_pending_oldest(struct vamp_tracker *tracker,
                                          enum vamp_pending_class class)
 {
     struct vamp_class_account *account = &tracker->classes[class];
-    for (;; account->next++) {
-        if (account->next == account->filled) {
-            find_oldest(tracker, class);
+    assert(account->count > 0);
+    while (account->order[account->first] == 0) {
+        account->first++;
+    }
+    return vamp_pending_of(tracker, account->order[account->first]);
+}
+
+/* Returns the entry `ahead` slots after the first one, or NULL if it was removed. */
+static inline struct vamp_pending *entry_ahead(const struct vamp_tracker *tracker,
+                                               const struct vamp_class_account *account,
+                                               uint32_t ahead)
+{
+    const uint32_t slot = account->first + ahead;
+    if (slot >= account->end || account->order[slot] == 0) {
+        return NULL;
+    }
+    return vamp_pending_of(tracker, account->order[slot]);
+}
+
+/* Prefetches memory for later evictions: the entry six evictions ahead; with four left, what the
+ * entry refers to; with two left, the index line of its record. Always inlined, since
+ * compilers remove calls of functions that only prefetch. */
+static inline __attribute__((always_inline)) void
+prefetch_evictions(const struct vamp_tracker *tracker, const struct vamp_class_account *account)
+{
+    __builtin_prefetch(entry_ahead(tracker, account, 6), 1);
+    const struct vamp_pending *pending = entry_ahead(tracker, account, 4);
+    if (pending != NULL) {
+        __builtin_prefetch(vamp_pending_record(tracker, pending), 1);
+        vamp_prefetch_neighbours(&tracker->pending, &pending->neighbours);
+        if (pending->kind == VAMP_PENDING_TRANSPORT) {
+            __builtin_prefetch(vamp_pending_transport(tracker, pending), 1);
         }
-        const struct vamp_pending_age *oldest = &account->oldest[account->next];
-        struct vamp_pending *pending = vamp_pending_of(tracker, oldest->pending);
-        if (pending->item.row != VAMP_ITEM_FREE && vamp_pending_class_of(pending->kind) == class &&
-            age_of(pending, oldest->pending).sequence == oldest->sequence) {
-            return pending;
-        }
+    }
+    pending = entry_ahead(tracker, account, 2);
+    if (pending != NULL) {
+        vamp_table_prefetch_line(&tracker->cdos, vamp_pending_record(tracker, pending));
     }
 }
 
@@ -286,7 +311,9 @@ static __attribute__((noinline)) void evict(struct vamp_track_context *at,
         vamp_track_lost(at->tracker);
     }
     at->seen->evicted++;
+    const unsigned class = vamp_pending_class_of(oldest->kind);
     vamp_pending_remove(at, oldest);
+    prefetch_evictions(at->tracker, &at->tracker->classes[class]);
 }
 
 struct vamp_pending *vamp_pending_add(struct vamp_track_context *at,
@@ -308,13 +335,14 @@ struct vamp_pending *vamp_pending_add(struct vamp_track_context *at,
     }
     uint32_t number = 0;
     struct vamp_pending *pending = vamp_slab_take(&tracker->pending, &number);
-    struct vamp_class_account *account = &tracker->classes[vamp_pending_class_of(who->kind)];
-    account->count++;
     *pending = (struct vamp_pending){.cdo = vamp_slab_number(&tracker->cdos.slab, cdo),
-                                     .since_ns = account->begun++,
                                      .sequence = tracker->events & VAMP_SEQUENCE_MAX,
                                      .kind = who->kind,
                                      .by_id = who->by_id};
+    if (who->kind == VAMP_PENDING_TRANSPORT) {
+        (void)vamp_slab_take(&tracker->transports, &pending->more);
+    }
+    add_to_order(tracker, pending, number);
     link_first(tracker, cdo, pending, number);
     vamp_row_join(&tracker->pending, &tracker->tallies[who->row].first_pending, &pending->item,
                   &pending->neighbours, number, who->row);

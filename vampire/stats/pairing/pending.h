@@ -71,6 +71,8 @@ static inline enum vamp_pending_class vamp_pending_class_of(unsigned kind)
     }
     return (enum vamp_pending_class)(kind - VAMP_PENDING_DELIVERY);
 }
+/* Initializes the order of a class of at most `most` entries. Returns 0 or -ENOMEM. */
+VAMP_MUST_CHECK int vamp_class_init(struct vamp_class_account *account, uint32_t most);
 /* Returns the oldest entry of a class, which must not be empty. */
 struct vamp_pending *vamp_pending_oldest(struct vamp_tracker *tracker,
                                          enum vamp_pending_class class);
@@ -86,17 +88,16 @@ static inline struct vamp_pending *vamp_pending_to_evict(struct vamp_tracker *tr
     }
     return tracker->classes[class].count < most ? NULL : vamp_pending_oldest(tracker, class);
 }
-/* Restarts the operation at the current event. */
+/* Restarts the operation at the current event. Its slot in the order of its class stays. */
 static inline void vamp_pending_restart(const struct vamp_track_context *at,
                                         struct vamp_pending *pending)
 {
-    const uint64_t again = pending->again + (at->tracker->events - pending->sequence);
-    pending->again = (uint32_t)VAMP_MIN(again, (uint64_t)UINT32_MAX);
     pending->sequence = at->tracker->events & VAMP_SEQUENCE_MAX;
     pending->since_ns = at->event->time_ns;
 }
 /* Adds the entry, which must not exist yet. At the limit the oldest entry of its class, which must
- * not be an offer, is evicted. */
+ * not be an offer, is evicted. For a transport the caller initializes all of struct vamp_transport
+ * but its slot. */
 struct vamp_pending *vamp_pending_add(struct vamp_track_context *at,
                                       const struct vamp_lookup *lookup);
 /* Moves the entry to the front of its CDO's list. */

@@ -28,20 +28,14 @@ static inline void add_event(struct vamp_tracker *tracker, const struct vamp_eve
     struct vamp_key key;
     if (event->kind < VAMP_EVENT_KIND_COUNT && vamp_track_find_key(event, &key)) {
         add_look_up(tracker, event, &key);
+        if (tracker->evicted.any && vamp_event_has(event, VAMP_HAS_SIZE)) {
+            vamp_evicted_prefetch(&tracker->evicted, key.words); /* for a CDO that is counted */
+        }
     }
     if (vamp_event_has(event, VAMP_HAS_TRANSPORT)) {
         key = vamp_track_number_key(tracker, event->transport_id);
         add_look_up(tracker, NULL, &key);
     }
-}
-
-/* Prefetches the neighbours in the list of the component. Always inlined, since compilers remove
- * calls of functions that only prefetch. */
-static inline __attribute__((always_inline)) void
-prefetch_links(const struct vamp_slab *slab, const struct vamp_neighbours *neighbours)
-{
-    __builtin_prefetch(vamp_slab_neighbours(slab, neighbours->before), 1);
-    __builtin_prefetch(vamp_slab_neighbours(slab, neighbours->after), 1);
 }
 
 /* Prefetches the neighbours of entries that the event will probably remove. */
@@ -65,11 +59,11 @@ prefetch_neighbours(const struct vamp_tracker *tracker, const struct vamp_prefet
         if (pending->kind == VAMP_PENDING_TRANSPORT) {
             __builtin_prefetch(vamp_pending_transport(tracker, pending), 1);
         } else {
-            prefetch_links(&tracker->pending, &pending->neighbours);
+            vamp_prefetch_neighbours(&tracker->pending, &pending->neighbours);
         }
     } else {
         const struct vamp_record_rest *rest = &vamp_cdo_rest(tracker, cdo)->lists;
-        prefetch_links(&tracker->cdos.slab, &rest->neighbours);
+        vamp_prefetch_neighbours(&tracker->cdos.slab, &rest->neighbours);
         __builtin_prefetch(vamp_table_rest(&tracker->cdos, rest->older), 1);
         __builtin_prefetch(vamp_table_rest(&tracker->cdos, rest->newer), 1);
     }

@@ -89,8 +89,8 @@ struct vamp_pending {
         };
     };
     union {
-        uint32_t again;    /* number of events between its first and its last start; saturates */
-        uint32_t sink_row; /* transports only */
+        uint32_t slot;     /* index in the order of its class */
+        uint32_t sink_row; /* transports only; their slot is in struct vamp_transport */
     };
 };
 
@@ -101,6 +101,7 @@ struct vamp_transport {
     int64_t offered_ns;              /* when the CDO came into the pool, if `in_pool` */
     uint32_t source, sink, producer; /* name numbers */
     uint32_t named;                  /* number of the CDO's name; 0: none */
+    uint32_t slot;                   /* index in the order of its class */
     uint8_t tier, cause;
     bool sized : 1, has_source : 1, in_pool : 1, has_cdo : 1, has_sink : 1;
     bool demanded : 1; /* a demand was pending when it started, or was its cause */

@@ -164,6 +164,15 @@ static inline void vamp_row_leave(const struct vamp_slab *slab, uint32_t *first,
     item->row = 0;
 }
 
+/* Prefetches the neighbours in the list of the component. Always inlined, since compilers remove
+ * calls of functions that only prefetch. */
+static inline __attribute__((always_inline)) void
+vamp_prefetch_neighbours(const struct vamp_slab *slab, const struct vamp_neighbours *neighbours)
+{
+    __builtin_prefetch(vamp_slab_neighbours(slab, neighbours->before), 1);
+    __builtin_prefetch(vamp_slab_neighbours(slab, neighbours->after), 1);
+}
+
 /* ---- the index */
 
 /* Head of every record. */
@@ -276,6 +285,14 @@ static inline const struct vamp_table_line *vamp_table_expect(const struct vamp_
     const struct vamp_table_line *line = vamp_table_line_of(table, (uint32_t)key->hash);
     __builtin_prefetch(line, 1);
     return line;
+}
+/* Prefetches the line of a record that will be removed soon. */
+static inline __attribute__((always_inline)) void
+vamp_table_prefetch_line(const struct vamp_table *table, const void *record)
+{
+    const struct vamp_record *head = record;
+    const struct vamp_key key = vamp_key_of_two(head->key[0], head->key[1]);
+    (void)vamp_table_expect(table, &key);
 }
 /* Returns the record that probably has the key, from the line returned by vamp_table_expect; NULL
  * if there probably is none. */

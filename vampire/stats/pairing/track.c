@@ -16,6 +16,7 @@ static void begin_transport(struct vamp_track_context *at, struct vamp_transport
     const uint32_t *labels = seen->labels.value;
     const uint32_t cause = labels[VAMP_LABEL_CAUSE];
     *transport = (struct vamp_transport){
+        .slot = transport->slot,
         .cdo_key = {at->cdo_key.words[0], at->cdo_key.words[1]},
         .app_id = at->event->app_id,
         .has_cdo = at->has_cdo,
@@ -51,7 +52,7 @@ static void track_transport_start(struct vamp_track_context *at)
         return;
     }
     struct vamp_pending *pending = vamp_pending_add(at, &lookup);
-    struct vamp_transport *transport = vamp_slab_take(&tracker->transports, &pending->more);
+    struct vamp_transport *transport = vamp_pending_transport(tracker, pending);
     pending->since_ns = at->event->time_ns;
     pending->sink_row = at->row;
     begin_transport(at, transport);
@@ -385,8 +386,12 @@ static int reserve(struct vamp_tracker *tracker, const struct vamp_stats_options
     for (unsigned size = 0; size < VAMP_NAME_SIZES; size++) {
         status |= vamp_slab_init(&tracker->names[size], names, vamp_name_bytes[size]);
     }
-    tracker->classes = calloc(VAMP_CLASS_COUNT, sizeof *tracker->classes);
-    return tracker->classes != NULL ? status : -ENOMEM;
+    for (unsigned class = 0; class < VAMP_CLASS_COUNT; class ++) {
+        const uint64_t most =
+            class == VAMP_CLASS_REFERENCES ? options->max_cdos : options->max_pending;
+        status |= vamp_class_init(&tracker->classes[class], (uint32_t)most);
+    }
+    return status != 0 ? -ENOMEM : 0;
 }
 
 int vamp_tracker_init(struct vamp_tracker *tracker, const struct vamp_stats_options *options,
@@ -425,7 +430,9 @@ void vamp_tracker_done(struct vamp_tracker *tracker)
     for (unsigned size = 0; size < VAMP_NAME_SIZES; size++) {
         vamp_slab_done(&tracker->names[size]);
     }
-    free(tracker->classes);
+    for (unsigned class = 0; class < VAMP_CLASS_COUNT; class ++) {
+        free(tracker->classes[class].order);
+    }
     free(tracker->tallies);
     free(tracker->at);
     free(tracker->histories);

@@ -95,20 +95,14 @@ enum vamp_pending_class {
 };
 #define VAMP_CLASS_COUNT 4
 
-/* The oldest entries of a class, oldest first. They are determined together when one of them must
- * be evicted. Entries that were removed since then are skipped; entries added later are never
- * older. */
-#define VAMP_OLDEST_PENDING 1024
-struct vamp_pending_age {
-    uint64_t sequence; /* sequence number of the event that started it */
-    int64_t since_ns;  /* orders deliveries started by the same event */
-    uint32_t pending;
-};
+/* The entries of a class, in the order in which they were added. */
 struct vamp_class_account {
-    uint32_t count;        /* number of entries of the class */
-    int64_t begun;         /* number of entries ever added */
-    unsigned next, filled; /* indices into `oldest` */
-    struct vamp_pending_age oldest[VAMP_OLDEST_PENDING];
+    uint32_t count;      /* number of entries of the class */
+    uint32_t first;      /* index in `order` of the oldest entry, or of removed ones before it */
+    uint32_t end;        /* index in `order` of the next entry */
+    uint32_t compact_at; /* removed entries are dropped from `order` when `end` is this index */
+    uint32_t capacity;   /* of `order`: twice the limit of entries */
+    uint32_t *order;     /* numbers of entries, oldest first; 0: the entry was removed */
 };
 
 /* Sizes in which the names of pending CDOs are stored. */
@@ -119,10 +113,10 @@ struct vamp_tracker {
     struct vamp_table cdos;        /* records of all CDOs, tracked or not */
     struct vamp_ages_list tracked; /* tracked CDOs; at most max_cdos */
     uint32_t max_cdos, max_pending;
-    struct vamp_slab pending;                /* entries of all records */
-    struct vamp_class_account *classes;      /* by enum vamp_part_sort */
-    struct vamp_slab transports;             /* additional data of pending transports */
-    struct vamp_slab names[VAMP_NAME_SIZES]; /* names of pending CDOs */
+    struct vamp_slab pending;                            /* entries of all records */
+    struct vamp_class_account classes[VAMP_CLASS_COUNT]; /* by enum vamp_pending_class */
+    struct vamp_slab transports;                         /* additional data of pending transports */
+    struct vamp_slab names[VAMP_NAME_SIZES];             /* names of pending CDOs */
     /* Whether the metric of the oldest operation's age is computed. */
     bool keeps_cdos[VAMP_AGE_COUNT];
     uint64_t number_word; /* second word of the keys of vamp_track_number_key */
