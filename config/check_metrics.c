@@ -200,7 +200,13 @@ static const char *refusal(const struct vamp_metric *metric)
         return "is a gauge: it rises with one event and falls with another, and a filter could "
                "keep one of the two; counters and histograms can be filtered";
     }
-    if (metric == &vamp_metrics[VAMP_METRIC_DEMAND_WAIT_PART_NS]) {
+    const enum vamp_metric_id id = (enum vamp_metric_id)(metric - vamp_metrics);
+    if (id == VAMP_METRIC_BLOCKED_NS || id == VAMP_METRIC_BLOCKED_ON_NS ||
+        id == VAMP_METRIC_BLOCKED_ON_BEFORE_NS || id == VAMP_METRIC_HELD_BACK_NS) {
+        return "divides time among all pending operations, and a filter could leave out some of "
+               "them; demand_wait_ns and withdraw_wait_ns can be filtered";
+    }
+    if (id == VAMP_METRIC_DEMAND_WAIT_PART_NS) {
         return "has the filter of demand_wait_ns, so that the parts add up to the whole; filter "
                "that one";
     }

@@ -188,7 +188,7 @@ static void check_output_series(const struct config_loader *loader, unsigned ind
             report_no_label(loader, path, settings->series.items[i]);
         } else if (!has_label(loader, settings, label)) {
             config_error(loader, path, "no metric of this output has the label \"%s\"%s",
-                         vamp_label_name(label), label <= VAMP_LABEL_PRODUCER ? hint : "");
+                         vamp_label_name(label), label <= VAMP_LABEL_CONSUMER ? hint : "");
         }
     }
 }

@@ -18,11 +18,12 @@ static uint64_t series_of(uint32_t labels, unsigned components)
             continue;
         }
         if (label == VAMP_LABEL_SOURCE || label == VAMP_LABEL_SINK ||
-            label == VAMP_LABEL_PRODUCER) {
+            label == VAMP_LABEL_PRODUCER || label == VAMP_LABEL_CONSUMER) {
             series *= components / 2;
         } else if (label == VAMP_LABEL_COMPONENT) {
-            series *=
-                (labels & UINT32_C(1) << VAMP_LABEL_PRODUCER) != 0 ? components / 2 : components;
+            const bool is_paired = (labels & (UINT32_C(1) << VAMP_LABEL_PRODUCER |
+                                              UINT32_C(1) << VAMP_LABEL_CONSUMER)) != 0;
+            series *= is_paired ? components / 2 : components;
         } else if (label == VAMP_LABEL_OPERATION || label == VAMP_LABEL_SIZE_CLASS ||
                    vamp_label_is_attribute(label)) {
             series *= 5;

@@ -28,7 +28,7 @@ MAY_INCLUDE = {
     "vampire/stats/bucket": [],
     "vampire/stats/cells": [BUCKET],
     "vampire/stats/pairing": ["vampire/stats/cells/cells.h"],
-    "vampire/stats/metrics": ["vampire/stats/pairing/observation.h", "vampire/stats/pairing/track.h",
+    "vampire/stats/metrics": ["vampire/stats/pairing/blocked.h", "vampire/stats/pairing/observation.h", "vampire/stats/pairing/track.h",
                               "vampire/stats/cells/self.h"],
     "vampire/stats": ["vampire/stats/"],
     "vampire/alarms": [BUCKET],

@@ -81,11 +81,19 @@ static void evaluate_alarms(struct pipeline *pipeline, const struct vamp_bucket 
 
 /* ---- statistics and outputs */
 
+/* Returns what this configuration leaves out: bits of enum vamp_unknown. */
+static uint32_t left_out(const struct vamp_config *config)
+{
+    const bool some = config->filter != NULL || config->sampling.fraction < VAMP_SAMPLE_ALL;
+    return some ? VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_DEMANDS) : 0;
+}
+
 void pipeline_learn_unknown(struct pipeline *pipeline)
 {
     if (pipeline->source != NULL && pipeline->stats != NULL && pipeline->ops->unknown != NULL) {
         vamp_stats_learn(pipeline->stats,
-                         pipeline->ops->unknown(pipeline->source) & ~pipeline->run->unknown);
+                         (pipeline->ops->unknown(pipeline->source) & ~pipeline->run->unknown) |
+                             left_out(pipeline->config));
     }
 }
 
@@ -113,7 +121,12 @@ int pipeline_create_stats(struct pipeline *pipeline, const struct vamp_config *c
     if (vamp_config_cdos_while_firing(config)) {
         options.level = VAMP_LEVEL_CDO; /* so that files contain the table of CDOs from the start */
     }
-    return vamp_stats_create(&options, space, pipeline->components, emit, pipeline, ret_stats, err);
+    const int code =
+        vamp_stats_create(&options, space, pipeline->components, emit, pipeline, ret_stats, err);
+    if (code == 0) {
+        vamp_stats_learn(*ret_stats, left_out(config));
+    }
+    return code;
 }
 
 struct vamp_output_context pipeline_output_context(const struct pipeline *pipeline,

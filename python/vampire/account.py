@@ -117,7 +117,7 @@ class Summary:  # pylint: disable=too-many-instance-attributes
         reasons = {}
         for what, reason in self.not_observed.items():
             reasons.setdefault(reason, []).append(what)
-        found += [reason if set(what) <= {"losses", "kinds", "serials"} else f"{reason}: {', '.join(what)} not observable" for reason, what in reasons.items()]
+        found += [reason if set(what) <= {"losses", "kinds", "serials", "demands"} else f"{reason}: {', '.join(what)} not observable" for reason, what in reasons.items()]
         return found + self.partial
 
     def __str__(self):

@@ -10,7 +10,8 @@ from .errors import Error
 # What is usual, as in vampire (vampire/core/event/components.c).
 RULES = ("(*) -- *", "(*) [0-9]*")
 LONGEST = 255  # bytes of a name that has a model; a longer one is a model of its own
-LABELS = {"model": "component", "source_model": "source", "sink_model": "sink", "producer_model": "producer"}
+LABELS = {"model": "component", "source_model": "source", "sink_model": "sink", "producer_model": "producer",
+          "consumer_model": "consumer"}
 AS_MODEL = {label: model for model, label in LABELS.items()}
 UNNAMED = ("(other)", "unknown")
 

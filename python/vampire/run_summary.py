@@ -16,7 +16,7 @@ COMPONENTS_SHOWN = 20  # the files have them all
 FILES_SHOWN = 8
 # Of what is not observed: what is no metric, in the order of vampire's list.
 NO_METRICS = ("time", "size", "peer", "transport_id", "cdo_id", "phases", "cause", "tier", "reason", "failures", "serials",
-              "kinds")
+              "demands", "kinds")
 STATES = {"open": "without an end, vampire was killed; its files cover",
           "rotated": "continued in a file that was not given; these cover"}
 BOUNDS = {"vampire_series_overflow": words.OVERFLOW, "vampire_labels_given_up": words.GIVEN_UP,

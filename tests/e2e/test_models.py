@@ -12,7 +12,7 @@ import jsonl
 SOURCE = {"type": "synthetic", "producers": 6, "consumers": 4, "steps": 40, "burst": 3, "fan_out": 2,
           "step": "100ms", "size_min": "100B", "size_max": "1MiB", "vanish": 100, "lost": 20}
 RULES = ["(*) -- *", "products=Products *"]
-NAMES = {"component": "model", "source": "source_model", "sink": "sink_model", "producer": "producer_model"}
+NAMES = {"component": "model", "source": "source_model", "sink": "sink_model", "producer": "producer_model", "consumer": "consumer_model"}
 
 
 def model_of(name):

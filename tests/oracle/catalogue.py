@@ -6,7 +6,7 @@ SECOND = 10**9
 LEAP_RUN = 256
 COMBINATIONS_ALWAYS_HELD = 64
 GAPS_OF_A_BUCKET = 32
-GIVEN_UP_FIRST = "size_class sink producer tier cause operation part anomaly".split()
+GIVEN_UP_FIRST = "size_class sink producer consumer tier cause operation part anomaly".split()
 WAIT_PARTS = "for_offer for_start moving".split()
 NAME_BYTES = 255
 PENDING_DEMANDS = 16  # listed in a bucket
@@ -21,6 +21,8 @@ LABELS = {
     "consumed_bytes": ("component",),
     "demand_wait_ns": ("component", "size_class"),
     "demand_wait_part_ns": ("component", "producer", "part"),
+    "blocked_ns": ("component",), "blocked_on_ns": ("component", "producer", "part"),
+    "blocked_on_before_ns": ("component", "producer", "part"), "held_back_ns": ("component", "consumer"),
     "withdraw_wait_ns": ("component", "size_class"),
     "leave_wait_ns": ("component",),
     "handling_ns": ("operation",),
@@ -49,7 +51,7 @@ WEIGHTED = {"weighted_" + name: name for name in
             "pool_operations cdos_created cdos_created_bytes produced_bytes consumed_bytes transports transport_bytes".split()}
 LABELS.update({name: LABELS[plain] for name, plain in WEIGHTED.items()})
 COUNTERS = ("pool_operations cdos_created cdos_created_bytes produced_bytes consumed_bytes transports "
-            "transport_bytes anomalies vampire_received vampire_decoded vampire_rejected "
+            "transport_bytes blocked_ns blocked_on_ns blocked_on_before_ns held_back_ns anomalies vampire_received vampire_decoded vampire_rejected "
             "vampire_filtered vampire_sampled_out vampire_sampled_in vampire_sample_group vampire_weighted vampire_counted vampire_late vampire_lost "
             "vampire_evicted vampire_cdos_uncounted vampire_unidentified vampire_series_overflow vampire_labels_given_up").split() + list(WEIGHTED)
 GROUPED = "pool_operations cdos_created_bytes produced_bytes consumed_bytes transports transport_bytes".split()
@@ -105,7 +107,7 @@ def component_label(name):
 
 def labels_at(metric, level):
     """The labels of a metric: those that distinguish components are left out at level `workflow`."""
-    gone = ("component", "source", "sink", "producer") if level == "workflow" else ()
+    gone = ("component", "source", "sink", "producer", "consumer") if level == "workflow" else ()
     return tuple(name for name in LABELS[metric] if name not in gone)
 
 

@@ -53,6 +53,7 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
         if self.no_component and self.event.HasField("app_id") and not (before and self.kind == "join"):
             self.oracle.own("vampire_unidentified", 1)
         self.oracle.events += 1
+        self.oracle.blocked.time = self.time
         transport = self.kind.startswith("transport_")
         tracked = len(self.oracle.cdos)
         if before:
@@ -74,6 +75,7 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
         self.oracle.change["vampire_tracked_cdos", ()] = len(self.oracle.cdos) - tracked
         if self.oracle.arrivals:
             self.oracle.arrivals.blur(self)
+        self.oracle.blocked.count_due()
         self.write_down(before)
 
     def select(self, cdo):
@@ -135,6 +137,7 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
         key = self.operation_key()
         if key not in self.oracle.received:
             self.oracle.received.add(key, {"row": self.row, "kind": self.kind})
+            self.oracle.blocked.begin(self.oracle.received[key])
             if self.kind == "withdraw":
                 self.row.pend("withdraw", 1)
         self.oracle.received[key].update(since=self.time, place=self.oracle.events)
@@ -149,7 +152,11 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
             self.row.pend("withdraw", -1)
         since = received["since"]
         reason = stream.REASONS.get(self.event.reason, UNKNOWN)
-        if self.kind == "leave" and reason not in ("finalized", UNKNOWN):
+        asked_for = self.kind != "leave" or reason in ("finalized", UNKNOWN)
+        if asked_for:
+            self.oracle.blocked.released(received)
+        self.oracle.blocked.end(received)
+        if not asked_for:
             return
         duration = self.interval(since)
         if duration is None:
@@ -191,6 +198,8 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
             return False
         if not before and self.take_delivery("early"):
             pending = self.end_demand()
+            if pending is not None:
+                self.oracle.blocked.satisfied(pending, None, self.cdo)
             self.waits["demand_wait_ns"] = self.interval(pending["since"] if pending else self.time)
             if self.waits["demand_wait_ns"] is not None:
                 self.producer, self.parts = self.producer_of_cdo(), {UNKNOWN: self.waits["demand_wait_ns"]}
@@ -201,6 +210,8 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
             demands.add(key, {"row": self.row, "kind": "demand", "since": self.time, "place": self.oracle.events, "acknowledged": not before,
                               "failed": False, "key": self.key, "cdo": self.named_cdo()})
             self.row.pend("demand", 1)
+            cdo = self.oracle.cdos.get(self.key)
+            self.oracle.blocked.begin(demands[key], cdo is not None and bool(cdo.in_pool))
             return False
         again = before and not pending["acknowledged"]
         if pending["failed"]:
@@ -222,5 +233,6 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
     def end_demand(self):
         demand = self.oracle.demands.pop((self.key, self.who()), None)
         if demand is not None:
+            self.oracle.blocked.end(demand)
             self.row.pend("demand", -1)
         return demand

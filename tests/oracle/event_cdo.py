@@ -17,6 +17,8 @@ class OnCdo:
             self.producer = self.oracle.producer_name(self.cdo)
             self.learn_size()
             self.update_history()
+        if self.kind in ("retract", "dispose"):
+            self.oracle.blocked.finished(self.key, self.row, self.component)
         if self.kind == "retract":
             if self.end_demand() is None and self.take_delivery("early") and self.cdo is not None:
                 self.cdo.demands = max(0, self.cdo.demands - 1)
@@ -105,6 +107,7 @@ class OnCdo:
                 cdo.offerers.append(self.row)
             return
         self.become_maker()
+        self.oracle.blocked.offer(self.key, self.row, self.component)
         if cdo.declared is not None and not cdo.ever_offered:
             self.lifecycle["declare_to_offer_ns"] = self.interval(cdo.declared)
         cdo.offered = self.time

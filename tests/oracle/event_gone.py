@@ -25,10 +25,11 @@ class OnGone:
                 else:
                     oracle.end_cdo(oracle.cdos.pop(key), "left")
         for key in [key for key in oracle.demands if key[1] is row]:
+            oracle.blocked.finished(key[0], row, self.component)
             oracle.give_up_demand(oracle.demands.pop(key), self.time)
             self.anomalies["demand_never_satisfied"] += 1
         for key in [key for key in oracle.received if key[1] is row]:
-            del oracle.received[key]
+            oracle.blocked.end(oracle.received.pop(key))
         self.drop_pending()
 
     def drop_pending(self):
@@ -61,6 +62,7 @@ class OnGone:
         oracle.excluded = oracle.rules.excluded(leave, oracle.find_row)
         self = cls(oracle, leave)
         self.row, self.no_component = row, row is oracle.rows[0]
+        oracle.blocked.time = time
         self.component = UNKNOWN if self.no_component else row.name
         tracked = len(oracle.cdos)
         oracle.change["components_present", ()] -= row.present

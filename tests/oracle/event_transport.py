@@ -32,6 +32,7 @@ class OnTransport:
             "offered": self.cdo.offered if self.cdo is not None and self.cdo.in_pool else None,
             "producer": self.producer_of_cdo(), "cause": self.cause, "source": self.source if self.event.HasField("peer_id") else None,
         })
+        self.oracle.blocked.start(self.oracle.transports[key], self.cdo)
         self.oracle.transports[key]["demanded"] = self.cause == "demand" or (self.key, self.who()) in self.oracle.demands
         self.row.pend(("transport", self.tier), 1)
         self.oracle.change["transports_active", (self.tier,)] += 1
@@ -49,11 +50,14 @@ class OnTransport:
             if pending is None and not by_demand and not (start and start["demanded"]):
                 self.deliver("early")
             if pending is not None:
+                in_pool = start is not None and start["offered"] is not None and (start["cdo"], start["to"]) == (self.key, self.to())
+                self.oracle.blocked.satisfied(pending, start if in_pool else None, self.cdo)
                 if not pending["acknowledged"] and not by_demand:
                     self.deliver("awaited")
                 self.waits["demand_wait_ns"] = self.interval(pending["since"])
                 if self.waits["demand_wait_ns"] is not None:
                     self.cut_wait(pending, start)
+        self.oracle.blocked.finished(self.key, self.row, self.component)
 
     def to(self):
         return self.event.app_id if self.event.HasField("app_id") else None
@@ -83,6 +87,7 @@ class OnTransport:
         pending = self.oracle.demands.get((self.key, self.who())) if self.key is not None else None
         if pending is not None:
             pending["failed"] = True
+        self.oracle.blocked.finished(self.key, self.row, self.component)
 
     def end_transport(self):
         key = self.transport_key()

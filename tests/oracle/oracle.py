@@ -10,6 +10,7 @@ import copy
 import re
 
 import arrivals
+import blocked
 import in_flight
 import rules
 import stream
@@ -40,6 +41,7 @@ class Oracle:
             self.given_up, self.newest_row = before.given_up, before.newest_row
             for row in self.rows:
                 row.forget()
+        self.blocked = blocked.Blocked(self)
         self.bytes = 0  # in the pool
         self.events = 0  # handled so far
         self.lost = 0  # how many of them came before the last loss
@@ -103,7 +105,9 @@ class Oracle:
             self.close_oldest()
 
     def end_newest(self, time):
-        in_flight.take(self, max(self.newest * self.width, min((self.newest + 1) * self.width, time)))
+        now = max(self.newest * self.width, min((self.newest + 1) * self.width, time))
+        in_flight.take(self, now)
+        self.blocked.end_bucket(now)
         self.give_up_rows()
 
     def place(self, time):
@@ -183,6 +187,7 @@ class Oracle:
             count *= {"component": self.options["max_components"] + 2, "operation": 16,
                       "size_class": 25, "tier": 4, "cause": 3, "anomaly": 8, "reason": 3, "part": 4, "metric": 256, "group": GROUPS,
                       "producer": self.options["max_components"] + 2,
+                      "consumer": self.options["max_components"] + 2,
                       "source": self.options["max_components"] + 2,
                       "sink": self.options["max_components"] + 2}.get(name, 1)
         return count * (65535 if ATTRIBUTES and ATTRIBUTES[0] in names else 1)
@@ -238,12 +243,14 @@ class Oracle:
     def evicted_received(self, received):
         self.evicted(received)
         self.lost = self.events
+        self.blocked.end(received)
         if received["kind"] == "withdraw":
             received["row"].pend("withdraw", -1)
 
     def evicted_demand(self, demand):
         self.evicted(demand)
         self.lost = self.events
+        self.blocked.end(demand)
         demand["row"].pend("demand", -1)
 
     def evicted_transport(self, transport):
@@ -430,6 +437,7 @@ class Oracle:
 
     def give_up_demand(self, demand, time):
         """Its component or the pool has gone: no metric counts how long it was pending."""
+        self.blocked.end(demand)
 
     def drop_hold(self, hold):
         del self.holds[hold.key, hold.row]

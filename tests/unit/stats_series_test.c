@@ -35,6 +35,7 @@ static void label_sets_come_in_order_of_first_use(void **state)
                                         "",
                                         "component_series",
                                         "component_producer_part",
+                                        "component_consumer",
                                         "operation_series",
                                         "source_sink_size_class_tier",
                                         "source_sink_size_class_tier_cause",

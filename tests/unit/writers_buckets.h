@@ -56,10 +56,12 @@ static inline const char *made_label(const struct made_run *made, enum vamp_labe
     case VAMP_LABEL_SOURCE:
     case VAMP_LABEL_SINK:
     case VAMP_LABEL_PRODUCER:
+    case VAMP_LABEL_CONSUMER:
     case VAMP_LABEL_MODEL:
     case VAMP_LABEL_SOURCE_MODEL:
     case VAMP_LABEL_SINK_MODEL:
     case VAMP_LABEL_PRODUCER_MODEL:
+    case VAMP_LABEL_CONSUMER_MODEL:
         if (made->long_name_from > 0 && series >= made->long_name_from) {
             return long_name;
         }

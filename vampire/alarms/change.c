@@ -88,7 +88,9 @@ static const char *readable_value(double value, const char *unit,
     if (strcmp(unit, "byte") == 0 && value >= 0) {
         return vamp_bytes_people(value, text);
     }
-    if (strcmp(unit, "1") == 0) {
+    if (strcmp(unit, "ns s-1") == 0) { /* a fraction of the time */
+        (void)snprintf(text, VAMP_UNIT_TEXT_BYTES, "%.3g %%", value / 1e7);
+    } else if (strcmp(unit, "1") == 0) {
         (void)snprintf(text, VAMP_UNIT_TEXT_BYTES, "%.6g", value);
     } else {
         (void)snprintf(text, VAMP_UNIT_TEXT_BYTES, "%.6g %s", value, unit);

@@ -298,7 +298,7 @@ static struct form form_of(const struct compiling *compiling)
         return (struct form){NUMBER, true, "> 100/s"};
     }
     if (strcmp(metric->unit, "ns") == 0) {
-        return (struct form){DURATION, rate, rate ? "> 500ms/s" : "> 30s"};
+        return (struct form){DURATION, rate, rate ? "> 500ms/s\" or \"> 50%" : "> 30s"};
     }
     if (strcmp(metric->unit, "byte") == 0) {
         return (struct form){SIZE, rate, rate ? "> 5MiB/s" : "> 64MiB"};
@@ -414,6 +414,9 @@ static bool read_ratio(struct compiling *compiling, const char *key, const char 
     return true;
 }
 
+/* One percent of the time, as a rate of nanoseconds per second. */
+#define NS_OF_PERCENT 1e7
+
 static bool read_limit(struct compiling *compiling, const char *key, char *limit,
                        struct vamp_alarm_condition *condition)
 {
@@ -427,6 +430,14 @@ static bool read_limit(struct compiling *compiling, const char *key, char *limit
     const struct form form = form_of(compiling);
     char whole[64];
     (void)snprintf(whole, sizeof whole, "%.60s", limit);
+    if (form.each_second && form.quantity == DURATION && cut_end(limit, "%")) {
+        if (read_number(trim(limit), &condition->limit)) {
+            condition->limit *= NS_OF_PERCENT;
+            return true;
+        }
+        report_limit(compiling, key, &form, whole);
+        return false;
+    }
     if ((form.each_second && !cut_end(limit, "/s")) ||
         !read_quantity(form.quantity, trim(limit), &condition->limit)) {
         report_limit(compiling, key, &form, whole);

@@ -265,6 +265,7 @@ uint32_t vamp_maestro_unknown(void)
         [VAMP_UNKNOWN_REASON] = VAMP_MSTRO_HAS_REASON,
         [VAMP_UNKNOWN_TRANSPORTS] = VAMP_MSTRO_KIND_transport_completed != 0,
         [VAMP_UNKNOWN_SERIALS] = VAMP_MSTRO_HAS_SERIAL,
+        [VAMP_UNKNOWN_DEMANDS] = true, /* left out by the configuration only */
         [VAMP_UNKNOWN_FAILURES] = VAMP_MSTRO_KIND_transport_failed != 0,
     };
     uint32_t unknown = 0;

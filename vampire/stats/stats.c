@@ -11,6 +11,7 @@
 #include "vampire/stats/cells/window.h"
 #include "vampire/stats/metrics/statistic.h"
 #include "vampire/stats/pairing/arrivals.h"
+#include "vampire/stats/pairing/blocked.h"
 #include "vampire/stats/pairing/track.h"
 #include "vampire/stats/sampled.h"
 
@@ -149,8 +150,11 @@ static void end_bucket(void *context, struct vamp_slot *slot, int64_t start_ns, 
     struct vamp_stats *stats = context;
     if (stats->takes) {
         vamp_in_flight_take(&stats->cells, slot, &stats->tracker, start_ns, now_ns);
-        book_bounds(stats, slot);
     }
+    if (stats->tracker.blocked != NULL) {
+        vamp_blocked_end_bucket(&stats->cells, slot, &stats->tracker, now_ns);
+    }
+    book_bounds(stats, slot);
     vamp_track_give_up_rows(&stats->tracker, stats->window.components);
 }
 
@@ -186,6 +190,9 @@ int vamp_stats_create(const struct vamp_stats_options *options, const char *seri
     }
     enable_statistics(stats);
     vamp_window_init(&stats->window, options, &stats->cells, components, emit, emit_context);
+    if (stats->tracker.blocked != NULL) {
+        stats->tracker.blocked->newest = &stats->window.newest;
+    }
     stats->takes = vamp_taken_any(&stats->cells);
     stats->window.end = end_bucket;
     stats->window.end_context = stats;
@@ -364,6 +371,9 @@ static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
     struct vamp_observation *seen = &stats->seen;
     seen->slot = slot;
     vamp_track(&stats->tracker, event, seen);
+    if (__builtin_expect(stats->tracker.blocked_due, 0)) {
+        vamp_blocked_count(&stats->cells, slot, &stats->tracker, event->time_ns);
+    }
     if (__builtin_expect(stats->needs_details, 0)) {
         observe_details(stats, event);
     }

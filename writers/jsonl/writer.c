@@ -54,6 +54,8 @@ static const struct vamp_kept_labels by_unset[] = {
     {"*ed_bytes", KEPT(MODEL)},
     {"anomalies", KEPT(MODEL) | KEPT(ANOMALY)},
     {"demand_wait_*", KEPT(MODEL) | KEPT(PRODUCER_MODEL) | KEPT(PART)},
+    {"blocked_*", KEPT(MODEL) | KEPT(PRODUCER_MODEL) | KEPT(PART)},
+    {"held_back_ns", KEPT(MODEL) | KEPT(CONSUMER_MODEL)},
     {"*", KEPT(OPERATION) | KEPT(REASON) | KEPT(OUTPUT)},
     {NULL, 0},
 };

@@ -71,10 +71,12 @@ const char *vamp_label_words[VAMP_LABEL_COUNT + 1] = {
     [VAMP_LABEL_SOURCE] = "source",
     [VAMP_LABEL_SINK] = "sink",
     [VAMP_LABEL_PRODUCER] = "producer",
+    [VAMP_LABEL_CONSUMER] = "consumer",
     [VAMP_LABEL_MODEL] = "model",
     [VAMP_LABEL_SOURCE_MODEL] = "source_model",
     [VAMP_LABEL_SINK_MODEL] = "sink_model",
     [VAMP_LABEL_PRODUCER_MODEL] = "producer_model",
+    [VAMP_LABEL_CONSUMER_MODEL] = "consumer_model",
     [VAMP_LABEL_OPERATION] = "operation",
     [VAMP_LABEL_SIZE_CLASS] = "size_class",
     [VAMP_LABEL_TIER] = "tier",
@@ -143,7 +145,7 @@ void vamp_attributes_set(const char *const *names, unsigned number)
 
 bool vamp_label_is_name(unsigned label)
 {
-    return label <= VAMP_LABEL_PRODUCER_MODEL;
+    return label <= VAMP_LABEL_CONSUMER_MODEL;
 }
 
 bool vamp_label_is_sampled(unsigned label)

@@ -22,11 +22,13 @@ enum vamp_label {
     VAMP_LABEL_SOURCE,   /* source of a transport */
     VAMP_LABEL_SINK,     /* sink of a transport */
     VAMP_LABEL_PRODUCER, /* producer of the CDO that a component waits for */
-    /* Models of the four above, which they replace at level `model`. */
+    VAMP_LABEL_CONSUMER, /* component for which a withdraw or leave had to wait */
+    /* Models of the five above, which they replace at level `model`. */
     VAMP_LABEL_MODEL,
     VAMP_LABEL_SOURCE_MODEL,
     VAMP_LABEL_SINK_MODEL,
     VAMP_LABEL_PRODUCER_MODEL,
+    VAMP_LABEL_CONSUMER_MODEL,
     VAMP_LABEL_OPERATION,
     VAMP_LABEL_SIZE_CLASS,
     VAMP_LABEL_TIER,

@@ -60,9 +60,10 @@ void vamp_series_done(struct vamp_series_table *table)
  * the most important ones. The first of two component names is kept: the source of a transport, or
  * the waiting component. */
 static const uint8_t given_up_first[] = {
-    VAMP_LABEL_SIZE_CLASS, VAMP_PLACE_OF_ATTRIBUTES, VAMP_LABEL_SINK,      VAMP_LABEL_PRODUCER,
-    VAMP_LABEL_TIER,       VAMP_LABEL_CAUSE,         VAMP_LABEL_OPERATION, VAMP_LABEL_PART,
-    VAMP_LABEL_ANOMALY,    VAMP_LABEL_NAME,          VAMP_LABEL_JOB,       VAMP_LABEL_HOST};
+    VAMP_LABEL_SIZE_CLASS, VAMP_PLACE_OF_ATTRIBUTES, VAMP_LABEL_SINK,  VAMP_LABEL_PRODUCER,
+    VAMP_LABEL_CONSUMER,   VAMP_LABEL_TIER,          VAMP_LABEL_CAUSE, VAMP_LABEL_OPERATION,
+    VAMP_LABEL_PART,       VAMP_LABEL_ANOMALY,       VAMP_LABEL_NAME,  VAMP_LABEL_JOB,
+    VAMP_LABEL_HOST};
 
 /* Returns the number of values of a label, not including `(other)`. */
 static uint64_t label_cardinality(unsigned label, uint64_t max_components)

@@ -44,6 +44,13 @@ enum vamp_statistic {
 };
 extern const struct vamp_statistic_ops vamp_statistics[VAMP_STATISTIC_COUNT];
 
+/* Counts the shares of blocked time that became certain with the event that was tracked last. */
+void vamp_blocked_count(struct vamp_cells *cells, struct vamp_slot *slot,
+                        struct vamp_tracker *tracker, int64_t time_ns);
+/* Counts the blocked time of the newest bucket up to `now_ns`, when the bucket ends. */
+void vamp_blocked_end_bucket(struct vamp_cells *cells, struct vamp_slot *slot,
+                             struct vamp_tracker *tracker, int64_t now_ns);
+
 /* Measures the gauges of set `in_flight` for the bucket of the slot, which starts at `start_ns`.
  * Ages are measured at `now_ns`: the end of the bucket, or the end of the stream if it is in the
  * bucket. */

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "vampire/stats/pairing/blocked.h"
 #include "vampire/stats/pairing/history.h"
 #include "vampire/stats/pairing/owner.h"
 #include "vampire/stats/pairing/pending.h"
@@ -92,6 +93,7 @@ static void track_offer(struct vamp_track_context *at)
     }
     vamp_track_forget_unattributed(at);
     vamp_cdo_become_producer(at);
+    vamp_blocked_offer(at);
     if ((cdo->flags & (VAMP_CDO_DECLARED | VAMP_CDO_ONCE)) == VAMP_CDO_DECLARED) {
         (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_DECLARE_TO_OFFER,
                                     vamp_cdo_rest(at->tracker, cdo)->declared_ns);
@@ -306,6 +308,7 @@ void vamp_track_cdo(struct vamp_track_context *at)
         break;
     case VAMP_EVENT_RETRACT:
         update_record(at);
+        vamp_blocked_finished(at, at->record);
         if (!vamp_track_demand_end(at, NULL)) {
             vamp_track_drop_delivery(at, false);
         }
@@ -316,6 +319,7 @@ void vamp_track_cdo(struct vamp_track_context *at)
         break;
     case VAMP_EVENT_DISPOSE:
         update_record(at);
+        vamp_blocked_finished(at, at->record);
         track_dispose(at);
         break;
     default:

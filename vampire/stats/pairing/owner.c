@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "vampire/stats/pairing/blocked.h"
 #include "vampire/stats/pairing/evicted.h"
 #include "vampire/stats/pairing/history.h"
 #include "vampire/stats/pairing/pending.h"
@@ -151,9 +152,11 @@ static void untrack_record(struct vamp_track_context *at, struct vamp_cdo *cdo)
         return;
     }
     *cdo = (struct vamp_cdo){.record = cdo->record,
+                             .offered_ns = cdo->offered_ns,
                              .first_pending = cdo->first_pending,
                              .guessed = cdo->guessed,
-                             .attributes = cdo->attributes};
+                             .attributes = cdo->attributes,
+                             .withdraws = cdo->withdraws};
 }
 
 /* Drops the offers of other components together with the record; their handles are kept. */
@@ -198,6 +201,9 @@ void vamp_cdo_forget(struct vamp_track_context *at, struct vamp_cdo *cdo, enum v
         vamp_evicted_add(&at->tracker->evicted, cdo->record.key);
     }
     vamp_cdo_change(at, cdo);
+    if (vamp_cdo_in_pool(cdo)) {
+        vamp_cdo_reset_demands(cdo);
+    }
     drop_offers(at, cdo);
     untrack_record(at, cdo);
     at->seen->tracked--;
@@ -427,6 +433,9 @@ static void leave_cdo(struct vamp_track_context *at, struct vamp_cdo *cdo, struc
     }
     at->seen->forgotten += vamp_cdo_count_unsized(at->tracker, cdo, at->seen->slot);
     vamp_track_weigh(at, cdo, -1);
+    if (vamp_cdo_in_pool(cdo)) {
+        vamp_cdo_reset_demands(cdo);
+    }
     untrack_record(at, cdo);
     at->seen->tracked--;
 }
@@ -463,6 +472,8 @@ void vamp_track_leave_cdos(struct vamp_track_context *at)
         struct vamp_pending *pending = vamp_pending_of(tracker, tally->first_pending);
         if (pending->kind == VAMP_PENDING_REFERENCE) {
             had.handles += pending->handles;
+        } else if (pending->kind == VAMP_PENDING_DEMAND) {
+            vamp_blocked_finished(at, vamp_pending_record(tracker, pending));
         }
         vamp_pending_remove(at, pending);
     }

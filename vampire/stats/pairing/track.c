@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/stats/pairing/blocked.h"
 #include "vampire/stats/pairing/handlers.h"
 #include "vampire/stats/pairing/history.h"
 #include "vampire/stats/pairing/keys.h"
@@ -56,6 +57,7 @@ static void track_transport_start(struct vamp_track_context *at)
     pending->since_ns = at->event->time_ns;
     pending->sink_row = at->row;
     begin_transport(at, transport);
+    vamp_blocked_transport(at, pending);
     at->seen->active[transport->tier]++;
     vamp_pending_count(tracker, at->row, VAMP_IN_FLIGHT_TRANSPORT + transport->tier, 1);
 }
@@ -146,6 +148,8 @@ static void satisfy_demand(struct vamp_track_context *at, const struct vamp_pend
         }
         return;
     }
+    const bool in_pool = pending != NULL && transport->in_pool && is_same_transport(at, transport);
+    vamp_blocked_satisfied(at, in_pool ? pending : NULL);
     if (!demand.acknowledged && !by_demand) {
         vamp_track_deliver(at, true);
     }
@@ -190,6 +194,7 @@ static void track_transport_end(struct vamp_track_context *at)
         vamp_observe_anomaly(seen, VAMP_ANOMALY_TRANSPORT_FAILED, 1);
         vamp_track_demand_failed(at);
     }
+    vamp_blocked_finished(at, at->record);
     if (pending != NULL) {
         vamp_pending_remove(at, pending);
     }
@@ -402,6 +407,7 @@ int vamp_tracker_init(struct vamp_tracker *tracker, const struct vamp_stats_opti
     tracker->tallies = calloc(vamp_components_capacity(components), sizeof *tracker->tallies);
     tracker->at = calloc(1, sizeof *tracker->at);
     int status = reserve(tracker, options);
+    status |= vamp_blocked_create(tracker, options);
     status |= vamp_evicted_init(&tracker->evicted);
     tracker->has_attributes = vamp_attribute_count() > 0;
     tracker->by_model = options->level == VAMP_LEVEL_MODEL;
@@ -436,6 +442,7 @@ void vamp_tracker_done(struct vamp_tracker *tracker)
     free(tracker->tallies);
     free(tracker->at);
     free(tracker->histories);
+    vamp_blocked_free(tracker);
     vamp_evicted_done(&tracker->evicted);
     memset(tracker, 0, sizeof *tracker);
 }
@@ -446,6 +453,7 @@ static __attribute__((noinline)) void begin_tally(struct vamp_track_context *at)
     struct vamp_tally *tally = at->tally;
     assert(tally->first_cdo == 0 && tally->first_pending == 0);
     *tally = (struct vamp_tally){.life = at->component->life};
+    vamp_blocked_begin_row(at->tracker, at->row);
 }
 
 /* Inlined twice; the second time for transports that name only one end. */

@@ -113,7 +113,10 @@ struct vamp_tracker {
     struct vamp_table cdos;        /* records of all CDOs, tracked or not */
     struct vamp_ages_list tracked; /* tracked CDOs; at most max_cdos */
     uint32_t max_cdos, max_pending;
-    struct vamp_slab pending;                            /* entries of all records */
+    struct vamp_blocked *blocked; /* owned (blocked.h); NULL: blocked time is not measured */
+    uint64_t blocked_kinds;       /* bits of enum vamp_pending_kind: a clock runs while pending */
+    bool blocked_due;             /* the event has results that vamp_blocked_count counts */
+    struct vamp_slab pending;     /* entries of all records */
     struct vamp_class_account classes[VAMP_CLASS_COUNT]; /* by enum vamp_pending_class */
     struct vamp_slab transports;                         /* additional data of pending transports */
     struct vamp_slab names[VAMP_NAME_SIZES];             /* names of pending CDOs */

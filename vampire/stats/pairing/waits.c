@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "vampire/stats/pairing/blocked.h"
 #include "vampire/stats/pairing/keys.h"
 #include "vampire/stats/pairing/owner.h"
 #include "vampire/stats/pairing/pending.h"
@@ -78,10 +79,13 @@ void vamp_track_handled(struct vamp_track_context *at)
         return;
     }
     const int64_t since_ns = pending->since_ns;
+    const bool asked_for = is_asked_for(at->event);
+    if (asked_for) {
+        vamp_blocked_released(at, pending);
+    }
     vamp_pending_remove(at, pending);
     struct vamp_observation *seen = at->seen;
-    if (!is_asked_for(at->event) ||
-        !vamp_observe_interval(seen, VAMP_INTERVAL_HANDLING, since_ns)) {
+    if (!asked_for || !vamp_observe_interval(seen, VAMP_INTERVAL_HANDLING, since_ns)) {
         return;
     }
     if (at->event->kind == VAMP_EVENT_WITHDRAW) {
@@ -317,7 +321,9 @@ void vamp_track_forget_unattributed(struct vamp_track_context *at)
 static void meet_delivery(struct vamp_track_context *at, struct vamp_pending *delivery)
 {
     struct vamp_pending demand = {.since_ns = at->event->time_ns};
-    (void)vamp_track_demand_end(at, &demand);
+    if (vamp_track_demand_end(at, &demand)) {
+        vamp_blocked_satisfied(at, NULL);
+    }
     (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_DEMAND_WAIT, demand.since_ns);
     vamp_track_name_producer(at);
     take_delivery(at, delivery, &delivery->early);

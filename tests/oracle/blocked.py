@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Blocked time, integrated piece by piece: whenever time goes on for a component, each of its pending operations gets an equal
+piece. Times are integers of 2^-16 ns, and what does not divide evenly goes into the next piece."""
+
+from catalogue import OTHER, UNKNOWN
+
+TICKS = 1 << 16
+DEMANDS, RELEASES = "demands", "releases"
+
+
+class Clock:
+    """Time of one component and of one kind of operation."""
+
+    def __init__(self):
+        self.at, self.pending, self.rest, self.fraction = None, [], 0, 0
+        self.elapsed = 0  # in the newest bucket
+        self.pieces = 0  # made so far
+
+    def whole(self, ticks):
+        ns, self.fraction = divmod(ticks + self.fraction, TICKS)
+        return ns
+
+
+class Blocked:
+    def __init__(self, oracle):
+        self.oracle, self.clocks = oracle, {}
+        self.time = None  # of the event at hand
+        self.bucket = 0  # number of buckets that have ended
+        self.due = []  # (metric of the share, its arguments): counted before the event itself
+        self.leaving = {}  # row -> consumer that finished last with a CDO of it since its LEAVE
+
+    def clock(self, row, kind):
+        return self.clocks.setdefault((row, kind), Clock())
+
+    def advance(self, row, kind, time=None):
+        clock, oracle = self.clock(row, kind), self.oracle
+        time = self.time if time is None else time
+        start = oracle.newest * oracle.width
+        if clock.at is None or not start <= clock.at <= start + oracle.width:
+            clock.at = start
+        if time <= clock.at:
+            return clock
+        if clock.pending:
+            elapsed = time - clock.at
+            clock.elapsed += elapsed
+            each, clock.rest = divmod(elapsed * TICKS + clock.rest, len(clock.pending))
+            for operation in clock.pending:
+                operation["pieces"].append((clock.pieces, self.bucket, each))
+            clock.pieces += 1
+        clock.at = time
+        return clock
+
+    # ------------------------------------------------------------ pending operations
+
+    def measures(self, operation):
+        """A demand, or a WITHDRAW or LEAVE that was received; not a DEMAND that was received, which is a demand besides."""
+        kind = operation["kind"] if operation["kind"] != "demand" or "acknowledged" in operation else None
+        return operation["row"] is not self.oracle.rows[0] and kind in ("demand", "withdraw", "leave")
+
+    def begin(self, operation, offered=False):
+        if not self.measures(operation):
+            return
+        kind = DEMANDS if operation["kind"] == "demand" else RELEASES
+        clock = self.advance(operation["row"], kind)
+        operation.update(pieces=[], offered=offered, consumer=UNKNOWN)
+        clock.pending.append(operation)
+        if operation["kind"] == "leave":
+            self.leaving[operation["row"]] = UNKNOWN
+
+    def end(self, operation):
+        if not self.measures(operation):
+            return
+        kind = DEMANDS if operation["kind"] == "demand" else RELEASES
+        clock = self.advance(operation["row"], kind)
+        clock.pending = [other for other in clock.pending if other is not operation]
+        if operation["kind"] == "leave":
+            del self.leaving[operation["row"]]
+
+    # ------------------------------------------------------------ what becomes certain
+
+    def offer(self, key, row, name):
+        """The CDO comes into the pool."""
+        waiting = [demand for demand in self.oracle.demands.values()
+                   if demand["key"] == key and self.measures(demand) and not demand["offered"]]
+        for demand in reversed(waiting):
+            self.due.append(lambda demand=demand: self.count_offered(demand, row, name))
+
+    def count_offered(self, demand, row, name):
+        self.advance(demand["row"], DEMANDS)
+        if row is not demand["row"] and row is not self.oracle.rows[0] and name != UNKNOWN:
+            self.count(demand, name, "for_offer", demand["pieces"])
+        demand["pieces"], demand["offered"] = [], True
+
+    def start(self, transport, cdo):
+        """A transport, or its share of knowledge: how far its sink's time had gone, and who is blocked on whom."""
+        if transport["row"] is not self.oracle.rows[0]:
+            transport["piece"] = self.advance(transport["row"], DEMANDS).pieces
+            transport["own"] = cdo is not None and cdo.row is transport["row"]
+
+    def satisfied(self, demand, transport, cdo):
+        """`transport`: None, or one that began while the CDO was in the pool, of this CDO and to this sink."""
+        if not self.measures(demand):
+            return
+        if transport is not None and transport["row"] is demand["row"] and demand["offered"]:
+            producer = UNKNOWN if transport["own"] else transport["producer"]
+            before = [piece for piece in demand["pieces"] if piece[0] < transport["piece"]]
+            parts = [("for_start", before), ("moving", demand["pieces"][len(before):])]
+        else:
+            certain = cdo is not None and cdo.made and cdo.row is not demand["row"]
+            producer = self.oracle.producer_name(cdo) if certain else UNKNOWN
+            parts = [("unknown", demand["pieces"])]
+        if producer != UNKNOWN:
+            self.due.append(lambda: [self.count(demand, producer, part, pieces) for part, pieces in parts])
+
+    def count(self, demand, producer, part, pieces):
+        ticks = sum(piece[2] for piece in pieces)
+        if not ticks:
+            return
+        labels = (demand["row"].name, producer, part)
+        self.oracle.count("blocked_on_ns", labels, self.clock(demand["row"], DEMANDS).whole(ticks))
+        before = sum(piece[2] for piece in pieces if piece[1] < self.bucket)
+        if before:
+            self.oracle.count("blocked_on_before_ns", labels, before // TICKS)
+
+    def finished(self, key, row, name):
+        """The component has received the CDO, or does not need it any more."""
+        cdo = self.oracle.cdos.get(key) if key is not None else None
+        if cdo is None or cdo.row is self.oracle.rows[0] or cdo.row is row:
+            return
+        if cdo.row in self.leaving:
+            self.leaving[cdo.row] = name
+        withdraw = self.oracle.received.get((key, cdo.row, "withdraw"))
+        if withdraw is not None:
+            withdraw["consumer"] = name
+
+    def released(self, operation):
+        """A WITHDRAW or LEAVE is done."""
+        if not self.measures(operation):
+            return
+        row = operation["row"]
+        consumer = self.leaving[row] if operation["kind"] == "leave" else operation["consumer"]
+        if consumer == UNKNOWN:
+            return
+        clock = self.advance(row, RELEASES)
+        ticks = sum(piece[2] for piece in operation["pieces"])
+        self.due.append(lambda: self.oracle.count("held_back_ns", (row.name, consumer), clock.whole(ticks)))
+
+    def count_due(self):
+        for count in self.due:
+            count()
+        self.due = []
+
+    # ------------------------------------------------------------ buckets
+
+    def end_bucket(self, now):
+        oracle = self.oracle
+        bucket, oracle.bucket = oracle.bucket, oracle.newest
+        for row in oracle.rows[1:]:
+            for kind in (DEMANDS, RELEASES):
+                clock = self.advance(row, kind, now)
+                if kind == DEMANDS and clock.elapsed:
+                    oracle.count("blocked_ns", (row.name,), clock.elapsed)
+                clock.elapsed = 0
+        self.bucket += 1
+        oracle.bucket = bucket

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/stats/pairing/blocked.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "vampire/stats/pairing/owner.h"
+#include "vampire/stats/pairing/pending.h"
+
+_Static_assert(sizeof(struct vamp_blocked_share) <= 32, "small, for each pending operation");
+
+int vamp_blocked_create(struct vamp_tracker *tracker, const struct vamp_stats_options *options)
+{
+    static const enum vamp_metric_id metrics[] = {VAMP_METRIC_BLOCKED_NS, VAMP_METRIC_BLOCKED_ON_NS,
+                                                  VAMP_METRIC_BLOCKED_ON_BEFORE_NS,
+                                                  VAMP_METRIC_HELD_BACK_NS};
+    bool wanted = false;
+    for (unsigned i = 0; i < sizeof metrics / sizeof metrics[0]; i++) {
+        wanted = wanted || vamp_stats_wants(options, metrics[i]);
+    }
+    if (!wanted) {
+        return 0;
+    }
+    struct vamp_blocked *blocked = calloc(1, sizeof *blocked);
+    if (blocked == NULL) {
+        return -ENOMEM;
+    }
+    tracker->blocked = blocked;
+    blocked->bucket_ns = options->bucket_ns;
+    tracker->blocked_kinds = UINT64_C(1) << VAMP_PENDING_DEMAND |
+                             UINT64_C(1) << VAMP_EVENT_WITHDRAW | UINT64_C(1) << VAMP_EVENT_LEAVE;
+    blocked->rows = calloc(vamp_components_capacity(tracker->components), sizeof *blocked->rows);
+    blocked->shares = calloc(tracker->pending.capacity, sizeof *blocked->shares);
+    return blocked->rows != NULL && blocked->shares != NULL ? 0 : -ENOMEM;
+}
+
+void vamp_blocked_free(struct vamp_tracker *tracker)
+{
+    if (tracker->blocked != NULL) {
+        free(tracker->blocked->rows);
+        free(tracker->blocked->shares);
+        free(tracker->blocked);
+    }
+}
+
+/* Returns the clock that runs while the entry is pending. */
+static struct vamp_blocked_clock *clock_of(const struct vamp_tracker *tracker,
+                                           const struct vamp_pending *pending)
+{
+    struct vamp_blocked_row *row = &tracker->blocked->rows[pending->item.row];
+    return pending->kind == VAMP_PENDING_DEMAND ? &row->demands : &row->releases;
+}
+
+/* ---- demands of a CDO that is not in the pool */
+
+static void link_unoffered(const struct vamp_tracker *tracker, struct vamp_cdo *cdo,
+                           const struct vamp_pending *pending)
+{
+    const uint32_t number = vamp_slab_number(&tracker->pending, pending);
+    struct vamp_blocked_share *shares = tracker->blocked->shares;
+    shares[number - 1].after = cdo->first_unoffered;
+    if (cdo->first_unoffered != 0) {
+        shares[cdo->first_unoffered - 1].before = number;
+    }
+    cdo->first_unoffered = number;
+}
+
+static void unlink_unoffered(const struct vamp_tracker *tracker, struct vamp_cdo *cdo,
+                             const struct vamp_blocked_share *share)
+{
+    struct vamp_blocked_share *shares = tracker->blocked->shares;
+    if (share->before != 0) {
+        shares[share->before - 1].after = share->after;
+    } else {
+        cdo->first_unoffered = share->after;
+    }
+    if (share->after != 0) {
+        shares[share->after - 1].before = share->before;
+    }
+}
+
+/* ---- the hooks */
+
+/* A number that reached its maximum stays there: it only prevents look-ups. */
+static void count_withdraw(struct vamp_cdo *cdo, int change)
+{
+    if (cdo->withdraws < UINT16_MAX) {
+        cdo->withdraws = (uint16_t)(cdo->withdraws + change);
+    }
+}
+
+void vamp_blocked_do_begin(struct vamp_track_context *at, const struct vamp_pending *pending)
+{
+    struct vamp_tracker *tracker = at->tracker;
+    struct vamp_blocked_clock *clock = clock_of(tracker, pending);
+    struct vamp_blocked *blocked = tracker->blocked;
+    struct vamp_cdo *cdo = vamp_pending_record(tracker, pending);
+    struct vamp_blocked_share *share = vamp_blocked_share(tracker, pending);
+    vamp_blocked_advance(blocked, clock, at->event->time_ns);
+    clock->pending++;
+    *share = (struct vamp_blocked_share){.consumer = VAMP_NAME_UNKNOWN};
+    vamp_blocked_set_from(share, clock->now);
+    if (pending->kind == VAMP_PENDING_DEMAND) {
+        share->offered = vamp_cdo_in_pool(cdo);
+        if (!share->offered) {
+            link_unoffered(tracker, cdo, pending);
+        }
+        return;
+    }
+    if (pending->kind == VAMP_EVENT_LEAVE) {
+        blocked->rows[pending->item.row].leaving = true;
+        blocked->rows[pending->item.row].leave_consumer = VAMP_NAME_UNKNOWN;
+        blocked->leaving++;
+    } else {
+        count_withdraw(cdo, 1);
+    }
+}
+
+void vamp_blocked_do_end(struct vamp_track_context *at, const struct vamp_pending *pending)
+{
+    struct vamp_tracker *tracker = at->tracker;
+    struct vamp_blocked_clock *clock = clock_of(tracker, pending);
+    struct vamp_blocked *blocked = tracker->blocked;
+    const struct vamp_blocked_share *share = vamp_blocked_share(tracker, pending);
+    vamp_blocked_advance(blocked, clock, at->event->time_ns);
+    assert(clock->pending > 0);
+    clock->pending--;
+    if (pending->kind != VAMP_PENDING_DEMAND) {
+        if (pending->kind == VAMP_EVENT_LEAVE) {
+            blocked->rows[pending->item.row].leaving = false;
+            blocked->leaving--;
+        } else {
+            count_withdraw(vamp_pending_record(tracker, pending), -1);
+        }
+        return;
+    }
+    if (!share->offered) {
+        unlink_unoffered(tracker, vamp_pending_record(tracker, pending), share);
+    }
+    struct vamp_blocked_due *due = &blocked->due;
+    due->row = pending->item.row;
+    due->from = vamp_blocked_from(share);
+    due->to = clock->now;
+    due->was_offered = share->offered;
+}
+
+void vamp_blocked_do_transport(struct vamp_track_context *at, const struct vamp_pending *pending)
+{
+    struct vamp_blocked *blocked = at->tracker->blocked;
+    struct vamp_blocked_clock *clock = &blocked->rows[at->row].demands;
+    struct vamp_blocked_share *share = vamp_blocked_share(at->tracker, pending);
+    vamp_blocked_advance(blocked, clock, at->event->time_ns);
+    vamp_blocked_set_from(share, clock->now);
+    share->own = at->cdo != NULL && vamp_cdo_is_owned(at);
+}
+
+void vamp_blocked_do_satisfied(struct vamp_track_context *at, const struct vamp_pending *transport)
+{
+    struct vamp_tracker *tracker = at->tracker;
+    struct vamp_blocked_due *due = &tracker->blocked->due;
+    tracker->blocked_due = true;
+    due->satisfied = true;
+    due->parts_known = false;
+    due->producer = VAMP_NAME_UNKNOWN;
+    /* The sink may have joined again since the transport started. */
+    if (transport != NULL && transport->sink_row == at->row && due->was_offered) {
+        const struct vamp_blocked_share *share = vamp_blocked_share(tracker, transport);
+        due->parts_known = true;
+        due->started = VAMP_MAX(vamp_blocked_from(share), due->from);
+        if (!share->own) {
+            due->producer = vamp_pending_transport(tracker, transport)->producer;
+        }
+    } else if (at->cdo != NULL && (at->cdo->flags & VAMP_CDO_MAKER) != 0 &&
+               !vamp_cdo_is_owned(at)) {
+        due->producer = vamp_cdo_owner_name(at, at->cdo);
+    }
+}
+
+void vamp_blocked_do_finished(struct vamp_track_context *at, const struct vamp_cdo *record)
+{
+    struct vamp_tracker *tracker = at->tracker;
+    const uint32_t owner = record->record.item.row;
+    if (owner == 0 || owner == at->row || !record->tracked) {
+        return;
+    }
+    const uint32_t consumer = at->seen->labels.value[VAMP_LABEL_COMPONENT];
+    struct vamp_blocked_row *row = &tracker->blocked->rows[owner];
+    if (row->leaving) {
+        row->leave_consumer = consumer;
+    }
+    if (record->withdraws == 0) {
+        return;
+    }
+    const struct vamp_who who = {.row = owner, .kind = VAMP_EVENT_WITHDRAW};
+    const struct vamp_pending *withdraw = vamp_pending_find(tracker, record, &who);
+    if (withdraw != NULL) {
+        vamp_blocked_share(tracker, withdraw)->consumer = consumer;
+    }
+}
+
+void vamp_blocked_do_released(struct vamp_track_context *at, const struct vamp_pending *pending)
+{
+    struct vamp_tracker *tracker = at->tracker;
+    struct vamp_blocked_due *due = &tracker->blocked->due;
+    const struct vamp_blocked_share *share = vamp_blocked_share(tracker, pending);
+    struct vamp_blocked_row *row = &tracker->blocked->rows[pending->item.row];
+    due->consumer = share->consumer;
+    if (pending->kind == VAMP_EVENT_LEAVE) {
+        due->consumer = row->leave_consumer;
+    }
+    if (due->consumer == VAMP_NAME_UNKNOWN) {
+        return; /* no consumer held it back */
+    }
+    vamp_blocked_advance(tracker->blocked, &row->releases, at->event->time_ns);
+    tracker->blocked_due = true;
+    due->released = true;
+    due->released_row = pending->item.row;
+    due->release_from = vamp_blocked_from(share);
+    due->release_to = row->releases.now;
+}
