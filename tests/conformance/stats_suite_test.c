@@ -67,7 +67,8 @@ static bool has_no_statistic(unsigned id)
 {
     return (vamp_metrics[id].sets & (VAMP_SET_SELF | VAMP_SET_IN_FLIGHT | VAMP_SET_COLLECT)) != 0 ||
            id == VAMP_METRIC_OWN_ROUNDTRIP_NS || id == VAMP_METRIC_VAMPIRE_METRIC_FILTERED ||
-           id == VAMP_METRIC_VAMPIRE_NOT_IN_OUTPUT || id == VAMP_METRIC_VAMPIRE_NO_ROOM ||
+           id == VAMP_METRIC_BLOCKED_NS || id == VAMP_METRIC_VAMPIRE_NOT_IN_OUTPUT ||
+           id == VAMP_METRIC_VAMPIRE_NO_ROOM ||
            vamp_metric_plain((enum vamp_metric_id)id) != VAMP_METRIC_NONE;
 }
 

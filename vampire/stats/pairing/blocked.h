@@ -134,12 +134,10 @@ static inline void vamp_blocked_begin_row(const struct vamp_tracker *tracker, ui
 
 /* ---- hooks of the pairing, which do nothing if blocked time is not measured */
 
-void vamp_blocked_do_begin(struct vamp_track_context *at, const struct vamp_pending *pending);
-void vamp_blocked_do_end(struct vamp_track_context *at, const struct vamp_pending *pending);
-void vamp_blocked_do_transport(struct vamp_track_context *at, const struct vamp_pending *pending);
-void vamp_blocked_do_satisfied(struct vamp_track_context *at, const struct vamp_pending *transport);
-void vamp_blocked_do_finished(struct vamp_track_context *at, const struct vamp_cdo *record);
-void vamp_blocked_do_released(struct vamp_track_context *at, const struct vamp_pending *pending);
+void vamp_blocked_do_begin(struct vamp_track_context *at, struct vamp_cdo *cdo,
+                           const struct vamp_pending *pending);
+void vamp_blocked_do_end(struct vamp_track_context *at, struct vamp_cdo *cdo,
+                         const struct vamp_pending *pending);
 
 /* Returns whether a clock runs while the entry is pending. */
 static inline bool vamp_blocked_measures(const struct vamp_track_context *at,
@@ -147,20 +145,20 @@ static inline bool vamp_blocked_measures(const struct vamp_track_context *at,
 {
     return (at->tracker->blocked_kinds >> pending->kind & 1) != 0 && pending->item.row != 0;
 }
-/* An entry was added. */
-static inline void vamp_blocked_begin(struct vamp_track_context *at,
+/* An entry of the CDO was added. */
+static inline void vamp_blocked_begin(struct vamp_track_context *at, struct vamp_cdo *cdo,
                                       const struct vamp_pending *pending)
 {
     if (vamp_blocked_measures(at, pending)) {
-        vamp_blocked_do_begin(at, pending);
+        vamp_blocked_do_begin(at, cdo, pending);
     }
 }
-/* An entry is about to be removed. */
-static inline void vamp_blocked_end(struct vamp_track_context *at,
+/* An entry of the CDO is about to be removed. */
+static inline void vamp_blocked_end(struct vamp_track_context *at, struct vamp_cdo *cdo,
                                     const struct vamp_pending *pending)
 {
     if (vamp_blocked_measures(at, pending)) {
-        vamp_blocked_do_end(at, pending);
+        vamp_blocked_do_end(at, cdo, pending);
     }
 }
 /* The component of the event offers the CDO of `at`, which is not in the pool yet. */
@@ -172,40 +170,5 @@ static inline void vamp_blocked_offer(struct vamp_track_context *at)
         due->offered = at->cdo->first_unoffered;
         due->offerer_row = at->row;
         due->offerer = at->seen->labels.value[VAMP_LABEL_COMPONENT];
-    }
-}
-/* A transport to the component of the event started; `pending` is its entry. */
-static inline void vamp_blocked_transport(struct vamp_track_context *at,
-                                          const struct vamp_pending *pending)
-{
-    if (at->tracker->blocked != NULL && at->row != 0) {
-        vamp_blocked_do_transport(at, pending);
-    }
-}
-/* The demand that was removed last is satisfied. `transport`: the entry of its transport, if that
- * started while the CDO was in the pool; NULL: unknown. */
-static inline void vamp_blocked_satisfied(struct vamp_track_context *at,
-                                          const struct vamp_pending *transport)
-{
-    if (at->tracker->blocked != NULL && at->row != 0) {
-        vamp_blocked_do_satisfied(at, transport);
-    }
-}
-/* The component of the event has received the CDO of this record, which may be NULL, or no longer
- * needs it. */
-static inline void vamp_blocked_finished(struct vamp_track_context *at,
-                                         const struct vamp_cdo *record)
-{
-    const struct vamp_blocked *blocked = at->tracker->blocked;
-    if (blocked != NULL && record != NULL && (record->withdraws > 0 || blocked->leaving > 0)) {
-        vamp_blocked_do_finished(at, record);
-    }
-}
-/* The received operation is handled; its entry is about to be removed. */
-static inline void vamp_blocked_released(struct vamp_track_context *at,
-                                         const struct vamp_pending *pending)
-{
-    if (vamp_blocked_measures(at, pending)) {
-        vamp_blocked_do_released(at, pending);
     }
 }

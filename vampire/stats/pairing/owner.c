@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "vampire/stats/pairing/blocked.h"
+#include "vampire/stats/pairing/attribution.h"
 #include "vampire/stats/pairing/evicted.h"
 #include "vampire/stats/pairing/history.h"
 #include "vampire/stats/pairing/pending.h"

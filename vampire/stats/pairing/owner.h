@@ -7,11 +7,6 @@
 
 #include "vampire/stats/pairing/records.h"
 
-static inline bool vamp_cdo_in_pool(const struct vamp_cdo *cdo)
-{
-    return (cdo->flags & VAMP_CDO_OFFERED) != 0 || cdo->offers != 0;
-}
-
 /* Adds (`sign` 1) a CDO and its bytes to the totals of the pool, or subtracts them (-1). Does
  * nothing if the CDO is not in the pool. */
 void vamp_track_weigh(struct vamp_track_context *at, const struct vamp_cdo *cdo, int sign);

@@ -247,7 +247,7 @@ void vamp_pending_remove(struct vamp_track_context *at, struct vamp_pending *pen
 {
     struct vamp_tracker *tracker = at->tracker;
     struct vamp_cdo *cdo = vamp_pending_record(tracker, pending);
-    vamp_blocked_end(at, pending);
+    vamp_blocked_end(at, cdo, pending);
     remove_from_order(tracker, pending);
     release_pending(tracker, pending);
     unlink_pending(tracker, cdo, pending);
@@ -352,7 +352,7 @@ struct vamp_pending *vamp_pending_add(struct vamp_track_context *at,
         pending->app_id = who->app_id;
     }
     count_pending(tracker, pending, 1);
-    vamp_blocked_begin(at, pending);
+    vamp_blocked_begin(at, cdo, pending);
     return pending;
 }
 

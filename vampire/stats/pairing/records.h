@@ -182,3 +182,8 @@ static inline struct vamp_moment vamp_track_moment(const struct vamp_track_conte
 {
     return (struct vamp_moment){at->event->time_ns, at->tracker->events};
 }
+
+static inline bool vamp_cdo_in_pool(const struct vamp_cdo *cdo)
+{
+    return (cdo->flags & VAMP_CDO_OFFERED) != 0 || cdo->offers != 0;
+}

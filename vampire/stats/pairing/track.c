@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vampire/stats/pairing/blocked.h"
+#include "vampire/stats/pairing/attribution.h"
 #include "vampire/stats/pairing/handlers.h"
 #include "vampire/stats/pairing/history.h"
 #include "vampire/stats/pairing/keys.h"
