@@ -61,11 +61,19 @@ static bool is_metric_of(const struct vamp_statistic_ops *ops, unsigned id)
     return false;
 }
 
+/* Metrics of blocked time, which are counted from the clocks of the pairing (metrics/blocked.c). */
+static bool is_of_blocked_time(unsigned id)
+{
+    return id == VAMP_METRIC_BLOCKED_NS || id == VAMP_METRIC_BLOCKED_ON_NS ||
+           id == VAMP_METRIC_BLOCKED_ON_BEFORE_NS || id == VAMP_METRIC_HELD_BACK_NS;
+}
+
 /* Vampire's own or of collected buckets, or taken or computed at the end of a bucket: no event is
  * counted for it. */
 static bool has_no_statistic(unsigned id)
 {
-    return (vamp_metrics[id].sets & (VAMP_SET_SELF | VAMP_SET_IN_FLIGHT | VAMP_SET_COLLECT)) != 0 ||
+    return is_of_blocked_time(id) ||
+           (vamp_metrics[id].sets & (VAMP_SET_SELF | VAMP_SET_IN_FLIGHT | VAMP_SET_COLLECT)) != 0 ||
            id == VAMP_METRIC_OWN_ROUNDTRIP_NS || id == VAMP_METRIC_VAMPIRE_METRIC_FILTERED ||
            id == VAMP_METRIC_BLOCKED_NS || id == VAMP_METRIC_VAMPIRE_NOT_IN_OUTPUT ||
            id == VAMP_METRIC_VAMPIRE_NO_ROOM ||
