@@ -369,6 +369,11 @@ build/fuzz/bin/%_fuzz: build/fuzz/obj/tests/fuzz/%_fuzz.o $(call archives,$(FUZZ
 .PHONY: damage
 damage: all unit ## 1,000 damaged files of each format, 500 kills while segments are made
 	$(Q)VAMPIRE_DAMAGE=1000 VAMPIRE_KILLS=500 tests/run.py --seconds 7200 --only e2e test_damage test_kills_while
+LIVES ?= 300
+LIVES_FIRST ?= 0
+.PHONY: lives
+lives: all       ## LIVES (300) random lives of a run, from seed LIVES_FIRST on: reloads, kills, removed directories; readers against the events
+	$(Q)VAMPIRE_BUILD=$(CURDIR)/$(B) $(PYTHON) tests/e2e/lives.py $(LIVES_FIRST) $(LIVES)
 # So many strangers, and a tenth of it of members who lie, come to a pool manager's socket.
 FUZZ_DOOR ?= 100000
 FUZZ_DOOR_SEED ?= $(shell date +%s)
