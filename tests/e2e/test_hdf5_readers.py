@@ -117,7 +117,7 @@ def test_each_metric_names_its_own_labels(closed):
                 continue
             data = file[name + {"COUNTER": "_delta", "GAUGE": "", "HISTOGRAM": "_count"}[kind]]
             assert text_of(data, "value_units") == unit
-            words = [label for label in labels if label not in ("component", "producer", "source", "sink")]
+            words = [label for label in labels if label not in ("component", "producer", "consumer", "source", "sink")]
             assert text_of(data, "coordinates").split() == text_of(data, "labels").split() == words
             for position, word in enumerate(words):
                 assert data.dims[position + 1][0].name == f"/{word}"

@@ -27,7 +27,7 @@ COARSE = 10 * SECOND
 SOURCE = {"type": "synthetic", "producers": 6, "consumers": 3, "steps": 60, "burst": 2, "fan_out": 2, "step": "1s"}
 F_OFD_SETLK = 37  # <fcntl.h>; Python before 3.9 does not name it
 WITHOUT = ("size_class", "tier", "cause")
-NAMES = ("component", "source", "sink", "producer")
+NAMES = ("component", "source", "sink", "producer", "consumer")
 # Of vampire itself: they are as of when a bucket is closed, not of its events.
 OWN_TIME = re.compile("vampire_(rss|cpu|commit|written|lost_buckets|queue|lag|ring)")
 
