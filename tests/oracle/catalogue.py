@@ -96,6 +96,25 @@ def declare(attributes):
     ATTRIBUTES[:] = attributes
 
 
+# Kinds of events without which a metric is absent; the weighted ones are as those on which they are based.
+DELIVERED, DURATION = {"transport_completed"}, {"transport_init", "transport_completed"}
+NEEDS = {
+    **dict.fromkeys(("transports", "transport_bytes", "consumed_bytes"), DELIVERED),
+    **dict.fromkeys(("transport_ns", "transport_bytes_per_second"), DURATION),
+    **dict.fromkeys(("transports_active", "transports_pending", "transport_oldest_ns"), DURATION | {"transport_failed"}),
+    **dict.fromkeys(("demand_wait_ns", "demand_wait_part_ns", "demands_pending", "demand_oldest_ns"), DELIVERED | {"demand"}),
+    **dict.fromkeys(("withdraw_wait_ns", "withdraws_pending", "withdraw_oldest_ns"), {"withdraw"}),
+    **dict.fromkeys(("pool_cdos", "pool_bytes", "offer_to_withdraw_ns"), {"offer", "withdraw"}),
+    "produced_bytes": {"offer"}, "declare_to_offer_ns": {"declare", "offer"}, "offer_to_first_demand_ns": {"offer", "demand"},
+    "cdo_lifetime_ns": {"declare", "dispose"}, "demands_per_cdo": {"demand"},
+}
+
+
+def absent_without(kinds):
+    """The metrics that are absent where events of these kinds cannot arrive."""
+    return {name for name in LABELS if NEEDS.get(WEIGHTED.get(name, name), set()) & set(kinds)}
+
+
 EARLIEST, LATEST = -9214560000 * SECOND, 9214646400 * SECOND - 1  # 1678-01-01, before 2262-01-01
 
 

@@ -13,6 +13,7 @@ import collections
 import itertools
 import json
 import os
+import re
 import sys
 import time
 
@@ -30,6 +31,13 @@ NO_TIME = -(2**63)
 def configuration_of(path):
     with h5py.File(path, "r") as file:
         return json.loads(file.attrs["configuration"])
+
+
+def kinds_lacking(path):
+    """The kinds of events that the file says cannot arrive."""
+    with h5py.File(path, "r") as file:
+        found = re.search(r"^kinds: no events of these kinds: (.*)$", text_of(file, "not_observed") if "not_observed" in file.attrs else "", re.MULTILINE)
+        return found[1].split() if found else []
 
 
 def nothing(metric, entries):
@@ -137,6 +145,7 @@ def differences_hdf5(path, part, is_last=True):
                       for i, (a, b) in enumerate(zip(entries, right)) if a != b]
         found += [f"{name}{label} is missing" for label in expected]
     found += [f"{name} is missing" for name in part.result.computed - seen]
+    found += [f"{name} is there, without the kinds of events that it needs" for name in seen - part.result.computed]
     found += wait_differences(run)
     if run.gaps() != part.gaps:
         found.append(f"gaps: {run.gaps()}, expected {part.gaps}")
@@ -156,6 +165,8 @@ def differences_hdf5(path, part, is_last=True):
 
 def wait_differences(run):
     """The parts of the satisfied demands add up to their waits, in every bucket: sum, and number."""
+    if not {"demand_wait_ns", "demand_wait_part_ns"} <= set(run.metrics()):
+        return []
     waits, parts = ([entry for _, entry in run.series(name)] for name in ("demand_wait_ns", "demand_wait_part_ns"))
     named = [label[-1 - len(catalogue.ATTRIBUTES)] for label, _ in run.series("demand_wait_part_ns")]
     found = []
@@ -331,7 +342,7 @@ def differences_of_run(recordings, hdf5s, jsonls=()):
     phases = []
     for number, (path, configuration) in enumerate(zip(recordings, configurations, strict=True)):
         header, items = stream.read(path, repeated=number == 0)
-        phases.append((items, {**configuration, "unknown": header.unknown}))
+        phases.append((items, {**configuration, "unknown": header.unknown, "lacking": kinds_lacking(groups[number][0])}))
     made, found = outcomes(phases), []
     for outcome, group in zip(made, groups, strict=True):
         for path, part in parts(outcome, group, count_hdf5):

@@ -4,7 +4,8 @@
 import collections
 
 import in_flight
-from catalogue import AGES, ATTRIBUTES, COUNTERS, LABELS, OTHER, UNKNOWN, WEIGHTED, bin_of, declare, labels_at
+from catalogue import (AGES, ATTRIBUTES, COUNTERS, LABELS, OTHER, UNKNOWN, WEIGHTED, absent_without, bin_of, declare,
+                       labels_at)
 from oracle import Oracle
 from rules import MILLION, NEVER_SAMPLED, Rules
 
@@ -25,6 +26,7 @@ def options_of(configuration):
         "attributes": [(name, pattern or f"(?:^|,){name}[:=]([^,]*)") for name, _, pattern in attributes],
         "bucket_ns": nanoseconds(statistics["bucket"]),
         "arrival": bool(configuration.get("unknown", 0) & 1),  # no event has a time
+        "lacking": configuration.get("lacking", ()),  # kinds of events that cannot arrive
         "lateness_ns": nanoseconds(statistics["lateness"]),
         "sub_bits": {4: 2, 8: 3, 16: 4}[int(statistics["sub_bins"])],
         "weighted": {name: WEIGHTED[name] for name in (word[1:] for word in statistics["metrics"]) if name in WEIGHTED},
@@ -119,6 +121,9 @@ class Result:
             self.computed.discard("transport_bytes_per_second")
         self.gaps = [(bucket, tuple(gap)) for bucket in sorted(oracle.gaps)
                      for gap in oracle.gaps[bucket]]
+        for metric in absent_without(options["lacking"]):
+            self.computed.discard(metric)
+            self.metrics.pop(metric, None)
         self.waiting = oracle.waiting
         self.histories = sorted(oracle.histories, key=repr) if options["level"] == "cdo" else []
         self.components = [
