@@ -297,9 +297,9 @@ def live(space, **samples):
 
 
 def test_a_component_needs_no_library(space):
-    vampire, workflow, address, port = live(space)
     (space.path / "send.c").write_text(C_EXAMPLE)
     subprocess.run(["cc", "-o", space.path / "send", space.path / "send.c"], check=True)
+    vampire, workflow, address, port = live(space)
     for command in ([space.path / "send", address], [sys.executable, "-c", PYTHON_EXAMPLE, address],
                     ["bash", "-c", SHELL_EXAMPLE, "shell", str(port)]):
         subprocess.run(command, check=True)

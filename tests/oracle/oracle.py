@@ -64,7 +64,7 @@ class Oracle:
         self.histories = []  # (bucket, row)
         self.waiting = {}  # bucket -> the oldest pending demands
         self.closed = []  # buckets in the order in which they were closed
-        self.oldest = self.newest = None
+        self.oldest = self.newest = self.bucket = None
         self.late_run, self.previous, self.placed = 0, None, False
         self.counted_before = set()  # CDOs that were evicted
         self.gone = None  # until when the pool is, as far as the stream shows
