@@ -109,6 +109,36 @@ static void follow_clock_steps(struct pipeline *pipeline, int64_t now_ns)
     pipeline->set_backs = state.set_backs;
 }
 
+/* Advances time without an event. */
+static void pass_time(struct pipeline *pipeline, int64_t event_ns)
+{
+    const struct vamp_event mark = {.kind = VAMP_EVENT_TIME, .time_ns = event_ns};
+    vamp_outputs_pass_on(&pipeline->outputs, &mark, true);
+    vamp_stats_observe(pipeline->stats, &mark, VAMP_PASSED);
+}
+
+/* Samples need a time axis before the first event: it follows this machine's clock and starts with
+ * the run. The first event replaces it, since the pool manager's clock may differ. */
+static void assume_local_clock(struct pipeline *pipeline)
+{
+    if (pipeline->first->source->is_live && pipeline->samples.source != NULL) {
+        vamp_event_clock_observe(&pipeline->event_clock, vamp_clock_utc_ns(pipeline->clock),
+                                 pipeline->began_ns);
+        pipeline->samples.has_local_clock = true;
+    }
+}
+
+static void take_silent_samples(struct pipeline *pipeline, int64_t event_ns)
+{
+    int64_t began_ns = 0;
+    if (pipeline->samples.until_ns == 0 &&
+        vamp_event_clock_now(&pipeline->event_clock, pipeline->began_ns, &began_ns)) {
+        pass_time(pipeline, began_ns);
+        pipeline->samples.until_ns = began_ns;
+    }
+    pipeline_take_samples(pipeline, event_ns);
+}
+
 /* Closes buckets without events: an empty ring proves that nothing happened before quiet_until_ns.
  * It proves nothing about the time since then: while this process was stopped, events were queued
  * outside of it. Nor does it prove anything while an overloaded pool manager has a queue: where the
@@ -116,21 +146,15 @@ static void follow_clock_steps(struct pipeline *pipeline, int64_t now_ns)
 static void report_silence(struct pipeline *pipeline)
 {
     int64_t event_ns = 0;
-    if (pipeline->first->source->is_live && pipeline->samples.source != NULL &&
-        pipeline->newest_event_ns == 0) {
-        pipeline_take_samples(pipeline, 0);
-    }
     if (!pipeline->first->source->is_live || pipeline->quiet_until_ns <= pipeline->overdue_ns ||
         !vamp_event_clock_now(&pipeline->event_clock, pipeline->quiet_until_ns, &event_ns) ||
         event_ns <= pipeline->newest_event_ns) {
         return;
     }
     if (pipeline->samples.source != NULL) {
-        pipeline_take_samples(pipeline, event_ns);
+        take_silent_samples(pipeline, event_ns);
     }
-    const struct vamp_event mark = {.kind = VAMP_EVENT_TIME, .time_ns = event_ns};
-    vamp_outputs_pass_on(&pipeline->outputs, &mark, true);
-    vamp_stats_observe(pipeline->stats, &mark, VAMP_PASSED);
+    pass_time(pipeline, event_ns);
 }
 
 static void tick_if_due(struct pipeline *pipeline, int64_t now_ns, bool idle)
@@ -158,6 +182,13 @@ static void tick_if_due(struct pipeline *pipeline, int64_t now_ns, bool idle)
 static void note_batch(struct pipeline *pipeline, int64_t now_ns, size_t ring_bytes)
 {
     int64_t event_ns = 0;
+    if (pipeline->newest_event_ns == 0) {
+        return; /* only samples of the pool manager so far */
+    }
+    if (pipeline->samples.has_local_clock) {
+        pipeline->event_clock = (struct vamp_event_clock){0};
+        pipeline->samples.has_local_clock = false;
+    }
     vamp_event_clock_observe(&pipeline->event_clock, pipeline->newest_event_ns, now_ns);
     if (vamp_event_clock_now(&pipeline->event_clock, now_ns, &event_ns)) {
         const int64_t late_ns = VAMP_MIN(event_ns - pipeline->newest_event_ns, LATE_MAX_NS);
@@ -496,6 +527,7 @@ static enum vamp_exit_code run_pipeline(struct pipeline *pipeline)
                         "joined workflow \"%s\" as \"%s\"; its components can start now",
                         pipeline->run->workflow, pipeline->run->component);
     }
+    assume_local_clock(pipeline);
     run_loop(pipeline);
     vamp_notify_stopping(pipeline->start->notify, "the files are being completed");
     vamp_reader_join(&pipeline->reader);

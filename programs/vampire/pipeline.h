@@ -43,11 +43,12 @@ struct samples_intake {
     void *source; /* NULL: no inputs */
     struct vamp_reader reader;
     bool runs;                     /* the reader is running */
+    bool has_local_clock;          /* no event has arrived yet: event time is this machine's time */
     atomic_int stop, never;        /* `stop` stops the source, which ends the reader */
     const struct vamp_event *held; /* the next sample; NULL: not read yet */
     int64_t until_ns;              /* time up to which samples were processed; 0: none */
     uint64_t early;    /* number of samples counted at the pool's time instead of their own */
-    uint64_t outside;  /* number of samples from before the first event or after the last */
+    uint64_t outside;  /* number of samples from before or after the time axis */
     uint64_t filtered; /* number of samples rejected by the first filter */
 };
 
@@ -150,7 +151,7 @@ VAMP_MUST_CHECK int pipeline_start_samples(struct pipeline *pipeline, struct vam
 /* Passes a sample whose time was reached to the statistics and to the outputs that receive events.
  */
 void pipeline_process_sample(struct pipeline *pipeline, const struct vamp_event *sample);
-/* Processes samples up to `until_ns`, a valid time. 0: no event has arrived yet, and the samples
+/* Processes samples up to `until_ns`, a valid time. 0: the time axis has not begun, and the samples
  * are dropped. In a replay, waits until all samples up to `until_ns` have been read. */
 void pipeline_take_samples(struct pipeline *pipeline, int64_t until_ns);
 /* Reads the remaining samples and closes the inputs, if there are any. */

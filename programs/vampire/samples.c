@@ -206,7 +206,7 @@ void pipeline_print_samples(const struct pipeline *pipeline, const struct vamp_p
         {samples->reader.lost_samples + pipeline->reader.lost_samples,
          "lost: more came than there is room for until they are counted"},
         {samples->filtered + account->filtered, "left out by a filter"},
-        {samples->outside, "from before the pool's first event or after its last"},
+        {samples->outside, "from before the first bucket or after the last event"},
         {account->disordered, "older than the one before of their series"},
         {account->out_of_range, "with a value that the metric cannot have"},
         {account->no_room, "over the limit of series or of max_histogram_memory"},

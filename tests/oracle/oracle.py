@@ -64,8 +64,8 @@ class Oracle:
         self.histories = []  # (bucket, row)
         self.waiting = {}  # bucket -> the oldest pending demands
         self.closed = []  # buckets in the order in which they were closed
-        self.oldest = self.newest = None
-        self.late_run, self.previous = 0, None
+        self.oldest = self.newest = self.bucket = None
+        self.late_run, self.previous, self.placed = 0, None, False
         self.counted_before = set()  # CDOs that were evicted
         self.gone = None  # until when the pool is, as far as the stream shows
         self.attribute_values = {name: set() for name in ATTRIBUTES}
@@ -113,6 +113,7 @@ class Oracle:
     def place(self, time):
         """Sets the bucket in which something of this time counts; whether it is late."""
         bucket = time // self.width
+        is_first, self.placed = not self.placed, True
         if self.newest is None:
             self.oldest = self.newest = bucket
         if bucket >= self.oldest:
@@ -122,7 +123,7 @@ class Oracle:
                 self.forward(bucket, time)
             return False
         self.late_run += 1
-        if self.late_run == LEAP_RUN:
+        if is_first or self.late_run == LEAP_RUN:
             self.leap(bucket)
             return False
         self.bucket = self.oldest

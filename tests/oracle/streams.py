@@ -260,6 +260,9 @@ def corner_cases():
     edges = case("sizes at the edges of classes and bins")
     for number, size in enumerate([0, 1, 255, 256, 257, 2**20 - 1, 2**20, 2**30 - 1, 2**30, 2**62 - 1, 2**62]):
         edges.life(20 * number + 10, f"c{number}", size=size)
+    for kind, ms in ((29, 60_000), (29, 250), (30, 60_000)):
+        cases[f"a first event after control event {kind} at {ms} ms"] = (
+            Hand().mark(kind, ms, int(kind == 30)).join(0, 1, "IFS -- 0")("offer", 10, 1, "a"), {"bucket": "100ms"})
     case("lateness on the edge", lateness="100ms")("offer", 150, 1, "a")("offer", 299.999999, 1, "b")(
         "offer", 99, 1, "c")("offer", 300, 1, "d")("offer", 99, 1, "e")("offer", 199, 1, "f")
     for empty in (4, 5, 6, 7):

@@ -178,6 +178,24 @@ static void a_clock_set_back_goes_on(void **state)
     check_identity();
 }
 
+/* The clock of the first event replaces a clock that was assumed before it. */
+static void a_first_event_before_the_assumed_time_sets_it_back(void **state)
+{
+    (void)state;
+    collect_feed(&run, (struct vamp_event){.kind = VAMP_EVENT_TIME, .time_ns = 1000 * SECOND});
+    at(500 * SECOND);
+    at(499 * SECOND); /* late, as any other event */
+    vamp_stats_finish(run.stats);
+    assert_int_equal(run.count, 2);
+    assert_int_equal(counted(0), 0);
+    assert_int_equal(counted(1), 2);
+    assert_int_equal(run.buckets[1]->start_ns, 500 * SECOND);
+    assert_int_equal(run.buckets[1]->accounting.late, 1);
+    assert_int_equal(run.buckets[1]->gap_count, 1);
+    assert_int_equal(run.buckets[1]->gaps[0].end_ns, 500 * SECOND);
+    check_identity();
+}
+
 static void losses_are_gaps_with_exact_numbers(void **state)
 {
     (void)state;
@@ -414,6 +432,7 @@ int main(void)
         TEST(a_long_silence_is_a_gap),
         TEST(a_silence_of_the_most_empty_buckets_is_written),
         TEST(a_clock_set_back_goes_on),
+        TEST(a_first_event_before_the_assumed_time_sets_it_back),
         TEST(losses_are_gaps_with_exact_numbers),
         TEST(more_gaps_than_a_bucket_names_are_joined),
         cmocka_unit_test(a_gap_joins_the_last_of_its_reason),

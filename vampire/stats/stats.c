@@ -570,6 +570,7 @@ void vamp_stats_inherit(struct vamp_stats *stats, const struct vamp_stats *befor
     stats->window.emitted = before->window.emitted;
     stats->window.without_memory = before->window.without_memory;
     stats->window.set_backs = before->window.set_backs;
+    stats->window.placed = before->window.placed;
     stats->unwatched = before->unwatched;
     stats->unwatched_ns = before->unwatched_ns;
     stats->unnamed = before->unnamed;

@@ -9,7 +9,8 @@
  * older than the oldest open bucket is counted in that bucket, as late. Empty buckets between two
  * events are emitted, up to `max_empty` in a row; after a longer silence, or a leap of the clock,
  * buckets continue at the new time, and a gap with reason VAMP_GAP_LEAP and 0 events is reported.
- * VAMP_LATE_RUN_MAX late events in a row indicate that the clock was set back.
+ * VAMP_LATE_RUN_MAX late events in a row indicate that the clock was set back. The first event is
+ * never late: if time without an event was ahead of it, buckets continue at its time.
  */
 #pragma once
 

@@ -410,6 +410,8 @@ struct vamp_slot *vamp_window_find_place(struct vamp_window *window, int64_t tim
 {
     assert(vamp_time_is_valid(time_ns));
     const int64_t bucket = floor_div(time_ns, window->bucket_ns);
+    const bool is_first = !window->placed;
+    window->placed = true;
     if (!window->started) {
         begin_at(window, bucket);
     }
@@ -422,7 +424,7 @@ struct vamp_slot *vamp_window_find_place(struct vamp_window *window, int64_t tim
         return slot_of(window, bucket);
     }
     window->late_run++;
-    if (window->late_run >= VAMP_LATE_RUN_MAX) {
+    if (is_first || window->late_run >= VAMP_LATE_RUN_MAX) {
         restart_at(window, bucket);
         window->set_backs++;
         return slot_of(window, bucket);

@@ -27,6 +27,7 @@ struct vamp_window {
     int64_t oldest, newest;
     uint64_t set_backs; /* detected set-backs of the events' clock */
     unsigned late_run;  /* number of consecutive late events up to now */
+    bool placed; /* an event was placed; before that, time was only an assumption of the caller */
     /* Cache of the last bucket, reset when a bucket closes: a time from `easy_from` to before
      * `easy_to` belongs to the bucket in slot `easy` and does not close a bucket. */
     struct vamp_slot *easy;
