@@ -14,6 +14,7 @@ import h5py
 import pytest
 
 import harness
+import jsonl
 
 sys.path.insert(0, str(harness.ROOT / "tests" / "oracle"))
 import adversarial
@@ -49,7 +50,7 @@ def fitting(rules, more, statistics):
     return rules, more
 
 
-def run_vampire(space, name, configuration, *options):
+def run_vampire(space, name, configuration, *options, code=0):
     """Runs it in a directory of its own; returns that."""
     where = space.path / name
     where.mkdir()
@@ -58,7 +59,7 @@ def run_vampire(space, name, configuration, *options):
         [harness.program("vampire"), "-q", "-c", "config.json", *map(str, options)],
         cwd=where, env=space.environment, capture_output=True, text=True, timeout=60 * harness.PATIENCE,
     )
-    assert done.returncode == 0, f"{name}: {done.stderr}"
+    assert done.returncode == code, f"{name}: {done.stderr}"
     return where
 
 
@@ -187,6 +188,42 @@ def test_a_leave_that_filters_exclude(space):
     kept = ["join", "declare", "offer", "demand"]
     where = run_vampire(space, "hand", config({"bucket": "10ms"}, events={"kinds": kept}), "--replay", space.path / "hand.rec")
     check(where, "a LEAVE that filters exclude")
+
+
+def test_names_at_the_limit(space):
+    """4,096 bytes are whole in HDF5 and recordings, and cut in JSON lines; an event with one byte more is rejected."""
+    longest = "n" * 4096
+    hand = streams.Hand().join(0, 1, longest)("offer", 5, 1, name=longest.encode()).join(6, 2, longest + "n")(
+        "offer", 7, 1, name=longest.encode() + b"n")("offer", 8, 1, "b")
+    stream.write(space.path / "hand.rec", hand.items)
+    where = run_vampire(space, "hand", config({"bucket": "10ms"}), "--replay", space.path / "hand.rec", code=5)
+    assert not compare.differences_of_run(sorted(where.glob("*.rec")), sorted(where.glob("*.h5")), [])
+    # A longer name may begin a new file.
+    with h5py.File(max(where.glob("*.h5"))) as file:
+        run = rows.File(file)
+        assert run.entries("vampire_rejected")[0][-1][0] == 2
+        assert run.entries("vampire_counted")[0][-1][0] == 3
+        assert longest in {words[0] for words in run.labels("pool_operations")}
+    names = {line["labels"]["component"] for line in jsonl.records(where / "vampire.jsonl")
+             if line.get("metric") == "pool_operations"}
+    assert longest[:4093] + "\N{HORIZONTAL ELLIPSIS}" in names
+
+
+def test_a_series_without_a_row_keeps_its_extremes(space):
+    """A row is missing only if the value and both extremes are those of the row before."""
+    hand = streams.Hand().join(0, 1, "Products")
+    for at in (5, 15):  # in both buckets a demand begins and ends
+        hand("demand", at, 1, "a")("retract", at + 1, 1, "a")
+    hand("offer", 45, 1, "b")
+    stream.write(space.path / "hand.rec", hand.items)
+    only = {"bucket": "10ms", "sets": [], "metrics": ["+demands_pending"]}
+    where = run_vampire(space, "hand", config(only), "--replay", space.path / "hand.rec")
+    with h5py.File(next(where.glob("*.h5"))) as file:
+        run = rows.File(file)
+        group = next(group for group in run.groups if "demands_pending" in group.variables)
+        series = group.labels.index(("Products",))
+        assert [series in group.series(bucket) for bucket in range(run.rows)] == [True, False, True, False, False]
+        assert run.entries("demands_pending")[series] == [(0, 0, 1)] * 2 + [(0, 0, 0)] * 3
 
 
 def test_demo_workflow(space):

@@ -101,7 +101,7 @@ class Blocked:
         """`transport`: None, or one that began while the CDO was in the pool, of this CDO and to this sink."""
         if not self.measures(demand):
             return
-        if transport is not None and transport["row"] is demand["row"] and demand["offered"]:
+        if transport is not None and transport["row"] is demand["row"]:
             producer = UNKNOWN if transport["own"] else transport["producer"]
             before = [piece for piece in demand["pieces"] if piece[0] < transport["piece"]]
             parts = [("for_start", before), ("moving", demand["pieces"][len(before):])]

@@ -33,7 +33,7 @@ class OnTransport:
             "producer": self.producer_of_cdo(), "cause": self.cause, "source": self.source if self.event.HasField("peer_id") else None,
         })
         self.oracle.blocked.start(self.oracle.transports[key], self.cdo)
-        self.oracle.transports[key]["demanded"] = self.cause == "demand" or (self.key, self.who()) in self.oracle.demands
+        self.oracle.transports[key]["demanded"] = (self.key, self.who()) in self.oracle.demands
         self.row.pend(("transport", self.tier), 1)
         self.oracle.change["transports_active", (self.tier,)] += 1
 
@@ -46,7 +46,7 @@ class OnTransport:
             cdo.times["last_transport"] = self.time
         if self.key is not None:
             pending = self.end_demand()
-            by_demand = self.cause == "demand"
+            by_demand = self.cause == "demand" or bool(start) and start["cause"] == "demand"
             if pending is None and not by_demand and not (start and start["demanded"]):
                 self.deliver("early")
             if pending is not None:

@@ -504,6 +504,9 @@ class Oracle:
             self.add_history(cdo, "run")
             if cdo.made and not cdo.counted and self.is_new(cdo):
                 self.count("cdos_created", (self.producer_name(cdo), UNKNOWN), 1)
-        self.end_newest(max(self.previous or 0, self.ticked or 0))
+        last = self.previous or 0
+        if (self.ticked or 0) < (self.newest + 1) * self.width:  # else it was before the clock was set back
+            last = max(last, self.ticked or 0)
+        self.end_newest(last)
         while self.oldest <= self.newest:
             self.close_oldest()

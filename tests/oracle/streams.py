@@ -497,4 +497,67 @@ def corner_cases():
             "transport_init", 5.7 + number, 2, f"n{number}", peer=1, number=number)
     for number in range(40):
         crowded("transport_completed", 60 + number, 2, f"n{number}", number=number)
+    cases_of_pairing(case)
+    cases_of_handles(case)
+    cases_of_ends(case)
     return {name: (hand.items, statistics) for name, (hand, statistics) in cases.items()}
+
+
+def cases_of_pairing(case):
+    """Transports: data that are kept for a later DEMAND, causes, CDOs and parts that differ between start and end."""
+    case("kept data and a DISPOSE without a handle")("offer", 5, 1, "a", size=9)("transport_completed", 6, 2, "a")(
+        "dispose", 7, 2, "a")("demand", 8, 2, "a")("retract", 9, 2, "a")("transport_completed", 10, 1, "a")("dispose", 11, 1, "a")(
+        "demand", 12, 1, "a")("transport_completed", 20, 2, "b")("dispose", 21, 2, "b")("demand", 22, 2, "b")("offer", 30, 1, "c")(
+        "offer", 31, 2, "c")("transport_completed", 32, 2, "c")("dispose", 33, 2, "c")("demand", 34, 2, "c")
+    causes = case("start and end of a transport name different causes")
+    for number, (begin, end) in enumerate((begin, end) for begin in (None, 0, 1, 2) for end in (None, 0, 1, 2)):
+        at, cdo = 10 + 20 * number, f"c{number}"
+        first, last = ({} if cause is None else {"cause": cause} for cause in (begin, end))
+        causes("offer", at, 1, cdo, size=9)("transport_init", at + 1, 2, cdo, number=2 * number, **first)(
+            "transport_completed", at + 2, 2, cdo, number=2 * number, **last)("demand", at + 3, 2, cdo)("dispose", at + 5, 2, cdo)(
+            "demand", at + 6, 2, cdo, before=True)("transport_init", at + 7, 2, cdo, number=2 * number + 1, **first)(
+            "transport_completed", at + 9, 2, cdo, number=2 * number + 1, **last)("demand", at + 10, 2, cdo)("dispose", at + 15, 2, cdo)
+    case("the end of a transport names another CDO")("offer", 2, 1, "a", size=9)("offer", 3, 1, "b")("offer", 4, 1, "c", size=20)(
+        "demand", 5, 2, "a")("demand", 6, 2, "b")("transport_init", 8, 2, "a", number=1, cause=1)(
+        "transport_completed", 12, 2, "b", number=1)("transport_completed", 15, 2, "a", number=1)(
+        "demand", 20, 2, "a")("transport_init", 21, 2, "a", number=2, size=77)("transport_completed", 22, 2, "c", number=2)(
+        "demand", 23, 2, "c")("transport_init", 24, 2, "c", number=3)("transport_completed", 26, 2, number=3)(
+        "transport_init", 30, 2, "c", number=4)("transport_failed", 32, 2, "b", number=4)("demand", 33, 2, "b")(
+        "transport_init", 34, 2, "d", number=5)("transport_completed", 36, 2, "c", number=5)("leave", 40, 2)
+    case("a DEMAND after the start of its transport", bucket="10ms")("offer", 5, 1, "a", size=9)(
+        "transport_init", 6, 2, "a", number=1)("withdraw", 7, 1, "a")("demand", 8, 2, "a")("transport_completed", 25, 2, "a", number=1)(
+        "transport_init", 30, 2, "b", number=2)("offer", 31, 1, "b")("demand", 32, 2, "b")("transport_completed", 38, 2, "b", number=2)(
+        "transport_init", 40, 2, "c", number=3)("demand", 41, 2, "c")("transport_completed", 45, 2, "c", number=3)(
+        "offer", 50, 1, "d")("transport_init", 52, 2, "d", number=4)("dispose", 53, 1, "d")("demand", 54, 2, "d")("offer", 56, 1, "d")(
+        "transport_completed", 58, 2, "d", number=4)
+
+
+def cases_of_handles(case):
+    """Makers that did not declare, and those that declared more than once."""
+    case("handles that were not seen to be declared")("seal", 5, 1, "a", size=9)("dispose", 6, 1, "a")("seal", 7, 1, "b")(
+        "declare", 8, 1, "b")("dispose", 9, 1, "b")("require", 10, 2, "b")("dispose", 11, 1, "b")("offer", 12, 1, "c")(
+        "seal", 13, 2, "c", size=7)("dispose", 14, 1, "c")("dispose", 15, 2, "c")("offer", 20, 1, "d")("withdraw", 21, 1, "d")(
+        "offer", 22, 2, "d")("dispose", 23, 1, "d")("withdraw", 24, 2, "d")("offer", 25, 1, "d")("dispose", 26, 1, "d")("seal", 30, 1, "e")(
+        "require", 31, 1, "e")("declare", 32, 2, "e")("dispose", 33, 1, "e")("dispose", 34, 2, "e")("seal", 40, 1, "f")(
+        "require", 41, 1, "f")("dispose", 42, 1, "f")("seal", 50, 1, "g")("require", 51, 1, "g")("declare", 52, 2, "g", size=5)(
+        "dispose", 53, 2, "g")("dispose", 54, 1, "g")("offer", 60, 1, "h")("seal", 61, 2, "h", size=3)("leave", 62, 1)("leave", 63, 2)
+    twice = case("several DECLAREs before an OFFER")
+    for number, events in enumerate((
+            [("declare", 1), ("declare", 1)], [("declare", 1), ("declare", 2), ("declare", 2)], [("declare", 1), ("require", 1), ("declare", 1)],
+            [("sized", 1), ("sized", 1)], [("sized", 1), ("declare", 1)], [("seal", 1), ("declare", 1)],
+            [("declare", 1), ("dispose", 1), ("declare", 1)], [("declare", 1), ("declare", 2), ("dispose", 2), ("declare", 2)],
+            [("declare", 1), ("require", 1), ("sized", 1)], [("declare", 1), ("sized", 2), ("declare", 2)])):
+        at, cdo, app = 10 + 20 * number, f"n{number}", events[-1][1]
+        for step, (kind, who) in enumerate([*events, ("offer", app), ("withdraw", app), ("dispose", app), ("dispose", app)]):
+            size = {"size": 5} if kind == "sized" else {}
+            twice("declare" if size else kind, at + step + step * step / 10, who, cdo, **size)
+
+
+def cases_of_ends(case):
+    """The time to which the last bucket of a run is measured."""
+    case("a time mark, then an older event")("demand", 150, 2, "a").mark(29, 180)("demand", 160, 2, "b")
+    case("a time mark, then a late event")("demand", 150, 2, "a").mark(29, 1050)("demand", 160, 2, "b")
+    case("an older event at the end")("demand", 150, 2, "a")("offer", 180, 1, "a")("demand", 120, 2, "b")
+    back = case("a time mark before the clock is set back").mark(29, 100_050)
+    for number in range(256):
+        back("demand", 10 + number / 10, 2, f"n{number}")

@@ -560,7 +560,12 @@ void vamp_stats_finish(struct vamp_stats *stats)
     }
     count_rest(stats);
     vamp_track_finish(&stats->tracker, vamp_window_newest(&stats->window));
-    vamp_window_finish(&stats->window, VAMP_MAX(stats->previous_ns, stats->ticked_ns));
+    int64_t last_ns = stats->previous_ns;
+    /* A later time was received before the clock was set back. */
+    if (stats->ticked_ns < (stats->window.newest + 1) * stats->window.bucket_ns) {
+        last_ns = VAMP_MAX(last_ns, stats->ticked_ns);
+    }
+    vamp_window_finish(&stats->window, last_ns);
 }
 
 void vamp_stats_inherit(struct vamp_stats *stats, const struct vamp_stats *before)

@@ -23,7 +23,7 @@ void vamp_blocked_do_satisfied(struct vamp_track_context *at, const struct vamp_
     due->parts_known = false;
     due->producer = VAMP_NAME_UNKNOWN;
     /* The sink may have joined again since the transport started. */
-    if (transport != NULL && transport->sink_row == at->row && due->was_offered) {
+    if (transport != NULL && transport->sink_row == at->row) {
         const struct vamp_blocked_share *share = vamp_blocked_share(tracker, transport);
         due->parts_known = true;
         due->started = VAMP_MAX(vamp_blocked_from(share), due->from);

@@ -139,5 +139,4 @@ void vamp_blocked_do_end(struct vamp_track_context *at, struct vamp_cdo *cdo,
     due->row = pending->item.row;
     due->from = vamp_blocked_from(share);
     due->to = clock->now;
-    due->was_offered = share->offered;
 }

@@ -56,7 +56,7 @@ struct vamp_blocked_due {
      * VAMP_NAME_UNKNOWN if it is not certain. */
     uint32_t row, producer;
     vamp_ticks from, started, to;
-    bool satisfied, was_offered;
+    bool satisfied;
     bool parts_known; /* `started` is the start of the transport */
     bool released;    /* a WITHDRAW or LEAVE was handled */
     uint32_t released_row, consumer;

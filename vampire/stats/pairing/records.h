@@ -109,7 +109,7 @@ struct vamp_transport {
     uint32_t slot;                   /* index in the order of its class */
     uint8_t tier, cause;
     bool sized : 1, has_source : 1, in_pool : 1, has_cdo : 1, has_sink : 1;
-    bool demanded : 1; /* a demand was pending when it started, or was its cause */
+    bool demanded : 1; /* a demand was pending when it started */
     bool id_known : 1; /* `cdo_key` is the CDO's id */
 };
 

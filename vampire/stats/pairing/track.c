@@ -15,7 +15,6 @@ static void begin_transport(struct vamp_track_context *at, struct vamp_transport
 {
     const struct vamp_observation *seen = at->seen;
     const uint32_t *labels = seen->labels.value;
-    const uint32_t cause = labels[VAMP_LABEL_CAUSE];
     *transport = (struct vamp_transport){
         .slot = transport->slot,
         .cdo_key = {at->cdo_key.words[0], at->cdo_key.words[1]},
@@ -28,8 +27,8 @@ static void begin_transport(struct vamp_track_context *at, struct vamp_transport
         .source = labels[VAMP_LABEL_SOURCE],
         .sink = labels[VAMP_LABEL_SINK],
         .tier = (uint8_t)labels[VAMP_LABEL_TIER],
-        .cause = (uint8_t)cause,
-        .demanded = cause == VAMP_CAUSE_DEMAND || (at->has_cdo && vamp_track_is_demanded(at)),
+        .cause = (uint8_t)labels[VAMP_LABEL_CAUSE],
+        .demanded = at->has_cdo && vamp_track_is_demanded(at),
         .named = vamp_pending_name_add(at, VAMP_AGE_TRANSPORT),
         .id_known = vamp_event_has(at->event, VAMP_HAS_CDO_ID),
     };
@@ -133,7 +132,9 @@ static void satisfy_demand(struct vamp_track_context *at, const struct vamp_pend
     if (pending != NULL) {
         transport = vamp_pending_transport(at->tracker, pending);
     }
-    const bool by_demand = seen->labels.value[VAMP_LABEL_CAUSE] == VAMP_CAUSE_DEMAND;
+    /* Start and end may report different causes. */
+    const bool by_demand = seen->labels.value[VAMP_LABEL_CAUSE] == VAMP_CAUSE_DEMAND ||
+                           (transport != NULL && transport->cause == VAMP_CAUSE_DEMAND);
     struct vamp_pending demand;
     if (!at->has_cdo) {
         return;
