@@ -269,6 +269,13 @@ enum vamp_metric_id vamp_metric_plain(enum vamp_metric_id weighted)
     return VAMP_METRIC_NONE;
 }
 
+bool vamp_metric_is_blocked_time(enum vamp_metric_id id)
+{
+    return id == VAMP_METRIC_BLOCKED_NS || id == VAMP_METRIC_BLOCKED_ON_NS ||
+           id == VAMP_METRIC_BLOCKED_ON_BEFORE_NS || id == VAMP_METRIC_HELD_BACK_NS;
+}
+
+/* Kinds of events on which several metrics are based. */
 #define KIND(kind) VAMP_EVENT_BIT(VAMP_EVENT_##kind)
 #define IN_POOL (KIND(OFFER) | KIND(WITHDRAW))
 #define WAITED (KIND(DEMAND) | KIND(TRANSPORT_COMPLETED))
