@@ -201,8 +201,7 @@ static const char *refusal(const struct vamp_metric *metric)
                "keep one of the two; counters and histograms can be filtered";
     }
     const enum vamp_metric_id id = (enum vamp_metric_id)(metric - vamp_metrics);
-    if (id == VAMP_METRIC_BLOCKED_NS || id == VAMP_METRIC_BLOCKED_ON_NS ||
-        id == VAMP_METRIC_BLOCKED_ON_BEFORE_NS || id == VAMP_METRIC_HELD_BACK_NS) {
+    if (vamp_metric_is_blocked_time(id)) {
         return "divides time among all pending operations, and a filter could leave out some of "
                "them; demand_wait_ns and withdraw_wait_ns can be filtered";
     }

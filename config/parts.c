@@ -24,10 +24,10 @@
     VAMP_OPT_ROW(                                                                                  \
         "finish", VAMP_OPT_DURATION, AT(finish_ns), "20s", .max = SECONDS(3600),                   \
         .help =                                                                                    \
-            "Time for the end of a run: after a signal, events from before it are read for at "    \
-            "most half of it; all outputs together write pending data in the rest, in parallel. "  \
-            "What remains is lost and counted as lost. The program ends at most 1 s later, "       \
-            "whatever a server or a disk does")
+            "Time limit for ending a run. After a signal, events from before the signal are read " \
+            "for at most half of this time; all outputs write pending data in the remaining "      \
+            "time, in parallel. Data that is not written in time is counted as lost. The "         \
+            "program ends at most 1 s later, even if a server or disk does not respond")
 
 const struct vamp_opt config_root_options[] = {
     {"workflow", VAMP_OPT_STRING, AT(workflow), "", .max = 1024,

@@ -411,10 +411,11 @@ mstro_status mstro_subscribe(mstro_cdo_selector selector, mstro_pool_event_kind 
  * to the caller. */
 mstro_status mstro_subscription_dispose(mstro_subscription subscription);
 #ifndef MSTRO_PUBLIC_ONLY
-/* Ends the subscription in order: no further events are added, and those from before this call are
- * still delivered. *ret_events is the number of the subscription's events from its beginning on,
- * delivered or not, including those that LOST counts. Waits at most `timeout_ms` for the pool
- * manager (MSTRO_TIMEOUT). MSTRO_INVMSG: the pool manager is too old. */
+/* Stops the subscription without dropping events: no further events are added, and events from
+ * before this call can still be polled. *ret_events: total number of events of the subscription,
+ * including events that were not polled yet and those counted by LOST. Waits at most `timeout_ms`
+ * for the pool manager's answer; MSTRO_TIMEOUT: there was none. MSTRO_INVMSG: the pool manager does
+ * not support this request. */
 mstro_status mstro_subscription_finish(mstro_subscription subscription, uint32_t timeout_ms,
                                        uint64_t *ret_events);
 #endif

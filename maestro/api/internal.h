@@ -165,7 +165,7 @@ mstro_status api_enter(const char *what, uint64_t generation);
  * instead of an error. */
 bool api_is_inside(uint64_t generation);
 void api_leave(void);
-/* Sends a request and waits for the answer, at most `timeout_ms` (0: no limit); stores a failure
- * for mstro_last_error. */
+/* Sends a request and waits at most `timeout_ms` for the answer (0: no limit). Stores a failure for
+ * mstro_last_error. */
 mstro_status api_call(Mstro__Wire__Request *request, uint32_t timeout_ms,
                       struct port_answer *ret_answer);

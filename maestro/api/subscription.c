@@ -424,8 +424,9 @@ mstro_status mstro_subscription_finish(mstro_subscription subscription, uint32_t
                                        uint64_t *ret_events)
 {
     if (subscription == NULL || ret_events == NULL) {
-        return api_fail(MSTRO_INVARG,
-                        "mstro_subscription_finish: no subscription, or no place for the result");
+        return api_fail(
+            MSTRO_INVARG,
+            "mstro_subscription_finish: the subscription or the pointer to the result is NULL");
     }
     mstro_status status = api_enter("mstro_subscription_finish", subscription->generation);
     if (status != MSTRO_OK) {

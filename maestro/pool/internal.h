@@ -100,7 +100,7 @@ struct pool_queue {
     size_t head, tail, wrap; /* wrap: end of the data before the wrap-around; 0: none */
     size_t used;             /* total size of the waiting events */
     size_t count;
-    uint64_t total;           /* number of events so far, including refused ones */
+    uint64_t total;           /* number of events so far, including sent and refused ones */
     uint64_t lost;            /* number of events refused since the newest event in the ring */
     uint64_t lost_serial;     /* serial of the first of the refused events */
     size_t expected;          /* present components, each of which will cause a LEAVE */
@@ -354,6 +354,6 @@ extern const struct request_rule rule_subscribe, rule_unsubscribe;
 bool subscription_reports_leaves(const struct subscription *subscription);
 struct subscription *subscription_find(const struct component *component, uint64_t id);
 void subscription_release(struct pool *pool, struct subscription *subscription);
-/* Handles a Finish request. */
+/* Handles a Finish request: stops adding events, and answers with the number of events so far. */
 void subscription_finish(struct pool *pool, struct component *component,
                          const Mstro__Wire__Request *request);

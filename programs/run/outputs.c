@@ -15,8 +15,8 @@
 #define CLOSE_NS VAMP_NS_PER_SECOND
 /* Pause between two attempts to queue the last elements. */
 #define ROOM_NS 200000
-/* Time in which outputs that keep up have written everything. */
-#define USUAL_NS (VAMP_NS_PER_SECOND / 2)
+/* Outputs that keep up write all queued elements within this time. */
+#define KEEP_UP_NS (VAMP_NS_PER_SECOND / 2)
 
 static bool filter_matches(void *context, const struct vamp_event *event)
 {
@@ -246,16 +246,23 @@ void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
     }
 }
 
-/* Reports what takes time: readers, and elements that are not written until `usual_ns`. */
-static void report_waiting(const struct vamp_run_output *item, const struct vamp_ending *ending,
-                           int64_t usual_ns, struct vamp_status *status)
+/* Waits until all elements are written, at most until `until_ns`. Returns how many are not. */
+static uint64_t await_written(const struct vamp_run_output *item, int64_t until_ns)
 {
     struct vamp_output_account account;
     vamp_output_account(item->output, &account);
-    while (account.waiting > 0 && vamp_worker_now_ns() < usual_ns) {
+    while (account.waiting > 0 && vamp_worker_now_ns() < until_ns) {
         vamp_sleep_ns(ROOM_NS);
         vamp_output_account(item->output, &account);
     }
+    return account.waiting;
+}
+
+/* Reports why an output delays the end of the run: it waits for readers, or `waiting` elements are
+ * not written yet. */
+static void report_waiting(const struct vamp_run_output *item, const struct vamp_ending *ending,
+                           uint64_t waiting, struct vamp_status *status)
+{
     char time[VAMP_QUANTITY_TEXT_BYTES];
     struct vamp_output_state state;
     vamp_output_state(item->output, &state);
@@ -264,11 +271,11 @@ static void report_waiting(const struct vamp_run_output *item, const struct vamp
         vamp_status_say(status, "output %s: it stays for readers for %s (\"linger\")%s", state.name,
                         time, ending->stop != 0 ? ", at most until \"finish\" is over" : "");
     }
-    if (account.waiting > 0) {
+    if (waiting > 0) {
         vamp_status_say(status,
                         "output %s: %" PRIu64 " %ss are still to be written, for at most %.1f s "
                         "(\"finish\")",
-                        state.name, account.waiting, state.unit,
+                        state.name, waiting, state.unit,
                         (double)(ending->until_ns - vamp_worker_now_ns()) /
                             (double)VAMP_NS_PER_SECOND);
     }
@@ -292,7 +299,7 @@ static void finish_one(struct vamp_run_output *item, int64_t until_ns, struct va
     }
 }
 
-/* Requests the end; returns whether all outputs have queued their last elements. */
+/* Requests the end of all outputs. Returns whether all of them have queued their last elements. */
 static bool end_all(struct vamp_outputs *outputs, const struct vamp_ending *ending)
 {
     bool ended = true;
@@ -311,7 +318,9 @@ void vamp_outputs_finish(struct vamp_outputs *outputs, const struct vamp_ending 
     own.until_ns = now_ns + left_ns - VAMP_MIN(left_ns / 2, GIVE_UP_NS);
     bool ended = end_all(outputs, &own);
     for (unsigned i = 0; i < outputs->count; i++) {
-        report_waiting(&outputs->items[i], &own, now_ns + VAMP_MIN(left_ns, USUAL_NS), status);
+        const int64_t kept_up_ns = now_ns + VAMP_MIN(left_ns, KEEP_UP_NS);
+        const uint64_t waiting = await_written(&outputs->items[i], kept_up_ns);
+        report_waiting(&outputs->items[i], &own, waiting, status);
     }
     while (!ended) {
         vamp_sleep_ns(ROOM_NS);

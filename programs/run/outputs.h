@@ -42,9 +42,9 @@ VAMP_MUST_CHECK int vamp_outputs_open(struct vamp_outputs *outputs,
                                       const struct vamp_output_context *context,
                                       struct vamp_rules *rules, const struct vamp_outputs *before,
                                       struct vamp_err *err);
-/* Adds the counters and paths of the replaced outputs with the same name, which must have finished.
- * `same_alarms`: the list of outputs is the same, and activities of firing alarms continue as well.
- */
+/* Adds to each output the counters and paths of the replaced output with the same name. The
+ * replaced outputs must have finished. `same_alarms`: the alarms are kept, and activities that
+ * firing alarms started continue as well. */
 void vamp_outputs_continue(struct vamp_outputs *outputs, const struct vamp_outputs *before,
                            bool same_alarms);
 /* Passes an event, which may be a control event, to every output. */

@@ -81,19 +81,20 @@ static void evaluate_alarms(struct pipeline *pipeline, const struct vamp_bucket 
 
 /* ---- statistics and outputs */
 
-/* Returns what this configuration leaves out: bits of enum vamp_unknown. */
-static uint32_t left_out(const struct vamp_config *config)
+/* Returns the data that this configuration may exclude: one bit per enum vamp_unknown. */
+static uint32_t excluded_data(const struct vamp_config *config)
 {
-    const bool some = config->filter != NULL || config->sampling.fraction < VAMP_SAMPLE_ALL;
-    return some ? VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_DEMANDS) : 0;
+    if (config->filter == NULL && config->sampling.fraction >= VAMP_SAMPLE_ALL) {
+        return 0;
+    }
+    return VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_DEMANDS);
 }
 
 void pipeline_learn_unknown(struct pipeline *pipeline)
 {
     if (pipeline->source != NULL && pipeline->stats != NULL && pipeline->ops->unknown != NULL) {
-        vamp_stats_learn(pipeline->stats,
-                         (pipeline->ops->unknown(pipeline->source) & ~pipeline->run->unknown) |
-                             left_out(pipeline->config));
+        const uint32_t learned = pipeline->ops->unknown(pipeline->source) & ~pipeline->run->unknown;
+        vamp_stats_learn(pipeline->stats, learned | excluded_data(pipeline->config));
     }
 }
 
@@ -124,7 +125,7 @@ int pipeline_create_stats(struct pipeline *pipeline, const struct vamp_config *c
     const int code =
         vamp_stats_create(&options, space, pipeline->components, emit, pipeline, ret_stats, err);
     if (code == 0) {
-        vamp_stats_learn(*ret_stats, left_out(config));
+        vamp_stats_learn(*ret_stats, excluded_data(config));
     }
     return code;
 }

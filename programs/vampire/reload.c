@@ -3,7 +3,8 @@
  * Replaces the configuration during the run. All steps that can fail are done first, on new objects
  * next to those in use. Then the old files are completed, the new ones take over between two
  * buckets, and the new rules apply from the next event on. The statistics keep their state unless
- * their own options have changed; new statistics continue the totals, but not the CDOs.
+ * their own options have changed; in this case, new statistics continue the totals but not the
+ * CDOs.
  */
 #include "programs/vampire/pipeline.h"
 

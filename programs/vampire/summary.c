@@ -26,22 +26,23 @@ static const char *total_text(uint64_t value, bool is_bytes, char text[static VA
     return is_bytes ? vamp_bytes_people((double)value, text) : vamp_count_people(value, text);
 }
 
-/* Appends the coverage by events, after `before`: "of 55.0 % of the events". The
- * fraction of events is also that of the operations, but not that of bytes or transports. */
+/* Writes the fraction of events that were counted, such as "of 55.0 % of the events", preceded by
+ * `before`. Writes nothing if all were counted. This fraction is the coverage of the number of
+ * operations, but not of bytes or transports, whose coverage is not known. Returns the length. */
 static int events_text(const struct vamp_totals *totals, enum vamp_metric_id id, const char *before,
                        char *text, size_t size)
 {
     const double events = (double)vamp_totals_events(totals);
     const double counted = (double)totals->accounting.counted;
-    char share[VAMP_UNIT_TEXT_BYTES];
+    char fraction[VAMP_UNIT_TEXT_BYTES];
     if (counted >= events) {
         return 0;
     }
-    (void)vamp_share_people(counted, events, share);
+    (void)vamp_share_people(counted, events, fraction);
     if (id == VAMP_METRIC_POOL_OPERATIONS) {
-        return snprintf(text, size, "%sof " VAMP_WORDS_OF_EVENTS, before, share);
+        return snprintf(text, size, "%sof " VAMP_WORDS_OF_EVENTS, before, fraction);
     }
-    return snprintf(text, size, "%s" VAMP_WORDS_FROM_EVENTS, before, share);
+    return snprintf(text, size, "%s" VAMP_WORDS_FROM_EVENTS, before, fraction);
 }
 
 /* The coverage of the shown totals: "  (55.0 % of 9.01 GiB, without what statistics.filters

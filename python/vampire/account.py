@@ -44,7 +44,7 @@ class Summary:  # pylint: disable=too-many-instance-attributes
     late: int             # counted in a later bucket than their own
     evicted: int          # records of CDOs, demands and transports given up at a bound
     not_subscribed: int   # events that were not asked for or are not in the recording, as far as vampire knows
-    runs_missing: dict    # (workflow, run) that did not report though it had not ended -> number of buckets
+    runs_missing: dict    # (workflow, run) -> number of buckets in which the run did not report and had not ended
     refused: int          # messages of runs, or parts of them, that vampire-collect refused
     lacking: dict         # metric -> (its total or number of values, what it lacks: {ASIDE: amount})
     lost: dict            # place -> events lost before they were received; only places where losses are seen
@@ -62,12 +62,14 @@ class Summary:  # pylint: disable=too-many-instance-attributes
 
     @property
     def whole(self):
-        """Whether every event was counted, under its own name, in buckets that are all here. Late events are counted."""
+        """Whether every event was counted, under its own name, and all buckets are in the files. Late events are counted."""
         return not self.notes()
 
     def remarks(self):
-        """What is worth knowing though nothing is missing, as sentences."""
-        return [f"{number_of(self.late, 'event')} ({share(self.late, self.counted)}) {words.LATE}"] if self.late else []
+        """Sentences about what does not make the numbers incomplete."""
+        if not self.late:
+            return []
+        return [f"{number_of(self.late, 'event')} ({share(self.late, self.counted)}) {words.LATE}"]
 
     def notes(self):
         """What is not in the numbers, as sentences, the worst first; empty when every event was counted."""
@@ -117,7 +119,9 @@ class Summary:  # pylint: disable=too-many-instance-attributes
         reasons = {}
         for what, reason in self.not_observed.items():
             reasons.setdefault(reason, []).append(what)
-        found += [reason if set(what) <= {"losses", "kinds", "serials", "demands"} else f"{reason}: {', '.join(what)} not observable" for reason, what in reasons.items()]
+        for reason, what in reasons.items():
+            is_complete = set(what) <= {"losses", "kinds", "serials", "demands"}  # these reasons name what is absent
+            found.append(reason if is_complete else f"{reason}: {', '.join(what)} not observable")
         return found + self.partial
 
     def __str__(self):
@@ -126,39 +130,46 @@ class Summary:  # pylint: disable=too-many-instance-attributes
                  f"{self.bucket_ns / 1e9:g} s",
                  f"events     {self.received:,} received, {self.decoded:,} understood, {self.counted:,} counted"]
         notes = self.notes()
-        texts = [*(notes or [f"{words.EVERY}, every bucket is here"]), *self.remarks()]
+        first, *others = [*(notes or [f"{words.EVERY}, every bucket is here"]), *self.remarks()]
         head = "not whole  " if notes else "whole      "
-        return "\n".join(lines + [head + text if not n else " " * 11 + text for n, text in enumerate(texts)])
+        return "\n".join([*lines, head + first, *(" " * len(head) + text for text in others)])
 
 
 def _own_counters(history):
-    """As _accounts, from vampire's counters about itself, which need no bucket before the first; None without these."""
+    """What _accounts returns, computed from vampire's own metrics. Unlike the columns, their values are increases in a bucket,
+    so that no earlier bucket is needed. None if the files do not have these metrics."""
     needed = {f"vampire_{name}" for name in (*COUNTED, "lost")}
     if not needed <= set(history.metrics) or "reason" not in history.metric("vampire_lost").labels:
         return None
+    found = {f"events_{name}": _sum(history, f"vampire_{name}") for name in COUNTED}
     lost = table(history, "vampire_lost", ("reason",), None)
     by_place = dict(zip(lost.reason, map(int, lost.delta)))
-    return {f"events_{name}": _sum(history, f"vampire_{name}") for name in COUNTED} | \
-        {name: by_place.get(name.removeprefix("events_lost_"), 0) for name in history.column_names if name.startswith("events_lost_")}
+    for name in history.column_names:
+        if name.startswith("events_lost_"):
+            found[name] = by_place.get(name.removeprefix("events_lost_"), 0)
+    return found
 
 
 def _accounts(history):
-    """{column: what was added in the chosen buckets}, over all runs. The columns are sums since a run began."""
+    """{column: increase in the chosen buckets}, over all runs. The columns are sums since the start of the run, so that the last
+    bucket before the chosen ones is subtracted. If that bucket is in an earlier file, vampire's own metrics are used; if the
+    files do not have them, the increase in the first bucket is missing."""
     found = {}
     names = [name for name in history.column_names if name.startswith("events_")]
-    chosen = [[file for file in parts if len(file.wanted())] for parts in history.runs.values()]
-    chosen = [files for files in chosen if files]
-    if any(files[0].segment > 1 and files[0].first == 0 for files in chosen):
+    chosen = [[file for file in segments if len(file.wanted())] for segments in history.runs.values()]
+    ends = [(segments[0], segments[-1]) for segments in chosen if segments]
+    if any(first.segment > 1 and first.first == 0 for first, _ in ends):
         own = _own_counters(history)
         if own is not None:
             return own
-    for first, *_, last in ((files[0], *files) for files in chosen):
+    for first, last in ends:
         with last.opened() as hdf5:
             sums = {name: int(last.column(hdf5, name)[last.wanted()[-1]]) for name in names}
         before = dict.fromkeys(names, 0)
         if first.first > 0 or first.segment > 1:
+            row = max(0, first.first - 1)
             with first.opened() as hdf5:
-                before = {name: int(first.column(hdf5, name)[max(0, first.first - 1)]) for name in names}
+                before = {name: int(first.column(hdf5, name)[row]) for name in names}
         for name in names:
             found[name] = found.get(name, 0) + sums[name] - before[name]
     return found
@@ -193,7 +204,7 @@ def _hidden(history):
 
 
 def _runs_missing(history):
-    """As in Summary."""
+    """{(workflow, run): number of buckets in which the run was missing}."""
     labels = ("workflow", "run")
     if MISSING not in history.metrics or not set(labels) <= set(history.metric(MISSING).labels):
         return {}

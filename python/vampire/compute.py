@@ -171,7 +171,9 @@ def _gauge_table(history, metric, groups, windows, span=None):
         rows = np.stack([window[bucket], group, newest[bucket], *(block.fields[field] for field in FIELDS["gauge"])])
         parts.append(rows[:, (bucket >= 0) & (group >= 0)])
     rows = np.concatenate(parts, axis=1)
-    rows = rows[:, np.lexsort(rows[1::-1])]  # stable: rows of the same window and group stay in the order of time
+    # Sort by window and group. The sort is stable: the rows of a window and group stay in the order of time.
+    rows = rows[:, np.lexsort(rows[1::-1])]
+    # Indices of the first and the last row of each window and group. Without rows there are none.
     differs = (rows[:2, 1:] != rows[:2, :-1]).any(axis=0)
     first = np.flatnonzero(np.append(np.ones(min(rows.shape[1], 1), bool), differs))
     last = np.append(first[1:], rows.shape[1])[:len(first)] - 1

@@ -226,8 +226,8 @@ def _add_metric(ds, history, metric, groups):
 
 
 def _table_step():
-    """(step for History.each, ({table: {variable: (attributes, sample)}}, {table: its rows})). A row that a later file of the
-    run has, too, replaces the earlier."""
+    """(step for History.each, (variables, rows)). The step fills variables: {table: {variable: (attributes, sample)}}, and rows:
+    {table: its rows}. A row replaces the same row of an earlier file of the run."""
     variables, rows = {}, {}
 
     def step(file, _wanted, hdf5):

@@ -46,7 +46,7 @@ class Sqlite:
         self._insert = f"INSERT INTO {_quoted(name)} VALUES ({', '.join('?' * len(columns))})"
 
     def add(self, columns):
-        """Rows of the table that was begun. An integer that SQLite cannot hold becomes text."""
+        """Adds rows to the table that was begun, as lists of the columns' values. An integer that SQLite cannot hold becomes text."""
         self._database.executemany(self._insert, zip(*map(self._stored, columns)))
 
     @staticmethod
@@ -86,7 +86,7 @@ class Csv:
         self._writer.writerow(columns)
 
     def add(self, columns):
-        """Rows of the table that was begun."""
+        """Adds rows to the table that was begun, as lists of the columns' values."""
         self._writer.writerows(zip(*map(tame_column, columns)))
 
     def end(self):
@@ -112,7 +112,7 @@ def tame(value):
 
 
 def tame_column(column):
-    """tame of each value of a list, which are all texts or all numbers."""
+    """Applies `tame` to each value of a list, whose values are all texts or all numbers."""
     if not column or not isinstance(column[0], str):
         return column
     tamed = {value: tame(value) for value in set(column)}
@@ -131,13 +131,14 @@ def _column(values):
 
 
 def _texts_of_time(ns, unit):
+    """Converts each distinct time once."""
     times, numbers = np.unique(np.asarray(ns, np.int64), return_inverse=True)
     texts = np.array([f"{text}Z" for text in np.datetime_as_string(times.astype("datetime64[ns]"), unit=unit)], object)
     return texts[numbers].tolist()
 
 
 def _words(column):
-    """The values of a column of categories."""
+    """The values of a categorical column, as a list."""
     return np.asarray(column.cat.categories, object)[column.cat.codes].tolist()
 
 
@@ -177,9 +178,9 @@ class Export:
     def _describe(self, found):
         self._target.begin("metrics", ["name", "kind", "unit", "labels", "help", "origin"], ["TEXT"] * 6)
         metrics = [metric for _, metric in sorted(found.items())]
-        about = [[metric.attrs.get(key, "") for metric in metrics] for key in ("value_units", "help", "origin")]
-        self._target.add([[metric.name for metric in metrics], [metric.kind for metric in metrics], about[0],
-                          [",".join(metric.labels) for metric in metrics], *about[1:]])
+        units, helps, origins = ([metric.attrs.get(key, "") for metric in metrics] for key in ("value_units", "help", "origin"))
+        self._target.add([[metric.name for metric in metrics], [metric.kind for metric in metrics], units,
+                          [",".join(metric.labels) for metric in metrics], helps, origins])
 
     def _coverage(self):
         """What became of the events: amounts since the start of the run, at the end of the bucket."""

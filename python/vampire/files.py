@@ -26,7 +26,7 @@ COLUMNS = ("bucket_ns", "bucket_number", "statistics_buckets", "events_")
 TABLES = {"gap_": "gap", "component_": "component_slot", "output_name": "output_slot", "cdo_": "cdo"}
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 UNREADABLE = (AttributeError, OSError, LookupError, RuntimeError, TypeError, ValueError, zlib.error)  # what HDF5 and zlib say of damage
-FEW_ROWS = 1024  # up to which HDF5 decodes a dataset as fast as read_rows
+FEW_ROWS = 1024  # HDF5 reads datasets with up to this number of rows as fast as read_rows
 ATTEMPTS = 18  # to read metadata that changes meanwhile: HDF5 waits 1 ns, 2 ns, 4 ns, ... in between, 0.3 ms in all
 ATTRIBUTES = ("long_name", "units", "cell_methods", "metric", "kind", "labels", "help", "origin", "value_units")
 
@@ -65,16 +65,17 @@ def opened(path):
 
 
 def dataset(group, name):
-    """A dataset of a group, opened in half the time that group[name] takes."""
+    """A dataset of a group. Faster than group[name], which looks up the type of the object first."""
     return h5py.Dataset(h5py.h5d.open(group.id, name.encode()))
 
 
 def raw_rows(group, name, first=0, end=None):
-    """The bytes of rows of a dataset (`end` None: all) as an array [row, byte]. Small datasets are read without h5py's objects,
-    which take longer than HDF5."""
+    """The bytes of rows of a dataset (`end` None: all rows) as an array [row, byte]. Small datasets are read without creating
+    h5py's objects, which takes longer than reading."""
     item = h5py.h5d.open(group.id, name.encode())
     shape, kind = item.shape, item.get_type()
-    if end is not None and ((first, end) != (0, shape[0]) or end > FEW_ROWS):
+    reads_whole = end is None or (first == 0 and end == shape[0] and end <= FEW_ROWS)
+    if not reads_whole:
         return np.frombuffer(read_rows(h5py.Dataset(item), first, end).tobytes(), np.uint8).reshape(end - first, -1)
     out = np.empty((shape[0] if shape else 1, math.prod(shape[1:]) * kind.get_size()), np.uint8)
     item.read(h5py.h5s.ALL, h5py.h5s.ALL, out, kind)
@@ -139,11 +140,12 @@ def damaged_rows(group, name, is_open, first=0, end=None, known=None):
     rows, width = np.concatenate(parts, axis=1).tobytes(), sum(part.shape[1] for part in parts)
     found = [zlib.crc32(rows[at: at + width]) for at in range(0, len(rows), width)]
     bad = [row for row, (one, wanted) in enumerate(zip(found, sums.tolist()), first) if one != wanted and (wanted or not is_open)]
-    if not check.ndim or not bad or sums[np.array(bad) - first].all():
+    if not check.ndim or all(sums[row - first] for row in bad):
         return bad
+    # Rows without a check value are not damaged if they were never written, so that they have the fill values.
     items = [dataset(group, one) for one in names]
     unwritten = zlib.crc32(b"".join(np.full(item.shape[1:], item.fillvalue, item.dtype).tobytes() for item in items))
-    return [row for row in bad if sums[row - first] or found[row - first] != unwritten]  # a row that was never written has no value
+    return [row for row in bad if sums[row - first] or found[row - first] != unwritten]
 
 
 def check_tables(group, is_open, besides=()):
@@ -164,19 +166,20 @@ def as_text(value):
     return text_of(value) if isinstance(value, (bytes, str)) else value
 
 
-SHAPE = ("schema_version", "vampire_version", "output", "level", "not_observed")  # attributes that variables depend on
+# The shape of a file determines which variables it has. Files of the same shape share what File.DESCRIPTION lists.
+SHAPE = ("schema_version", "vampire_version", "output", "level", "not_observed")  # attributes on which the variables depend
 SHAPES_MAX = 64
-_described = {}  # shape -> {attribute of a File: its value}
-_inherited = set()  # shapes that the process that opens files for another one has from it
+_described = {}  # shape -> {name in File.DESCRIPTION: value}
+_inherited = set()  # in a child process: the shapes that the parent process has, too
 
 
 def inherit_shapes():
-    """Called in a process that opens files for the one that started it."""
+    """Must be called at the start of a child process that opens files for its parent process."""
     _inherited.update(_described)
 
 
 def shape_of(attrs, names):
-    """A text that is equal for files with the same variables, from their attributes and the names in them. None: unknown, as
+    """A text that is equal for files with the same variables, from the attributes and the names in a file. None: not known, as
     for vampire-collect, whose configuration does not contain the metrics that it receives."""
     try:
         config = json.loads(attrs["configuration"])
@@ -227,10 +230,11 @@ class File:
             _described[self.shape] = {name: vars(self)[name] for name in self.DESCRIPTION}
         vars(self).update(_described[self.shape])
 
-    # Attributes that files of the same shape share: HDF5 takes long to open all objects of a file.
+    # Attributes of this object that files of the same shape share, because opening all objects of a file is slow.
     DESCRIPTION = ("edges", "columns", "outputs", "table_names", "table_attributes")
 
     def __getstate__(self):
+        """Without what the parent process has already."""
         left_out = self.DESCRIPTION if self.shape in _inherited else ()
         return {name: value for name, value in vars(self).items() if name not in left_out}
 
@@ -238,7 +242,7 @@ class File:
         vars(self).update(_described.get(state["shape"], {}) | state)
 
     def _describe(self, items):
-        """Which variables the file has, from all objects of the root group."""
+        """Determines which variables the file has, from all objects of the root group."""
         self.edges = (items["bin_lower"][...], items["bin_upper"][...]) if "bin_lower" in items else None
         self.columns = []                     # names of the [time] variables that are no metrics
         self.outputs, self.table_names, self.table_attributes = [], {}, {}
@@ -263,7 +267,7 @@ class File:
 
     @contextlib.contextmanager
     def opened(self):
-        """The h5py file; Damaged if it cannot be read. While it is in use it is not opened again."""
+        """The h5py file; Damaged if it cannot be read. Nested calls return the same h5py file."""
         if self._held is not None:
             yield self._held
             return

@@ -29,9 +29,10 @@ class File(files.File):
     def __init__(self, path, hdf5):
         super().__init__(path, hdf5)
         self._series = {}
-        self._slots = self._places = None  # of the dimensions of rows: their numbers, and (first rows, numbers of rows) of buckets
+        self._slots = None  # {dimension of rows: its column in `first_row` and `rows`}
+        self._places = None  # [first_row, rows]: by bucket and column
         self._texts = {}  # variable -> its texts
-        self._names = None  # words of closed labels and check values of names
+        self._names = None  # bytes: words of closed labels and check values of names
         self.restarts = files.dataset(hdf5, "restart_row")[...].astype(np.int64) if "restart_row" in hdf5 else np.zeros(1, np.int64)
         self.restarts = self.restarts[self.restarts < max(self.rows, 1)]
 
@@ -90,7 +91,7 @@ class File(files.File):
         return starts, counts
 
     def _places_of(self, root, first, end):
-        """The rows first to end - 1 of `first_row` and `rows`, which are read once, unless a part is damaged."""
+        """The rows first to end - 1 of `first_row` and `rows`. Both are read completely at the first call, unless a part is damaged."""
         names = "first_row", "rows"
         if self._places is None:
             try:
@@ -154,7 +155,7 @@ class File(files.File):
         return self._texts[path]
 
     def identity(self, group):
-        """The Identity of a group's series, or of closed labels (None); None if it is not known."""
+        """The Identity of the series of a group. `group` None: of series of closed labels. Returns None if it is not known."""
         if self.shape is None or self.state == "open":
             return None
         try:

@@ -43,7 +43,7 @@ def _opening(path, output):
 
 
 def _open_files(paths, output):
-    """_opening of each. The first one describes the others of its shape, to the other processes, too."""
+    """_opening of each. The first file is opened before processes are forked, so that they share the description of its shape."""
     opening = functools.partial(_opening, output=output)
     if len(paths) < MANY:
         return list(map(opening, paths))
@@ -102,8 +102,9 @@ class History:
             file.limit(*self.between)
         self._keep_the_later()
         edges = [file.edges for file in self.files if file.edges is not None]
-        # Coarser bins are unions of finer ones: the coarsest are those of all files.
-        self.bin_lower, self.bin_upper = min(edges, key=lambda one: len(one[0])) if edges else (np.empty(0, np.uint64),) * 2
+        # Coarser bins are unions of finer ones, so that the values of all files fit into the coarsest bins.
+        edges = edges or [(np.empty(0, np.uint64),) * 2]
+        self.bin_lower, self.bin_upper = min(edges, key=lambda one: len(one[0]))
         self._wanted = [file.wanted() for file in self.files]
         self.times = self._joined(lambda file: file.times)
         self.bucket_ns = self._joined(lambda file: file.bucket_ns)
@@ -173,7 +174,7 @@ class History:
         return {what: why for file in self.files for what, why in file.not_observed.items()}
 
     def each(self, *steps):
-        """Calls each step(file, wanted, hdf5) for each file, in one pass over the files. `wanted`: its rows that count."""
+        """Calls each step(file, wanted, hdf5) for each file, in one pass over the files. `wanted`: the selected rows of the file."""
         for file, wanted in zip(self.files, self._wanted):
             with file.opened() as hdf5:
                 for step in steps:
@@ -186,7 +187,7 @@ class History:
         return result()
 
     def column_step(self, names):
-        """(step for `each`, function that returns what `columns` does)."""
+        """(step for `each`, function that returns the result of `columns` after that pass)."""
         found, attrs = {name: [] for name in names}, {}
 
         def step(file, wanted, hdf5):
@@ -207,7 +208,7 @@ class History:
         return sorted(self._missing)
 
     def missing_step(self):
-        """The step for `each` after which `missing` reads no file."""
+        """A step for `each` that collects the result of `missing`."""
         self._missing = set()
 
         def step(_file, _wanted, hdf5):
@@ -232,21 +233,21 @@ class History:
     @functools.cached_property
     def metrics(self):
         """{name: Metric} of all files."""
-        return {name: self.metric(name) for name in
-                {name: None for file in reversed(self.files) for name in file.metrics}}
+        names = dict.fromkeys(name for file in reversed(self.files) for name in file.metrics)
+        return {name: self.metric(name) for name in names}
 
     def metric(self, name):
-        """The Metric of this name, with the labels that all files have where their levels differ; Error when no file has
-        it."""
+        """The Metric of this name. If the levels of the files differ, it has the labels that are known in all files. Error if no
+        file has it."""
         found = [file.metrics[name] for file in self.files if name in file.metrics]
         if not found:
             known = ", ".join(sorted({name for file in self.files for name in file.metrics})) or "none"
             raise Error(f"there is no metric {name} in these files; there are: {known}")
-        if self._levels_differ(name):
+        if self._labels_differ(name):
             return found[0]._replace(labels=_shared_labels([metric.labels for metric in found]))
         return found[0]
 
-    def _levels_differ(self, name):
+    def _labels_differ(self, name):
         return len({file.metrics[name].labels for file in self.files if name in file.metrics}) > 1
 
     def groups(self, name, by, where=None):
@@ -255,7 +256,7 @@ class History:
         known = self.labels(name)
         for label in (*by, *(where or ())):
             if label not in (*known, RUN):
-                everywhere = ", in all of the files" if self._levels_differ(name) else ""
+                everywhere = ", in all of the files" if self._labels_differ(name) else ""
                 raise Error(f"{name} has no label {label}{everywhere}; it has: {', '.join(known) or 'none'}, and {RUN}")
         groups = Groups(tuple(by), where or {}, self.models)
         found = [bool((groups.codes(file, groups.source(file, name)) >= 0).any()) for file in self.files if name in file.metrics]
@@ -286,8 +287,8 @@ class History:
                 raise Error(f"where {label} is {words!r}: no series has that; there are: {some}" + ", ..." * (len(known) > 20))
 
     def series_step(self, sets):
-        """(step for `each`, function that returns {labels: their series}) for these tuples of labels, each of which is of all
-        series with exactly these labels: a LazySeries if they are in one place of one closed file, else Groups."""
+        """(step for `each`, function that returns {labels: series} after that pass). `sets`: tuples of labels. The series are those
+        of all metrics with exactly these labels: a LazySeries if a single closed file has them in one place, else Groups."""
         found = {labels: Groups(labels, {}) for labels in sets}
         names = {labels: [name for name, metric in self.metrics.items() if metric.labels == labels] for labels in found}
 
@@ -377,13 +378,14 @@ class History:
             part, columns = out[start - first: start - first + len(rows)], to[series]
             if len(np.unique(columns)) == len(columns):
                 part[:, columns] = values[rows - rows[0]]
-            else:  # series that differ in labels which other files do not have are one group
+            else:  # several series are in one group, because they differ only in labels that other files do not have
                 np.add.at(part, (slice(None), columns), values[rows - rows[0]])
         return out
 
 
 def _shared_labels(every):
-    """The labels that each of these tuples has, or has the components of. A component stands for its model."""
+    """The labels that are known for each of these tuples of labels. A label of a component also determines that of its model;
+    the latter is only returned if the former is not."""
     reached = [set(labels) | {AS_MODEL[label] for label in labels if label in AS_MODEL} for labels in every]
     shared = set.intersection(*reached)
     shared -= {AS_MODEL.get(label) for label in shared}
@@ -415,7 +417,7 @@ class Groups:
     def __init__(self, by, where, models=RULES):
         self.by, self._numbers, self._codes, self._models = by, {}, {}, models
         self._last = {}  # (run, type of source, labels) -> (source, ids, codes) of the last file
-        self._same = {}  # (type of source, labels, identity) -> codes
+        self._same = {}  # (type of source, labels, Identity) -> codes
         self._where = {label: {words} if isinstance(words, str) else set(words) for label, words in where.items()}
         self._labels = {*by, *where}
 
@@ -450,7 +452,7 @@ class Groups:
         return self._codes[key]
 
     def _numbered(self, file, source):
-        """The files of a run mostly begin with the same series: only the labels of the others are read."""
+        """The files of a run mostly begin with the same series, so that only the labels of the other series are read."""
         key, ids, known = (file.run, type(source), source.labels), None, np.empty(0, np.int64)
         identity = source.identity()
         if key in self._last:

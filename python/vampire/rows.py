@@ -65,23 +65,25 @@ class Source:
 
 
 class Identity(NamedTuple):
-    """Equal for sources of the same type and labels with the same series in the same order."""
+    """Identifies the series of a source. Two sources of the same type and labels have the same series in the same order if their
+    Identities are equal."""
 
     shape: str      # of the file
-    names: bytes    # words and check values of the names that labels refer to
+    names: bytes    # words of closed labels, and check values of the names that labels refer to
     series: bytes   # check values of the labels of each series
-    labels: tuple   # of a single series, whose check value is not enough
+    labels: tuple   # values of the labels if there is at most one series, since one check value is not unique enough
 
     def common(self, other):
-        """How many series both begin with."""
+        """The number of leading series that are the same in both."""
         length = min(len(self.names), len(other.names))
-        if self.shape != other.shape or self.names[:length] != other.names[:length] or self.labels or other.labels or not self.series:
+        same_names = self.shape == other.shape and self.names[:length] == other.names[:length]
+        if not same_names or self.labels or other.labels or not self.series:
             return 0
         return common(np.frombuffer(self.series, np.uint32), np.frombuffer(other.series, np.uint32))
 
 
 def common(first, second):
-    """How many values both begin with."""
+    """The number of leading values that are the same in both."""
     length = min(len(first), len(second))
     differ = np.flatnonzero(first[:length] != second[:length])
     return int(differ[0]) if len(differ) else length

@@ -34,7 +34,7 @@ def without(aside):
 
 
 def missing_text(runs, buckets):
-    """The runs that are missing in collected buckets, in words. `runs`: {(workflow, run): number of buckets}."""
+    """A sentence that names the runs that are missing in collected buckets. `runs`: {(workflow, run): number of buckets}."""
     names = [f"{workflow} (run {run[:8]}) in {count:,}" for (workflow, run), count in sorted(runs.items())]
     if len(names) > MISSING_SHOWN:
         names[MISSING_SHOWN:] = [f"{len(names) - MISSING_SHOWN:,} more"]
@@ -62,8 +62,8 @@ class Histogram:
         self.min, self.max = min(self.min, least), max(self.max, greatest)
 
     def add_histogram(self, other):
-        """Adds a Histogram. One with other bins moves to the bins that hold the middles of its own, as vampire does when
-        its statistics start over: exact unless these are finer."""
+        """Adds a Histogram. If it has other bins, the values of each bin are added to the bin that contains the middle of that bin,
+        as in vampire when its statistics start over. This is exact unless the bins of `self` are finer."""
         bins = {}
         for lower, count in other.bins.items():
             own = lower if other.sub_bits == self.sub_bits else self._bin_of(other.middle(lower))
@@ -71,7 +71,7 @@ class Histogram:
         self.add(bins, other.min, other.max)
 
     def middle(self, lower):
-        """Of the bin that begins at `lower`."""
+        """The middle of the bin that begins at `lower`."""
         width = 1 << max(0, lower.bit_length() - 1 - self.sub_bits)
         return lower + (width - 1) // 2
 
@@ -155,7 +155,7 @@ class RunFile:  # pylint: disable=too-many-instance-attributes
     damage: list = dataclasses.field(default_factory=list)      # what was left out because of it, in words
     unwatched: int = 0          # gaps while the pool manager was gone
     unwatched_ns: int = 0
-    runs_missing: dict = dataclasses.field(default_factory=dict)  # (workflow, run) that did not report: number of buckets
+    runs_missing: dict = dataclasses.field(default_factory=dict)  # (workflow, run): number of buckets in which it did not report
     resolution_ns: int = 0      # of the times, the worst; 0: events have times of their own
 
     def add_bucket(self, number, count, start, width):
@@ -180,7 +180,8 @@ class RunFile:  # pylint: disable=too-many-instance-attributes
         return self.alarms.setdefault(rule, Alarm(severity))
 
     def joined(self, after):
-        """This and the next file of the same run. Totals are since the run began, so the newer ones hold."""
+        """Merges this file and the next file of the same run. Totals are sums since the start of the run, so that those of the next
+        file are kept."""
         after.components = self.components | after.components
         after.paths = self.paths + after.paths
         if not after.buckets:  # it has no totals, only an end

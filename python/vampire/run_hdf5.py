@@ -133,15 +133,16 @@ class _Reader:
         self.found.totals[name] = 0 if total is None else int(total.sum())
 
     def _slot(self, path):
-        """Where a group's rows of each bucket are: first_row and rows, by bucket."""
+        """The location of a group's rows by bucket: first row and number of rows."""
         slot = _texts(self.hdf5["row_dimension"][...]).index(f"{path}/row")
         return (read_rows(self.hdf5[column], 0, self.rows)[:, slot].astype(np.int64) for column in ("first_row", "rows"))
 
     def _label(self, group, name):
-        """The words of a label, by series."""
-        if group[name].ndim > 1:
-            return _texts(group[name][...])
-        return np.array(_texts(self.hdf5["name_text"][...]), object)[group[name][...]].tolist()
+        """The values of a label, by series. They are texts, or indices into the table of names."""
+        values = group[name][...]
+        if values.ndim > 1:
+            return _texts(values)
+        return np.array(_texts(self.hdf5["name_text"][...]), object)[values].tolist()
 
     def _aside(self, name):
         """A counter by the label `metric`, from the rows of its group."""
@@ -163,7 +164,7 @@ class _Reader:
                     sums[words[series]] = sums.get(words[series], 0) + amount
 
     def _runs_missing(self):
-        """Which runs of a collected file did not report, in how many buckets. A series has a row where its value changes."""
+        """Counts the buckets in which each run of a collected file did not report. A series has rows only where its value changes."""
         path = "by_workflow_run"
         if path not in self.hdf5 or MISSING not in self.hdf5[path]:
             return
@@ -174,7 +175,10 @@ class _Reader:
             series = read_rows(group["series_index"], first, first + count).tolist() if count else ()
             values = read_rows(group[MISSING], first, first + count).tolist() if count else ()
             for index, value in zip(series, values):
-                (missing.add if value > 0 else missing.discard)(index)
+                if value > 0:
+                    missing.add(index)
+                else:
+                    missing.discard(index)
             for run in (runs[index] for index in missing):
                 self.found.runs_missing[run] = self.found.runs_missing.get(run, 0) + width
 

@@ -74,7 +74,7 @@ def time_of(text):
 class _Reader:
     def __init__(self, found):
         self.found, self.sub_bits, self.bucket_ns = found, 0, 0
-        self._missing = {}  # (workflow, run): 1 while it does not report
+        self._missing = {}  # (workflow, run): 1 while the run does not report, else 0
         self._clear()
 
     def _clear(self):

@@ -93,6 +93,13 @@ class Summary:
             parts.append("of " + words.OF_EVENTS % part if is_events else words.FROM_EVENTS % part)
         return f"  ({'; '.join(parts)})" if parts else ""
 
+    def _is_everything_counted(self):
+        """Whether every event was counted, in all metrics."""
+        found = self._found
+        has_all_events = found.account["counted"] == self._events and not found.runs_missing and "kinds" not in found.not_observed
+        has_all_cdos = not found.totals["vampire_evicted"] and not found.totals["vampire_unidentified"]
+        return has_all_events and has_all_cdos and not any(any(amounts.values()) for amounts in found.aside.values())
+
     def _unless_counted(self, metric, what):
         if metric in self._found.not_observed:
             return [_line(what, words.UNOBSERVED % self._found.not_observed[metric])]
@@ -166,9 +173,7 @@ class Summary:
         if "losses" in found.not_observed:
             lines.append(_line("losses", found.not_observed["losses"] + ("; vampire lost none" if none else "")))
         elif none:
-            every = account["counted"] == self._events and not found.totals["vampire_evicted"] and not found.totals["vampire_unidentified"] and not found.runs_missing and \
-                "kinds" not in found.not_observed and not any(any(amounts.values()) for amounts in found.aside.values())
-            lines.append(_line("losses", f"none; {words.EVERY}" if every else "none"))
+            lines.append(_line("losses", f"none; {words.EVERY}" if self._is_everything_counted() else "none"))
         lines += [_line(what, found.not_observed[what]) for what in NO_METRICS if what in found.not_observed]
         lines += [_line("LOST", f"{account[place]:,} events ({place})") for place in LOSSES if account[place]]
         if account["rejected"]:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What fifty rules on a quantile of waits, or of transports between pairs of components, cost at
- * the close of a bucket, next to reading the bucket's histograms once. CDOs have all sizes. */
+/* Costs at the end of a bucket of fifty alarm rules on a quantile of waits, or of transports
+ * between pairs of components, compared to reading the bucket's histograms once. CDOs have all
+ * sizes. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +13,8 @@
 #include "vampire/stats/stats.h"
 
 #define RULES 50
-#define PAIRS (1 << 16) /* in a line's number, above the number of components */
+/* A line's number is its number of components, plus PAIRS if its rules are on transports. */
+#define PAIRS (1 << 16)
 #define EVENTS 300000
 #define LIVE 2000
 #define STEP_NS 20000 /* 50,000 events a second */

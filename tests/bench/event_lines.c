@@ -34,7 +34,7 @@ enum {
     WITHOUT_PARTS = 1 << 19, /* of waits on demands */
     WITH_TEXTS = 1 << 20,    /* the filter has conditions on texts alone */
     OVER_CDOS = 1 << 21,     /* max_cdos is an eighth of the live CDOs */
-    OVER_PENDING = 1 << 22,  /* max_pending is a 64th of them */
+    OVER_PENDING = 1 << 22,  /* max_pending is a 64th of the live CDOs */
     SETS_MASK = (1 << 16) - 1,
 };
 

@@ -61,22 +61,14 @@ static bool is_metric_of(const struct vamp_statistic_ops *ops, unsigned id)
     return false;
 }
 
-/* Metrics of blocked time, which are counted from the clocks of the pairing (metrics/blocked.c). */
-static bool is_of_blocked_time(unsigned id)
-{
-    return id == VAMP_METRIC_BLOCKED_NS || id == VAMP_METRIC_BLOCKED_ON_NS ||
-           id == VAMP_METRIC_BLOCKED_ON_BEFORE_NS || id == VAMP_METRIC_HELD_BACK_NS;
-}
-
-/* Vampire's own or of collected buckets, or taken or computed at the end of a bucket: no event is
- * counted for it. */
+/* Whether no statistic counts events for the metric: it is about vampire or collected buckets, it
+ * is computed at the end of a bucket, or metrics/blocked.c counts it. */
 static bool has_no_statistic(unsigned id)
 {
-    return is_of_blocked_time(id) ||
+    return vamp_metric_is_blocked_time((enum vamp_metric_id)id) ||
            (vamp_metrics[id].sets & (VAMP_SET_SELF | VAMP_SET_IN_FLIGHT | VAMP_SET_COLLECT)) != 0 ||
            id == VAMP_METRIC_OWN_ROUNDTRIP_NS || id == VAMP_METRIC_VAMPIRE_METRIC_FILTERED ||
-           id == VAMP_METRIC_BLOCKED_NS || id == VAMP_METRIC_VAMPIRE_NOT_IN_OUTPUT ||
-           id == VAMP_METRIC_VAMPIRE_NO_ROOM ||
+           id == VAMP_METRIC_VAMPIRE_NOT_IN_OUTPUT || id == VAMP_METRIC_VAMPIRE_NO_ROOM ||
            vamp_metric_plain((enum vamp_metric_id)id) != VAMP_METRIC_NONE;
 }
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Lives of a run: random sequences of what happens to vampire while it counts. Reloads, rotation, signals, kills, a
-removed directory, losses, and other runs of the same workflow beside it.
+"""Random sequences of disturbances of a run ("lives"): reloads, rotation, signals, kills, a removed directory, losses, and other
+runs of the same workflow at the same time.
 
-The source is synthetic, so that the events of a life are known: run_life() counts those of the same seed again, from a
-recording, and compares every total and every bucket that a reader reports."""
+The synthetic source produces the same events for the same seed. A recording of them is the expected result, to which the totals
+and the buckets of all readers are compared."""
 
 import collections
 import dataclasses
@@ -22,7 +22,7 @@ sys.path[:0] = [str(ROOT / "tests" / "oracle"), str(ROOT / "python")]
 import stream
 import vampire
 
-SPEED = 10           # simulated seconds in a second
+SPEED = 10           # simulated seconds per second
 STEP_NS = 200_000_000
 BUCKET_MAX = 0.5     # simulated seconds
 COUNTED = ("pool_operations", "produced_bytes", "transports")
@@ -35,7 +35,7 @@ RECOVERY = "--recover"
 
 @dataclasses.dataclass(frozen=True)
 class Event:
-    """An event of the source, or a mark of lost ones."""
+    """An event of the source, or a control event for lost events."""
 
     time: int
     amounts: dict  # metric: amount
@@ -76,7 +76,7 @@ def sums_of(events):
 
 
 class Life:
-    """One sequence. `log` tells what happened, for whoever looks into a failure."""
+    """One sequence of disturbances. `log` lists them, for reports of failures."""
 
     def __init__(self, space, seed):
         self.random, self.space, self.log = random.Random(seed), space, []
@@ -129,18 +129,19 @@ class Life:
         self.log.append("directory removed")
         if self.random.random() < 0.5:
             self.folder.rename(self.space.path / f"moved-{len(self.log)}")
-        while self.folder.exists():  # files can appear meanwhile
+        while self.folder.exists():  # vampire may create files at the same time
             shutil.rmtree(self.folder, ignore_errors=True)
         time.sleep(self.random.uniform(0, 0.3))
         if self.random.random() < 0.7:
             self.log.append("directory is back")
             self.folder.mkdir()
         time.sleep(BUCKET_MAX / SPEED * 3)
-        # It must have noticed, unless all files were closed: those of earlier segments are not its own any more.
-        self.removed = self.removed or process.running() and not self.rotates
+        # vampire must have detected this. With rotation, the removed files may all be closed segments, which it does not check.
+        if process.running() and not self.rotates:
+            self.removed = True
 
     def run(self):
-        """The sequence; returns the process that lived it, which has ended."""
+        """Runs the sequence. Returns the vampire process, which has ended."""
         process = self._start("one")
         other = self._start("two") if self.random.random() < 0.2 else None
         for _ in range(self.random.randrange(4)):
@@ -168,7 +169,7 @@ class Life:
     # ---------------------------------------------------------------- what the readers report
 
     def differences(self):
-        """Sentences on what readers report wrongly: [] is right."""
+        """Sentences about wrong reports of readers; empty if all are right."""
         if self.removed and self.code == 0:
             return ["the directory was removed, and the exit code is 0"]
         if not self.folder.exists():
@@ -187,15 +188,16 @@ class Life:
         history = vampire.History(paths)
         summary, found = vampire.summary(history), []
         sums = {metric: int(vampire.merge(history, metric)) for metric in COUNTED}
-        numbers, order = history.numbers.tolist(), sorted(range(len(history.numbers)), key=lambda i: history.numbers[i])
+        numbers = history.numbers.tolist()
+        order = sorted(range(len(numbers)), key=numbers.__getitem__)
         if len(set(numbers)) < len(numbers):
-            found.append(f"a number of a bucket is there twice: {numbers}")
+            found.append(f"a bucket number exists twice: {numbers}")
         widths = [1] * len(numbers)
         if "statistics_buckets" in history.column_names:
             widths = history.columns(["statistics_buckets"])["statistics_buckets"][0].astype(int).tolist()
         after = [(numbers[i] + widths[i]) for i in order]
-        missing = sum(numbers[i] - end for i, end in zip(order[1:], after) if numbers[i] != end)
-        before = numbers[order[0]] if order else 0
+        missing = sum(numbers[i] - end for i, end in zip(order[1:], after) if numbers[i] != end)  # between buckets
+        before = numbers[order[0]] if order else 0  # number of buckets before the first one
         ends = [int(history.times[i] + history.bucket_ns[i]) for i in range(len(numbers))]
         file = history.files[-1]
         is_ended = file.state == "ended"
@@ -230,14 +232,14 @@ class Life:
         return found
 
     def _received(self, paths):
-        """By the last file, since the start of the run."""
+        """The number of events received or lost since the start of the run, from the last file."""
         last = vampire.History(paths).files[-1]
         with last.opened() as hdf5:
             names = ["events_received", *(name for name in hdf5 if name.startswith("events_lost_"))]
             return sum(int(last.column(hdf5, name)[-1]) for name in names)
 
     def _first(self, received):
-        """The first events of the source: so many were received or lost."""
+        """The first events of the source, up to this number of received or lost events."""
         events, count = [], 0
         for event in self.truth:
             count += event.lost or 1
@@ -253,7 +255,7 @@ class Life:
 
 
 def live(seed):
-    """(what happened in the life of this seed, what is wrong in it; "" if nothing is)."""
+    """Runs the sequence of this seed. Returns its log and the wrong reports ("": none)."""
     with Workspace() as space:
         life = Life(space, seed)
         process = life.run()
@@ -262,7 +264,7 @@ def live(seed):
 
 
 def main(first, count):
-    """For `make lives`: prints what is wrong; returns how many lives had something."""
+    """For `make lives`: runs `count` sequences and prints wrong reports. Returns the number of sequences with wrong reports."""
     bad = 0
     for seed in range(first, first + count):
         log, wrong = live(seed)

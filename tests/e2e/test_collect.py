@@ -235,7 +235,7 @@ def test_a_run_that_is_killed_is_missing_from_then_on(space):
 
 
 def assert_named_as_missing(space, directory, workflow):
-    """In every reader of the view."""
+    """Every reader of the view names a run of the workflow as missing."""
     (path,), lines = directory.glob("*.h5"), directory / "view.jsonl"
     name = rf"missing[^\n]*: {workflow} \(run [0-9a-f]{{8}}\)"
     whole = vampire.summary(path)
@@ -256,7 +256,7 @@ def assert_named_as_missing(space, directory, workflow):
 
 
 def test_runs_behind_a_collector_that_is_killed_are_missing(space):
-    """The view of all names the runs, and neither their collector nor a run that had ended."""
+    """The outer collector's view names the missing runs, but neither their collector nor a run that had ended."""
     server = nats_reader.Server(space)
     near = Collector(space, server, name="near", delay="1s", publish={"prefix": "site"})
     view = Collector(space, server, delay="2s", subject="site.>")

@@ -265,7 +265,7 @@ def test_a_wait_for_a_full_disk_is_reported_and_may_end(space):
 
 
 def test_an_output_that_keeps_up_does_not_wait(space):
-    """A bucket that is merged or not yet flushed does not wait in the queue."""
+    """Buckets that were merged or are not flushed yet are not counted as waiting in the queue."""
     vampire = space.vampire({"source": {"type": "synthetic", "steps": 200},
                              "outputs": [{"type": "hdf5", "bucket": "200s"}, {"type": "jsonl", "path": "lines"}]}, ready=False)
     vampire.expect_exit(0, 20)
@@ -281,8 +281,8 @@ FILES = [{"type": "hdf5"}, {"type": "jsonl"}, {"type": "jsonl", "path": "out/lin
 
 @pytest.mark.parametrize("output", FILES, ids=lambda output: "-".join(output.values()).replace("/", "-"))
 @pytest.mark.parametrize("moved", [False, True])
-def test_the_directory_of_an_output_is_taken_away(space, output, moved):
-    """What was in a deleted file is lost; a file that is moved away is completed. A new one follows in both cases."""
+def test_the_directory_of_an_output_is_moved_or_deleted(space, output, moved):
+    """The content of a deleted file is lost; a moved file is completed. In both cases, a new file begins."""
     if output.get("format") == "otf2" and moved:
         pytest.skip("OTF2 finds its files by their names")
     out = space.path / "out"

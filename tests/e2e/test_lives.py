@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whatever happens to a run, its totals are those of its events, or their coverage says what is missing."""
+"""After any disturbance of a run, its totals are those of its events, or their coverage reports what is missing."""
 
 import pytest
 

@@ -139,7 +139,7 @@ def test_everyone_leaves_while_vampire_is_stopped(space):
 
 @pytest.mark.parametrize("queue_kib", [QUEUE_KIB, 64 * KIB])
 def test_sigterm_while_events_wait(space, queue_kib):
-    """They wait in the pool manager and in vampire: all are counted or reported as lost."""
+    """All events that wait in the pool manager and in vampire are counted or reported as lost."""
     space.pool_manager("--silence", "600s", "--queue-bytes", f"{queue_kib}KiB")
     vampire, workflow = space.vampire(harness.vampire_config()), long_names(space, STEPS_STOPPED)
     workflow.models[0].until_stderr("step 5 offered")
@@ -154,7 +154,7 @@ def test_sigterm_while_events_wait(space, queue_kib):
 
 
 def test_sigterm_while_the_pool_manager_is_stopped(space):
-    """It is not known how many events wait there."""
+    """vampire reports that the number of events waiting in the pool manager is not known."""
     manager = space.pool_manager("--silence", "600s")
     vampire = space.vampire({**harness.vampire_config(), "finish": "4s"})
     manager.signal(signal.SIGSTOP)

@@ -105,7 +105,7 @@ def test_all_was_counted_only_if_it_was(space):
     ("offer", "produced", "transports"), ("transport_completed", "transports", "produced"),
     ("demand", "wait on demand", "produced"), ("transport_init", "transport time", "transports")])
 def test_what_needs_a_kind_that_cannot_arrive_is_absent(space, kind, absent, counted):
-    """By whatever the kind is excluded; nothing is shown as 0."""
+    """The metric is named as not observable instead of shown as 0, whether a filter or `kinds` excludes the kind."""
     for name, events in (("filter", {"filter": f"(not (.event.kind = {kind}))"}),
                          ("kinds", {"kinds": [one for one in OPERATIONS if one != kind]})):
         (space.path / name).mkdir()
@@ -118,7 +118,7 @@ def test_what_needs_a_kind_that_cannot_arrive_is_absent(space, kind, absent, cou
 
 
 def test_the_last_segment_has_the_numbers_of_its_buckets(space):
-    """Python counts the buckets that are there; the summary of a run counts from its start, and says so."""
+    """Python counts the events of the segment's buckets. --summary shows totals since the start of the run, and reports this."""
     run(space, [{"type": "hdf5", "directory": ".", "rotate": {"interval": "7s"}}], source={**SOURCE, "lost": 20})
     parts = [vampire.summary(path) for path in sorted(space.path.glob("*.h5"))]
     every = vampire.summary(space.path)

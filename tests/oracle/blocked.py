@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Blocked time, integrated piece by piece: whenever time goes on for a component, each of its pending operations gets an equal
-piece. Times are integers of 2^-16 ns, and what does not divide evenly goes into the next piece."""
+"""Blocked time, integrated piece by piece: whenever the clock of a component advances, each of its pending operations gets an
+equal piece of the elapsed time. Pieces are integers in units of 2^-16 ns; the remainder of a division is added to the next one."""
 
 from catalogue import OTHER, UNKNOWN
 
@@ -9,7 +9,7 @@ DEMANDS, RELEASES = "demands", "releases"
 
 
 class Clock:
-    """Time of one component and of one kind of operation."""
+    """The clock of one component for its demands, or for its pending WITHDRAWs and LEAVEs."""
 
     def __init__(self):
         self.at, self.pending, self.rest, self.fraction = None, [], 0, 0
@@ -24,10 +24,10 @@ class Clock:
 class Blocked:
     def __init__(self, oracle):
         self.oracle, self.clocks = oracle, {}
-        self.time = None  # of the event at hand
+        self.time = None  # of the current event
         self.bucket = 0  # number of buckets that have ended
-        self.due = []  # (metric of the share, its arguments): counted before the event itself
-        self.leaving = {}  # row -> consumer that finished last with a CDO of it since its LEAVE
+        self.due = []  # functions that count shares; called before the current event is counted
+        self.leaving = {}  # row of a leaving component -> the last component that received or released one of its CDOs since
 
     def clock(self, row, kind):
         return self.clocks.setdefault((row, kind), Clock())
@@ -53,7 +53,7 @@ class Blocked:
     # ------------------------------------------------------------ pending operations
 
     def measures(self, operation):
-        """A demand, or a WITHDRAW or LEAVE that was received; not a DEMAND that was received, which is a demand besides."""
+        """Whether a clock runs for the operation: a demand, or a received WITHDRAW or LEAVE. The handling of a DEMAND is no demand."""
         kind = operation["kind"] if operation["kind"] != "demand" or "acknowledged" in operation else None
         return operation["row"] is not self.oracle.rows[0] and kind in ("demand", "withdraw", "leave")
 
@@ -92,13 +92,13 @@ class Blocked:
         demand["pieces"], demand["offered"] = [], True
 
     def start(self, transport, cdo):
-        """A transport, or its share of knowledge: how far its sink's time had gone, and who is blocked on whom."""
+        """A transport starts: stores the position of the sink's clock, and whether the sink owns the CDO."""
         if transport["row"] is not self.oracle.rows[0]:
             transport["piece"] = self.advance(transport["row"], DEMANDS).pieces
             transport["own"] = cdo is not None and cdo.row is transport["row"]
 
     def satisfied(self, demand, transport, cdo):
-        """`transport`: None, or one that began while the CDO was in the pool, of this CDO and to this sink."""
+        """A demand is satisfied. `transport`: the transport, if it started while the CDO was in the pool; else None."""
         if not self.measures(demand):
             return
         if transport is not None and transport["row"] is demand["row"]:
@@ -123,7 +123,7 @@ class Blocked:
             self.oracle.count("blocked_on_before_ns", labels, before // TICKS)
 
     def finished(self, key, row, name):
-        """The component has received the CDO, or does not need it any more."""
+        """The component has received the CDO or no longer needs it."""
         cdo = self.oracle.cdos.get(key) if key is not None else None
         if cdo is None or cdo.row is self.oracle.rows[0] or cdo.row is row:
             return

@@ -74,7 +74,7 @@ class Result:
     """Per metric and labels one entry for each bucket: counters (value, delta), gauges (value, min,
     max), histograms {"count", "sum", "min", "max", "bins"} or None. Of statistics that have ended.
 
-    before: the Result of the statistics that a reload replaced: the numbers of buckets and the totals go on."""
+    before: the Result of the statistics that a reload replaced, whose bucket numbers and totals continue."""
 
     def __init__(self, oracle, before=None):
         options = oracle.options
@@ -132,7 +132,7 @@ class Result:
         ]
 
     def totals_for(self, level):
-        """{(metric, labels at this level): total at the end}: labels that series do not have yet are `(other)`."""
+        """{(metric, labels at this level): total at the end}. Labels that the series do not have become `(other)`."""
         found = collections.Counter()
         for metric, series in self.metrics.items():
             for labels, entries in series.items() if metric in COUNTERS else ():
@@ -144,7 +144,7 @@ class Result:
         return found
 
     def hand_on(self, oracle):
-        """The series of the totals are there from the beginning, and so are their attributes."""
+        """Adds the series and attribute values of the continued totals to the next statistics."""
         for metric, labels in self.totals_for(oracle.options["level"]):
             names = labels_at(metric, oracle.options["level"])
             if names and set(labels) != {OTHER}:

@@ -146,7 +146,7 @@ static void only_the_first_offer_counts(void **state)
 static void a_component_is_not_blocked_on_itself(void **state)
 {
     (void)state;
-    CDO(DECLARE, 5, PRODUCTS, 7); /* before the producer declares it */
+    CDO(DECLARE, 5, PRODUCTS, 7); /* the consumer declares it before the producer */
     CDO(DEMAND, 10, PRODUCTS, 7);
     CDO(DEMAND, 10, PRODUCTS, 8);
     CDO(OFFER, 20, PRODUCTS, 8); /* its own */

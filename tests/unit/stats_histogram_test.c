@@ -156,7 +156,7 @@ static void merging_is_exact(void **state)
     free(merged);
 }
 
-/* Coarser bins are exact; finer ones get the middle of the old bin. */
+/* Coarser bins are exact; in finer bins, values move to the middle of their old bin. */
 static void values_move_to_other_bins(void **state)
 {
     (void)state;

@@ -347,8 +347,7 @@ static struct vamp_event order_event(enum vamp_metric_id metric, bool begins, ui
                            cdo, cdo, 2, 1);
 }
 
-/* Begins, repeats and ends operations at random. Only those that the model did not evict can end.
- */
+/* Starts, restarts and ends random operations. Operations that the model evicted do not end. */
 static void evict_in_order(enum vamp_metric_id metric)
 {
     struct vamp_stats_options options = collect_options();

@@ -32,7 +32,8 @@ struct vamp_alarms {
     struct vamp_alarms_options options;
     struct work *works;
     unsigned count;
-    struct vamp_alarm_groups *groups; /* of the rules; one for all that measure the same */
+    /* Shared by the rules that measure the same values. */
+    struct vamp_alarm_groups *groups;
     unsigned groups_count;
     /* Concern the current bucket. */
     int64_t utc_ns;
@@ -84,7 +85,8 @@ static int open_actions(const struct vamp_alarms *alarms, struct work *work, str
     return 0;
 }
 
-/* Sets the groups that the rule follows: those of another rule, or new ones. */
+/* Sets the groups of the rule. They are shared with an earlier rule that measures the same values;
+ * otherwise they are created. */
 static int start_following(struct vamp_alarms *alarms, struct work *work, struct vamp_err *err)
 {
     work->following.rule = &work->rule;

@@ -286,8 +286,8 @@ static bool has_limit(const struct vamp_alarm_condition *condition)
 enum quantity { NUMBER, DURATION, SIZE };
 struct form {
     enum quantity quantity;
-    bool each_second; /* "/s" follows */
-    const char *example;
+    bool each_second;    /* "/s" follows */
+    const char *example; /* report_limit adds the outer quotes */
 };
 
 static struct form form_of(const struct compiling *compiling)
@@ -414,8 +414,30 @@ static bool read_ratio(struct compiling *compiling, const char *key, const char 
     return true;
 }
 
-/* One percent of the time, as a rate of nanoseconds per second. */
-#define NS_OF_PERCENT 1e7
+/* One percent of the time, in nanoseconds per second. */
+#define NS_PER_SECOND_OF_PERCENT 1e7
+
+/* Reads the number of percent of the time as nanoseconds per second. */
+static bool read_time_percentage(const char *percent, double *ret_rate)
+{
+    if (!read_number(percent, ret_rate)) {
+        return false;
+    }
+    *ret_rate *= NS_PER_SECOND_OF_PERCENT;
+    return true;
+}
+
+/* Reads a limit with its unit, which is cut from the text. */
+static bool read_with_unit(const struct form *form, char *limit, double *ret_value)
+{
+    if (!form->each_second) {
+        return read_quantity(form->quantity, trim(limit), ret_value);
+    }
+    if (form->quantity == DURATION && cut_end(limit, "%")) {
+        return read_time_percentage(trim(limit), ret_value);
+    }
+    return cut_end(limit, "/s") && read_quantity(form->quantity, trim(limit), ret_value);
+}
 
 static bool read_limit(struct compiling *compiling, const char *key, char *limit,
                        struct vamp_alarm_condition *condition)
@@ -430,20 +452,11 @@ static bool read_limit(struct compiling *compiling, const char *key, char *limit
     const struct form form = form_of(compiling);
     char whole[64];
     (void)snprintf(whole, sizeof whole, "%.60s", limit);
-    if (form.each_second && form.quantity == DURATION && cut_end(limit, "%")) {
-        if (read_number(trim(limit), &condition->limit)) {
-            condition->limit *= NS_OF_PERCENT;
-            return true;
-        }
-        report_limit(compiling, key, &form, whole);
-        return false;
+    if (read_with_unit(&form, limit, &condition->limit)) {
+        return true;
     }
-    if ((form.each_second && !cut_end(limit, "/s")) ||
-        !read_quantity(form.quantity, trim(limit), &condition->limit)) {
-        report_limit(compiling, key, &form, whole);
-        return false;
-    }
-    return true;
+    report_limit(compiling, key, &form, whole);
+    return false;
 }
 
 static bool read_word(struct compiling *compiling, const char *key, const char *word,

@@ -76,10 +76,16 @@ static bool same_patterns(const struct vamp_alarm_rule *one, const struct vamp_a
     return true;
 }
 
+/* Compares without ==, against which the compiler warns. */
+static bool same_quantile(const struct vamp_alarm_rule *one, const struct vamp_alarm_rule *other)
+{
+    return one->quantile <= other->quantile && one->quantile >= other->quantile;
+}
+
 static bool same_measure(const struct vamp_alarm_rule *one, const struct vamp_alarm_rule *other)
 {
-    const bool differs = one->quantile < other->quantile || one->quantile > other->quantile;
-    return one->metric == other->metric && one->measure == other->measure && !differs;
+    return one->metric == other->metric && one->measure == other->measure &&
+           same_quantile(one, other);
 }
 
 bool vamp_alarm_groups_fit(const struct vamp_alarm_groups *groups,
@@ -194,7 +200,8 @@ static uint32_t find_group(struct vamp_alarm_groups *groups, const struct vamp_l
     return number;
 }
 
-/* Groups the rows of this bucket, in order. If out of memory, the groups are incomplete. */
+/* Links the rows of each group in this bucket, in their order. If out of memory, rows are missing
+ * from the groups. */
 static void link_rows(struct vamp_alarm_groups *groups, const struct vamp_bucket *bucket,
                       unsigned metric)
 {
@@ -219,6 +226,7 @@ static void link_rows(struct vamp_alarm_groups *groups, const struct vamp_bucket
     }
 }
 
+/* Assigns series that are new in this bucket to groups, and links the rows of each group. */
 static void find_groups(struct vamp_alarm_groups *groups, const struct vamp_bucket *bucket,
                         unsigned metric)
 {
@@ -254,10 +262,10 @@ static void find_groups(struct vamp_alarm_groups *groups, const struct vamp_buck
 
 /* ---- values */
 
-/* Iterates over the rows of an instance. */
+/* Iterates over the rows of a group. */
 struct walk {
     const struct vamp_alarm_groups *groups;
-    /* Rows of the metric; all of them belong to the instance if `following->whole`. */
+    /* Rows of the metric; all of them belong to the group if `groups->whole`. */
     struct vamp_rows rows;
     uint32_t next; /* otherwise the next row, counted from 1; 0: none */
     struct vamp_row row;
@@ -432,6 +440,6 @@ void vamp_alarm_follow(struct vamp_alarm_following *following, const struct vamp
     }
     bool has_memory = true;
     while (following->instance_count < groups->group_count && has_memory) {
-        has_memory = add_instance(following); /* else at the next bucket */
+        has_memory = add_instance(following); /* on failure, tried again at the next bucket */
     }
 }

@@ -57,7 +57,7 @@ struct vamp_alarm_instance {
     uint8_t opinion; /* enum vamp_alarm_opinion: the last one that is known */
 };
 
-/* The value of an instance in a bucket. */
+/* The value of a group in a bucket. */
 struct vamp_alarm_measured {
     double value;    /* computed by the rule's measure */
     uint32_t series; /* gauges whose largest value counts: the series with that value */
@@ -65,18 +65,17 @@ struct vamp_alarm_measured {
     bool grew;       /* a counter increased, or a histogram or gauge has a value */
 };
 
-/* The series of an instance. */
+/* Series whose values are merged before they are compared with a condition. */
 struct vamp_alarm_group {
-    const struct vamp_series *series; /* the first one, which has the labels; NULL: all series */
-    /* Of the current bucket: first and last row, counted from 1 (0: none), and the value. */
-    uint32_t first_row, last_row;
-    struct vamp_alarm_measured measured;
+    const struct vamp_series *series; /* first series, with the group's labels; NULL: all series */
+    uint32_t first_row, last_row;     /* in the current bucket, counted from 1; 0: none */
+    struct vamp_alarm_measured measured; /* in the current bucket */
 };
 
-/* The groups of series that rules follow. Shared by all rules that measure the same values, which
- * often differ in their conditions only. */
+/* The groups of series that rules follow. They are shared by the rules that measure the same
+ * values and differ only in conditions, durations or actions. */
 struct vamp_alarm_groups {
-    const struct vamp_alarm_rule *rule; /* one of these rules */
+    const struct vamp_alarm_rule *rule; /* the first of these rules */
     bool whole;                         /* one group for all series */
     bool current;                       /* the current bucket was measured */
     uint32_t seen;                      /* number of series of the label set that were examined */
@@ -101,11 +100,11 @@ VAMP_MUST_CHECK int vamp_alarm_groups_init(struct vamp_alarm_groups *groups,
                                            const struct vamp_alarm_rule *rule,
                                            const struct vamp_bins *bins, struct vamp_err *err);
 void vamp_alarm_groups_done(struct vamp_alarm_groups *groups);
-/* Returns whether the rule measures the same values of the same groups. */
+/* Returns whether the rule can share these groups, because it measures the same values. */
 bool vamp_alarm_groups_fit(const struct vamp_alarm_groups *groups,
                            const struct vamp_alarm_rule *rule);
 
-/* The instances of a rule, by the number of their group. */
+/* The instances of a rule. An instance has the same index as its group. */
 struct vamp_alarm_following {
     const struct vamp_alarm_rule *rule;
     struct vamp_alarm_groups *groups; /* not owned */
@@ -113,7 +112,7 @@ struct vamp_alarm_following {
     uint32_t instance_count, instance_room;
 };
 void vamp_alarm_following_done(struct vamp_alarm_following *following);
-/* Examines the series that are new in this bucket, unless another rule with the same groups did,
- * and measures the groups. `metric`: index in the bucket's schema. */
+/* Updates and measures the groups, unless another rule with the same groups did this for the
+ * current bucket, and adds instances for new groups. `metric`: index in the bucket's schema. */
 void vamp_alarm_follow(struct vamp_alarm_following *following, const struct vamp_bucket *bucket,
                        unsigned metric);

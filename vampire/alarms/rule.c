@@ -38,8 +38,9 @@ const struct vamp_opt vamp_alarm_options[] = {
      .help = "The quantile of what a histogram recorded in the bucket; 0 is the least value, 1 the "
              "largest; a histogram needs it unless the condition is a rate or \"absent\""},
     {"rate", VAMP_OPT_BOOL, AT(rate), "false",
-     .help = "Compare the growth of a counter, or the recordings of a histogram, each second; for "
-             "counters of time as in \"> 500ms/s\" or \"> 50%\""},
+     .help = "Compare the increase of a counter, or the number of values recorded by a histogram, "
+             "per second; the limit for a counter of time is written as \"> 500ms/s\" or "
+             "\"> 50%\""},
     {"baseline", VAMP_OPT_DURATION, AT(baseline_ns), NULL, .max = DAYS(7),
      .help = "The baseline is the mean of the same value over this time before; buckets in which "
              "the condition holds are not part of it; unless set, there is none"},

@@ -82,6 +82,7 @@ static inline bool vamp_source_is_wanted(const struct vamp_source_context *conte
            (context->event_kinds & VAMP_EVENT_BIT(event->kind)) != 0;
 }
 
+/* Result of `rest`: the number of events is not known. */
 #define VAMP_REST_UNKNOWN UINT64_MAX
 
 struct vamp_source_ops {
@@ -126,16 +127,15 @@ struct vamp_source_ops {
     enum vamp_source_status (*next)(void *self, struct vamp_event *ret_event, struct vamp_err *err);
     /* Blocks until `next` may have a result, for at most `timeout_ns`. */
     void (*wait)(void *self, int64_t timeout_ns);
-    /* Returns whether events have arrived that `next` does not return yet because of their order.
-     * The member may be NULL: never. */
+    /* Returns whether events have arrived that `next` holds back until earlier events may no longer
+     * arrive. The member may be NULL: never. */
     bool (*holds)(const void *self);
-    /* Requests that no further events are added: `next` returns the events from before this call
-     * and then END. Waits at most `timeout_ns` for the pool manager. Returns false if there is
-     * nothing to wait for; the source then ends at once. The member may be NULL, which means the
-     * same. */
+    /* Ends the subscription: `next` returns the events from before this call and then END. Waits at
+     * most `timeout_ns` for the answer of the pool manager. Returns false if no events can be
+     * waiting; reading then stops at once. The member may be NULL: as if it returned false. */
     bool (*finish)(void *self, int64_t timeout_ns);
-    /* After `finish`: stores a LOST event with the number of events that `next` has not returned,
-     * which may be 0 or VAMP_REST_UNKNOWN. */
+    /* After `finish`: stores a LOST event. Its `count` is the number of events from before `finish`
+     * that `next` has not returned; it may be 0 or VAMP_REST_UNKNOWN. */
     void (*rest)(void *self, struct vamp_event *ret_lost);
     /* Sets the state of the open source. Any thread. The member may be NULL. */
     void (*describe)(void *self, struct vamp_source_state *ret_state);

@@ -102,9 +102,9 @@ void vamp_stats_self(struct vamp_stats *stats, enum vamp_metric_id id, unsigned 
                      int64_t value);
 /* Closes and emits all open buckets. Nothing may be observed afterwards. */
 void vamp_stats_finish(struct vamp_stats *stats);
-/* Continues the run of `before`, which must have finished: totals and the numbering of buckets go
- * on, so that totals are those of the run. CDOs and pending operations are not continued. To be
- * called before the first event, and after vamp_stats_outputs. */
+/* Continues the totals and the bucket numbers of `before`, which must have finished. CDOs and
+ * pending operations are not continued. Call it after vamp_stats_outputs, before the first event.
+ */
 void vamp_stats_inherit(struct vamp_stats *stats, const struct vamp_stats *before);
 
 /* Sets totals over all series. Too slow to be called for every event. The histograms are owned by

@@ -110,7 +110,8 @@ struct user {
     int axis;
 };
 
-/* Lists the variables along the dimension (or only `longest`). Returns their number. */
+/* Lists the variables along the dimension; only its `longest` one if that is set. Returns their
+ * number. */
 static hsize_t find_users(struct hdf5_file *file, unsigned number, struct user *users)
 {
     const unsigned longest = file->dimensions[number].longest;

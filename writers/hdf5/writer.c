@@ -145,7 +145,7 @@ static void flush_rows(struct hdf5_file *file)
     }
     hdf5_dataset_put_small(file, file->dimensions[HDF5_TIME].check, file->flushed,
                            (unsigned)(file->rows - file->flushed), file->sums);
-    /* First the variable in the list of `time`: no other may ever be longer than it. */
+    /* The variable in the list of `time` comes first: no other variable may ever be longer. */
     flush_dataset(file, file->bucket_number);
     flush_file(file);
     /* From here on only `time` changes, unless it needs a new chunk and the file becomes longer. */
@@ -212,8 +212,8 @@ static int finish_failed(struct hdf5_file *file)
     return -EIO;
 }
 
-/* Returns the error of a bucket of which nothing has been written. If the error makes the output
- * close the file, first flushes the buckets not yet flushed. */
+/* Returns the error for a bucket that was rejected before anything of it was written. If the output
+ * will close the file because of this error, flushes the earlier buckets first. */
 static int refuse(struct hdf5_file *file)
 {
     const int code = file->code;

@@ -181,12 +181,13 @@ static bool add_client(struct jsonl_clients *clients, int fd)
     return true;
 }
 
-/* Whether the queue accepts `blocks` blocks of `length` bytes in total; if empty, any length. */
+/* Whether the queue accepts `blocks` blocks of `length` bytes in total. An empty queue accepts
+ * blocks of any length. */
 static bool has_room(const struct jsonl_clients *clients, const struct client *client,
                      size_t length, unsigned blocks)
 {
     if (client->count == 0) {
-        return blocks <= QUEUE_BLOCKS; /* of any length */
+        return blocks <= QUEUE_BLOCKS;
     }
     return client->count + blocks <= QUEUE_BLOCKS &&
            client->bytes + length <= (size_t)clients->options->reader_buffer_bytes;

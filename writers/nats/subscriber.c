@@ -189,7 +189,7 @@ static void close_link(struct subscriber *self)
 }
 
 /* Closes the connection after an error of the library, and records the failure. Returns -EAGAIN.
- * The error is read before, since closing the connection clears it. */
+ * Reads the error text first, since closing the connection clears it. */
 static int fail_with(struct subscriber *self, natsStatus status, struct vamp_err *err)
 {
     char text[200] = "";

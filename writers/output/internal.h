@@ -79,8 +79,8 @@ struct output_element {
 /* The current segment. */
 struct output_segment {
     void *writer; /* NULL: no segment is open */
-    int fd;       /* its file or directory, opened with O_PATH; -1: none */
-    bool is_lost; /* its file was deleted */
+    int fd;       /* the file, or the directory of a file not yet created, with O_PATH; -1: none */
+    bool is_lost; /* the file was deleted */
     /* Opened before the first bucket, which determines the size of a file. */
     bool blind;
     uint64_t taken;         /* elements passed to the format */
@@ -149,8 +149,8 @@ void output_close_segment(struct vamp_output *output, const struct vamp_ending *
 bool output_deliver(struct vamp_output *output);
 /* Flushes the format's buffers to the operating system and updates the accounting. */
 void output_flush(struct vamp_output *output);
-/* Reacts if the segment's file was deleted, or has another path now: what it contained is lost, or
- * a new segment begins. */
+/* Checks whether the segment's file still exists at its path. If the file was deleted, counts its
+ * content as lost and closes the segment; if it was moved, begins a new segment. */
 void output_check_file(struct vamp_output *output);
 /* Submitting thread: waits while the queue is at capacity, if the source can wait and the output
  * makes progress. */

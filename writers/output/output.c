@@ -99,7 +99,7 @@ static enum output_next drain(struct vamp_output *output)
             vamp_worker_count(&output->worker.lost, output->current.counts);
         }
         output->kind->release(output, written);
-        if (output->kind->event == NULL) { /* else too often */
+        if (output->kind->event == NULL) { /* for events, this would be too often */
             output_check_file(output);
         }
     }
@@ -225,14 +225,15 @@ void vamp_output_continue(struct vamp_output *output, const struct vamp_output *
 void vamp_output_account(const struct vamp_output *output, struct vamp_output_account *ret_account)
 {
     struct vamp_worker_account account;
-    const uint64_t removed = atomic_load(&output->removed); /* before `done`, which includes them */
+    /* Must precede the read of `done`, which includes the removed elements and only increases. */
+    const uint64_t removed = atomic_load(&output->removed);
     vamp_worker_account(&output->worker, &account);
     *ret_account = (struct vamp_output_account){.queued = account.queued,
                                                 .written = account.done - removed,
                                                 .lost = account.lost + removed,
                                                 .waiting = account.waiting,
                                                 .in_queue = account.waiting};
-    if (output->kind == &output_of_buckets) { /* those that were taken are no longer in the queue */
+    if (output->kind == &output_of_buckets) { /* `waiting` includes buckets taken from the queue */
         ret_account->in_queue = output->kind->used(output);
     }
     memcpy(ret_account->name, output->name, sizeof ret_account->name);

@@ -171,11 +171,11 @@ static const bool is_about_missing[VAMP_METRICS_MAX] = {
     [VAMP_METRIC_COLLECT_RUNS_MISSING] = true,
 };
 
-/* Returns the labels that a metric keeps regardless of the selection, of those that it has. */
+/* Returns the labels that a metric keeps regardless of the selection, if it has them. */
 static uint32_t indispensable_labels(enum vamp_metric_id id)
 {
     uint32_t labels = METRIC_LABEL | GROUP_LABEL;
-    if (id == VAMP_METRIC_COLLECT_RUNS_MISSING) { /* readers name the runs */
+    if (id == VAMP_METRIC_COLLECT_RUNS_MISSING) { /* so that readers can name the runs */
         labels |= RUN_LABELS;
     }
     return labels;
@@ -224,8 +224,8 @@ static void choose_metrics(struct vamp_resolution *resolution,
     resolution->metric_count = resolution->merged.schema.metric_count;
 }
 
-/* Adds the metric that counts what is in no series of the output, if the output selects series. The
- * collector's statistics have this metric already, from its runs. */
+/* If the output selects series, adds the metric that counts values outside of these series. In the
+ * collector, the statistics already have this metric, from the runs. */
 static void add_outside(struct vamp_resolution *resolution,
                         const struct vamp_resolution_choice *choice)
 {

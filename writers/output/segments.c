@@ -161,8 +161,8 @@ static int open_next(struct vamp_output *output, struct output_segment *ret_segm
     return code;
 }
 
-/* Opens the segment's file without access to its content, or the directory of a file that does not
- * exist yet; -1: it is not in a file. */
+/* Opens the segment's file with O_PATH; if the file does not exist yet, opens its directory.
+ * Returns the descriptor; -1: the segment is not a file, or on failure. */
 static int open_place(const struct vamp_writer_ops *format, const char *path)
 {
     struct stat status;
@@ -181,8 +181,8 @@ static int open_place(const struct vamp_writer_ops *format, const char *path)
     return fd;
 }
 
-/* Returns whether the open file is no longer found by this path. */
-static bool is_elsewhere(const struct stat *file, const char *path)
+/* Returns whether this path no longer leads to the open file. */
+static bool is_moved(const struct stat *file, const char *path)
 {
     struct stat named;
     if (!S_ISREG(file->st_mode)) {
@@ -331,7 +331,8 @@ void output_check_file(struct vamp_output *output)
 {
     struct output_segment *segment = &output->segment;
     struct stat held;
-    if (segment->writer == NULL || segment->fd < 0 || fstat(segment->fd, &held) != 0) {
+    const bool has_file = segment->writer != NULL && segment->fd >= 0;
+    if (!has_file || fstat(segment->fd, &held) != 0) {
         return;
     }
     const char *path = output->format->path(segment->writer);
@@ -339,13 +340,13 @@ void output_check_file(struct vamp_output *output)
         struct vamp_err err = VAMP_ERR_NONE;
         (void)vamp_err_set(&err, -ENOENT,
                            "%s was deleted while vampire wrote it: its content is lost; a new file "
-                           "follows where its directory is back",
+                           "begins when its directory exists",
                            path);
         atomic_fetch_add(&output->removed, written_in_segment(output));
         segment->is_lost = true;
         (void)give_up_segment(output, &err);
-    } else if (is_elsewhere(&held, path)) {
-        rotate(output); /* it was moved: the new file has the path that readers expect */
+    } else if (is_moved(&held, path)) {
+        rotate(output); /* the new file has the path that readers expect */
     }
 }
 

@@ -238,8 +238,8 @@ static void put_arguments(struct vamp_json *json, const struct vamp_trace_span *
     vamp_json_close(json, '}');
 }
 
-/* Writes an end of an arrow. Viewers attach it to the span that contains its time, so that the end
- * uses the last moment of its span. */
+/* Writes an end of an arrow. Its time is the last moment of its span, because viewers attach an
+ * arrow to the span that contains the arrow's time. */
 static void put_arrow(const struct chrome *chrome, struct vamp_json *json,
                       const struct vamp_trace_track *track, const struct vamp_trace_span *span)
 {

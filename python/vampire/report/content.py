@@ -49,8 +49,10 @@ class Content:
         self.outside = {what for what, metric in (("operations", "pool_operations"), ("gave", "produced_bytes"), ("received", "consumed_bytes"))
                         if "vampire_not_in_output" in self.summary.lacking.get(metric, (0, {}))[1]}
         part = share(self.summary.counted, events)
-        self.of = [] if self.summary.counted >= events else [words.FROM_EVENTS % part]  # of all but operations
-        self.of_operations = self.of and ["of " + words.OF_EVENTS % part]
+        # Remarks on totals: the fraction of counted events is the coverage of the number of operations only.
+        self.of = self.of_operations = []
+        if self.summary.counted < events:
+            self.of, self.of_operations = [words.FROM_EVENTS % part], ["of " + words.OF_EVENTS % part]
 
     def _check_component(self, component):
         known = self.history.words("component") | self.history.words("source") | self.history.words("sink")
@@ -217,10 +219,14 @@ class Content:
         facts = [("observed", span(length), ""), ("components", f"{components:,}", "")]
         for what, metric, write in numbers:
             count = self.total(metric)
+            if count is None:
+                facts.append((what, "not recorded", ""))
+                continue
             estimate = self.estimated(metric, write)
-            of = self.of_operations if metric == "pool_operations" else [] if estimate else self.of
-            notes = of + self.lacks(metric, write) + estimate if count is not None else []
-            facts.append((what, "not recorded" if count is None else write(count), "; ".join(notes)))
+            coverage = [] if "".join(estimate).startswith("of all") else self.of
+            if metric == "pool_operations":
+                coverage = self.of_operations
+            facts.append((what, write(count), "; ".join([*coverage, *self.lacks(metric, write), *estimate])))
         return facts
 
     def run_table(self):

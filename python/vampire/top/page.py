@@ -151,7 +151,7 @@ def _counted(snapshot, wide):
         whole = False
         names = [f"{clean(workflow)} (run {clean(run)[:8]})" for workflow, run in state.runs_missing]
         items.append(f"missing now: {', '.join(names[:RUNS_SHOWN])}" + (", ..." if len(names) > RUNS_SHOWN else ""))
-    else:  # otherwise nobody knows how many events there were
+    else:  # while a run is missing, the number of events is not known
         items.insert(0, words.EVERY if whole else words.OF_EVENTS % share(told.counted, everything))
     if told.late > 0:  # counted, so that nothing is missing
         items.append(f"{count(told.late)} {words.LATE}")

@@ -31,9 +31,9 @@
 #define CACHE_LINE 64
 #define RING_BYTES_MIN ((size_t)64 * 1024)
 #define RING_BYTES_MAX ((size_t)1 << 40)
-/* Memory that is used for the first time is prefaulted in blocks of this size: page faults of
- * single pages take twice as long. */
-#define READY_BYTES ((size_t)128 * 1024)
+/* The ring is prefaulted in blocks of this size when it is used for the first time: single page
+ * faults would take twice as long. */
+#define PREFAULT_BYTES ((size_t)128 * 1024)
 
 struct record {
     uint64_t bytes; /* size of the whole record, a multiple of its alignment */
@@ -53,7 +53,7 @@ struct vamp_ring {
     size_t
         slots_until; /* while `written` is below this, a record of any length fits in one piece */
     size_t known_tail;
-    size_t ready; /* number of prefaulted bytes */
+    size_t prefaulted; /* number of bytes */
 
     alignas(CACHE_LINE) atomic_size_t tail; /* written by the consumer: number of released bytes */
     size_t taken;                           /* number of bytes returned by vamp_ring_take */
@@ -143,15 +143,15 @@ static bool may_have(struct vamp_ring *ring, size_t head, size_t bytes, unsigned
 enum { RECORD_BYTES_MAX = sizeof(struct record) + VAMP_NAME_BYTES_MAX };
 
 /* Prefaults the memory of the next records, and limits `slots_until` to the prefaulted memory. */
-static void make_ready(struct vamp_ring *ring)
+static void prefault(struct vamp_ring *ring)
 {
-    while (ring->ready < ring->capacity && ring->ready <= ring->written) {
-        const size_t more = VAMP_MIN(ring->capacity - ring->ready, READY_BYTES);
-        vamp_pages_ask(ring->memory + ring->ready, more);
-        ring->ready += more;
+    while (ring->prefaulted < ring->capacity && ring->prefaulted <= ring->written) {
+        const size_t more = VAMP_MIN(ring->capacity - ring->prefaulted, PREFAULT_BYTES);
+        vamp_pages_ask(ring->memory + ring->prefaulted, more);
+        ring->prefaulted += more;
     }
-    if (ring->ready < ring->capacity) {
-        ring->slots_until = VAMP_MIN(ring->slots_until, ring->ready);
+    if (ring->prefaulted < ring->capacity) {
+        ring->slots_until = VAMP_MIN(ring->slots_until, ring->prefaulted);
     }
 }
 
@@ -167,7 +167,7 @@ static void find_slots(struct vamp_ring *ring)
         const size_t pieces = rest - RECORD_BYTES_MAX;
         ring->slots_until += VAMP_MIN(room, pieces) + 1;
     }
-    make_ready(ring);
+    prefault(ring);
 }
 
 struct vamp_event *vamp_ring_slot(struct vamp_ring *ring, struct vamp_event *spare)

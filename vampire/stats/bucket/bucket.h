@@ -136,8 +136,8 @@ struct vamp_metric_values {
 struct vamp_output_account {
     char name[VAMP_OUTPUT_NAME_BYTES];
     uint64_t queued, written, lost;
-    uint64_t waiting;  /* neither written nor lost: in the queue, or merged or not yet flushed */
-    uint64_t in_queue; /* those in the queue */
+    uint64_t waiting;  /* neither written nor lost: in the queue, being merged, or not flushed */
+    uint64_t in_queue; /* the part of `waiting` that is in the queue */
 };
 
 /* Cumulative since the start, including this bucket. Invariants: received = decoded + rejected;

@@ -17,7 +17,8 @@ const char *vamp_unknown_word(enum vamp_unknown unknown)
     return unknowns[unknown].word;
 }
 
-/* Appends "no events of these kinds: offer demand" to the text, which has `used` bytes. */
+/* Appends a sentence such as "no events of these kinds: offer demand" to the text, which has `used`
+ * bytes. */
 static void append_kinds(uint64_t kinds, char text[static VAMP_ABSENCE_BYTES], size_t used)
 {
     const char *separator = used > 0 ? "; " : "";

@@ -15,7 +15,7 @@ struct vamp_absence {
     enum vamp_metric_id id;
     /* Bit per enum vamp_unknown: unreported data on which the metric is based. */
     uint32_t lacking;
-    /* Bit per enum vamp_event_kind: kinds on which the metric is based and that cannot arrive. */
+    /* Bit per enum vamp_event_kind: kinds that the metric requires and that cannot arrive. */
     uint64_t kinds;
 };
 
@@ -29,8 +29,8 @@ struct vamp_coverage {
 
 /* Returns the enum name, a constant: "time", "size", ... */
 const char *vamp_unknown_word(enum vamp_unknown unknown);
-/* Write the reason of an absence, as sentences joined by "; ", and return `text`. `lacking`: bit
- * per enum vamp_unknown. */
+/* Write a reason for missing data or for an absent metric, as sentences joined by "; ", and return
+ * `text`. `lacking`: bit per enum vamp_unknown. */
 #define VAMP_ABSENCE_BYTES 512
 const char *vamp_unknown_reason(uint32_t lacking, char text[static VAMP_ABSENCE_BYTES]);
 const char *vamp_absence_reason(const struct vamp_absence *absence,

@@ -48,8 +48,8 @@ void vamp_histogram_clear(struct vamp_histogram *histogram, unsigned bin_count);
 /* Adds `from` to `into`; both must have the same bins. */
 void vamp_histogram_merge(struct vamp_histogram *into, const struct vamp_histogram *from,
                           unsigned bin_count);
-/* Adds `from`, which has the bins `from_bins`, to `into`. A value moves to the bin that contains
- * the middle of its bin. This is exact unless the new bins are finer. */
+/* Adds `from`, which has other bins. The values of a bin are added to the bin of `into` that
+ * contains the middle of their bin. This is exact unless the bins of `into` are finer. */
 void vamp_histogram_rebin(struct vamp_histogram *into, const struct vamp_bins *bins,
                           const struct vamp_histogram *from, const struct vamp_bins *from_bins);
 /* Returns the value at quantile q (0 to 1): the middle of its bin, limited to min and max. Returns

@@ -269,6 +269,13 @@ enum vamp_metric_id vamp_metric_plain(enum vamp_metric_id weighted)
     return VAMP_METRIC_NONE;
 }
 
+bool vamp_metric_is_blocked_time(enum vamp_metric_id id)
+{
+    return id == VAMP_METRIC_BLOCKED_NS || id == VAMP_METRIC_BLOCKED_ON_NS ||
+           id == VAMP_METRIC_BLOCKED_ON_BEFORE_NS || id == VAMP_METRIC_HELD_BACK_NS;
+}
+
+/* Kinds of events on which several metrics are based. */
 #define KIND(kind) VAMP_EVENT_BIT(VAMP_EVENT_##kind)
 #define IN_POOL (KIND(OFFER) | KIND(WITHDRAW))
 #define WAITED (KIND(DEMAND) | KIND(TRANSPORT_COMPLETED))
@@ -297,6 +304,10 @@ uint64_t vamp_metric_kinds(enum vamp_metric_id id)
         [VAMP_METRIC_DEMAND_WAIT_PART_NS] = WAITED,
         [VAMP_METRIC_DEMANDS_PENDING] = WAITED,
         [VAMP_METRIC_DEMAND_OLDEST_NS] = WAITED,
+        [VAMP_METRIC_BLOCKED_NS] = WAITED,
+        [VAMP_METRIC_BLOCKED_ON_NS] = WAITED,
+        [VAMP_METRIC_BLOCKED_ON_BEFORE_NS] = WAITED,
+        [VAMP_METRIC_HELD_BACK_NS] = KIND(WITHDRAW),
         [VAMP_METRIC_WITHDRAW_WAIT_NS] = KIND(WITHDRAW),
         [VAMP_METRIC_WITHDRAWS_PENDING] = KIND(WITHDRAW),
         [VAMP_METRIC_WITHDRAW_OLDEST_NS] = KIND(WITHDRAW),

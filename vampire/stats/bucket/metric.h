@@ -22,7 +22,7 @@ enum vamp_label {
     VAMP_LABEL_SOURCE,   /* source of a transport */
     VAMP_LABEL_SINK,     /* sink of a transport */
     VAMP_LABEL_PRODUCER, /* producer of the CDO that a component waits for */
-    VAMP_LABEL_CONSUMER, /* component for which a withdraw or leave had to wait */
+    VAMP_LABEL_CONSUMER, /* component that delayed a withdraw or leave */
     /* Models of the five above, which they replace at level `model`. */
     VAMP_LABEL_MODEL,
     VAMP_LABEL_SOURCE_MODEL,
@@ -126,8 +126,8 @@ struct vamp_metric {
 /* Indexed by id; vamp_metric_count() entries. */
 extern const struct vamp_metric *const vamp_metrics;
 unsigned vamp_metric_count(void);
-/* Returns the kinds of events on which a metric is based, one bit per enum vamp_event_kind: without
- * any one of them the metric would be 0 or wrong. 0: no single kind is necessary. */
+/* Returns the kinds of events that a metric requires, one bit per enum vamp_event_kind: if one of
+ * them cannot arrive, the metric would be 0 or wrong. 0: it requires no particular kind. */
 uint64_t vamp_metric_kinds(enum vamp_metric_id id);
 /* Returns VAMP_METRIC_NONE if no metric has this name. */
 enum vamp_metric_id vamp_metric_find(const char *name);
@@ -166,6 +166,8 @@ struct vamp_weighted_metric {
 extern const struct vamp_weighted_metric vamp_weighted_metrics[VAMP_WEIGHTED_METRIC_COUNT];
 /* Returns the counter on which a weighted counter is based; VAMP_METRIC_NONE for other metrics. */
 enum vamp_metric_id vamp_metric_plain(enum vamp_metric_id weighted);
+/* Returns whether the metric divides time among pending operations (pairing/blocked.h). */
+bool vamp_metric_is_blocked_time(enum vamp_metric_id id);
 
 /* Groups of sampled CDOs, formed by other bits of the hash that selects the CDOs. The variance
  * between the groups gives the error of estimates (metric vampire_sample_group). */

@@ -30,7 +30,7 @@ void vamp_attributes_done(struct vamp_attributes *attributes);
  * limit become `(other)`. */
 uint32_t vamp_attributes_number(struct vamp_attributes *attributes,
                                 const struct vamp_attribute_texts *texts);
-/* Like vamp_attributes_number, for the values of a combination of another table. */
+/* Like vamp_attributes_number, but takes the values from combination `number` of another table. */
 uint32_t vamp_attributes_copy(struct vamp_attributes *attributes,
                               const struct vamp_attributes *from, uint32_t number);
 const char *vamp_attributes_text(const struct vamp_attributes *attributes, uint32_t number,

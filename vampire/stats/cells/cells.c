@@ -216,6 +216,7 @@ void vamp_cells_done(struct vamp_cells *cells)
     memset(cells, 0, sizeof *cells);
 }
 
+/* Adds the totals of a counter of other cells to those of the corresponding series. */
 static void inherit_counters(struct vamp_cells *cells, const struct vamp_cells *before,
                              enum vamp_metric_id id)
 {
@@ -252,7 +253,7 @@ void vamp_cells_inherit(struct vamp_cells *cells, const struct vamp_cells *befor
     accounting.output_count = cells->accounting.output_count;
     memcpy(accounting.outputs, cells->accounting.outputs, sizeof accounting.outputs);
     cells->accounting = accounting;
-    /* The conversion itself loses no value. */
+    /* Series that were merged by this conversion are not reported as overflow. */
     cells->series.overflow = 0;
     cells->series.labels_given_up = 0;
 }

@@ -151,10 +151,10 @@ VAMP_MUST_CHECK int vamp_cells_init(struct vamp_cells *cells,
                                     struct vamp_err *err);
 void vamp_cells_done(struct vamp_cells *cells);
 
-/* Continues the totals of `before`, whose buckets must all be closed: counters, accounting and the
- * sums of histograms. A series that these cells do not have is merged into a coarser one; a metric
- * that they do not have is dropped. Must be called before anything is counted, and after
- * vamp_self_outputs, because the series of outputs are found by name. */
+/* Adds the totals of `before`, whose buckets must all be closed: counters, accounting and the sums
+ * of histograms. A series that does not exist in `cells` is merged into a coarser one; a metric
+ * that does not exist there is dropped. Must be called before anything is counted, and after
+ * vamp_self_outputs, which sets the names by which the series of outputs are found. */
 void vamp_cells_inherit(struct vamp_cells *cells, const struct vamp_cells *before);
 
 /* Sets `used` to the cells of the slot's histograms that have values, in ascending order, followed

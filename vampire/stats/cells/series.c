@@ -457,6 +457,7 @@ static bool is_by_model(const struct vamp_series_set *set)
     return false;
 }
 
+/* Converts the number of a component's or model's name to the kind of name that `set` has. */
 static uint32_t convert_name(const struct vamp_series_table *table,
                              const struct vamp_series_set *set, const struct vamp_series_set *from,
                              uint32_t name)

@@ -124,9 +124,9 @@ static inline uint32_t vamp_series_find(const struct vamp_series_set *set,
     return set->keys[series] == key ? series : VAMP_SERIES_NOT_FOUND;
 }
 
-/* Returns in `*ret_labels` the labels of a series of another table in terms of this table. A label
- * that cannot be converted, such as a component in a series of models, is aggregated away. `set`:
- * the set of this table that will store the series. Texts are added if they are new. */
+/* Converts the labels of series number `series` of set `from` of another table to labels of this
+ * table. `set`: the set of this table that will store the series. A label that cannot be converted,
+ * such as the component if only its model is known, becomes `(other)`. New texts are added. */
 void vamp_series_convert(struct vamp_series_table *table, const struct vamp_series_set *set,
                          const struct vamp_series_table *from_table,
                          const struct vamp_series_set *from, uint32_t series,

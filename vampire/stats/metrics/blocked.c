@@ -5,7 +5,7 @@
 
 #include "vampire/stats/metrics/statistic.h"
 
-/* Destination of the shares of the current event. */
+/* Where the results of the current event are read from and counted. */
 struct counting {
     struct vamp_cells *cells;
     struct vamp_slot *slot;
@@ -13,8 +13,8 @@ struct counting {
     struct vamp_blocked *blocked;
 };
 
-/* Returns whole nanoseconds; the rest is carried over to the component's next share, so that the
- * sum over all shares is exact. */
+/* Converts to whole nanoseconds. The remainder is added to the next conversion for this clock, so
+ * that the sum over all shares is exact. */
 static inline uint64_t whole_ns(struct vamp_blocked_clock *clock, vamp_ticks ticks)
 {
     const vamp_ticks sum = ticks + clock->fraction;
@@ -22,8 +22,8 @@ static inline uint64_t whole_ns(struct vamp_blocked_clock *clock, vamp_ticks tic
     return (uint64_t)(sum >> VAMP_TICK_BITS);
 }
 
-/* Adds to blocked_on_ns. Component and producer are set in `labels`. Their cells are remembered,
- * because most shares have the same names as the one before. */
+/* Adds to blocked_on_ns. Component and producer must be set in the labels. Their cells are cached,
+ * because consecutive shares mostly have the same names. */
 static inline void count_blocked_on(const struct counting *to, struct vamp_blocked_row *row,
                                     enum vamp_wait_part part, uint64_t ns)
 {
@@ -42,11 +42,13 @@ static inline void count_blocked_on(const struct counting *to, struct vamp_block
     vamp_cells_count(to->cells, to->slot, VAMP_METRIC_BLOCKED_ON_NS, labels, ns);
     if (range->enabled) {
         const uint32_t series = vamp_series_find(range->set, labels);
-        row->cells[part] = series != VAMP_SERIES_NOT_FOUND ? range->first + series : 0;
+        if (series != VAMP_SERIES_NOT_FOUND) {
+            row->cells[part] = range->first + series;
+        }
     }
 }
 
-/* Counts what elapsed between two values of the clock of demands. */
+/* Counts one part of a wait: the time between two values of the component's clock of demands. */
 static inline void count_part(const struct counting *to, struct vamp_blocked_row *row,
                               enum vamp_wait_part part, vamp_ticks from, vamp_ticks until)
 {
@@ -63,15 +65,15 @@ static inline void count_part(const struct counting *to, struct vamp_blocked_row
     }
 }
 
-/* Counts the wait for the offer of each demand of a CDO that came into the pool. The component that
- * offers a CDO is not blocked on itself. */
+/* For each demand of a CDO that came into the pool: counts its wait for the offer. A component is
+ * not blocked on itself. */
 static void count_offered(const struct counting *to, int64_t time_ns)
 {
     struct vamp_blocked *blocked = to->blocked;
     struct vamp_blocked_due *due = &blocked->due;
     const bool is_certain = due->offerer_row != 0 && due->offerer != VAMP_NAME_UNKNOWN;
     blocked->labels.value[VAMP_LABEL_PRODUCER] = due->offerer;
-    for (uint32_t number = due->offered; number != 0;) {
+    for (uint32_t number = due->first_offered; number != 0;) {
         struct vamp_blocked_share *share = &blocked->shares[number - 1];
         const struct vamp_pending *demand = vamp_slab_item(&to->tracker->pending, number);
         const uint32_t row = demand->item.row;
@@ -79,35 +81,37 @@ static void count_offered(const struct counting *to, int64_t time_ns)
         vamp_blocked_advance(blocked, clock, time_ns);
         if (is_certain && row != due->offerer_row) {
             blocked->labels.value[VAMP_LABEL_COMPONENT] = vamp_track_row_name(to->tracker, row);
-            count_part(to, &blocked->rows[row], VAMP_WAIT_FOR_OFFER, vamp_blocked_from(share),
+            count_part(to, &blocked->rows[row], VAMP_WAIT_FOR_OFFER, vamp_blocked_counted_to(share),
                        clock->now);
         }
-        vamp_blocked_set_from(share, clock->now);
+        vamp_blocked_set_counted_to(share, clock->now);
         share->offered = true;
         number = share->after;
     }
-    due->offered = 0;
+    due->first_offered = 0;
 }
 
+/* Counts the wait of a satisfied demand since the CDO was offered. */
 static void count_satisfied(const struct counting *to)
 {
     struct vamp_blocked *blocked = to->blocked;
     struct vamp_blocked_due *due = &blocked->due;
-    struct vamp_blocked_row *row = &blocked->rows[due->row];
+    struct vamp_blocked_row *row = &blocked->rows[due->demand_row];
     due->satisfied = false;
     if (due->producer == VAMP_NAME_UNKNOWN) {
         return;
     }
-    blocked->labels.value[VAMP_LABEL_COMPONENT] = vamp_track_row_name(to->tracker, due->row);
+    blocked->labels.value[VAMP_LABEL_COMPONENT] = vamp_track_row_name(to->tracker, due->demand_row);
     blocked->labels.value[VAMP_LABEL_PRODUCER] = due->producer;
     if (due->parts_known) {
-        count_part(to, row, VAMP_WAIT_FOR_START, due->from, due->started);
-        count_part(to, row, VAMP_WAIT_MOVING, due->started, due->to);
+        count_part(to, row, VAMP_WAIT_FOR_START, due->demand_from, due->transport_started);
+        count_part(to, row, VAMP_WAIT_MOVING, due->transport_started, due->demand_to);
     } else {
-        count_part(to, row, VAMP_WAIT_UNKNOWN, due->from, due->to);
+        count_part(to, row, VAMP_WAIT_UNKNOWN, due->demand_from, due->demand_to);
     }
 }
 
+/* Counts the time of a WITHDRAW or LEAVE that a consumer delayed. */
 static void count_released(const struct counting *to)
 {
     struct vamp_blocked *blocked = to->blocked;
@@ -126,7 +130,7 @@ void vamp_blocked_count(struct vamp_cells *cells, struct vamp_slot *slot,
 {
     const struct counting to = {cells, slot, tracker, tracker->blocked};
     tracker->blocked_due = false;
-    if (to.blocked->due.offered != 0) {
+    if (to.blocked->due.first_offered != 0) {
         count_offered(&to, time_ns);
     }
     if (to.blocked->due.satisfied) {

@@ -44,10 +44,11 @@ enum vamp_statistic {
 };
 extern const struct vamp_statistic_ops vamp_statistics[VAMP_STATISTIC_COUNT];
 
-/* Counts the shares of blocked time that became certain with the event that was tracked last. */
+/* Counts the shares of blocked time whose producer or consumer became certain with the current
+ * event. Must be called after vamp_track if `tracker->blocked_due`. */
 void vamp_blocked_count(struct vamp_cells *cells, struct vamp_slot *slot,
                         struct vamp_tracker *tracker, int64_t time_ns);
-/* Counts the blocked time of the newest bucket up to `now_ns`, when the bucket ends. */
+/* Counts the blocked time of the newest bucket up to `now_ns`, at the end of the bucket. */
 void vamp_blocked_end_bucket(struct vamp_cells *cells, struct vamp_slot *slot,
                              struct vamp_tracker *tracker, int64_t now_ns);
 

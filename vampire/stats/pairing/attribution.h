@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Attribution of blocked time to producers, and of the time of WITHDRAWs and LEAVEs to consumers.
- * The results are in `due` (blocked.h). Private to the pairing; worker thread. All functions do
- * nothing if blocked time is not measured.
+ * Attribution of blocked time to producers, and of the time of pending WITHDRAWs and LEAVEs to
+ * consumers. The inline functions are hooks of the pairing, which do nothing if blocked time is not
+ * measured. Results are stored in `due` (blocked.h). Private to the pairing; worker thread.
  */
 #pragma once
 
@@ -13,7 +13,7 @@ void vamp_blocked_do_satisfied(struct vamp_track_context *at, const struct vamp_
 void vamp_blocked_do_finished(struct vamp_track_context *at, const struct vamp_cdo *record);
 void vamp_blocked_do_released(struct vamp_track_context *at, const struct vamp_pending *pending);
 
-/* A transport to the component of the event started; `pending` is its entry. */
+/* A transport to the component of the event has started; `pending` is its entry. */
 static inline void vamp_blocked_transport(struct vamp_track_context *at,
                                           const struct vamp_pending *pending)
 {
@@ -21,8 +21,8 @@ static inline void vamp_blocked_transport(struct vamp_track_context *at,
         vamp_blocked_do_transport(at, pending);
     }
 }
-/* The demand that was removed last is satisfied. `transport`: the entry of its transport, if that
- * started while the CDO was in the pool; NULL: unknown. */
+/* The demand that was removed last was satisfied. `transport`: the entry of its transport, if the
+ * transport started while the CDO was in the pool; NULL: unknown. */
 static inline void vamp_blocked_satisfied(struct vamp_track_context *at,
                                           const struct vamp_pending *transport)
 {
@@ -30,8 +30,8 @@ static inline void vamp_blocked_satisfied(struct vamp_track_context *at,
         vamp_blocked_do_satisfied(at, transport);
     }
 }
-/* The component of the event has received the CDO of this record, which may be NULL, or no longer
- * needs it. */
+/* The component of the event has received the CDO of this record or no longer needs it. `record`
+ * may be NULL. */
 static inline void vamp_blocked_finished(struct vamp_track_context *at,
                                          const struct vamp_cdo *record)
 {
@@ -40,7 +40,7 @@ static inline void vamp_blocked_finished(struct vamp_track_context *at,
         vamp_blocked_do_finished(at, record);
     }
 }
-/* The received operation is handled; its entry is about to be removed. */
+/* The pool manager has handled a received operation, whose entry is about to be removed. */
 static inline void vamp_blocked_released(struct vamp_track_context *at,
                                          const struct vamp_pending *pending)
 {

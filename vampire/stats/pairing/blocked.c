@@ -4,18 +4,23 @@
 #include <assert.h>
 #include <stdlib.h>
 
-_Static_assert(sizeof(struct vamp_blocked_share) <= 32, "small, for each pending operation");
+_Static_assert(sizeof(struct vamp_blocked_share) <= 32, "there is one for each pending operation");
+
+/* Returns whether a metric of blocked time is computed. */
+static bool is_measured(const struct vamp_stats_options *options)
+{
+    for (unsigned i = 0; i < VAMP_METRICS_BUILT_IN; i++) {
+        const enum vamp_metric_id id = (enum vamp_metric_id)i;
+        if (vamp_metric_is_blocked_time(id) && vamp_stats_wants(options, id)) {
+            return true;
+        }
+    }
+    return false;
+}
 
 int vamp_blocked_create(struct vamp_tracker *tracker, const struct vamp_stats_options *options)
 {
-    static const enum vamp_metric_id metrics[] = {VAMP_METRIC_BLOCKED_NS, VAMP_METRIC_BLOCKED_ON_NS,
-                                                  VAMP_METRIC_BLOCKED_ON_BEFORE_NS,
-                                                  VAMP_METRIC_HELD_BACK_NS};
-    bool wanted = false;
-    for (unsigned i = 0; i < sizeof metrics / sizeof metrics[0]; i++) {
-        wanted = wanted || vamp_stats_wants(options, metrics[i]);
-    }
-    if (!wanted) {
+    if (!is_measured(options)) {
         return 0;
     }
     struct vamp_blocked *blocked = calloc(1, sizeof *blocked);
@@ -28,7 +33,10 @@ int vamp_blocked_create(struct vamp_tracker *tracker, const struct vamp_stats_op
                              UINT64_C(1) << VAMP_EVENT_WITHDRAW | UINT64_C(1) << VAMP_EVENT_LEAVE;
     blocked->rows = calloc(vamp_components_capacity(tracker->components), sizeof *blocked->rows);
     blocked->shares = calloc(tracker->pending.capacity, sizeof *blocked->shares);
-    return blocked->rows != NULL && blocked->shares != NULL ? 0 : -ENOMEM;
+    if (blocked->rows == NULL || blocked->shares == NULL) {
+        return -ENOMEM;
+    }
+    return 0;
 }
 
 void vamp_blocked_free(struct vamp_tracker *tracker)
@@ -78,7 +86,7 @@ static void unlink_unoffered(const struct vamp_tracker *tracker, struct vamp_cdo
 
 /* ---- the hooks */
 
-/* A number that reached its maximum stays there: it only prevents look-ups. */
+/* Saturates: a counter at its maximum stays there. This costs only look-ups without a result. */
 static void count_withdraw(struct vamp_cdo *cdo, int change)
 {
     if (cdo->withdraws < UINT16_MAX) {
@@ -96,7 +104,7 @@ void vamp_blocked_do_begin(struct vamp_track_context *at, struct vamp_cdo *cdo,
     vamp_blocked_advance(blocked, clock, at->event->time_ns);
     clock->pending++;
     *share = (struct vamp_blocked_share){.consumer = VAMP_NAME_UNKNOWN};
-    vamp_blocked_set_from(share, clock->now);
+    vamp_blocked_set_counted_to(share, clock->now);
     if (pending->kind == VAMP_PENDING_DEMAND) {
         share->offered = vamp_cdo_in_pool(cdo);
         if (!share->offered) {
@@ -136,7 +144,7 @@ void vamp_blocked_do_end(struct vamp_track_context *at, struct vamp_cdo *cdo,
         unlink_unoffered(tracker, cdo, share);
     }
     struct vamp_blocked_due *due = &blocked->due;
-    due->row = pending->item.row;
-    due->from = vamp_blocked_from(share);
-    due->to = clock->now;
+    due->demand_row = pending->item.row;
+    due->demand_from = vamp_blocked_counted_to(share);
+    due->demand_to = clock->now;
 }

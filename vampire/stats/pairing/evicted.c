@@ -6,12 +6,13 @@
 
 #define LINE_BYTES sizeof(struct vamp_evicted_line)
 #define WORD_BITS 64
-#define BIT_WIDTH 9 /* bits that number a bit of a line */
-_Static_assert(LINE_BYTES * 8 == 1 << BIT_WIDTH, "each number is a bit of a line");
-/* Their numbers come from the high bits of the hash, the number of the line from its low bits. */
+/* A key has BITS_PER_KEY bits in one line. The low bits of its hash are the index of the line; each
+ * group of INDEX_WIDTH high bits is the index of a bit in the line. */
 #define BITS_PER_KEY 5
-_Static_assert(VAMP_EVICTED_LINES <= UINT64_C(1) << (WORD_BITS - BITS_PER_KEY * BIT_WIDTH),
-               "no bit of the hash is used for both");
+#define INDEX_WIDTH 9
+_Static_assert(LINE_BYTES * 8 == 1 << INDEX_WIDTH, "an index selects any bit of a line");
+_Static_assert(VAMP_EVICTED_LINES <= UINT64_C(1) << (WORD_BITS - BITS_PER_KEY * INDEX_WIDTH),
+               "the indices of the line and of the bits do not overlap in the hash");
 
 int vamp_evicted_init(struct vamp_evicted *evicted)
 {
@@ -35,11 +36,11 @@ bool vamp_evicted_test(const struct vamp_evicted *evicted, const uint64_t key[st
     uint64_t hash = vamp_evicted_hash(key);
     const struct vamp_evicted_line *line = &evicted->lines[hash % VAMP_EVICTED_LINES];
     for (unsigned i = 0; i < BITS_PER_KEY; i++) {
-        const uint64_t bit = hash >> (WORD_BITS - BIT_WIDTH);
+        const uint64_t bit = hash >> (WORD_BITS - INDEX_WIDTH);
         if ((line->words[bit / WORD_BITS] & UINT64_C(1) << bit % WORD_BITS) == 0) {
             return false;
         }
-        hash <<= BIT_WIDTH;
+        hash <<= INDEX_WIDTH;
     }
     return true;
 }
@@ -49,9 +50,9 @@ void vamp_evicted_add(struct vamp_evicted *evicted, const uint64_t key[static 2]
     uint64_t hash = vamp_evicted_hash(key);
     struct vamp_evicted_line *line = &evicted->lines[hash % VAMP_EVICTED_LINES];
     for (unsigned i = 0; i < BITS_PER_KEY; i++) {
-        const uint64_t bit = hash >> (WORD_BITS - BIT_WIDTH);
+        const uint64_t bit = hash >> (WORD_BITS - INDEX_WIDTH);
         line->words[bit / WORD_BITS] |= UINT64_C(1) << bit % WORD_BITS;
-        hash <<= BIT_WIDTH;
+        hash <<= INDEX_WIDTH;
     }
     evicted->any = true;
 }

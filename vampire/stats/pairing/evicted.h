@@ -18,8 +18,8 @@ struct vamp_evicted_line {
     uint64_t words[8];
 };
 struct vamp_evicted {
-    void *memory; /* allocated; contains the lines */
-    struct vamp_evicted_line *lines;
+    void *memory;                    /* malloc'ed */
+    struct vamp_evicted_line *lines; /* in `memory`, aligned to cache lines */
     bool any; /* a CDO was added since the start, or since the filter was cleared */
 };
 

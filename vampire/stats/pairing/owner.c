@@ -280,8 +280,8 @@ static uint32_t next_tracked(const struct vamp_tracker *tracker, uint32_t number
     return ((struct vamp_record_rest *)vamp_table_rest(&tracker->cdos, number))->newer;
 }
 
-/* Prefetches memory for later evictions: the third record to be evicted; for the second one, what
- * the record refers to. */
+/* Prefetches memory for the next evictions: of the third record from now, the record itself; of the
+ * second record, its neighbours in lists and its lines in the index and in the filter. */
 static inline __attribute__((always_inline)) void
 prefetch_evictions(const struct vamp_tracker *tracker)
 {

@@ -111,7 +111,7 @@ static inline void vamp_cdo_reset_demands(struct vamp_cdo *cdo)
 {
     cdo->demands = 0;
     cdo->flags &= (uint8_t)~VAMP_CDO_DEMANDED;
-    cdo->offered_ns = 0; /* no demand waits for an offer yet */
+    cdo->offered_ns = 0; /* also clears `first_unoffered`: the list is empty */
 }
 
 /* Returns the reference of this row to the CDO of `at`; NULL if there is none, or if the row owns

@@ -177,16 +177,17 @@ static inline void release_pending(struct vamp_tracker *tracker, const struct va
 }
 
 /*
- * The order of a class takes one write when an entry is added and one when an entry is removed. A
- * list would also access both neighbours, most of which are in no cache. Removed entries leave a 0,
- * and the order is compacted when its end is reached. At least half of it is free afterwards, so
- * that the cost per entry is constant.
+ * The entries of a class are kept in an array, in the order in which they were added, so that the
+ * oldest one can be evicted. Adding and removing an entry each write one element. A linked list
+ * would also access both neighbours, which are rarely in a cache. A removed entry leaves a 0. The
+ * array is compacted when its used part is full; at least half of it is free afterwards, so that
+ * the amortized cost per entry is constant.
  */
 
 #define ORDER_LENGTH_MIN 1024U
 #define COMPACT_AHEAD 16 /* entries that are prefetched while the order is compacted */
 
-/* Returns the index of the entry in the order of its class. */
+/* Returns where the entry's index in the order of its class is stored. */
 static inline uint32_t *slot_of(const struct vamp_tracker *tracker, struct vamp_pending *pending)
 {
     if (pending->kind == VAMP_PENDING_TRANSPORT) {
@@ -204,6 +205,7 @@ int vamp_class_init(struct vamp_class_account *account, uint32_t most)
     return account->order != NULL ? 0 : -ENOMEM;
 }
 
+/* Removes the zeros from the order. */
 static __attribute__((noinline)) void compact_order(const struct vamp_tracker *tracker,
                                                     struct vamp_class_account *account)
 {
@@ -270,7 +272,7 @@ struct vamp_pending *vamp_pending_oldest(struct vamp_tracker *tracker,
     return vamp_pending_of(tracker, account->order[account->first]);
 }
 
-/* Returns the entry `ahead` slots after the first one, or NULL if it was removed. */
+/* Returns the entry `ahead` slots after the first one; NULL if it was removed or does not exist. */
 static inline struct vamp_pending *entry_ahead(const struct vamp_tracker *tracker,
                                                const struct vamp_class_account *account,
                                                uint32_t ahead)
@@ -282,9 +284,9 @@ static inline struct vamp_pending *entry_ahead(const struct vamp_tracker *tracke
     return vamp_pending_of(tracker, account->order[slot]);
 }
 
-/* Prefetches memory for later evictions: the entry six evictions ahead; with four left, what the
- * entry refers to; with two left, the index line of its record. Always inlined, since
- * compilers remove calls of functions that only prefetch. */
+/* Prefetches memory for the next evictions: the entry six evictions ahead; the record, neighbours
+ * and transport of the entry four ahead; the index line of the record of the entry two ahead.
+ * Always inlined, since compilers remove calls of functions that only prefetch. */
 static inline __attribute__((always_inline)) void
 prefetch_evictions(const struct vamp_tracker *tracker, const struct vamp_class_account *account)
 {

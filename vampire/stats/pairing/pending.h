@@ -88,16 +88,16 @@ static inline struct vamp_pending *vamp_pending_to_evict(struct vamp_tracker *tr
     }
     return tracker->classes[class].count < most ? NULL : vamp_pending_oldest(tracker, class);
 }
-/* Restarts the operation at the current event. Its slot in the order of its class stays. */
+/* Restarts the operation at the current event. Its position in the order of its class is kept. */
 static inline void vamp_pending_restart(const struct vamp_track_context *at,
                                         struct vamp_pending *pending)
 {
     pending->sequence = at->tracker->events & VAMP_SEQUENCE_MAX;
     pending->since_ns = at->event->time_ns;
 }
-/* Adds the entry, which must not exist yet. At the limit the oldest entry of its class, which must
- * not be an offer, is evicted. For a transport the caller initializes all of struct vamp_transport
- * but its slot. */
+/* Adds the entry, which must not exist yet. At the limit, evicts the oldest entry of its class,
+ * which must not be an offer. For a transport, the caller must initialize struct vamp_transport
+ * except its `slot`. */
 struct vamp_pending *vamp_pending_add(struct vamp_track_context *at,
                                       const struct vamp_lookup *lookup);
 /* Moves the entry to the front of its CDO's list. */

@@ -29,7 +29,8 @@ static inline void add_event(struct vamp_tracker *tracker, const struct vamp_eve
     if (event->kind < VAMP_EVENT_KIND_COUNT && vamp_track_find_key(event, &key)) {
         add_look_up(tracker, event, &key);
         if (tracker->evicted.any && vamp_event_has(event, VAMP_HAS_SIZE)) {
-            vamp_evicted_prefetch(&tracker->evicted, key.words); /* for a CDO that is counted */
+            /* Counting the CDO will look it up in the filter. */
+            vamp_evicted_prefetch(&tracker->evicted, key.words);
         }
     }
     if (vamp_event_has(event, VAMP_HAS_TRANSPORT)) {

@@ -25,8 +25,8 @@ struct vamp_cdo {
     struct vamp_record record; /* `item.row` is the row of the owner */
     uint64_t size_bytes;
     union {
-        int64_t offered_ns; /* in the pool: since when */
-        /* Not in the pool: first of its demands that wait for an offer (blocked.h); 0: none. */
+        int64_t offered_ns; /* if in the pool: when it came into the pool */
+        /* If not in the pool: first of the demands that wait for an offer (blocked.h); 0: none. */
         uint32_t first_unoffered;
     };
     /* Head of the list. New entries are added at the front, and a reference that starts to offer
@@ -42,7 +42,7 @@ struct vamp_cdo {
      * unknown or inferred. Saturates. */
     uint8_t guessed : 7;
     uint16_t attributes; /* number of the attribute set plus 1; 0: not read yet */
-    uint16_t withdraws;  /* pending WITHDRAWs of components with a row (blocked.h); saturates */
+    uint16_t withdraws;  /* number of pending WITHDRAWs with a clock (blocked.h); saturates */
 };
 struct vamp_cdo_rest {
     struct vamp_record_rest lists;

@@ -98,10 +98,10 @@ enum vamp_pending_class {
 /* The entries of a class, in the order in which they were added. */
 struct vamp_class_account {
     uint32_t count;      /* number of entries of the class */
-    uint32_t first;      /* index in `order` of the oldest entry, or of removed ones before it */
-    uint32_t end;        /* index in `order` of the next entry */
-    uint32_t compact_at; /* removed entries are dropped from `order` when `end` is this index */
-    uint32_t capacity;   /* of `order`: twice the limit of entries */
+    uint32_t first;      /* index in `order`: no entry is before it */
+    uint32_t end;        /* index in `order` of the next added entry */
+    uint32_t compact_at; /* `order` is compacted when `end` reaches this index */
+    uint32_t capacity;   /* of `order`: twice the limit on entries */
     uint32_t *order;     /* numbers of entries, oldest first; 0: the entry was removed */
 };
 
@@ -114,8 +114,8 @@ struct vamp_tracker {
     struct vamp_ages_list tracked; /* tracked CDOs; at most max_cdos */
     uint32_t max_cdos, max_pending;
     struct vamp_blocked *blocked; /* owned (blocked.h); NULL: blocked time is not measured */
-    uint64_t blocked_kinds;       /* bits of enum vamp_pending_kind: a clock runs while pending */
-    bool blocked_due;             /* the event has results that vamp_blocked_count counts */
+    uint64_t blocked_kinds;       /* bit per enum vamp_pending_kind: kinds for which a clock runs */
+    bool blocked_due;             /* vamp_blocked_count must be called for the current event */
     struct vamp_slab pending;     /* entries of all records */
     struct vamp_class_account classes[VAMP_CLASS_COUNT]; /* by enum vamp_pending_class */
     struct vamp_slab transports;                         /* additional data of pending transports */
