@@ -201,6 +201,8 @@ def test_what_is_published_is_right_and_all_else_is_absent(ladder, rung):
                 if name == "handling_ns":
                     ignore.add("leave")  # of the vampires that stopped earlier, too
                 mine, whole = ({key: value for key, value in one.items() if not ignore & set(key)} for one in (mine, whole))
+                if name.startswith(("blocked_", "held_back_")):  # times, which depend on what is known of the events
+                    mine, whole = dict.fromkeys(mine), dict.fromkeys(whole)
                 assert mine == whole, f"{name} in {output}"
                 compared += len(whole)
     assert compared > 50

@@ -585,7 +585,7 @@ def test_increases_go_on_across_a_merge(space):
             hand.life(1000 * number + 100 + app, f"{app}.{number}", maker=app, taker=(app + number) % 4)
     hand.items.sort(key=lambda item: item.time_ns)
     stream.write(space.path / "growing.rec", hand.items)
-    vampire, url = lingering(space, {}, {"budget": 6500, "listen": f"tcp:{port}"}, type="replay", speed=40,
+    vampire, url = lingering(space, {}, {"budget": 8000, "listen": f"tcp:{port}"}, type="replay", speed=40,
                              file=str(space.path / "growing.rec"))
     ended_page(url)
     harness.wait_until(lambda: server.value("vampire_run_ended") == 1, "the end is scraped")

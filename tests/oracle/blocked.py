@@ -12,9 +12,9 @@ class Clock:
     """The clock of one component for its demands, or for its pending WITHDRAWs and LEAVEs."""
 
     def __init__(self):
-        self.at, self.pending, self.rest, self.fraction = None, [], 0, 0
+        self.at, self.pending, self.rest, self.fraction = None, 0, 0, 0
         self.elapsed = 0  # in the newest bucket
-        self.pieces = 0  # made so far
+        self.pieces = []  # (number of ended buckets, ticks): what each operation got that was pending then
 
     def whole(self, ticks):
         ns, self.fraction = divmod(ticks + self.fraction, TICKS)
@@ -43,10 +43,8 @@ class Blocked:
         if clock.pending:
             elapsed = time - clock.at
             clock.elapsed += elapsed
-            each, clock.rest = divmod(elapsed * TICKS + clock.rest, len(clock.pending))
-            for operation in clock.pending:
-                operation["pieces"].append((clock.pieces, self.bucket, each))
-            clock.pieces += 1
+            each, clock.rest = divmod(elapsed * TICKS + clock.rest, clock.pending)
+            clock.pieces.append((self.bucket, each))
         clock.at = time
         return clock
 
@@ -62,8 +60,8 @@ class Blocked:
             return
         kind = DEMANDS if operation["kind"] == "demand" else RELEASES
         clock = self.advance(operation["row"], kind)
-        operation.update(pieces=[], offered=offered, consumer=UNKNOWN)
-        clock.pending.append(operation)
+        operation.update(clock=clock, first=len(clock.pieces), end=None, offered=offered, consumer=UNKNOWN)
+        clock.pending += 1
         if operation["kind"] == "leave":
             self.leaving[operation["row"]] = UNKNOWN
 
@@ -72,9 +70,16 @@ class Blocked:
             return
         kind = DEMANDS if operation["kind"] == "demand" else RELEASES
         clock = self.advance(operation["row"], kind)
-        clock.pending = [other for other in clock.pending if other is not operation]
+        clock.pending -= 1
+        operation["end"] = len(clock.pieces)
         if operation["kind"] == "leave":
             del self.leaving[operation["row"]]
+
+    @staticmethod
+    def pieces(operation, first=0, end=None):
+        """Those of an operation, from piece `first` to before piece `end` of its clock."""
+        ends = [one for one in (operation["end"], end) if one is not None]
+        return operation["clock"].pieces[max(first, operation["first"]):min(ends, default=None)]
 
     # ------------------------------------------------------------ what becomes certain
 
@@ -88,13 +93,13 @@ class Blocked:
     def count_offered(self, demand, row, name):
         self.advance(demand["row"], DEMANDS)
         if row is not demand["row"] and row is not self.oracle.rows[0] and name != UNKNOWN:
-            self.count(demand, name, "for_offer", demand["pieces"])
-        demand["pieces"], demand["offered"] = [], True
+            self.count(demand, name, "for_offer", self.pieces(demand))
+        demand["first"], demand["offered"] = len(demand["clock"].pieces), True
 
     def start(self, transport, cdo):
         """A transport starts: stores the position of the sink's clock, and whether the sink owns the CDO."""
         if transport["row"] is not self.oracle.rows[0]:
-            transport["piece"] = self.advance(transport["row"], DEMANDS).pieces
+            transport["piece"] = len(self.advance(transport["row"], DEMANDS).pieces)
             transport["own"] = cdo is not None and cdo.row is transport["row"]
 
     def satisfied(self, demand, transport, cdo):
@@ -103,22 +108,22 @@ class Blocked:
             return
         if transport is not None and transport["row"] is demand["row"]:
             producer = UNKNOWN if transport["own"] else transport["producer"]
-            before = [piece for piece in demand["pieces"] if piece[0] < transport["piece"]]
-            parts = [("for_start", before), ("moving", demand["pieces"][len(before):])]
+            started = transport["piece"]
+            parts = [("for_start", self.pieces(demand, end=started)), ("moving", self.pieces(demand, started))]
         else:
             certain = cdo is not None and cdo.made and cdo.row is not demand["row"]
             producer = self.oracle.producer_name(cdo) if certain else UNKNOWN
-            parts = [("unknown", demand["pieces"])]
+            parts = [("unknown", self.pieces(demand))]
         if producer != UNKNOWN:
             self.due.append(lambda: [self.count(demand, producer, part, pieces) for part, pieces in parts])
 
     def count(self, demand, producer, part, pieces):
-        ticks = sum(piece[2] for piece in pieces)
+        ticks = sum(ticks for _, ticks in pieces)
         if not ticks:
             return
         labels = (demand["row"].name, producer, part)
         self.oracle.count("blocked_on_ns", labels, self.clock(demand["row"], DEMANDS).whole(ticks))
-        before = sum(piece[2] for piece in pieces if piece[1] < self.bucket)
+        before = sum(ticks for bucket, ticks in pieces if bucket < self.bucket)
         if before:
             self.oracle.count("blocked_on_before_ns", labels, before // TICKS)
 
@@ -142,7 +147,7 @@ class Blocked:
         if consumer == UNKNOWN:
             return
         clock = self.advance(row, RELEASES)
-        ticks = sum(piece[2] for piece in operation["pieces"])
+        ticks = sum(ticks for _, ticks in self.pieces(operation))
         self.due.append(lambda: self.oracle.count("held_back_ns", (row.name, consumer), clock.whole(ticks)))
 
     def count_due(self):
