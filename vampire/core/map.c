@@ -11,11 +11,11 @@ enum { SLOTS_MIN = 64 };
 
 int map_init(struct map *map)
 {
-    *map = (struct map){.slot_count = SLOTS_MIN};
-    map->slots = calloc(SLOTS_MIN, sizeof *map->slots);
+    *map = (struct map){.slots = calloc(SLOTS_MIN, sizeof *map->slots)};
     if (map->slots == NULL) {
-        return -ENOMEM;
+        return -ENOMEM; /* without slots, so that map_drop is possible */
     }
+    map->slot_count = SLOTS_MIN;
     map->seed = vamp_hash_seed();
     return 0;
 }
