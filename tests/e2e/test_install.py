@@ -21,7 +21,7 @@ def plain_environment():
     return {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS", "MODE"))}
 
 
-def make(*arguments, seconds=140, environment=None):
+def make(*arguments, seconds=280, environment=None):
     result = subprocess.run(
         ["make", "-C", harness.ROOT, *arguments], capture_output=True, text=True,
         timeout=seconds, check=False,
