@@ -126,8 +126,10 @@ class Life:
             time.sleep(0.01)
 
     def _remove_directory(self, process):
-        self.log.append("directory removed")
-        if self.random.random() < 0.5:
+        is_moved = self.random.random() < 0.5 and self.folder.exists()
+        is_first = not any("directory" in text for text in self.log)
+        self.log.append("directory moved" if is_moved else "directory removed")
+        if is_moved:
             self.folder.rename(self.space.path / f"moved-{len(self.log)}")
         while self.folder.exists():  # vampire may create files at the same time
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -136,8 +138,9 @@ class Life:
             self.log.append("directory is back")
             self.folder.mkdir()
         time.sleep(BUCKET_MAX / SPEED * 3)
-        # vampire must have detected this. With rotation, the removed files may all be closed segments, which it does not check.
-        if process.running() and not self.rotates:
+        # vampire must have detected a deleted file that is open. With rotation or after a reload, all files may be closed segments,
+        # which it does not check; a moved file is complete.
+        if process.running() and is_first and not is_moved and not self.rotates and self.reloads == 0:
             self.removed = True
 
     def run(self):
