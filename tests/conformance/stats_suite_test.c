@@ -61,8 +61,8 @@ static bool is_metric_of(const struct vamp_statistic_ops *ops, unsigned id)
     return false;
 }
 
-/* Whether no statistic counts events for the metric: it is about vampire or collected buckets, it
- * is computed at the end of a bucket, or metrics/blocked.c counts it. */
+/* Returns whether no statistic counts events for the metric: it is about vampire or collected
+ * buckets, it is computed at the end of a bucket, or metrics/blocked.c counts it. */
 static bool has_no_statistic(unsigned id)
 {
     return vamp_metric_is_blocked_time((enum vamp_metric_id)id) ||

@@ -253,11 +253,11 @@ static void add_histogram(struct vamp_collect *collect, unsigned metric, uint32_
  * catalogue, so that a missing run is remembered after it was found not to report. */
 static void note_reporter(const struct row *row, unsigned metric, int64_t value)
 {
-    const struct collect_run **reporter = &row->collect->reporters[row->series];
     const bool is_reporting = metric == VAMP_METRIC_COLLECT_RUNS_REPORTING;
     if (!is_reporting && metric != VAMP_METRIC_COLLECT_RUNS_MISSING) {
         return;
     }
+    const struct collect_run **reporter = &row->collect->reporters[row->series];
     row->run->is_collector = true;
     if (value > 0) {
         *reporter = row->run;

@@ -31,8 +31,8 @@ static struct range range_of(const struct vamp_metric *metric)
     return (struct range){16, 40}; /* 64 KiB to 1 TiB */
 }
 
-/* Whether a bin that ends before `edge` is the last one before a bound. The bounds divide each
- * doubling into `parts` of equal width. */
+/* Returns whether a bin that ends before `edge` is the last one before a bound. The bounds divide
+ * each doubling into `parts` of equal width. */
 static bool is_bound(uint64_t edge, uint64_t parts, struct range range)
 {
     if (edge < UINT64_C(1) << range.first || edge > UINT64_C(1) << range.last) {

@@ -56,7 +56,7 @@ static int lock_directory(const char *path, struct vamp_err *err)
     return fd;
 }
 
-/* Whether the socket is stale. A socket whose process answers, or may answer, is not. */
+/* Returns whether the socket is stale. A socket whose process answers, or may answer, is not. */
 static bool is_dead(const struct vamp_address *address)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -13,7 +13,7 @@ static bool has_scheme(const char *url, const char *scheme)
     return strncmp(url, scheme, length) == 0 && url[length] != '\0' && url[length] != '/';
 }
 
-/* Whether the port of an address is valid, or the address has no numeric port. */
+/* Returns whether the port of an address is valid, or the address has no numeric port. */
 static bool port_exists(const char *url)
 {
     const char *host = strstr(url, "://") + 3, *end = host + strcspn(host, "/"), *port = end;

@@ -46,7 +46,7 @@ static void choose_chunk(const struct hdf5_file *file, struct hdf5_dataset *data
  */
 #define ATTRIBUTES_MAX 32
 
-/* Whether the first dimension of the dataset is unlimited. */
+/* Returns whether the first dimension of the dataset is unlimited. */
 static bool is_growing(const struct hdf5_file *file, const struct hdf5_dataset *dataset)
 {
     return dataset->rank > 0 && file->dimensions[dataset->dimensions[0]].unlimited;
@@ -458,7 +458,7 @@ static void put_numbers(struct hdf5_file *file, unsigned index, hsize_t row, siz
     }
 }
 
-/* Whether a cell (at offset `at`) has a value in a row that is buffered for the flush. */
+/* Returns whether a cell (at offset `at`) has a value in a row that is buffered for the flush. */
 static bool is_held(const struct hdf5_file *file, const struct hdf5_dataset *dataset, unsigned rows,
                     size_t at, size_t bytes)
 {
@@ -505,7 +505,7 @@ void hdf5_dataset_put_held(struct hdf5_file *file, unsigned index)
     }
 }
 
-/* Whether all numbers equal the fill value of the dataset. */
+/* Returns whether all numbers equal the fill value of the dataset. */
 static bool is_fill(const struct hdf5_dataset *dataset, const uint64_t *numbers, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -31,7 +31,7 @@
 #define CHUNK_OF_PARTS 1472
 #define ENTRY_CHUNK_LEAST 512U
 
-/* Whether the metric has rows: it has open labels, or is a histogram with labels. */
+/* Returns whether the metric has rows: it has open labels, or is a histogram with labels. */
 static bool needs_rows(const struct hdf5_file *file, unsigned metric)
 {
     const struct vamp_schema_metric *entry = &file->schema->metrics[metric];

@@ -101,7 +101,8 @@ void hdf5_label_list(const struct vamp_label_set *set, bool all, const char *sep
     }
 }
 
-/* Whether the part's dataset has the description of the metric, which its other datasets share. */
+/* Returns whether the part's dataset has the description of the metric, which its other datasets
+ * share. */
 static bool is_main_part(const struct part *part)
 {
     return part->suffix[0] == '\0' || strcmp(part->suffix, "_delta") == 0 ||

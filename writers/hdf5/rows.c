@@ -21,7 +21,7 @@ bool hdf5_is_age(enum vamp_metric_id id)
            vamp_metrics[id].merge == VAMP_MERGE_LARGEST;
 }
 
-/* Whether the value is as last written, or increased by the time since then, for an age. */
+/* Returns whether the value is as last written, or increased by the time since then, for an age. */
 static bool follows(int64_t value, int64_t shown, int64_t grown)
 {
     if (shown == VAMP_GAUGE_NONE || value == VAMP_GAUGE_NONE) {
@@ -30,7 +30,7 @@ static bool follows(int64_t value, int64_t shown, int64_t grown)
     return value == shown + grown;
 }
 
-/* Whether value, minimum and maximum follow those last written. */
+/* Returns whether value, minimum and maximum follow those last written. */
 static bool gauge_follows(const struct vamp_gauge_value *value,
                           const struct vamp_gauge_value *shown, int64_t grown)
 {
@@ -324,7 +324,7 @@ static uint64_t before(const struct vamp_metric_values *values, unsigned series)
     return values->counters[series].value - values->counters[series].delta;
 }
 
-/* Whether the metric is a counter with rows in this set's group. */
+/* Returns whether the metric is a counter with rows in this set's group. */
 static bool is_counter_of(const struct hdf5_file *file, unsigned metric, unsigned set)
 {
     const struct vamp_schema_metric *entry = &file->schema->metrics[metric];

@@ -224,8 +224,8 @@ static const char *component_text(const void *row, unsigned column,
 static const struct table components = {component_columns, COMPONENT_COLUMNS, HDF5_TEXT_CHUNK_ROWS,
                                         sizeof(COMPONENT), component_text};
 
-/* Whether a text of the component may have changed. Operation counts change in each bucket, texts
- * rarely. */
+/* Returns whether a text of the component may have changed. Operation counts change in each bucket,
+ * texts rarely. */
 static bool has_new_text(const struct hdf5_file *file, const struct vamp_component_row *row)
 {
     const struct hdf5_component_texts *written = &file->component_texts[row->index];

@@ -32,7 +32,7 @@ static bool name_fits(const struct hdf5_file *file, const char *name)
     return room >= VAMP_NAME_BYTES_MAX || strnlen(name, room + 1) <= room;
 }
 
-/* Whether all names in the series' open labels fit. */
+/* Returns whether all names in the series' open labels fit. */
 static bool series_fits(const struct hdf5_file *file, const struct vamp_label_set *set,
                         const struct vamp_series *series)
 {
@@ -44,7 +44,7 @@ static bool series_fits(const struct hdf5_file *file, const struct vamp_label_se
     return true;
 }
 
-/* Whether all names fit that the bucket adds to the file. */
+/* Returns whether all names fit that the bucket adds to the file. */
 static bool names_fit(const struct hdf5_file *file, const struct vamp_delivery *delivery)
 {
     for (unsigned i = 0; i < delivery->component_count; i++) {
@@ -63,14 +63,14 @@ static bool names_fit(const struct hdf5_file *file, const struct vamp_delivery *
     return true;
 }
 
-/* Whether the chunk index stays small enough after adding `more` rows along a dimension. */
+/* Returns whether the chunk index stays small enough after adding `more` rows along a dimension. */
 static bool index_fits(const struct hdf5_file *file, unsigned dimension, uint64_t more,
                        unsigned chunk)
 {
     return (file->dimensions[dimension].size + more + chunk - 1) / chunk <= HDF5_CHUNKS_MAX;
 }
 
-/* Whether the index of every variable stays small enough after adding the bucket. */
+/* Returns whether the index of every variable stays small enough after adding the bucket. */
 static bool chunks_fit(const struct hdf5_file *file, const struct vamp_bucket *bucket)
 {
     bool fits = index_fits(file, HDF5_TIME, 1, 1);

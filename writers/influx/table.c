@@ -23,7 +23,7 @@ static const struct vamp_opt influx_options[] = {
     {.key = NULL},
 };
 
-/* Whether the address is udp://HOST:PORT; a HOST with colons must be in brackets. */
+/* Returns whether the address is udp://HOST:PORT; a HOST with colons must be in brackets. */
 static bool is_udp(const char *url)
 {
     if (strncmp(url, INFLUX_UDP, strlen(INFLUX_UDP)) != 0) {

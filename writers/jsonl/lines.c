@@ -22,7 +22,7 @@ static void begin(struct jsonl *self, const char *type, int64_t time_ns)
     vamp_json_time(&self->json, "time", time_ns);
 }
 
-/* Whether the list must be continued in another line. */
+/* Returns whether the list must be continued in another line. */
 static bool is_long(const struct vamp_json *json)
 {
     return json->used - json->line > LIST_BYTES;
@@ -66,7 +66,7 @@ static void absence(struct vamp_json *json, const char *what, const char *reason
     vamp_json_text(json, "reason", reason);
 }
 
-/* Whether the metric is a column of the `ranks` lines. */
+/* Returns whether the metric is a column of the `ranks` lines. */
 static bool is_of_ranks(const struct vamp_schema *schema, unsigned metric)
 {
     const struct vamp_label_set *set = &schema->label_sets[schema->metrics[metric].label_set];
@@ -170,7 +170,7 @@ static void component_line(struct jsonl *self, const struct vamp_component_row *
     vamp_json_line_end(json);
 }
 
-/* Whether both rows describe the same state of a component, apart from its operations. */
+/* Returns whether both rows describe the same state of a component, apart from its operations. */
 static bool is_same(const struct vamp_component *a, const struct vamp_component *b)
 {
     return a->name != NULL && strcmp(a->name, b->name) == 0 && a->app_id == b->app_id &&
@@ -371,8 +371,8 @@ static void alarm_lines(struct jsonl *self, const struct vamp_bucket *bucket)
 
 /* ---- values */
 
-/* Whether the gauge must be written: it varied, or differs from `last`, its value in the last line.
- * In a complete bucket, every gauge that had a value is written. */
+/* Returns whether the gauge must be written: it varied, or differs from `last`, its value in the
+ * last line. In a complete bucket, every gauge that had a value is written. */
 static bool gauge_is_due(const struct vamp_gauge_value *gauge, int64_t last, bool complete)
 {
     if (gauge->value != last || gauge->min != gauge->max) {
@@ -480,7 +480,7 @@ static void times_column(struct vamp_json *json, const struct vamp_bucket_histog
     vamp_json_close(json, ']');
 }
 
-/* Whether the series counted something; `next`: the first histogram not yet written. */
+/* Returns whether the series counted something; `next`: the first histogram not yet written. */
 static bool has_counted(const struct vamp_metric_values *values, bool timed, unsigned series,
                         unsigned next)
 {
@@ -561,7 +561,7 @@ static uint64_t lost_by_outputs(const struct vamp_accounting *account)
     return lost;
 }
 
-/* Whether events were counted or lost since the last call of store_accounting. */
+/* Returns whether events were counted or lost since the last call of store_accounting. */
 static bool accounting_changed(const struct jsonl *self, const struct vamp_accounting *accounting)
 {
     return lost_by_outputs(accounting) != self->lost_by_outputs ||

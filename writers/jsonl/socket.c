@@ -181,8 +181,8 @@ static bool add_client(struct jsonl_clients *clients, int fd)
     return true;
 }
 
-/* Whether the queue accepts `blocks` blocks of `length` bytes in total. An empty queue accepts
- * blocks of any length. */
+/* Returns whether the queue accepts `blocks` blocks of `length` bytes in total. An empty queue
+ * accepts blocks of any length. */
 static bool has_room(const struct jsonl_clients *clients, const struct client *client,
                      size_t length, unsigned blocks)
 {
@@ -320,7 +320,7 @@ static void accept_all(struct jsonl_clients *clients)
     }
 }
 
-/* Whether the thread must end: after `stop`, with all lines sent or the time over. */
+/* Returns whether the thread must end: after `stop`, with all lines sent or the time over. */
 static bool is_done(const struct jsonl_clients *clients)
 {
     bool waiting = false;

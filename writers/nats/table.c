@@ -34,7 +34,8 @@ static const struct vamp_opt nats_options[] = {
 
 /* ---- servers and subjects */
 
-/* Whether the address is nats:// or tls:// with a host, and without a path or parameters. */
+/* Returns whether the address is nats:// or tls:// with a host, and without a path or parameters.
+ */
 static bool is_server(const char *url)
 {
     const char *host = strstr(url, "://");
@@ -83,7 +84,8 @@ int vamp_nats_server_check(const struct vamp_nats_server *server, const char **r
     return 0;
 }
 
-/* Whether the word is valid; with `wildcards` also "*" and, if it is the `last` one, ">". */
+/* Returns whether the word is valid; with `wildcards` also "*" and, if it is the `last` one, ">".
+ */
 static bool is_word(const char *word, size_t length, bool wildcards, bool last)
 {
     const bool is_wildcard = length == 1 && (word[0] == '*' || (word[0] == '>' && last));

@@ -164,7 +164,7 @@ static uint64_t elements_of(const struct vamp_output *output, const struct vamp_
     return count;
 }
 
-/* Whether a schema has a metric, and whether with a label for the components. */
+/* Returns whether a schema has a metric, and whether with a label for the components. */
 enum component_detail { DETAIL_ABSENT, DETAIL_MERGED, DETAIL_COMPONENTS };
 
 static enum component_detail component_detail(const struct vamp_schema *schema,
@@ -385,7 +385,8 @@ static void add_to_ranks(struct vamp_output *output, const struct vamp_bucket *b
     queue->of_ranks.width_ns = bucket->start_ns + bucket->width_ns - start_ns;
 }
 
-/* Whether the interval of the counts is complete, i.e. ends at a multiple of VAMP_RANKS_NS. */
+/* Returns whether the interval of the counts is complete, i.e. ends at a multiple of VAMP_RANKS_NS.
+ */
 static bool ranks_are_whole(const struct vamp_bucket *ranks)
 {
     return ranks->buckets > 0 &&

@@ -193,7 +193,7 @@ static void event_queue_done(struct vamp_output *output)
 
 /* ---- the submitting thread */
 
-/* Whether the event is selected for writing. `passed`: the run's filters accepted it. */
+/* Returns whether the event is selected for writing. `passed`: the run's filters accepted it. */
 static bool is_selected(const struct vamp_output *output, const struct vamp_event *event,
                         bool passed)
 {

@@ -215,7 +215,7 @@ static int oldest_first(const void *left, const void *right)
     return strcmp(one->name, other->name);
 }
 
-/* Whether no process writes the file. Incomplete archives were not added. */
+/* Returns whether no process writes the file. Incomplete archives were not added. */
 static bool is_closed(int directory, const char *name)
 {
     const int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);

@@ -263,8 +263,8 @@ bool vamp_output_remark(struct vamp_output *output, char text[static VAMP_ERR_TE
     return news;
 }
 
-/* Whether the thread has ended. Before that, and if it was abandoned, it owns the paths and other
- * members. */
+/* Returns whether the thread has ended. Before that, and if it was abandoned, it owns the paths and
+ * other members. */
 static bool is_finished(const struct vamp_output *output)
 {
     return !output->worker.started && !atomic_load(&output->worker.abandoned);

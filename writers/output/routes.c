@@ -146,7 +146,7 @@ static bool learn_all(struct output_routes *routes, struct output_route *route,
 
 /* ---- with a budget: assignments that can be undone until the bucket fits */
 
-/* Whether the series has no value, or one that shows that nothing was counted. */
+/* Returns whether the series has no value, or one that shows that nothing was counted. */
 static bool has_counted_nothing(const struct vamp_row *row)
 {
     switch (row->metric->kind) {

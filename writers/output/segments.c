@@ -283,8 +283,8 @@ static int64_t period_of(const struct vamp_output *output)
     return time_ns / length - (time_ns % length < 0);
 }
 
-/* Whether the element belongs to another period than the segment. Small backward jumps of time do
- * not start a new segment; a clock set back by more than a period does. */
+/* Returns whether the element belongs to another period than the segment. Small backward jumps of
+ * time do not start a new segment; a clock set back by more than a period does. */
 static bool is_in_other_period(const struct vamp_output *output)
 {
     const int64_t period = period_of(output), current = output->segment.period;
@@ -298,7 +298,7 @@ static bool is_over_size(const struct vamp_output *output)
            output->format->bytes(output->segment.writer) >= bytes + output->segment.refused_bytes;
 }
 
-/* Whether the next segment must be started before the element is written. */
+/* Returns whether the next segment must be started before the element is written. */
 static bool rotation_is_due(const struct vamp_output *output)
 {
     if (output->segment.taken == 0 || output->current.counts == 0) {

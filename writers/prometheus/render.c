@@ -206,9 +206,9 @@ static void created_line(const struct rendering *rendering, const struct page_me
     }
 }
 
-/* Whether a series is hidden until it has counted something. This applies to series of samples, and
- * to "(other)" while the metric has too few series to be merged soon; with more series, "(other)"
- * must exist before its first increase. */
+/* Returns whether a series is hidden until it has counted something. This applies to series of
+ * samples, and to "(other)" while the metric has too few series to be merged soon; with more
+ * series, "(other)" must exist before its first increase. */
 static bool appears_later(const struct page *page, const struct page_metric *metric, unsigned i)
 {
     const struct vamp_label_set *set = &page->schema->label_sets[metric->label_set];

@@ -5,7 +5,7 @@
 
 #include "vampire/stats/metrics/statistic.h"
 
-/* Where the results of the current event are read from and counted. */
+/* Arguments of all counting functions below. */
 struct counting {
     struct vamp_cells *cells;
     struct vamp_slot *slot;
