@@ -198,7 +198,9 @@ class Life:
                 found.append("events are counted after the end of the last bucket")
             if sums != sums_of(events):
                 found.append(f"total {sums} of {received} events; they have {sums_of(events)}")
-            if not is_ended and events != [event for event in self.truth if event.time < max(ends)]:
+            # A kill soon after a reload leaves the bucket that the reload divided, without its second half.
+            is_cut = int(file.attrs["reloads"]) < self.reloads
+            if not is_ended and not is_cut and events != [event for event in self.truth if event.time < max(ends)]:
                 found.append("the events are not all those before the end of the last bucket")
             if is_ended and file.end_reason == "finished" and events != self.truth:
                 found.append(f"{len(self.truth) - len(events)} events are missing without a word")

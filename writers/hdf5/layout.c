@@ -10,6 +10,7 @@
 #include "vampire/core/values.h"
 #include "writers/hdf5/attribute.h"
 #include "writers/hdf5/check.h"
+#include "writers/hdf5/error.h"
 #include "writers/hdf5/file.h"
 
 /* A longer name requires a new file with longer texts. Names of outputs always fit. */
@@ -94,7 +95,7 @@ static void create_names(struct hdf5_file *file)
                           HDF5_NAME, HDF5_NAME_LENGTH);
     hdf5_check_create(file, HDF5_NAME, "name_check", HDF5_U32);
     if (file->code == 0 && map_init(&file->names) != 0) {
-        file->code = -ENOMEM;
+        hdf5_no_memory(file, "prepare the file");
     }
 }
 
