@@ -56,12 +56,36 @@ static int open_one(struct vamp_run_output *output, const struct vamp_config_out
                               err);
 }
 
-static unsigned newest_segment(const struct vamp_outputs *outputs)
+/* Returns the output with this name, or NULL. */
+static const struct vamp_run_output *find_output(const struct vamp_outputs *outputs,
+                                                 const char *name)
 {
+    for (unsigned i = 0; i < outputs->count; i++) {
+        struct vamp_output_account account;
+        vamp_output_account(outputs->items[i].output, &account);
+        if (strcmp(account.name, name) == 0) {
+            return &outputs->items[i];
+        }
+    }
+    return NULL;
+}
+
+/* Returns the number of the newest segment of the replaced output with this name. Other names have
+ * other files unless they were renamed, so that they continue after the newest segment of all. */
+static unsigned segments_before(const struct vamp_outputs *before, const char *name)
+{
+    struct vamp_output_state state;
     unsigned newest = 0;
-    for (unsigned i = 0; outputs != NULL && i < outputs->count; i++) {
-        struct vamp_output_state state;
-        vamp_output_state(outputs->items[i].output, &state);
+    if (before == NULL) {
+        return 0;
+    }
+    const struct vamp_run_output *replaced = find_output(before, name);
+    if (replaced != NULL) {
+        vamp_output_state(replaced->output, &state);
+        return state.segment;
+    }
+    for (unsigned i = 0; i < before->count; i++) {
+        vamp_output_state(before->items[i].output, &state);
         newest = VAMP_MAX(state.segment, newest);
     }
     return newest;
@@ -73,10 +97,10 @@ int vamp_outputs_open(struct vamp_outputs *outputs, const struct vamp_config *co
 {
     *outputs = (struct vamp_outputs){.count = 0};
     struct vamp_output_context each = *context;
-    each.segments_before = newest_segment(before);
     each.event_kinds = config->event_kinds;
     for (unsigned i = 0; i < config->output_count; i++) {
         struct vamp_run_output *output = &outputs->items[i];
+        each.segments_before = segments_before(before, config->outputs[i].settings.name);
         const int status = open_one(output, &config->outputs[i], rules, &each, err);
         if (status != 0) {
             output_done(output);
@@ -98,20 +122,6 @@ int vamp_outputs_open(struct vamp_outputs *outputs, const struct vamp_config *co
 static void add_path(void *context, const char *path)
 {
     vamp_paths_add(context, path);
-}
-
-/* Returns the output with this name, or NULL. */
-static const struct vamp_run_output *find_output(const struct vamp_outputs *outputs,
-                                                 const char *name)
-{
-    for (unsigned i = 0; i < outputs->count; i++) {
-        struct vamp_output_account account;
-        vamp_output_account(outputs->items[i].output, &account);
-        if (strcmp(account.name, name) == 0) {
-            return &outputs->items[i];
-        }
-    }
-    return NULL;
 }
 
 void vamp_outputs_continue(struct vamp_outputs *outputs, const struct vamp_outputs *before,

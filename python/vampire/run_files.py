@@ -41,6 +41,18 @@ def missing_text(runs, buckets):
     return f"{words.RUNS_MISSING % f'{buckets:,}'}: {', '.join(names)}"
 
 
+def in_order(files, first_of):
+    """The files of a run in the order of their buckets, which that of their segments nearly is: a reload opens the next segment
+    before the replaced output has written its last buckets, perhaps in further segments. first_of(file): the number of its first
+    bucket; None: it has no bucket."""
+    found, reached = [], -1
+    for file in sorted(files, key=lambda file: file.segment):
+        first = first_of(file)
+        reached = reached if first is None else max(reached, first)
+        found.append((reached if first is None else first, file.segment, file))
+    return [file for *_, file in sorted(found, key=lambda one: one[:2])]
+
+
 @dataclasses.dataclass
 class Histogram:
     """Values by the lower edges of their bins. Each doubling has 2 ** sub_bits bins."""
@@ -179,9 +191,9 @@ class RunFile:  # pylint: disable=too-many-instance-attributes
             return Alarm(severity)
         return self.alarms.setdefault(rule, Alarm(severity))
 
-    def joined(self, after):
-        """Merges this file and the next file of the same run. Totals are sums since the start of the run, so that those of the next
-        file are kept."""
+    def joined(self, after, is_next):
+        """Merges this file and the next given file of the same run. is_next: no segment is missing between them. Totals are sums since
+        the start of the run, so that those of the next file are kept."""
         after.components = self.components | after.components
         after.paths = self.paths + after.paths
         if not after.buckets:  # it has no totals, only an end
@@ -189,17 +201,15 @@ class RunFile:  # pylint: disable=too-many-instance-attributes
                 setattr(self, field, getattr(after, field))
             return self
         if self.buckets and after.first_number >= self.next_number:
-            self._add_to(after)
+            self._add_to(after, is_next)
         return after
 
-    def _add_to(self, after):
+    def _add_to(self, after, is_next):
         for name, histogram in after.histograms.items():
             before = self.histograms.get(name)
             if before is not None:
                 histogram.add_histogram(before)
-        missing = after.segment - self.segment - 1
-        after.segments_missing = self.segments_missing + missing
-        after.lost += self.lost + (after.first_number - self.next_number if missing == 0 else 0)
+        after.lost += self.lost + (after.first_number - self.next_number if is_next else 0)
         after.buckets += self.buckets
         after.first_number, after.first_ns = self.first_number, self.first_ns
         after.damage = self.damage + after.damage

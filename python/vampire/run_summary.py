@@ -9,7 +9,7 @@ import sys
 
 from . import files, run_hdf5, run_lines, words
 from .errors import Error
-from .run_files import LOSSES, OTHER, RunFile, missing_text, share, without
+from .run_files import LOSSES, OTHER, RunFile, in_order, missing_text, share, without
 
 COLUMNS = 22           # of the names at the begin of lines
 COMPONENTS_SHOWN = 20  # the files have them all
@@ -265,18 +265,21 @@ def _read(file, path):
 
 
 def _joined(files, report):
-    """The files of one run and output, by their segments, as one."""
-    files = sorted(files, key=lambda file: file.segment)
+    """The files of one run and output, in the order of their buckets, as one."""
+    files = in_order(files, lambda file: file.first_number if file.buckets else None)
+    present = {file.segment for file in files}
+    absent = set(range(1, max(present) + 1)) - present
     whole, *more = files
-    whole.segments_missing = max(0, whole.segment - 1)
     for before, file in zip(files, more):
-        if file.segment == whole.segment:
+        if file.segment == before.segment:
             report(f"{before.paths[-1]} and {file.paths[0]} are the same part of one run")
             continue
+        between = range(min(before.segment, file.segment), max(before.segment, file.segment))
         try:
-            whole = whole.joined(file)
+            whole = whole.joined(file, absent.isdisjoint(between))
         except Error as error:
             report(f"{file.paths[0]}: {error}")
+    whole.segments_missing = len(absent)
     return whole
 
 

@@ -184,6 +184,21 @@ def test_totals_are_those_of_the_run_at_every_level(space):
     assert models.delta.sum() == sum(vampire_package.table(path, "pool_operations", freq=None).delta.sum() for path in files[:3])
 
 
+def test_an_output_counts_its_own_segments(space):
+    """The segments of one output are numbered without gaps, however many segments another one has at a reload."""
+    def made(queue):
+        return {"source": LIVE, "statistics": {"bucket": "100ms"}, "outputs": [
+            {"type": "hdf5", "queue": queue}, {"type": "jsonl", "path": "lines", "rotate": {"interval": "200ms"}}]}
+
+    vampire = space.vampire(made(64), ready=False)
+    harness.wait_until(lambda: (space.path / "lines.0004").exists(), "four segments of lines")
+    reload(space, vampire, made(65), "was read again (number 1)")
+    harness.wait_until(lambda: len(space.hdf5_files()) == 2 and buckets_in(space.hdf5_files()[-1]) > 0, "a bucket after the reload")
+    vampire.stop()
+    assert [int(h5py.File(path).attrs["segment"]) for path in space.hdf5_files()] == [1, 2]
+    assert vampire_package.summary(space.hdf5_files()).whole
+
+
 def buckets_in(path):
     with vampire_package.open(path) as ds:
         return ds.sizes["time"]

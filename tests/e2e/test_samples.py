@@ -313,6 +313,7 @@ def test_a_component_needs_no_library(space):
     assert_replayed_alike(space)
 
 
+@pytest.mark.skipif(harness.MODE in ("asan", "tsan"), reason="sanitizers want to be preloaded first")
 @pytest.mark.parametrize("ahead", [0, 3600, -3600])
 def test_samples_of_an_idle_pool_are_counted(space, ahead):
     """In buckets of vampire's clock, which the pool's first event replaces by the pool manager's."""

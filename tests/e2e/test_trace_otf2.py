@@ -45,7 +45,7 @@ def many(space):
     """A recording of a synthetic stream."""
     path = space.path / "many.json"
     path.write_text(json.dumps({
-        "source": {"type": "synthetic", "producers": 8, "consumers": 4, "steps": 4, "step": "100ms", "burst": 20},
+        "source": {"type": "synthetic", "producers": 8, "consumers": 4, "steps": 4, "step": "100ms", "burst": 6},
         "outputs": [{"type": "recording", "directory": str(space.path)}],
     }))
     subprocess.run([harness.program("vampire"), "-q", "-c", path], cwd=space.path, check=True, env=space.environment,

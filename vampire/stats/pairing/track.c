@@ -149,7 +149,8 @@ static void satisfy_demand(struct vamp_track_context *at, const struct vamp_pend
         }
         return;
     }
-    const bool in_pool = pending != NULL && transport->in_pool && is_same_transport(at, transport);
+    const bool in_pool =
+        transport != NULL && transport->in_pool && is_same_transport(at, transport);
     vamp_blocked_satisfied(at, in_pool ? pending : NULL);
     if (!demand.acknowledged && !by_demand) {
         vamp_track_deliver(at, true);
@@ -157,7 +158,7 @@ static void satisfy_demand(struct vamp_track_context *at, const struct vamp_pend
     if (!vamp_observe_interval(seen, VAMP_INTERVAL_DEMAND_WAIT, demand.since_ns)) {
         return;
     }
-    seen->parts_known = pending != NULL && find_wait_parts(at, pending, &demand, seen->part_ns);
+    seen->parts_known = transport != NULL && find_wait_parts(at, pending, &demand, seen->part_ns);
     if (seen->parts_known) {
         seen->producer = transport->producer;
     } else {
