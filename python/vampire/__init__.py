@@ -20,6 +20,7 @@ import importlib
 _FROM = {
     "account": ("summary",),
     "baseline": ("changed",),
+    "blocking": ("blocked",),
     "cdos": ("cdo_table", "plot_cdo", "plot_cdos"),
     "chain": ("trace_waits", "wait_chain"),
     "compute": ("merge", "quantile", "rate", "resolution", "table"),
