@@ -12,6 +12,7 @@ import json
 import math
 import pathlib
 import random
+import statistics
 
 from simulated import (BEGIN, MIB, SECOND, VANISHED, Gate, Hour, bursty, coupled, diamond, fan_in, many, parameters, phases,
                        pipeline)
@@ -31,15 +32,15 @@ class Cause:
     def __init__(self, kind, seed, base, push):
         self.kind, self.base, self.push = kind, base, push
         self.dice = random.Random(f"{kind} {seed} cause")
-        self.hangs, self.part, self.at, self.names, self.about = False, PARTS[kind], set(), [], {}
+        self.hangs, self.part, self.at, self.names = False, PARTS[kind], set(), []
         self.begin = self.end = 0.0
         self.ready = False
 
     def choose(self, hour):
         """Where and when."""
-        dice, steps = self.dice, [one.steps for one in hour.components]
+        dice = self.dice
         self.size = math.exp(dice.uniform(math.log(0.25), math.log(1.5))) * self.push
-        self.pace = sorted(one.pace for one in hour.components)[len(steps) // 2]
+        self.pace = statistics.median_high(one.pace for one in hour.components)
         producers = [one for one in hour.components if one.produces]
         self.one = dice.choice(producers)
         self.tail = dice.uniform(100, 400)
@@ -79,7 +80,7 @@ class Cause:
         members = [one for one in hour.components if one.host == host]
         if len(hosts) < 2 or len(members) < 3:
             raise Redraw
-        models = {one.model for one in members}
+        models = sorted({one.model for one in members})
         whole = [model for model in models if len(hour.model(model)) == sum(one.model == model for one in members)]
         self._group(members, [host, "host " + host] + whole)
 
@@ -117,7 +118,7 @@ class Cause:
         takers = [one for one in hour.components if large.intersection(one.inputs(5))]
         if not takers:
             raise Redraw
-        self._group(makers, ["transports", *{one.model for one in makers + takers}, *{one.name for one in takers}])
+        self._group(makers, ["transports", *sorted({one.model for one in makers + takers}), *sorted({one.name for one in takers})])
 
     def _choose_deadlock(self, hour, _producers):
         both = [one for one in hour.components if one.produces and hour.sources(one)]
@@ -179,7 +180,7 @@ class Cause:
                 return
         yield Gate(1)
 
-    def field_delay(self, one, name, now, _step):
+    def field_delay(self, one, name, now):
         """Seconds by which this output is offered later than the others."""
         if self.kind != "parameter" or one.name not in self.at or name[0] != self.letter or not self.during(now):
             return 0

@@ -189,7 +189,7 @@ class Hour:
                 self.emit("dispose", one, cdo_id=self.field(name).key)
             mine = [(name, size) for name, size in one.outputs(step) if self.readers[name]]
             for name, size in mine:
-                late = self.cause.field_delay(one, name, self.now, step) if self.cause else 0
+                late = self.cause.field_delay(one, name, self.now) if self.cause else 0
                 self.emit("declare", one, cdo_id=self.field(name).key, name=name.encode())
                 self.later(0.002 + late, self.offer, one, name, int(size * one.dice.lognormvariate(0, 0.1)), late or one.extra)
                 yield 0.002
