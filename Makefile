@@ -349,6 +349,13 @@ bench: bench-programs  ## every cost next to a bare baseline of the same run, as
 PLANTED ?= 20
 planted: all      ## PLANTED (20) hours of each cause and size, and as many without one, for vampire.diagnose; comparisons for vampire.changed
 	$(Q)VAMPIRE_PLANTED_HOURS=$(PLANTED) $(PYTHON) -m pytest -q tests/e2e/test_diagnosis.py tests/e2e/test_baseline.py -k "planted or nothing_is or tenth"
+CAUSES ?= $(B)/causes
+CAUSES_SEED ?= 1
+causes: all       ## simulated workflows with one planted cause, or none, in directory CAUSES (build/release/causes); how well vampire.diagnose names it
+	$(Q)mkdir -p $(CAUSES)
+	$(Q)$(PYTHON) tests/oracle/causes.py $(CAUSES) --seed $(CAUSES_SEED)
+	$(Q)$(PYTHON) tests/oracle/run_causes.py $(CAUSES) --jobs 2
+	$(Q)$(PYTHON) tests/oracle/causes.py $(CAUSES) --score
 sampling:         ## whether 95 % intervals have the truth in 93 to 97 % of 2,000 sampled streams
 	$(Q)SAMPLING_STREAMS=2000 $(PYTHON) -m pytest -q -s tests/e2e/test_sampling.py -k intervals
 bench-others: bench-programs  ## the same recording with what one would write without vampire
