@@ -2,11 +2,14 @@
 """vampire-report, the pictures of the Python package and the notebook: made-up files (made_up.py, oracle/format2.py) and a
 small run of the demo workflow."""
 
+import base64
 import html.parser
 import os
 import re
+import struct
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -19,6 +22,8 @@ pytest.importorskip("matplotlib").use("Agg")
 pd = pytest.importorskip("pandas")
 import vampire
 from vampire import look, plots
+from vampire.report.figures import Figures
+from vampire.report.parts import Picture
 
 pytestmark = [pytest.mark.plain, pytest.mark.together]
 REPORT = str(ROOT / "python" / "vampire-report")
@@ -379,3 +384,27 @@ def test_two_runs_compared(tmp_path):
     check_page(tmp_path / "r.html", 2)
     done = subprocess.run([REPORT], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "FILES or --compare" in done.stderr
+
+
+def test_a_heat_map_has_no_blank_columns():
+    """Intervals of another length, at the begin and the end, leave no column blank in which there are values; a silence is blank."""
+    seconds = np.array([0.0, 0.3, *np.arange(1, 361) * 10.0, 3601.5])
+    edges = (START + seconds * 1e9).astype(np.int64).astype("datetime64[ns]")
+    counts = np.ones((3, len(edges) - 1))
+    lines = pd.DataFrame({0.5: 2.0, 0.99: 3.0}, index=edges[:-1])
+    picture = Picture("p", "a heat map", None, kind="heatmap", bins=np.array([1.0, 2.0, 4.0, 8.0]),
+                      data=lambda: (edges, np.ones(len(edges) - 1, bool), counts, (0, 3), lines))
+    assert blank_columns(Figures(START, int(START + 3601.5e9)).picture(picture)) == 0
+    silent = np.delete(edges, range(100, 201))  # 101 intervals of which there are no buckets
+    counts = counts[:, :len(silent) - 1]
+    picture.data = lambda: (silent, np.ones(len(silent) - 1, bool), counts, (0, 3), lines.loc[silent[:-1]])
+    assert 100 <= blank_columns(Figures(START, int(START + 3601.5e9)).picture(picture)) <= 102
+
+
+def blank_columns(page):
+    """How many columns of pixels of the image in a page are transparent from top to bottom."""
+    data = base64.b64decode(re.search(r"data:image/png;base64,([^\"]+)", page).group(1))
+    width, height = struct.unpack(">II", data[16:24])
+    start = data.index(b"IDAT") + 4
+    rows = np.frombuffer(zlib.decompress(data[start:]), np.uint8).reshape(height, 1 + 4 * width)[:, 1:].reshape(height, width, 4)
+    return int((rows[:, :, 3] == 0).all(axis=0).sum())

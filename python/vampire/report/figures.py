@@ -162,16 +162,17 @@ class Figures:
         if not counts.size:
             return None
         x, lower = _seconds(edges, self.begin), picture.bins[bins[0]: bins[1] + 1].astype(float)
-        width = float(np.diff(x).min())
-        column = np.round((x[:-1] - x[0]) / width).astype(int)
-        grid = np.zeros((len(counts), column[-1] + 1))
-        grid[:, column] = counts
+        # Intervals may have an odd length, such as the first and the last; a pixel shows the interval in which its middle is.
+        width = float(np.median(np.diff(x)))
+        middle = x[0] + width * (0.5 + np.arange(max(1, round((x[-1] - x[0]) / width))))
+        column = np.clip(np.searchsorted(x, middle, "right") - 1, 0, counts.shape[1] - 1)
+        grid = np.where(middle - x[column] < width, counts[:, column], 0)
         image = base64.b64encode(png(colours(grid[::-1]))).decode()
         top = len(counts)
 
         def place(value):  # bins have one height each
             return HIGH * (1 - np.interp(value, lower, np.arange(len(lower)), left=0, right=top) / top)
-        inside = (f'<image href="data:image/png;base64,{image}" x="{x[0]:.8g}" y="0" width="{width * grid.shape[1]:.8g}" height="{HIGH}" '
+        inside = (f'<image href="data:image/png;base64,{image}" x="{x[0]:.8g}" y="0" width="{x[-1] - x[0]:.8g}" height="{HIGH}" '
                   'preserveAspectRatio="none"/>')
         found = {q: lines[q].to_numpy(float) for q in (0.5, 0.99)}
         inside += "".join(_line(x, np.where(np.isfinite(found[q]), place(found[q]), np.nan), COLOURS[5], q > 0.5) for q in found)
