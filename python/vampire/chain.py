@@ -38,13 +38,15 @@ def _ns(micros):
 def trace_waits(path):
     """DataFrame, a row for each satisfied demand of a trace in the order of their ends: consumer, producer, cdo, start
     and end (ns since the first event), and its parts for_offer, for_start, moving and unknown (ns), whose sum is
-    end - start. Its attribute `run` is the trace's. Reads a line at a time; what it keeps is bounded by the trace's
+    end - start. Its attribute `run` is the trace's; `whole` is whether the trace has all waits of the run. Reads a line at a time; what it keeps is bounded by the trace's
     `max_events`."""
-    names, rows, open_rows, run = {}, [], {}, None
+    names, rows, open_rows, head, end = {}, [], {}, None, None
     for record in _records(path):
         kind = record.get("cat")
-        if run is None:
-            run = record["args"]["run"]
+        if head is None:
+            head = record["args"]
+        elif record.get("name") == "vampire_end":
+            end = record["args"]
         elif record.get("name") == "process_name":
             names[record["pid"]] = record["args"]["name"]
         elif kind == "demand":
@@ -59,7 +61,9 @@ def trace_waits(path):
             row[5 + PARTS.index(record["name"])] = _ns(record["dur"])
     table = pd.DataFrame(rows, columns=["consumer", "producer", "cdo", "start", "end", *PARTS])
     table = table.sort_values("end", kind="stable", ignore_index=True)
-    table.attrs["run"] = run
+    table.attrs["run"] = head and head["run"]
+    table.attrs["whole"] = bool(head and end and head["segment"] == 1 and head["sampling"] == "none" and not end.get("is_part", True)
+                                and not end["left_out"] + end["without_track"] + end["evicted"])
     return table
 
 
@@ -84,7 +88,7 @@ def wait_chain(waits, row=None):
     A demand waited for the transport (`moving`, the producer's), for its start (`for_start`, the pool manager's) and,
     if the CDO was not in the pool yet, for the offer. All this is known. That the producer was busy with this CDO since
     its own last demand was satisfied is inferred (`made`, known False), and the chain goes on with what was behind
-    that demand. It ends with a demand of a CDO that was in the pool already, which waited for no component's work, with a
+    that demand. That it had demanded nothing before is known only of a trace of the whole run. It ends with a demand of a CDO that was in the pool already, which waited for no component's work, with a
     producer that had demanded nothing before, or with a wait whose parts are not known."""
     waits = waits if isinstance(waits, pd.DataFrame) else trace_waits(waits)
     if waits.empty:
@@ -103,8 +107,8 @@ def wait_chain(waits, row=None):
         if not wait.for_offer:
             break
         at = ends.last_until(wait.producer, offered)
-        since, known = (wait.start, True) if at is None else (waits.end[at], False)
-        links.append((wait.producer, "for_offer" if known else "made", wait.cdo, since, offered, known))
+        since, what = (wait.start, "for_offer") if at is None else (waits.end[at], "made")
+        links.append((wait.producer, what, wait.cdo, since, offered, at is None and waits.attrs.get("whole", False)))
     table = pd.DataFrame(links, columns=["component", "what", "cdo", "start", "end", "known"])
     table.insert(5, "time", table.end - table.start)
     table = table[table.time > 0].reset_index(drop=True)

@@ -469,10 +469,11 @@ class Diagnosis:
         kind = "late" if one.part == "for_offer" else "slow"
         kind = "rank" if one.against != CHANGE else kind
         return Finding(kind, one.name, waiting, one.part, np.datetime64(begin, "ns"), np.datetime64(end, "ns"), sentence, evidence,
-                       one.seconds, one.more, one.count, confidence, self._wait_trace(waits, one, number))
+                       one.seconds, one.more, one.count, confidence, self._wait_trace(waits, one, number, where))
 
-    def _wait_trace(self, waits, one, number):
-        """The command for a trace of the window with most of these waits: of the pairs that waited longest in it."""
+    def _wait_trace(self, waits, one, number, where):
+        """The command for a trace of the window with most of these waits, from the begin of the longest of them on: of the pairs that
+        waited longest in it."""
         places = self._places(waits, one.side, one.name, one.is_model)
         window = one.first + int(waits.series[one.side][0][places, number, one.first: one.end].sum(axis=0).argmax())
         seconds = np.where(self._mask(waits, one), waits.during(window, window + 1)[0][:, :, number], 0)
@@ -481,7 +482,11 @@ class Diagnosis:
             producer, consumer = np.unravel_index(pair, seconds.shape)
             names += [waits.names[0][producer], waits.names[1][consumer]] if seconds[producer, consumer] else []
         by_name = waits.labels[1] == "component" and not set(names) & {*UNNAMED}
-        return self.trace(int(waits.starts[window]), int(waits.ends[window]), set(names) if by_name else ())
+        begin, end = int(waits.starts[window]), int(waits.ends[window])
+        rows = table(waits.history, waits.metric, (), "bucket", where)
+        times = rows.time.astype("datetime64[ns]").astype(np.int64)
+        longest = int(rows["max"][(times >= begin) & (times < end)].max())  # waits are counted where they end
+        return self.trace(max(begin - longest, int(waits.starts[0])), end, set(names) if by_name else ())
 
     def _effects(self, waits, one, number):
         """What followed from a late producer, in a sentence: ranks of a model together."""

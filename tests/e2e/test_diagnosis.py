@@ -129,6 +129,7 @@ def test_the_report_begins_with_it(slow, tmp_path):
     took = [worth(row.split("  ")[-1]) for row in re.findall(r"^(.*? s) +178 ", text.split("\nTransports\n")[1], re.M)]
     assert len(took) >= 20 and took[:20] == sorted(took[:20], reverse=True)
     assert "What made it late" not in report(where, "--text", "--metrics", "pool_operations")
+    assert "Nothing was found that made it late" in report(where, "--text", "--component", "IFS -- 1")
     assert hour.cause.component not in report(where, "--text", "--component", "IFS -- 1").split("observed")[0]
     report(where, "-o", tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()

@@ -64,6 +64,22 @@ def test_who_came_late_waited_for_nobody(relay):
                                                       ("pool manager", "for_start", "a", 70, 72, True)]
 
 
+def test_a_trace_of_a_part_does_not_know_what_was_before(relay, tmp_path):
+    """Whether Model had demanded something before is in the trace of the whole run only."""
+    assert vampire.trace_waits(relay).attrs["whole"]
+    (tmp_path / "cut.trace.json").write_text("".join(relay.read_text().splitlines(keepends=True)[:-2]))  # without vampire_end
+    made = (["-o", "outputs.0.length=10min"], ["-o", "outputs.0.from=1ms"], ["-o", 'outputs.0.components=["M*", "P*", "O*"]'])
+    for number, options in enumerate(made):
+        where = tmp_path / str(number)
+        where.mkdir()
+        subprocess.run([harness.program("vampire"), "-q", "--replay", relay.parent / "chain.rec", "-o", "outputs.0.type=trace",
+                        "-o", f"outputs.0.directory={where}", *options], check=True, timeout=60 * harness.PATIENCE)
+        assert not vampire.trace_waits(next(where.glob("*.trace.json"))).attrs["whole"], options
+    whole, part = (vampire.wait_chain(path) for path in (relay, tmp_path / "cut.trace.json"))
+    assert links(part)[:-1] == links(whole)[:-1]
+    assert links(whole)[-1] == ("Model", "for_offer", "a", 10, 50, True) and links(part)[-1] == ("Model", "for_offer", "a", 10, 50, False)
+
+
 def test_the_waits_are_those_of_the_trace(relay, tmp_path):
     unknown = trace_of(tmp_path, streams.corner_cases()["waits whose parts are unknown"][0])
     for path in (relay, unknown):

@@ -317,6 +317,7 @@ static void put_end(struct vamp_json *json, const struct vamp_trace_end *end)
     vamp_json_unsigned(json, "left_out", end->left_out);
     vamp_json_unsigned(json, "without_track", end->crowded);
     vamp_json_unsigned(json, "evicted", end->evicted);
+    vamp_json_bool(json, "is_part", end->is_part);
     vamp_json_close(json, '}');
     vamp_json_line_end(json);
 }

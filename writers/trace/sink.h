@@ -108,6 +108,7 @@ struct vamp_trace_end {
     uint64_t crowded;                 /* of these, dropped because of the limits on tracks */
     uint64_t evicted;                 /* CDOs, waits and transports evicted from the tracker */
     int64_t begin_ns, end_ns;         /* range of the events; begin_ns INT64_MIN: no events */
+    bool is_part; /* of a range of time, or of some components: what the options select */
 };
 
 struct vamp_trace_sink_ops {

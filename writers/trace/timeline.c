@@ -69,6 +69,8 @@ int vamp_timeline_create(const struct vamp_timeline_options *options,
     timeline->sink = sink;
     timeline->sink_self = sink_self;
     timeline->end.begin_ns = INT64_MIN;
+    timeline->end.is_part =
+        options->from_ns > 0 || options->length_ns > 0 || options->components.count > 0;
     timeline->seen.slot = &timeline->slot;
     timeline->slot.cdos = calloc(VAMP_CDO_ROWS_MAX, sizeof *timeline->slot.cdos);
     timeline->tracks = calloc(options->max_tracks, sizeof *timeline->tracks);

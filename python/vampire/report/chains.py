@@ -8,7 +8,8 @@ from ..look import duration
 from ..account import number_of, share
 from .parts import LARGEST, Table, others
 
-INFERRED = "\"inferred\": no event says that the component was busy with this CDO since its own last demand was satisfied"
+INFERRED = "\"inferred\": no event in this trace says that the component was busy with this CDO since its own last demand was satisfied, " \
+           "or that it had demanded nothing before"
 HEAD = ("whose time", "what", "CDO", "began", "took", "of the chain", "")
 NAMED = 5  # components in the note that sums up a chain
 

@@ -238,7 +238,7 @@ class Comparison:
         if not len(new):
             rest.append("Looked for and not found: what made B late and did not make A so.")
         return Answers(new, list(new[["sentence", "evidence", "trace"]].head(FINDINGS_SHOWN).itertuples(index=False, name=None)), rest,
-                       "What made B late and not A")
+                       "What made B late and not A" if len(new) else "Nothing was found that made B late and not A")
 
     def report(self):
         """A Report."""

@@ -188,7 +188,7 @@ class Content:
             rest.append(f"Looked for and not found: {'; '.join(frame.attrs['looked'])}.")
         if frame.attrs["not_looked"]:
             rest.append(f"Could not be looked for: {'; '.join(frame.attrs['not_looked'])}.")
-        return Answers(frame, rows, rest)
+        return Answers(frame, rows, rest, "What made it late" if rows else "Nothing was found that made it late")
 
     def lacks(self, metric, write):
         """The share that a total is of what the metric counted, in words; [] if it is all."""

@@ -50,7 +50,7 @@ class Answers:
     frame: pd.DataFrame  # its result
     rows: list           # (sentence, the call that reproduces it, the command for its trace)
     rest: list           # sentences: more findings, what was looked for and not found, what could not be looked for
-    title: str = "What made it late"
+    title: str
 
 
 @dataclasses.dataclass
