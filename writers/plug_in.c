@@ -7,12 +7,15 @@
 #include "version.h"
 #include "writers/writer.h"
 
-/* Debian's packages with the libraries that the plug-ins are built with, as in packaging/packages. */
+/* Debian's packages with the libraries that the plug-ins are built with, as in packaging/packages.
+ */
 static const struct library {
     const char *plug_in, *package;
 } libraries[] = {
-    {"prometheus", "libmicrohttpd-dev"}, {"influx", "libcurl4-openssl-dev"},
-    {"otlp", "libcurl4-openssl-dev"},    {"otf2", "libotf2-trace-dev"},
+    {"prometheus", "libmicrohttpd-dev"},
+    {"influx", "libcurl4-openssl-dev"},
+    {"otlp", "libcurl4-openssl-dev"},
+    {"otf2", "libotf2-trace-dev"},
     {"nats", "libnats-dev"},
 };
 
