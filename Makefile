@@ -186,7 +186,7 @@ MANUALS := $(wildcard docs/*.1) $(foreach m,$(if $(shell command -v lowdown),$(M
 
 .PHONY: all clean help
 all: $(PROGRAMS) $(LIVE) $(PLUG_IN_OBJECTS) $(WORKFLOW) $(MANUALS)
-	@$(if $(WITHOUT),echo "built without outputs of: $(WITHOUT) (WITHOUT, or no library: packaging/packages)")
+	@$(if $(WITHOUT),echo "built without outputs of: $(WITHOUT); for all outputs:  sh tests/install_packages.sh more && make")
 
 define room_rule
 $(call objects,$(SRC_$(1))): CFLAGS += $(call pkg,$(PKG_$(1)) $(PKG_vampire/core))
@@ -307,11 +307,13 @@ unit: $(UNIT) $(PLUG_IN_OBJECTS)
 
 # ---------------------------------------------------------------- running and checking
 PYTHON := /usr/bin/python3
-.PHONY: deps demo-deps bare-machine demo check check-asan check-tsan check-long lint
+.PHONY: deps demo-deps deb-deps bare-machine demo check check-asan check-tsan check-long lint
 deps:            ## install the packages needed to build and to test (Debian 12 and 13)
 	$(Q)sh tests/install_packages.sh build more read unit test docs
 demo-deps:       ## the fewer that `make demo` needs
 	$(Q)sh tests/install_packages.sh build read
+deb-deps:        ## those that `make deb` needs
+	$(Q)sh tests/install_packages.sh build more build-essential debhelper dh-python python3
 demo: demo-deps  ## build, run a weather workflow with a vampire in it, compare
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)$(PYTHON) tests/workflow/demo.py $(DEMO_OPTIONS)
@@ -496,6 +498,7 @@ ifeq ($(MAESTRO_PREFIX),)
 	$(call maestro_text,maestro-config.cmake,cmake/maestro)
 endif
 	@$(call python_finds,$(PYTHON_LOOKS))
+	@$(if $(filter $(B)/%,$(MANUALS))$(findstring s,$(firstword -$(MAKEFLAGS))),:,echo "no manual pages of sections 5 and 7, which lowdown makes:  sh tests/install_packages.sh lowdown; without it they are $(PREFIX)/share/doc/vampire/*.md")
 
 # What an installation of this source would have brought, and no more.
 INSTALLED := $(abspath $(B))/installed
@@ -510,7 +513,7 @@ uninstall:       ## remove from DESTDIR/PREFIX what install put there
 DIST ?= build/dist
 dist:            ## a source archive of the commit, the same bytes each time, in DIST (build/dist)
 	$(Q)sh packaging/dist.sh $(DIST)
-deb: $(if $(MAESTRO_PREFIX),deb-needs-the-embedded-maestro) deps  ## Debian packages, in DIST (build/dist)
+deb: $(if $(MAESTRO_PREFIX),deb-needs-the-embedded-maestro) deb-deps  ## Debian packages, in DIST (build/dist)
 	$(Q)sh packaging/deb.sh $(DIST)
 deb-needs-the-embedded-maestro:
 	@echo "make deb: the packages hold the embedded Maestro; leave MAESTRO_PREFIX away" >&2; exit 2

@@ -456,7 +456,11 @@ static int check_target_path(const char *file, const char *directory, bool writa
         }
     }
     if (stat(directory, &status) != 0) {
-        return vamp_err_set_errno(err, errno, "the directory %s cannot be used", directory);
+        const int wrong = errno;
+        const bool is_for_shells = directory[0] == '~' || strchr(directory, '$') != NULL;
+        return vamp_err_set_errno(
+            err, wrong, "the directory %s cannot be used%s", directory,
+            is_for_shells ? ", because only shells replace ~ and $; write the whole path" : "");
     }
     if (!S_ISDIR(status.st_mode)) {
         return vamp_err_set(err, -ENOTDIR, "%s is not a directory", directory);

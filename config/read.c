@@ -533,6 +533,18 @@ static int read_next(struct reader *reader)
     return code;
 }
 
+/* Returns whether a text that is not JSON begins like YAML: with "---", "- ", or a key and a colon.
+ */
+static bool looks_like_yaml(const char *at)
+{
+    while (*at == '#' || *at == '\n') {
+        at += strcspn(at, "\n");
+        at += strspn(at, "\n ");
+    }
+    const size_t key = word_length(at);
+    return strncmp(at, "--", 2) == 0 || strncmp(at, "- ", 2) == 0 || (key > 0 && at[key] == ':');
+}
+
 int config_read(const char *text, size_t length, const struct config_reading *reading)
 {
     struct reader reader = {.text = text, .length = length, .reading = reading};
@@ -543,7 +555,13 @@ int config_read(const char *text, size_t length, const struct config_reading *re
                       "the file is empty; {} is the smallest configuration");
     }
     if (code == 0 && text[reader.at] != '{' && text[reader.at] != '[') {
-        return refuse_here(&reader, "'[' or '{' expected", "");
+        if (looks_like_yaml(text + reader.at)) {
+            return refuse(reading->fault, reader.at,
+                          "this is YAML; a configuration is JSON, such as "
+                          "{\"outputs\": [{\"type\": \"hdf5\"}]}");
+        }
+        const char *hint = text[reader.at] == '#' ? "; a comment begins with //" : "";
+        return refuse_here(&reader, "'[' or '{' expected", hint);
     }
     if (code == 0) {
         reading->into->offset = (uint32_t)reader.at;

@@ -89,7 +89,8 @@ static void print_item(const struct vamp_diagnostic *item, FILE *stream, bool co
                       green, plain);
     }
     if (item->near[0] != '\0') {
-        const char *quote = item->near[0] != '[' ? "\"" : "";
+        const bool is_word = item->near[0] != '[' && item->near[0] != '{';
+        const char *quote = is_word ? "\"" : "";
         (void)fprintf(stream, "  did you mean %s%s%s?\n", quote, item->near, quote);
     }
     if (item->allowed[0] != '\0') {

@@ -341,12 +341,45 @@ static int walk_member(const struct config_loader *loader, const struct config_o
     return 0;
 }
 
+static bool accepts_text(const struct vamp_opt *opt, const char *text)
+{
+    struct vamp_err unused;
+    int64_t duration_ns = 0;
+    uint64_t bytes = 0;
+    if (opt->type == VAMP_OPT_DURATION) {
+        return vamp_duration_parse(text, &duration_ns, &unused) == 0;
+    }
+    return opt->type == VAMP_OPT_SIZE && vamp_size_parse(text, &bytes, &unused) == 0;
+}
+
+/* Reports a value in place of an object, and proposes the first option of the object that accepts
+ * it. */
+static void report_no_object(const struct config_loader *loader, const struct config_object *object,
+                             const struct config_value *value)
+{
+    char found[128];
+    config_describe(value, found, sizeof found);
+    struct vamp_diagnostic problem = config_value_problem(
+        loader, value, CONFIG_AT_VALUE, "found %s where an object {...} is needed", found);
+    const struct config_table *own = &object->tables[0];
+    const bool has_options = own->key == NULL && own->options != NULL;
+    for (const struct vamp_opt *opt = own->options;
+         has_options && value->type == CONFIG_TEXT && opt->key != NULL; opt++) {
+        if (accepts_text(opt, value->text)) {
+            (void)snprintf(problem.near, sizeof problem.near, "{\"%s\": \"%.20s\"}", opt->key,
+                           value->text);
+            break;
+        }
+    }
+    vamp_diagnostics_add(loader->diagnostics, &problem);
+}
+
 /* Walks the object without its nested objects. */
 static int walk_members(const struct config_loader *loader, const struct config_object *object,
                         const struct config_value *value)
 {
     if (value->type != CONFIG_OBJECT) {
-        config_report_found(loader, value, "an object {...}");
+        report_no_object(loader, object, value);
         return 0;
     }
     const char *others[WORDS_MAX + 1];

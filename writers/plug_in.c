@@ -1,19 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Loads plug-ins on demand. The list of formats is in writers.c, which is above this module. */
 #include <stdio.h>
+#include <string.h>
 
 #include "vampire/core/module.h"
 #include "version.h"
 #include "writers/writer.h"
 
+/* Debian's packages with the libraries that the plug-ins are built with, as in packaging/packages.
+ */
+static const struct library {
+    const char *plug_in, *package;
+} libraries[] = {
+    {"prometheus", "libmicrohttpd-dev"},
+    {"influx", "libcurl4-openssl-dev"},
+    {"otlp", "libcurl4-openssl-dev"},
+    {"otf2", "libotf2-trace-dev"},
+    {"nats", "libnats-dev"},
+};
+
+static const char *library_package(const char *plug_in)
+{
+    for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++) {
+        if (strcmp(libraries[i].plug_in, plug_in) == 0) {
+            return libraries[i].package;
+        }
+    }
+    return "more"; /* all of them */
+}
+
 int vamp_plug_in_load(const char *name, const char *symbol, const char *purpose,
                       const void **ret_symbol, struct vamp_err *err)
 {
-    char file[32], origin[160];
+    char file[32], origin[200];
     (void)snprintf(file, sizeof file, "%s.so", name);
     (void)snprintf(origin, sizeof origin,
-                   "it is in the package vampire-%s, and in a build without WITHOUT=%s", name,
-                   name);
+                   "install the package vampire-%s, or build it in the folder of vampire's source: "
+                   "sh tests/install_packages.sh %s && make",
+                   name, library_package(name));
     const struct vamp_module module = {.file = file,
                                        .symbol = symbol,
                                        .version = VAMP_VERSION,

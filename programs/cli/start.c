@@ -208,7 +208,8 @@ static int recover_recordings(const struct vamp_options *options, FILE *out, FIL
 /* Runs main() in a module of python/vampire with the files; argv[1] is vampire's executable,
  * argv[2] the module. The package is searched for where `make install` puts it, then in the source
  * tree, then in Python's path; all other modules are searched for only in Python's path. Nothing is
- * loaded from the current directory. Exit code VAMP_EXIT_USAGE: the package or a module is missing.
+ * loaded from the current directory. Exit code VAMP_EXIT_USAGE: the package or a module is missing;
+ * 130: Ctrl-C.
  */
 static const char python_program[] =
     "import importlib, os, sys\n"
@@ -217,13 +218,19 @@ static const char python_program[] =
     "own = top + '/python' if build == 'build' else home + '/lib/python3/dist-packages'\n"
     "folders = [folder for folder in sys.path if folder]\n"
     "try:\n"
-    "    sys.path = [own, *folders]\n"
-    "    import vampire\n"
-    "    sys.path = folders\n"
-    "    main = importlib.import_module('vampire.' + sys.argv[2]).main\n"
-    "except (ImportError, SyntaxError):\n"
-    "    sys.exit(2)\n"
-    "sys.exit(main(sys.argv[3:]))\n";
+    "    try:\n"
+    "        sys.path = [own, *folders]\n"
+    "        import vampire\n"
+    "        sys.path = folders\n"
+    "        main = importlib.import_module('vampire.' + sys.argv[2]).main\n"
+    "    except (ImportError, SyntaxError):\n"
+    "        sys.exit(2)\n"
+    "    if sys.stdout is None:\n"
+    "        sys.exit('vampire: error: write the answer: Bad file descriptor')\n"
+    "    sys.exit(main(sys.argv[3:]))\n"
+    "except KeyboardInterrupt:\n"
+    "    print('vampire: interrupted', file=sys.stderr)\n"
+    "    sys.exit(130)\n";
 
 /* Returns the exit code of the program above; VAMP_EXIT_USAGE also if this Python does not exist.
  */
@@ -231,10 +238,28 @@ static int run_python(const char *python, char *const arguments[])
 {
     pid_t child = 0;
     int status = 0;
-    if (posix_spawnp(&child, python, NULL, NULL, arguments, environ) != 0) {
+    posix_spawnattr_t attributes;
+    sigset_t interrupt;
+    if (posix_spawnattr_init(&attributes) != 0) {
         return VAMP_EXIT_USAGE;
     }
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    /* Ctrl-C reaches the child, too, which cleans up and whose exit code is returned. */
+    const bool was_ignored = signal(SIGINT, SIG_IGN) == SIG_IGN;
+    (void)sigemptyset(&interrupt);
+    if (!was_ignored) {
+        (void)sigaddset(&interrupt, SIGINT);
+    }
+    (void)posix_spawnattr_setsigdefault(&attributes, &interrupt);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+    const int failed = posix_spawnp(&child, python, NULL, &attributes, arguments, environ);
+    while (failed == 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (!was_ignored) {
+        (void)signal(SIGINT, SIG_DFL);
+    }
+    (void)posix_spawnattr_destroy(&attributes);
+    if (failed != 0) {
+        return VAMP_EXIT_USAGE;
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : VAMP_EXIT_FAILED;
 }

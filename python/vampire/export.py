@@ -243,5 +243,10 @@ def main(arguments):
         return 1
     if shown:
         _progress("")
-    print(pathlib.Path(target).resolve())
+    try:
+        print(pathlib.Path(target).resolve(), flush=True)
+    except OSError as error:
+        print(f"vampire: error: {target} is complete; write its path: {error.strerror}", file=sys.stderr)
+        sys.stdout = None  # Python would complain once more at its end
+        return 1
     return 0

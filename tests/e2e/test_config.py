@@ -110,3 +110,44 @@ def test_metrics_for_tools():
         alone = metric["name"].startswith("weighted_") or metric["name"] in (
             "vampire_metric_filtered", "vampire_not_in_output", "vampire_no_room", "vampire_sample_group")
         assert bool(metric["sets"]) != alone, "in no set: computed where it is named, or where something is kept out"
+
+
+# What people write first, and what the message must contain: what is wrong, and how it is right.
+MISTAKES = {
+    "yaml": ("outputs:\n  - type: hdf5\n", ["this is YAML", '{"outputs": [{"type": "hdf5"}]}']),
+    "yaml document": ("---\nsource:\n", ["this is YAML"]),
+    "yaml list": ("- type: hdf5\n", ["this is YAML"]),
+    "yaml after a comment": ("# mine\n\n# too\nbucket: 1s\n", ["this is YAML"]),
+    "comment": ("# mine\n{}\n", ["a comment begins with //"]),
+    "number": ("-1\n", ["'[' or '{' expected"]),
+    "home": ('{"outputs": [{"type": "hdf5", "directory": "~/runs"}]}', ["~/runs", "only shells replace ~ and $"]),
+    "variable": ('{"outputs": [{"type": "jsonl", "path": "$HOME/a.jsonl"}]}', ["$HOME", "only shells replace ~ and $"]),
+    "braces": ('{"outputs": [{"type": "hdf5", "directory": "${SCRATCH}"}]}', ["only shells replace ~ and $"]),
+    "rotate": ('{"outputs": [{"type": "hdf5", "rotate": "1h"}]}', ['did you mean {"interval": "1h"}?']),
+    "rotate by size": ('{"outputs": [{"type": "hdf5", "rotate": "1GB"}]}', ['did you mean {"size": "1GB"}?']),
+    "keep": ('{"outputs": [{"type": "hdf5", "keep": "14d"}]}', ['did you mean {"age": "14d"}?']),
+    "quantile in when": ('{"alarms": [{"name": "a", "metric": "demand_wait_ns", "when": "p99 > 30s"}]}',
+                         ['"> 30s"', '"quantile": 0.99']),
+    "when without comparison": ('{"alarms": [{"name": "a", "metric": "demand_oldest_ns", "when": "30s"}]}', ['"> 30s"']),
+    "opentelemetry": ('{"outputs": [{"type": "opentelemetry"}]}', ['did you mean "otlp"?']),
+    "otel": ('{"outputs": [{"type": "OTel"}]}', ['did you mean "otlp"?']),
+    "h5": ('{"outputs": [{"type": "h5"}]}', ['did you mean "hdf5"?']),
+    "json": ('{"outputs": [{"type": "json"}]}', ['did you mean "jsonl"?']),
+    "influxdb": ('{"outputs": [{"type": "influxdb"}]}', ['did you mean "influx"?']),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_message_names_the_mistake_and_shows_what_is_right(mistake):
+    text, words = MISTAKES[mistake]
+    answer = vampire("--check-config", "-", input=text)
+    assert answer.returncode == 2
+    for word in words:
+        assert word in answer.stderr, answer.stderr
+
+
+@pytest.mark.parametrize("text", ['{"outputs": [{"type": "hdf5", "directory": "nowhere"}]}',
+                                  '{"outputs": [{"type": "hdf5", "rotate": "daily"}]}', '{"outputs": [{"type": "odd"}]}'])
+def test_nothing_is_proposed_without_a_reason(text):
+    answer = vampire("--check-config", "-", input=text)
+    assert answer.returncode == 2 and "did you mean" not in answer.stderr and "shells" not in answer.stderr

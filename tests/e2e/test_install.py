@@ -98,9 +98,25 @@ def test_the_python_of_an_environment_finds_the_package(space):
 
 def test_elsewhere_the_line_to_set_is_printed(space):
     prefix = space.path / "elsewhere"
-    (line,) = re.findall(r"export (PYTHONPATH)=(\S+)", make("install", f"PREFIX={prefix}"))
+    printed = make("install", f"PREFIX={prefix}")
+    assert "no manual pages" not in printed
+    (line,) = re.findall(r"export (PYTHONPATH)=(\S+)", printed)
     found = python("/usr/bin/python3", "-c", LOOK, **dict([line]))
     assert found == f"{prefix}/lib/python3/dist-packages/vampire/__init__.py True\n"
+
+
+def test_manual_pages_that_cannot_be_made_are_named(space):
+    """Without lowdown."""
+    tools = space.path / "tools"
+    tools.mkdir()
+    for folder in ("/usr/bin", "/bin"):
+        for path in os.scandir(folder):
+            if path.name != "lowdown" and not os.path.lexists(tools / path.name):
+                (tools / path.name).symlink_to(path.path)
+    printed = make("install", f"PREFIX={space.path / 'prefix'}", environment={"PATH": str(tools)})
+    assert "sh tests/install_packages.sh lowdown" in printed and "sections 5 and 7" in printed
+    pages = {path.suffix for path in (space.path / "prefix" / "share" / "man").rglob("vampire*.*")}
+    assert pages == {".1"}
 
 
 C_WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wshadow", "-Wconversion", "-Wsign-conversion",

@@ -44,7 +44,7 @@ def prepare(space):
     script(space.path / "products", f"#!/bin/sh\nexec {harness.program('workflow_product')} --name 'Products 1' "
            "--producer 'IFS -- 0' --ready-file products.ready --select '(has .maestro.ecmwf.step)' >products.out\n")
     script(space.path / "model", "#!/bin/sh\nuntil [ -e products.ready ]; do sleep 0.1; done\n"
-           f"exec {harness.program('workflow_model')} --name 'IFS -- 0' --rank 0 {MODEL} >model.out\n")
+           f"{harness.program('workflow_model')} --name 'IFS -- 0' --rank 0 {MODEL} >model.out && rm products.ready\n")
     config = space.path / "config.json"
     config.write_text(harness.config_text(harness.vampire_config()), encoding="utf-8")
     return {
@@ -70,6 +70,20 @@ def space_report(space, which):
     return json.loads((space.path / f"{which}.out").read_text(encoding="utf-8"))
 
 
+@pytest.mark.parametrize("name", ["vampire.slurm", "vampire.pbs"])
+def test_a_requeued_job_works_with_any_output_and_folder(space, name):
+    folder = space.path / "a*b [c]"
+    folder.mkdir()
+    environment = {**prepare(space), "SLURM_SUBMIT_DIR": str(folder), "PBS_O_WORKDIR": str(folder), "PBS_JOBID": "17[3].server"}
+    for component in ("products", "model"):
+        (space.path / component).rename(folder / component)
+    (space.path / "config.json").write_text('{"outputs": [{"type": "jsonl"}]}', encoding="utf-8")
+    for run in ("first", "requeued"):
+        job = space.start(["bash", CONFIG / name], run, environment)
+        job.expect_exit(0, 90)
+        assert "no statistics" not in job.stderr, job.account()
+
+
 def test_a_job_runs_without_statistics_rather_than_not_at_all(space):
     environment = prepare(space)
     (space.path / "config.json").write_text("{", encoding="utf-8")
@@ -90,17 +104,27 @@ def test_a_job_at_its_time_limit_leaves_complete_files(space):
     assert results.Hdf5Run(space.hdf5_files()).buckets >= 0
 
 
-def test_the_recipe_for_a_shell_works(space):
+PAGE = (harness.ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+RECIPES = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=range(len(RECIPES)))
+def test_a_recipe_works_twice_in_one_folder_and_shell(space, recipe):
     environment = prepare(space)
-    page = (harness.ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
-    recipe = re.search(r"<!-- tested as it stands -->\n```sh\n(.*?)```", page, re.DOTALL)[1]
     shutil.copy(CONFIG / "minimal.json", space.path)
-    script(space.path / "recipe", f"#!/bin/sh\n{recipe}")
+    script(space.path / "recipe", f"#!/bin/sh\n{recipe}\nmkdir first; mv model.out products.out first\n{recipe}")
     job = space.start([space.path / "recipe"], "job", environment)
     job.expect_exit(0, 90)
-    assert "ended with" not in job.stderr, job.account()
-    reports = [space_report(space, which) for which in ("model", "products")]
-    assert not results.compare(reports, {"hdf5": results.Hdf5Run(space.hdf5_files())})
+    assert "ended with" not in job.stdout and "no statistics" not in job.stdout, job.account()
+    files = space.hdf5_files()
+    assert len(files) == 2
+    for file, folder in zip(files, ["first", "."]):
+        reports = [space_report(space, f"{folder}/{which}") for which in ("model", "products")]
+        assert not results.compare(reports, {"hdf5": results.Hdf5Run([file])})
+
+
+def test_the_page_has_recipes():
+    assert RECIPES
 
 
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
@@ -119,8 +143,7 @@ def messages_of(path):
 def test_every_message_of_the_page_is_one_of_the_programs():
     texts = {text for folder in ("vampire", "programs", "config", "writers", "maestro")
              for path in (harness.ROOT / folder).rglob("*.c") for text in messages_of(path)}
-    page = (harness.ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
-    table = page[page.index("## Messages"):]
+    table = PAGE[PAGE.index("## Messages"):]
     quoted = [message for line in table.splitlines() if line.startswith("| `")
               for message in re.findall(r"`([^`]+)`", line.split(" | ")[0])]
     assert len(quoted) > 15

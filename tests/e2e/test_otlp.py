@@ -159,9 +159,12 @@ def test_a_receiver_that_restarts_has_everything(space):
 @pytest.mark.parametrize("answer, words", [
     (Answer(500, body=b"no space left"), "status 500: no space left"),
     (Answer(503), "status 503"),
+    (Answer(307, {"Location": "http://127.0.0.1:1/moved?key=secret"}),
+     "status 307: it has moved to http://127.0.0.1:1/moved, which must be configured"),
+    (Answer(307), "status 307: "),
     (Answer(429, {"Retry-After": "1"}), "status 429"),
     (Answer(200, late=2.0), "timed out"),
-], ids=["500", "503", "429", "slow"])
+], ids=["500", "503", "moved", "307", "429", "slow"])
 def test_what_fails_is_sent_again_and_counted_once(space, answer, words):
     """A request whose answer is late was taken, and is taken again: nothing changes."""
     with Receiver([answer, answer]) as receiver:

@@ -2,6 +2,7 @@
 """The source archive and the Debian packages."""
 
 import filecmp
+import os
 import re
 import shutil
 import subprocess
@@ -128,6 +129,23 @@ def test_debian_builds_with_the_packages_that_are_installed():
     needed = {word.split()[0] for word in text.split(",")}
     assert needed - {"debhelper-compat", "dh-sequence-python3", "python3"} == (listed("build") | listed("more")) - {"gcc", "git", "libc6-dev", "make"}
     assert {"debhelper", "dh-python", "lintian"} <= listed("test")
+
+
+def test_what_is_missing_is_named_with_the_line_that_installs_it(space):
+    """A plug-in by its message (writers/plug_in.c), and what each target of make installs before it begins."""
+    table = re.findall(r'\{"(\w+)", "([\w-]+)"\}', (harness.ROOT / "writers" / "plug_in.c").read_text(encoding="utf-8"))
+    libraries = re.findall(r"^more +(\S+) .*# (writers/.*?):", (harness.ROOT / "packaging" / "packages").read_text(), re.MULTILINE)
+    assert set(table) == {(name, package) for package, names in libraries for name in re.findall(r"writers/(\w+)", names)}
+
+    tools = space.path / "tools"
+    tools.mkdir()
+    for name, text in {"dpkg-query": "exit 1", "id": "echo 1000", "sudo": 'echo "$@"; exit 1'}.items():
+        (tools / name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        (tools / name).chmod(0o755)
+    done = subprocess.run(["make", "-C", harness.ROOT, "deb"], capture_output=True, text=True, check=False,
+                          env={**plain_environment(), "PATH": f"{tools}:{os.environ['PATH']}"})
+    asked = done.stdout.partition("install_packages.sh ")[2].partition("\n")[0].split()
+    assert set(asked) == {"build", "more", "build-essential", "debhelper", "dh-python", "python3"}, done.stdout + done.stderr
 
 
 def stem(name):

@@ -7,6 +7,7 @@ import html.parser
 import os
 import re
 import struct
+import shutil
 import subprocess
 import sys
 import zlib
@@ -95,6 +96,16 @@ def check_cdos(ds):
     assert len(ax.get_yticklabels()) == 3
 
 
+def readme_line(space, tmp_path):
+    """The line of the README that makes a page of a notebook, in a folder as `make demo` leaves it: an older demo, and this run."""
+    (line,) = re.findall(r"^PYTHONPATH=.* -m nbconvert .*first-look.ipynb$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    (tmp_path / "python").symlink_to(ROOT / "python")
+    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
+    (tmp_path / "demo-20260101-000000").mkdir()
+    (tmp_path / "demo-20260102-000000").symlink_to(space.path)
+    return line
+
+
 def test_report_and_notebooks_of_a_run(run, tmp_path):
     space, reports = run
     ds = vampire.open(space.path)
@@ -125,7 +136,10 @@ def test_report_and_notebooks_of_a_run(run, tmp_path):
 
     pytest.importorskip("nbconvert")
     pytest.importorskip("ipykernel")
-    for notebook in NOTEBOOKS:
+    done = subprocess.run(["sh", "-c", readme_line(space, tmp_path)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert (tmp_path / "notebooks" / "first-look.html").stat().st_size > 100_000
+    for notebook in (path for path in NOTEBOOKS if path.name != "first-look.ipynb"):
         done = subprocess.run(
             [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--output-dir", tmp_path, notebook],
             env=dict(os.environ, VAMPIRE_RUN=str(space.path), PYTHONPATH=str(ROOT / "python")),

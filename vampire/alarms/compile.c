@@ -470,9 +470,11 @@ static bool read_word(struct compiling *compiling, const char *key, const char *
         condition->comparison = VAMP_ALARM_ABSENT;
         return true;
     }
-    report_error(compiling, FAULT_VALUE, key,
-                 ">, >=, <, <=, = or != and a limit, \"changed\", or \"absent\"",
-                 "\"%.60s\" is no condition", word);
+    report_error(
+        compiling, FAULT_VALUE, key,
+        ">, >=, <, <=, = or != and a limit, such as \"> 30s\", \"changed\", or \"absent\"; what is "
+        "compared is the \"metric\" and, of a histogram, its \"quantile\": 0.99",
+        "\"%.60s\" is no condition", word);
     return false;
 }
 

@@ -193,9 +193,11 @@ static int conclude(struct http *http, CURLcode result, struct vamp_err *err)
 {
     long status = 0;
     curl_off_t retry_after_s = 0;
+    const char *redirect = NULL; /* where a redirection leads, which is not followed */
     char answer[HTTP_SHOWN_BYTES];
     (void)curl_easy_getinfo(http->easy, CURLINFO_RESPONSE_CODE, &status);
     (void)curl_easy_getinfo(http->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
+    (void)curl_easy_getinfo(http->easy, CURLINFO_REDIRECT_URL, &redirect);
     stop(http);
     if (result == CURLE_OK && status >= 200 && status < 300) {
         vamp_attempts_succeeded(&http->attempts);
@@ -207,6 +209,13 @@ static int conclude(struct http *http, CURLcode result, struct vamp_err *err)
     if (result == CURLE_OK && is_rejected) {
         return vamp_err_set(err, -EBADMSG, "%.200s refuses a bucket (status %ld): %s", http->url,
                             status, answer);
+    }
+    if (result == CURLE_OK && redirect != NULL) {
+        return vamp_attempts_failed(&http->attempts, err,
+                                    "%.200s answers with status %ld: it has moved to %.*s, which "
+                                    "must be configured; " VAMP_BUCKETS_WAIT,
+                                    http->url, status, (int)VAMP_MIN(strcspn(redirect, "?"), 200),
+                                    redirect);
     }
     if (result == CURLE_OK) {
         const int code = vamp_attempts_failed(

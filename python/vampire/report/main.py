@@ -94,6 +94,9 @@ def write(report, options):
 def main(argv=None, version="unknown"):
     """The exit code."""
     warnings.showwarning = lambda text, *_: print(f"vampire-report: warning: {text}", file=sys.stderr)
+    if sys.stdout is None:
+        print("vampire-report: the report cannot be written: standard output is closed", file=sys.stderr)
+        return 1
     try:
         options = parse_arguments(argv, version)
     except OSError as error:  # of --help

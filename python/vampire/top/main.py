@@ -128,6 +128,9 @@ def main(arguments=None, version="unknown"):
     except locale.Error:  # of a locale that is not installed
         pass
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.stdout is None:
+        sys.stderr.write("vampire-top: standard output is closed\n")
+        return UNREADABLE
     try:
         show, given = options_of(sys.argv[1:] if arguments is None else arguments)
         if "help" in given:

@@ -78,9 +78,28 @@ static const char *more_similar(const char *word, const char *candidate, const c
     return edit_cost(word, candidate) < best_cost ? candidate : best;
 }
 
+/* Other names of choices, which are not similar to them. */
+static const struct {
+    const char *word, *choice;
+} synonyms[] = {
+    {"opentelemetry", "otlp"}, {"otel", "otlp"},    {"h5", "hdf5"},
+    {"netcdf", "hdf5"},        {"ndjson", "jsonl"},
+};
+
+static const char *synonym_of(const char *word)
+{
+    for (size_t i = 0; i < sizeof synonyms / sizeof synonyms[0]; i++) {
+        if (strcasecmp(word, synonyms[i].word) == 0) {
+            return synonyms[i].choice;
+        }
+    }
+    return word;
+}
+
 const char *vamp_opt_near_choice(const char *const *choices, const char *word)
 {
     const char *best = NULL;
+    word = synonym_of(word);
     for (; choices != NULL && *choices != NULL; choices++) {
         best = more_similar(word, *choices, best);
     }
