@@ -456,6 +456,9 @@ int vamp_start(const struct vamp_program *program, int argc, char **argv,
 {
     struct vamp_options options;
     struct vamp_err err = VAMP_ERR_NONE;
+    if (argc > 0) {
+        vamp_plug_in_serve(argv[0], program->name);
+    }
     /* With a fixed threshold, large blocks are returned to the system. Otherwise glibc raises the
      * threshold whenever a large block is freed, and keeps the memory of objects replaced by a
      * reload. */
