@@ -5,9 +5,9 @@
 #include <limits.h>
 #include <malloc.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -225,16 +225,30 @@ static const char python_program[] =
     "    sys.exit(2)\n"
     "sys.exit(main(sys.argv[3:]))\n";
 
-/* Returns the exit code of the program above; VAMP_EXIT_USAGE also if this Python does not exist.
- */
+/* Returns the exit code of the program above; VAMP_EXIT_USAGE also if this Python does not exist. The
+ * program is killed when vampire is, so that nothing is written after the end of vampire. */
 static int run_python(const char *python, char *const arguments[])
 {
-    pid_t child = 0;
-    int status = 0;
-    if (posix_spawnp(&child, python, NULL, NULL, arguments, environ) != 0) {
-        return VAMP_EXIT_USAGE;
+    const pid_t parent = getpid();
+    const pid_t child = fork();
+    if (child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() == parent) { /* else vampire has ended before the call above */
+            (void)execvp(python, arguments);
+        }
+        _exit(VAMP_EXIT_USAGE);
     }
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    if (child < 0) {
+        (void)fprintf(stderr, "start %s: %s\n", python, strerror(errno));
+        return VAMP_EXIT_FAILED;
+    }
+    int status = 0;
+    pid_t ended = child;
+    do {
+        ended = waitpid(child, &status, 0);
+    } while (ended < 0 && errno == EINTR);
+    if (ended < 0) {
+        return VAMP_EXIT_FAILED;
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : VAMP_EXIT_FAILED;
 }
