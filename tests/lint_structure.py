@@ -80,7 +80,7 @@ CONFINED = {
     r"pcre2\.h": r"filters/",
     r"curl/": r"writers/http/",
     r"otf2/": r"writers/otf2/",
-    r"nats/": r"writers/nats/(connection|writer|subscriber)",
+    r"nats/": r"writers/nats/(connection|publisher|subscriber)",
     r"microhttpd\.h": r"writers/prometheus/writer",
     r"uuid/": r"vampire/|programs/|tests/",
 }

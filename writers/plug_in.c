@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Loads plug-ins on demand. The list of formats is in writers.c, which is above this module. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "vampire/core/module.h"
@@ -44,6 +45,22 @@ int vamp_plug_in_load(const char *name, const char *symbol, const char *purpose,
                                        .purpose = purpose,
                                        .origin = origin};
     return vamp_module_load(&module, ret_symbol, err);
+}
+
+void vamp_plug_in_serve(const char *argv0, const char *program)
+{
+    const size_t prefix = strlen(VAMP_PLUG_IN_PROCESS);
+    if (strncmp(argv0, VAMP_PLUG_IN_PROCESS, prefix) != 0) {
+        return;
+    }
+    const void *symbol = NULL;
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (vamp_plug_in_load(argv0 + prefix, "vamp_process_plug_in", "is a process of its own",
+                          &symbol, &err) != 0) {
+        (void)fprintf(stderr, "%s: error: %s\n", program, err.text);
+        exit(EXIT_FAILURE);
+    }
+    ((const struct vamp_process_plug_in *)symbol)->serve();
 }
 
 int vamp_otf2_load(const void **ret_sink, struct vamp_err *err)

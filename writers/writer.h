@@ -264,6 +264,17 @@ struct vamp_writer_plug_in {
 VAMP_MUST_CHECK int vamp_plug_in_load(const char *name, const char *symbol, const char *purpose,
                                       const void **ret_symbol, struct vamp_err *err);
 
+/* A plug-in may run a library in a separate process of the same executable, whose argv[0] is this
+ * prefix and the plug-in's name. The symbol vamp_process_plug_in of the plug-in. */
+#define VAMP_PLUG_IN_PROCESS "vampire-plug-in-"
+struct vamp_process_plug_in {
+    const char *version; /* VAMP_VERSION of the build */
+    void (*serve)(void); /* does not return */
+};
+/* In such a process, runs it and does not return; otherwise has no effect. `program` is for
+ * messages. Must be called before anything else. */
+void vamp_plug_in_serve(const char *argv0, const char *program);
+
 /* Loads the struct vamp_trace_sink_ops that writes OTF2 for the format trace. Results as for
  * vamp_plug_in_load. */
 VAMP_MUST_CHECK int vamp_otf2_load(const void **ret_sink, struct vamp_err *err);

@@ -5,9 +5,9 @@
 #include <limits.h>
 #include <malloc.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -233,33 +233,35 @@ static const char python_program[] =
     "    sys.exit(130)\n";
 
 /* Returns the exit code of the program above; VAMP_EXIT_USAGE also if this Python does not exist.
- */
+ * The program is killed when vampire is, so that nothing is written after the end of vampire. */
 static int run_python(const char *python, char *const arguments[])
 {
-    pid_t child = 0;
-    int status = 0;
-    posix_spawnattr_t attributes;
-    sigset_t interrupt;
-    if (posix_spawnattr_init(&attributes) != 0) {
-        return VAMP_EXIT_USAGE;
-    }
+    const pid_t parent = getpid();
     /* Ctrl-C reaches the child, too, which cleans up and whose exit code is returned. */
     const bool was_ignored = signal(SIGINT, SIG_IGN) == SIG_IGN;
-    (void)sigemptyset(&interrupt);
-    if (!was_ignored) {
-        (void)sigaddset(&interrupt, SIGINT);
+    const pid_t child = fork();
+    if (child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)signal(SIGINT, was_ignored ? SIG_IGN : SIG_DFL);
+        if (getppid() == parent) { /* else vampire has ended before the call above */
+            (void)execvp(python, arguments);
+        }
+        _exit(VAMP_EXIT_USAGE);
     }
-    (void)posix_spawnattr_setsigdefault(&attributes, &interrupt);
-    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-    const int failed = posix_spawnp(&child, python, NULL, &attributes, arguments, environ);
-    while (failed == 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    int status = 0;
+    pid_t ended = -1;
+    if (child < 0) {
+        (void)fprintf(stderr, "start %s: %s\n", python, strerror(errno));
+    } else {
+        do {
+            ended = waitpid(child, &status, 0);
+        } while (ended < 0 && errno == EINTR);
     }
     if (!was_ignored) {
         (void)signal(SIGINT, SIG_DFL);
     }
-    (void)posix_spawnattr_destroy(&attributes);
-    if (failed != 0) {
-        return VAMP_EXIT_USAGE;
+    if (ended < 0) {
+        return VAMP_EXIT_FAILED;
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : VAMP_EXIT_FAILED;
 }
@@ -481,6 +483,9 @@ int vamp_start(const struct vamp_program *program, int argc, char **argv,
 {
     struct vamp_options options;
     struct vamp_err err = VAMP_ERR_NONE;
+    if (argc > 0) {
+        vamp_plug_in_serve(argv[0], program->name);
+    }
     /* With a fixed threshold, large blocks are returned to the system. Otherwise glibc raises the
      * threshold whenever a large block is freed, and keeps the memory of objects replaced by a
      * reload. */

@@ -203,3 +203,29 @@ def tls_context(trusted):
     context.check_hostname = False
     context.load_cert_chain(trusted["certificate_file"], trusted["key_file"])
     return context
+
+
+class Silent(threading.Thread):
+    """A server that accepts, says `words`, `answer` when it is spoken to, and nothing more."""
+
+    def __init__(self, words=b"", answer=b""):
+        super().__init__(daemon=True)
+        self.words, self.answer, self.peers = words, answer, []
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                self.peers.append(self.socket.accept()[0])
+                self.peers[-1].sendall(self.words)
+                if self.answer and self.peers[-1].recv(65536):
+                    self.peers[-1].sendall(self.answer)
+            except OSError:
+                return
+
+
+def silent_nats(answer=b"", **more):
+    info = {"server_id": "S", "version": "2.9.10", "headers": True, "max_payload": 1048576, **more}
+    return Silent(b"INFO " + json.dumps(info).encode() + b"\r\n", answer)

@@ -12,8 +12,7 @@ import pytest
 import harness
 import nats_reader
 import exporters
-from test_ends import silent_nats
-from test_nats import tls_server
+from test_nats import ENDING_REPLIES, tls_server
 
 import vampire
 
@@ -315,10 +314,20 @@ def test_a_stranger_cannot_speak_for_a_run(space):
 
 def test_a_server_that_announces_too_much(space):
     for announced in (2147483647, 67108865):
-        deaf = silent_nats(b"PONG\r\n", max_payload=announced)
+        deaf = nats_reader.silent_nats(b"PONG\r\n", max_payload=announced)
         view = Collector(space, f"nats://127.0.0.1:{deaf.port}", name=f"flat{announced}", ready=False)
         view.process.until_stderr(f"it announces messages of up to {announced} bytes (max_payload)")
         view.stop()
+
+
+def test_a_server_that_ends_the_library_does_not_end_the_collector(space):
+    """Its process is started again, with the next server."""
+    hostile, server = nats_reader.silent_nats(ENDING_REPLIES[0]), nats_reader.Server(space)
+    view = Collector(space, server, servers=[f"nats://127.0.0.1:{hostile.port}", server.address])
+    assert "the process of this connection was ended by signal 11" in view.stderr, view.stderr
+    for run in start_runs(space, server):
+        run.expect_exit(0)
+    assert_same(files_of(space), view.stop())
 
 
 # ---------------------------------------------------------------- who may subscribe

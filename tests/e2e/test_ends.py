@@ -21,32 +21,6 @@ pytestmark = pytest.mark.plain
 SECONDS = 21  # "finish" is 20 s unless told otherwise
 
 
-class Silent(threading.Thread):
-    """A server that accepts, says `words`, `answer` when it is spoken to, and nothing more."""
-
-    def __init__(self, words=b"", answer=b""):
-        super().__init__(daemon=True)
-        self.words, self.answer, self.peers = words, answer, []
-        self.socket = socket.create_server(("127.0.0.1", 0))
-        self.port = self.socket.getsockname()[1]
-        self.start()
-
-    def run(self):
-        while True:
-            try:
-                self.peers.append(self.socket.accept()[0])
-                self.peers[-1].sendall(self.words)
-                if self.answer and self.peers[-1].recv(65536):
-                    self.peers[-1].sendall(self.answer)
-            except OSError:
-                return
-
-
-def silent_nats(answer=b"", **more):
-    info = {"server_id": "S", "version": "2.9.10", "headers": True, "max_payload": 1048576, **more}
-    return Silent(b"INFO " + json.dumps(info).encode() + b"\r\n", answer)
-
-
 def running(outputs, **more):
     """Until it is stopped."""
     return {"workflow": "synthetic", "source": {"type": "synthetic", "steps": 100000, "speed": 1},
@@ -62,7 +36,7 @@ def accounts(process):
 # ---------------------------------------------------------------- within the time
 
 def test_stuck_servers_and_a_full_disk_delay_each_other_by_nothing(space, small_disk):
-    tls, deaf = silent_nats(tls_required=True), Silent()
+    tls, deaf = nats_reader.silent_nats(tls_required=True), nats_reader.Silent()
     disk = small_disk(16384)
     fifo = space.path / "fifo"
     os.mkfifo(fifo)
@@ -111,7 +85,7 @@ def test_a_page_stays_for_readers_no_longer_than_the_end_may_take(space):
 
 
 def test_a_collector_ends_while_a_server_is_silent(space):
-    tls = silent_nats(tls_required=True)
+    tls = nats_reader.silent_nats(tls_required=True)
     config = space.path / "collect.json"
     config.write_text(json.dumps({"collect": {"servers": [f"nats://127.0.0.1:{tls.port}"]}, "outputs": [{"type": "hdf5"}]}))
     collector = space.start([harness.program("vampire-collect"), "-c", config], "collector")
@@ -124,7 +98,7 @@ def test_a_collector_ends_while_a_server_is_silent(space):
 def test_a_terminal_view_ends_in_every_state(space):
     fifo = space.path / "fifo"
     os.mkfifo(fifo)
-    deaf = Silent()
+    deaf = nats_reader.Silent()
     for source in (fifo, f"tcp:{deaf.port}", space.path / "not-there-yet"):
         view = space.start([harness.program("vampire-top"), "--wait", source], "view")
         harness.wait_until(lambda: open(f"/proc/{view.child.pid}/wchan").read() not in ("", "0"), "it waits")

@@ -3,8 +3,12 @@
 
 import csv
 import gzip
+import json
+import os
+import pathlib
 import resource
 import shutil
+import signal
 import sqlite3
 import subprocess
 
@@ -12,7 +16,7 @@ import numpy as np
 import pytest
 
 import vampire as package
-from harness import program
+from harness import program, wait_until
 from results import Hdf5Run
 from vampire.export import tame, tame_column
 
@@ -161,3 +165,22 @@ def test_a_full_disk_leaves_nothing(space):
                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (16384, 16384)))
         assert done.returncode == 1 and "cannot be written" in done.stderr, done.stderr
         assert not list(space.path.glob(f"{name}*"))
+
+
+@pytest.mark.parametrize("verb", [["--export", "made.sqlite"], ["--export", "folder"], ["--summary"], ["--samples-show"]], ids=" ".join)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_nothing_runs_after_the_end_of_vampire(space, verb, number):
+    """Python's start is held up, so that vampire always ends first."""
+    held, ended = space.path / "held", space.path / "ended"
+    (space.path / "sitecustomize.py").write_text(
+        f"import os, time\nopen({str(held)!r}, 'w').write(str(os.getpid()))\ntime.sleep(10)\nopen({str(ended)!r}, 'w')\n")
+    (space.path / "c.json").write_text(json.dumps({"samples": {"listen": ["udp:18093"], "metrics": ["m gauge m.v"]}}))
+    words = ["-c", "c.json", *verb] if verb == ["--samples-show"] else [*verb, "no.h5"]
+    with subprocess.Popen([program("vampire"), *words], cwd=space.path, stderr=subprocess.DEVNULL,
+                          env={**os.environ, "PYTHONPATH": str(space.path)}) as vampire:
+        wait_until(lambda: held.exists() and held.read_text(), "Python runs")
+        vampire.send_signal(number)
+        assert vampire.wait(20) == -number
+    state = pathlib.Path(f"/proc/{held.read_text()}/stat")
+    wait_until(lambda: not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] == "Z", "Python has ended", 5)
+    assert not ended.exists()

@@ -176,6 +176,35 @@ def test_a_server_that_never_answers_is_an_exact_loss(space):
     assert re.search(rf"output bus: {queued} of {queued} buckets are lost", vampire.stderr), vampire.stderr
 
 
+# Each of these ends a process that has libnats 3.4.1: a length that overflows an int.
+ENDING_REPLIES = [b"PONG\r\nMSG a 1 2147483647\r\n" + payload for payload in (b"", b"x", b"x" * 100000)]
+
+
+@pytest.mark.parametrize("reply", ENDING_REPLIES, ids=("alone", "short", "long"))
+def test_a_server_that_ends_the_library_costs_one_output(space, reply):
+    """The connection's process ends; vampire, its other outputs and its counters do not."""
+    hostile = nats_reader.silent_nats(reply)
+    made = synthetic_config(f"nats://127.0.0.1:{hostile.port}", finish="1s")
+    made["statistics"]["bucket"] = "1h"
+    vampire = space.vampire(made, ready=False)
+    vampire.expect_exit(1, 60)
+    assert f"publish at nats://127.0.0.1:{hostile.port}: the process of this connection was ended by signal 11" in vampire.stderr
+    assert re.search(r"^  bus +0 buckets written, 1 LOST$", vampire.stderr, re.MULTILINE), vampire.stderr
+    assert re.search(r"^  hdf5 +1 bucket written$", vampire.stderr, re.MULTILINE), vampire.stderr
+    assert exporters.Totals(space.hdf5()).counters
+
+
+def test_after_a_server_that_ends_the_library_the_next_one_is_used(space):
+    hostile, server = nats_reader.silent_nats(ENDING_REPLIES[0]), nats_reader.Server(space)
+    reader = nats_reader.Reader(server)
+    made = synthetic_config(server)
+    made["outputs"][-1]["servers"] = [f"nats://127.0.0.1:{hostile.port}", server.address]
+    vampire = space.vampire(made, ready=False)
+    vampire.expect_exit(0, 60)
+    found = assert_totals(reader.until_ended(), space.hdf5())
+    assert list(found.buckets) == list(range(assert_account(vampire))) and hostile.peers
+
+
 def test_a_name_that_is_unknown(space):
     assert_reported(space, synthetic_config("nats://no-such-host.invalid:4222"), "publish at nats://no-such-host.invalid:4222: ")
 

@@ -2,6 +2,7 @@
 """Samples: lines of other layers and of components become metrics, and cost the pool's events nothing."""
 
 import json
+import os
 import random
 import re
 import signal
@@ -336,6 +337,49 @@ def test_samples_of_an_idle_pool_are_counted(space, ahead):
     assert total(space, "ifs_steps") == 2 and total(space, "vampire_late") == 0
     assert (total(space, "pool_operations") == 0) == (ahead == 0)
     assert_replayed_alike(space, but=() if ahead else ("end_reason",))
+
+
+def test_a_socket_that_is_in_use_is_refused(space):
+    """Whatever its type, and whoever listens; the socket of a process that has ended is replaced."""
+    space.pool_manager()
+    address = space.path / "samples"
+    made = config(space, source={"leave_when_empty": False}, listen=[f"unix:{address}"])
+    for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+        with socket.socket(socket.AF_UNIX, kind) as other:
+            other.bind(str(address))
+            if kind == socket.SOCK_STREAM:
+                other.listen()
+            before = address.stat().st_ino
+            refused = space.vampire(made, name="refused", ready=False)
+            refused.expect_exit(1)
+            assert f"listen on unix:{address}: another process listens there" in refused.stderr
+            assert address.stat().st_ino == before
+        if kind == socket.SOCK_STREAM:
+            break  # the file is stale from now on
+        address.unlink()
+    mask = os.umask(0)
+    vampire = space.vampire(made)
+    os.umask(mask)
+    assert address.stat().st_mode & 0o777 == 0o600
+    address.rename(space.path / "moved")
+    address.write_text("of somebody else")
+    vampire.signal(signal.SIGTERM)
+    vampire.expect_exit(0)
+    assert address.read_text() == "of somebody else"
+
+
+def test_a_datagram_that_is_too_long_is_refused_as_a_whole(space):
+    vampire, workflow, address, _ = live(space)
+    head = b"#" * (65536 - len(b"ifs,component=L step=12") - 1) + b"\n"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
+        to.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+        to.sendto(head + b"ifs,component=L step=123456i\n", str(address))
+        for step in (b"1", b"2"):
+            to.sendto(b"ifs,component=L step=" + step + b"i\n", str(address))
+    workflow.finish()
+    vampire.expect_exit(0)
+    assert "the datagram is longer than 65536 bytes" in vampire.stderr
+    assert total(space, "ifs_steps") == 1
 
 
 def test_a_flood_of_garbage_takes_nothing_from_the_pool(space):

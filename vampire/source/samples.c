@@ -14,6 +14,7 @@
 
 #include "vampire/core/address.h"
 #include "vampire/core/event/sample.h"
+#include "vampire/core/unix_socket.h"
 #include "vampire/core/utf8.h"
 #include "vampire/core/values.h"
 
@@ -37,8 +38,9 @@
 
 struct input {
     const char *name; /* as in the configuration */
-    const char *path; /* path of a file or of a Unix socket; NULL for other sockets */
-    int file;         /* file descriptor; -1: the file does not exist now */
+    const char *path; /* path of a file; NULL for sockets */
+    struct vamp_unix_socket socket_file;
+    int file; /* file descriptor; -1: the file does not exist now */
     bool is_file;
     bool ended; /* a replayed file was read to its end */
     bool skips; /* the rest of a line that is too long is skipped */
@@ -99,12 +101,14 @@ static int listen_at(struct input *input, struct vamp_err *err)
         /* The system may set a smaller size. */
         (void)setsockopt(input->file, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     }
-    struct stat there;
-    input->path = address.any.sa_family == AF_UNIX ? input->name + strlen("unix:") : NULL;
-    if (input->path != NULL && lstat(input->path, &there) == 0 && S_ISSOCK(there.st_mode)) {
-        (void)unlink(input->path); /* left by a run that was killed */
+    if (input->file < 0) {
+        return vamp_err_set_errno(err, errno, "listen for samples at %s", input->name);
     }
-    if (input->file < 0 || bind(input->file, &address.any, address.bytes) != 0) {
+    if (address.any.sa_family == AF_UNIX) {
+        status = vamp_unix_socket_bind(input->file, &address, 0600, 0, &input->socket_file, err);
+        return status == 0 ? 0 : vamp_err_wrap(err, "samples");
+    }
+    if (bind(input->file, &address.any, address.bytes) != 0) {
         return vamp_err_set_errno(err, errno, "listen for samples at %s", input->name);
     }
     return 0;
@@ -154,9 +158,7 @@ static int samples_close(void *object, struct vamp_err *err)
         if (input->file >= 0) {
             (void)close(input->file);
         }
-        if (!input->is_file && input->path != NULL) {
-            (void)unlink(input->path);
-        }
+        vamp_unix_socket_remove(&input->socket_file);
         free(input->buffer);
     }
     free(self);
@@ -303,7 +305,12 @@ static bool fill(struct samples *self, struct input *input)
     if (input->is_file) {
         got = read(input->file, input->buffer + input->used, BUFFER_BYTES - input->used);
     } else {
-        got = recv(input->file, input->buffer, BUFFER_BYTES, 0);
+        got = recv(input->file, input->buffer, BUFFER_BYTES, MSG_TRUNC);
+    }
+    if (got > BUFFER_BYTES) {
+        input->line++;
+        reject(self, input, input->buffer, BUFFER_BYTES, "the datagram is longer than 65536 bytes");
+        return true;
     }
     if (got > 0) {
         input->used += (size_t)got;

@@ -10,8 +10,8 @@
 #pragma once
 
 #include <stdbool.h>
-#include <sys/stat.h>
 
+#include "vampire/core/unix_socket.h"
 #include "writers/format/file.h"
 
 #define VAMP_LISTENER_NAME_BYTES 160
@@ -19,10 +19,7 @@
 struct vamp_listener {
     int fd;                              /* -1: not listening */
     char name[VAMP_LISTENER_NAME_BYTES]; /* the address, with the actual port */
-    /* The file of a Unix socket. It is removed on close only if it is still the same file. */
-    char path[108]; /* sockaddr_un's; "": TCP */
-    dev_t device;
-    ino_t inode;
+    struct vamp_unix_socket file;        /* with a Unix socket; removed on close */
 };
 
 /* Whether the text begins with unix: or tcp:. */

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "writers/nats/subscriber.h"
-
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,11 +8,9 @@
 #include "vampire/core/clock.h"
 #include "vampire/core/values.h"
 #include "vampire/core/worker.h"
-#include "version.h"
-#include "writers/nats/connection.h"
+#include "writers/nats/process.h"
+#include "writers/nats/serve.h"
 
-/* The connection is closed when a write blocks for this long. */
-#define WRITE_NS (5 * VAMP_NS_PER_SECOND)
 /* Limit on a consumer's unacknowledged messages, which the library may buffer in addition to the
  * queue. */
 #define UNACKNOWLEDGED_MAX 256
@@ -249,13 +245,11 @@ static int subscriber_create(const struct vamp_nats_subscription *what, void **r
         return vamp_err_set_errno(err, ENOMEM, "prepare a subscription");
     }
     self->what = *what;
-    static const char kept[] = "the stream keeps what is published meanwhile";
-    static const char missed[] = "what is published meanwhile is missed";
     const struct nats_purpose purpose = {
         .server = what->server,
-        .what = "subscribe at",
-        .meanwhile = what->consumer != NULL ? kept : missed,
-        .write_ns = WRITE_NS,
+        .what = NATS_SUBSCRIBE_WHAT,
+        .meanwhile = nats_meanwhile(what),
+        .write_ns = NATS_SUBSCRIBER_WRITE_NS,
     };
     const struct vamp_worker_bounds bounds = {.bytes_max = what->queue_bytes};
     int code = vamp_worker_init(&self->queue, &bounds, 1, err);
@@ -373,7 +367,7 @@ static void subscriber_state(void *context, struct vamp_nats_subscriber_state *r
     }
 }
 
-static const struct vamp_nats_subscriber_ops functions = {
+const struct vamp_nats_subscriber_ops nats_subscriber_functions = {
     .create = subscriber_create,
     .next = subscriber_next,
     .done = subscriber_done,
@@ -381,5 +375,3 @@ static const struct vamp_nats_subscriber_ops functions = {
     .state = subscriber_state,
     .free = subscriber_free,
 };
-
-const struct vamp_nats_subscriber_plug_in vamp_nats_subscriber_plug_in = {VAMP_VERSION, &functions};

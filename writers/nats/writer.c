@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The nats format: publishes the messages of a bucket, using one connection at a time. Messages not
- * confirmed before a connection was closed are sent again on the next one, with the same ids. No
+ * The nats format: encodes the messages of a bucket, which the connection process publishes. No
  * connection is opened before the first bucket, so that a run can start while the server is down.
  */
 #include <errno.h>
@@ -13,8 +12,8 @@
 #include "vampire/core/clock.h"
 #include "vampire/core/worker.h"
 #include "version.h"
-#include "writers/nats/connection.h"
 #include "writers/nats/messages.h"
+#include "writers/nats/process.h"
 
 #define ID_BYTES 128
 /* Time limit for the message that ends a run. */
@@ -23,10 +22,8 @@
 struct nats {
     const struct nats_options *options;
     const struct vamp_run *run;
-    struct nats_connection connection;
-    jsCtx *stream;    /* for the current connection, with JetStream */
-    unsigned sent;    /* number of messages sent; with JetStream: stored by the stream */
-    int64_t since_ns; /* time of sending the newest of them; monotonic */
+    struct nats_process process;
+    unsigned handed_to; /* process that has the messages, as its number of starts; 0: none */
     struct nats_encoder *encoder;
     struct nats_messages messages; /* messages of the bucket being published */
     bool pending;                  /* a bucket is being published */
@@ -40,133 +37,44 @@ static bool sends_alarms(const struct nats *self)
 
 /* ---- publishing */
 
-/* Releases the context of the stream before the connection is closed. Without a stream, all
- * messages of the bucket will be sent again. */
-static void forget_link(struct nats *self)
-{
-    jsCtx_Destroy(self->stream);
-    self->stream = NULL;
-    if (!self->options->jetstream) {
-        self->sent = 0;
-    }
-}
-
-/* Closes the connection after an error of the library, and records the failure. Returns -EAGAIN. */
-static int fail_with(struct nats *self, natsStatus status, struct vamp_err *err)
-{
-    forget_link(self);
-    return nats_connection_fail_with(&self->connection, status, err);
-}
-
-/* Connects, unless connected. Returns 0 or -EAGAIN. */
-static int open_link(struct nats *self, struct vamp_err *err)
-{
-    if (self->connection.link != NULL) {
-        return 0;
-    }
-    const int code = nats_connection_open(&self->connection, err);
-    if (code != 0) {
-        return code;
-    }
-    self->since_ns = vamp_worker_now_ns();
-    if (!self->options->jetstream) {
-        return 0;
-    }
-    const natsStatus status = natsConnection_JetStream(&self->stream, self->connection.link, NULL);
-    if (status != NATS_OK) {
-        return fail_with(self, status, err);
-    }
-    return 0;
-}
-
-/* Sends the next message; with a stream, waits for its acknowledgement. The id of message i is
- * ID.i, from 1. */
-static natsStatus send_next(struct nats *self, const char *id, jsErrCode *refusal)
-{
-    const struct nats_messages *messages = &self->messages;
-    const unsigned number = self->sent;
-    size_t begin = number > 0 ? messages->ends[number - 1] : 0;
-    char whole_id[ID_BYTES];
-    (void)snprintf(whole_id, sizeof whole_id, "%s.%u", id, number + 1);
-    natsMsg *message = NULL;
-    natsStatus status = natsMsg_Create(&message, self->subject, NULL, messages->text.bytes + begin,
-                                       (int)(messages->ends[number] - begin));
-    if (status == NATS_OK) {
-        status = natsMsgHeader_Set(message, "Nats-Msg-Id", whole_id);
-    }
-    if (status == NATS_OK && self->stream != NULL) {
-        jsPubOptions options = {.MaxWait = NATS_PATIENCE_NS / 1000000};
-        status = js_PublishMsg(NULL, self->stream, message, &options, refusal);
-    } else if (status == NATS_OK) {
-        status = natsConnection_PublishMsg(self->connection.link, message);
-    }
-    natsMsg_Destroy(message);
-    self->sent += status == NATS_OK;
-    return status;
-}
-
-/* Evaluates a publication: 0, -EAGAIN, or -EBADMSG: the stream rejects the messages. */
-static int conclude(struct nats *self, natsStatus status, jsErrCode refusal, struct vamp_err *err)
-{
-    if (status == NATS_OK) {
-        self->sent = 0;
-        vamp_attempts_succeeded(&self->connection.attempts);
-        return 0;
-    }
-    /* A server that did not answer may still do so. */
-    if (status == NATS_TIMEOUT &&
-        vamp_worker_now_ns() - self->since_ns < self->options->timeout_ns) {
-        return -EAGAIN;
-    }
-    if (refusal == JSStreamMessageExceedsMaximumErr) {
-        self->sent = 0;
-        return vamp_err_set(err, -EBADMSG,
-                            "the stream at %.200s refuses a bucket: its max_msg_size is below "
-                            "\"message\"",
-                            nats_connection_address(&self->connection));
-    }
-    if (status == NATS_NO_RESPONDERS) {
-        char text[300];
-        (void)snprintf(text, sizeof text, "no JetStream stream stores %.200s", self->subject);
-        forget_link(self);
-        return nats_connection_fail(&self->connection, text, err);
-    }
-    return fail_with(self, status, err);
-}
-
 /* Publishes the messages, or continues a pending publication; call it with the same messages until
- * the result is not -EAGAIN. Returns 0 when a server has all messages; -EAGAIN if not yet, with the
- * reason unless a server may still answer; -EBADMSG if the server rejects these messages. */
+ * the result is not -EAGAIN. Returns what nats_publisher_publish in the process returns. A process
+ * that was started again receives the messages again, with the same ids. */
 static int publish(struct nats *self, const char *id, struct vamp_err *err)
 {
-    const int code = open_link(self, err);
-    if (code != 0) {
-        return code;
+    struct nats_process *process = &self->process;
+    const struct nats_messages *messages = &self->messages;
+    struct vamp_text request = {.bytes = NULL};
+    enum nats_ask ask = NATS_ASK_RESUME;
+    const bool has_them = process->pid != 0 && self->handed_to == process->starts;
+    if (!has_them) {
+        ask = NATS_ASK_PUBLISH;
+        nats_put_text(&request, id);
+        nats_put_bytes(&request, messages->ends, messages->count * sizeof messages->ends[0]);
+        nats_put_bytes(&request, messages->text.bytes, messages->text.used);
     }
-    const int64_t until_ns = vamp_worker_now_ns() + NATS_PATIENCE_NS;
-    natsStatus status = NATS_OK;
-    jsErrCode refusal = 0;
-    while (status == NATS_OK && self->sent < self->messages.count) {
-        if (vamp_worker_now_ns() > until_ns) {
-            return -EAGAIN;
-        }
-        status = send_next(self, id, &refusal);
-        if (status == NATS_OK) {
-            self->since_ns = vamp_worker_now_ns();
-        }
+    int code = -EAGAIN;
+    if (request.failed) {
+        (void)vamp_err_set(err, code, "no memory for the messages of a bucket");
+    } else {
+        code = nats_process_call(process, ask, &request, NATS_CALL_NS, err);
     }
-    if (status == NATS_OK && self->stream == NULL) {
-        status = nats_connection_confirm(&self->connection);
+    vamp_text_done(&request);
+    self->handed_to = 0;
+    if (code == -EAGAIN && process->configured) {
+        self->handed_to = process->starts;
     }
-    return conclude(self, status, refusal, err);
+    if (code == 0) {
+        vamp_attempts_succeeded(&process->attempts);
+    }
+    return code;
 }
 
 /* ---- the format */
 
 static void nats_free(struct nats *self)
 {
-    forget_link(self);
-    nats_connection_done(&self->connection);
+    nats_process_done(&self->process);
     nats_encoder_free(self->encoder);
     nats_messages_done(&self->messages);
     free(self->subject);
@@ -216,18 +124,22 @@ static int nats_open(const void *options, const struct vamp_writer_target *targe
     self->run = target->run;
     self->subject = subject_of(self->options, target->run);
     self->encoder = nats_encoder_create(target->run, target->schema, self->options->message_bytes);
-    const struct nats_purpose purpose = {
-        .server = &self->options->server,
-        .what = "publish at",
+    self->process = (struct nats_process){
+        .what = NATS_PUBLISH_WHAT,
         .meanwhile = VAMP_BUCKETS_WAIT,
-        .write_ns = self->options->timeout_ns,
-        .message_bytes = self->options->message_bytes,
+        .role = NATS_ASK_PUBLISHER,
+        .silent_ns = self->options->timeout_ns + NATS_SILENT_NS,
+        .server = &self->options->server,
     };
     int code = 0;
     if (self->subject == NULL || self->encoder == NULL) {
         code = vamp_err_set_errno(err, ENOMEM, "prepare messages");
     } else {
-        code = nats_connection_init(&self->connection, &purpose, err);
+        nats_put_text(&self->process.options, self->subject);
+        nats_put_number(&self->process.options, self->options->jetstream);
+        nats_put_number(&self->process.options, self->options->message_bytes);
+        nats_put_number(&self->process.options, (uint64_t)self->options->timeout_ns);
+        code = nats_process_start(&self->process, err);
     }
     if (code != 0) {
         nats_free(self);
@@ -264,7 +176,7 @@ static int nats_write(void *context, const struct vamp_delivery *delivery, struc
 /* Returns the address of the connected server, or of the next one to be tried. */
 static const char *nats_path(const void *self)
 {
-    return nats_connection_address(&((const struct nats *)self)->connection);
+    return ((const struct nats *)self)->process.address;
 }
 
 /* Publishes the message that ends a run. It is not counted in the accounting: a reader that misses
