@@ -87,6 +87,19 @@ static int choose_help(struct vamp_options *options, const struct vamp_command_g
     return choose_command(options, all ? VAMP_KEY_HELP_ALL : VAMP_KEY_HELP, err);
 }
 
+/* Refuses "-" as a file: only the configuration is read from standard input. */
+static int check_file(const struct vamp_options *options, const char *option, const char *file,
+                      struct vamp_err *err)
+{
+    if (strcmp(file, "-") != 0) {
+        return 0;
+    }
+    return vamp_err_set(err, -EINVAL,
+                        "%s -: a file is needed, not standard input or output (\"./-\" is a file); "
+                        "see %s --help",
+                        option, options->program->name);
+}
+
 static int set_option(struct vamp_options *options, const struct vamp_command_given *given,
                       struct vamp_err *err)
 {
@@ -109,6 +122,10 @@ static int set_option(struct vamp_options *options, const struct vamp_command_gi
     }
     switch (given->key) {
     case VAMP_KEY_REPLAY: /* the recording replaces the source in the file */
+        code = check_file(options, given->name, argument, err);
+        if (code != 0) {
+            return code;
+        }
         code = add_override(options, "source.type", vamp_source_replay.name, given->name, err);
         break;
     case VAMP_KEY_CONFIG:
@@ -117,7 +134,7 @@ static int set_option(struct vamp_options *options, const struct vamp_command_gi
         return add_setting(options, argument, err);
     case VAMP_KEY_READY_FILE:
         options->ready_file = argument;
-        return 0;
+        return check_file(options, given->name, argument, err);
     case VAMP_KEY_LIST_METRICS:
         code = check_word(options, given, "json", err);
         options->json |= argument != NULL;
@@ -125,6 +142,9 @@ static int set_option(struct vamp_options *options, const struct vamp_command_gi
         break;
     case VAMP_KEY_HELP:
         return choose_help(options, given, err);
+    case VAMP_KEY_INFO_FILE:
+        code = check_file(options, given->name, argument, err);
+        break;
     default:
         break;
     }
@@ -148,24 +168,28 @@ static int take_rest(struct vamp_options *options, int argc, char **argv, struct
     const int rest = vamp_command_line_rest();
     static const struct {
         int least;
-        const char *missing;
+        const char *option, *missing;
     } files[VAMP_KEY_COUNT] = {
-        [VAMP_KEY_SUMMARY] = {1, "--summary: which files?"},
-        [VAMP_KEY_EXPORT] = {2, "--export: into what, and which files?"},
-        [VAMP_KEY_RECOVER] = {1, "--recover: which files?"},
+        [VAMP_KEY_SUMMARY] = {1, "--summary", "which files?"},
+        [VAMP_KEY_EXPORT] = {2, "--export", "into what, and which files?"},
+        [VAMP_KEY_RECOVER] = {1, "--recover", "which files?"},
     };
+    const char *option = files[options->command].option;
+    int code = 0;
     if (files[options->command].least > 0) {
         options->files = argv + rest;
         options->file_count = argc - rest;
         if (options->file_count < files[options->command].least) {
-            return vamp_err_set(err, -EINVAL, "%s; see %s --help", files[options->command].missing,
-                                options->program->name);
+            return vamp_err_set(err, -EINVAL, "%s: %s; see %s --help", option,
+                                files[options->command].missing, options->program->name);
         }
-        return 0;
+        for (int i = 0; i < options->file_count && code == 0; i++) {
+            code = check_file(options, option, options->files[i], err);
+        }
+        return code;
     }
     const bool takes_file =
         options->command == VAMP_KEY_CHECK_CONFIG || options->command == VAMP_KEY_DUMP_CONFIG;
-    int code = 0;
     for (int i = rest; i < argc && code == 0; i++) {
         if (takes_file) {
             code = choose_file(options, argv[i], err);

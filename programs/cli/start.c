@@ -186,13 +186,14 @@ static int list_metrics(const struct vamp_options *options, FILE *out, FILE *err
 /* Prints one line for each file, and continues after failures. */
 static int recover_recordings(const struct vamp_options *options, FILE *out, FILE *error)
 {
-    int exit_code = VAMP_EXIT_OK;
+    int exit_code = VAMP_EXIT_OK, missing = 0;
     for (int i = 0; i < options->file_count; i++) {
         const char *path = options->files[i];
         struct vamp_recovery recovery;
         struct vamp_err err = VAMP_ERR_NONE;
         if (vamp_recover_file(path, options->dry_run, &recovery, &err) != 0) {
             exit_code = fail(options, error, err.text);
+            missing += err.code == -ENOENT;
         } else if (recovery.damaged) {
             (void)fprintf(out, "%s: %s %s: %" PRIu64 " whole %ss\n", path,
                           options->dry_run ? "would remove" : "removed", recovery.what,
@@ -202,14 +203,16 @@ static int recover_recordings(const struct vamp_options *options, FILE *out, FIL
                           recovery.record);
         }
     }
-    return exit_code;
+    return missing == options->file_count ? VAMP_EXIT_USAGE : exit_code;
 }
+
+#define NO_PACKAGE 77 /* no exit code of the modules; as in python_program */
 
 /* Runs main() in a module of python/vampire with the files; argv[1] is vampire's executable,
  * argv[2] the module. The package is searched for where `make install` puts it, then in the source
  * tree, then in Python's path; all other modules are searched for only in Python's path. Nothing is
- * loaded from the current directory. Exit code VAMP_EXIT_USAGE: the package or a module is missing;
- * 130: Ctrl-C.
+ * loaded from the current directory. Exit code NO_PACKAGE: the package or a module is missing; 130:
+ * Ctrl-C.
  */
 static const char python_program[] =
     "import importlib, os, sys\n"
@@ -224,7 +227,7 @@ static const char python_program[] =
     "        sys.path = folders\n"
     "        main = importlib.import_module('vampire.' + sys.argv[2]).main\n"
     "    except (ImportError, SyntaxError):\n"
-    "        sys.exit(2)\n"
+    "        sys.exit(77)\n"
     "    if sys.stdout is None:\n"
     "        sys.exit('vampire: error: write the answer: Bad file descriptor')\n"
     "    sys.exit(main(sys.argv[3:]))\n"
@@ -232,8 +235,8 @@ static const char python_program[] =
     "    print('vampire: interrupted', file=sys.stderr)\n"
     "    sys.exit(130)\n";
 
-/* Returns the exit code of the program above; VAMP_EXIT_USAGE also if this Python does not exist.
- * The program is killed when vampire is, so that nothing is written after the end of vampire. */
+/* Returns the exit code of the program above; NO_PACKAGE also if this Python does not exist. The
+ * program is killed when vampire is, so that nothing is written after the end of vampire. */
 static int run_python(const char *python, char *const arguments[])
 {
     const pid_t parent = getpid();
@@ -246,16 +249,15 @@ static int run_python(const char *python, char *const arguments[])
         if (getppid() == parent) { /* else vampire has ended before the call above */
             (void)execvp(python, arguments);
         }
-        _exit(VAMP_EXIT_USAGE);
+        _exit(NO_PACKAGE);
     }
-    int status = 0;
-    pid_t ended = -1;
     if (child < 0) {
         (void)fprintf(stderr, "start %s: %s\n", python, strerror(errno));
-    } else {
-        do {
-            ended = waitpid(child, &status, 0);
-        } while (ended < 0 && errno == EINTR);
+    }
+    int status = 0;
+    pid_t ended = waitpid(child, &status, 0);
+    while (ended < 0 && errno == EINTR) {
+        ended = waitpid(child, &status, 0);
     }
     if (!was_ignored) {
         (void)signal(SIGINT, SIG_DFL);
@@ -284,17 +286,18 @@ static int run_package(const struct vamp_options *options, const char *module,
     arguments[3] = executable;
     arguments[4] = module;
     memcpy(&arguments[5], words, count * sizeof *words);
-    int code = VAMP_EXIT_USAGE;
-    for (size_t i = 0; code == VAMP_EXIT_USAGE && i < sizeof pythons / sizeof pythons[0]; i++) {
+    int code = NO_PACKAGE;
+    for (size_t i = 0; code == NO_PACKAGE && i < sizeof pythons / sizeof pythons[0]; i++) {
         arguments[0] = pythons[i];
         code = run_python(pythons[i], (char *const *)(uintptr_t)arguments);
     }
     free(arguments);
-    if (code == VAMP_EXIT_USAGE) {
+    if (code == NO_PACKAGE) {
         (void)fprintf(error,
                       "%s: error: %s needs the Python package vampire (python3-vampire)%s; "
                       "neither %s nor the %s found in PATH has all of them\n",
                       options->program->name, option, packages, pythons[0], pythons[1]);
+        return VAMP_EXIT_USAGE;
     }
     return code;
 }

@@ -235,7 +235,7 @@ def main(arguments):
         export(paths, target, say=_progress if shown else lambda text: None)
     except Error as error:
         print(f"{chr(10) if shown else ''}vampire: error: {error}", file=sys.stderr)
-        return 3
+        return 2
     except (OSError, sqlite3.Error) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         print(f"{chr(10) if shown else ''}vampire: error: {target} cannot be written: {reason}; nothing is left of it",

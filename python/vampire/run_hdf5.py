@@ -68,6 +68,8 @@ class _Reader:
                 self._histogram(name)
             self._resolution()
             self._runs_missing()
+        else:  # before the first bucket, every metric is 0
+            found.counted.update(("pool_operations", *COUNTERS))
         self._tables()
 
     def _table(self, *names):

@@ -309,4 +309,6 @@ def main(paths):
     except OSError as error:
         report(f"write the answer: {error.strerror}")
         sys.stdout = None  # Python would complain once more at its end
+    if faults and not groups:
+        return 2  # nothing could be summarised
     return 1 if faults else 0

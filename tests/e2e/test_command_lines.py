@@ -83,3 +83,65 @@ def test_the_synopsis_has_each_option(program):
     letters = set("".join(re.findall(r"\.Op Fl (\w+)", synopsis)))
     done = subprocess.run([sys.executable, PYTHON / program, "--help"], capture_output=True, text=True, check=True)
     assert letters == set(re.findall(r"^  -(\w), --", done.stdout, re.MULTILINE)) - set("hV")
+
+
+# Each verb with a file: FILE takes the place of what is named.
+VERBS = {
+    "run": ["vampire", "-c", "FILE"],
+    "check": ["vampire", "--check-config", "FILE"],
+    "dump": ["vampire", "--dump-config", "FILE"],
+    "replay": ["vampire", "-r", "FILE"],
+    "summary": ["vampire", "--summary", "FILE"],
+    "export": ["vampire", "--export", "out.sqlite", "FILE"],
+    "recover": ["vampire", "--recover", "FILE"],
+    "collect": ["vampire-collect", "-c", "FILE"],
+    "report": [PYTHON / "vampire-report", "FILE"],
+    "top": [PYTHON / "vampire-top", "--once", "FILE"],
+}
+
+
+def run_verb(words, name, folder):
+    program = words[0] if words[0] not in ("vampire", "vampire-collect") else harness.program(words[0])
+    return subprocess.run([program, *(name if word == "FILE" else word for word in words[1:])], cwd=folder, capture_output=True,
+                          text=True, env=harness.clean_environment(), stdin=subprocess.DEVNULL, check=False, timeout=60)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_missing_file_is_exit_code_2_for_each_verb(tmp_path, verb):
+    done = run_verb(VERBS[verb], "none.h5", tmp_path)
+    assert done.returncode == 2 and re.search("no such file", done.stderr, re.IGNORECASE), done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+REFUSED = {verb: VERBS[verb] for verb in ("replay", "summary", "export", "recover", "report")} | {
+    "export into": ["vampire", "--export", "FILE", "run.h5"],
+    "ready file": ["vampire", "-o", "source.type=synthetic", "--ready-file", "FILE"],
+    "info file": ["vampire", "--info-file", "FILE"],
+    "report into": [PYTHON / "vampire-report", "-o", "FILE", "run.h5"],
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_standard_input_is_refused_where_a_file_is_needed(tmp_path, what):
+    done = run_verb(REFUSED[what], "-", tmp_path)
+    assert done.returncode == 2 and "not standard input or output" in done.stderr, done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("verb, words", [("run", "configuration"), ("check", "{}"), ("top", "it has no bucket")])
+def test_standard_input_is_read_where_it_can_be(tmp_path, verb, words):
+    done = run_verb(VERBS[verb], "-", tmp_path)
+    assert words in done.stderr and "standard input" in done.stderr, done.stderr
+
+
+def test_a_run_without_events_is_summarised_as_0(space):
+    """It ended before its first bucket."""
+    space.environment["MSTRO_WORKFLOW_NAME"] = "empty"
+    space.pool_manager()
+    process = space.vampire(harness.vampire_config(bucket="1h"))
+    process.stop()
+    for file in (space.hdf5(), space.json_lines()):
+        done = run_verb(VERBS["summary"], file, space.path)
+        assert done.returncode == 0 and re.search(r"^  all +0$", done.stdout, re.MULTILINE), done.stdout
+        assert re.search(r"^  produced +0 B$", done.stdout, re.MULTILINE), done.stdout
+        assert "not counted" not in done.stdout

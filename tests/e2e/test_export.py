@@ -144,15 +144,15 @@ def test_names_cannot_become_formulas():
 def test_mistakes(space):
     files = run(space)
     done = export(space.path / "run.xlsx", *files)
-    assert done.returncode == 3 and "a name ends in .sqlite" in done.stderr, done.stderr
+    assert done.returncode == 2 and "a name ends in .sqlite" in done.stderr, done.stderr
     there = space.path / "there.sqlite"
     there.write_text("mine")
     done = export(there, *files)
-    assert done.returncode == 3 and "exists" in done.stderr and there.read_text() == "mine"
+    assert done.returncode == 2 and "exists" in done.stderr and there.read_text() == "mine"
     done = export(space.path / "no" / "run.sqlite", *files)
     assert done.returncode == 1 and "cannot be written" in done.stderr and "Traceback" not in done.stderr
     done = export(space.path / "run.sqlite", space.path / "nothing.h5")
-    assert done.returncode == 3 and "nothing.h5: no such file" in done.stderr
+    assert done.returncode == 2 and "nothing.h5: no such file" in done.stderr
     done = subprocess.run([program("vampire"), "--export", "run.sqlite"], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "--export: into what, and which files?" in done.stderr
     assert not (space.path / "run.sqlite").exists()

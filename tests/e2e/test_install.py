@@ -62,7 +62,7 @@ def test_everything_is_installed_below_destdir(space):
                 for name in ("vampire", "vampire-report")}
     assert len(versions) == 1, versions
     done = subprocess.run([root / "opt/vampire/bin/vampire", "--summary", "nothing"], capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and "open nothing: No such file" in done.stderr, "the package next to it is used"
+    assert done.returncode == 2 and "open nothing: No such file" in done.stderr, "the package next to it is used"
 
 
 LOOK = "import vampire, xarray; print(vampire.__file__, 'vampire' in xarray.backends.list_engines())"

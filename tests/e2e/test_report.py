@@ -374,9 +374,9 @@ def test_only_one_component_or_metric(tmp_path):
     assert "pool operations  12" in text and "transports       8" in text and "rank -- 0" not in text
     assert "Waits" not in text
     done = subprocess.run([REPORT, run, "--component", "nothing"], capture_output=True, text=True, check=False)
-    assert done.returncode == 3 and "there is no component 'nothing'" in done.stderr
+    assert done.returncode == 2 and "there is no component 'nothing'" in done.stderr
     done = subprocess.run([REPORT, run, "--metrics", "nothing"], capture_output=True, text=True, check=False)
-    assert done.returncode == 3 and "there is no metric nothing" in done.stderr
+    assert done.returncode == 2 and "there is no metric nothing" in done.stderr
 
 
 def test_tables_as_csv(tmp_path):

@@ -225,7 +225,7 @@ def test_files_that_have_no_summary(space):
     }
     for path, message in expected.items():
         done = summary(path)
-        assert done.returncode == 1 and done.stdout == "", path
+        assert done.returncode == 2 and done.stdout == "", path
         assert message in done.stderr and done.stderr.count("\n") == 1, done.stderr
     done = summary(broken)  # the bucket is left out, and the rest is read
     assert done.returncode == 1 and re.search(rf"lines 2 to \d+ of {broken} are not what was written, and left out", done.stderr)

@@ -14,8 +14,8 @@ from . import text
 from .compare import compare
 from .content import Content
 
-EXIT_CODES = ("Exit codes: 0 done; 1 the report could not be written; 2 wrong command line; 3 a file is missing "
-              "or not vampire's, or no file can be read.")
+EXIT_CODES = ("Exit codes: 0 done; 1 the report could not be written; 2 wrong command line, or a file that it names is missing "
+              "or not vampire's; 130 Ctrl-C.")
 
 
 def moment_of(word):
@@ -54,6 +54,8 @@ def parse_arguments(argv, version):
         parser.error("give either FILES or --compare RUN RUN ...")
     if options.compare and len(options.compare) in (1, 3):
         parser.error(f"--compare {' '.join(options.compare)}: it takes two runs, or at least three earlier ones and the new one")
+    if "-" in map(str, (*options.files, *(options.compare or ()), options.output, options.csv, options.png, options.trace)):
+        parser.error("-: a file or directory is needed, not standard input or output; --text prints to standard output")
     if options.trace and options.compare:
         parser.error("--trace is of one run, --compare of several")
     return options
@@ -107,10 +109,10 @@ def main(argv=None, version="unknown"):
         write(report, options)
     except errors.TooLarge as error:
         print(f"vampire-report: {error.args[0]}; --from TIME --to TIME reads a part of the run", file=sys.stderr)
-        return 3
+        return 2
     except errors.Error as error:
         print(f"vampire-report: {error}", file=sys.stderr)
-        return 3
+        return 2
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""
         print(f"vampire-report: the report cannot be written: {name}{error.strerror}", file=sys.stderr)

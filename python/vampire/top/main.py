@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command line of vampire-top."""
 
+import errno
 import getopt
 import locale
 import os
@@ -26,7 +27,7 @@ EXIT_CODES = """\
 Exit codes:
   0  the run was shown to its end, or until the user quit
   1  SOURCE cannot be read, or has no bucket; stderr has the reason
-  2  error in the command line
+  2  error in the command line, or SOURCE does not exist
 """
 
 
@@ -145,7 +146,10 @@ def main(arguments=None, version="unknown"):
         return USAGE
     except BrokenPipeError:  # `vampire-top FILE | head` is no failure
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    except (source.SourceError, OSError) as error:
+    except source.SourceError as error:
+        sys.stderr.write(f"vampire-top: {error}\n")
+        return USAGE if error.code == errno.ENOENT else UNREADABLE
+    except OSError as error:
         sys.stderr.write(f"vampire-top: {error}\n")
         return UNREADABLE
     return SHOWN
