@@ -225,8 +225,8 @@ static const char python_program[] =
     "    sys.exit(2)\n"
     "sys.exit(main(sys.argv[3:]))\n";
 
-/* Returns the exit code of the program above; VAMP_EXIT_USAGE also if this Python does not exist. The
- * program is killed when vampire is, so that nothing is written after the end of vampire. */
+/* Returns the exit code of the program above; VAMP_EXIT_USAGE also if this Python does not exist.
+ * The program is killed when vampire is, so that nothing is written after the end of vampire. */
 static int run_python(const char *python, char *const arguments[])
 {
     const pid_t parent = getpid();
@@ -243,10 +243,10 @@ static int run_python(const char *python, char *const arguments[])
         return VAMP_EXIT_FAILED;
     }
     int status = 0;
-    pid_t ended = child;
-    do {
+    pid_t ended = waitpid(child, &status, 0);
+    while (ended < 0 && errno == EINTR) {
         ended = waitpid(child, &status, 0);
-    } while (ended < 0 && errno == EINTR);
+    }
     if (ended < 0) {
         return VAMP_EXIT_FAILED;
     }
