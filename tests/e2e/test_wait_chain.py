@@ -110,7 +110,7 @@ def test_the_report_has_the_chains(relay):
 
 def test_what_the_report_says_of_a_wrong_trace(relay, tmp_path):
     file, = relay.parent.glob("*.h5")
-    assert "cannot read" in report(file, "--trace", tmp_path / "nothing.json", code=3)
+    assert "cannot read" in report(file, "--trace", tmp_path / "nothing.json", code=2)
     text = report(file, "--trace", relay, "--component", "Model")
     assert "no satisfied demand of Model" in text and "Only what has to do with Model" in text, "the rest of the report is there"
     assert "--trace is of one run" in report("--compare", file, file, "--trace", relay, code=2)
