@@ -59,7 +59,8 @@ def test_an_interrupt_is_one_line_and_130(space, files, name):
     library.mkdir()
     (library / "h5py.py").write_text(f"import time\nopen({str(space.path / 'loading')!r}, 'w').close()\ntime.sleep(600)\n",
                                      encoding="utf-8")
-    process = space.start(command, "reader", {"PYTHONPATH": str(library)})
+    # A job in the background of a script ignores Ctrl-C, and so would all that it starts.
+    process = space.start(["env", "--default-signal=INT", *command], "reader", {"PYTHONPATH": str(library)})
     harness.wait_until((space.path / "loading").exists, "the library is loaded")
     subprocess.run(["kill", "-INT", "--", f"-{process.child.pid}"], check=True)  # as a terminal: the whole group
     assert process.wait() == 130, process.account()
