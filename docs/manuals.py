@@ -304,8 +304,7 @@ ATTRIBUTES = {
     "examined": "what vampire --examine found about this Maestro; absent if it was not examined",
     "not_observed": "what is absent although it was asked for, a line for each: the name of a metric, or losses (of the pool "
                     "manager), a colon, and why; empty when nothing is",
-    "segment": "number of the file among those of its output in this run, from 1; after a reload, order files by their buckets, "
-               "because the replaced output may still begin files",
+    "segment": "number of the file among those of its output in this run, from 1",
     "bucket_ns": "width of a bucket",
     "sampling": 'which part of the events counts: "none" (all of them) or such as "fraction 10000"; the weight '
                 "of each bucket is in vampire_weight",

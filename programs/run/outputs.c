@@ -70,8 +70,9 @@ static const struct vamp_run_output *find_output(const struct vamp_outputs *outp
     return NULL;
 }
 
-/* Returns the number of the newest segment of the replaced output with this name. Other names have
- * other files unless they were renamed, so that they continue after the newest segment of all. */
+/* Retires the replaced output with this name and returns the number of its newest segment. Other
+ * names have other files unless they were renamed, so that they continue after the newest segment
+ * of all. */
 static unsigned segments_before(const struct vamp_outputs *before, const char *name)
 {
     struct vamp_output_state state;
@@ -81,14 +82,21 @@ static unsigned segments_before(const struct vamp_outputs *before, const char *n
     }
     const struct vamp_run_output *replaced = find_output(before, name);
     if (replaced != NULL) {
-        vamp_output_state(replaced->output, &state);
-        return state.segment;
+        return vamp_output_retire(replaced->output, true);
     }
     for (unsigned i = 0; i < before->count; i++) {
         vamp_output_state(before->items[i].output, &state);
         newest = VAMP_MAX(state.segment, newest);
     }
     return newest;
+}
+
+/* The reload failed: the outputs `before` are in use again. */
+static void continue_before(const struct vamp_outputs *before)
+{
+    for (unsigned i = 0; before != NULL && i < before->count; i++) {
+        (void)vamp_output_retire(before->items[i].output, false);
+    }
 }
 
 int vamp_outputs_open(struct vamp_outputs *outputs, const struct vamp_config *config,
@@ -105,6 +113,7 @@ int vamp_outputs_open(struct vamp_outputs *outputs, const struct vamp_config *co
         if (status != 0) {
             output_done(output);
             vamp_outputs_done(outputs);
+            continue_before(before);
             return status;
         }
         struct vamp_output_state state;

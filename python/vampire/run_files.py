@@ -42,9 +42,8 @@ def missing_text(runs, buckets):
 
 
 def in_order(files, first_of):
-    """The files of a run in the order of their buckets, which that of their segments nearly is: a reload opens the next segment
-    before the replaced output has written its last buckets, perhaps in further segments. first_of(file): the number of its first
-    bucket; None: it has no bucket."""
+    """The files of a run in the order of their buckets. Usually it is that of their segments, but in builds before 0.10 an output that
+    a reload replaced could begin segments after its successor. first_of(file): the number of its first bucket; None: it has none."""
     found, reached = [], -1
     for file in sorted(files, key=lambda file: file.segment):
         first = first_of(file)

@@ -63,7 +63,7 @@ def test_a_block_for_each_bucket(space):
 
 def test_mistakes_are_reported(space):
     missing = space.path / "missing.jsonl"
-    assert str(missing) in top("--once", missing, code=1).stderr
+    assert str(missing) in top("--once", missing, code=2).stderr
     assert "size" in top("--sort", "size", missing, code=2).stderr
     for source in ("tcp:", "tcp:x", "tcp:0", "tcp:65536", "tcp:10.1.2.3:80", "tcp:[::1]:", "unix:",
                    "unix:/" + "x" * 200, "", "x" * 5000):

@@ -124,6 +124,9 @@ struct vamp_output {
     /* Written by the output's thread, read by any thread. */
     _Atomic int64_t commit_ns;
     atomic_uint segment_number;
+    /* After vamp_output_retire: no rotation begins. The lock of `worker` orders the two. */
+    atomic_bool is_retired;
+    bool is_rotating;          /* with the lock of `worker` */
     _Atomic uint64_t deleted;  /* older files deleted */
     _Atomic uint64_t left_out; /* items left out by the format in closed segments */
     _Atomic uint64_t removed;  /* written elements whose file was deleted before it was closed */

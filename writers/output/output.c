@@ -302,6 +302,16 @@ void vamp_output_state(const struct vamp_output *output, struct vamp_output_stat
 
 /* ---- end */
 
+unsigned vamp_output_retire(struct vamp_output *output, bool retire)
+{
+    vamp_worker_lock(&output->worker);
+    atomic_store(&output->is_retired, retire);
+    unsigned newest = atomic_load(&output->segment_number);
+    newest += output->is_rotating; /* the number that the rotation uses */
+    vamp_worker_unlock(&output->worker);
+    return newest;
+}
+
 /* `ending` is NULL if the output is freed during a run. */
 bool vamp_output_end(struct vamp_output *output, const struct vamp_ending *ending, int64_t until_ns)
 {

@@ -119,6 +119,11 @@ void vamp_output_bucket(struct vamp_output *output, const struct vamp_bucket *bu
 /* Must be called for every event of the stream, control events included, in order. `passed`: the
  * filters accepted the event. JOIN, LEAVE and control events are always written. */
 void vamp_output_event(struct vamp_output *output, const struct vamp_event *event, bool passed);
+/* Before a reload opens the successor: with `retire`, no rotation of this output begins another
+ * segment, so that its successor can use the numbers after the returned one, which is that of its
+ * newest segment. The rest of its buckets goes to that segment. Without `retire`, rotations begin
+ * segments again: the reload failed. Any thread. */
+unsigned vamp_output_retire(struct vamp_output *output, bool retire);
 /* After a reload: continues the alarms of the output `before`, which has finished. No effect unless
  * both outputs have `when`. */
 void vamp_output_continue(struct vamp_output *output, const struct vamp_output *before);

@@ -301,10 +301,28 @@ static bool is_over_size(const struct vamp_output *output)
 /* Returns whether the next segment must be started before the element is written. */
 static bool rotation_is_due(const struct vamp_output *output)
 {
-    if (output->segment.taken == 0 || output->current.counts == 0) {
+    if (output->segment.taken == 0 || output->current.counts == 0 ||
+        atomic_load(&output->is_retired)) {
         return false;
     }
     return is_in_other_period(output) || is_over_size(output);
+}
+
+/* Returns whether the output was not retired in the meantime; then the next number is used. */
+static bool begin_rotation(struct vamp_output *output)
+{
+    vamp_worker_lock(&output->worker);
+    output->is_rotating = !atomic_load(&output->is_retired);
+    const bool may_rotate = output->is_rotating;
+    vamp_worker_unlock(&output->worker);
+    return may_rotate;
+}
+
+static void end_rotation(struct vamp_output *output)
+{
+    vamp_worker_lock(&output->worker);
+    output->is_rotating = false;
+    vamp_worker_unlock(&output->worker);
 }
 
 /* Starts the next segment and completes the current one. If the next one cannot be created, the
@@ -315,9 +333,14 @@ static void rotate(struct vamp_output *output)
     if (output->segment.writer == NULL) {
         return; /* the segment failed; the next one is opened as after any failure */
     }
+    if (!begin_rotation(output)) {
+        return;
+    }
     struct vamp_err err = VAMP_ERR_NONE;
     struct output_segment next;
-    if (open_next(output, &next, &err) != 0) {
+    const int code = open_next(output, &next, &err);
+    end_rotation(output);
+    if (code != 0) {
         vamp_worker_say(&output->worker, &err);
         output->segment.refused_bytes += output->settings->rotate_bytes;
         output->segment.period = period_of(output);
