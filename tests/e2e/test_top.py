@@ -68,7 +68,7 @@ def test_mistakes_are_reported(space):
     for source in ("tcp:", "tcp:x", "tcp:0", "tcp:65536", "tcp:10.1.2.3:80", "tcp:[::1]:", "unix:",
                    "unix:/" + "x" * 200, "", "x" * 5000):
         assert top("--once", source, code=2).stderr.startswith("vampire-top: ")
-    assert "connect" in top("--once", f"unix:{missing}", code=1).stderr
+    assert "connect" in top("--once", f"unix:{missing}", code=2).stderr
     junk = space.path / "junk.jsonl"
     junk.write_text("no JSON\n" * 3)
     for once in ("--once",), ():
