@@ -542,7 +542,7 @@ static bool looks_like_yaml(const char *at)
         at += strspn(at, "\n ");
     }
     const size_t key = word_length(at);
-    return strncmp(at, "--", 2) == 0 || strncmp(at, "- ", 2) == 0 || (key > 0 && at[key] == ':');
+    return strncmp(at, "---", 3) == 0 || strncmp(at, "- ", 2) == 0 || (key > 0 && at[key] == ':');
 }
 
 int config_read(const char *text, size_t length, const struct config_reading *reading)

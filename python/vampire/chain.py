@@ -35,6 +35,15 @@ def _ns(micros):
     return round(micros * 1000)
 
 
+def _is_whole(head, end):
+    """Whether the trace contains all waits of the run."""
+    if not head or not end:
+        return False
+    dropped = end["left_out"] + end["without_track"] + end["evicted"]
+    is_first = head["segment"] == 1 and head["sampling"] == "none"
+    return is_first and not end.get("is_part", True) and dropped == 0
+
+
 def trace_waits(path):
     """DataFrame, a row for each satisfied demand of a trace in the order of their ends: consumer, producer, cdo, start
     and end (ns since the first event), and its parts for_offer, for_start, moving and unknown (ns), whose sum is
@@ -61,9 +70,8 @@ def trace_waits(path):
             row[5 + PARTS.index(record["name"])] = _ns(record["dur"])
     table = pd.DataFrame(rows, columns=["consumer", "producer", "cdo", "start", "end", *PARTS])
     table = table.sort_values("end", kind="stable", ignore_index=True)
-    table.attrs["run"] = head and head["run"]
-    table.attrs["whole"] = bool(head and end and head["segment"] == 1 and head["sampling"] == "none" and not end.get("is_part", True)
-                                and not end["left_out"] + end["without_track"] + end["evicted"])
+    table.attrs["run"] = head["run"] if head else None
+    table.attrs["whole"] = _is_whole(head, end)
     return table
 
 
@@ -88,8 +96,9 @@ def wait_chain(waits, row=None):
     A demand waited for the transport (`moving`, the producer's), for its start (`for_start`, the pool manager's) and,
     if the CDO was not in the pool yet, for the offer. All this is known. That the producer was busy with this CDO since
     its own last demand was satisfied is inferred (`made`, known False), and the chain goes on with what was behind
-    that demand. That it had demanded nothing before is known only of a trace of the whole run. It ends with a demand of a CDO that was in the pool already, which waited for no component's work, with a
-    producer that had demanded nothing before, or with a wait whose parts are not known."""
+    that demand. That a producer had demanded nothing before is known only if the trace has the whole run. The chain ends
+    with a demand of a CDO that was in the pool already, which waited for no component's work, with a producer that had
+    demanded nothing before, or with a wait whose parts are not known."""
     waits = waits if isinstance(waits, pd.DataFrame) else trace_waits(waits)
     if waits.empty:
         raise Error("the trace has no satisfied demand")
@@ -107,8 +116,11 @@ def wait_chain(waits, row=None):
         if not wait.for_offer:
             break
         at = ends.last_until(wait.producer, offered)
-        since, what = (wait.start, "for_offer") if at is None else (waits.end[at], "made")
-        links.append((wait.producer, what, wait.cdo, since, offered, at is None and waits.attrs.get("whole", False)))
+        if at is None:
+            since, what, known = wait.start, "for_offer", waits.attrs.get("whole", False)
+        else:
+            since, what, known = waits.end[at], "made", False
+        links.append((wait.producer, what, wait.cdo, since, offered, known))
     table = pd.DataFrame(links, columns=["component", "what", "cdo", "start", "end", "known"])
     table.insert(5, "time", table.end - table.start)
     table = table[table.time > 0].reset_index(drop=True)

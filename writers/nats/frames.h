@@ -21,7 +21,7 @@
 enum nats_ask {
     NATS_ASK_PUBLISHER,  /* the first request: an output's options */
     NATS_ASK_SUBSCRIBER, /* the first request: a subscription */
-    NATS_ASK_PUBLISH,    /* id, subject, ends and text of messages */
+    NATS_ASK_PUBLISH,    /* the bucket's id, ends and text of its messages */
     NATS_ASK_RESUME,     /* continues the publication whose reply was -EAGAIN */
     NATS_ASK_NEXT,       /* frees the present message; waits for the next one */
     NATS_ASK_ANSWER,     /* text; answers the present message */
