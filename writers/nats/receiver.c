@@ -21,8 +21,8 @@ struct receiver {
     struct vamp_nats_subscriber_state before; /* of the running process, before the present call */
 };
 
-/* Calls the process. If the process exited, adds its counters to the totals. Without a consumer, the
- * messages that were queued in it are lost, too. */
+/* Calls the process. If the process exited, adds its counters to the totals. Without a consumer,
+ * the messages that were queued in it are lost, too. */
 static int call(struct receiver *self, enum nats_ask ask, const struct vamp_text *request,
                 int64_t timeout_ns, struct vamp_err *err)
 {
