@@ -10,12 +10,12 @@ from .sums import Keys, Sums
 
 PARTS = ("for_offer", "for_start", "moving", "unknown", "held_back")
 UNKNOWN, HELD = 3, 4
-TINY = 1e-9      # s: less is rounding
-WINDOWS = 3600  # at most: of more buckets, several are one window
+TINY = 1e-9      # s; smaller values are rounding errors
+WINDOWS = 3600  # limit; with more buckets, a window spans several
 
 
 def lacking(history):
-    """Why the files do not have who was blocked on whom; "" if they have it."""
+    """Why the files have no blocked time by producer; "" if they have it."""
     for name, labels in (("blocked_ns", ("component",)), ("blocked_on_ns", ("component", "producer", "part")),
                          ("blocked_on_before_ns", ("component", "producer", "part"))):
         if name not in history.metrics:
@@ -26,9 +26,9 @@ def lacking(history):
 
 
 class Blocked:  # pylint: disable=too-many-instance-attributes
-    """Rows, one for each window, blocked component, other component and part: window, component and other (places in `names`),
-    part (place in PARTS) and seconds. The other one is the producer, or the consumer that held the component back. `by_model`:
-    names are models, because the files have only these. Error as of History if the files cannot be read."""
+    """One row per window, blocked component, other component and part. Columns: window, component and other (indices into `names`),
+    part (index into PARTS) and seconds. `other` is the producer, or the consumer that held the component back. `by_model`: `names` has
+    models, because the files have no components. Raises the errors of History if the files cannot be read."""
 
     def __init__(self, history):
         self.history = history
@@ -81,7 +81,7 @@ class Blocked:  # pylint: disable=too-many-instance-attributes
         return [column[order] for column in (window, *columns.T, values * 1e-9)]
 
     def _shares(self):
-        """(window, component, other, part, seconds) of what was counted, and its seconds that had elapsed before the window."""
+        """The counted time as (window, component, other, part, seconds), and for each row the seconds that elapsed before the window."""
         labels = ("component", "producer", "part")
         shares, before = self._pairs("blocked_on_ns", *labels), self._pairs("blocked_on_before_ns", *labels)
         shape = (len(self.starts), len(self.names), len(self.names), len(PARTS))
@@ -91,9 +91,9 @@ class Blocked:  # pylint: disable=too-many-instance-attributes
         return shares, np.minimum(early, shares[4])
 
     def _dated(self):
-        """The columns of the rows. A share is counted when its producer is certain. What had elapsed before that window goes to the
-        windows directly before in which the component was blocked: to the nearest first, at most as much as it was blocked there and
-        others were not charged with."""
+        """The columns of the rows. Blocked time is counted in the window in which its producer becomes certain. The part that elapsed
+        earlier is moved to the uninterrupted preceding windows in which the component was blocked, the nearest first. A window receives
+        at most its blocked time that is not attributed yet; the rest stays in the window in which it was counted."""
         shares, early = self._shares()
         window, component, _, _, seconds = shares
         was = self._padded(self.blocked)
@@ -126,10 +126,11 @@ class Blocked:  # pylint: disable=too-many-instance-attributes
 
 
 def blocked(history, output=None, between=None, where=None):
-    """Who was blocked on whom: a DataFrame, a row for each time, component (or model), other, part and its seconds. A second of a
-    component is divided among those it waited for; `other` is the producer, or with part `held_back` the consumer that kept the
-    component from withdrawing a CDO. `time` is the begin of the bucket in which the seconds elapsed (of several buckets where there are
-    more than 3,600). `where`: {column: value or list of values}. Error: the files do not have blocked time by producer."""
+    """Blocked time by component and by the component it waited for: a DataFrame, a row for each time, component (or model), other, part
+    and its seconds. The blocked time of a component is divided among those it waited for; `other` is the producer, or with part
+    `held_back` the consumer that kept the component from withdrawing a CDO. `time` is the start of the bucket in which the seconds
+    elapsed; with more than 3,600 buckets, of a group of buckets. `where`: {column: value or list of values}. Raises Error if the files
+    have no blocked time by producer."""
     history = history_of(history, output, between)
     why = lacking(history)
     if why:

@@ -472,8 +472,8 @@ class Diagnosis:
                        one.seconds, one.more, one.count, confidence, self._wait_trace(waits, one, number, where))
 
     def _wait_trace(self, waits, one, number, where):
-        """The command for a trace of the window with most of these waits, from the begin of the longest of them on: of the pairs that
-        waited longest in it."""
+        """The command that traces the pairs that waited longest in the window with most of these waits. The trace begins early enough
+        to contain the longest wait that ended in this window."""
         places = self._places(waits, one.side, one.name, one.is_model)
         window = one.first + int(waits.series[one.side][0][places, number, one.first: one.end].sum(axis=0).argmax())
         seconds = np.where(self._mask(waits, one), waits.during(window, window + 1)[0][:, :, number], 0)
@@ -485,7 +485,7 @@ class Diagnosis:
         begin, end = int(waits.starts[window]), int(waits.ends[window])
         rows = table(waits.history, waits.metric, (), "bucket", where)
         times = rows.time.astype("datetime64[ns]").astype(np.int64)
-        longest = int(rows["max"][(times >= begin) & (times < end)].max())  # waits are counted where they end
+        longest = int(rows["max"][(times >= begin) & (times < end)].max())  # a wait is counted in the bucket in which it ends
         return self.trace(max(begin - longest, int(waits.starts[0])), end, set(names) if by_name else ())
 
     def _effects(self, waits, one, number):

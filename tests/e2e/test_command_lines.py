@@ -13,7 +13,7 @@ import harness
 pytestmark = pytest.mark.plain
 
 PYTHON = harness.ROOT / "python"
-# What reads files and prints an answer, with the name of the program in its messages.
+# Commands that read files and print an answer, with the prefix of their messages.
 READERS = {
     "summary": (["vampire", "--summary", "FILE"], "vampire: "),
     "report": ([PYTHON / "vampire-report", "--text", "FILE"], "vampire-report: "),

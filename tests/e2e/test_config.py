@@ -112,7 +112,7 @@ def test_metrics_for_tools():
         assert bool(metric["sets"]) != alone, "in no set: computed where it is named, or where something is kept out"
 
 
-# What people write first, and what the message must contain: what is wrong, and how it is right.
+# Frequent mistakes, and what the message must contain: the mistake and the correction.
 MISTAKES = {
     "yaml": ("outputs:\n  - type: hdf5\n", ["this is YAML", '{"outputs": [{"type": "hdf5"}]}']),
     "yaml document": ("---\nsource:\n", ["this is YAML"]),

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.plain
 
 SCRIPTS = ["vampire.slurm", "vampire.pbs"]
 SUBMIT = {"vampire.slurm": "SLURM_SUBMIT_DIR", "vampire.pbs": "PBS_O_WORKDIR"}
-# What the batch systems set for a job, an array, a heterogeneous job and a job that was requeued.
+# The environment of a job, an array, a heterogeneous job and a requeued job.
 JOBS = {
     "vampire.slurm": {
         "job": {"SLURM_JOB_ID": "17"},

@@ -162,7 +162,7 @@ class Figures:
         if not counts.size:
             return None
         x, lower = _seconds(edges, self.begin), picture.bins[bins[0]: bins[1] + 1].astype(float)
-        # Intervals may have an odd length, such as the first and the last; a pixel shows the interval in which its middle is.
+        # Intervals may differ in length, typically the first and the last; each pixel shows the interval that contains its middle.
         width = float(np.median(np.diff(x)))
         middle = x[0] + width * (0.5 + np.arange(max(1, round((x[-1] - x[0]) / width))))
         column = np.clip(np.searchsorted(x, middle, "right") - 1, 0, counts.shape[1] - 1)
