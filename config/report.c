@@ -68,8 +68,12 @@ static const char *const severity_words[] = {
     [VAMP_SEVERITY_WARNING] = "warning",
 };
 
-static void print_item(const struct vamp_diagnostic *item, FILE *stream, bool colour)
+static void print_item(const struct vamp_diagnostic *given, FILE *stream, bool colour)
 {
+    struct vamp_diagnostic copy = *given, *item = &copy;
+    vamp_utf8_clean(item->text);
+    vamp_utf8_clean(item->near);
+    vamp_utf8_clean(item->excerpt);
     const char *strong = "", *plain = "", *mark = "", *green = "";
     if (colour) {
         strong = "\033[1m", plain = "\033[0m", green = "\033[1;32m";
@@ -82,11 +86,8 @@ static void print_item(const struct vamp_diagnostic *item, FILE *stream, bool co
     (void)fprintf(stream, ":%s %s%s:%s %s%s%s\n", plain, mark, severity_words[item->severity],
                   plain, item->path, item->path[0] != '\0' ? ": " : "", item->text);
     if (item->excerpt[0] != '\0') {
-        char clean[sizeof item->excerpt *
-                   3]; /* contains valid UTF-8, although the file may be binary */
-        const size_t length = vamp_utf8_copy(clean, sizeof clean, item->excerpt);
-        (void)fprintf(stream, "    %.*s\n    %*s%s^%s\n", (int)length, clean, (int)item->caret, "",
-                      green, plain);
+        (void)fprintf(stream, "    %s\n    %*s%s^%s\n", item->excerpt, (int)item->caret, "", green,
+                      plain);
     }
     if (item->near[0] != '\0') {
         const bool is_word = item->near[0] != '[' && item->near[0] != '{';

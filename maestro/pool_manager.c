@@ -18,6 +18,7 @@
 #include "maestro/wire/stream.h"
 #include "vampire/core/options/command_line.h"
 #include "vampire/core/options/options.h"
+#include "vampire/core/utf8.h"
 #include "vampire/core/values.h"
 #include "version.h"
 
@@ -316,9 +317,13 @@ static void print_summary(const struct server_counts *counts)
         counts->memory_refused, counts->late);
 }
 
+/* The text may contain names that components sent. */
 static void say(const char *text)
 {
-    (void)fprintf(stderr, PROGRAM ": %s\n", text);
+    char shown[VAMP_ERR_TEXT_BYTES];
+    (void)snprintf(shown, sizeof shown, "%s", text);
+    vamp_utf8_clean(shown);
+    (void)fprintf(stderr, PROGRAM ": %s\n", shown);
 }
 
 static int serve(const struct settings *settings, struct port *port, int signals)

@@ -14,6 +14,7 @@
 
 #include "maestro/maestro.h"
 #include "vampire/core/clock.h"
+#include "vampire/core/utf8.h"
 #include "vampire/core/values.h"
 
 /* Maximum number of lines per period; further lines are only counted, so that a component that
@@ -170,6 +171,7 @@ void log_say(enum log_level level, const char *format, ...)
         va_start(arguments, format);
         (void)vsnprintf(text, sizeof text, format, arguments);
         va_end(arguments);
+        vamp_utf8_clean(text);
         if (log_.shown[module_of(text)] && count_line()) {
             print(level, text);
         }

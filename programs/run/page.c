@@ -4,17 +4,36 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
+#include "vampire/core/utf8.h"
 #include "vampire/core/values.h"
 
 #define FILES_SHOWN 8
+
+#define LINE_BYTES 4608 /* room for a path */
+
+static void VAMP_PRINTF(2, 0)
+    print_clean(const struct vamp_page *page, const char *format, va_list arguments)
+{
+    char text[LINE_BYTES];
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    vamp_utf8_clean(text);
+    (void)fprintf(page->stream, "%s\n", text);
+}
+
+void vamp_page_title(const struct vamp_page *page, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_clean(page, format, arguments);
+    va_end(arguments);
+}
 
 void vamp_page_line(const struct vamp_page *page, const char *name, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     (void)fprintf(page->stream, "  %-*s ", page->columns, name);
-    (void)vfprintf(page->stream, format, arguments);
-    (void)fputc('\n', page->stream);
+    print_clean(page, format, arguments);
     va_end(arguments);
 }
 

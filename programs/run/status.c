@@ -10,6 +10,7 @@
 #include "vampire/core/clock.h"
 #include "vampire/core/hash.h"
 #include "vampire/core/units.h"
+#include "vampire/core/utf8.h"
 #include "vampire/core/values.h"
 
 static bool is_digit(char c)
@@ -243,6 +244,7 @@ static void VAMP_PRINTF(3, 0)
 {
     char text[VAMP_STATUS_TEXT_BYTES];
     (void)vsnprintf(text, sizeof text, format, arguments);
+    vamp_utf8_clean(text);
     (void)pthread_mutex_lock(&status->lock);
     print_message(status, text, error);
     (void)pthread_mutex_unlock(&status->lock);

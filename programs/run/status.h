@@ -2,7 +2,8 @@
 /*
  * The live status line: one line on a terminal, rewritten in place; not shown if stderr is not a
  * terminal. All messages of a running program are printed through this module, so that they do not
- * mix with the line. Repeated messages are suppressed and counted; the latest messages are kept and
+ * mix with the line, and so that text from the network or a file cannot control the terminal or
+ * begin a line. Repeated messages are suppressed and counted; the latest messages are kept and
  * shown on request. vamp_status_say and vamp_status_error may be called by any thread, the other
  * functions by the worker and at start-up.
  */

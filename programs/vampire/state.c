@@ -9,6 +9,7 @@
 
 #include "programs/run/page.h"
 #include "vampire/core/units.h"
+#include "vampire/core/utf8.h"
 #include "version.h"
 
 #define NAME_COLUMNS 12
@@ -147,9 +148,9 @@ static void print_page(struct vamp_page *page, struct pipeline *pipeline)
     const int64_t now_ns = vamp_clock_monotonic_ns(pipeline->clock);
     struct vamp_totals totals;
     vamp_stats_totals(pipeline->stats, &totals);
-    (void)fprintf(page->stream, "vampire %s, process %ld, run %s, workflow \"%s\", for %.1f s\n",
-                  VAMP_VERSION, (long)getpid(), pipeline->run->id, pipeline->run->workflow,
-                  seconds(now_ns - pipeline->began_ns));
+    vamp_page_title(page, "vampire %s, process %ld, run %s, workflow \"%s\", for %.1f s",
+                    VAMP_VERSION, (long)getpid(), pipeline->run->id, pipeline->run->workflow,
+                    seconds(now_ns - pipeline->began_ns));
     print_source(page, pipeline, now_ns);
     print_events(page, pipeline, &totals.accounting, now_ns);
     print_filters(page, pipeline->rules);
@@ -205,9 +206,5 @@ void pipeline_status_line(struct pipeline *pipeline, char *line, size_t bytes)
                    *pipeline->run->workflow != '\0' ? pipeline->run->workflow : "no workflow", what,
                    vamp_count_people(totals.accounting.received, events),
                    vamp_count_people(vamp_totals_lost(&totals), lost));
-    for (char *c = line; *c != '\0'; c++) {
-        if ((unsigned char)*c < ' ') {
-            *c = '?'; /* a newline in a name would begin another variable */
-        }
-    }
+    vamp_utf8_clean(line); /* a newline in a name would begin another variable */
 }

@@ -186,15 +186,14 @@ static void print_movement(const struct vamp_page *page, const struct vamp_total
     (void)fputc('\n', page->stream);
 }
 
-/* Names come from the wire: control characters and invalid UTF-8 must not reach the terminal. */
+/* Cuts or pads the name, which comes from the network, to the width of its column. */
 static void print_name(FILE *stream, const char *name)
 {
     int columns = 0;
     for (const char *c = name; *c != '\0' && columns < VAMP_PAGE_SUMMARY_COLUMNS; columns++) {
         uint32_t point = 0;
         const size_t bytes = vamp_utf8_read(c, VAMP_UTF8_BYTES_MAX, &point);
-        const bool shown = point >= 0x20 && (point < 0x7f || point >= 0xa0);
-        if (shown) {
+        if (bytes > 0 && vamp_utf8_is_shown(point)) {
             (void)fwrite(c, 1, bytes, stream);
         } else {
             (void)fputc('?', stream);
@@ -386,8 +385,10 @@ void pipeline_print_summary(const struct pipeline *pipeline, const struct vamp_t
     const struct vamp_schema *schema = vamp_stats_schema(pipeline->stats);
     const int64_t time_ns = vamp_clock_monotonic_ns(pipeline->clock) - pipeline->began_ns;
     char text[VAMP_UNIT_TEXT_BYTES];
-    (void)fprintf(stream, "\nvampire: workflow \"%s\": %s after %s\n\n", pipeline->run->workflow,
-                  reason, vamp_duration_people((uint64_t)time_ns, text));
+    (void)fputc('\n', stream);
+    vamp_page_title(&page, "vampire: workflow \"%s\": %s after %s", pipeline->run->workflow, reason,
+                    vamp_duration_people((uint64_t)time_ns, text));
+    (void)fputc('\n', stream);
     print_operations(&page, totals);
     print_movement(&page, totals, schema);
     print_components(&page, pipeline->components);

@@ -1,7 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the functions of this package raise, and the most memory one result may take."""
+"""What the functions of this package raise, how text is made safe to print, and the most memory one result may take."""
 
+import re
+
+# Control characters, separators of lines, marks of the text's direction, invalid UTF-8: as in vampire/core/utf8.c.
+HIDDEN = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 MEMORY_LIMIT = 1 << 30  # bytes of one array or frame
+
+
+def one_line(text):
+    """The text with "?" for each character that could control a terminal or begin a line."""
+    return HIDDEN.sub("?", text)
 
 
 class Error(Exception):

@@ -8,7 +8,7 @@ import stat
 import sys
 
 from . import files, run_hdf5, run_lines, words
-from .errors import Error
+from .errors import Error, one_line
 from .run_files import LOSSES, OTHER, RunFile, in_order, missing_text, share, without
 
 COLUMNS = 22           # of the names at the begin of lines
@@ -47,12 +47,6 @@ def _plural(count, word):
     return word if count == 1 else word + "s"
 
 
-def _printable(name):
-    """Names come from the wire: control characters and broken UTF-8 must not reach the terminal."""
-    shown = "".join(c if " " <= c < "\x7f" or "\xa0" <= c and not "\ud800" <= c <= "\udfff" else "?" for c in name)
-    return shown[:COLUMNS]
-
-
 class Summary:
     """The lines about the files of one run and output, joined to one RunFile."""
 
@@ -65,8 +59,9 @@ class Summary:
 
     def lines(self):
         """All of them."""
-        return [*self._head(), "", *self._operations(), "", *self._movement(), "", *self._components(), *self._losses(),
-                *self._bounds(), *self._output(), *self._alarms()]
+        lines = [*self._head(), "", *self._operations(), "", *self._movement(), "", *self._components(), *self._losses(),
+                 *self._bounds(), *self._output(), *self._alarms()]
+        return [one_line(line) for line in lines]
 
     def _head(self):
         found = self._found
@@ -152,7 +147,7 @@ class Summary:
             if row in components:
                 one = components[row]
                 left = one.reason if one.has_left else "no"
-                lines.append(_line(_printable(one.name), f"{one.operations:14,}  {left}"))
+                lines.append(_line(one.name[:COLUMNS], f"{one.operations:14,}  {left}"))
         if count > COMPONENTS_SHOWN:
             lines.append(f"  ... and {count - COMPONENTS_SHOWN} more")
         if 0 in components and components[0].operations:
@@ -292,7 +287,7 @@ def main(paths):
 
     def report(text):
         faults.append(text)
-        print(f"vampire: error: {text}", file=sys.stderr)
+        print(f"vampire: error: {one_line(text)}", file=sys.stderr)
 
     groups = {}
     for path in paths:

@@ -9,6 +9,8 @@ import signal
 import socket
 import sys
 
+from .errors import one_line
+
 PART = re.compile(r'(?:\\.|"(?:\\.|[^"\\])*"|[^\\"])', re.DOTALL)
 NUMBER = re.compile(r"[-+]?(\d+[iu]|\d+\.?\d*([eE][-+]?\d+)?|\.\d+)$")
 LABELS = {"component": "component", "host": "host", "hostname": "host", "job": "job", "jobid": "job"}
@@ -111,11 +113,11 @@ class Show:
         except ValueError as error:
             self.wrong += 1
             if self.wrong <= LINES_SHOWN:
-                print(f"{source}: no line of the protocol: {error}: {line[:120]}", flush=True)
+                print(one_line(f"{source}: no line of the protocol: {error}: {line[:120]}"), flush=True)
             return
         new = [field for field in fields if f"{measurement}.{field}" not in self.seen]
         if new and len(self.seen) < NAMES:
-            print(f"{source}: {line}", flush=True)
+            print(one_line(f"{source}: {line}"), flush=True)
         for field, value in fields.items():
             name = f"{measurement}.{field}"
             if name in self.seen or len(self.seen) < NAMES:
@@ -132,7 +134,8 @@ class Show:
         print(f"\n{sum(one.samples for one in self.seen.values()):,} samples of {len(self.seen):,} names")
         for name, seen in self.seen.items():
             about = "; ".join(f"{tag}: {', '.join(list(words)[:4])}{', ...' * (len(words) > 4)}" for tag, words in seen.tags.items())
-            print(f"  {name}{' (declared)' * (name in self.declared)}: {seen.samples:,} of {len(seen.last):,} senders; {about or 'no tags'}")
+            declared = " (declared)" * (name in self.declared)
+            print(one_line(f"  {name}{declared}: {seen.samples:,} of {len(seen.last):,} senders; {about or 'no tags'}"))
         taken = set()
         rows = [row for name, seen in self.seen.items() if name not in self.declared and " " not in name
                 for row in propose(name, seen, taken)]

@@ -231,3 +231,38 @@ def test_strangers_disturb_no_component(space):
 def test_memory_stays_for_long(space, role):
     # vampire and the pool manager reach their working size only after minutes; the number is not in it.
     attack(space, role, *LONG[role], max(GROWTH[role], 48 * MIB))
+
+
+FORGED = ["\x1b[2J\x1b]0;owned\x07", "x\nvampire: error: owned", "\u009b31mowned", "owned\u202egpj.exe", "owned\u2028vampire: error",
+          "owned\u2066", "y\rvampire: owned"]
+HIDDEN = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029]")
+
+
+def test_no_text_from_outside_controls_a_terminal(space):
+    """Names and sample lines reach messages, the state, the summary and the pool manager's log as text of one line."""
+    manager = space.pool_manager("--silence", "3s")
+    asked = harness.vampire_config(bucket="200ms", source={"leave_grace": "600s"})
+    address = space.path / "samples"
+    asked["samples"] = {"listen": [f"unix:{address}"], "metrics": ["m_load gauge m.load"]}
+    asked["alarms"] = [{"name": "a", "metric": "pool_operations", "when": "> 0", "actions": ["log"]}]
+    vampire = space.vampire(asked)
+    for number, name in enumerate(FORGED):
+        steps = space.start([harness.program("workflow_steps"), name, "declare x", "dispose x"], f"forger-{number}")
+        steps.expect_exit(0)
+    silent = space.start([harness.program("workflow_steps"), FORGED[1], "declare x", "await never"], "silent")
+    harness.wait_until(lambda: "done declare x" in silent.stdout, "it has joined")
+    silent.signal(signal.SIGSTOP)
+    manager.until_stderr("was given up")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
+        for line in FORGED:
+            to.sendto(line.encode() + b" v=", str(address))
+    harness.wait_until(lambda: vampire.stderr.count("firing") >= len(FORGED), "the alarms fire")
+    vampire.signal(signal.SIGUSR1)
+    vampire.until_stderr("end of the state")
+    vampire.stop()
+    summary = space.vampire({}, "--summary", str(space.path / "vampire.jsonl"), name="summary", ready=False)
+    summary.expect_exit(0)
+    for text in (vampire.stderr, manager.stderr, summary.stdout):
+        assert "owned" in text
+        assert not HIDDEN.findall(text)
+        assert not [line for line in text.splitlines() if line.startswith(("vampire: error: owned", "vampire: owned"))]

@@ -98,6 +98,27 @@ static void a_copy_is_cut_at_a_character(void **state)
     assert_int_equal(vamp_utf8_copy(out, 0, "abc"), 0);
 }
 
+static void nothing_that_controls_a_terminal_is_shown(void **state)
+{
+    (void)state;
+    char text[] = "a\x1B[2J\nb\x7F\xC2\x9B"
+                  "c\xE2\x80\xA8"
+                  "d\xE2\x80\xAE"
+                  "e\xE2\x81\xA6\xFF\xC3\xB6\xE2\x82";
+    vamp_utf8_clean(text);
+    assert_string_equal(text, "a?[2J?b??c?d?e??\xC3\xB6??");
+    for (unsigned first = 1; first < 256; first++) {
+        for (unsigned second = 1; second < 256; second++) {
+            char pair[] = {(char)first, (char)second, 0};
+            vamp_utf8_clean(pair);
+            assert_true(vamp_utf8_is_valid(pair));
+            for (const char *c = pair; *c != '\0'; c++) {
+                assert_true((unsigned char)*c >= ' ' && *c != '\x7F');
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -107,6 +128,7 @@ int main(void)
         cmocka_unit_test(a_cut_is_at_the_border_of_a_character),
         cmocka_unit_test(a_copy_of_any_two_bytes_is_well_formed),
         cmocka_unit_test(a_copy_is_cut_at_a_character),
+        cmocka_unit_test(nothing_that_controls_a_terminal_is_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -100,6 +100,39 @@ size_t vamp_utf8_cut(const char *text, size_t length, size_t most)
     return most;
 }
 
+bool vamp_utf8_is_shown(uint32_t point)
+{
+    static const struct {
+        uint32_t first, last;
+    } hidden[] = {
+        {0, 0x1F},        {0x7F, 0x9F},     {0x61C, 0x61C},   {0x200E, 0x200F},
+        {0x2028, 0x202E}, {0x2066, 0x2069}, {0xFEFF, 0xFEFF},
+    };
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
+        if (point >= hidden[i].first && point <= hidden[i].last) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void vamp_utf8_clean(char *text)
+{
+    char *out = text;
+    while (*text != '\0') {
+        uint32_t point = 0;
+        const size_t length = vamp_utf8_read(text, VAMP_UTF8_BYTES_MAX, &point);
+        if (length > 0 && vamp_utf8_is_shown(point)) {
+            memmove(out, text, length);
+            out += length;
+        } else {
+            *out++ = '?';
+        }
+        text += length > 0 ? length : 1;
+    }
+    *out = '\0';
+}
+
 size_t vamp_utf8_copy(char *out, size_t out_bytes, const char *text)
 {
     size_t used = 0;

@@ -41,6 +41,14 @@ bool vamp_utf8_is_valid(const char *text);
 /* Returns how many of `length` bytes to keep, at most `most`; never cuts within a character. */
 size_t vamp_utf8_cut(const char *text, size_t length, size_t most);
 
+/* Returns whether the code point prints as itself within a line: false for control characters,
+ * separators of lines, and marks that change the direction of the text around them. */
+bool vamp_utf8_is_shown(uint32_t point);
+
+/* Makes a terminated text safe to print as one line: each character that is not shown, and each
+ * invalid byte, becomes '?'. */
+void vamp_utf8_clean(char *text);
+
 /* Copies the terminated `text` into `out` as well-formed UTF-8: each invalid byte becomes U+FFFD,
  * and text that does not fit is cut at a character boundary. The rest of `out` is filled with NULs;
  * there is no terminator if `out` is full. Returns the number of bytes used. */

@@ -18,7 +18,6 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/io.h"
-#include "vampire/core/utf8.h"
 #include "vampire/core/values.h"
 #include "vampire/core/worker.h"
 
@@ -303,14 +302,9 @@ static void quote_output(const struct process *process, char *text, size_t bytes
     size_t length = 0;
     for (; length < process->said_bytes && process->said[length] != '\n'; length++) {
         line[length] = process->said[length];
-        if ((unsigned char)line[length] < ' ' || line[length] == '\x7f') {
-            line[length] = '?';
-        }
     }
     line[length] = '\0';
-    char safe[3 * SAID_BYTES + 1] = "";
-    safe[vamp_utf8_copy(safe, sizeof safe - 1, line)] = '\0';
-    (void)snprintf(text, bytes, length > 0 ? ": \"%s\"" : "%s", safe);
+    (void)snprintf(text, bytes, length > 0 ? ": \"%s\"" : "%s", line);
 }
 
 static void describe_end(const struct running *running, const siginfo_t *end,
