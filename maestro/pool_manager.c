@@ -320,7 +320,7 @@ static void print_summary(const struct server_counts *counts)
 /* The text may contain names that components sent. */
 static void say(const char *text)
 {
-    char shown[VAMP_ERR_TEXT_BYTES];
+    char shown[2 * VAMP_ERR_TEXT_BYTES];
     (void)snprintf(shown, sizeof shown, "%s", text);
     vamp_utf8_clean(shown);
     (void)fprintf(stderr, PROGRAM ": %s\n", shown);

@@ -127,9 +127,9 @@ struct server {
 
     struct map by_app;
     struct list all, work, gathering;
-    int64_t gathered_ns;  /* time at which the events of the first of these peers are due */
-    unsigned refused;     /* number of these peers that were refused */
-    mstro_status refusal; /* status of the last refused join */
+    int64_t gathered_ns;     /* time at which the events of the first of these peers are due */
+    unsigned refused;        /* number of these peers that were refused */
+    struct vamp_err refusal; /* reason of the last refused join */
 
     enum server_phase phase;
     int64_t phase_end_ns;

@@ -119,7 +119,7 @@ static void report(struct server *server, struct server_report *last, uint64_t c
     if (count == last->count || (again && now_ns - last->time_ns < REPORT_NS)) {
         return;
     }
-    char text[256];
+    char text[VAMP_ERR_TEXT_BYTES + 128];
     int length = snprintf(text, sizeof text, "%" PRIu64 " %s %s: ", count - last->count, cases,
                           again ? "since the last message" : "so far");
     va_list arguments;
@@ -139,13 +139,15 @@ static void report_counts(struct server *server, int64_t now_ns)
            "KiB (half of --memory); the workflow continues without these requests",
            memory.object_bytes / 1024, memory.limit / 2 / 1024);
     report(server, &server->joins_refused, server->counts.refused, now_ns, "joins refused",
-           "the last one with \"%s\"; %" PRIu64
-           " in all were not answered, because too many came at once",
-           mstro_status_description(server->refusal), server->counts.unanswered);
-    report(server, &server->joins_ignored, stream_strangers(server->hub), now_ns,
-           "unauthenticated connections closed",
-           "they do not have this pool manager's key; a component of this workflow has to use the "
-           "information that this pool manager printed");
+           "the last one: %s; %" PRIu64 " in all were not answered, because too many came at once",
+           server->refusal.text, server->counts.unanswered);
+    uint64_t displaced;
+    const uint64_t closed = stream_strangers(server->hub, &displaced);
+    report(server, &server->joins_ignored, closed, now_ns, "unauthenticated connections closed",
+           "%" PRIu64 " in all to accept newer ones, at a limit; the others do not have this pool "
+           "manager's key: a component of this workflow has to use the information that this pool "
+           "manager printed",
+           displaced);
 }
 
 /* Dismisses subscribers with REQUIRE_ACK for which others have waited too long. */

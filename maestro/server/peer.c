@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Components in other processes: lookup, joining, leaving, dismissal. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,9 +152,10 @@ static void send_welcome(struct server *server, struct server_peer *peer, mstro_
     server_send(server, peer, FRAME_WELCOME, &welcome.base);
 }
 
-static mstro_status examine(const struct server *server, const Mstro__Wire__Join *join,
-                            int version_result, struct vamp_err *err)
+static mstro_status examine(const struct server *server, const struct stream *stream,
+                            const Mstro__Wire__Join *join, int version_result, struct vamp_err *err)
 {
+    uint64_t limit;
     if (version_result != 0) {
         return VAMP_REFUSE(MSTRO_REFUSED, err, -EPROTO,
                            "the pool manager uses pool protocol version %d, the component "
@@ -173,14 +175,21 @@ static mstro_status examine(const struct server *server, const Mstro__Wire__Join
                            "this pool manager serves the workflow \"%.100s\", not \"%.100s\"",
                            server->info.workflow, join->workflow);
     }
+    if (stream_is_reserve(stream, &limit)) {
+        return VAMP_REFUSE(MSTRO_NOMEM, err, -EMFILE,
+                           "the pool manager is at its limit of %" PRIu64
+                           " open files, and each component needs one; start the pool manager with "
+                           "a higher limit (ulimit -n)",
+                           limit);
+    }
     return pool_may_join(server->pool, join->component, err);
 }
 
 /* Counts the refusal. Returns false if SERVER_REFUSED_MAX refusals are pending, so this one is not
  * answered. */
-static bool count_refusal(struct server *server, mstro_status status)
+static bool count_refusal(struct server *server, const struct vamp_err *reason)
 {
-    server->refusal = status;
+    server->refusal = *reason;
     server->counts.refused++;
     if (server->refused < SERVER_REFUSED_MAX) {
         return true;
@@ -212,17 +221,17 @@ void server_join(struct server *server, struct stream *stream, const Mstro__Wire
     mstro_status status = MSTRO_REFUSED;
     stream_admit(stream);
     if (gate_check_credential(&server->gate, stream, join, &err) == 0) {
-        status = examine(server, join, version_result, &err);
+        status = examine(server, stream, join, version_result, &err);
     }
     /* Allocated before the pool reports the join: if that fails, the component has not joined, and
      * joins again later. */
     struct server_peer *peer = NULL;
-    if (status == MSTRO_OK || count_refusal(server, status)) {
+    if (status == MSTRO_OK || count_refusal(server, &err)) {
         peer = new_peer(stream);
     }
     if (peer != NULL && status == MSTRO_OK) {
         status = pool_join(server->pool, join->component, join->index, &peer->app_id, &err);
-        if (status != MSTRO_OK && !count_refusal(server, status)) {
+        if (status != MSTRO_OK && !count_refusal(server, &err)) {
             free(peer);
             peer = NULL;
         }

@@ -412,7 +412,7 @@ void server_stop(struct server *server, struct server_counts *ret_counts)
     struct pool_memory_state memory;
     pool_memory_state(server->pool, &memory);
     server->counts.memory_refused = memory.refused;
-    server->counts.strangers = stream_strangers(server->hub);
+    server->counts.strangers = stream_strangers(server->hub, NULL);
     port_local_unlock(server->port);
     if (ret_counts != NULL) {
         *ret_counts = server->counts;

@@ -71,7 +71,7 @@ struct stream_hub {
     atomic_bool wake_pending;
     struct list unauthenticated, members, dirty;
     unsigned unauthenticated_count;
-    uint64_t unauthenticated_closed;
+    uint64_t unauthenticated_closed, displaced;
     uint8_t address[STREAM_ADDRESS_BYTES];
     size_t address_length;
     struct stream
@@ -615,23 +615,48 @@ static void serve(struct stream_hub *hub, struct stream *stream, uint32_t what)
 
 /* ---- new connections */
 
+bool stream_is_reserve(const struct stream *stream, uint64_t *ret_limit)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return false;
+    }
+    *ret_limit = limit.rlim_cur;
+    return (rlim_t)stream->socket + STREAM_RESERVED >= limit.rlim_cur;
+}
+
+/* Closes an unauthenticated peer in favour of a newer one. */
+static void displace(struct stream *oldest, int status)
+{
+    oldest->hub->displaced++;
+    end(oldest, status);
+}
+
+/* accept4 needs a free descriptor even if no connection is pending. */
+static bool is_connection_pending(const struct stream_hub *hub)
+{
+    struct pollfd listener = {.fd = hub->listener, .events = POLLIN};
+    return poll(&listener, 1, 0) > 0;
+}
+
 static void accept_all(struct stream_hub *hub)
 {
     for (unsigned i = 0; i < ACCEPTS; i++) {
         const int socket = accept4(hub->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         struct stream *oldest = oldest_unauthenticated(hub);
-        if (socket < 0 && (errno == EMFILE || errno == ENFILE) && oldest != NULL) {
-            end(oldest, -EMFILE); /* frees a descriptor for the next connection */
+        const bool at_limit = socket < 0 && (errno == EMFILE || errno == ENFILE);
+        if (at_limit && oldest != NULL && is_connection_pending(hub)) {
+            displace(oldest, -EMFILE); /* frees a descriptor for the next connection */
             continue;
         }
         if (socket < 0) {
-            if (errno == EAGAIN || errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
+            if (at_limit || errno == EAGAIN || errno == ENOMEM) {
                 return;
             }
             continue; /* the error concerns this connection only */
         }
         if (hub->unauthenticated_count >= STREAM_STRANGERS && oldest != NULL) {
-            end(oldest, -EUSERS);
+            displace(oldest, -EUSERS);
         }
         (void)new_stream(hub, hub->key, socket, true);
     }
@@ -681,8 +706,11 @@ unsigned stream_poll(struct stream_hub *hub)
     return happened;
 }
 
-uint64_t stream_strangers(const struct stream_hub *hub)
+uint64_t stream_strangers(const struct stream_hub *hub, uint64_t *ret_displaced)
 {
+    if (ret_displaced != NULL) {
+        *ret_displaced = hub->displaced;
+    }
     return hub->unauthenticated_closed;
 }
 

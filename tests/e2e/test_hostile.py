@@ -266,3 +266,30 @@ def test_no_text_from_outside_controls_a_terminal(space):
         assert "owned" in text
         assert not HIDDEN.findall(text)
         assert not [line for line in text.splitlines() if line.startswith(("vampire: error: owned", "vampire: owned"))]
+
+
+def test_the_limit_of_open_files_is_reported_on_both_sides(space):
+    """Those who are there go on, a newcomer and the pool manager report the reason at once, and a place that is free
+    again is used."""
+    limit = 40
+    manager = space.pool_manager(before=("prlimit", f"--nofile={limit}:{limit}"))
+    gate = space.path / "gate"
+    steps = ["declare x", f"await {gate}", "dispose x"]
+    members = [space.start([harness.program("workflow_steps"), f"member {number}", *steps], f"member-{number}")
+               for number in range(limit)]
+
+    def waiting():
+        return [member for member in members if "done declare x" in member.stdout]
+
+    harness.wait_until(lambda: len(waiting()) + sum(not member.running() for member in members) == limit, "all have an answer")
+    refused = [member for member in members if not member.running()]
+    assert len(waiting()) >= limit // 3 and refused
+    reason = f"the pool manager is at its limit of {limit} open files"
+    assert all(reason in member.stderr for member in refused)
+    manager.until_stderr(f"joins refused so far: the last one: {reason}")
+    gate.touch()
+    for member in waiting():
+        member.expect_exit(0)
+    space.start([harness.program("workflow_steps"), "later", *steps], "later").expect_exit(0)
+    assert "do not have this pool manager's key" not in manager.stderr
+    assert end_of(manager)["refused"] == len(refused)

@@ -231,10 +231,16 @@ unsigned stream_poll(struct stream_hub *hub)
     return 1;
 }
 
-uint64_t stream_strangers(const struct stream_hub *hub)
+uint64_t stream_strangers(const struct stream_hub *hub, uint64_t *ret_displaced)
 {
-    (void)hub;
+    (void)hub, (void)ret_displaced;
     return 0;
+}
+
+bool stream_is_reserve(const struct stream *stream, uint64_t *ret_limit)
+{
+    (void)stream, (void)ret_limit;
+    return false;
 }
 
 void stream_wait(struct stream_hub *hub, const int others[STREAM_OTHERS], int64_t timeout_ns)
