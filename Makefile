@@ -126,7 +126,8 @@ $(if $(filter-out $(ALL_PLUG_INS),$(WITHOUT)),$(error WITHOUT=$(WITHOUT): what c
 $(call room,writers/http,writers,libcurl)
 USES_OF_influx := writers/http
 USES_OF_otlp := writers/http
-$(foreach p,$(PLUG_INS),$(call room,writers/$(p),writers $(USES_OF_$(p)),$(call package_of,$(p))))
+ALSO_NEEDS_otlp := jansson
+$(foreach p,$(PLUG_INS),$(call room,writers/$(p),writers $(USES_OF_$(p)),$(call package_of,$(p)) $(ALSO_NEEDS_$(p))))
 
 # FOLDER: its sources and those of the folders below it.
 below = $(wildcard $(1)/*.c $(1)/*/*.c)

@@ -75,7 +75,7 @@ CONFINED = {
     r"rdma/": r"maestro/wire/(fabric|provider)|tests/lib/fabric_faults|tests/unit/server_peers",
     r"protobuf-c/|.*\.pb-c\.h": r"maestro/|vampire/core/(protobuf/arena|event/codec|recording)|vampire/collect/|writers/nats/messages|writers/otlp/writer|tests/(unit|fuzz|lib|conformance|bench)/",
     r"hdf5(_hl)?\.h": r"writers/hdf5/|tests/unit/writers_hdf5|tests/bench/output_lines",
-    r"jansson\.h": r"vampire/live/examine|tests/(unit|fuzz)/config",
+    r"jansson\.h": r"vampire/live/examine|writers/otlp/writer|tests/(unit|fuzz)/config",
     r"yaml\.h": r"maestro/api/",
     r"pcre2\.h": r"filters/",
     r"curl/": r"writers/http/",

@@ -242,14 +242,29 @@ def assert_all_lost(vampire):
     (b"HTTP/1.1 404 Not Found\r\nContent-Length: 18\r\n\r\ndatabase not found", "status 404: database not found"),
     (b"HTTP/1.1 400 Bad\r\nContent-Length: 3\r\n\r\nno!", "refuses a bucket (status 400): no!"),
     (b"\x00\xffnonsense\r\n", "HTTP/0.9"),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nIt works!", "does not confirm a bucket as this protocol prescribes: status 200"),
+    (b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n", "status 202"),
     (None, "timed out"),
-], ids=["missing", "refused", "garbage", "silent"])
+], ids=["missing", "refused", "garbage", "page", "202", "silent"])
 def test_servers_that_fail(space, answer, words):
     server = Fake(answer)
     vampire = space.vampire(synthetic_config(server.url, timeout="500ms"), ready=False)
     assert_all_lost(vampire)
     server.close()
     assert words in vampire.stderr, vampire.stderr
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_named_and_not_followed(space, status):
+    """A token goes to the configured server only."""
+    other = Fake(b"HTTP/1.1 204 No Content\r\n\r\n")
+    server = Fake(f"HTTP/1.1 {status} Moved\r\nLocation: {other.url}/there?key=secret\r\nContent-Length: 0\r\n\r\n".encode())
+    vampire = space.vampire(synthetic_config(server.url), ready=False, extra={"VAMPIRE_INFLUX_SECRET": "token"})
+    assert_all_lost(vampire)
+    server.close(), other.close()
+    assert f"status {status}: it has moved to {other.url}/there, which must be configured" in vampire.stderr, vampire.stderr
+    assert server.kept and not other.kept
 
 
 @pytest.mark.plain

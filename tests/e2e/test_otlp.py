@@ -156,6 +156,9 @@ def test_a_receiver_that_restarts_has_everything(space):
         assert_totals(second.store, space.hdf5())
 
 
+JSON = {"Content-Type": "application/json"}
+
+
 @pytest.mark.parametrize("answer, words", [
     (Answer(500, body=b"no space left"), "status 500: no space left"),
     (Answer(503), "status 503"),
@@ -164,7 +167,12 @@ def test_a_receiver_that_restarts_has_everything(space):
     (Answer(307), "status 307: "),
     (Answer(429, {"Retry-After": "1"}), "status 429"),
     (Answer(200, late=2.0), "timed out"),
-], ids=["500", "503", "moved", "307", "429", "slow"])
+    (Answer(204), 'status 204, Content-Type ""'),
+    (Answer(202, JSON, b"{}"), 'status 202, Content-Type "application/json": {}'),
+    (Answer(200, {"Content-Type": "text/html"}, b"<html>It works!</html>"), 'Content-Type "text/html": <html>It works!</html>'),
+    (Answer(200, body=b"ok"), "status 200, Content-Type \"\": ok; is it another server?"),
+    (Answer(200, JSON, b"[]"), 'Content-Type "application/json": []'),
+], ids=["500", "503", "moved", "307", "429", "slow", "204", "202", "page", "text", "list"])
 def test_what_fails_is_sent_again_and_counted_once(space, answer, words):
     """A request whose answer is late was taken, and is taken again: nothing changes."""
     with Receiver([answer, answer]) as receiver:
@@ -193,7 +201,8 @@ def test_what_is_refused_is_lost_once_and_later_sums_have_it(space):
 
 
 def test_points_that_a_server_does_not_take_are_said(space):
-    with Receiver([partial(2, "no such\n\x1b[31mtenant"), partial(0, ""), partial(3, "again")]) as receiver:
+    as_json = [Answer(200, JSON, b'{"partialSuccess": {"rejectedDataPoints": "3", "errorMessage": "again"}}'), Answer(200, JSON, b"{}")]
+    with Receiver([partial(2, "no such\n\x1b[31mtenant"), partial(0, ""), *as_json]) as receiver:
         vampire = space.vampire(synthetic(receiver.url), ready=False)
         vampire.wait()
         assert vampire.stderr.count("accepted a bucket but rejected 2 of its points: no such [31mtenant") == 1, vampire.stderr

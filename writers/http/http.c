@@ -21,6 +21,9 @@
 
 struct http {
     const struct vamp_push_options *options;
+    long success;
+    int (*read_answer)(void *context, const char *type, const unsigned char *bytes, size_t count);
+    void *context;
     CURL *easy;
     CURLM *multi;
     struct curl_slist *headers;
@@ -133,6 +136,9 @@ int http_create(const struct http_server *server, struct http **ret_http, struct
         return vamp_err_set_errno(err, ENOMEM, "prepare requests");
     }
     http->options = server->options;
+    http->success = server->success;
+    http->read_answer = server->read_answer;
+    http->context = server->context;
     bool good = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
     if (good) {
         http->url = strdup(server->url);
@@ -188,6 +194,33 @@ void http_free(struct http *http)
 
 /* ---- requests */
 
+/* Reads an answer that may confirm the request: status 2xx. Any web server can give one, so it must
+ * be as the protocol prescribes. Returns 0 or -EAGAIN. */
+static int read_confirmation(struct http *http, long status, struct vamp_err *err)
+{
+    const char *type = NULL;
+    char answer[HTTP_SHOWN_BYTES];
+    (void)curl_easy_getinfo(http->easy, CURLINFO_CONTENT_TYPE, &type);
+    type = vamp_text_or(type, "");
+    int code = -EBADMSG;
+    if (status == http->success) {
+        code = 0;
+        if (http->read_answer != NULL) {
+            code = http->read_answer(http->context, type, http->answer, http->answered);
+        }
+    }
+    if (code == 0) {
+        vamp_attempts_succeeded(&http->attempts);
+        return 0;
+    }
+    http_show(http->answer, http->answered, answer);
+    return vamp_attempts_failed(&http->attempts, err,
+                                "%.200s does not confirm a bucket as this protocol prescribes: "
+                                "status %ld, Content-Type \"%.60s\": %s; is it another "
+                                "server? " VAMP_BUCKETS_WAIT,
+                                http->url, status, type, answer);
+}
+
 /* Ends a completed request. Returns 0; -EBADMSG: the content is rejected; or -EAGAIN. */
 static int conclude(struct http *http, CURLcode result, struct vamp_err *err)
 {
@@ -200,8 +233,7 @@ static int conclude(struct http *http, CURLcode result, struct vamp_err *err)
     (void)curl_easy_getinfo(http->easy, CURLINFO_REDIRECT_URL, &redirect);
     stop(http);
     if (result == CURLE_OK && status >= 200 && status < 300) {
-        vamp_attempts_succeeded(&http->attempts);
-        return 0;
+        return read_confirmation(http, status, err);
     }
     http_show(http->answer, http->answered, answer);
     const bool is_rejected = status == STATUS_BAD_REQUEST || status == STATUS_TOO_LARGE ||
@@ -270,10 +302,4 @@ int http_post(struct http *http, const void *bytes, size_t count, struct vamp_er
         (void)curl_multi_poll(http->multi, NULL, 0, POLL_MS, NULL);
     } while (vamp_worker_now_ns() < until_ns);
     return -EAGAIN; /* pending: nothing to report before the timeout */
-}
-
-const unsigned char *http_answer(const struct http *http, size_t *ret_bytes)
-{
-    *ret_bytes = http->answered;
-    return http->answer;
 }

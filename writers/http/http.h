@@ -9,9 +9,9 @@
 #include "writers/format/push.h"
 
 /* Maximum number of bytes kept of an answer. */
-#define HTTP_ANSWER_BYTES 4096
+#define HTTP_ANSWER_BYTES 65536
 
-/* The server. Everything except `options` is copied. */
+/* The server. Everything except `options` and `context` is copied. */
 struct http_server {
     const char *url;            /* also used in messages */
     const char *path;           /* appended to the URL; "": nothing */
@@ -20,6 +20,11 @@ struct http_server {
     const char *token;          /* the scheme of "Authorization" for a token */
     const char *variable;       /* see VAMP_PUSH_OPTIONS */
     const struct vamp_push_options *options;
+    long success; /* the only status with which a server of the protocol confirms a request */
+    /* Reads the body of such an answer, with its Content-Type ("": none). Returns 0, or -EBADMSG if
+     * a server of the protocol does not answer like this. NULL: the body has no meaning. */
+    int (*read_answer)(void *context, const char *type, const unsigned char *bytes, size_t count);
+    void *context;
 };
 
 struct http;
@@ -35,9 +40,7 @@ void http_free(struct http *http);
  * bytes. */
 VAMP_MUST_CHECK int http_post(struct http *http, const void *bytes, size_t count,
                               struct vamp_err *err);
-/* http_answer returns the beginning of the newest answer, valid until the next post. The other
- * function copies the beginning of a text from the server as one line of printable characters, for
- * messages. */
-const unsigned char *http_answer(const struct http *http, size_t *ret_bytes);
+/* Copies the beginning of a text from the server as one line of printable characters, for messages.
+ */
 #define HTTP_SHOWN_BYTES 160
 void http_show(const unsigned char *bytes, size_t count, char text[static HTTP_SHOWN_BYTES]);

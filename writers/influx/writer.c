@@ -305,6 +305,7 @@ static int open_server(struct influx *self, struct vamp_err *err)
         .token = "Token",
         .variable = INFLUX_SECRET_VARIABLE,
         .options = &self->options->push,
+        .success = 204,
     };
     return http_create(&server, &self->http, err);
 }

@@ -6,9 +6,11 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "otlp.pb-c.h"
 #include "vampire/core/worker.h"
@@ -33,6 +35,62 @@ struct otlp {
     bool reported;
 };
 
+/* Adds the points that the server rejected, although it accepted the request, to `rejected`, and
+ * keeps the first message. */
+static void add_partial_success(struct otlp *self, int64_t rejected, const char *message)
+{
+    if (rejected > 0) {
+        self->rejected += (uint64_t)rejected;
+    }
+    if (self->said[0] == '\0') {
+        http_show((const unsigned char *)message, strlen(message), self->said);
+    }
+}
+
+/* Servers that do not answer in the format of the request use JSON, in which 64-bit integers are
+ * texts. Returns 0 or -EBADMSG. */
+static int read_json(struct otlp *self, const unsigned char *bytes, size_t count)
+{
+    json_t *answer = json_loadb((const char *)bytes, count, 0, NULL);
+    const json_t *partial = json_object_get(answer, "partialSuccess");
+    const json_t *rejected = json_object_get(partial, "rejectedDataPoints");
+    int64_t number = json_integer_value(rejected);
+    const bool is_object = json_is_object(answer);
+    if (json_is_string(rejected)) {
+        number = strtoll(json_string_value(rejected), NULL, 10);
+    }
+    if (partial != NULL) {
+        add_partial_success(
+            self, number,
+            vamp_text_or(json_string_value(json_object_get(partial, "errorMessage")), ""));
+    }
+    json_decref(answer);
+    return is_object ? 0 : -EBADMSG;
+}
+
+/* Reads an ExportMetricsServiceResponse. All its fields are optional, so an empty body is one. */
+static int read_answer(void *context, const char *type, const unsigned char *bytes, size_t count)
+{
+    struct otlp *self = context;
+    if (count > 0 && strncasecmp(type, "application/json", strlen("application/json")) == 0) {
+        return read_json(self, bytes, count);
+    }
+    if (strncasecmp(type, "text/html", strlen("text/html")) == 0) {
+        return -EBADMSG;
+    }
+    Vampire__Otlp__ExportMetricsServiceResponse *response =
+        vampire__otlp__export_metrics_service_response__unpack(NULL, count, bytes);
+    if (response == NULL) {
+        return -EBADMSG;
+    }
+    if (response->partial_success != NULL) {
+        add_partial_success(self, response->partial_success->rejected_data_points,
+                            response->partial_success->error_message);
+    }
+    vampire__otlp__export_metrics_service_response__free_unpacked(response, NULL);
+    return 0;
+}
+
 static int otlp_close(void *context, const struct vamp_ending *ending, struct vamp_err *err)
 {
     struct otlp *self = context;
@@ -53,6 +111,10 @@ static int otlp_open(const void *context, const struct vamp_writer_target *targe
                                           "Content-Encoding: gzip",
                                           "User-Agent: vampire/" VAMP_VERSION, NULL};
     const struct otlp_options *options = context;
+    struct otlp *self = calloc(1, sizeof *self);
+    if (self == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "prepare requests");
+    }
     const struct http_server server = {
         .url = options->endpoint,
         .path = "",
@@ -60,11 +122,10 @@ static int otlp_open(const void *context, const struct vamp_writer_target *targe
         .token = "Bearer",
         .variable = OTLP_SECRET_VARIABLE,
         .options = &options->push,
+        .success = 200,
+        .read_answer = read_answer,
+        .context = self,
     };
-    struct otlp *self = calloc(1, sizeof *self);
-    if (self == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "prepare requests");
-    }
     self->options = options;
     self->compressor = libdeflate_alloc_compressor(VAMP_GZIP_LEVEL);
     int code = 0;
@@ -103,28 +164,6 @@ static int prepare(struct otlp *self, bool *ret_done, struct vamp_err *err)
     return vamp_err_set(err, -EAGAIN, "no memory for the points of a bucket");
 }
 
-/* Adds the points that the server rejected, although it accepted the request, to `rejected`, and
- * keeps the first message. An answer that is not OTLP is ignored. */
-static void read_answer(struct otlp *self)
-{
-    size_t bytes = 0;
-    const uint8_t *answer = http_answer(self->http, &bytes);
-    Vampire__Otlp__ExportMetricsServiceResponse *response =
-        vampire__otlp__export_metrics_service_response__unpack(NULL, bytes, answer);
-    const Vampire__Otlp__ExportMetricsPartialSuccess *partial = NULL;
-    if (response != NULL) {
-        partial = response->partial_success;
-    }
-    if (partial != NULL && partial->rejected_data_points > 0) {
-        self->rejected += (uint64_t)partial->rejected_data_points;
-    }
-    if (partial != NULL && self->said[0] == '\0') {
-        http_show((const unsigned char *)partial->error_message, strlen(partial->error_message),
-                  self->said);
-    }
-    vampire__otlp__export_metrics_service_response__free_unpacked(response, NULL);
-}
-
 /* Sends requests until none is left, one fails, or the time is over. */
 static int otlp_write(void *context, const struct vamp_delivery *delivery, struct vamp_err *err)
 {
@@ -149,11 +188,8 @@ static int otlp_write(void *context, const struct vamp_delivery *delivery, struc
             self->made = false;
             self->packed.used = 0;
         }
-        if (code == 0) {
-            read_answer(self);
-            if (vamp_worker_now_ns() >= until_ns) {
-                code = -EAGAIN;
-            }
+        if (code == 0 && vamp_worker_now_ns() >= until_ns) {
+            code = -EAGAIN;
         }
     }
     self->added = code == -EAGAIN;
