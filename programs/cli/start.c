@@ -486,6 +486,7 @@ int vamp_start(const struct vamp_program *program, int argc, char **argv,
 {
     struct vamp_options options;
     struct vamp_err err = VAMP_ERR_NONE;
+    vamp_signals_hold(true);
     if (argc > 0) {
         vamp_plug_in_serve(argv[0], program->name);
     }
@@ -501,6 +502,7 @@ int vamp_start(const struct vamp_program *program, int argc, char **argv,
     if (options.command == VAMP_KEY_RUN) {
         code = load_and_run(&options, run);
     } else {
+        vamp_signals_hold(false);
         code = vamp_perform(&options, stdout, stderr);
     }
     vamp_options_done(&options);

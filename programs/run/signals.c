@@ -34,6 +34,15 @@ static void watched_signals(sigset_t *set)
     }
 }
 
+void vamp_signals_hold(bool held)
+{
+    sigset_t set;
+    watched_signals(&set);
+    (void)sigdelset(&set, SIGINT);
+    (void)sigdelset(&set, SIGTERM);
+    (void)pthread_sigmask(held ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
 /* Returns the time limit (monotonic) of an end that was requested. */
 static int64_t deadline_ns(const struct vamp_signals *signals)
 {

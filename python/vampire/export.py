@@ -18,7 +18,7 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from . import compute
+from . import compute, files
 from .errors import Error
 from .history import RUN, History
 
@@ -232,6 +232,7 @@ def main(arguments):
     warnings.showwarning = lambda text, *_: print(f"vampire: warning: {text}", file=sys.stderr)
     shown = sys.stderr.isatty()
     try:
+        files.keep_private(paths)
         export(paths, target, say=_progress if shown else lambda text: None)
     except Error as error:
         print(f"{chr(10) if shown else ''}vampire: error: {error}", file=sys.stderr)

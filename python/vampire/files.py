@@ -46,6 +46,16 @@ def paths_of(path_or_list):
     return list(dict.fromkeys(paths))
 
 
+def keep_private(paths):
+    """Files that this process creates from now on permit others no more than each of these files does."""
+    mode = 0o777
+    for path in paths_of(paths):
+        with contextlib.suppress(OSError):  # the file is reported when it is opened
+            permitted = os.stat(path).st_mode
+            mode &= permitted | (permitted & 0o444) >> 2  # who may read files may enter a folder with them
+    os.umask(os.umask(0) | 0o077 & ~mode)
+
+
 def opened(path):
     """The h5py file. HDF5 takes a wrong checksum in a file that is read while it is written (SWMR) for a write that goes
     on, and would try again for minutes: so a file is read that way only if its superblock says that it was not closed,

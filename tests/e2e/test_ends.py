@@ -4,9 +4,11 @@ of their accounts."""
 
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
+import subprocess
 import threading
 
 import pytest
@@ -182,3 +184,19 @@ def test_a_file_of_a_server_that_is_missing(space):
         vampire = space.vampire(running([{"type": "nats", key: "/nowhere/x.pem"}]), ready=False, name=key)
         vampire.expect_exit(1)
         assert 'output "nats": read /nowhere/x.pem: No such file or directory' in vampire.stderr
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("name", ["SIGHUP", "SIGUSR1", "SIGUSR2"])
+def test_a_request_during_the_start_ends_nothing(space, name):
+    """The signal arrives while the configuration is still being read, and is served by the run."""
+    number = signal.Signals[name]
+    with subprocess.Popen([harness.program("vampire"), "-c", "-"], cwd=space.path, stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env=space.environment) as vampire:
+        status = pathlib.Path(f"/proc/{vampire.pid}/status")
+        harness.wait_until(lambda: int(re.search(r"SigBlk:\s*(\w+)", status.read_text())[1], 16) >> (number - 1) & 1, "vampire holds it", 10)
+        vampire.send_signal(number)
+        made = {"source": {"type": "synthetic", "steps": 5}, "outputs": [{"type": "jsonl", "path": "out.jsonl"}]}
+        _, errors = vampire.communicate(json.dumps(made).encode(), 60)
+        assert vampire.returncode == 0, errors
+        assert name != "SIGUSR1" or b"end of the state" in errors

@@ -16,11 +16,12 @@ import numpy as np
 import pytest
 
 import vampire as package
-from harness import program, wait_until
+from harness import ROOT, program, wait_until
 from results import Hdf5Run
 from vampire.export import tame, tame_column
 
 pytestmark = pytest.mark.plain
+REPORT = str(ROOT / "python" / "vampire-report")
 
 SOURCE = {"type": "synthetic", "producers": 6, "consumers": 4, "steps": 40, "burst": 3, "step": "1s"}
 
@@ -184,3 +185,27 @@ def test_nothing_runs_after_the_end_of_vampire(space, verb, number):
     state = pathlib.Path(f"/proc/{held.read_text()}/stat")
     wait_until(lambda: not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] == "Z", "Python has ended", 5)
     assert not ended.exists()
+
+
+@pytest.mark.parametrize("modes, permitted", [([0o600, 0o644], 0o600), ([0o640, 0o644], 0o640), ([0o644, 0o666], 0o644)])
+def test_an_export_and_a_report_permit_no_more_than_their_sources(space, modes, permitted):
+    sources = run(space)[:2]
+    for path, mode in zip(sources, modes):
+        path.chmod(mode)
+    export(space.path / "run.sqlite", *sources, umask=0o022).check_returncode()
+    export(space.path / "run.csv", *sources, umask=0o022).check_returncode()
+    for form in (["-o", "page.html"], ["--csv", "folder"], ["-o", "pictures.html", "--png", "png"]):
+        subprocess.run([REPORT, *form, *sources], cwd=space.path, check=True, capture_output=True, umask=0o022)
+    made = [space.path / name for name in ("run.sqlite", "page.html", "pictures.html")]
+    made += [path for name in ("run.csv", "folder", "png") for path in (space.path / name).iterdir()]
+    assert len(made) > 10 and {oct(path.stat().st_mode & 0o777) for path in made} == {oct(permitted)}
+    folders = {oct((space.path / name).stat().st_mode & 0o777) for name in ("run.csv", "folder", "png")}
+    assert folders == {oct(permitted | (permitted & 0o444) >> 2 | 0o700)}
+
+
+def test_a_damaged_file_has_an_exit_code_of_its_own_kind(space):
+    path = run(space)[0]
+    for damage in (b"", path.read_bytes()[:3000]):
+        path.write_bytes(damage)
+        done = export(space.path / "run.sqlite", path)
+        assert done.returncode == 2 and str(path) in done.stderr, done.stderr

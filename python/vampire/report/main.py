@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 
 from .. import errors
+from ..files import keep_private
 from ..history import History
 from . import text
 from .compare import compare
@@ -105,6 +106,7 @@ def main(argv=None, version="unknown"):
         print(f"vampire-report: write the help: {error.strerror}", file=sys.stderr)
         return 1
     try:
+        keep_private([*(options.files or []), *(options.compare or []), *([options.trace] if options.trace else [])])
         report = report_of(options)
         write(report, options)
     except errors.TooLarge as error:
