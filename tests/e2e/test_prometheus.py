@@ -326,6 +326,33 @@ def test_the_recipe_is_right(space):
 
 
 
+PROTOBUF = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("accept, kind", [
+    ("text/plain;version=0.0.4;q=0.9,application/openmetrics-text;version=1.0.0;q=0.1", "text/plain"),
+    ("application/openmetrics-text;q=0", "text/plain"),
+    ("application/openmetrics-text; Q=0.000, */*", "text/plain"),
+    (f"{PROTOBUF};q=0, application/openmetrics-text;version=1.0.0", "application/openmetrics-text"),
+    (f"application/openmetrics-text;q=0.6,{PROTOBUF};q=0.5,*/*;q=0.2", "application/openmetrics-text"),
+    (f"{PROTOBUF};q=0.6,application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.2",
+     "application/vnd.google.protobuf"),
+    ("application/openmetrics-text-2, Text/Plain", "text/plain"),
+    ("*/*", "text/plain"), ("image/png", "text/plain"), (",;,q=1,;q", "text/plain"),
+])
+def test_the_form_is_the_one_with_the_greatest_weight(space, accept, kind):
+    """As in RFC 9110; and the same for compression."""
+    _, address = synthetic(space, {})
+    url = f"http://{address}/metrics"
+    with urllib.request.urlopen(urllib.request.Request(url, headers={"Accept": accept})) as answer:
+        assert answer.headers["Content-Type"].partition(";")[0] == kind
+    for encodings, packed in {"gzip;q=0": None, "gzip;q=0.5": "gzip", "*": "gzip", "*, gzip;q=0": None, "xgzip": None, "br, GZIP": "gzip",
+                              "identity": None}.items():
+        with urllib.request.urlopen(urllib.request.Request(url, headers={"Accept-Encoding": encodings})) as answer:
+            assert answer.headers["Content-Encoding"] == packed, encodings
+
+
 @pytest.mark.plain
 def test_the_page_in_both_formats(space):
     vampire, address = synthetic(space, {"labels": ["workflow", "run", "host", "pid", "user", "batch_job"]})

@@ -45,6 +45,7 @@ static void what_collectors_send_is_read(void **state)
         {"ifs,component=IFS\\ --\\ 0 step=12i\r", "ifs,component=IFS\\ --\\ 0 step=12i\n"},
         {"a text=\"a, \\\"b\\\" c=5\",up=true,x=1e-3  17", "a up=true\na x=1e-3\n"},
         {"job,function=stop only=\"text\"", ""},
+        {"m,a=x\\,\\=\\ y,b=\\\\z c=1", "m,a=x\\,\\=\\ y,b=\\\\z c=1\n"},
         {"m a=9223372036854775807i 1795406414480000000", "m a=9223372036854775807i\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -65,6 +66,13 @@ static void what_is_wrong_is_said_with_its_column(void **state)
         {"m", "column 2: fields are missing after a blank"},
         {"m,tag c=1", "column 3: expected a tag, NAME=VALUE"},
         {"m,tag= c=1", "column 7: the tag's value is missing"},
+        {"m,a=x,a=y c=1", "column 7: the tag occurs twice"},
+        {"m,b=x,a=x,b=x c=1", "column 11: the tag occurs twice"},
+        {"m,a=C:\\,b=y c=1", "column 10: an = in a tag's value needs a backslash in front"},
+        {"m,a=x\\ c=1", "column 9: an = in a tag's value needs a backslash in front"},
+        {"m,a=x\\\\ c=1", "column 10: an = in a tag's value needs a backslash in front"},
+        {"m,a=x\\\\,b=y c=1", "column 10: an = in a tag's value needs a backslash in front"},
+        {"m,a=b=c c=1", "column 6: an = in a tag's value needs a backslash in front"},
         {"job,function=stop_job event={...} 5", "column 29: expected a number"},
         {"m a=1,", "column 7: expected a field, NAME=VALUE"},
         {"m a=0x10", "column 5: expected a number"},
@@ -88,6 +96,13 @@ static void what_is_wrong_is_said_with_its_column(void **state)
         }
     }
     struct vamp_sample_line line;
+    char many[4096] = "m";
+    for (size_t i = 0; i <= 256; i++) {
+        const size_t used = strlen(many);
+        (void)snprintf(many + used, sizeof many - used, ",t%zu=x", i);
+    }
+    (void)snprintf(many + strlen(many), sizeof many - strlen(many), " c=1");
+    assert_int_equal(vamp_sample_line_read(many, strlen(many), &line, NULL), -EINVAL);
     assert_int_equal(vamp_sample_line_read("m a=1\0", 6, &line, NULL), -EINVAL);
     assert_int_equal(vamp_sample_line_read("", 0, &line, NULL), -ENODATA);
     assert_int_equal(vamp_sample_line_read("# m a=1", 7, &line, NULL), -ENODATA);

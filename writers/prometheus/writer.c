@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 #include "vampire/core/clock.h"
@@ -135,24 +136,81 @@ static struct MHD_Response *page_of(struct prometheus *self, enum page_kind kind
     return self->pages[kind][packed].response;
 }
 
-static bool accepts(struct MHD_Connection *connection, const char *header, const char *word)
+/* Returns the weight in thousandths of an element of a header such as Accept: "word; a=b; q=0.5".
+ */
+static int weight_of_element(const char *element)
 {
-    const char *accepted = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, header);
-    return accepted != NULL && strstr(accepted, word) != NULL;
+    const char *at = element + strcspn(element, ";,");
+    while (*at == ';') {
+        at += 1 + strspn(at + 1, " \t");
+        if (strncasecmp(at, "q=", 2) == 0) {
+            const double weight = strtod(at + 2, NULL);
+            return weight > 0 && weight <= 1 ? (int)(weight * 1000) : 0;
+        }
+        at += strcspn(at, ";,");
+    }
+    return 1000;
+}
+
+/* Returns the greatest weight that the header gives the word; -1: the header does not list it. */
+static int weight_of(const char *header, const char *word)
+{
+    const size_t length = strlen(word);
+    int weight = -1;
+    for (const char *at = header; *at != '\0';) {
+        at += strspn(at, " \t,");
+        if (strncasecmp(at, word, length) == 0 && strchr("; \t,", at[length]) != NULL) {
+            const int other = weight_of_element(at);
+            weight = VAMP_MAX(weight, other);
+        }
+        at += strcspn(at, ",");
+    }
+    return weight;
+}
+
+/* Returns the form with the greatest weight; the richer one of several, and text if the header
+ * accepts none. */
+static enum page_kind choose_kind(const char *accept)
+{
+    static const char *const names[] = {[PAGE_TEXT] = "text/plain",
+                                        [PAGE_OPENMETRICS] = "application/openmetrics-text",
+                                        [PAGE_MESSAGES] = "application/vnd.google.protobuf"};
+    static const enum page_kind by_richness[] = {PAGE_OPENMETRICS, PAGE_MESSAGES};
+    enum page_kind kind = PAGE_TEXT;
+    int best = weight_of(accept, names[PAGE_TEXT]);
+    if (best < 0) {
+        const int any_text = weight_of(accept, "text/*"), any = weight_of(accept, "*/*");
+        best = any_text >= 0 ? any_text : any;
+    }
+    for (size_t i = 0; i < sizeof by_richness / sizeof by_richness[0]; i++) {
+        const int weight = weight_of(accept, names[by_richness[i]]);
+        if (weight > 0 && weight >= best) {
+            kind = by_richness[i];
+            best = weight;
+        }
+    }
+    return kind;
+}
+
+static bool accepts_gzip(const char *accept)
+{
+    const int weight = weight_of(accept, "gzip");
+    return weight > 0 || (weight < 0 && weight_of(accept, "*") > 0);
+}
+
+static const char *header_of(struct MHD_Connection *connection, const char *name)
+{
+    const char *value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+    return vamp_text_or(value, "");
 }
 
 /* Sends the page in the form that the request accepts. */
 static enum MHD_Result answer_page(struct prometheus *self, struct MHD_Connection *connection)
 {
-    enum page_kind kind = PAGE_TEXT;
     /* Prometheus requests messages only if it is configured for native histograms. */
-    if (accepts(connection, MHD_HTTP_HEADER_ACCEPT, "application/vnd.google.protobuf")) {
-        kind = PAGE_MESSAGES;
-    } else if (accepts(connection, MHD_HTTP_HEADER_ACCEPT, "application/openmetrics-text")) {
-        kind = PAGE_OPENMETRICS;
-    }
+    const enum page_kind kind = choose_kind(header_of(connection, MHD_HTTP_HEADER_ACCEPT));
     struct MHD_Response *response =
-        page_of(self, kind, accepts(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING, "gzip"));
+        page_of(self, kind, accepts_gzip(header_of(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING)));
     if (response == NULL) {
         return answer_constant(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "no memory\n");
     }

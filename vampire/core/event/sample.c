@@ -10,14 +10,16 @@
 #include "vampire/core/utf8.h"
 
 #define NUMBER_BYTES 64 /* maximum length of a parsed number, including its terminator */
+#define TAGS_MAX 256    /* of a line */
 
-/* Returns the first of the `stops` characters that has no backslash in front, or the end. */
-static const char *find(const char *at, const char *end, const char *stops)
+/* Returns the first of the `stops` characters that has no backslash in front, or the end. As in
+ * InfluxDB, a backslash in front of another backslash is not special. */
+static const char *find(const char *begin, const char *end, const char *stops)
 {
+    const char *at = begin;
     for (; at < end; at++) {
-        if (*at == '\\' && at + 1 < end) {
-            at++;
-        } else if (*at == stops[0] || *at == stops[1] || *at == stops[2]) {
+        const bool is_stop = *at == stops[0] || *at == stops[1] || *at == stops[2];
+        if (is_stop && (at == begin || at[-1] != '\\')) {
             break;
         }
     }
@@ -108,22 +110,54 @@ static const char *find_equals(const char *at, const char *end)
     return equals > at && equals < end && *equals == '=' ? equals : NULL;
 }
 
+struct tag_names {
+    unsigned count;
+    struct {
+        const char *at;
+        size_t length;
+    } items[TAGS_MAX];
+};
+
+static bool contains_name(const struct tag_names *names, const char *at, size_t length)
+{
+    for (unsigned i = 0; i < names->count; i++) {
+        if (names->items[i].length == length && memcmp(names->items[i].at, at, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Checks measurement and tags. Sets `*at` to the blank after them. */
 static int read_series(const char *text, const char *end, const char **at, struct vamp_err *err)
 {
+    struct tag_names names;
+    names.count = 0;
     *at = find(text, end, at_comma_blank);
     if (*at == text) {
         return refuse(text, text, "a measurement is missing", err);
     }
     while (*at < end && **at == ',') {
-        const char *equals = find_equals(*at + 1, end);
+        const char *name = *at + 1, *equals = find_equals(name, end);
         if (equals == NULL) {
-            return refuse(text, *at + 1, "expected a tag, NAME=VALUE", err);
+            return refuse(text, name, "expected a tag, NAME=VALUE", err);
         }
-        *at = find(equals + 1, end, at_comma_blank);
+        const size_t length = (size_t)(equals - name);
+        *at = find(equals + 1, end, at_equals_comma_blank);
         if (*at == equals + 1) {
             return refuse(text, *at, "the tag's value is missing", err);
         }
+        if (*at < end && **at == '=') {
+            return refuse(text, *at, "an = in a tag's value needs a backslash in front", err);
+        }
+        if (contains_name(&names, name, length)) {
+            return refuse(text, name, "the tag occurs twice", err);
+        }
+        if (names.count == TAGS_MAX) {
+            return refuse(text, name, "more than 256 tags", err);
+        }
+        names.items[names.count].at = name;
+        names.items[names.count++].length = length;
     }
     if (*at == end) {
         return refuse(text, end, "fields are missing after a blank", err);
