@@ -71,7 +71,7 @@ def replay_lines(directory):
     for name, one_core, what in (
             ("replay", True, "whole pipeline from a recording, all metrics, one core, start and "
              "end included"),
-            ("replay.cores", False, "the same with a core for each of its two threads")):
+            ("replay.cores", False, "the same on two cores")):
         accounts, bases = [], []
         for _ in range(measure.PAIRS):
             bases.append(unpack_ns(directory))
