@@ -36,9 +36,10 @@ const struct vamp_opt config_root_options[] = {
     {"component", VAMP_OPT_STRING, AT(component), "vampire", .max = 1024,
      .help = "The name under which to join; no other component of the workflow may have it"},
     {"ring", VAMP_OPT_SIZE, AT(ring_bytes), "16MiB", .min = KIB(64), .max = GIB(4),
-     .help = "Buffer for events between receiving and counting, rounded up to a power of two; when "
-             "it is full, events are lost and counted as lost; a replay waits instead and uses at "
-             "most 1 MiB"},
+     .help =
+         "Buffer for events between receiving and counting, rounded up to a power of two; while "
+         "it is full, events wait in the pool manager's queue or, with a Maestro that would "
+         "wait for vampire, are lost and counted as lost; a replay uses at most 1 MiB"},
     {"silences", VAMP_OPT_STRING, AT(silences), "", .max = 4096,
      .help =
          "A file of alarms that are silenced for a time, a line NAME DURATION for each, counted "

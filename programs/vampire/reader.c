@@ -19,7 +19,7 @@
  * arrived. This holds even if the process was stopped in between, because the first read afterwards
  * starts a new interval. */
 #define QUIET_NS (VAMP_NS_PER_SECOND / 5)
-/* Pause at the end in which the worker makes space in the ring. */
+/* Pause in which the worker makes space in the ring. */
 #define ROOM_NS 200000
 /* Events are published in groups of this size, or when the source has no more. */
 #define PUBLISH_EVENTS 64
@@ -70,8 +70,14 @@ static void note_empty(struct vamp_reader *reader)
     reader->empty_since_ns = now_ns;
 }
 
-/* Reads events into the ring until the source has no more, at most PUBLISH_EVENTS, and publishes
- * them. */
+/* Returns whether the next event waits before the source because the ring is full. */
+static bool must_wait(const struct vamp_reader *reader)
+{
+    return reader->ops->may_wait && !vamp_ring_has_room(reader->ring);
+}
+
+/* Reads events into the ring until the source has no more or must wait, at most PUBLISH_EVENTS, and
+ * publishes them. */
 static enum vamp_source_status read_events(struct vamp_reader *reader, unsigned *ret_events)
 {
     enum vamp_source_status status = VAMP_SOURCE_MORE;
@@ -79,6 +85,9 @@ static enum vamp_source_status read_events(struct vamp_reader *reader, unsigned 
     unsigned events = 0;
     while (events < PUBLISH_EVENTS) {
         struct vamp_event *event = next_slot(reader, &spare);
+        if (event == &spare && must_wait(reader)) {
+            break;
+        }
         status = reader->ops->next(reader->source, event, &reader->err);
         if (status != VAMP_SOURCE_MORE) {
             break;
@@ -182,6 +191,8 @@ static void *run_thread(void *argument)
             note_empty(reader);
             reader->ops->wait(reader->source, pause_ns(reader, waits));
             waits += waits < WAITS_TO_IDLE;
+        } else if (events < PUBLISH_EVENTS) {
+            vamp_sleep_ns(ROOM_NS); /* the ring is full */
         }
     }
     finish(reader);

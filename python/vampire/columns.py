@@ -4,6 +4,7 @@
 import numpy as np
 
 from .chunks import can_decode, decoded
+from .files import dataset
 
 
 class Ranges:
@@ -38,7 +39,7 @@ class Columns:
     def read(self, name, ranges):
         """The values of a column in the ranges."""
         if name not in self._items:
-            item = self.group[name]
+            item = dataset(self.group, name)
             self._items[name] = item, can_decode(item)
         item, can = self._items[name]
         numbers, mask = ranges.chunks(item.chunks[0])

@@ -136,9 +136,10 @@ def bytes_of(raw):
     return np.ascontiguousarray(raw).view(f"S{raw.shape[1]}").ravel() if raw.size else np.empty(0, "S1")
 
 
-def damaged_rows(group, name, is_open, first=0, end=None, known=None):
+def damaged_rows(group, name, is_open, first=0, end=None, known=None, kept=None):
     """The rows that are not what was written, by their check values `name`. Of a file that was not closed, rows without
-    one do not count: they may be being written. `known`: values of these rows that were read already."""
+    one do not count: they may be being written. `known`: values of these rows that were read already. `kept`: a dictionary that
+    gets the bytes of the rows that are read, by variable."""
     check, known = dataset(group, name), known or {}
     sums = np.atleast_1d(check[first:end] if check.ndim else check[...])[: min(map(len, known.values()), default=None)]
     if not len(sums):
@@ -147,6 +148,8 @@ def damaged_rows(group, name, is_open, first=0, end=None, known=None):
     span = (first, first + len(sums)) if check.ndim else ()
     parts = [(np.frombuffer(known[one][: len(sums)].tobytes(), np.uint8) if one in known else raw_rows(group, one, *span))
              .reshape(len(sums), -1) for one in names]
+    if kept is not None:
+        kept.update(zip(names, parts))
     rows, width = np.concatenate(parts, axis=1).tobytes(), sum(part.shape[1] for part in parts)
     found = [zlib.crc32(rows[at: at + width]) for at in range(0, len(rows), width)]
     bad = [row for row, (one, wanted) in enumerate(zip(found, sums.tolist()), first) if one != wanted and (wanted or not is_open)]
@@ -158,11 +161,12 @@ def damaged_rows(group, name, is_open, first=0, end=None, known=None):
     return [row for row in bad if sums[row - first] or found[row - first] != unwritten]
 
 
-def check_tables(group, is_open, besides=()):
-    """Damaged if what is not along time, nor in `besides`, is not what was written. While a file is written, components change."""
+def check_tables(group, is_open, besides=(), kept=None):
+    """Damaged if what is not along time, nor in `besides`, is not what was written. While a file is written, components change.
+    `kept`: as in damaged_rows."""
     for name in names_of(group):
         if name.endswith("_check") and name not in ("time_check", *besides) and not (is_open and name == "component_check"):
-            if bad := damaged_rows(group, name, is_open):
+            if bad := damaged_rows(group, name, is_open, kept=kept):
                 raise Damaged(f"row {bad[0]} of {name.removesuffix('_check')} is not what was written")
 
 
@@ -220,18 +224,20 @@ class File:
         self.end_reason = texts_of(dataset(hdf5, "end_reason")[...])[0] if "end_reason" in names else ""
         self.ended = int(dataset(hdf5, "ended")[()]) if "ended" in names else NAT
         self.not_observed = absences_of(hdf5)
-        self.bad = damaged_rows(hdf5, "time_check", False, 0, self.rows) if "time_check" in names else []
+        read = {}  # variable -> the bytes of its rows
+        self.bad = damaged_rows(hdf5, "time_check", False, 0, self.rows, kept=read) if "time_check" in names else []
         for row in self.bad:
             self.times[row] = self.times[row - 1] if row else NAT
         self.damage = []  # sentences
         if self.bad:
             self.note(f"damaged in {len(self.bad)} buckets from row {self.bad[0]} on, which are left out, and so are gauges by "
                       "component from there on")
-        check_tables(hdf5, self.state == "open", ("name_check",))
+        check_tables(hdf5, self.state == "open", ("name_check",), read)
         # Of two files with the same bucket the later one is right.
         self.keep = ~np.isin(np.arange(self.rows), self.bad)
         self.first, self.end = 0, self.rows   # the rows that were asked for
         self._held = None  # the h5py file while `opened` is in use
+        self._kept = None  # the h5py file between `keep_open` and `close`
         self.shape = shape_of(self.attrs, names)
         if self.shape is None or self.shape not in _described:
             self._describe({name: hdf5[name] for name in names})
@@ -239,9 +245,12 @@ class File:
                 _described.clear()
             _described[self.shape] = {name: vars(self)[name] for name in self.DESCRIPTION}
         vars(self).update(_described[self.shape])
+        # Small columns and tables are not read twice. The tables of a file that is being written change.
+        is_kept = self.state != "open" and self.rows <= FEW_ROWS
+        self._read = {name: rows for name, rows in read.items() if is_kept and name in self.types and len(rows) <= FEW_ROWS}
 
     # Attributes of this object that files of the same shape share, because opening all objects of a file is slow.
-    DESCRIPTION = ("edges", "columns", "outputs", "table_names", "table_attributes")
+    DESCRIPTION = ("edges", "columns", "outputs", "table_names", "table_attributes", "types")
 
     def __getstate__(self):
         """Without what the parent process has already."""
@@ -256,6 +265,7 @@ class File:
         self.edges = (items["bin_lower"][...], items["bin_upper"][...]) if "bin_lower" in items else None
         self.columns = []                     # names of the [time] variables that are no metrics
         self.outputs, self.table_names, self.table_attributes = [], {}, {}
+        self.types = {}                       # type of each column and variable of a table
         self._classify(items)
         self._find_metrics(items)
 
@@ -274,6 +284,7 @@ class File:
                 self.outputs.append(name)
             elif not h5py.h5ds.is_scale(item.id) and (table := next(filter(name.startswith, TABLES), None)):
                 self.table_names[name] = TABLES[table]
+        self.types = {name: items[name].dtype for name in (*self.columns, *self.table_names)}
 
     @contextlib.contextmanager
     def opened(self):
@@ -282,12 +293,23 @@ class File:
             yield self._held
             return
         try:
-            with opened(self.path) as self._held:
+            with opened(self.path) if self._kept is None else contextlib.nullcontext(self._kept) as self._held:
                 yield self._held
         except (Damaged, *UNREADABLE) as error:
             raise explain(self.path, error) from None
         finally:
             self._held = None
+
+    def keep_open(self):
+        """Until `close`, `opened` does not open the file again. If it cannot be opened now, `opened` will report that."""
+        with contextlib.suppress(Damaged, *UNREADABLE):
+            self._kept = opened(self.path)
+
+    def close(self):
+        """Ends what `keep_open` began."""
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
 
     def note(self, text):
         """Says that something of the file is damaged, and what follows."""
@@ -305,25 +327,34 @@ class File:
 
     def column(self, hdf5, name):
         """A [time] column, all rows; zeros when the file has none of that name."""
+        if name in self._read:
+            return self._values_read(name)[:, 0]
         return read_rows(dataset(hdf5, name), 0, self.rows) if name in self.columns else np.zeros(self.rows, np.uint64)
+
+    def _values_read(self, name):
+        """[row, value] of a variable that was read when the file was opened."""
+        return np.ascontiguousarray(self._read[name]).view(self.types[name])
 
     def tables(self, hdf5):
         """{name: (table, values, attributes)} of the tables of gaps, components, outputs and CDOs."""
         found = {}
         for name, table in self.table_names.items():
-            item = dataset(hdf5, name)
-            data = item[...]
-            found[name] = (table, texts_of(data) if data.dtype.kind == "S" else data, self._attributes(name, item))
+            if name in self._read:
+                data = self._values_read(name)
+                data = data if data.dtype.kind == "S" else data[:, 0]
+            else:
+                data = dataset(hdf5, name)[...]
+            found[name] = (table, texts_of(data) if data.dtype.kind == "S" else data, self._attributes(hdf5, name))
         for name in self.outputs:
             item = dataset(hdf5, name)
             data = read_rows(item, self.rows - 1, self.rows)[0] if self.rows else np.zeros(item.shape[1:], item.dtype)
-            found[name] = ("output_slot", data, self._attributes(name, item))
+            found[name] = ("output_slot", data, self._attributes(hdf5, name))
         return found
 
-    def _attributes(self, name, item):
+    def _attributes(self, hdf5, name):
         """attributes_of a variable of a table, read once for all files of the same shape."""
         if name not in self.table_attributes:
-            self.table_attributes[name] = attributes_of(item)
+            self.table_attributes[name] = attributes_of(dataset(hdf5, name))
         return self.table_attributes[name]
 
 

@@ -3,6 +3,7 @@
 in a group for each label set; since 2.1 tables of vampire's own metrics in a group of their own. In format 3 the
 labels of series are numbers of texts that the file has once."""
 
+import contextlib
 import hashlib
 import itertools
 
@@ -17,6 +18,7 @@ from .rows import FIELDS, Block, Entries, Identity, Metric, Source, steps
 
 PADDING = 0xFFFFFFFF  # series_index of the rows that fill a chunk
 DAMAGED = "(damaged)"  # a label that is not what was written
+KEPT_BYTES = 1 << 16  # of a variable whose rows are kept
 OWN = "vampire"  # the group of vampire's own metrics
 VALUE = {"counter": "_delta", "gauge": "", "histogram": "_count"}  # suffix of the variable that has all labels
 
@@ -32,6 +34,7 @@ class File(files.File):
         self._slots = None  # {dimension of rows: its column in `first_row` and `rows`}
         self._places = None  # [first_row, rows]: by bucket and column
         self._texts = {}  # variable -> its texts
+        self._values = {}  # variable [time, ...] -> its rows, if it is small
         self._names = None  # bytes: words of closed labels and check values of names
         self.restarts = files.dataset(hdf5, "restart_row")[...].astype(np.int64) if "restart_row" in hdf5 else np.zeros(1, np.int64)
         self.restarts = self.restarts[self.restarts < max(self.rows, 1)]
@@ -206,6 +209,18 @@ class File(files.File):
         index = max(0, int(np.searchsorted(self.restarts, row, "right")) - 1)
         return index, int(self.restarts[index]) if len(self.restarts) else 0
 
+    def values(self, hdf5, name, first, end):
+        """The rows first to end - 1 of a [time, ...] variable. Small ones of closed files are read once; the result must not be
+        written to."""
+        if name in self._values:
+            return self._values[name][first:end]
+        item = files.dataset(hdf5, name)
+        if self.state != "open" and item.size * item.dtype.itemsize <= KEPT_BYTES:
+            with contextlib.suppress(*files.UNREADABLE):  # of a damaged variable the rows that are asked for may be whole
+                self._values[name] = read_rows(item, 0, self.rows)
+                return self._values[name][first:end]
+        return read_rows(item, first, end)
+
     def totals(self, deltas, before, rows, count):
         """[rows, count]: counters since the start of the run. `deltas(first, end)`: what each of these buckets added;
         `before(index)`: the totals of a restart."""
@@ -243,10 +258,9 @@ class _Overview(Source):
     def identity(self):
         return self._file.identity(None)
 
-    @staticmethod
-    def _flat(item, first, end):
-        """[end - first, words], the labels as one."""
-        return read_rows(item, first, end).reshape(end - first, -1)
+    def _flat(self, hdf5, name, first, end):
+        """[end - first, words] of a variable, the labels as one."""
+        return self._file.values(hdf5, name, first, end).reshape(end - first, -1)
 
     def blocks(self, hdf5, first, end, fields, bins=False):
         widths = np.full(end - first, hdf5[self.metric.name].shape[1] if bins else 64)
@@ -258,25 +272,25 @@ class _Overview(Source):
         if kind == "histogram":
             return self._histogram(hdf5, first, end, fields, bins)
         suffix = {"delta": "_delta", "last": "", "min": "_min", "max": "_max"}
-        judge = hdf5[name + suffix[FIELDS[kind][0]]]
-        data = self._flat(judge, first, end)
-        fill = judge.attrs.get("_FillValue")
-        present = data != 0 if kind == "counter" else np.ones(data.shape, bool) if fill is None else data != np.ravel(fill)[0]
+        judge = name + suffix[FIELDS[kind][0]]
+        data = self._flat(hdf5, judge, first, end)
+        fill = files.dataset(hdf5, judge).attrs.get("_FillValue") if kind == "gauge" else 0
+        present = np.ones(data.shape, bool) if fill is None else data != np.ravel(fill)[0]
         time, series = np.nonzero(present)
         if kind == "gauge" and self.labels:
             suffix = {**suffix, **{end: f"_{end}_bound" for end in ("min", "max") if f"{name}_{end}_bound" in hdf5}}
-        values = {field: self._flat(hdf5[name + suffix[field]], first, end)[time, series] for field in fields}
+        values = {field: self._flat(hdf5, name + suffix[field], first, end)[time, series] for field in fields}
         if kind == "gauge":  # an extreme that is the value is not written
             values = {field: np.where(part == files.NAT, data[time, series], part) for field, part in values.items()}
         return Block(time + first, series, values, None)
 
     def _histogram(self, hdf5, first, end, fields, bins):
         name = self.metric.name
-        count = self._flat(hdf5[name + "_count"], first, end).sum(axis=1, dtype=np.uint64)
+        count = self._flat(hdf5, name + "_count", first, end).sum(axis=1, dtype=np.uint64)
         time = np.flatnonzero(count)
         values = {}
         for field in fields:
-            data = self._flat(hdf5[f"{name}_{field}"], first, end)
+            data = self._flat(hdf5, f"{name}_{field}", first, end)
             values[field] = (data.sum(axis=1, dtype=np.uint64) if field in ("count", "sum") else data[:, 0])[time]
         entries = None
         if bins:
@@ -287,9 +301,9 @@ class _Overview(Source):
         return Block(time + first, np.zeros(len(time), np.int64), values, entries)
 
     def totals(self, hdf5, first, end, series):
-        item, before = hdf5[self.metric.name + "_delta"], hdf5[self.metric.name + "_before"]
-        return self._file.totals(lambda row, until: self._flat(item, row, until)[:, series],
-                                 lambda index: self._flat(before, index, index + 1)[0, series], (first, end), len(series))
+        name, before = self.metric.name, files.dataset(hdf5, self.metric.name + "_before")
+        return self._file.totals(lambda row, until: self._flat(hdf5, f"{name}_delta", row, until)[:, series],
+                                 lambda index: read_rows(before, index, index + 1).reshape(1, -1)[0, series], (first, end), len(series))
 
 
 class _Own(Source):
@@ -306,7 +320,7 @@ class _Own(Source):
         return self._file.identity(None)
 
     def _read(self, hdf5, field, first, end):
-        values = read_rows(hdf5[OWN][field], first, end)[:, self._columns]
+        values = self._file.values(hdf5, f"{OWN}/{field}", first, end)[:, self._columns]
         if field in ("min", "max"):  # an extreme that is the value is not written
             values = np.where(values == files.NAT, self._read(hdf5, "last", first, end), values)
         return values
@@ -321,7 +335,7 @@ class _Own(Source):
     def totals(self, hdf5, first, end, series):
         return self._file.totals(
             lambda row, until: self._read(hdf5, "delta", row, until)[:, series],
-            lambda index: self._read(hdf5, "before", index, index + 1)[0, series], (first, end), len(series))
+            lambda index: read_rows(hdf5[OWN]["before"], index, index + 1)[0, self._columns][series], (first, end), len(series))
 
 
 class _Rows(Source):
@@ -379,17 +393,16 @@ class _Rows(Source):
         entries = self._entries(columns, buckets, read("entries"), values) if bins else None
         return Block(time, series, {field: values[field] for field in fields}, entries)
 
-    @staticmethod
-    def _compare(root, name, buckets, rows):
-        """The overview has the sums of rows. The check value of a chunk does not say where the chunk belongs."""
+    def _compare(self, root, name, buckets, rows):
+        """The overview has the sums of rows, which are in the order of time. The check value of a chunk does not say where the chunk belongs."""
         if name not in root:
             return
         try:
-            sums = read_rows(root[name], *buckets).reshape(buckets[1] - buckets[0], -1).sum(axis=1, dtype=np.uint64)
+            sums = self._file.values(root, name, *buckets).reshape(buckets[1] - buckets[0], -1).sum(axis=1, dtype=np.uint64)
         except files.UNREADABLE:
             return
-        found = np.zeros(len(sums), np.uint64)
-        np.add.at(found, rows[0] - buckets[0], rows[1].astype(np.uint64))
+        upto = np.append(np.uint64(0), np.cumsum(rows[1], dtype=np.uint64))
+        found = np.diff(upto[np.searchsorted(rows[0], np.arange(buckets[0], buckets[1] + 1))])
         if (found != sums).any():
             raise OSError(f"{name}: its rows are not what the overview has")
 

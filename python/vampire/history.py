@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The files of a run, or of several, as one history of buckets."""
 
+import contextlib
 import functools
 import multiprocessing
 import os
@@ -15,6 +16,7 @@ from .models import LABELS as MODELS
 from .run_files import in_order
 from .rows import common
 
+KEPT_OPEN = 256  # files, each of which needs a descriptor
 MANY = 16    # files: they are opened by all processors
 RUN = "run"  # may be asked for like a label: the first part of the run's id; of collected runs it is a label
 
@@ -180,6 +182,19 @@ class History:
     def not_observed(self):
         """{metric, or "losses" of the pool manager: why it is absent}, over all files."""
         return {what: why for file in self.files for what, why in file.not_observed.items()}
+
+    @contextlib.contextmanager
+    def kept_open(self):
+        """Opens each closed file once for all that is read meanwhile, unless there are very many. For programs only: nothing else
+        in the process can open the files then."""
+        kept = [file for file in self.files if file.state != "open"][:KEPT_OPEN]
+        try:
+            for file in kept:
+                file.keep_open()
+            yield
+        finally:
+            for file in kept:
+                file.close()
 
     def each(self, *steps):
         """Calls each step(file, wanted, hdf5) for each file, in one pass over the files. `wanted`: the selected rows of the file."""

@@ -71,7 +71,7 @@ def replay_lines(directory):
     for name, one_core, what in (
             ("replay", True, "whole pipeline from a recording, all metrics, one core, start and "
              "end included"),
-            ("replay.cores", False, "the same with a core for each of its two threads")):
+            ("replay.cores", False, "the same on two cores")):
         accounts, bases = [], []
         for _ in range(measure.PAIRS):
             bases.append(unpack_ns(directory))
@@ -138,17 +138,13 @@ def over_tcp(directory, events, live, rate, config, per_message=BATCH_EVENTS, bu
 LOST_EVENTS = re.compile(r"LOST +([\d,]+) events")
 
 
-# Room for all: a live source cannot wait, and what is looked for is the speed without loss.
-TCP_CONFIG = {**ALL, "ring": "1GiB"}
-
-
 def tcp_line(directory, name, what, events, per_message):
     recording = record(directory, "stream")
     replay_config = write_config(directory, "replay", ALL)
     accounts, times, bases, reports, lost = [], [], [], [], 0
     for _ in range(measure.PAIRS):
         bases.append(replay(directory, recording, replay_config, False).seconds * 1e9 / EVENTS)
-        account, report, said = over_tcp(directory, events, LIVE, 0, TCP_CONFIG, per_message)
+        account, report, said = over_tcp(directory, events, LIVE, 0, ALL, per_message)
         accounts.append(account)
         reports.append(report)
         times.append(account.seconds * 1e9 / events)

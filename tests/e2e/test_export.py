@@ -3,6 +3,7 @@
 
 import csv
 import gzip
+import io
 import json
 import os
 import pathlib
@@ -18,7 +19,7 @@ import pytest
 import vampire as package
 from harness import ROOT, program, wait_until
 from results import Hdf5Run
-from vampire.export import tame, tame_column
+from vampire.export import Csv, tame
 
 pytestmark = pytest.mark.plain
 REPORT = str(ROOT / "python" / "vampire-report")
@@ -139,7 +140,23 @@ def test_r_reads_the_database(space):
 
 def test_names_cannot_become_formulas():
     assert [tame(value) for value in ("=1+1", "-x", "IFS -- 0", 5)] == ["'=1+1", "'-x", "IFS -- 0", 5]
-    assert tame_column(["=1+1", "-x", "IFS -- 0"]) == ["'=1+1", "'-x", "IFS -- 0"] and tame_column([5, -1]) == [5, -1]
+
+
+def test_the_lines_of_a_csv_file(tmp_path):
+    """As csv.writer writes them, apart from formulas."""
+    texts = ["=1+1", 'a "b", c', "", "two\nlines", "IFS -- 0"]
+    columns = [texts, [1, -2, 2**64 - 1, 0, 5], [0.1, None, 1e300, -0.5, float(2**60)], [None] * 5]
+    target = Csv(tmp_path / "t.csv")
+    target.begin("table", ["text", "integer", "float", "unknown"], None)
+    target.add(columns)
+    target.add([])
+    target.end()
+    with open(tmp_path / "t.csv" / "table.csv", encoding="utf-8", newline="") as file:
+        found = file.read()
+    wanted = io.StringIO()
+    csv.writer(wanted, lineterminator="\n").writerows([["text", "integer", "float", "unknown"],
+                                                       *zip(*[list(map(tame, texts)), *columns[1:]])])
+    assert found == wanted.getvalue()
 
 
 def test_mistakes(space):

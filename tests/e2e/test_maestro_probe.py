@@ -74,7 +74,7 @@ def test_a_header_without_extensions(tmp_path):
     for name in ("TIME", "CDO_ID", "SIZE", "PEER", "TRANSPORT", "TIER", "CAUSE", "REASON",
                  "DURATION"):
         assert found[f"VAMP_MSTRO_HAS_{name}"] == "0"
-    for name in ("KIND_LOST", "KIND_POOL_GONE", "LAST_ERROR", "STATUS_NO_PM", "NAME_LENGTH"):
+    for name in ("KIND_LOST", "DROPS", "KIND_POOL_GONE", "LAST_ERROR", "STATUS_NO_PM", "NAME_LENGTH"):
         assert found[f"VAMP_MSTRO_HAS_{name}"] == "0"
     assert "#define VAMP_MSTRO_KIND_retract UINT64_C(0)" in output.read_text()
     compile_source(tmp_path)

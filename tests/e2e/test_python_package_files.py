@@ -22,6 +22,7 @@ pytest.importorskip("pandas")
 import rows
 import xarray as xr
 import vampire
+from vampire import files
 
 pytestmark = [pytest.mark.plain, pytest.mark.together]
 
@@ -71,6 +72,46 @@ def test_every_value_is_that_of_the_oracle(written, metric):
 
 
 # ---------------------------------------------------------------- what opening reads
+
+
+def calls_of(monkeypatch, module, name):
+    """The last arguments of the calls of a function from now on."""
+    calls, function = [], getattr(module, name)
+    monkeypatch.setattr(module, name, lambda *arguments: calls.append(arguments[-1]) or function(*arguments))
+    return calls
+
+
+def test_what_was_read_to_check_a_file_is_not_read_again(written, monkeypatch):
+    history = vampire.History(written)
+    tables = {name for file in history.files for name in file.table_names if name.startswith("component_")}
+    for _ in range(2):  # attributes are read at the first time
+        opened = calls_of(monkeypatch, files, "dataset")
+        columns = history.columns(history.column_names)
+        for file in history.files:
+            with file.opened() as hdf5:
+                assert tables <= set(file.tables(hdf5))
+    assert len(tables) > 3 and len(columns) > 3 and not {*tables, *columns} & set(opened)
+    for name, (values, _) in columns.items():
+        raw = []
+        for path in written:
+            with h5py.File(path, "r") as file:
+                raw += file[name][...].tolist()
+        assert values.tolist() == raw
+
+
+def test_a_program_opens_each_file_once(written, monkeypatch):
+    history, name = vampire.History(written), "vampire_received"
+    first = vampire.table(history, name)
+    opened, variables = calls_of(monkeypatch, files, "opened"), calls_of(monkeypatch, files, "dataset")
+    with history.kept_open():
+        for _ in range(3):
+            assert vampire.table(history, name).equals(first)
+    assert sorted(opened) == sorted(map(str, written)) and "vampire/delta" not in variables
+    with h5py.File(written[0], "r+"):
+        pass
+    vampire.table(history, name)
+    assert len(opened) == 2 * len(written)
+
 
 
 @pytest.fixture

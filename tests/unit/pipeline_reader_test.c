@@ -210,6 +210,44 @@ static void a_full_ring_loses_exactly_what_it_says(void **state)
     vamp_reader_done(&reader);
 }
 
+static const struct vamp_source_ops waiting = {
+    .name = "waiting", .may_wait = true, .next = script_next, .wait = script_wait};
+static const struct vamp_source_ops waiting_with_long_names = {
+    .name = "waiting", .may_wait = true, .next = long_next, .wait = script_wait};
+
+/* Nobody takes anything until the source is not read any more; everything then arrives, also what
+ * found no room. */
+static void events_wait_before_a_full_ring(void **state)
+{
+    (void)state;
+    const struct vamp_source_ops *all[] = {&waiting, &waiting_with_long_names};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        struct script script = {.count = EVENTS, .end = VAMP_SOURCE_END};
+        atomic_int stop = 0;
+        struct vamp_reader reader;
+        start(&reader, all[i], &script, &stop);
+        size_t bound = 0;
+        size_t full = 0;
+        unsigned beats = 0;
+        /* Ten turns of the source thread without an event. */
+        while (full == 0 || atomic_load(&reader.beats) - beats < 10) {
+            const size_t now = vamp_reader_waiting_bytes(&reader, &bound);
+            if (now != full) {
+                full = now;
+                beats = atomic_load(&reader.beats);
+            }
+        }
+        assert_true(full > bound / 2 && full < bound);
+        assert_false(atomic_load(&script.ended));
+        struct seen seen;
+        read_all(&reader, &seen);
+        vamp_reader_join(&reader);
+        assert_int_equal(seen.events, EVENTS);
+        assert_int_equal(seen.lost, 0);
+        vamp_reader_done(&reader);
+    }
+}
+
 /* Also while there is always more to take. */
 static void what_was_taken_makes_room(void **state)
 {
@@ -339,6 +377,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_ring_loses_exactly_what_it_says),
+        cmocka_unit_test(events_wait_before_a_full_ring),
         cmocka_unit_test(what_was_taken_makes_room),
         cmocka_unit_test(leaves_find_room_in_a_full_ring),
         cmocka_unit_test(a_source_that_may_block_loses_nothing),

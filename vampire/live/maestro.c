@@ -570,6 +570,7 @@ const struct vamp_live vamp_live = {
     .abilities = vamp_maestro_abilities,
     .examine = vamp_examine,
     .source = {.name = "maestro",
+               .may_wait = VAMP_MSTRO_HAS_DROPS && VAMP_MSTRO_HAS_KIND_LOST,
                .unknown = maestro_unknown,
                .examined = maestro_examined,
                .open = maestro_open,

@@ -123,6 +123,7 @@ all() {
     has NAME_LENGTH 'uint32_t value = event->name_length; (void)value;'
     has SIGNAL_BEFORE 'uint64_t option = MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE; (void)option;'
     has HARMLESS_BEFORE 'int promised = MSTRO_SIGNAL_BEFORE_HOLDS_UP_NOTHING; (void)promised;'
+    has DROPS 'int promised = MSTRO_FULL_SUBSCRIPTION_DROPS; (void)promised;'
     has STATUS_NO_PM 'mstro_status status = MSTRO_NO_PM; (void)status;'
     has STATUS_NOMEM 'mstro_status status = MSTRO_NOMEM; (void)status;'
     has STATUS_REFUSED 'mstro_status status = MSTRO_REFUSED; (void)status;'

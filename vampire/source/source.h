@@ -97,6 +97,10 @@ struct vamp_source_ops {
     /* The source is read only when the queue has free memory, so that a slow output delays the
      * source and no event is lost. False: events that do not fit are dropped and counted. */
     bool may_block;
+    /* For sources that do not block: events that are not read wait in limited memory before the
+     * source, which drops and counts further ones and delays no component. The source is then not
+     * read while the queue is full. */
+    bool may_wait;
     /* For sources that may block: texts of events remain valid until the call after EMPTY. */
     bool keeps_texts;
     /* The first filter may use CDO attributes: the source applies the selector of the context. */

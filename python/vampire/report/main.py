@@ -70,7 +70,8 @@ def report_of(options):
         first, second = (History(path, options.of_output, between) for path in (first, second))
         return compare([*earlier, first], second, options.metrics, options.component)
     history = History(options.files, options.of_output, between)
-    return Content(history, options.metrics, options.component, options.trace).report()
+    with history.kept_open():
+        return Content(history, options.metrics, options.component, options.trace).report()
 
 
 def write(report, options):

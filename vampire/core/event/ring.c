@@ -238,6 +238,12 @@ bool vamp_ring_push_before(struct vamp_ring *ring, const struct vamp_event *even
     return push_copy(ring, event, kind);
 }
 
+bool vamp_ring_has_room(struct vamp_ring *ring)
+{
+    /* Padding and the event take at most one of the longest records each, control events less. */
+    return has_room(ring, ring->written, 3 * (size_t)RECORD_BYTES_MAX + ring->capacity / 8);
+}
+
 void vamp_ring_publish(struct vamp_ring *ring)
 {
     if (atomic_load_explicit(&ring->head, memory_order_relaxed) != ring->written) {
