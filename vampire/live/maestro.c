@@ -344,8 +344,10 @@ static uint32_t maestro_unknown(const void *self)
     const struct maestro_source *source = self;
     uint32_t unknown = vamp_maestro_unknown();
     if (source == NULL) {
-        return VAMP_MSTRO_HAS_HARMLESS_BEFORE ? unknown
-                                              : unknown | VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_PHASES);
+        if (!VAMP_MSTRO_HAS_HARMLESS_BEFORE) {
+            unknown |= VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_PHASES);
+        }
+        return unknown;
     }
     if (source->counts_gaps) {
         unknown &= ~VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_LOSSES);
