@@ -30,6 +30,7 @@ QUESTIONS = {
         "none": (False, "events carry no size"),
         "other": (False, "sizes of events are not those of the CDOs")}),
     "serials": ("serial numbers", {
+        "dense": (True, "serial numbers are the pool's, and have no gaps: a gap is a lost event"),
         "pool": (True, "serial numbers are the pool's, and ascend"),
         "none": (False, "events have no serial numbers"),
         "subscription": (False, "serial numbers count each subscription by itself"),
@@ -236,7 +237,9 @@ class Workflow:
         offers = [self._of(self._first("offer", stream), "serial") for stream in ("all", "offers")]
         if None in offers or offers[0] != offers[1]:
             return "subscription"
-        return "pool" if all(one < other for one, other in zip(serials, serials[1:])) else "other"
+        if not all(one < other for one, other in zip(serials, serials[1:])):
+            return "other"
+        return "pool" if self._gaps else "dense"
 
     def _transports(self, before_demand):
         moved = self._first("transport_completed")

@@ -13,7 +13,6 @@ from . import files, format2
 from .errors import Damaged, DamageWarning, Error
 from .models import AS_MODEL, RULES, model_of
 from .models import LABELS as MODELS
-from .run_files import in_order
 from .rows import common
 
 KEPT_OPEN = 256  # files, each of which needs a descriptor
@@ -80,10 +79,6 @@ def _moment(when):
     return None if when is None else int(np.datetime64(when, "ns").astype(np.int64))
 
 
-def _first_number(file):
-    return int(file.numbers[0]) if file.rows else None
-
-
 class History:
     """Closed files, or such that are being written, of one output; of one run or of several.
 
@@ -101,10 +96,7 @@ class History:
         model_of("", self.models)
         self._bad = {}  # place in a file -> its rows of `time` that cannot be read
         self.files = self._opened(files.paths_of(paths), output)
-        runs = {}
-        for file in sorted(self.files, key=lambda f: (f.attrs["run_started"], f.run)):
-            runs.setdefault(file.run, []).append(file)
-        self.files = [file for one in runs.values() for file in in_order(one, _first_number)]
+        self.files.sort(key=lambda f: (f.attrs["run_started"], f.run, f.segment))
         if len({(f.run, f.segment) for f in self.files}) < len(self.files):
             raise Error("a file is named twice (two names, the same run and segment)")
         self.between = tuple(map(_moment, between or (None, None)))

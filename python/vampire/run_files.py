@@ -41,17 +41,6 @@ def missing_text(runs, buckets):
     return f"{words.RUNS_MISSING % f'{buckets:,}'}: {', '.join(names)}"
 
 
-def in_order(files, first_of):
-    """The files of a run in the order of their buckets. Usually it is that of their segments, but in builds before 0.10 an output that
-    a reload replaced could begin segments after its successor. first_of(file): the number of its first bucket; None: it has none."""
-    found, reached = [], -1
-    for file in sorted(files, key=lambda file: file.segment):
-        first = first_of(file)
-        reached = reached if first is None else max(reached, first)
-        found.append((reached if first is None else first, file.segment, file))
-    return [file for *_, file in sorted(found, key=lambda one: one[:2])]
-
-
 @dataclasses.dataclass
 class Histogram:
     """Values by the lower edges of their bins. Each doubling has 2 ** sub_bits bins."""

@@ -9,7 +9,7 @@ import sys
 
 from . import files, run_hdf5, run_lines, words
 from .errors import Error, one_line
-from .run_files import LOSSES, OTHER, RunFile, in_order, missing_text, share, without
+from .run_files import LOSSES, OTHER, RunFile, missing_text, share, without
 
 COLUMNS = 22           # of the names at the begin of lines
 COMPONENTS_SHOWN = 20  # the files have them all
@@ -260,21 +260,21 @@ def _read(file, path):
 
 
 def _joined(files, report):
-    """The files of one run and output, in the order of their buckets, as one."""
-    files = in_order(files, lambda file: file.first_number if file.buckets else None)
-    present = {file.segment for file in files}
-    absent = set(range(1, max(present) + 1)) - present
-    whole, *more = files
-    for before, file in zip(files, more):
+    """The files of one run and output, in the order of their segments, as one."""
+    whole, *more = sorted(files, key=lambda file: file.segment)
+    before, missing = whole, whole.segment - 1
+    for file in more:
         if file.segment == before.segment:
             report(f"{before.paths[-1]} and {file.paths[0]} are the same part of one run")
             continue
-        between = range(min(before.segment, file.segment), max(before.segment, file.segment))
+        between = file.segment - before.segment - 1
+        missing += between
+        before = file
         try:
-            whole = whole.joined(file, absent.isdisjoint(between))
+            whole = whole.joined(file, between == 0)
         except Error as error:
             report(f"{file.paths[0]}: {error}")
-    whole.segments_missing = len(absent)
+    whole.segments_missing = missing
     return whole
 
 

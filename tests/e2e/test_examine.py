@@ -2,20 +2,25 @@
 """`vampire --examine` finds out what the events of a Maestro carry and mean, also of one that means something else."""
 
 import json
+import re
 import subprocess
 
 import h5py
 import pytest
 
 import harness
+import jsonl
 from rows import text_of
 from test_ladder import ROOT, RUNGS, build, header_of
 from test_meanings import BETWEEN
 
+import vampire as package
+
 pytestmark = [pytest.mark.plain, pytest.mark.together]  # their vampires are built once
 
-EMBEDDED = {"times": "event", "sizes": "bytes", "serials": "pool", "order": "kept", "transports": "sink",
+EMBEDDED = {"times": "event", "sizes": "bytes", "serials": "dense", "order": "kept", "transports": "sink",
             "before": "harmless", "early": "no", "losses": "reported"}
+VERSION = subprocess.run([harness.program("vampire"), "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
 # What events mean, what the header lacks, and what differs from the embedded Maestro.
 CASES = {
     "embedded": ("", (), {}),
@@ -108,9 +113,8 @@ def test_a_run_takes_the_verdict_and_hands_it_on(program):
     ('{"maestro": "OWN", "times": "event"}', 'FILE contains no result for "sizes"')])
 def test_a_verdict_that_a_run_cannot_use_is_said(tmp_path, text, reason):
     path = tmp_path / "verdict.json"
-    version = subprocess.run([harness.program("vampire"), "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
     if text is not None:
-        path.write_text(text.replace("OWN", f"embedded Maestro {version}"))
+        path.write_text(text.replace("OWN", f"embedded Maestro {VERSION}"))
     done = subprocess.run([harness.program("vampire"), "-w", "w", "-o", f"source.examined={path}", "-o", "source.wait=0s", "-i",
                            tmp_path / "none"], capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
     assert done.returncode == 3 and reason.replace("FILE", str(path)) in done.stderr, done.stderr
@@ -127,3 +131,44 @@ def test_what_cannot_be_used_is_said(program):
         assert "could not join" in process.stderr, process.account()
         code, _, process = examine(space, program(()), space.path / "missing" / "verdict.json")
         assert code == 2 and "source.examined names another file" in process.stderr, process.account()
+
+
+@pytest.mark.parametrize("lacking", [(), ("MSTRO_POOL_EVENT_LOST",), None], ids=["reported", "not reported", "public"])
+def test_gaps_of_dense_serial_numbers_are_lost_events(program, lacking):
+    """One of twenty events does not arrive, and nobody reports it: every format and reader has their number."""
+    with harness.Workspace() as space:
+        verdict, count = space.path / "verdict.json", space.path / "dropped"
+        verdict.write_text(json.dumps({"maestro": f"embedded Maestro {VERSION}", **EMBEDDED}))
+        space.pool_manager()
+        config = harness.vampire_config(directory=str(space.path))
+        config["statistics"] = {"bucket": "1s", "sets": "all"}
+        config["outputs"][1]["path"] = str(space.path / "vampire.jsonl")
+        config["outputs"].append({"type": "recording", "directory": str(space.path)})
+        config["source"] = {"examined": str(verdict), "leave_when_empty": False}
+        (space.path / "vampire.json").write_text(harness.config_text(config))
+        vampire = space.start([program(lacking), "-c", space.path / "vampire.json"], "vampire", {"MEANINGS": "drop", "DROPPED": str(count)})
+        harness.wait_until(lambda: "joined workflow" in vampire.stderr or not vampire.running(), "vampire has joined")
+        harness.Workflow(space, model_options=["--steps", 4, "--levels", 2, "--params", 3, "--rate", 0]).finish()
+        vampire.signal(2)
+        vampire.expect_exit(0)
+        dropped = int(count.read_text())
+        assert dropped > 5
+        said = f"{dropped} events (pool_manager)"
+        assert said in vampire.stderr and "cannot be known" not in vampire.stderr, vampire.stderr
+        (file,), (recording,), again = space.path.glob("*.h5"), space.path.glob("*.rec"), space.path / "again"
+        again.mkdir()
+        (space.path / "again.json").write_text(json.dumps({"outputs": [{"type": "hdf5", "directory": str(again)}]}))
+        subprocess.run([harness.program("vampire"), "-q", "-c", space.path / "again.json", "--replay", recording], check=True)
+        (replayed,) = again.glob("*.h5")
+        for path in (file, replayed, space.path / "vampire.jsonl"):
+            done = subprocess.run([harness.program("vampire"), "--summary", path], capture_output=True, text=True, check=True)
+            assert said in done.stdout and "every event" not in done.stdout, done.stdout
+        for path in (file, replayed):
+            summary = package.summary(package.History(path))
+            assert summary.lost["pool_manager"] == dropped and not summary.whole, summary
+        report = subprocess.run([ROOT / "python" / "vampire-report", "--text", file], capture_output=True, text=True, check=True,
+                                env=harness.clean_environment({"PYTHONPATH": str(ROOT / "python")}))
+        assert re.search(rf"\b{dropped} events \([^)]*\) lost", report.stdout), report.stdout
+        assert "may be its effect and are no findings" in report.stdout, "components are not blamed"
+        totals = [line["accounting"]["lost"]["pool_manager"] for line in jsonl.records(space.path / "vampire.jsonl") if line["type"] == "bucket"]
+        assert totals[-1] == dropped and totals == sorted(totals)

@@ -79,7 +79,7 @@ def build(folder, header, between=None):
         objects.append(folder / "between.o")
         subprocess.run([*CC, *link["modes"], "-std=c17", "-D_GNU_SOURCE", "-fPIC", "-c", f"-I{ROOT / 'maestro'}", "-o",
                         objects[-1], between], check=True)
-        wraps = [f"-Wl,--wrap={name}" for name in re.findall(r"^mstro_status __wrap_(\w+)", between.read_text(), re.MULTILINE)]
+        wraps = [f"-Wl,--wrap={name}" for name in re.findall(r"^\w+ __wrap_(\w+)", between.read_text(), re.MULTILINE)]
     output = folder / "lib" / "vampire" / "maestro.so"
     output.unlink()
     subprocess.run([*link["before"], *wraps, "-o", output, *objects, *link["after"]], cwd=ROOT, check=True)

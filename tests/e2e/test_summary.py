@@ -132,17 +132,6 @@ def test_the_last_segment_has_the_numbers_of_its_buckets(space):
     assert "of the run's files; totals are since its start" in last
 
 
-def test_segments_are_read_in_the_order_of_their_buckets(space):
-    """After a reload, the replaced output may still open a segment, whose number is above that of its successor."""
-    run(space, [{"type": "hdf5", "directory": ".", "rotate": {"interval": "7s"}}])
-    paths = sorted(space.path.glob("*.h5"))
-    before, whole = summary(*paths).stdout, str(vampire.summary(paths))
-    with h5py.File(paths[1], "r+") as one, h5py.File(paths[2], "r+") as other:
-        one.attrs["segment"], other.attrs["segment"] = other.attrs["segment"], one.attrs["segment"]
-    assert str(vampire.summary(paths)) == whole and "whole      every event was counted" in whole
-    assert body(summary(*paths).stdout) == body(before)
-
-
 @pytest.mark.parametrize("more, lacks", [
     ({"statistics": {"filters": {"produced_bytes": "(.cdo.size >= 1MiB)"}}}, "produced .* of 2.86 MiB, without what statistics.filters"),
     ({"outputs": [{"type": "hdf5", "series": ["component=Q"]}]}, "all .* of 3, without the series"),

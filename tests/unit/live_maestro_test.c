@@ -6,6 +6,7 @@
 #include "tests/unit/live_scripted.h"
 #include "vampire/live/maestro_fields.h"
 #include "vampire/live/maestro_merge.h"
+#include "vampire/live/serial_gaps.h"
 
 /* ------------------------------------------------------------------ subscriptions */
 
@@ -413,6 +414,62 @@ static void a_loss_waits_for_the_next_list(void **state)
     close_source(fixture);
 }
 
+/* ------------------------------------------------------------------ gaps in serial numbers */
+
+struct arrival_at {
+    unsigned kind;
+    uint64_t serial, count; /* of an event that arrives, or of a LOST control event */
+    uint64_t lost;          /* events that are lost before it */
+};
+
+static void check_gaps(const struct arrival_at *arrivals, size_t count)
+{
+    struct vamp_serial_gaps gaps = {.newest = 0};
+    for (size_t i = 0; i < count; i++) {
+        const struct vamp_event event = {.kind = (uint8_t)arrivals[i].kind,
+                                         .serial = arrivals[i].serial,
+                                         .count = arrivals[i].count};
+        assert_int_equal(vamp_serial_gaps_observe(&gaps, &event), arrivals[i].lost);
+        if (arrivals[i].kind != VAMP_EVENT_LOST && arrivals[i].lost > 0) {
+            assert_int_equal(vamp_serial_gaps_observe(&gaps, &event), 0); /* the same once more */
+        }
+    }
+}
+
+#define CHECK_GAPS(...)                                                                            \
+    check_gaps((struct arrival_at[]){__VA_ARGS__},                                                 \
+               sizeof(struct arrival_at[]){__VA_ARGS__} / sizeof(struct arrival_at))
+
+static void gaps_are_lost_events(void **state)
+{
+    (void)state;
+    /* also those before the kind was first seen without a gap */
+    CHECK_GAPS({VAMP_EVENT_OFFER, 7, 0, 0}, {VAMP_EVENT_OFFER, 9, 0, 0},
+               {VAMP_EVENT_OFFER, 10, 0, 1}, {VAMP_EVENT_OFFER, 14, 0, 3},
+               {VAMP_EVENT_OFFER, 15, 0, 0});
+    /* those that the pool manager reports, and more */
+    CHECK_GAPS({VAMP_EVENT_OFFER, 1, 0, 0}, {VAMP_EVENT_OFFER, 2, 0, 0}, {VAMP_EVENT_LOST, 0, 3, 3},
+               {VAMP_EVENT_OFFER, 6, 0, 0}, {VAMP_EVENT_LOST, 0, 2, 2},
+               {VAMP_EVENT_OFFER, 10, 0, 1});
+    /* those that are reported too late */
+    CHECK_GAPS({VAMP_EVENT_OFFER, 1, 0, 0}, {VAMP_EVENT_OFFER, 2, 0, 0},
+               {VAMP_EVENT_OFFER, 5, 0, 2}, {VAMP_EVENT_LOST, 0, 2, 0}, {VAMP_EVENT_LOST, 0, 1, 1});
+    /* an event that is late, and one that could not be read */
+    CHECK_GAPS({VAMP_EVENT_OFFER, 1, 0, 0}, {VAMP_EVENT_OFFER, 2, 0, 0},
+               {VAMP_EVENT_OFFER, 4, 0, 1}, {VAMP_EVENT_OFFER, 3, 0, 0},
+               {VAMP_EVENT_OFFER, 6, 0, 0}, {VAMP_EVENT_REJECTED, 0, 1, 0},
+               {VAMP_EVENT_OFFER, 8, 0, 0}, {VAMP_EVENT_OFFER, 10, 0, 1});
+}
+
+/* Another component subscribes to OFFERs before they are handled. */
+static void events_of_other_subscriptions_are_not_lost(void **state)
+{
+    (void)state;
+    CHECK_GAPS({VAMP_EVENT_DECLARE, 1, 0, 0}, {VAMP_EVENT_DECLARE, 2, 0, 0},
+               {VAMP_EVENT_OFFER, 4, 0, 0}, {VAMP_EVENT_DECLARE, 5, 0, 0},
+               {VAMP_EVENT_OFFER, 7, 0, 0}, {VAMP_EVENT_DECLARE, 9, 0, 1});
+}
+
 /* What the pool manager could not send stands before the batch; what cannot be understood of one is
  * a mark, and the rest of it is given. */
 static void batches_are_unpacked(void **state)
@@ -685,6 +742,8 @@ int main(void)
         SOURCE_TEST(after_a_loss_events_wait_longer),
         SOURCE_TEST(losses_have_the_time_of_the_next_event),
         SOURCE_TEST(a_loss_waits_for_the_next_list),
+        SOURCE_TEST(gaps_are_lost_events),
+        SOURCE_TEST(events_of_other_subscriptions_are_not_lost),
         SOURCE_TEST(batches_are_unpacked),
         SOURCE_TEST(kinds_that_are_not_wanted_are_not_given),
         SOURCE_TEST(what_waits_at_a_stop_is_delivered),

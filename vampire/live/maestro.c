@@ -21,6 +21,7 @@
 #include "vampire/live/examine.h"
 #include "vampire/live/maestro_fields.h"
 #include "vampire/live/roster.h"
+#include "vampire/live/serial_gaps.h"
 #include "vampire/live/session.h"
 #include "vampire/source/live.h"
 #include "version.h"
@@ -63,6 +64,8 @@ struct maestro_source {
     struct vamp_event announced; /* kind NONE: no operation */
     int64_t came_ns;             /* monotonic time of the last event */
     struct vamp_examined examined;
+    bool counts_gaps; /* missing serial numbers are lost events */
+    struct vamp_serial_gaps gaps;
     bool finishing; /* no further events were requested, with this result: */
     mstro_status finished;
     atomic_uint learned;     /* information found to be missing: one bit per enum vamp_unknown */
@@ -143,6 +146,8 @@ static int maestro_open(const void *options, const struct vamp_source_context *c
     if (vamp_session_before(&source->session) == 0) {
         atomic_fetch_or(&source->learned, VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_PHASES));
     }
+    source->counts_gaps = vamp_examined_says(&source->examined, VAMP_ASK_SERIALS, "dense") &&
+                          vamp_session_has_all(&source->session);
     note_where(source);
     change_phase(source, PHASE_WATCHING);
     *ret_self = source;
@@ -162,6 +167,15 @@ static void order_arrival(struct maestro_source *source, struct vamp_event *even
     source->newest_ns = event->time_ns;
 }
 
+/* Stores an event that is to follow a control event. */
+static void keep_back(struct maestro_source *source, const struct vamp_merge_arrival *arrival,
+                      const struct vamp_event *event)
+{
+    source->kept_back = *event;
+    source->kept_back_arrival = *arrival;
+    source->has_kept_back = true;
+}
+
 /* Inserts a control event with the earliest time at which the next event may have happened: an
  * event without a time happened between the two. Returns false if there is nothing new to report.
  */
@@ -176,11 +190,33 @@ static bool insert_time_event(struct maestro_source *source,
         return false;
     }
     source->empty_ns = empty_ns;
-    source->kept_back = *event;
-    source->kept_back_arrival = *arrival;
-    source->has_kept_back = true;
+    keep_back(source, arrival, event);
     *event = (struct vamp_event){.kind = VAMP_EVENT_TIME, .time_ns = empty_ns};
     return true;
+}
+
+/* Inserts a control event for lost events before the event, with its time, or corrects the number
+ * of lost events that the pool manager reported. */
+static void insert_lost_event(struct maestro_source *source,
+                              const struct vamp_merge_arrival *arrival, struct vamp_event *event)
+{
+    const uint64_t lost = vamp_serial_gaps_observe(&source->gaps, event);
+    if (event->kind == VAMP_EVENT_LOST) {
+        event->count = lost;
+    } else if (lost > 0) {
+        source->session.merge.vanished += lost;
+        keep_back(source, arrival, event);
+        *event = (struct vamp_event){.kind = VAMP_EVENT_LOST,
+                                     .reason = VAMP_LOSS_POOL_MANAGER,
+                                     .count = lost,
+                                     .time_ns = event->time_ns};
+    }
+}
+
+/* Returns whether all events that a control event for lost events counts are counted already. */
+static bool is_counted(const struct vamp_event *event)
+{
+    return event->kind == VAMP_EVENT_LOST && event->count == 0;
 }
 
 /* Gives a control event without a time the time of the previous event, because its own arrival is
@@ -258,7 +294,7 @@ static bool next_wanted(struct maestro_source *source, struct vamp_event *ret_ev
 {
     struct vamp_merge *merge = &source->session.merge;
     do {
-        /* The event that insert_time_event kept back behind its control event comes first. */
+        /* An event that was kept back behind a control event comes first. */
         const struct vamp_merge_arrival *arrival = NULL;
         if (source->has_kept_back) {
             arrival = &source->kept_back_arrival;
@@ -283,6 +319,9 @@ static bool next_wanted(struct maestro_source *source, struct vamp_event *ret_ev
         if (merge->serials != VAMP_SERIALS_USED) {
             use_no_serials(source, ret_event);
         }
+        if (source->counts_gaps) {
+            insert_lost_event(source, arrival, ret_event);
+        }
         if (!VAMP_MSTRO_HAS_HARMLESS_BEFORE) {
             note_announcement(source, ret_event);
         }
@@ -296,18 +335,24 @@ static bool next_wanted(struct maestro_source *source, struct vamp_event *ret_ev
             !vamp_roster_knows(&source->roster, ret_event)) {
             note_component(source, ret_event);
         }
-    } while (!vamp_source_is_wanted(&source->session.context, ret_event));
+    } while (is_counted(ret_event) || !vamp_source_is_wanted(&source->session.context, ret_event));
     return true;
 }
 
 static uint32_t maestro_unknown(const void *self)
 {
     const struct maestro_source *source = self;
-    uint32_t learned = VAMP_MSTRO_HAS_HARMLESS_BEFORE ? 0 : VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_PHASES);
-    if (source != NULL) {
-        learned = atomic_load(&source->learned);
+    uint32_t unknown = vamp_maestro_unknown();
+    if (source == NULL) {
+        if (!VAMP_MSTRO_HAS_HARMLESS_BEFORE) {
+            unknown |= VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_PHASES);
+        }
+        return unknown;
     }
-    return vamp_maestro_unknown() | learned;
+    if (source->counts_gaps) {
+        unknown &= ~VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_LOSSES);
+    }
+    return unknown | atomic_load(&source->learned);
 }
 
 static const char *maestro_examined(const void *self)
@@ -421,6 +466,7 @@ static enum vamp_source_status lose_pool(struct maestro_source *source,
         (void)snprintf(source->trouble, sizeof source->trouble, "leaving the old pool failed");
     }
     vamp_roster_done(&source->roster);
+    source->gaps = (struct vamp_serial_gaps){.newest = 0};
     source->all_left_ns = INT64_MAX;
     if (source->session.options->rejoin_ns == 0) {
         change_phase(source, PHASE_GIVEN_UP);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "vampire/core/values.h"
 #include "vampire/live/maestro_fields.h"
 
 void vamp_merge_add(struct vamp_merge *merge, mstro_subscription subscription,
@@ -153,7 +154,8 @@ bool vamp_merge_read(struct vamp_merge *merge)
     bool came = false;
     for (unsigned i = 0; i < merge->stream_count; i++) {
         struct vamp_merge_stream *stream = &merge->streams[i];
-        if (merge->finished && stream->delivered >= stream->total) {
+        const bool has_all = stream->delivered >= stream->total || vamp_merge_rest(merge) == 0;
+        if (merge->finished && has_all) {
             stream->ended = true;
         } else if (stream->ended) {
             closing = true;
@@ -204,7 +206,7 @@ uint64_t vamp_merge_rest(const struct vamp_merge *merge)
     for (unsigned i = 0; i < merge->stream_count; i++) {
         rest += merge->streams[i].total - merge->streams[i].delivered;
     }
-    return rest;
+    return vamp_minus(rest, merge->vanished);
 }
 
 /* ------------------------------------------------------------------ delivering */

@@ -72,7 +72,7 @@ struct vamp_merge_list {
 struct vamp_merge_stream {
     mstro_subscription subscription;
     enum vamp_event_phase phase;
-    bool ended;         /* no events follow: the pool manager is gone, or `delivered` is `total` */
+    bool ended;         /* no events follow: the pool manager is gone, or all are delivered */
     uint64_t delivered; /* number of events so far, including lost ones */
     uint64_t total;     /* after vamp_merge_finish: number of events in all */
     int64_t read_empty_ns; /* when the stream was last found empty, or was added */
@@ -94,6 +94,7 @@ struct vamp_merge {
     mstro_pool_event retired; /* completely delivered list, disposed of at the next call */
     mstro_status failure;     /* status of the read that ended a stream, else MSTRO_OK */
     bool finished;            /* vamp_merge_finish succeeded */
+    uint64_t vanished;        /* events that were sent and will not arrive; set by the caller */
     int64_t overloaded_ns;    /* monotonic time until which events are held longer */
     enum vamp_merge_serials serials;
     /* The stream whose batch is being delivered; NULL: none. Its events below this serial are

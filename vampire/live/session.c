@@ -292,6 +292,14 @@ uint64_t vamp_session_before(const struct vamp_session *session)
     return 0;
 }
 
+bool vamp_session_has_all(const struct vamp_session *session)
+{
+    const struct vamp_source_context *context = &session->context;
+    const bool has_phases = !VAMP_MSTRO_HAS_SIGNAL_BEFORE || vamp_session_before(session) != 0;
+    return context->selector == NULL && has_phases &&
+           (VAMP_EVENT_KINDS_ALL & ~context->event_kinds) == 0;
+}
+
 /* Subscribes to a set of vampire's event kinds. If this Maestro has none of them, nothing is done,
  * which is not a failure. */
 static int subscribe(struct vamp_session *session, uint64_t event_kinds,

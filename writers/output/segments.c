@@ -42,14 +42,13 @@ static void pause_thread(struct vamp_output *output, int64_t pause_ns)
 
 void output_await_room(struct vamp_output *output)
 {
-    int64_t left_ns = VAMP_OUTPUT_PATIENCE_NS;
+    const int64_t until_ns = vamp_worker_now_ns() + VAMP_OUTPUT_PATIENCE_NS;
     while (output->stop != NULL && !output->stuck && atomic_load(output->stop) == 0) {
         if (output->kind->used(output) < output->crowded) {
             return;
         }
         vamp_sleep_ns(ROOM_NS);
-        left_ns -= ROOM_NS;
-        output->stuck = left_ns <= 0;
+        output->stuck = vamp_worker_now_ns() >= until_ns;
     }
 }
 
