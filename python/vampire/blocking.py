@@ -6,12 +6,14 @@ import pandas as pd
 
 from .compute import history_of
 from .errors import Error
+from .models import UNNAMED
 from .sums import Keys, Sums
 
 PARTS = ("for_offer", "for_start", "moving", "unknown", "held_back")
 UNKNOWN, HELD = 3, 4
 TINY = 1e-9      # s; smaller values are rounding errors
-WINDOWS = 3600  # limit; with more buckets, a window spans several
+SILENT = 30.0    # s at least, for demands that stay pending
+WINDOWS = 3600   # limit; with more buckets, a window spans several
 
 
 def lacking(history):
@@ -41,6 +43,9 @@ class Blocked:  # pylint: disable=too-many-instance-attributes
         self.names, self._places = [], {}
         self.blocked = self._per_component("blocked_ns")
         self.window_of, self.component, self.other, self.part, self.seconds = self._dated()
+        operations = self._operations()
+        self.blocked, self.unattributed = self._padded(self.blocked), self._padded(self.unattributed)
+        self.operations, self.demands, self.offers = (None if one is None else self._padded(one) for one in operations)
 
     def _padded(self, cells):
         """With a row for each name."""
@@ -68,9 +73,21 @@ class Blocked:  # pylint: disable=too-many-instance-attributes
         """Seconds of a counter of ns, [name, window]."""
         window, group, values, rows = self._sums(metric, "component")
         places = np.array([self.place(row[0]) for row in rows], np.int64)
-        cells = np.zeros((len(self.names), len(self.starts)))
-        np.add.at(cells, (places[group], window), values * 1e-9)
-        return cells
+        return self._cells(places[group], window, values * 1e-9)
+
+    def _operations(self):
+        """Numbers of all operations, of demands and of offers, each [name, window]; None: the files do not count them by component."""
+        if len(self.history.available("pool_operations", "component", "operation")) < 2:
+            return None, None, None
+        window, group, values, rows = self._sums("pool_operations", "component", "operation")
+        places = np.array([self.place(row[0]) for row in rows], np.int64)
+        kinds = np.array([row[1] for row in rows], object)
+        return [self._cells(places[group], window, values * which[group]) for which in (np.ones(len(rows)), kinds == "demand", kinds == "offer")]
+
+    def _cells(self, place, window, values):
+        """Sums, [name, window]."""
+        count = len(self.starts)
+        return np.bincount(place * count + window, values, len(self.names) * count).reshape(-1, count)
 
     def _pairs(self, metric, *labels):
         """[window, component, other, part, seconds] of a counter by two components, in the order of these."""
@@ -119,10 +136,25 @@ class Blocked:  # pylint: disable=too-many-instance-attributes
             rows.append([window[some] - back, *(column[some] for column in shares[1:4]), early[some] * part[member][part[member] > 0]])
             todo = todo[rest[todo] > TINY]
         rows.append([*(column[moved] for column in shares[:4]), early[moved] * (rest / whole)[member]])
+        self.unattributed = np.maximum(free, 0)
         if len(self.history.available("held_back_ns", "component", "consumer")) == 2:
             rows.append(self._pairs("held_back_ns", "component", "consumer"))
             rows[-1][3][:] = HELD
         return [np.concatenate(columns) for columns in zip(*rows)]
+
+    def stuck(self):
+        """{place of a component: since which window} of those whose demands were pending until their end or that of the files."""
+        found, width = {}, (self.ends - self.starts) * 1e-9
+        for place, name in enumerate(self.names):
+            used = np.flatnonzero(self.blocked[place])
+            if not len(used) or name in UNNAMED:
+                continue
+            first = int(used[-1])
+            while first > 0 and self.unattributed[place, first - 1] > 0.95 * width[first - 1]:
+                first -= 1
+            if self.unattributed[place, first:].sum() > max(SILENT, 0.005 * width.sum()):
+                found[place] = first
+        return found
 
 
 def blocked(history, output=None, between=None, where=None):

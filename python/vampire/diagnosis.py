@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What made a run late, in sentences: intervals in which waits were longer than usual, ranks that differ from their
-siblings, irregularities, losses. Each finding has its seconds, its interval, and the call that reproduces it."""
+"""What made a run late, in sentences: who kept others blocked longer than usual, components that stopped or vanished, losses,
+irregularities. Each finding has its seconds, its interval, and the call that reproduces it."""
 
 import dataclasses
 import glob
@@ -11,36 +11,33 @@ import shlex
 import numpy as np
 import pandas as pd
 
-from . import changes
 from .account import number_of
+from .blocking import Blocked, lacking
+from .causes import MANAGER, NETWORK, SLOWER, WHOLE, Causes
 from .compute import history_of, merge, table
 from .dataset import dataset_of
 from .history import History
 from .look import amount, duration, natural
 from .models import UNNAMED, model_of
-from .plots import PARTS
-from .waits import EVERYBODY, METRIC, UNDIVIDED, Waits, source_of
+from .pace import REGULAR, STALL
 
-LEAST = 1e-3      # of the observed time: what costs less is no finding
-MOST = 0.6        # of the time, for one rank to be the cause
-LIFT = 1.3        # times its share of the demands, for the share of the time to say whose fault it is
-SAME = 0.5        # of both together, for two intervals to be the same
 SIBLINGS = 4      # ranks of a model, so that one can differ from the others
-DEVIATES = 6.0    # times their spread (median and MAD)
+DEVIATES = 6.0    # times their spread (median and MAD): a rank that received or gave less than its siblings
 ANOMALIES = 3     # of one kind by one component, to be a finding
 TRACED = 8        # pairs or components in the trace of a finding
-MANAGER = "pool manager"
-NETWORK = "transports"
-CHANGE = "before and after"
+SILENT = 30.0     # s at least, without an operation or an end of a demand, of one that stopped or is stuck
+LONGER = 3.0      # times its longest silence before
+NAMED = 3         # components or models that a sentence names
 COLUMNS = ("kind", "component", "waiting", "part", "begin", "end", "seconds", "more", "count", "confidence", "sentence",
            "evidence", "trace", "follows")
-ORDER = {"late": 0, "slow": 0, "rank": 0, "vanished": 1, "lost": 2, "rate": 3, "anomaly": 4}
+KINDS = {"for_offer": "late", "unknown": "late", "for_start": "slow", "moving": "slow", "held_back": "held"}
+ORDER = {"late": 0, "slow": 0, "held": 0, "stopped": -1, "stuck": -1, "vanished": -1, "lost": 2, "rate": 3, "anomaly": 4}
 
 
 @dataclasses.dataclass
 class Finding:  # pylint: disable=too-many-instance-attributes
-    """A row of diagnose(): `component` is at fault, `waiting` waited `seconds` in this part of its waits, which is `more`
-    than was usual. None: not known, or not a matter of waiting."""
+    """A row of diagnose(): `component` is at fault, `waiting` was blocked `seconds` by it in this part, which is `more`
+    than usual. None: not known, or not a matter of blocked time."""
 
     kind: str
     component: str
@@ -56,35 +53,7 @@ class Finding:  # pylint: disable=too-many-instance-attributes
     confidence: str = "high"
     trace: str = ""
     follows: int = 0  # the number, from 1, of the finding from which this one may follow
-
-
-@dataclasses.dataclass
-class Candidate:
-    """A component or model (`name`) as consumer or producer (`side`), of which one part of the waits was longer than
-    usual in the windows first to end - 1; of all the time: longer than that of its siblings."""
-
-    side: int  # 0 producer, 1 consumer
-    name: str
-    is_model: bool
-    part: str
-    first: int
-    end: int
-    usual: float    # s, mean wait
-    seconds: float
-    count: int
-    against: str    # what it is compared with
-    spread: str = ""
-    behind: list = dataclasses.field(default_factory=list)  # candidates that are its effect
-
-    @property
-    def more(self):
-        """Seconds above the usual."""
-        return self.seconds - self.count * self.usual
-
-    def overlap(self, other):
-        """The share of the two intervals that both have."""
-        both = min(self.end, other.end) - max(self.first, other.first)
-        return both / (max(self.end, other.end) - min(self.first, other.first)) if both > 0 else 0.0
+    cause: object = None  # the Cause
 
 
 class Diagnosis:
@@ -93,15 +62,15 @@ class Diagnosis:
     def __init__(self, history, dataset=None):
         self.history = history
         self.dataset = dataset_of(history, []) if dataset is None else dataset
-        self.looked, self.not_looked, self.findings = [], [], []  # `_known`: what _extra found, by part and windows
-        self.notes, self._known = [], {}
+        self.looked, self.not_looked, self.findings, self.notes = [], [], [], []
         if not len(history.times):
             self.not_looked.append("anything: there is no bucket yet")
             return
         self.begin, self.finish = int(history.times.min()), int((history.times + history.bucket_ns).max())
-        self.least = LEAST * (self.finish - self.begin) / 1e9
+        self.blocked = self._blocked()
         self.vanished, self.losses = self._vanished(), self._lost()
-        for what, look in (("waits that grew for a time, or are longer than those of the siblings", self._waits),
+        for what, look in (("components, hosts and models that needed more time than usual and kept others blocked", self._causes),
+                           ("components that stopped, and demands that stay pending", self._stopped),
                            ("ranks that received or gave less than their siblings", self._rates),
                            ("components that vanished", lambda: self.vanished), ("lost events", lambda: self.losses),
                            ("irregularities such as failed transports and offers that nobody demanded", self._anomalies)):
@@ -111,36 +80,34 @@ class Diagnosis:
             self.findings += found
             if not found:
                 self.looked.append(what)
-        self.findings.sort(key=lambda one: (-np.nan_to_num(one.more, nan=-1.0), ORDER[one.kind], -one.count))
-        self._put_below_causes()
+        self._order()
 
-    def _put_below_causes(self):
-        """What may follow from a costlier finding stands below it and says so: of the same models, in the same time."""
-        groups = []  # [the finding, those that may follow from it]
+    def _order(self):
+        """The most expensive first, each with its effects after it; sets `follows`."""
+        self.findings.sort(key=lambda one: (ORDER[one.kind] >= 0, -self._cost(one), ORDER[one.kind], -one.count))
+        heads = [one for one in self.findings if self._head(one) is one]
+        self.findings = [one for head in heads for one in [head, *(other for other in self.findings
+                                                                  if other is not head and self._head(other) is head)]]
         for one in self.findings:
-            group = next((group for group in groups if self._may_follow(group[0], one)), None)
-            if group is None:
-                groups.append([one])
-            else:
-                group.append(one)
-        self.findings = [one for group in groups for one in group]
-        for cause, *others in groups:
-            for one in others:
-                one.follows = next(number for number, other in enumerate(self.findings, 1) if other is cause)
-                one.sentence += f" This may follow from {one.follows}." if one.kind in ("late", "slow", "rank") else \
-                    f" This may be the cause or the effect of {one.follows}."
+            head = self._head(one)
+            if head is not one:
+                one.follows = next(number for number, other in enumerate(self.findings, 1) if other is head)
+                one.sentence += f" This may follow from {one.follows}."
 
-    def _may_follow(self, cause, one):
-        """Whether most of the time of a finding is in that of a costlier one, which concerns the same models; of all the time:
-        the same component."""
-        inside = min(cause.end, one.end) - max(cause.begin, one.begin)
-        if inside < 0.5 * (one.end - one.begin) or one.kind == "lost" or cause.kind not in ("late", "slow", "rank"):
-            return False
-        if self.interval(int(cause.begin.astype(np.int64)), int(cause.end.astype(np.int64))) == "All the time":
-            return one.component == cause.component
-        own, its = ({model_of(name, self.history.models) for words in (item.component, item.waiting) for name in words.split(" and ")}
-                    for item in (one, cause))
-        return bool(own & its) or MANAGER in its or NETWORK in its
+    def _head(self, one):
+        """The finding from which this one may follow, else itself: what was not done after a component stopped is its effect."""
+        facts = [other for other in self.findings if other.kind in ("vanished", "stopped", "stuck") and other.begin <= one.end]
+        first = min(facts, key=lambda other: other.begin, default=one)
+        if one.kind in ("stopped", "stuck", "rate"):
+            return first
+        if one.kind == "anomaly":
+            return next((other for other in self.findings if other.kind not in ("anomaly", "lost") and other.component == one.component
+                         and other.begin < one.end and other.end >= one.begin), first)
+        return one
+
+    def _cost(self, one):
+        """Seconds above the usual, with those of the effects."""
+        return sum(np.nan_to_num(other.more) for other in self.findings if self._head(other) is self._head(one))
 
     # ---- small helpers
 
@@ -201,316 +168,171 @@ class Diagnosis:
         """Whether the files have the metric with these labels; else it is said what cannot be looked for."""
         return metric in self.history.metrics and set(labels) <= set(self.history.metric(metric).labels)
 
-    # ---- waits
+    # ---- blocked time
 
-    def _waits(self):
-        if source_of(self.history) is None:
-            self.not_looked.append(f"waits: the files have neither {METRIC} nor {UNDIVIDED}")
+    def _blocked(self):
+        """Blocked of all that the files hold, because what is usual does not depend on the time that is looked at; None: not known."""
+        why = lacking(self.history)
+        if why:
+            self.not_looked.append(f"who was blocked on whom: {why}")
             return None
-        waits = Waits(self._whole())
-        if len(waits.parts) == 1:
-            self.not_looked.append(f"what waits were for: {METRIC} has no label part in these files" if METRIC in self.history.metrics
-                                   else f"what waits were for: the files have no {METRIC}")
-        if None in waits.labels:
-            self.not_looked.append("who waited for whom: demand_wait_part_ns is not by producer and component, nor by their models")
-        if waits.labels[1] == "model":
+        if "held_back_ns" not in self.history.metrics:
+            self.not_looked.append("consumers that held their producers back: the files have no held_back_ns")
+        whole = self.history
+        if whole.between != (None, None):
+            whole = History([file.path for file in whole.files], whole.output, None, whole.models)
+        blocked = Blocked(whole)
+        if blocked.by_model:
             self.not_looked.append("single ranks: the files have models only")
-        found = self._grown(waits) + self._deviating(waits)
-        found = [one for one in found if one.more >= self.least and one.name not in UNNAMED and self._is_of_pairs(waits, one)]
-        causes = (self._looked_at(waits, one) for one in self._causes(waits, found))
-        return [self._wait_finding(waits, one) for one in causes if one is not None and one.more >= self.least]
+        return blocked
 
-    def _whole(self):
-        """All that the files hold: what is usual does not depend on the time that is looked at."""
-        if self.history.between == (None, None):
-            return self.history
-        return History([file.path for file in self.history.files], self.history.output, None, self.history.models)
-
-    def _looked_at(self, waits, one):
-        """The part of a candidate that is in the time that is looked at; None: there is none."""
-        if self.history.between == (None, None):
-            return one
-        inside = np.flatnonzero((waits.ends > self.begin) & (waits.starts < self.finish))
-        first, end = max(one.first, int(inside[0])), min(one.end, int(inside[-1]) + 1)
-        if first >= end:
+    def _causes(self):
+        if self.blocked is None or self.blocked.operations is None:
+            if self.blocked is not None:
+                self.not_looked.append("components that needed more time than usual: the files have no pool_operations by component")
             return None
-        places, number = self._places(waits, one.side, one.name, one.is_model), PARTS.index(one.part)
-        seconds, count = (cells[places, number, first:end].sum() for cells in waits.series[one.side])
-        behind = [item for item in (self._looked_at(waits, item) for item in one.behind) if item is not None]
-        return dataclasses.replace(one, first=first, end=end, seconds=float(seconds), count=int(count), behind=behind)
+        ds, hosts = self.dataset, {}
+        if "component_host" in ds:
+            hosts = dict(zip(ds.component_name.values, map(str, ds.component_host.values)))
+        causes = Causes(self.blocked, self.history.models, hosts).found
+        found = [(cause, int(self.blocked.starts[cause.first]), int(self.blocked.ends[cause.end - 1])) for cause in causes]
+        return [self._cause_finding(cause, max(begin, self.begin), min(end, self.finish)) for cause, begin, end in found
+                if begin < self.finish and end > self.begin]
 
-    def _grown(self, waits):
-        """Candidates of components and models whose waits were longer for a time."""
-        found = []
-        for side in (0, 1):
-            seconds, counts = waits.series[side]
-            models = waits.models(side)
-            own = [(name, False, [place]) for place, name in enumerate(waits.names[side])]
-            of_models = [(model, True, places) for model, places in models.items() if len(places) > 1]
-            for name, is_model, places in own + of_models:
-                for part in waits.parts:
-                    number = PARTS.index(part)
-                    if part == "for_offer" and side == 1:
-                        continue  # who waits for an offer is not at fault
-                    sums, values = seconds[places, number].sum(axis=0), counts[places, number].sum(axis=0)
-                    if sums.sum() < self.least:
-                        continue
-                    parts, usual = changes.raised(sums, np.where(waits.whole, values, 0))
-                    found += [Candidate(side, name, is_model, part, first, end, usual, float(sums[first:end].sum()),
-                                        int(values[first:end].sum()), CHANGE) for first, end in parts]
-        return found
-
-    def _deviating(self, waits):
-        """Candidates of components whose waits are longer than those of their siblings, all the time."""
-        found = []
-        for side in (0, 1):
-            for places in waits.models(side).values():
-                if len(places) < SIBLINGS:
-                    continue
-                for part in waits.parts:
-                    number = PARTS.index(part)
-                    sums, counts = (one[places, number].sum(axis=1) for one in waits.series[side])
-                    if part == "for_offer" and side == 1 or (counts > 0).sum() < SIBLINGS:
-                        continue
-                    means = sums / np.maximum(counts, 1)
-                    middle, spread = changes.mad_of(np.log(means[counts > 0] + changes.FLOOR))
-                    usual = float(np.exp(middle) - changes.FLOOR)
-                    limit = middle + max(DEVIATES * spread, np.log(1.8))
-                    off = duration(1e9 * np.median(np.abs(means[counts > 0] - usual)))
-                    found += [Candidate(side, waits.names[side][places[n]], False, part, 0, len(waits.starts), usual,
-                                        float(sums[n]), int(counts[n]), f"the median of its {len(places) - 1} siblings is",
-                                        f", their MAD {off}")
-                              for n in np.flatnonzero((counts > 0) & (np.log(means + changes.FLOOR) > limit))]
-        return found
-
-    def _causes(self, waits, found):
-        """Of the candidates those that are causes, the most expensive first: each takes away what follows from it. What
-        grew for a time explains a difference of all the time."""
-        kept = []
-        for one in sorted(found, key=lambda one: (one.against != CHANGE, -one.more)):
-            if self._explained(waits, kept, one) >= SAME * one.more:
-                continue
-            one = self._narrowed(waits, one, found)
-            if not any(other.part == one.part and other.name == one.name and other.overlap(one) > 0 for other in kept):
-                kept.append(one)
-        return self._without_effects(waits, kept)
-
-    def _explained(self, waits, kept, one):
-        """The seconds of a candidate that are those of causes: of the same pairs at the same time."""
-        seconds, own = 0.0, self._mask(waits, one)
-        for cause in (cause for cause in kept if cause.part == one.part and cause.overlap(one) > 0):
-            first, end = max(cause.first, one.first), min(cause.end, one.end)
-            extra = self._extra_of(waits, one.part, first, end, one.usual)
-            seconds += np.maximum(extra[own & self._mask(waits, cause)], 0).sum()
-        return seconds
-
-    def _is_of_pairs(self, waits, one):
-        """Whether the waits of the same pairs were longer, and it is not just that others waited than before."""
-        extra = self._extra_of(waits, one.part, one.first, one.end, one.usual)
-        return extra[self._mask(waits, one)].sum() >= SAME * one.more
-
-    def _mask(self, waits, one):
-        """[producer, consumer]: the pairs of a candidate."""
-        mask = np.zeros(waits.all[0].shape[:2], bool)
-        places = self._places(waits, one.side, one.name, one.is_model)
-        if one.side == 0:
-            mask[places] = True
-        else:
-            mask[:, places] = True
-        return mask
+    def _cause_finding(self, cause, begin, end):
+        """The sentence of a cause and its evidence, in a part of its time."""
+        blocked = self.blocked
+        rows = cause.rows(blocked)
+        rows = rows[(blocked.starts[blocked.window_of[rows]] >= begin) & (blocked.starts[blocked.window_of[rows]] < end)]
+        seconds, sums = float(blocked.seconds[rows].sum()), np.bincount(blocked.component[rows], blocked.seconds[rows], len(blocked.names))
+        more = cause.more * min(1.0, seconds / max(cause.seconds, 1e-9))
+        confidence, at_least = self.coverage(begin, end)
+        waiting, plural = self._who(sums)
+        verb = f"{'were' if plural else 'was'} {'held back' if cause.part == 'held_back' else 'blocked'} {seconds:,.1f} s"
+        sentence = (f"{self.interval(begin, end)}: {waiting} {verb}{at_least} {self._whom(cause)}, {more:,.1f} s more than "
+                    f"{'those of its siblings' if cause.pattern == SLOWER else 'usual'}: {self._how(cause)}.")
+        where = {"part": cause.part}
+        if cause.name not in (MANAGER, NETWORK):
+            where["other" if cause.side == "other" else "component"] = [blocked.names[place] for place in cause.members]
+        evidence = f"vampire.blocked(run, where={where!r}{self.between(begin, end)}).seconds.sum()"
+        return Finding(KINDS[cause.part], cause.name, waiting, cause.part, np.datetime64(begin, "ns"),
+                       np.datetime64(end, "ns"), sentence, evidence, seconds, more, cause.units, confidence, self._cause_trace(rows),
+                       cause=cause)
 
     @staticmethod
-    def _extra(waits, one):
-        """[producer, consumer] seconds above the usual in the interval of a candidate, in its part."""
-        number = PARTS.index(one.part)
-        seconds, counts = (cells[:, :, number] for cells in waits.during(one.first, one.end))
-        all_seconds, all_counts = (cells[:, :, number] for cells in waits.all)
-        if one.end - one.first >= len(waits.starts):
-            usual = np.full(counts.shape, one.usual)
-            for places in waits.models(0).values():
-                for others in waits.models(1).values():
-                    at = np.ix_(places, others)
-                    pairs = all_counts[at] > 0
-                    if pairs.any():
-                        usual[at] = np.median(all_seconds[at][pairs] / all_counts[at][pairs])
-            return seconds - counts * usual
-        rest_seconds, rest_counts = all_seconds - seconds, all_counts - counts
-        usual = np.full(counts.shape, one.usual)
-        for places in waits.models(0).values():
-            for others in waits.models(1).values():
-                at = np.ix_(places, others)
-                there, rest = counts[at].sum(), rest_counts[at].sum()
-                if there:  # who did not wait at another time cannot be compared: nothing is above the usual
-                    usual[at] = rest_seconds[at].sum() / rest if rest else seconds[at].sum() / there
-        return seconds - counts * usual
+    def _whom(cause):
+        """By whom, in words."""
+        side = "from" if cause.side == "other" else "to"
+        named = "" if cause.name in (MANAGER, NETWORK) else f" {side} {cause.name}"
+        return {"for_offer": f"on offers of {cause.name}", "unknown": f"on {cause.name}", "held_back": f"by {cause.name}",
+                "for_start": f"until transports{named} started", "moving": f"during transports{named}"}[cause.part]
 
-    def _places(self, waits, side, name, is_model):
-        """The components that a candidate is of; all for the pool manager, the network and everybody."""
-        if name in (MANAGER, NETWORK, EVERYBODY):
-            return list(range(len(waits.names[side])))
-        return waits.models(side).get(name, []) if is_model else [waits.names[side].index(name)]
+    @staticmethod
+    def _how(cause):
+        """How much more the culprit needed, and in how many steps."""
+        times = f"{cause.ratio:,.0f} times" if cause.ratio >= 10 else f"{cause.ratio:.2g} times"
+        steps = f" in {number_of(cause.units, 'step')}" if cause.by_steps else ""
+        if cause.pattern == SLOWER:
+            return f"they took {times} as long as the median of theirs"
+        if cause.part in WHOLE:
+            return f"it took {times} as long as usual{steps}"
+        if cause.pattern == STALL:
+            return f"it stalled once, and needed {duration(1e9 * cause.own)} more than usual"
+        if cause.pattern == REGULAR:
+            return f"every {number_of(cause.every, 'step')}, it needed {times} its usual time"
+        if cause.clocked:
+            return f"it offered later than usual{steps}"
+        return f"it needed {times} its usual time{steps}"
 
-    def _part_of(self, extra, places, side):
-        return extra[places] if side == 0 else extra[:, places]
+    def _who(self, sums):
+        """(who was blocked, in words, whether it is more than one), of seconds by component."""
+        names = self.blocked.names
+        order = [place for place in np.argsort(-sums, kind="stable") if sums[place] > 0.01 * sums.sum() or sums[place] > 0.1 * sums.max()]
+        if len(order) == 1 or sums[order[0]] > 0.9 * sums.sum():
+            return names[order[0]], False
+        models = list(dict.fromkeys(model_of(names[place], self.history.models) for place in order))
+        return (" and ".join(models) if len(models) <= NAMED else number_of(len(order), "component")), True
 
-    def _extra_of(self, waits, part, first, end, usual):
-        key = part, first, end
-        if key not in self._known:
-            self._known[key] = self._extra(waits, Candidate(0, "", False, part, first, end, usual, 0, 0, ""))
-        return self._known[key]
-
-    def _narrowed(self, waits, one, found):
-        """The candidate, or the one that says better whose fault it is: a single rank, a model, or everybody's."""
-        extra = np.maximum(self._extra_of(waits, one.part, one.first, one.end, one.usual), 0)
-        whole = extra.sum()
-        places = self._places(waits, one.side, one.name, one.is_model)
-        block = self._part_of(extra, places, one.side)
-        demands = waits.during(one.first, one.end)[1][:, :, PARTS.index(one.part)]
-        sides = (0,) if one.part == "for_offer" else (1, 0)
-        best = None
-        for side in sides:
-            shares = block.sum(axis=1 - side)
-            top = int(shares.argmax())
-            index = places[top] if side == one.side else top
-            own, of_all = (cells.sum(axis=1 - side)[index] / max(cells.sum(), 1e-9) for cells in (extra, demands))
-            if one.part != "for_offer" and own < LIFT * of_all:
-                continue  # it has much because it demands much
-            lift = own / max(of_all, 1e-9)  # of both ends of one pair, the one that has more than its share
-            if shares[top] >= MOST * block.sum() and (best is None or lift > best[0]):
-                best = (lift, side, waits.names[side][index])
-        if best is not None:
-            single = [item for item in found if item.side == best[1] and item.name == best[2] and item.part == one.part
-                      and item.overlap(one) >= SAME]
-            return max(single, key=lambda item: item.more, default=one)
-        # Of many: a model, if it has nearly all of it and others had waits, too.
-        counts = waits.all[1][:, :, PARTS.index(one.part)]
-        options = []
-        for side in sides:
-            for model, ranks in waits.models(side).items():
-                share = self._part_of(extra, ranks, side).sum() / max(whole, 1e-9)
-                usual = self._part_of(counts, ranks, side).sum() / max(counts.sum(), 1)
-                if share >= 0.8 and (usual < 0.8 or one.part == "for_offer"):
-                    options.append((share, side, model))
-        if options:
-            _, side, model = max(options)
-            same = [item for item in found if item.side == side and item.name == model and item.part == one.part
-                    and item.overlap(one) >= SAME]
-            if same:
-                return max(same, key=lambda item: item.more)
-            return one
-        if one.part == "for_offer":
-            return one
-        everybody = {"for_start": MANAGER, "moving": NETWORK}.get(one.part, EVERYBODY)
-        number = PARTS.index(one.part)
-        inside = slice(one.first, one.end)
-        sums, values = (cells[:, number, inside].sum() for cells in waits.series[1])
-        return dataclasses.replace(one, name=everybody, is_model=True, seconds=float(sums), count=int(values),
-                                   usual=float((sums - self._extra_of(waits, one.part, one.first, one.end, one.usual).sum())
-                                               / max(values, 1)))
-
-    def _without_effects(self, waits, kept):
-        """A producer that was late because it waited itself is behind the one for which it waited."""
-        number = PARTS.index("for_offer")
-        late = [one for one in kept if one.part == "for_offer"]
-        behind = {}
-        for one in late:
-            extra = self._extra_of(waits, one.part, one.first, one.end, one.usual)
-            as_consumer = [n for n, name in enumerate(waits.names[1])
-                           if name == one.name or one.is_model and model_of(name, self.history.models) == one.name]
-            counts = waits.during(one.first, one.end)[1][:, as_consumer, number].sum()
-            own = extra[:, as_consumer].sum() / counts if counts else 0
-            if own < SAME * one.more / max(one.count, 1):
-                continue
-            shares = np.maximum(extra[:, as_consumer], 0).sum(axis=1)
-            for other in late:
-                places = self._places(waits, 0, other.name, other.is_model)
-                if other is not one and shares[places].sum() >= SAME * shares.sum() and other.overlap(one) > 0:
-                    behind[id(one)] = other
-        for one in late:
-            root, seen = one, set()
-            while id(root) in behind and id(root) not in seen:
-                seen.add(id(root))
-                root = behind[id(root)]
-            if root is not one and id(root) not in behind:
-                root.behind.append(one)
-        effects = {id(item) for one in late for item in one.behind}
-        return [one for one in kept if id(one) not in effects]
-
-    def _wait_finding(self, waits, one):
-        """The sentence and its evidence."""
-        begin, end = int(waits.starts[one.first]), int(waits.ends[one.end - 1])
-        number = PARTS.index(one.part)
-        if one.name in (MANAGER, NETWORK):
-            where, waiting = {}, EVERYBODY
-        else:
-            is_model = one.is_model or waits.labels[1] == "model"
-            label = (("producer", "component"), ("producer_model", "model"))[is_model][one.side]
-            where = {} if one.name == EVERYBODY else {label: one.name}
-            waiting = one.name if one.side == 1 else self._waiting(waits, one, number)
-        where |= {"part": one.part} if len(waits.parts) > 1 else {}
-        confidence, at_least = self.coverage(begin, end)
-        cause = one.name if one.side == 0 or one.name in (MANAGER, NETWORK) else None
-        whom = {"for_offer": f"for offers of {one.name}", "for_start": "for transports to start",
-                "moving": "for transports to end", "unknown": "for data"}[one.part]
-        if one.part != "for_offer" and cause not in (None, MANAGER, NETWORK, EVERYBODY):
-            whom += f" from {one.name}"
-        mean, against = one.seconds / max(one.count, 1), one.against
-        if against == CHANGE:
-            against = ("after" if one.first == 0 else "before" if one.end == len(waits.starts) else CHANGE) + ","
-        each = f"{duration(1e9 * mean)} for each of {one.count:,} demands" if one.count > 1 else f"{duration(1e9 * mean)} for one demand"
-        each += f"; {against} {duration(1e9 * max(one.usual, 0))}{one.spread}"
-        if waits.metric == METRIC and len(waits.parts) == 1:  # has a value for each part of each demand, and does not say which
-            each = f"{mean / max(one.usual, 1e-9):,.3g} times as long as {against.rstrip(',').removesuffix(' is')}"
-        when = f"{self.moment(begin)} to {self.moment(end)}" if one.against == CHANGE else self.interval(begin, end)
-        sentence = f"{when}: {waiting} waited {one.seconds:,.1f} s {whom}{at_least}, {each}."
-        if one.behind:
-            sentence += " " + self._effects(waits, one, number)
-        evidence = f'vampire.table(run, "{waits.metric}", [], None, where={where!r}{self.between(begin, end)})["sum"].sum() / 1e9'
-        kind = "late" if one.part == "for_offer" else "slow"
-        kind = "rank" if one.against != CHANGE else kind
-        return Finding(kind, one.name, waiting, one.part, np.datetime64(begin, "ns"), np.datetime64(end, "ns"), sentence, evidence,
-                       one.seconds, one.more, one.count, confidence, self._wait_trace(waits, one, number, where))
-
-    def _wait_trace(self, waits, one, number, where):
-        """The command that traces the pairs that waited longest in the window with most of these waits. The trace begins early enough
-        to contain the longest wait that ended in this window."""
-        places = self._places(waits, one.side, one.name, one.is_model)
-        window = one.first + int(waits.series[one.side][0][places, number, one.first: one.end].sum(axis=0).argmax())
-        seconds = np.where(self._mask(waits, one), waits.during(window, window + 1)[0][:, :, number], 0)
+    def _cause_trace(self, rows):
+        """The command for a trace of the window with most of this blocked time, and one longest wait before."""
+        blocked = self.blocked
+        windows = np.bincount(blocked.window_of[rows], blocked.seconds[rows])
+        at = int(windows.argmax())
+        of_window = rows[blocked.window_of[rows] == at]
         names = []
-        for pair in np.argsort(-seconds, axis=None, kind="stable")[:TRACED]:
-            producer, consumer = np.unravel_index(pair, seconds.shape)
-            names += [waits.names[0][producer], waits.names[1][consumer]] if seconds[producer, consumer] else []
-        by_name = waits.labels[1] == "component" and not set(names) & {*UNNAMED}
-        begin, end = int(waits.starts[window]), int(waits.ends[window])
-        rows = table(waits.history, waits.metric, (), "bucket", where)
-        times = rows.time.astype("datetime64[ns]").astype(np.int64)
-        longest = int(rows["max"][(times >= begin) & (times < end)].max())  # a wait is counted in the bucket in which it ends
-        return self.trace(max(begin - longest, int(waits.starts[0])), end, set(names) if by_name else ())
+        for row in of_window[np.argsort(-blocked.seconds[of_window], kind="stable")][:TRACED]:
+            names += [blocked.names[blocked.other[row]], blocked.names[blocked.component[row]]]
+        first = at
+        while first > 0 and windows[first - 1] > 0.5 * windows[at] and at - first < 6:
+            first -= 1
+        by_name = not blocked.by_model and not set(names) & {*UNNAMED}
+        return self.trace(int(blocked.starts[max(first - 1, 0)]), int(blocked.ends[at]), set(names) if by_name else ())
 
-    def _effects(self, waits, one, number):
-        """What followed from a late producer, in a sentence: ranks of a model together."""
-        effects = {}
-        for item in one.behind:
-            effects.setdefault(item.name if item.is_model else model_of(item.name, self.history.models), []).append(item)
-        words = []
-        for model, items in effects.items():
-            who = items[0].name if len(items) == 1 else f"{len(items)} ranks of {model}"
-            whom = self._waiting(waits, max(items, key=lambda item: item.seconds), number)
-            whom = whom if len(items) == 1 else model_of(whom, self.history.models)
-            words.append(f"{whom} waited {sum(item.seconds for item in items):,.1f} s for offers of {who}")
-        return f"Because of it, {'; '.join(words)}."
+    # ---- components that stopped, demands that stay pending
 
-    def _waiting(self, waits, one, number):
-        """Who waited for a producer in the interval, in words: models, or the one component."""
-        seconds = waits.during(one.first, one.end)[0][:, :, number]
-        shares = self._part_of(seconds, self._places(waits, 0, one.name, one.is_model), 0).sum(axis=0)
-        least = min(0.01 * shares.sum(), 0.1 * shares.max(initial=0))  # of hundreds that wait alike, none has a hundredth
-        order = [n for n in np.argsort(-shares, kind="stable") if shares[n] > least]
-        if len(order) == 1:
-            return waits.names[1][order[0]]
-        models = list(dict.fromkeys(model_of(waits.names[1][n], self.history.models) for n in order))
-        return " and ".join(models) if len(models) < 4 else f"{number_of(len(order), 'component')}"
+    def _stopped(self):
+        """Components that did nothing any more while their siblings went on, and components whose demands stay pending."""
+        blocked = self.blocked
+        if blocked is None or blocked.operations is None or blocked.by_model:
+            return None
+        left = {}
+        if "component_name" in self.dataset:
+            for name, when in zip(self.dataset.component_name.values, self.dataset.component_left.values):
+                left[name] = max(left.get(name, 0), np.iinfo(np.int64).max if np.isnat(when) else int(when.astype("datetime64[ns]").astype(np.int64)))
+        found = []
+        stuck = {place: self._since(place, window) for place, window in blocked.stuck().items()}
+        models = {}
+        for place, name in enumerate(blocked.names):
+            active = np.flatnonzero(blocked.operations[place])
+            if len(active) and name not in UNNAMED:
+                models.setdefault(model_of(name, self.history.models), []).append((place, name, active))
+        for members in models.values():
+            if len(members) < 2:
+                continue
+            usual = int(np.median([active[-1] for _, _, active in members]))
+            for place, name, active in members:
+                since = int(blocked.ends[active[-1]])
+                silence = (int(blocked.ends[usual]) - since) / 1e9
+                longest = float(np.diff(blocked.starts[active]).max(initial=0)) / 1e9
+                if silence > max(SILENT, LONGER * longest) and left.get(name, 0) - since > SILENT * 1e9 and self.begin <= since < self.finish \
+                        and place not in stuck:
+                    found.append((place, name, since, silence))
+        lost = min((one.begin.astype("datetime64[ns]").astype(np.int64) for one in self.losses), default=np.iinfo(np.int64).max)
+        waiting = {place: since for place, since in stuck.items() if self.begin <= since < min(self.finish, lost - 2 * 10**9)}
+        result = [self._stopped_finding(name, since, waiting) for _, name, since, _ in found]
+        if waiting and min(waiting.values()) < min((since for _, _, since, _ in found), default=self.finish):
+            result.append(self._stuck_finding(waiting))
+        return result
+
+    def _since(self, place, window):
+        """When the demands that stay pending from this window on began, ns."""
+        return int(self.blocked.ends[window] - 1e9 * self.blocked.unattributed[place, window])
+
+    def _stopped_finding(self, name, since, stuck):
+        names = [self.blocked.names[place] for place in stuck]
+        cost = sum(float(self.blocked.unattributed[place].sum()) for place in stuck)
+        sentence = f"{self.moment(since)}: {name} did nothing any more, while its siblings went on, and did not leave."
+        if names:
+            sentence += f" {self._list(names)} waited {cost:,.1f} s for demands that nobody satisfied."
+        return Finding("stopped", name, self._list(names), "", np.datetime64(since, "ns"), np.datetime64(self.finish, "ns"), sentence,
+                       f'vampire.table(run, "pool_operations", ["operation"], "bucket", where={{"component": {name!r}}})', cost or np.nan, cost, 1,
+                       trace=self._last_trace(name, since))
+
+    def _stuck_finding(self, stuck):
+        order = sorted(stuck, key=lambda place: stuck[place])
+        names = [self.blocked.names[place] for place in order]
+        since = stuck[order[0]]
+        cost = sum(float(self.blocked.unattributed[place].sum()) for place in order)
+        sentence = (f"Since {self.moment(since)}: {self._list(names)} waited {cost:,.1f} s for demands that nobody satisfied"
+                    f"{', each perhaps for another one of them' if len(names) > 1 else ''}.")
+        return Finding("stuck", names[0], self._list(names), "", np.datetime64(since, "ns"), np.datetime64(self.finish, "ns"), sentence,
+                       f'vampire.table(run, "blocked_ns", ["component"], "bucket", where={{"component": {names!r}}})', cost, cost, len(names),
+                       trace=self.trace(since - 10**9, since + 10**9, names[:TRACED]))
+
+    @staticmethod
+    def _list(names):
+        names = sorted(names, key=natural)
+        return " and ".join(names) if len(names) <= NAMED else f"{', '.join(names[:NAMED])} and {number_of(len(names) - NAMED, 'more component')}"
 
     # ---- rates
 
@@ -530,10 +352,13 @@ class Diagnosis:
                 amounts = np.array(list(values.values()))
                 if len(amounts) < SIBLINGS or np.median(amounts) <= 0:
                     continue
-                middle, spread = changes.mad_of(np.log(np.maximum(amounts, 1)))
+                logs = np.log(np.maximum(amounts, 1))
+                middle = float(np.median(logs))
+                spread = 1.4826 * float(np.median(np.abs(logs - middle)))
                 limit, off = middle - max(DEVIATES * spread, np.log(2)), float(np.median(np.abs(amounts - np.exp(middle))))
-                for name, value in values.items():
-                    if np.log(max(value, 1)) < limit and name not in gone:
+                few = [name for name, value in values.items() if np.log(max(value, 1)) < limit and name not in gone]
+                for name, value in values.items() if len(few) <= len(values) // 10 else ():  # of more, it is how they are made
+                    if name in few:
                         found.append(self._rate_finding(metric, verb, name, value, float(np.exp(middle)), off, len(amounts)))
         if not looked:
             self.not_looked.append("ranks that received or gave less than others: the files have no bytes by component")
@@ -558,8 +383,12 @@ class Diagnosis:
                 at = int(left.astype("datetime64[ns]").astype(np.int64))
                 if not self.begin <= at < self.finish:
                     continue
+                joined = ds.component_joined.values[(ds.component_name.values == name) & (ds.component_joined.values > left)]
+                end = joined.min() if len(joined) else np.datetime64(self.finish, "ns")
                 how = "vanished without leaving" if why == "vanished" else "was expelled for breaking the protocol"
-                found.append(Finding("vanished", name, "", "", left, left, f"{self.moment(at)}: {name} {how}.",
+                gone = int((end - left).astype("timedelta64[ns]").astype(np.int64))
+                again = f" and joined again {duration(gone)} later" if len(joined) else ""
+                found.append(Finding("vanished", name, "", "", left, end, f"{self.moment(at)}: {name} {how}{again}.",
                                      "vampire.open(run, metrics=[])[['component_name', 'component_left', 'component_leave_reason']]",
                                      count=1, trace=self._last_trace(name, at)))
         return found
@@ -641,14 +470,14 @@ class Diagnosis:
 
     def frame(self):
         """A DataFrame, the most expensive first; attrs: looked, not_looked, notes."""
-        frame = pd.DataFrame([dataclasses.asdict(one) for one in self.findings], columns=COLUMNS)
+        frame = pd.DataFrame([{name: getattr(one, name) for name in COLUMNS} for one in self.findings], columns=COLUMNS)
         frame.attrs.update(looked=self.looked, not_looked=self.not_looked, notes=self.notes)
         return frame
 
 
 def diagnose(history, output=None, between=None):
-    """What made a run late: a DataFrame with a row for each finding, the most expensive first. `component` is at fault,
-    `waiting` waited `seconds` from `begin` to `end`, `more` of them than usual; `sentence` says it, `evidence` is the call that
-    gives the number, `trace` the command for a trace of it. attrs has what was looked for and not found (`looked`), what
-    could not be (`not_looked`), and `notes`."""
+    """What made a run late: a DataFrame with a row for each finding, the most expensive first, each with its effects after it.
+    `component` is at fault (a component, a model, "host NAME", "pool manager" or "transports"), `waiting` was blocked `seconds` in this
+    `part` from `begin` to `end`, `more` of them than usual; `sentence` says it, `evidence` is the call that gives the number, `trace` the
+    command for a trace of it. attrs has what was looked for and not found (`looked`), what could not be (`not_looked`), and `notes`."""
     return Diagnosis(history_of(history, output, between)).frame()

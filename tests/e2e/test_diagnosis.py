@@ -85,8 +85,8 @@ def test_a_planted_cause_is_named(tmp_path, size, kind, seed):
     wrong, _ = planted.judge(hour.cause, nanoseconds(hour.size.bucket), findings)
     assert not wrong, (hour.cause, findings)
     assert not [one["sentence"] for one in findings if re.search(r":  | $|  ", one["sentence"])], "a name is empty"
-    if kind == "failed":  # the failed transports are why it waited
-        assert [one["follows"] for one in findings] == [0, 1] and findings[1]["sentence"].endswith("the cause or the effect of 1.")
+    if kind == "failed" and len(findings) > 1:
+        assert [one["follows"] for one in findings] == [0, 1] and findings[1]["sentence"].endswith("This may follow from 1.")
     if hour.cause.seconds:
         one = next(one for one in findings if one["component"] == hour.cause.component)
         assert eval(one["evidence"], {"vampire": vampire, "run": str(tmp_path)}) == pytest.approx(one["seconds"])
@@ -101,7 +101,7 @@ def test_nothing_is_found_where_nothing_is(tmp_path, size, seed):
     hour_of(tmp_path, size, seed)
     frame = vampire.diagnose(str(tmp_path))
     assert frame.empty, list(frame.sentence)
-    assert len(frame.attrs["looked"]) == 5 and not frame.attrs["not_looked"]
+    assert len(frame.attrs["looked"]) == 6 and not frame.attrs["not_looked"]
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_the_report_begins_with_it(slow, tmp_path):
     text = report(where, "--text")
     assert text.index("What made it late") < text.index("  observed ") < text.index("\nModels\n") < text.index("\nComponents\n")
     first = text.split("What made it late\n")[1].splitlines()
-    assert f": {hour.cause.component} waited {hour.cause.seconds:,.0f}"[:-2] in first[0] and "shown by" in first[1]
+    assert f": {hour.cause.component} was blocked {hour.cause.seconds:,.0f}"[:-2] in first[0] and "shown by" in first[1]
     assert "Looked for and not found: " in text
     for table in ("Components", "Waits", "Who waited for whom"):  # by what waiting cost, the slowest first
         assert hour.cause.component in text.split(f"\n{table}\n")[1].splitlines()[1], table
@@ -174,7 +174,7 @@ def test_files_without_components_say_what_they_cannot(slow, tmp_path, level):
         blame = vampire.blame_table(str(tmp_path))
         assert blame.equals(vampire.blame_table(str(slow[1]), models=True))
     else:
-        assert "who waited for whom: demand_wait_part_ns is not by producer and component, nor by their models" in frame.attrs["not_looked"]
+        assert "who was blocked on whom: blocked_ns has no labels component in these files" in frame.attrs["not_looked"]
         assert "neither by component nor by model" in text
         with pytest.raises(vampire.Error, match="who waited for whom is not known"):
             vampire.blame_table(str(tmp_path))
@@ -188,32 +188,21 @@ def test_a_time_within_that_of_the_cause(slow):
     whole, = vampire.diagnose(str(where)).to_dict("records")
     one, = vampire.diagnose(str(where), between=(begin.isoformat(), end.isoformat())).to_dict("records")
     assert (one["component"], one["part"], one["begin"], one["end"]) == (hour.cause.component, hour.cause.part, begin, end)
-    assert 0 < one["seconds"] < whole["seconds"] and one["sentence"].rsplit(";", 1)[1] == whole["sentence"].rsplit(";", 1)[1]
+    assert 0 < one["seconds"] < whole["seconds"] and one["sentence"].rsplit(": ", 1)[1] == whole["sentence"].rsplit(": ", 1)[1]
     assert eval(one["evidence"], {"vampire": vampire, "run": str(where)}) == pytest.approx(one["seconds"])  # pylint: disable=eval-used
     text = report(where, "--text", "--from", begin.isoformat(), "--to", end.isoformat())
     assert one["sentence"] in " ".join(text.split())
     assert not len(vampire.diagnose(str(where), between=(None, "2027-01-15T08:05:00")))
 
 
-@pytest.mark.parametrize("option, who", [
-    ('by=["component","producer"]', "PGEN -- 8"), ('by=["component"]', "PGEN -- 8"), ('metrics=["demand_wait_ns"]', "PGEN -- 8"),
-    ('by=["model","producer_model"]', "PGEN"), ("without=all", None)])
-def test_waits_without_their_parts(slow, tmp_path, option, who):
-    """Whole waits are looked at, by what labels there are; what they were for is said to be unknown."""
-    hour, where = slow
-    (tmp_path / "hour.rec").symlink_to(where / "hour.rec")
+@pytest.mark.parametrize("option", ['by=["component","producer"]', 'by=["component"]', 'metrics=["demand_wait_ns"]',
+                                    'by=["model","producer_model"]', "without=all"])
+def test_files_without_blocked_time_say_what_they_cannot(slow, tmp_path, option):
+    """Waits alone do not tell who was late: nothing is named."""
+    (tmp_path / "hour.rec").symlink_to(slow[1] / "hour.rec")
     count_again(tmp_path, "-o", "outputs.0.type=hdf5", "-o", f"outputs.0.{option}", "-o", "statistics.bucket=10s")
     frame = vampire.diagnose(str(tmp_path))
-    assert any(text.startswith("what waits were for: ") for text in frame.attrs["not_looked"])
-    if who is None:
-        assert not len(frame), "one rank of sixty is not seen in the sums of all"
-        return
-    one, = frame.to_dict("records")
-    assert one["component"] == who and " for data, " in one["sentence"] and one["part"] == "unknown"
-    for edge, limit in ((one["begin"], hour.cause.first), (one["end"], hour.cause.last)):
-        assert abs((edge - pd.Timestamp(planted.BEGIN)).total_seconds() - limit) <= (30 if who == "PGEN" else 10)
-    assert hour.cause.seconds <= one["seconds"] < 1.05 * hour.cause.seconds or who == "PGEN"
-    assert eval(one["evidence"], {"vampire": vampire, "run": str(tmp_path)}) == pytest.approx(one["seconds"])  # pylint: disable=eval-used
+    assert not len(frame) and any(text.startswith("who was blocked on whom: ") for text in frame.attrs["not_looked"])
 
 
 @pytest.mark.parametrize("option, tables, cannot", [
@@ -231,8 +220,7 @@ def test_files_with_few_labels_have_the_tables_that_these_allow(slow, tmp_path, 
     assert cannot in told
     if "all" in option:
         assert re.search(r"\n  for demanded data   all +10,680 ", text)
-    if "what waits" in told:
-        assert "what waits were for" in text.split("Could not be looked for: ")[1].splitlines()[0]
+    assert ("who was blocked on whom" in text.split("Could not be looked for: ")[1].splitlines()[0]) == ("producer" not in option or "without" in option)
     report(tmp_path, "-o", tmp_path / "r.html")
 
 

@@ -34,6 +34,7 @@ class Size:
 
 SIZES = {4: Size(1, 1, 2, 5, "5s"), 60: Size(20, 20, 20, 20, "10s"), 500: Size(200, 200, 100, 60, "30s")}
 FINALIZED, VANISHED = 1, 2
+EDGE = 4  # buckets: what a diagnosis looks at is steps, or four buckets
 
 
 @dataclasses.dataclass
@@ -278,7 +279,7 @@ def judge(cause, bucket_ns, findings):
     one, wrong = own[0], []
     for what, found, wanted in (("begin", one["begin"], cause.first), ("end", one["end"] - (one["end"] > one["begin"]), cause.last)):
         off = int(found // bucket_ns) - int((BEGIN + wanted * SECOND) // bucket_ns)
-        if abs(off) > 1:
+        if abs(off) > EDGE and not (what == "end" and cause.kind == "vanished"):  # its finding ends with the hour
             wrong.append(f"{what} is {off} buckets off")
     for what, wanted in (("seconds", cause.seconds), ("count", cause.count)):
         if what == ("seconds" if cause.seconds else "count") and abs(one[what] - wanted) > 0.05 * wanted:
