@@ -720,7 +720,7 @@ int stream_descriptor(const struct stream_hub *hub, int64_t *timeout_ns)
 {
     const struct stream *oldest = oldest_unauthenticated(hub);
     if (oldest != NULL) {
-        const int64_t left_ns = oldest->deadline_ns - now_ns();
+        const int64_t left_ns = VAMP_MAX(oldest->deadline_ns - now_ns(), 0);
         *timeout_ns = VAMP_MIN(left_ns, *timeout_ns);
     }
     return hub->events;

@@ -112,7 +112,7 @@ unsigned stream_poll(struct stream_hub *hub);
 uint64_t stream_strangers(const struct stream_hub *hub, uint64_t *ret_displaced);
 
 /* Returns a descriptor that becomes readable when stream_poll may find an event, and shortens the
- * caller's timeout. For callers that also wait for other descriptors. */
+ * caller's timeout, to 0 at least. For callers that also wait for other descriptors. */
 int stream_descriptor(const struct stream_hub *hub, int64_t *timeout_ns);
 /* Waits until stream_poll may find an event, one of `others` (descriptors or -1; NULL: none) is
  * readable, stream_wake was called, or `timeout_ns` has passed; may return early for no reason.
