@@ -3,6 +3,8 @@
  * The live source against a scripted maestro.h: the orders, losses and ends that a real pool
  * manager shows only by chance. (The real one is in the conformance and end-to-end tests.)
  */
+#include <unistd.h>
+
 #include "tests/unit/live_scripted.h"
 #include "vampire/live/maestro_fields.h"
 #include "vampire/live/maestro_merge.h"
@@ -443,18 +445,18 @@ static void check_gaps(const struct arrival_at *arrivals, size_t count)
 static void gaps_are_lost_events(void **state)
 {
     (void)state;
-    /* also those before the kind was first seen without a gap */
+    /* gaps before the kind has occurred without one */
     CHECK_GAPS({VAMP_EVENT_OFFER, 7, 0, 0}, {VAMP_EVENT_OFFER, 9, 0, 0},
                {VAMP_EVENT_OFFER, 10, 0, 1}, {VAMP_EVENT_OFFER, 14, 0, 3},
                {VAMP_EVENT_OFFER, 15, 0, 0});
-    /* those that the pool manager reports, and more */
+    /* reported losses, and further gaps */
     CHECK_GAPS({VAMP_EVENT_OFFER, 1, 0, 0}, {VAMP_EVENT_OFFER, 2, 0, 0}, {VAMP_EVENT_LOST, 0, 3, 3},
                {VAMP_EVENT_OFFER, 6, 0, 0}, {VAMP_EVENT_LOST, 0, 2, 2},
                {VAMP_EVENT_OFFER, 10, 0, 1});
-    /* those that are reported too late */
+    /* a loss that is reported after its gap */
     CHECK_GAPS({VAMP_EVENT_OFFER, 1, 0, 0}, {VAMP_EVENT_OFFER, 2, 0, 0},
                {VAMP_EVENT_OFFER, 5, 0, 2}, {VAMP_EVENT_LOST, 0, 2, 0}, {VAMP_EVENT_LOST, 0, 1, 1});
-    /* an event that is late, and one that could not be read */
+    /* a late event, and one that could not be decoded */
     CHECK_GAPS({VAMP_EVENT_OFFER, 1, 0, 0}, {VAMP_EVENT_OFFER, 2, 0, 0},
                {VAMP_EVENT_OFFER, 4, 0, 1}, {VAMP_EVENT_OFFER, 3, 0, 0},
                {VAMP_EVENT_OFFER, 6, 0, 0}, {VAMP_EVENT_REJECTED, 0, 1, 0},
@@ -566,6 +568,50 @@ static void the_rest_is_counted(void **state)
     assert_int_equal(drain(fixture, serials), 2);
     vamp_live.source.rest(fixture->source, &event);
     assert_int_equal(event.count, 3 + 100);
+    close_source(fixture);
+}
+
+/* A loss that is visible as a gap before the pool manager reports it is not missing twice at the
+ * end. */
+static void a_gap_that_is_reported_later_is_lost_once(void **state)
+{
+    struct fixture *fixture = *state;
+    char path[] = "/tmp/live_maestro_test.XXXXXX";
+    FILE *file = fdopen(mkstemp(path), "w");
+    assert_non_null(file);
+    (void)fprintf(file,
+                  "{\"maestro\": \"%s\", \"times\": \"\", \"sizes\": \"\", \"serials\": \"dense\", "
+                  "\"order\": \"\", \"transports\": \"\", \"before\": \"\", \"early\": \"\", "
+                  "\"losses\": \"\"}",
+                  mstro_version());
+    assert_int_equal(fclose(file), 0);
+    fixture->options.examined = path;
+    fixture->context.event_kinds = VAMP_EVENT_KINDS_ALL;
+    open_source(fixture);
+    assert_int_equal(unlink(path), 0);
+    struct mstro_pool_event_ events[2] = {at_serial(MSTRO_POOL_EVENT_LOST, 0),
+                                          at_serial(MSTRO_POOL_EVENT_OFFER, 7)};
+    events[0].payload.lost.count = 3;
+    deliver_serials(0, MSTRO_POOL_EVENT_OFFER, 1, 2, 1);
+    deliver_serials(1, MSTRO_POOL_EVENT_DEMAND, 6, 6, 1);
+    uint64_t serials[256];
+    assert_int_equal(drain(fixture, serials), 2);
+    vamp_fake_clock_advance(&fixture->time, VAMP_MERGE_HOLD_NS);
+    assert_int_equal(drain(fixture, serials), 2); /* the control event for the gap, and 6 */
+    deliver(0, events, 2);
+    assert_int_equal(drain(fixture, serials), 0);
+    vamp_fake_clock_advance(&fixture->time, VAMP_MERGE_OVERLOAD_NS);
+    assert_int_equal(drain(fixture, serials), 1);
+    script.subscriptions[0].events = 2 + 3 + 2;
+    script.subscriptions[1].events = 1;
+    assert_true(vamp_live.source.finish(fixture->source, VAMP_NS_PER_SECOND));
+    struct vamp_event event;
+    vamp_live.source.rest(fixture->source, &event);
+    assert_int_equal(event.count, 1);
+    deliver_serials(0, MSTRO_POOL_EVENT_OFFER, 8, 8, 1);
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_MORE);
+    assert_int_equal(event.serial, 8);
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_END);
     close_source(fixture);
 }
 
@@ -748,6 +794,7 @@ int main(void)
         SOURCE_TEST(kinds_that_are_not_wanted_are_not_given),
         SOURCE_TEST(what_waits_at_a_stop_is_delivered),
         SOURCE_TEST(the_rest_is_counted),
+        SOURCE_TEST(a_gap_that_is_reported_later_is_lost_once),
         SOURCE_TEST(a_refused_stop_ends_when_no_event_waits),
         SOURCE_TEST(ends_after_the_grace),
         SOURCE_TEST(gone_comes_after_everything_received),

@@ -195,16 +195,17 @@ static bool insert_time_event(struct maestro_source *source,
     return true;
 }
 
-/* Inserts a control event for lost events before the event, with its time, or corrects the number
- * of lost events that the pool manager reported. */
+/* If serial numbers are missing before the event, replaces it by a control event for lost events
+ * with its time, and keeps it back. Subtracts losses that were already counted from the number that
+ * the pool manager reported. */
 static void insert_lost_event(struct maestro_source *source,
                               const struct vamp_merge_arrival *arrival, struct vamp_event *event)
 {
     const uint64_t lost = vamp_serial_gaps_observe(&source->gaps, event);
+    source->session.merge.unreported_losses = vamp_serial_gaps_unreported(&source->gaps);
     if (event->kind == VAMP_EVENT_LOST) {
         event->count = lost;
     } else if (lost > 0) {
-        source->session.merge.vanished += lost;
         keep_back(source, arrival, event);
         *event = (struct vamp_event){.kind = VAMP_EVENT_LOST,
                                      .reason = VAMP_LOSS_POOL_MANAGER,
@@ -213,7 +214,7 @@ static void insert_lost_event(struct maestro_source *source,
     }
 }
 
-/* Returns whether all events that a control event for lost events counts are counted already. */
+/* Returns whether this is a control event for losses that were all counted before. */
 static bool is_counted(const struct vamp_event *event)
 {
     return event->kind == VAMP_EVENT_LOST && event->count == 0;

@@ -152,9 +152,10 @@ bool vamp_merge_read(struct vamp_merge *merge)
      * subscription has no further events either. */
     bool closing = false;
     bool came = false;
+    const bool nothing_left = vamp_merge_rest(merge) == 0;
     for (unsigned i = 0; i < merge->stream_count; i++) {
         struct vamp_merge_stream *stream = &merge->streams[i];
-        const bool has_all = stream->delivered >= stream->total || vamp_merge_rest(merge) == 0;
+        const bool has_all = nothing_left || stream->delivered >= stream->total;
         if (merge->finished && has_all) {
             stream->ended = true;
         } else if (stream->ended) {
@@ -206,7 +207,7 @@ uint64_t vamp_merge_rest(const struct vamp_merge *merge)
     for (unsigned i = 0; i < merge->stream_count; i++) {
         rest += merge->streams[i].total - merge->streams[i].delivered;
     }
-    return vamp_minus(rest, merge->vanished);
+    return vamp_minus(rest, merge->unreported_losses);
 }
 
 /* ------------------------------------------------------------------ delivering */

@@ -94,7 +94,8 @@ struct vamp_merge {
     mstro_pool_event retired; /* completely delivered list, disposed of at the next call */
     mstro_status failure;     /* status of the read that ended a stream, else MSTRO_OK */
     bool finished;            /* vamp_merge_finish succeeded */
-    uint64_t vanished;        /* events that were sent and will not arrive; set by the caller */
+    /* Lost events that the pool manager did not report; set by the caller. */
+    uint64_t unreported_losses;
     int64_t overloaded_ns;    /* monotonic time until which events are held longer */
     enum vamp_merge_serials serials;
     /* The stream whose batch is being delivered; NULL: none. Its events below this serial are

@@ -41,3 +41,8 @@ uint64_t vamp_serial_gaps_observe(struct vamp_serial_gaps *gaps, const struct va
     gaps->counted += more;
     return more;
 }
+
+uint64_t vamp_serial_gaps_unreported(const struct vamp_serial_gaps *gaps)
+{
+    return vamp_minus(vamp_minus(gaps->missing, gaps->filled), gaps->reported);
+}
