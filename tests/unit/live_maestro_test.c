@@ -461,6 +461,10 @@ static void gaps_are_lost_events(void **state)
                {VAMP_EVENT_OFFER, 4, 0, 1}, {VAMP_EVENT_OFFER, 3, 0, 0},
                {VAMP_EVENT_OFFER, 6, 0, 0}, {VAMP_EVENT_REJECTED, 0, 1, 0},
                {VAMP_EVENT_OFFER, 8, 0, 0}, {VAMP_EVENT_OFFER, 10, 0, 1});
+    /* late events from before the start */
+    CHECK_GAPS({VAMP_EVENT_OFFER, 7, 0, 0}, {VAMP_EVENT_OFFER, 8, 0, 0},
+               {VAMP_EVENT_OFFER, 5, 0, 0}, {VAMP_EVENT_OFFER, 6, 0, 0},
+               {VAMP_EVENT_OFFER, 11, 0, 2});
 }
 
 /* Another component subscribes to OFFERs before they are handled. */

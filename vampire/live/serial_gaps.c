@@ -24,14 +24,17 @@ uint64_t vamp_serial_gaps_observe(struct vamp_serial_gaps *gaps, const struct va
     const bool is_numbered = !vamp_event_is_mark(event) && event->serial != 0;
     if (gaps->newest == 0) {
         if (is_numbered && event->phase == VAMP_PHASE_AFTER) {
+            gaps->first = event->serial;
             gaps->newest = event->serial;
         }
         return event->kind == VAMP_EVENT_LOST ? event->count : 0;
     }
+    /* Events from before the start are not missing. */
+    const bool is_late =
+        is_numbered && event->serial > gaps->first && event->serial < gaps->newest;
     if (event->kind == VAMP_EVENT_LOST) {
         gaps->reported += event->count;
-    } else if (event->kind == VAMP_EVENT_REJECTED ||
-               (is_numbered && event->serial < gaps->newest)) {
+    } else if (event->kind == VAMP_EVENT_REJECTED || is_late) {
         gaps->filled++;
     } else if (is_numbered && event->serial > gaps->newest) {
         note_gap(gaps, event);

@@ -21,6 +21,7 @@
  * last, so all subscriptions exist then. */
 struct vamp_serial_gaps {
     uint64_t newest;   /* the highest serial number so far; 0: not started */
+    uint64_t first;    /* the serial number at which counting started */
     uint64_t missing;  /* missing serial numbers that are lost events */
     uint64_t filled;   /* events counted in `missing` that arrived late or could not be decoded */
     uint64_t reported; /* lost events reported by the pool manager */
