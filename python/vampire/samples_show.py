@@ -11,7 +11,7 @@ import sys
 
 from .errors import one_line
 
-PART = re.compile(r'(?:\\.|"(?:\\.|[^"\\])*"|[^\\"])', re.DOTALL)
+PART = re.compile(r'(?:\\+[^\\]?|"(?:\\.|[^"\\])*"|[^\\"])', re.DOTALL)
 NUMBER = re.compile(r"[-+]?(\d+[iu]|\d+\.?\d*([eE][-+]?\d+)?|\.\d+)$")
 LABELS = {"component": "component", "host": "host", "hostname": "host", "job": "job", "jobid": "job"}
 TAG_VALUES = 64  # of each tag that are told apart
@@ -31,8 +31,16 @@ def split(text, separator):
 
 
 def plain(text):
-    """Without backslashes."""
-    return re.sub(r"\\([,= \\])", r"\1", text)
+    """Without the backslashes of escaped characters. A backslash does not escape a backslash, as in vampire/core/event/sample.c."""
+    return re.sub(r"\\([,= ])", r"\1", text)
+
+
+def pair_of(text, what):
+    """(NAME, VALUE) of a tag or field."""
+    pair = split(text, "=")
+    if len(pair) != 2:
+        raise ValueError(f"expected a {what}, NAME=VALUE")
+    return pair
 
 
 def read_line(line):
@@ -41,10 +49,13 @@ def read_line(line):
     if len(pieces) not in (2, 3) or len(pieces) == 3 and not re.fullmatch(r"-?\d+", pieces[2]):
         raise ValueError("expected MEASUREMENT,TAG=VALUE FIELD=VALUE TIME")
     measurement, *tags = split(pieces[0], ",")
-    tags = dict(map(plain, split(tag, "=")) for tag in tags)
+    pairs = [pair_of(tag, "tag") for tag in tags]
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError("duplicate tag")
+    tags = {plain(name): plain(value) for name, value in pairs}
     fields = {}
     for field in split(pieces[1], ","):
-        name, value = split(field, "=")
+        name, value = pair_of(field, "field")
         if NUMBER.match(value):
             fields[plain(name)] = float(value.rstrip("iu"))
         elif value[:1] != '"' and value not in ("t", "T", "true", "True", "TRUE", "f", "F", "false", "False", "FALSE"):

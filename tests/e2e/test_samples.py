@@ -18,6 +18,7 @@ import harness
 import jsonl
 from harness import Workflow, wait_until
 from test_replay import differences, only
+from vampire import samples_show
 
 SECOND = 10**9
 START = 1767225600 * SECOND  # of the synthetic source
@@ -206,6 +207,23 @@ def test_filters_ask_for_samples(space):
     (few,) = space.path.glob("*-models-*.rec")
     data = few.read_bytes()
     assert b"memory,host=n1" in data and b"memory,host=n2" not in data and b"io,host=n1,file=/f time=50" in data
+
+
+def test_samples_show_refuses_what_a_run_refuses(space):
+    refused = [(r"m,a=1,a=2 c=1", "duplicate tag"), (r"m,a=b=c c=1", "expected a tag, NAME=VALUE"),
+               (r"m,a=x\\,b=y c=1", "expected a tag, NAME=VALUE"), (r"m,a c=1", "expected a tag, NAME=VALUE"),
+               (r"m,a=b c", "expected a field, NAME=VALUE")]
+    for line, message in refused:
+        with pytest.raises(ValueError, match=message):
+            samples_show.read_line(line)
+    (space.path / "lines").write_text("".join(f"{line}\n" for line, _ in refused))
+    process = space.vampire(config(space, metrics=METRICS, files=[str(space.path / "lines")]), ready=False)
+    process.expect_exit(0)
+    assert f"{len(refused)} lines refused" in process.stderr, process.stderr
+
+
+def test_samples_show_reads_tags_as_a_run_does():
+    assert samples_show.read_line(r"m,a=\z,b=\\z,c=\\\,z v=1") == ("m", {"a": r"\z", "b": r"\\z", "c": r"\\,z"}, {"v": 1})
 
 
 @pytest.mark.parametrize("text, message", [

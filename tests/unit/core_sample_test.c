@@ -66,13 +66,13 @@ static void what_is_wrong_is_said_with_its_column(void **state)
         {"m", "column 2: fields are missing after a blank"},
         {"m,tag c=1", "column 3: expected a tag, NAME=VALUE"},
         {"m,tag= c=1", "column 7: the tag's value is missing"},
-        {"m,a=x,a=y c=1", "column 7: the tag occurs twice"},
-        {"m,b=x,a=x,b=x c=1", "column 11: the tag occurs twice"},
-        {"m,a=C:\\,b=y c=1", "column 10: an = in a tag's value needs a backslash in front"},
-        {"m,a=x\\ c=1", "column 9: an = in a tag's value needs a backslash in front"},
-        {"m,a=x\\\\ c=1", "column 10: an = in a tag's value needs a backslash in front"},
-        {"m,a=x\\\\,b=y c=1", "column 10: an = in a tag's value needs a backslash in front"},
-        {"m,a=b=c c=1", "column 6: an = in a tag's value needs a backslash in front"},
+        {"m,a=x,a=y c=1", "column 7: duplicate tag"},
+        {"m,b=x,a=x,b=x c=1", "column 11: duplicate tag"},
+        {"m,a=C:\\,b=y c=1", "column 10: \"=\" in a tag value must be escaped (\\=)"},
+        {"m,a=x\\ c=1", "column 9: \"=\" in a tag value must be escaped (\\=)"},
+        {"m,a=x\\\\ c=1", "column 10: \"=\" in a tag value must be escaped (\\=)"},
+        {"m,a=x\\\\,b=y c=1", "column 10: \"=\" in a tag value must be escaped (\\=)"},
+        {"m,a=b=c c=1", "column 6: \"=\" in a tag value must be escaped (\\=)"},
         {"job,function=stop_job event={...} 5", "column 29: expected a number"},
         {"m a=1,", "column 7: expected a field, NAME=VALUE"},
         {"m a=0x10", "column 5: expected a number"},
@@ -182,6 +182,14 @@ static void a_sample_is_taken_apart(void **state)
     assert_string_equal(text, "");
     assert_false(vamp_sample_tag(&sample, "path", text, 4));
     assert_false(vamp_sample_name(&sample, text, 4));
+    /* A backslash does not escape a backslash, so these are the values of different series. */
+    sample = sample_of("m,a=\\z,b=\\\\z,c=\\\\\\,z v=1");
+    assert_true(vamp_sample_tag(&sample, "a", text, sizeof text));
+    assert_string_equal(text, "\\z");
+    assert_true(vamp_sample_tag(&sample, "b", text, sizeof text));
+    assert_string_equal(text, "\\\\z");
+    assert_true(vamp_sample_tag(&sample, "c", text, sizeof text));
+    assert_string_equal(text, "\\\\,z");
     assert_true(sample_of("m a=-9223372036854775808i").value == (long double)INT64_MIN);
     assert_true(sample_of("m a=TRUE").value == 1);
     assert_true(sample_of("m a=false").value == 0);

@@ -10,10 +10,10 @@
 #include "vampire/core/utf8.h"
 
 #define NUMBER_BYTES 64 /* maximum length of a parsed number, including its terminator */
-#define TAGS_MAX 256    /* of a line */
+#define TAGS_MAX 256    /* per line */
 
 /* Returns the first of the `stops` characters that has no backslash in front, or the end. As in
- * InfluxDB, a backslash in front of another backslash is not special. */
+ * InfluxDB, a backslash does not escape a backslash. */
 static const char *find(const char *begin, const char *end, const char *stops)
 {
     const char *at = begin;
@@ -148,10 +148,10 @@ static int read_series(const char *text, const char *end, const char **at, struc
             return refuse(text, *at, "the tag's value is missing", err);
         }
         if (*at < end && **at == '=') {
-            return refuse(text, *at, "an = in a tag's value needs a backslash in front", err);
+            return refuse(text, *at, "\"=\" in a tag value must be escaped (\\=)", err);
         }
         if (contains_name(&names, name, length)) {
-            return refuse(text, name, "the tag occurs twice", err);
+            return refuse(text, name, "duplicate tag", err);
         }
         if (names.count == TAGS_MAX) {
             return refuse(text, name, "more than 256 tags", err);
@@ -268,12 +268,21 @@ bool vamp_sample_read(const char *text, size_t length, struct vamp_sample *ret_s
            read_value(equals + 1, length - ret_sample->key_length - 1, &ret_sample->value);
 }
 
-/* Copies the text without backslashes. Returns false if the text was cut. */
+static bool is_special(char byte)
+{
+    return byte == ',' || byte == '=' || byte == ' ';
+}
+
+/* Copies the text without the backslashes of escaped characters. Returns false if the text was cut.
+ */
 static bool copy_plain(const char *at, const char *end, char *out, size_t bytes)
 {
     size_t used = 0;
     for (; at < end && used + 1 < bytes; at++) {
-        at += *at == '\\' && at + 1 < end && strchr(",= \\", at[1]) != NULL;
+        const bool is_escape = *at == '\\' && at + 1 < end && is_special(at[1]);
+        if (is_escape) {
+            at++;
+        }
         out[used++] = *at;
     }
     out[used] = '\0';
