@@ -144,9 +144,9 @@ static void report_counts(struct server *server, int64_t now_ns)
     uint64_t displaced;
     const uint64_t closed = stream_strangers(server->hub, &displaced);
     report(server, &server->joins_ignored, closed, now_ns, "unauthenticated connections closed",
-           "%" PRIu64 " in all to accept newer ones, at a limit; the others do not have this pool "
-           "manager's key: a component of this workflow has to use the information that this pool "
-           "manager printed",
+           "%" PRIu64 " of all so far because a limit was reached and newer connections arrived; "
+           "peers without this pool manager's key cannot join: components of this workflow must "
+           "use the info that this pool manager printed",
            displaced);
 }
 

@@ -177,9 +177,9 @@ static mstro_status examine(const struct server *server, const struct stream *st
     }
     if (stream_is_reserve(stream, &limit)) {
         return VAMP_REFUSE(MSTRO_NOMEM, err, -EMFILE,
-                           "the pool manager is at its limit of %" PRIu64
-                           " open files, and each component needs one; start the pool manager with "
-                           "a higher limit (ulimit -n)",
+                           "the pool manager has reached its limit of %" PRIu64
+                           " open files, one per component; increase the limit (ulimit -n) and "
+                           "restart it",
                            limit);
     }
     return pool_may_join(server->pool, join->component, err);

@@ -223,6 +223,7 @@ def test_strangers_disturb_no_component(space):
     assert end["joined"] == len(reports) + 1
     assert end["vanished"] == end["refused"] == 0
     assert manager.stderr.count("unauthenticated connections closed") == 1, "said once a minute"
+    assert re.search(r"closed so far: \d+ of all so far because a limit was reached", manager.stderr), manager.stderr
     assert space.info not in manager.stderr
 
 
@@ -269,8 +270,8 @@ def test_no_text_from_outside_controls_a_terminal(space):
 
 
 def test_the_limit_of_open_files_is_reported_on_both_sides(space):
-    """Those who are there go on, a newcomer and the pool manager report the reason at once, and a place that is free
-    again is used."""
+    """Joined components continue, a new component and the pool manager report the reason immediately, and a freed descriptor
+    is used."""
     limit = 40
     manager = space.pool_manager(before=("prlimit", f"--nofile={limit}:{limit}"))
     gate = space.path / "gate"
@@ -284,12 +285,12 @@ def test_the_limit_of_open_files_is_reported_on_both_sides(space):
     harness.wait_until(lambda: len(waiting()) + sum(not member.running() for member in members) == limit, "all have an answer")
     refused = [member for member in members if not member.running()]
     assert len(waiting()) >= limit // 3 and refused
-    reason = f"the pool manager is at its limit of {limit} open files"
+    reason = f"the pool manager has reached its limit of {limit} open files"
     assert all(reason in member.stderr for member in refused)
     manager.until_stderr(f"joins refused so far: the last one: {reason}")
     gate.touch()
     for member in waiting():
         member.expect_exit(0)
     space.start([harness.program("workflow_steps"), "later", *steps], "later").expect_exit(0)
-    assert "do not have this pool manager's key" not in manager.stderr
+    assert "without this pool manager's key" not in manager.stderr
     assert end_of(manager)["refused"] == len(refused)
