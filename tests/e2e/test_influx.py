@@ -242,7 +242,7 @@ def assert_all_lost(vampire):
     (b"HTTP/1.1 404 Not Found\r\nContent-Length: 18\r\n\r\ndatabase not found", "status 404: database not found"),
     (b"HTTP/1.1 400 Bad\r\nContent-Length: 3\r\n\r\nno!", "refuses a bucket (status 400): no!"),
     (b"\x00\xffnonsense\r\n", "HTTP/0.9"),
-    (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nIt works!", "does not confirm a bucket as this protocol prescribes: status 200"),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nIt works!", ": status 200, Content-Type \"\": It works!; check that this is the right server"),
     (b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n", "status 202"),
     (None, "timed out"),
 ], ids=["missing", "refused", "garbage", "page", "202", "silent"])

@@ -170,9 +170,10 @@ JSON = {"Content-Type": "application/json"}
     (Answer(204), 'status 204, Content-Type ""'),
     (Answer(202, JSON, b"{}"), 'status 202, Content-Type "application/json": {}'),
     (Answer(200, {"Content-Type": "text/html"}, b"<html>It works!</html>"), 'Content-Type "text/html": <html>It works!</html>'),
-    (Answer(200, body=b"ok"), "status 200, Content-Type \"\": ok; is it another server?"),
+    (Answer(200, body=b"ok"), "status 200, Content-Type \"\": ok; check that this is the right server."),
+    (Answer(200, {"Content-Type": "text/plain"}), 'Content-Type "text/plain": '),
     (Answer(200, JSON, b"[]"), 'Content-Type "application/json": []'),
-], ids=["500", "503", "moved", "307", "429", "slow", "204", "202", "page", "text", "list"])
+], ids=["500", "503", "moved", "307", "429", "slow", "204", "202", "page", "text", "empty-text", "list"])
 def test_what_fails_is_sent_again_and_counted_once(space, answer, words):
     """A request whose answer is late was taken, and is taken again: nothing changes."""
     with Receiver([answer, answer]) as receiver:

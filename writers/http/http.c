@@ -194,8 +194,8 @@ void http_free(struct http *http)
 
 /* ---- requests */
 
-/* Reads an answer that may confirm the request: status 2xx. Any web server can give one, so it must
- * be as the protocol prescribes. Returns 0 or -EAGAIN. */
+/* Handles an answer with status 2xx. Other web servers send such answers, too, so status and content
+ * must be those of the protocol. Returns 0 or -EAGAIN. */
 static int read_confirmation(struct http *http, long status, struct vamp_err *err)
 {
     const char *type = NULL;
@@ -215,9 +215,9 @@ static int read_confirmation(struct http *http, long status, struct vamp_err *er
     }
     http_show(http->answer, http->answered, answer);
     return vamp_attempts_failed(&http->attempts, err,
-                                "%.200s does not confirm a bucket as this protocol prescribes: "
-                                "status %ld, Content-Type \"%.60s\": %s; is it another "
-                                "server? " VAMP_BUCKETS_WAIT,
+                                "unexpected confirmation from %.200s: status %ld, Content-Type "
+                                "\"%.60s\": %s; check that this is the right "
+                                "server. " VAMP_BUCKETS_WAIT,
                                 http->url, status, type, answer);
 }
 

@@ -20,9 +20,9 @@ struct http_server {
     const char *token;          /* the scheme of "Authorization" for a token */
     const char *variable;       /* see VAMP_PUSH_OPTIONS */
     const struct vamp_push_options *options;
-    long success; /* the only status with which a server of the protocol confirms a request */
-    /* Reads the body of such an answer, with its Content-Type ("": none). Returns 0, or -EBADMSG if
-     * a server of the protocol does not answer like this. NULL: the body has no meaning. */
+    long success; /* the status that confirms a request */
+    /* Checks the body of a confirmation; `type` is its Content-Type or "". Returns 0, or -EBADMSG if
+     * it is not an answer of the protocol. NULL: any body is accepted. */
     int (*read_answer)(void *context, const char *type, const unsigned char *bytes, size_t count);
     void *context;
 };

@@ -47,8 +47,8 @@ static void add_partial_success(struct otlp *self, int64_t rejected, const char 
     }
 }
 
-/* Servers that do not answer in the format of the request use JSON, in which 64-bit integers are
- * texts. Returns 0 or -EBADMSG. */
+/* Some servers answer protobuf requests in JSON, where 64-bit integers are strings. Returns 0 or
+ * -EBADMSG. */
 static int read_json(struct otlp *self, const unsigned char *bytes, size_t count)
 {
     json_t *answer = json_loadb((const char *)bytes, count, 0, NULL);
@@ -75,7 +75,8 @@ static int read_answer(void *context, const char *type, const unsigned char *byt
     if (count > 0 && strncasecmp(type, "application/json", strlen("application/json")) == 0) {
         return read_json(self, bytes, count);
     }
-    if (strncasecmp(type, "text/html", strlen("text/html")) == 0) {
+    /* Some servers send no type with an empty body. */
+    if (type[0] != '\0' && strncasecmp(type, "application/", strlen("application/")) != 0) {
         return -EBADMSG;
     }
     Vampire__Otlp__ExportMetricsServiceResponse *response =
