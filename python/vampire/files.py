@@ -7,6 +7,7 @@ import glob
 import json
 import math
 import os
+import stat
 import warnings
 import zlib
 
@@ -46,14 +47,29 @@ def paths_of(path_or_list):
     return list(dict.fromkeys(paths))
 
 
+denied = 0  # permissions that files of this process must not have
+
+
 def keep_private(paths):
-    """Files that this process creates from now on permit others no more than each of these files does."""
+    """Sets the umask so that new files are not readable or writable by users who cannot read or write all of these files."""
+    global denied
     mode = 0o777
     for path in paths_of(paths):
         with contextlib.suppress(OSError):  # the file is reported when it is opened
             permitted = os.stat(path).st_mode
-            mode &= permitted | (permitted & 0o444) >> 2  # who may read files may enter a folder with them
-    os.umask(os.umask(0) | 0o077 & ~mode)
+            mode &= permitted | (permitted & 0o444) >> 2  # folders: search permission for those who may read
+    denied = 0o077 & ~mode
+    old = os.umask(0o077)
+    os.umask(old | denied)
+
+
+def write_private(path, data):
+    """Writes a file. An existing one loses the permissions that `keep_private` denies before the data are in it."""
+    with open(path, "wb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if stat.S_ISREG(mode) and mode & denied:
+            os.fchmod(file.fileno(), stat.S_IMODE(mode) & ~denied)
+        file.write(data)
 
 
 def opened(path):

@@ -211,6 +211,10 @@ def test_an_export_and_a_report_permit_no_more_than_their_sources(space, modes, 
         path.chmod(mode)
     export(space.path / "run.sqlite", *sources, umask=0o022).check_returncode()
     export(space.path / "run.csv", *sources, umask=0o022).check_returncode()
+    (space.path / "page.html").write_text("an earlier report")
+    (space.path / "page.html").chmod(0o644)
+    (space.path / "folder").mkdir(mode=permitted | (permitted & 0o444) >> 2 | 0o700)
+    (space.path / "folder" / "notes.txt").touch(0o644)
     for form in (["-o", "page.html"], ["--csv", "folder"], ["-o", "pictures.html", "--png", "png"]):
         subprocess.run([REPORT, *form, *sources], cwd=space.path, check=True, capture_output=True, umask=0o022)
     made = [space.path / name for name in ("run.sqlite", "page.html", "pictures.html")]

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 
 from .. import errors
-from ..files import keep_private
+from ..files import keep_private, write_private
 from ..history import History
 from . import text
 from .compare import compare
@@ -90,8 +90,8 @@ def write(report, options):
     if options.png:
         options.png.mkdir(parents=True, exist_ok=True)
         for picture in report.pictures:
-            (options.png / f"{picture.name}.png").write_bytes(html.draw(picture.draw, False, False, "png"))
-    options.output.write_text(html.page(report), encoding="utf-8")
+            write_private(options.png / f"{picture.name}.png", html.draw(picture.draw, False, False, "png"))
+    write_private(options.output, html.page(report).encode("utf-8"))
     print(options.output.resolve())
 
 

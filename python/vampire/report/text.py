@@ -2,6 +2,7 @@
 """A Report as plain text, and its tables as CSV."""
 
 from ..export import tame
+from ..files import write_private
 
 
 def _printable(text):
@@ -38,7 +39,8 @@ def write_csv(report, directory):
     directory.mkdir(parents=True, exist_ok=True)
     for table in (*report.before, *report.tables):
         frame = table.frame.rename(columns=tame).apply(lambda column: column.map(tame))
-        frame.to_csv(directory / f"{table.name}.csv", index=False)
+        write_private(directory / f"{table.name}.csv", frame.to_csv(index=False).encode("utf-8"))
     if report.answers:
-        report.answers.frame.applymap(tame).to_csv(directory / "findings.csv", index=False)
-    (directory / "notes.txt").write_text("\n".join(report.notes or [report.whole]) + "\n", encoding="utf-8")
+        findings = report.answers.frame.applymap(tame)
+        write_private(directory / "findings.csv", findings.to_csv(index=False).encode("utf-8"))
+    write_private(directory / "notes.txt", ("\n".join(report.notes or [report.whole]) + "\n").encode("utf-8"))
