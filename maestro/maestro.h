@@ -306,7 +306,8 @@ enum mstro_subscription_opts MSTRO_ENUM_OF_32_BITS {
 typedef enum mstro_subscription_opts mstro_subscription_opts;
 #ifndef MSTRO_PUBLIC_ONLY
 #define MSTRO_SIGNAL_BEFORE_HOLDS_UP_NOTHING 1
-/* A subscriber that does not poll delays nothing either, see mstro_subscribe. */
+/* If a subscriber does not poll, its events are dropped and counted, and nothing is delayed; see
+ * mstro_subscribe. */
 #define MSTRO_FULL_SUBSCRIPTION_DROPS 1
 #endif
 

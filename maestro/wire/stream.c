@@ -632,7 +632,8 @@ static void displace(struct stream *oldest, int status)
     end(oldest, status);
 }
 
-/* accept4 needs a free descriptor even if no connection is pending. */
+/* At the limit accept4 fails even without a pending connection, so a peer is closed only if one is
+ * pending. */
 static bool is_connection_pending(const struct stream_hub *hub)
 {
     struct pollfd listener = {.fd = hub->listener, .events = POLLIN};

@@ -81,8 +81,8 @@ bool stream_host_towards(const uint8_t *address, size_t length, char ret_host[ST
 /* Returns the caller's data for a stream; initially NULL. */
 void *stream_owner(const struct stream *stream);
 void stream_set_owner(struct stream *stream, void *owner);
-/* Returns whether the stream uses one of the last STREAM_RESERVED descriptors of this process,
- * which are kept free to tell newcomers that the limit, `*ret_limit`, has been reached. */
+/* Returns whether the stream uses one of the last STREAM_RESERVED descriptors below the limit,
+ * `*ret_limit`. They are reserved for refusing new components with a reason. */
 #define STREAM_RESERVED 8U
 bool stream_is_reserve(const struct stream *stream, uint64_t *ret_limit);
 /* Lifts the limits for unauthenticated peers from this stream. */
@@ -108,7 +108,7 @@ size_t stream_waiting(const struct stream *stream, int64_t *ret_since_ns);
 /* Processes arrived data and calls the handler. Returns the number of processed events. */
 unsigned stream_poll(struct stream_hub *hub);
 /* Returns the number of peers whose connections were closed before they were admitted, and how many
- * of them were closed in favour of newer ones (`ret_displaced` may be NULL). */
+ * of them were closed because a limit was reached (`ret_displaced` may be NULL). */
 uint64_t stream_strangers(const struct stream_hub *hub, uint64_t *ret_displaced);
 
 /* Returns a descriptor that becomes readable when stream_poll may find an event, and shortens the

@@ -15,8 +15,8 @@ struct vamp_page {
 
 #define VAMP_PAGE_SUMMARY_COLUMNS 22
 
-/* Prints the text and a newline. Characters that could control a terminal or begin a line are
- * printed as '?'; the same holds for vamp_page_line. */
+/* Prints the text and a newline. Control characters and line separators are printed as '?', as in
+ * vamp_page_line. */
 void vamp_page_title(const struct vamp_page *page, const char *format, ...) VAMP_PRINTF(2, 3);
 /* Prints "  NAME text" and a newline. */
 void vamp_page_line(const struct vamp_page *page, const char *name, const char *format, ...)

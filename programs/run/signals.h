@@ -29,9 +29,8 @@ struct vamp_signals {
     pthread_t thread;
 };
 
-/* Blocks the signals that request something of a run, so that they are kept until
- * vamp_signals_start instead of ending the process; or lets them end it again. To be called first
- * in main. */
+/* Blocks SIGHUP, SIGUSR1 and SIGUSR2 until vamp_signals_start handles them (`held`), or unblocks
+ * them. Without it, they would end the process during the start. Called first in main. */
 void vamp_signals_hold(bool held);
 /* Returns 0 or -errno. `finish_ns`: as in the struct. */
 VAMP_MUST_CHECK int vamp_signals_start(struct vamp_signals *signals, int64_t finish_ns,

@@ -41,8 +41,8 @@ bool vamp_utf8_is_valid(const char *text);
 /* Returns how many of `length` bytes to keep, at most `most`; never cuts within a character. */
 size_t vamp_utf8_cut(const char *text, size_t length, size_t most);
 
-/* Returns whether the code point prints as itself within a line: false for control characters,
- * separators of lines, and marks that change the direction of the text around them. */
+/* Returns whether the code point can be printed within a line; false for control characters, line
+ * separators and bidirectional formatting characters. */
 bool vamp_utf8_is_shown(uint32_t point);
 
 /* Makes a terminated text safe to print as one line: each character that is not shown, and each

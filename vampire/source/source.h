@@ -97,9 +97,9 @@ struct vamp_source_ops {
     /* The source is read only when the queue has free memory, so that a slow output delays the
      * source and no event is lost. False: events that do not fit are dropped and counted. */
     bool may_block;
-    /* For sources that do not block: events that are not read wait in limited memory before the
-     * source, which drops and counts further ones and delays no component. The source is then not
-     * read while the queue is full. */
+    /* For sources that do not block: events that are not read wait in a limited queue outside the
+     * process. If that queue is full, further events are dropped and counted, and no component is
+     * delayed. The reader therefore does not read while the ring is full. */
     bool may_wait;
     /* For sources that may block: texts of events remain valid until the call after EMPTY. */
     bool keeps_texts;

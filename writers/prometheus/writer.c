@@ -136,8 +136,7 @@ static struct MHD_Response *page_of(struct prometheus *self, enum page_kind kind
     return self->pages[kind][packed].response;
 }
 
-/* Returns the weight in thousandths of an element of a header such as Accept: "word; a=b; q=0.5".
- */
+/* Returns the weight (q) of an element of an Accept header, in thousandths. */
 static int weight_of_element(const char *element)
 {
     const char *at = element + strcspn(element, ";,");
@@ -152,7 +151,7 @@ static int weight_of_element(const char *element)
     return 1000;
 }
 
-/* Returns the greatest weight that the header gives the word; -1: the header does not list it. */
+/* Returns the largest weight of a media type or coding in the header; -1 if it is not listed. */
 static int weight_of(const char *header, const char *word)
 {
     const size_t length = strlen(word);
@@ -168,8 +167,8 @@ static int weight_of(const char *header, const char *word)
     return weight;
 }
 
-/* Returns the form with the greatest weight; the richer one of several, and text if the header
- * accepts none. */
+/* Returns the accepted format with the largest weight. Ties: protobuf, OpenMetrics, text. If none is
+ * accepted: text. */
 static enum page_kind choose_kind(const char *accept)
 {
     static const char *const names[] = {[PAGE_TEXT] = "text/plain",

@@ -240,7 +240,7 @@ bool vamp_ring_push_before(struct vamp_ring *ring, const struct vamp_event *even
 
 bool vamp_ring_has_room(struct vamp_ring *ring)
 {
-    /* Padding and the event take at most one of the longest records each, control events less. */
+    /* Padding, control events and the event need at most one maximum-size record each. */
     return has_room(ring, ring->written, 3 * (size_t)RECORD_BYTES_MAX + ring->capacity / 8);
 }
 

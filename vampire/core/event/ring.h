@@ -37,8 +37,8 @@ bool vamp_ring_push(struct vamp_ring *ring, const struct vamp_event *event);
 /* As vamp_ring_push, for a control event that precedes an event of kind `kind`, and may use the
  * space reserved for that kind. */
 bool vamp_ring_push_before(struct vamp_ring *ring, const struct vamp_event *event, unsigned kind);
-/* Producer: returns whether any event fits, and before it the control events for recorded losses.
- */
+/* Producer: returns whether an event of any size fits, including the control events for recorded
+ * losses before it. */
 bool vamp_ring_has_room(struct vamp_ring *ring);
 /* Producer: makes all pushed events visible to the consumer and wakes it. Must be called before the
  * producer waits for anything. */
