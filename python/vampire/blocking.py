@@ -12,7 +12,9 @@ from .sums import Keys, Sums
 PARTS = ("for_offer", "for_start", "moving", "unknown", "held_back")
 UNKNOWN, HELD = 3, 4
 TINY = 1e-9      # s; smaller values are rounding errors
-SILENT = 30.0    # s at least, for demands that stay pending
+SILENT = 30.0    # minimum time of pending demands, or without an operation, for a component to be stuck or stopped, s
+PENDING = 0.005  # and of pending demands: minimum fraction of the observed time
+FULL = 0.95      # fraction of a window; a window with more has been waited through
 WINDOWS = 3600   # limit; with more buckets, a window spans several
 
 
@@ -23,7 +25,8 @@ def lacking(history):
         if name not in history.metrics:
             return f"the files have no {name}"
         if len(history.available(name, *labels)) < len(labels):
-            return f"{name} has no labels {', '.join(labels)} in these files"
+            absent = [label for label in labels if not history.available(name, label)]
+            return f"{name} has no label {' or '.join(absent)} in these files"
     return ""
 
 
@@ -76,7 +79,7 @@ class Blocked:  # pylint: disable=too-many-instance-attributes
         return self._cells(places[group], window, values * 1e-9)
 
     def _operations(self):
-        """Numbers of all operations, of demands and of offers, each [name, window]; None: the files do not count them by component."""
+        """[all operations, demands, offers], each by name and window; None for each if the files have no operations by component."""
         if len(self.history.available("pool_operations", "component", "operation")) < 2:
             return None, None, None
         window, group, values, rows = self._sums("pool_operations", "component", "operation")
@@ -85,7 +88,7 @@ class Blocked:  # pylint: disable=too-many-instance-attributes
         return [self._cells(places[group], window, values * which[group]) for which in (np.ones(len(rows)), kinds == "demand", kinds == "offer")]
 
     def _cells(self, place, window, values):
-        """Sums, [name, window]."""
+        """[name, window]: sums of the values."""
         count = len(self.starts)
         return np.bincount(place * count + window, values, len(self.names) * count).reshape(-1, count)
 
@@ -143,16 +146,18 @@ class Blocked:  # pylint: disable=too-many-instance-attributes
         return [np.concatenate(columns) for columns in zip(*rows)]
 
     def stuck(self):
-        """{place of a component: since which window} of those whose demands were pending until their end or that of the files."""
+        """{index of a component: first window} for components with demands that are still pending when they leave or when the files end."""
         found, width = {}, (self.ends - self.starts) * 1e-9
         for place, name in enumerate(self.names):
             used = np.flatnonzero(self.blocked[place])
             if not len(used) or name in UNNAMED:
                 continue
             first = int(used[-1])
-            while first > 0 and self.unattributed[place, first - 1] > 0.95 * width[first - 1]:
+            if self.operations is not None and self.operations[place, first + 2:].any():
+                continue  # it went on; its leave is in the next window at the latest
+            while first > 0 and self.unattributed[place, first - 1] > FULL * width[first - 1]:
                 first -= 1
-            if self.unattributed[place, first:].sum() > max(SILENT, 0.005 * width.sum()):
+            if self.unattributed[place, first:].sum() > max(SILENT, PENDING * width.sum()):
                 found[place] = first
         return found
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who made others wait longer than usual, and when: the statistics of the diagnosis.
+"""Finds the components, hosts and models that blocked others for longer than usual.
 
-The own time of a component is the time in which it was not blocked: it computed, read files, or slept. A component that is late itself
-needs more of it for its steps; one that is late because of others does not. So a cause is a component, host or model whose own time was
-longer than usual and longer than that of its siblings; its cost is the blocked time of those that waited for it. Transports have no own
-time of a component: there, the time from the offer until they started, or their duration, is compared in the same way."""
+The own time of a component is the time in which it was not blocked. A component that causes a delay needs more own time per step; one that
+waits for others does not. A cause is therefore a component, host or model whose own time exceeds both its usual own time and that of its
+siblings. Its cost is the additional blocked time of the components that waited for it. For transports, the time until they start and
+their duration are used instead of own time."""
 
 import dataclasses
 
@@ -12,57 +12,62 @@ import numpy as np
 
 from .blocking import HELD, PARTS
 from .models import UNNAMED, model_of
-from .pace import INTERVAL, RAISED, REGULAR, STALL, STEPS, SURE, Pace, Span, highest_of, median_of
+from .pace import INTERVAL, RAISED, REGULAR, STALL, STEPS, SURE, Pace, highest_of, median_of, spread_of
 
-LEAST = 0.005  # of the observed time: the least cost for one of those that were blocked
-RIVAL = {INTERVAL: 1.5, STALL: 2.0, REGULAR: 3.0}  # times what the culprit needed more at another time, or a sibling at any time
-LIKE = 0.75    # of what makes a culprit's peaks sure: what makes those of another one sure that has them too
-ENOUGH = 0.75  # of the largest cost: the smallest group that explains so much is named
-BEGIN = 10     # part of its units that is the begin of a component, in which it may be slow
-BESIDE = 2     # times the length of an interval: what is before and after it
-CLOCK = 0.02   # of a step: what steps of a component that keeps to a clock differ
-CARRIED = 0.3  # of a cost: what its culprit was blocked more, for it to be an effect
-SIBLINGS = 5   # ranks of a model, so that one can differ from the others by
-DEVIATES = 6.0  # times their spread, and
-TIMES = 3.0    # times their median
-SLOWER = "slower"  # pattern: than its siblings, all the time
+LEAST = 0.005   # fraction of the observed time that one component must have lost to a cause
+STALL_COST = 1.5  # times as much for a single long step, of which there are some by chance
+RIVAL = {INTERVAL: 1.5, STALL: 2.0}  # minimum ratio of an increase to any similar one at another time or in a sibling
+LIKE = 0.75     # fraction of SURE that is sufficient for the same regular peaks in another component
+ENOUGH = 0.75   # fraction of the largest cost that a smaller group must explain to be named instead
+BEGIN = 10      # the first 1/BEGIN of the units is start-up and is not compared between models
+BESIDE = 2      # length of the compared time before and after an interval, in lengths of the interval
+COMPARED = 3    # minimum progress in the compared time
+CLOCK = 0.02    # maximum relative spread of steps of constant length
+CARRIED = 0.3   # fraction of the cost: a culprit that was itself blocked by more than this is an effect
+RANKS = 5       # minimum number of ranks of a model to compare them with each other
+DEVIATES = 6.0  # minimum distance from the median, in robust standard deviations,
+TIMES = 3.0     # and minimum ratio to the median
+SLOWER = "slower"  # pattern: slower than its siblings during the whole run
 MANAGER, NETWORK = "pool manager", "transports"
 WHOLE = {"for_start": MANAGER, "moving": NETWORK}
 SIDES = {"for_start": ("component",), "moving": ("component", "other"), "for_offer": ("other",)}
-OWN = ("for_offer", "held_back", "unknown")  # parts that end when another component has done its own work
+OWN = ("for_offer", "held_back", "unknown")  # parts of blocked time that end when another component finishes its own work
 
 
 @dataclasses.dataclass
 class Cause:  # pylint: disable=too-many-instance-attributes
-    """`name` (its `members` are places of names) cost the components `waiting` more than usual in the windows first to end - 1."""
+    """A component, host or model (`name`; `members` are indices into Blocked.names) that blocked others for longer than usual in the windows
+    `first` to `end` - 1."""
 
     name: str
     members: np.ndarray
     side: str        # other: who was waited for; component: the one that waited, whose own transports were slow
     part: str
-    waiting: list    # models that waited
     first: int
     end: int
     pattern: str
-    seconds: float
-    usual: float     # seconds
-    more: float      # seconds above the usual
-    worst: float     # of these, those of the component that lost most
-    ratio: float     # what the culprit needed, in units of what it usually needs
-    own: float       # seconds that it needed more
-    units: int       # steps, if by_steps
-    by_steps: bool
-    every: int       # steps from peak to peak of a regular one
-    clocked: bool = False  # it keeps to a clock: it needed no more time, but offered later
+    seconds: float   # blocked time
+    more: float      # of this, what is above the usual
+    worst: float     # the largest such time of one component
+    ratio: float     # time per step divided by the usual one
+    own: float = 0.0    # own time above the usual, s
+    units: int = 0      # steps, if by_steps
+    by_steps: bool = False
+    every: int = 1      # distance of regular peaks, in units as above
+    clocked: bool = False  # its steps have constant length, so its offers are late without more own time
 
     def rows(self, blocked):
-        """Which rows of Blocked are of the culprit and its part, in its windows, of the models that waited."""
-        return np.flatnonzero((blocked.part == PARTS.index(self.part)) & np.isin(getattr(blocked, self.side), self.members) &
-                              (blocked.window_of >= self.first) & (blocked.window_of < self.end))
+        """The rows of Blocked that are this blocked time, from its first to its last window."""
+        found = (blocked.part == PARTS.index(self.part)) & np.isin(getattr(blocked, self.side), self.members) & \
+            (blocked.window_of >= self.first) & (blocked.window_of < self.end)
+        if len(self.members) == 1 and self.side == "other":
+            found &= blocked.component != self.members[0]
+        return np.flatnonzero(found)
 
 
 class Paces:
-    """Paces of components by place, and what was usual for all at a time: the median of the models (of two, the lower one)."""
+    """The Pace of each component (by index), and the common level: in each window, the lower median over models of the relative time per
+    step. An increase up to this level is not specific to a component."""
 
     def __init__(self, of, model, count):
         self.of, self.model, self.count = of, model, count
@@ -78,7 +83,7 @@ class Paces:
             return np.ones(self.count)
         rows = []
         for ones in models.values():
-            most = np.count_nonzero(~np.isnan(ones), axis=0) >= len(ones) / 2  # one that is left over is not its model
+            most = np.count_nonzero(~np.isnan(ones), axis=0) >= len(ones) / 2  # a model counts while at least half of its ranks run
             rows.append(np.where(most, median_of(ones), np.nan))
         rows = np.sort(np.array(rows), axis=0)  # NaN last
         there = np.count_nonzero(~np.isnan(rows), axis=0)
@@ -86,43 +91,46 @@ class Paces:
         return np.where(there > 1, np.maximum(common, 1.0), 1.0)
 
     def pace(self, members):
-        """The Pace of a group; None: it has none."""
+        """The combined Pace of a group; None if no member has one."""
         paces = [self.of[place] for place in members if place in self.of]
-        return paces[0].together(paces, self.count) if len(paces) > 1 else next(iter(paces), None)
+        if not paces:
+            return None
+        longest = max(paces, key=lambda one: one.end - one.first)
+        return longest.together(paces, self.count) if len(paces) > 1 else longest
 
     def above(self, pace, pattern):
-        """By how much the values of a Pace are above what is usual at this time, in usual units."""
+        """The values of a Pace minus the common level, in multiples of its usual time."""
         if pattern in (STALL, REGULAR):
             return pace.values - pace.by_unit(self.sudden)
         return pace.smooth - pace.by_unit(self.base)
 
     def is_rare(self, members, pace, span):
-        """Whether neither the culprit at another time nor another rank of its model at any time was nearly as slow for as long; of a stall
-        also, whether most others did not stall at the same time."""
+        """Whether a Span is specific to these members: it did not also occur at another time, in another rank of the model, or, if it is a
+        stall, in most components at the same time. Regular peaks must not occur in any other component."""
+        inside = set(members)
+        others = {place: one for place, one in self.of.items() if place not in inside}
+        if span.pattern == REGULAR:
+            found = (one.regular(self.above(one, REGULAR), SURE * LIKE) for one in others.values())
+            return all(one is None or one.more < span.more / 2 for one in found)
+        if span.pattern == STALL and self._is_common(pace, span, others.values()):
+            return False
+        models = {self.model[place] for place in members}
         above, length = self.above(pace, span.pattern), span.end - span.first
         limit = span.of(above).mean() / RIVAL[span.pattern]
-        others = [(place, one) for place, one in self.of.items() if place not in members]
-        siblings = [one for place, one in others if self.model[place] in {self.model[member] for member in members}]
-        if span.pattern == REGULAR:
-            regular = (one.regular(self.above(one, REGULAR), SURE * LIKE) for _, one in others)
-            return all(one is None or one.more < span.more / 2 for one in regular)
-        if span.pattern == STALL and self._pauses(pace, span, [one for _, one in others]):
-            return False
-        rivals = [above[:max(span.first - 1, 0)], above[span.end + 1:], *(self.above(one, span.pattern) for one in siblings)]
+        rivals = [above[:max(span.first - 1, 0)], above[span.end + 1:]]
+        rivals += [self.above(one, span.pattern) for place, one in others.items() if self.model[place] in models]
         return all(highest_of(one, length) < limit for one in rivals)
 
-    def _pauses(self, pace, span, others):
-        """Whether most others needed as much more in the same windows."""
-        inside = np.flatnonzero(pace.windows(span, self.count))
+    def _is_common(self, pace, span, others):
+        """Whether most other components had at least half of the additional time of this stall in the same windows."""
+        windows = np.flatnonzero(pace.windows(span, self.count))
         seconds = (pace.values[span.first] - 1) * pace.usual
-        there = [one for one in others if one.first <= inside[-1] and one.end > inside[0]]
-        most = [one for one in there if ((one.values[one.unit[max(inside[0] - one.first, 0): inside[-1] + 1 - one.first]] - 1).max(initial=0)
-                                         * one.usual > seconds / 2)]
-        return len(most) > len(there) / 2
+        running = [one for one in others if one.first <= windows[-1] and one.end > windows[0]]
+        return sum(one.highest(windows[0], windows[-1]) > seconds / 2 for one in running) > len(running) / 2
 
 
 class Causes:
-    """Of Blocked: `found`, Causes by cost."""
+    """`found`: the Causes of blocked time, the most expensive first."""
 
     def __init__(self, blocked, models, hosts):
         self.blocked = blocked
@@ -131,7 +139,7 @@ class Causes:
         self.width = (blocked.ends - blocked.starts) * 1e-9
         self.shape = blocked.blocked.shape
         self.alive = self._alive()
-        producers = np.count_nonzero(blocked.offers, axis=1) >= STEPS
+        producers = np.count_nonzero(blocked.offers, axis=1) > STEPS
         self.progress = np.where(producers[:, None], blocked.offers, blocked.demands) * self.alive
         self.least = LEAST * float(self.width.sum())
         self.groups = self._groups(hosts)
@@ -151,7 +159,8 @@ class Causes:
         self.found = sorted(found, key=lambda one: -one.more)
 
     def _alive(self):
-        """Whether a component was seen before and after a window, and its demands were not pending for good: [name, window]."""
+        """[name, window]: True between the first and the last operation of a component, except while it waits for demands that are never
+        satisfied."""
         seen = self.blocked.operations > 0
         alive = np.logical_or.accumulate(seen, axis=1) & np.logical_or.accumulate(seen[:, ::-1], axis=1)[:, ::-1]
         for place, since in self.blocked.stuck().items():
@@ -168,12 +177,13 @@ class Causes:
         return sorted(groups, key=lambda one: len(one[1]))
 
     def _own(self):
-        """{place: Pace of its own time} of components with so many steps that something is usual."""
+        """{index: Pace of own time} for the components with more than STEPS steps."""
         blocked, found = self.blocked, {}
-        held = blocked.part == HELD
-        held = _added(blocked.component[held], blocked.window_of[held], blocked.seconds[held], self.shape)
-        own, rest = np.where(self.alive, np.maximum(self.width - blocked.blocked, 0), 0), np.zeros(self.shape[0])
-        for window in range(self.shape[1] - 1, -1, -1):  # held_back_ns is counted in the window in which it ends
+        is_held = blocked.part == HELD
+        held = _added(blocked.component[is_held], blocked.window_of[is_held], blocked.seconds[is_held], self.shape)
+        own = np.where(self.alive, np.maximum(self.width - blocked.blocked, 0), 0)
+        rest = np.zeros(self.shape[0])
+        for window in range(self.shape[1] - 1, -1, -1):  # held_back_ns is counted where it ends, so it is subtracted backwards
             rest += held[:, window]
             taken = np.minimum(rest, own[:, window])
             own[:, window] -= taken
@@ -183,7 +193,7 @@ class Causes:
         return found
 
     def _late(self, paces, group, side, parts):
-        """Causes of a group that needed more than usual."""
+        """Causes: the Spans in which a group needed more time than usual, and that cost enough."""
         name, members = group
         blocked = self.blocked
         order, starts = self.order[side], self.starts[side]
@@ -203,19 +213,22 @@ class Causes:
             if not len(windows):
                 continue
             first, end = int(windows[0]), int(windows[-1]) + 1
-            beside = self._beside(span, inside, first, end)
-            costs = [self._cost(rows, part, inside, beside) for part in parts]
-            part, (sums, usual, rise) = max(zip(parts, costs), key=lambda one: one[1][2].sum())
-            if rise.max() >= self.least * (1.5 if span.pattern == STALL else 1) and paces.is_rare(members, pace, span):
-                waiting = list(dict.fromkeys(self.model[place] for place in np.flatnonzero(sums)))
-                found.append(Cause(name, np.array(members), side, part, waiting, first, end, span.pattern, float(sums.sum()), float(usual.sum()),
-                                   float(rise.sum()), float(rise.max()), float(span.of(pace.values).mean()),
-                                   float((span.of(pace.values) - 1).sum() * pace.usual), (span.end - span.first) * pace.steps, pace.by_steps,
-                                   span.every * pace.steps))
+            beside = self._beside(span.every, inside, first, end)
+            costs = {part: self._cost(rows, part, inside, beside) for part in parts}
+            part = max(parts, key=lambda one: costs[one][1].sum())  # pylint: disable=cell-var-from-loop
+            seconds, rise = costs[part]
+            least = self.least * STALL_COST if span.pattern == STALL else self.least
+            if rise.max() >= least and paces.is_rare(members, pace, span):
+                needed = span.of(pace.values)
+                found.append(Cause(name=name, members=np.array(members), side=side, part=part, first=first, end=end, pattern=span.pattern,
+                                   seconds=float(seconds.sum()), more=float(rise.sum()), worst=float(rise.max()), ratio=float(needed.mean()),
+                                   own=float((needed - 1).sum() * pace.usual), units=(span.end - span.first) * pace.steps, by_steps=pace.by_steps,
+                                   every=span.every * pace.steps))
         return found
 
     def _slow(self, part):
-        """Causes of a part of transports: whoever it took longer with, or all."""
+        """Causes for one part of blocked time that has no own time: the components whose transports took longer, or, if all did, the pool
+        manager or the transports in general. Also used for `for_offer`."""
         blocked, found, demands = self.blocked, [], self.blocked.demands * self.alive
         which = (blocked.part == PARTS.index(part)) & self.alive[blocked.component, blocked.window_of]
         places = np.arange(len(blocked.names))
@@ -228,52 +241,57 @@ class Causes:
             paced = Paces(paces, self.model, len(self.width))
             found += [one for group in groups for one in self._late(paced, group, side, (part,))]
             if side == "component" and paces and part in WHOLE:
-                paced.base[:] = paced.sudden[:] = 1.0  # what is common is the fault of what is common
+                paced.base[:] = 1.0  # a common increase is the cause itself here, so nothing is subtracted
+                paced.sudden[:] = 1.0
                 found += self._late(paced, (WHOLE[part], places), side, (part,))
-                found += [] if found else self._slower(paces, part)
+                if not found:
+                    found = self._slower(paces, part)
         return found
 
     def _slower(self, paces, part):
-        """Causes: ranks of which the transports took longer than those of their siblings, all the time."""
+        """Causes: ranks whose transports took longer than those of their siblings during the whole run."""
         blocked, found = self.blocked, []
         rows = blocked.part == PARTS.index(part)
         cost = np.bincount(blocked.component[rows], blocked.seconds[rows], self.shape[0])
-        for model, members in _members(self.model).items():
+        for members in _members(self.model).values():
             there = np.array([place for place in members if place in paces])
-            if len(there) < SIBLINGS:
+            if len(there) < RANKS:
                 continue
             logs = np.log([paces[place].usual / paces[place].progress for place in there])
-            middle = float(np.median(logs))
-            limit = middle + max(DEVIATES * 1.4826 * float(np.median(np.abs(logs - middle))), np.log(TIMES))
-            usual = float(np.median(cost[there]))
-            found += [Cause(blocked.names[place], np.array([place]), "component", part, [model], 0, self.shape[1], SLOWER, float(cost[place]), usual,
-                            float(cost[place]) - usual, float(cost[place]) - usual, float(np.exp(log - middle)), 0.0, 0, False, 1)
-                      for place, log in zip(there, logs) if log > limit and cost[place] - usual >= self.least]
+            limit = np.median(logs) + max(DEVIATES * spread_of(logs), np.log(TIMES))
+            for place, log in zip(there, logs):
+                more = float(cost[place] - np.median(cost[there]))
+                if log > limit and more >= self.least:
+                    found.append(Cause(name=blocked.names[place], members=np.array([place]), side="component", part=part, first=0,
+                                       end=self.shape[1], pattern=SLOWER, seconds=float(cost[place]), more=more, worst=more,
+                                       ratio=float(np.exp(log - np.median(logs)))))
         return found
 
     def _clocked(self):
-        """Which components keep to a clock: their steps have the same length. One of these that is late needs no more time, but offers later."""
+        """[name]: True for components whose steps have constant length. If such a component is late, its own time does not increase, but its
+        offers are late."""
         found = np.zeros(self.shape[0], bool)
         for place in np.flatnonzero(self.named):
             paces = {}
             _add_pace(paces, 0, self.progress[place], self.width * self.alive[place])
-            found[place] = bool(paces) and paces[0].noise < CLOCK
+            found[place] = bool(paces) and len(paces[0].values) >= STEPS and paces[0].noise < CLOCK
         return found
 
     def _is_effect(self, one, found):
-        """Whether another cause was there in this time, or the culprit itself was blocked more."""
+        """Whether another cause overlaps most of its interval, or the culprit itself was blocked for longer than usual."""
         length = one.end - one.first
         if any(min(one.end, cause.end + length) - max(one.first, cause.first) > length / 2 for cause in found):
             return True
         inside = np.zeros(self.shape[1], bool)
         inside[one.first: one.end] = True
         rows = np.flatnonzero(np.isin(self.blocked.component, one.members))
-        beside = self._beside(Span(0, 1, INTERVAL), inside, one.first, one.end)
-        return max(self._cost(rows, part, inside, beside)[2].max() for part in PARTS) > CARRIED * one.worst
+        beside = self._beside(1, inside, one.first, one.end)
+        return max(self._cost(rows, part, inside, beside)[1].max() for part in PARTS) > CARRIED * one.worst
 
-    def _beside(self, span, inside, first, end):
-        """The windows with which a Span is compared: those between peaks, or those before and after it."""
-        if span.every > 1:
+    @staticmethod
+    def _beside(every, inside, first, end):
+        """The compared windows: those between regular peaks, or those before and those after an interval."""
+        if every > 1:
             return [~inside]
         length, result = BESIDE * (end - first), np.zeros((2, len(inside)), bool)
         result[0, max(0, first - length): first] = True
@@ -281,8 +299,9 @@ class Causes:
         return result
 
     def _cost(self, rows, part, inside, beside):
-        """Seconds of this part in these windows, usual ones, and those above, each by component. Usual is what was usual beside them for as
-        many steps. (Who is the last of several varies, and costs nothing: no more is above the usual than of all the blocked time.)"""
+        """(blocked time in this part, the time above the usual), each by component, in s. The usual time is that of the compared windows,
+        scaled to the same progress; of the time before and after, the smaller one. The time above the usual is limited to the increase of
+        the component's total blocked time, because a change of the producer that offers last costs nothing."""
         blocked, names = self.blocked, self.shape[0]
         rows = rows[blocked.part[rows] == PARTS.index(part)]
         mine = np.bincount(blocked.component[rows], blocked.seconds[rows] * inside[blocked.window_of[rows]], names)
@@ -291,28 +310,27 @@ class Causes:
         usual, total = np.full((2, len(victims)), np.inf)
         for chosen in beside:
             other = self.progress[victims] @ chosen.astype(float)
-            times = np.where(other >= 3, made / np.maximum(other, 1), np.inf)
             before = np.bincount(blocked.component[rows], blocked.seconds[rows] * chosen[blocked.window_of[rows]], names)[victims]
-            with np.errstate(invalid="ignore"):
-                usual = np.fmin(usual, before * times)
-                total = np.fmin(total, self.sums[victims] @ chosen.astype(float) * times)
-        rise, all_usual = np.zeros(names), np.zeros(names)
-        all_usual[victims] = np.where(np.isfinite(usual), usual, 0)
-        total = np.where(np.isfinite(total), total, 0)
-        rise[victims] = np.maximum(np.minimum(mine[victims] - all_usual[victims], self.sums[victims] @ inside.astype(float) - total), 0)
-        return mine, all_usual, rise
+            every = self.sums[victims] @ chosen.astype(float)
+            for known, seconds in ((usual, before), (total, every)):
+                np.minimum(known, seconds * made / np.maximum(other, 1), out=known, where=other >= COMPARED)
+        rise = np.zeros(names)
+        increase = np.minimum(mine[victims] - usual, self.sums[victims] @ inside.astype(float) - total)
+        rise[victims] = np.maximum(increase, 0)  # nothing if there is nothing to compare with
+        return mine, rise
 
     @staticmethod
     def _named(found, same=False):
-        """Of candidates in the same time that have members in common, or that are the `same` because they are about the same transports,
-        the smallest group with most of the largest cost."""
+        """Of candidates that overlap in time and in members (`same`: in time only), the smallest group with at least ENOUGH of the largest
+        cost."""
         kept, rest = [], sorted(found, key=lambda one: -one.more)
         while rest:
             top = rest[0]
             near = [one for one in rest if one is top or (same or np.isin(one.members, top.members).any()) and
                     min(one.end, top.end) - max(one.first, top.first) >= 0.5 * min(top.end - top.first, one.end - one.first)]
             kept.append(min((one for one in near if one.more >= ENOUGH * top.more), key=lambda one: (len(one.members), -one.more)))
-            rest = [one for one in rest if not any(one is other for other in near)]
+            seen = set(map(id, near))
+            rest = [one for one in rest if id(one) not in seen]
         return kept
 
 

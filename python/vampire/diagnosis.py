@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What made a run late, in sentences: who kept others blocked longer than usual, components that stopped or vanished, losses,
-irregularities. Each finding has its seconds, its interval, and the call that reproduces it."""
+"""Explains why a run was late: components that blocked others for longer than usual, stopped or vanished components, lost events,
+anomalies. Each finding has its cost, its interval, and the call that reproduces the number."""
 
 import dataclasses
 import glob
@@ -12,22 +12,20 @@ import numpy as np
 import pandas as pd
 
 from .account import number_of
-from .blocking import Blocked, lacking
-from .causes import MANAGER, NETWORK, SLOWER, WHOLE, Causes
+from .blocking import SILENT, Blocked, lacking
+from .causes import DEVIATES, MANAGER, NETWORK, SLOWER, WHOLE, Causes
 from .compute import history_of, merge, table
 from .dataset import dataset_of
 from .history import History
 from .look import amount, duration, natural
 from .models import UNNAMED, model_of
-from .pace import REGULAR, STALL
+from .pace import REGULAR, STALL, spread_of
 
-SIBLINGS = 4      # ranks of a model, so that one can differ from the others
-DEVIATES = 6.0    # times their spread (median and MAD): a rank that received or gave less than its siblings
-ANOMALIES = 3     # of one kind by one component, to be a finding
-TRACED = 8        # pairs or components in the trace of a finding
-SILENT = 30.0     # s at least, without an operation or an end of a demand, of one that stopped or is stuck
-LONGER = 3.0      # times its longest silence before
-NAMED = 3         # components or models that a sentence names
+RATE_RANKS = 4    # minimum number of ranks of a model to compare their bytes
+ANOMALIES = 3     # minimum number of one kind by one component
+TRACED = 8        # maximum number of pairs or components in a trace
+LONGER = 3.0      # minimum ratio of the time without an operation to a component's longest earlier one, for it to have stopped
+NAMED = 3         # maximum number of components or models in a sentence
 COLUMNS = ("kind", "component", "waiting", "part", "begin", "end", "seconds", "more", "count", "confidence", "sentence",
            "evidence", "trace", "follows")
 KINDS = {"for_offer": "late", "unknown": "late", "for_start": "slow", "moving": "slow", "held_back": "held"}
@@ -36,8 +34,8 @@ ORDER = {"late": 0, "slow": 0, "held": 0, "stopped": -1, "stuck": -1, "vanished"
 
 @dataclasses.dataclass
 class Finding:  # pylint: disable=too-many-instance-attributes
-    """A row of diagnose(): `component` is at fault, `waiting` was blocked `seconds` by it in this part, which is `more`
-    than usual. None: not known, or not a matter of blocked time."""
+    """A row of diagnose(): `component` is at fault, `waiting` was blocked by it for `seconds`, `more` of them above the usual. NaN: not
+    known, or the finding has no blocked time."""
 
     kind: str
     component: str
@@ -53,11 +51,11 @@ class Finding:  # pylint: disable=too-many-instance-attributes
     confidence: str = "high"
     trace: str = ""
     follows: int = 0  # the number, from 1, of the finding from which this one may follow
-    cause: object = None  # the Cause
 
 
 class Diagnosis:
-    """Of a History: findings, what was looked for without a finding, and what could not be looked for."""
+    """The findings of a History, the searches without a finding (`looked`), and the searches that the files do not support
+    (`not_looked`)."""
 
     def __init__(self, history, dataset=None):
         self.history = history
@@ -83,19 +81,31 @@ class Diagnosis:
         self._order()
 
     def _order(self):
-        """The most expensive first, each with its effects after it; sets `follows`."""
-        self.findings.sort(key=lambda one: (ORDER[one.kind] >= 0, -self._cost(one), ORDER[one.kind], -one.count))
-        heads = [one for one in self.findings if self._head(one) is one]
-        self.findings = [one for head in heads for one in [head, *(other for other in self.findings
-                                                                  if other is not head and self._head(other) is head)]]
+        """Sorts the findings by cost, each followed by its effects, and sets `follows`."""
+        heads = {id(one): self._head(one) for one in self.findings}
+        costs = dict.fromkeys(heads, 0.0)
         for one in self.findings:
-            head = self._head(one)
-            if head is not one:
-                one.follows = next(number for number, other in enumerate(self.findings, 1) if other is head)
-                one.sentence += f" This may follow from {one.follows}."
+            costs[id(heads[id(one)])] += float(np.nan_to_num(one.more))
+        by_cost = sorted(self.findings, key=lambda one: (ORDER[one.kind] >= 0, -costs[id(heads[id(one)])], ORDER[one.kind], -one.count))
+        self.findings = []
+        for head in by_cost:
+            if heads[id(head)] is not head:
+                continue
+            self.findings.append(head)
+            number = len(self.findings)
+            for effect in by_cost:
+                if effect is not head and heads[id(effect)] is head:
+                    effect.follows = number
+                    effect.sentence += f" This may follow from {number}."
+                    self.findings.append(effect)
 
     def _head(self, one):
-        """The finding from which this one may follow, else itself: what was not done after a component stopped is its effect."""
+        """The finding from which this one may follow, directly or through others; the finding itself if there is none."""
+        cause = self._cause_of(one)
+        return one if cause is one else self._head(cause)
+
+    def _cause_of(self, one):
+        """The finding from which this one may follow directly, else itself: what was not done after a component stopped is its effect."""
         facts = [other for other in self.findings if other.kind in ("vanished", "stopped", "stuck") and other.begin <= one.end]
         first = min(facts, key=lambda other: other.begin, default=one)
         if one.kind in ("stopped", "stuck", "rate"):
@@ -104,10 +114,6 @@ class Diagnosis:
             return next((other for other in self.findings if other.kind not in ("anomaly", "lost") and other.component == one.component
                          and other.begin < one.end and other.end >= one.begin), first)
         return one
-
-    def _cost(self, one):
-        """Seconds above the usual, with those of the effects."""
-        return sum(np.nan_to_num(other.more) for other in self.findings if self._head(other) is self._head(one))
 
     # ---- small helpers
 
@@ -157,7 +163,7 @@ class Diagnosis:
         return begin, begin + int(self.history.bucket_ns.max())
 
     def coverage(self, begin, end):
-        """(confidence, words that go with numbers of this interval): not more is claimed than was seen."""
+        """(confidence, remark for numbers of this interval): low if buckets of the interval miss events."""
         inside = (self.history.times < end) & (self.history.times + self.history.bucket_ns > begin)
         short = int((~self.history.complete()[inside]).sum())
         if short:
@@ -165,13 +171,13 @@ class Diagnosis:
         return "high", ""
 
     def has(self, metric, *labels):
-        """Whether the files have the metric with these labels; else it is said what cannot be looked for."""
+        """Whether the files have the metric with these labels."""
         return metric in self.history.metrics and set(labels) <= set(self.history.metric(metric).labels)
 
     # ---- blocked time
 
     def _blocked(self):
-        """Blocked of all that the files hold, because what is usual does not depend on the time that is looked at; None: not known."""
+        """Blocked over the whole files, because usual times do not depend on the selected time; None if not available."""
         why = lacking(self.history)
         if why:
             self.not_looked.append(f"who was blocked on whom: {why}")
@@ -194,30 +200,40 @@ class Diagnosis:
         ds, hosts = self.dataset, {}
         if "component_host" in ds:
             hosts = dict(zip(ds.component_name.values, map(str, ds.component_host.values)))
-        causes = Causes(self.blocked, self.history.models, hosts).found
-        found = [(cause, int(self.blocked.starts[cause.first]), int(self.blocked.ends[cause.end - 1])) for cause in causes]
-        return [self._cause_finding(cause, max(begin, self.begin), min(end, self.finish)) for cause, begin, end in found
-                if begin < self.finish and end > self.begin]
+        found = []
+        for cause in Causes(self.blocked, self.history.models, hosts).found:
+            begin, end = int(self.blocked.starts[cause.first]), int(self.blocked.ends[cause.end - 1])
+            begin, end = max(begin, self.begin), min(end, self.finish)
+            rows = self._rows_between(cause, begin, end)
+            if self.blocked.seconds[rows].sum() > 0:
+                found.append(self._cause_finding(cause, rows, begin, end))
+        return found
 
-    def _cause_finding(self, cause, begin, end):
-        """The sentence of a cause and its evidence, in a part of its time."""
+    def _rows_between(self, cause, begin, end):
+        """The rows of a cause in the windows that overlap this time."""
+        blocked, rows = self.blocked, cause.rows(self.blocked)
+        window = blocked.window_of[rows]
+        return rows[(blocked.starts[window] < end) & (blocked.ends[window] > begin)]
+
+    def _cause_finding(self, cause, rows, begin, end):
+        """The Finding of a cause, limited to the time from `begin` to `end`, of which these are its rows."""
         blocked = self.blocked
-        rows = cause.rows(blocked)
-        rows = rows[(blocked.starts[blocked.window_of[rows]] >= begin) & (blocked.starts[blocked.window_of[rows]] < end)]
         seconds, sums = float(blocked.seconds[rows].sum()), np.bincount(blocked.component[rows], blocked.seconds[rows], len(blocked.names))
         more = cause.more * min(1.0, seconds / max(cause.seconds, 1e-9))
         confidence, at_least = self.coverage(begin, end)
         waiting, plural = self._who(sums)
-        verb = f"{'were' if plural else 'was'} {'held back' if cause.part == 'held_back' else 'blocked'} {seconds:,.1f} s"
-        sentence = (f"{self.interval(begin, end)}: {waiting} {verb}{at_least} {self._whom(cause)}, {more:,.1f} s more than "
-                    f"{'those of its siblings' if cause.pattern == SLOWER else 'usual'}: {self._how(cause)}.")
+        verb = "were" if plural else "was"
+        blocked_by = "held back" if cause.part == "held_back" else "blocked"
+        compared = "the median of its siblings" if cause.pattern == SLOWER else "usual"
+        sentence = (f"{self.interval(begin, end)}: {waiting} {verb} {blocked_by} {seconds:,.1f} s{at_least} {self._whom(cause)}, "
+                    f"{more:,.1f} s more than {compared}: {self._how(cause)}.")
         where = {"part": cause.part}
         if cause.name not in (MANAGER, NETWORK):
             where["other" if cause.side == "other" else "component"] = [blocked.names[place] for place in cause.members]
         evidence = f"vampire.blocked(run, where={where!r}{self.between(begin, end)}).seconds.sum()"
         return Finding(KINDS[cause.part], cause.name, waiting, cause.part, np.datetime64(begin, "ns"),
-                       np.datetime64(end, "ns"), sentence, evidence, seconds, more, cause.units, confidence, self._cause_trace(rows),
-                       cause=cause)
+                       np.datetime64(end, "ns"), sentence, evidence, seconds, more, cause.units if cause.by_steps else 0, confidence,
+                       self._cause_trace(rows))
 
     @staticmethod
     def _whom(cause):
@@ -233,13 +249,14 @@ class Diagnosis:
         times = f"{cause.ratio:,.0f} times" if cause.ratio >= 10 else f"{cause.ratio:.2g} times"
         steps = f" in {number_of(cause.units, 'step')}" if cause.by_steps else ""
         if cause.pattern == SLOWER:
-            return f"they took {times} as long as the median of theirs"
+            return f"its transports took {times} as long as those of its siblings"
         if cause.part in WHOLE:
             return f"it took {times} as long as usual{steps}"
         if cause.pattern == STALL:
-            return f"it stalled once, and needed {duration(1e9 * cause.own)} more than usual"
+            return f"it stalled once, for {duration(1e9 * cause.own)} longer than usual"
         if cause.pattern == REGULAR:
-            return f"every {number_of(cause.every, 'step')}, it needed {times} its usual time"
+            distance = f"every {number_of(cause.every, 'step')}" if cause.by_steps else "at regular distances"
+            return f"{distance}, it needed {times} its usual time"
         if cause.clocked:
             return f"it offered later than usual{steps}"
         return f"it needed {times} its usual time{steps}"
@@ -254,7 +271,8 @@ class Diagnosis:
         return (" and ".join(models) if len(models) <= NAMED else number_of(len(order), "component")), True
 
     def _cause_trace(self, rows):
-        """The command for a trace of the window with most of this blocked time, and one longest wait before."""
+        """The command for a trace of the window with the most blocked time of these rows, and of up to seven windows before it, in which the
+        longest wait began."""
         blocked = self.blocked
         windows = np.bincount(blocked.window_of[rows], blocked.seconds[rows])
         at = int(windows.argmax())
@@ -271,60 +289,76 @@ class Diagnosis:
     # ---- components that stopped, demands that stay pending
 
     def _stopped(self):
-        """Components that did nothing any more while their siblings went on, and components whose demands stay pending."""
+        """Components without further operations while their siblings continued, and components with demands that are never satisfied."""
         blocked = self.blocked
         if blocked is None or blocked.operations is None or blocked.by_model:
             return None
+        if "component_name" not in self.dataset:
+            self.not_looked.append("components that stopped: the files have no table of components")
+            return None
+        stuck = blocked.stuck()
+        found = sorted(self._silent(stuck), key=lambda one: one[1])
+        lost = min((self._ns(one.begin) for one in self.losses), default=np.iinfo(np.int64).max)
+        waiting = {place: self._since(place, window) for place, window in stuck.items()}
+        waiting = {place: since for place, since in waiting.items() if self.begin <= since < min(self.finish, lost - 2 * 10**9)}
+        costs = {place: float(blocked.unattributed[place, stuck[place]:].sum()) for place in waiting}
+        first = min((since for _, since in found), default=self.finish)
+        if waiting and min(waiting.values()) < first:  # demands wait for the first one that stopped, as far as is known
+            return [self._stuck_finding(waiting, costs)] + [self._stopped_finding(name, since, {}) for name, since in found]
+        return [self._stopped_finding(name, since, {} if number else costs) for number, (name, since) in enumerate(found)]
+
+    def _leave_times(self):
+        """{component: when it left last, ns; the largest number if it did not}."""
         left = {}
-        if "component_name" in self.dataset:
-            for name, when in zip(self.dataset.component_name.values, self.dataset.component_left.values):
-                left[name] = max(left.get(name, 0), np.iinfo(np.int64).max if np.isnat(when) else int(when.astype("datetime64[ns]").astype(np.int64)))
-        found = []
-        stuck = {place: self._since(place, window) for place, window in blocked.stuck().items()}
-        models = {}
+        for name, when in zip(self.dataset.component_name.values, self.dataset.component_left.values):
+            left[name] = max(left.get(name, 0), np.iinfo(np.int64).max if np.isnat(when) else self._ns(when))
+        return left
+
+    def _silent(self, stuck):
+        """[(component, since when, ns)] of those that did nothing more than LONGER their longest earlier pause, and did not leave, while
+        most ranks of their model continued."""
+        blocked, left, models, found = self.blocked, self._leave_times(), {}, []
         for place, name in enumerate(blocked.names):
             active = np.flatnonzero(blocked.operations[place])
             if len(active) and name not in UNNAMED:
                 models.setdefault(model_of(name, self.history.models), []).append((place, name, active))
         for members in models.values():
-            if len(members) < 2:
-                continue
-            usual = int(np.median([active[-1] for _, _, active in members]))
-            for place, name, active in members:
+            usual = int(blocked.ends[int(np.median([active[-1] for _, _, active in members]))])
+            for place, name, active in members if len(members) > 1 else ():
                 since = int(blocked.ends[active[-1]])
-                silence = (int(blocked.ends[usual]) - since) / 1e9
                 longest = float(np.diff(blocked.starts[active]).max(initial=0)) / 1e9
-                if silence > max(SILENT, LONGER * longest) and left.get(name, 0) - since > SILENT * 1e9 and self.begin <= since < self.finish \
-                        and place not in stuck:
-                    found.append((place, name, since, silence))
-        lost = min((one.begin.astype("datetime64[ns]").astype(np.int64) for one in self.losses), default=np.iinfo(np.int64).max)
-        waiting = {place: since for place, since in stuck.items() if self.begin <= since < min(self.finish, lost - 2 * 10**9)}
-        result = [self._stopped_finding(name, since, waiting) for _, name, since, _ in found]
-        if waiting and min(waiting.values()) < min((since for _, _, since, _ in found), default=self.finish):
-            result.append(self._stuck_finding(waiting))
-        return result
+                is_silent = (usual - since) / 1e9 > max(SILENT, LONGER * longest)
+                is_selected = self.begin <= since < self.finish and place not in stuck
+                if is_silent and is_selected and left.get(name, 0) - since > SILENT * 1e9:
+                    found.append((name, since))
+        return found
+
+    @staticmethod
+    def _ns(when):
+        """A numpy time as integer nanoseconds."""
+        return int(when.astype("datetime64[ns]").astype(np.int64))
 
     def _since(self, place, window):
-        """When the demands that stay pending from this window on began, ns."""
+        """When the pending demands began, ns."""
         return int(self.blocked.ends[window] - 1e9 * self.blocked.unattributed[place, window])
 
-    def _stopped_finding(self, name, since, stuck):
-        names = [self.blocked.names[place] for place in stuck]
-        cost = sum(float(self.blocked.unattributed[place].sum()) for place in stuck)
-        sentence = f"{self.moment(since)}: {name} did nothing any more, while its siblings went on, and did not leave."
+    def _stopped_finding(self, name, since, costs):
+        """`costs`: {component with demands that are never satisfied: seconds}."""
+        names, cost = [self.blocked.names[place] for place in costs], sum(costs.values()) or np.nan
+        sentence = f"{self.moment(since)}: {name} performed no further operations and did not leave, while its siblings continued."
         if names:
-            sentence += f" {self._list(names)} waited {cost:,.1f} s for demands that nobody satisfied."
+            sentence += f" {self._list(names)} waited {cost:,.1f} s for demands that were never satisfied."
         return Finding("stopped", name, self._list(names), "", np.datetime64(since, "ns"), np.datetime64(self.finish, "ns"), sentence,
-                       f'vampire.table(run, "pool_operations", ["operation"], "bucket", where={{"component": {name!r}}})', cost or np.nan, cost, 1,
+                       f'vampire.table(run, "pool_operations", ["operation"], "bucket", where={{"component": {name!r}}})', cost, cost, 1,
                        trace=self._last_trace(name, since))
 
-    def _stuck_finding(self, stuck):
-        order = sorted(stuck, key=lambda place: stuck[place])
-        names = [self.blocked.names[place] for place in order]
-        since = stuck[order[0]]
-        cost = sum(float(self.blocked.unattributed[place].sum()) for place in order)
-        sentence = (f"Since {self.moment(since)}: {self._list(names)} waited {cost:,.1f} s for demands that nobody satisfied"
-                    f"{', each perhaps for another one of them' if len(names) > 1 else ''}.")
+    def _stuck_finding(self, waiting, costs):
+        """`waiting`: {component: since when}; `costs`: {component: seconds}."""
+        order = sorted(waiting, key=lambda place: waiting[place])
+        names, cost = [self.blocked.names[place] for place in order], sum(costs.values())
+        since = waiting[order[0]]
+        others = "; they may be waiting for each other" if len(names) > 1 else ""
+        sentence = f"Since {self.moment(since)}: {self._list(names)} waited {cost:,.1f} s for demands that were never satisfied{others}."
         return Finding("stuck", names[0], self._list(names), "", np.datetime64(since, "ns"), np.datetime64(self.finish, "ns"), sentence,
                        f'vampire.table(run, "blocked_ns", ["component"], "bucket", where={{"component": {names!r}}})', cost, cost, len(names),
                        trace=self.trace(since - 10**9, since + 10**9, names[:TRACED]))
@@ -350,16 +384,14 @@ class Diagnosis:
                     models.setdefault(model_of(name, self.history.models), {})[name] = float(value)
             for values in models.values():
                 amounts = np.array(list(values.values()))
-                if len(amounts) < SIBLINGS or np.median(amounts) <= 0:
+                if len(amounts) < RATE_RANKS or np.median(amounts) <= 0:
                     continue
                 logs = np.log(np.maximum(amounts, 1))
-                middle = float(np.median(logs))
-                spread = 1.4826 * float(np.median(np.abs(logs - middle)))
-                limit, off = middle - max(DEVIATES * spread, np.log(2)), float(np.median(np.abs(amounts - np.exp(middle))))
+                middle, off = float(np.median(logs)), float(np.median(np.abs(amounts - np.exp(np.median(logs)))))
+                limit = middle - max(DEVIATES * spread_of(logs), np.log(2))
                 few = [name for name, value in values.items() if np.log(max(value, 1)) < limit and name not in gone]
-                for name, value in values.items() if len(few) <= len(values) // 10 else ():  # of more, it is how they are made
-                    if name in few:
-                        found.append(self._rate_finding(metric, verb, name, value, float(np.exp(middle)), off, len(amounts)))
+                if len(few) <= max(1, len(values) // 10):  # more of them are different by design
+                    found += [self._rate_finding(metric, verb, name, values[name], float(np.exp(middle)), off, len(amounts)) for name in few]
         if not looked:
             self.not_looked.append("ranks that received or gave less than others: the files have no bytes by component")
         return found if looked else None
@@ -380,7 +412,7 @@ class Diagnosis:
             return found
         for name, left, why in zip(ds.component_name.values, ds.component_left.values, ds.component_leave_reason.values):
             if why in ("vanished", "protocol") and not np.isnat(left):
-                at = int(left.astype("datetime64[ns]").astype(np.int64))
+                at = self._ns(left)
                 if not self.begin <= at < self.finish:
                     continue
                 joined = ds.component_joined.values[(ds.component_name.values == name) & (ds.component_joined.values > left)]
@@ -409,7 +441,7 @@ class Diagnosis:
         for start, end, events, reason in zip(*(ds[f"gap_{name}"].values for name in ("start", "end", "events", "reason"))):
             if not events and reason in ("leap", ""):
                 continue
-            first, last = (int(when.astype("datetime64[ns]").astype(np.int64)) for when in (start, end))
+            first, last = (self._ns(when) for when in (start, end))
             place = str(reason).replace("_", " ")
             count = f"{number_of(int(events), 'event')} {'was' if events == 1 else 'were'}" if events else "an unknown number of events were"
             sentence = f"{self.interval(first, last)}: {count} lost ({place}); nothing else is known of this time."
@@ -440,7 +472,7 @@ class Diagnosis:
         return [self._anomaly_finding(*one) for one in self._by_model(found)]
 
     def _by_model(self, found):
-        """What most ranks of a model have is the model's."""
+        """Combines the anomalies of more than three ranks of a model into one finding of the model."""
         result, ranks = [], {}
         for what, name, count, rows in found:
             ranks.setdefault((what, model_of(name, self.history.models)), []).append((what, name, count, rows))
@@ -476,8 +508,9 @@ class Diagnosis:
 
 
 def diagnose(history, output=None, between=None):
-    """What made a run late: a DataFrame with a row for each finding, the most expensive first, each with its effects after it.
-    `component` is at fault (a component, a model, "host NAME", "pool manager" or "transports"), `waiting` was blocked `seconds` in this
-    `part` from `begin` to `end`, `more` of them than usual; `sentence` says it, `evidence` is the call that gives the number, `trace` the
-    command for a trace of it. attrs has what was looked for and not found (`looked`), what could not be (`not_looked`), and `notes`."""
+    """Explains why a run was late. Returns a DataFrame with a row for each finding, the most expensive first, each followed by its effects.
+    `component` is the cause (a component, a model, "host NAME", "pool manager" or "transports"); `waiting` was blocked for `seconds` in this
+    `part` between `begin` and `end`, `more` of them above the usual. `sentence` has this in words, `evidence` the call that returns the
+    number, `trace` the command that records a trace. attrs: `looked` (searches without a finding), `not_looked` (searches that the files do
+    not support), `notes`."""
     return Diagnosis(history_of(history, output, between)).frame()

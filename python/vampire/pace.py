@@ -1,27 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How many seconds a component needs for a step, and when it needed more than usual."""
 
+import copy
 import dataclasses
 
 import numpy as np
 
-STEPS = 8       # at least, for something to be usual
-UNITS = 180     # at most: of more steps, several are one unit
-APART = 4       # windows of a unit at least: shorter ones would differ by when the buckets begin
-RAISED = 1.15   # times the usual, from which on a value is raised,
-SPREADS = 1.25  # and by so many robust spreads
-SURE = 8.0      # standard errors, for an interval not to be chance
-FEWEST = 3      # units of an interval
-BRIDGED = 2     # units between two that are raised, which always belong to the interval
-FLOOR = 0.02    # of the usual: the least spread
-FAR = 8.0       # spreads,
-SUDDEN = 0.5    # and times the usual more, for a single unit to be a stall
-EARLY = 20      # part of the units that is the begin, with which nothing can be compared
-PERIODS = (3, 40)  # units from peak to peak of regular ones
-REPEATED = 4    # times at least
-SELDOM = 7      # steps from peak to peak at least: what happens more often is how the component works
-PEAK = 0.2      # times the usual: what a regular peak is more
-GROUP = 0.3     # quantile of the values of a group: most of its members need more, or it is not the group's
+STEPS = 8       # more steps than this are needed to derive a usual time
+UNITS = 180     # maximum number of units; with more steps, a unit has several
+APART = 4       # minimum windows per unit; for shorter units the bucket limits would dominate
+RAISED = 1.15   # minimum ratio of a raised value to the common level
+SPREADS = 1.25  # minimum distance of a raised value from the common level, in spreads
+SURE = 8.0      # minimum significance, in standard errors
+FEWEST = 3      # minimum units of an interval
+BRIDGED = 2     # gaps up to this number of units never divide an interval
+FLOOR = 0.02    # minimum spread, relative to the usual time
+FAR = 8.0       # minimum height of a stall in spreads
+SUDDEN = 0.5    # minimum height of a stall relative to the usual time
+EARLY = 20      # the first 1/EARLY of the units is not searched, because nothing precedes it
+PERIODS = (3, 40)  # distances of regular peaks, in units
+REPEATED = 4    # minimum number of regular peaks
+SELDOM = 7      # minimum distance of regular peaks, in steps; more frequent peaks are normal operation
+PEAK = 0.2      # minimum height of regular peaks relative to the usual time
+GROUP = 0.3     # quantile that represents a group, so that 70 % of its members must be raised
 INTERVAL, STALL, REGULAR = "interval", "stall", "regular"
 
 
@@ -41,15 +42,16 @@ class Span:
 
 
 class Pace:
-    """Seconds that were needed in units of equal progress: steps, or several steps where they are short.
+    """The time that a component needed, in units of equal progress. A unit is one step or, where steps are short, several (`steps`); without
+    a rhythm it is a fraction of the progress (`by_steps` is False).
 
-    first, end: windows from the first progress to the last one.
-    unit: the unit of each of these windows.
-    values: seconds in each unit, divided by what is usual; `smooth` without single outliers.
-    usual: seconds; spread: a robust standard deviation of the values beside `smooth`.
-    resolution: seconds; times of less are not known of what ends with progress.
-    progress: of a unit.
-    by_steps: whether a unit is one step or several; else there is no rhythm, and a unit is a part of the progress."""
+    first, end: the windows from the first progress to the window before the last one with progress.
+    unit: the unit of each of these windows, ascending. progress: of a unit.
+    values: seconds per unit, divided by `usual`; `smooth`: the same without single outliers.
+    usual: usual seconds per unit. floor: the smallest spread that is assumed. noise: robust standard deviation of `values` around `smooth`.
+    spread: the larger of `noise` and `floor`.
+
+    resolution: the length of a window in s; it limits the precision of times that end with progress."""
 
     def __init__(self, progress, seconds, resolution):
         active = np.flatnonzero(progress)
@@ -67,11 +69,11 @@ class Pace:
         self.usual = _usual(smooth)
         self.values, self.smooth = values / self.usual, smooth / self.usual
         self.floor = max(FLOOR, 0.3 * resolution / self.usual)
-        self.noise = 1.4826 * float(np.median(np.abs(self.values - self.smooth)))
+        self.noise = spread_of(self.values - self.smooth, 0.0)
         self.spread = max(self.noise, self.floor)
 
     def _divide(self, made, seconds, total, count):
-        """Seconds of each unit; sets `unit`. The time before some progress was needed for it."""
+        """Sets `unit` and `progress`. Returns the seconds of each unit: the time up to some progress is the time needed for it."""
         some = np.flatnonzero(made[1:]) + 1
         done = np.concatenate([[0], np.cumsum(made[1:])])
         took = np.concatenate([[0], np.cumsum(seconds)[some - 1]])
@@ -81,9 +83,17 @@ class Pace:
         return np.diff(np.interp(np.linspace(0, total, count + 1), np.concatenate([[0], done[some]]), took))
 
     def by_unit(self, values):
-        """The mean of values by window in each unit."""
-        count = len(self.values)
-        return np.bincount(self.unit, values[self.first: self.end], count) / np.maximum(np.bincount(self.unit, minlength=count), 1)
+        """The mean of values by window in each unit; of a unit within one window, the value of that window."""
+        units = np.arange(len(self.values))
+        own = values[self.first: self.end]
+        windows = np.bincount(self.unit, minlength=len(units))
+        nearest = np.maximum(np.searchsorted(self.unit, units, "right") - 1, 0)
+        return np.where(windows > 0, np.bincount(self.unit, own, len(units)) / np.maximum(windows, 1), own[nearest])
+
+    def highest(self, first, last):
+        """The largest additional time of a unit in these windows, s."""
+        units = self.unit[max(first - self.first, 0): last + 1 - self.first]
+        return (self.values[units] - 1).max(initial=0) * self.usual
 
     def by_window(self, values, count):
         """Values by unit in each of `count` windows; NaN where there is no unit."""
@@ -99,19 +109,18 @@ class Pace:
         return found
 
     def together(self, several, count):
-        """What most of a group needed, in the units of this one."""
-        result = object.__new__(Pace)
-        result.__dict__.update(self.__dict__)
+        """The Pace of a group in the units of this one: the GROUP quantile of the values of `several`."""
+        result = copy.copy(self)
         for name in ("values", "smooth"):
             windows = median_of([one.by_window(getattr(one, name), count) for one in several], GROUP)
             setattr(result, name, self.by_unit(np.nan_to_num(windows, nan=1.0)))
         usual = _usual(result.smooth)
         result.values, result.smooth = result.values / usual, result.smooth / usual
-        result.spread = max(1.4826 * float(np.median(np.abs(result.values - result.smooth))), self.spread / len(several) ** 0.5)
+        result.spread = max(spread_of(result.values - result.smooth, 0.0), self.spread / len(several) ** 0.5)
         return result
 
     def spans(self, base, sudden):
-        """Spans in which more was needed than `base`, of single units than `sudden`: what was usual for all at this time."""
+        """The Spans above the common level: `base` for intervals, `sudden` for stalls and regular peaks."""
         found = []
         for first, end in _runs(np.flatnonzero(self.smooth > np.maximum(RAISED * base, base + SPREADS * self.spread))):
             middle = (np.median(base[first:end]) + np.median(self.smooth[first:end])) / 2
@@ -122,16 +131,17 @@ class Pace:
         rest = self.values - sudden
         for one in found:
             rest[one.first: one.end] = 0
-        peaks = np.flatnonzero(rest > max(FAR * self.spread, SUDDEN))
         regular = self.regular(rest)
         if regular is not None:
             found.append(regular)
-        if len(peaks) and rest.argmax():
-            found.append(Span(int(rest.argmax()), int(rest.argmax()) + 1, STALL))
+        rest[: self._early()] = 0
+        highest = int(rest.argmax())
+        if rest[highest] > max(FAR * self.spread, SUDDEN):
+            found.append(Span(highest, highest + 1, STALL))
         return found
 
     def _edges(self, first, end, middle):
-        """The Span of a run: its edges are where values cross the middle between usual and raised ones."""
+        """The Span of a run: its edges are where the values cross the middle of the usual and the raised level."""
         while end - first > 1 and self.values[first] < middle:
             first += 1
         while end - first > 1 and self.values[end - 1] < middle:
@@ -142,32 +152,38 @@ class Pace:
             end += 1
         return Span(first, end, INTERVAL)
 
+    def _early(self):
+        """The first unit that is searched."""
+        return max(1, len(self.values) // EARLY)
+
     def _is_sure(self, span, base):
+        """Whether an interval is long enough, begins late enough to be compared, and is not chance."""
         length = span.end - span.first
-        return length >= FEWEST and span.first >= max(1, len(self.values) // EARLY) and \
-            span.of(self.smooth - base).sum() > SURE * self.spread * length ** 0.5
+        excess = span.of(self.smooth - base).sum()
+        return length >= FEWEST and span.first >= self._early() and excess > SURE * self.spread * length ** 0.5
 
     def regular(self, rest, least=SURE):
-        """The Span of peaks of values by unit that are surest at regular distances; None: there are none, with `least`
-        standard errors."""
+        """The most significant Span of regular peaks; None if its significance is below `least` standard errors."""
         best, found = least, None
         if rest.max() < PEAK:
             return None
         for every in range(PERIODS[0], min(PERIODS[1], len(rest) // REPEATED) + 1):
             times = len(rest) // every
             folded = rest[: times * every].reshape(times, every)
-            means = np.sort(folded, axis=0)[[(times - 1) // 2, times // 2]].mean(axis=0)
-            at, more = int(means.argmax()), float(means.max() - np.sort(means)[(every - 1) // 2])
+            medians = np.sort(folded, axis=0)[[(times - 1) // 2, times // 2]].mean(axis=0)  # faster than np.median
+            at = int(medians.argmax())
+            more = float(medians[at] - np.sort(medians)[(every - 1) // 2])
             if more <= PEAK or every * self.steps < SELDOM:
                 continue
-            spread = max(1.4826 * float(np.median(np.abs(folded - means))), self.floor)
-            if more / spread * times ** 0.5 > best * 1.05:  # a multiple of the distance is not surer
-                best, found = more / spread * times ** 0.5, Span(at, (times - 1) * every + at + 1, REGULAR, every, more)
+            significance = more / max(spread_of(folded - medians, 0.0), self.floor) * times ** 0.5
+            if significance > 1.05 * best:  # multiples of the true distance are equally significant: the smallest one wins
+                best, found = significance, Span(at, (times - 1) * every + at + 1, REGULAR, every, more)
         return found
 
 
 def _step_of(progress):
-    """The usual progress of a step: the most frequent one between windows without progress; 0: there is no rhythm."""
+    """The most frequent progress between two windows without progress, which is the progress of a step; 0 if there are too few such
+    bursts."""
     active = np.flatnonzero(progress)
     bursts = np.add.reduceat(progress[active], np.flatnonzero(np.diff(active, prepend=-2) > 1))
     if len(bursts) < STEPS:
@@ -185,13 +201,14 @@ def _smooth(values):
 
 
 def _usual(smooth):
-    """The mean of the middle fifth, of all or of the first quarter: the lower one."""
+    """The lower one of the mid-means (middle fifth) of all values and of the first quarter, so that a run that became slower is compared
+    with its begin."""
     return max(1e-3, min(float(np.sort(part)[2 * len(part) // 5: -(-3 * len(part) // 5)].mean())
                          for part in (smooth, smooth[:max(3, len(smooth) // 4)])))
 
 
 def _runs(places):
-    """[(first, end)] of places in a row, with short gaps: not longer than half of the shorter run beside them."""
+    """[(first, end)]: runs of consecutive indices. Runs are joined if the gap is at most BRIDGED, or at most half of the shorter run."""
     runs = []
     for place in places.tolist():
         if runs and place - runs[-1][1] <= BRIDGED:
@@ -207,15 +224,21 @@ def _runs(places):
     return merged
 
 
+def spread_of(values, middle=None):
+    """A robust standard deviation: the scaled median of the distances from `middle`, by default the median."""
+    middle = np.median(values) if middle is None else middle
+    return 1.4826 * float(np.median(np.abs(values - middle)))
+
+
 def median_of(rows, share=0.5):
-    """The median, or another quantile, of each column of several rows, without NaN; NaN where there is nothing else."""
+    """The lower median (or lower quantile `share`) of each column, ignoring NaN; NaN for columns without values."""
     rows = np.sort(np.array(rows), axis=0)  # NaN last
     there = np.count_nonzero(~np.isnan(rows), axis=0)
     return np.take_along_axis(rows, (np.maximum(there - 1, 0) * share).astype(int)[None], axis=0)[0]
 
 
 def highest_of(values, length):
-    """The highest mean of so many values in a row, or of all if there are fewer; 0: there are none."""
+    """The largest mean of `length` consecutive values (of all values if there are fewer); 0 without values."""
     length = min(length, len(values))
     if not length:
         return 0.0

@@ -17,8 +17,10 @@ from harness import ROOT
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "oracle")]
 pd = pytest.importorskip("pandas")
 import planted
+import numpy as np
 import vampire
 from vampire import plots
+from vampire.diagnosis import Diagnosis, Finding
 from vampire.models import RULES, model_of
 
 pytestmark = pytest.mark.plain
@@ -174,7 +176,7 @@ def test_files_without_components_say_what_they_cannot(slow, tmp_path, level):
         blame = vampire.blame_table(str(tmp_path))
         assert blame.equals(vampire.blame_table(str(slow[1]), models=True))
     else:
-        assert "who was blocked on whom: blocked_ns has no labels component in these files" in frame.attrs["not_looked"]
+        assert "who was blocked on whom: blocked_ns has no label component in these files" in frame.attrs["not_looked"]
         assert "neither by component nor by model" in text
         with pytest.raises(vampire.Error, match="who waited for whom is not known"):
             vampire.blame_table(str(tmp_path))
@@ -193,6 +195,28 @@ def test_a_time_within_that_of_the_cause(slow):
     text = report(where, "--text", "--from", begin.isoformat(), "--to", end.isoformat())
     assert one["sentence"] in " ".join(text.split())
     assert not len(vampire.diagnose(str(where), between=(None, "2027-01-15T08:05:00")))
+
+
+def test_every_time_of_a_run_can_be_looked_at(slow):
+    """Also times in which a cause has no blocked time."""
+    begin = pd.Timestamp(planted.BEGIN)
+    for second in range(0, planted.HOUR, 150):
+        edges = [(begin + pd.Timedelta(seconds=at)).isoformat() for at in (second, second + 10)]
+        assert set(vampire.diagnose(str(slow[1]), between=edges).kind) <= {"slow", "rate"}
+
+
+def test_findings_are_ordered_by_cost_with_their_effects():
+    """An effect of an effect follows as well, and nothing is dropped."""
+    def finding(kind, component, more, count, second=100):
+        at = np.datetime64(second, "s").astype("datetime64[ns]")
+        return Finding(kind, component, "", "", at, at + np.timedelta64(10, "s"), component, "", more, more, count)
+
+    diagnosis = object.__new__(Diagnosis)
+    diagnosis.findings = [finding("late", "cheap", 40.0, 50), finding("late", "dear", 2000.0, 5), finding("anomaly", "PGEN -- 1", np.nan, 40),
+                          finding("rate", "PGEN -- 1", np.nan, 8), finding("vanished", "NEMO -- 1", np.nan, 1, 90)]
+    diagnosis._order()  # pylint: disable=protected-access
+    assert [(one.component, one.kind, one.follows) for one in diagnosis.findings] == [
+        ("NEMO -- 1", "vanished", 0), ("PGEN -- 1", "rate", 1), ("PGEN -- 1", "anomaly", 1), ("dear", "late", 0), ("cheap", "late", 0)]
 
 
 @pytest.mark.parametrize("option", ['by=["component","producer"]', 'by=["component"]', 'metrics=["demand_wait_ns"]',

@@ -179,7 +179,9 @@ class Content:
         frame = Diagnosis(self.history, self.dataset).frame()
         if self.component is not None:
             model = model_of(self.component, self.history.models)
-            about = frame.component.isin([self.component, model]) | frame.waiting.isin([self.component, model])
+            asked = {self.component, model}
+            waited = np.array([bool(asked & set(one.replace(", ", " and ").split(" and "))) for one in frame.waiting], bool)
+            about = frame.component.isin(asked) | waited
             frame = frame[about]
         rows = list(frame[["sentence", "evidence", "trace"]].head(FINDINGS_SHOWN).itertuples(index=False, name=None))
         rest = [f"{number_of(len(frame) - len(rows), 'more finding')}, which cost less: vampire.diagnose(run)"] if len(frame) > len(rows) else []
