@@ -58,15 +58,15 @@ struct maestro_source {
     struct vamp_roster roster;
     int64_t all_left_ns; /* monotonic time when the last component left; INT64_MAX: not yet */
     int64_t woken_ns;    /* monotonic time when a wait last ended with events */
-    bool pool_ended;     /* the pool manager announced its end, after it removed all components */
     struct vamp_event_clock event_clock;
     /* The last announced operation, if no other event of its component has arrived since. */
     struct vamp_event announced; /* kind NONE: no operation */
     int64_t came_ns;             /* monotonic time of the last event */
     struct vamp_examined examined;
-    bool counts_gaps; /* missing serial numbers are lost events */
     struct vamp_serial_gaps gaps;
-    bool finishing; /* no further events were requested, with this result: */
+    bool counts_gaps; /* missing serial numbers are lost events */
+    bool pool_ended;  /* the pool manager announced its end, after it removed all components */
+    bool finishing;   /* no further events were requested, with this result: */
     mstro_status finished;
     atomic_uint learned;     /* information found to be missing: one bit per enum vamp_unknown */
     int64_t last_event_ns;   /* time of the last delivered event; INT64_MAX: none */

@@ -72,9 +72,9 @@ struct vamp_merge_list {
 struct vamp_merge_stream {
     mstro_subscription subscription;
     enum vamp_event_phase phase;
-    bool ended;         /* no events follow: the pool manager is gone, or all are delivered */
-    uint64_t delivered; /* number of events so far, including lost ones */
-    uint64_t total;     /* after vamp_merge_finish: number of events in all */
+    bool ended;            /* no events follow: the pool manager is gone, or all are delivered */
+    uint64_t delivered;    /* number of events so far, including lost ones */
+    uint64_t total;        /* after vamp_merge_finish: number of events in all */
     int64_t read_empty_ns; /* when the stream was last found empty, or was added */
 
     /* Consecutive serials of this stream up to the first gap; no other stream has any of them. */
@@ -96,7 +96,7 @@ struct vamp_merge {
     bool finished;            /* vamp_merge_finish succeeded */
     /* Lost events that the pool manager did not report; set by the caller. */
     uint64_t unreported_losses;
-    int64_t overloaded_ns;    /* monotonic time until which events are held longer */
+    int64_t overloaded_ns; /* monotonic time until which events are held longer */
     enum vamp_merge_serials serials;
     /* The stream whose batch is being delivered; NULL: none. Its events below this serial are
      * delivered without comparing the other streams, whose heads do not change until the next read.

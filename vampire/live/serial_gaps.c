@@ -30,8 +30,7 @@ uint64_t vamp_serial_gaps_observe(struct vamp_serial_gaps *gaps, const struct va
         return event->kind == VAMP_EVENT_LOST ? event->count : 0;
     }
     /* Events from before the start are not missing. */
-    const bool is_late =
-        is_numbered && event->serial > gaps->first && event->serial < gaps->newest;
+    const bool is_late = is_numbered && event->serial > gaps->first && event->serial < gaps->newest;
     if (event->kind == VAMP_EVENT_LOST) {
         gaps->reported += event->count;
     } else if (event->kind == VAMP_EVENT_REJECTED || is_late) {

@@ -65,8 +65,8 @@ VAMP_MUST_CHECK int vamp_session_begin(struct vamp_session *session, struct vamp
 /* Returns the operations that these options also report before they are handled: one bit per event
  * kind. */
 uint64_t vamp_session_before(const struct vamp_session *session);
-/* Returns whether the subscriptions include all kinds of events of all CDOs and, if this Maestro has
- * them, operations before they are handled. */
+/* Returns whether the subscriptions include all kinds of events of all CDOs and, if this Maestro
+ * has them, operations before they are handled. */
 bool vamp_session_has_all(const struct vamp_session *session);
 /* Disposes of all subscriptions and leaves. `answered`: its duration counts as a round trip.
  * Returns 0; -EIO: Maestro reports a failure, other than that the pool manager is gone. */

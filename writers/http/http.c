@@ -194,8 +194,8 @@ void http_free(struct http *http)
 
 /* ---- requests */
 
-/* Handles an answer with status 2xx. Other web servers send such answers, too, so status and content
- * must be those of the protocol. Returns 0 or -EAGAIN. */
+/* Handles an answer with status 2xx. Other web servers send such answers, too, so status and
+ * content must be those of the protocol. Returns 0 or -EAGAIN. */
 static int read_confirmation(struct http *http, long status, struct vamp_err *err)
 {
     const char *type = NULL;

@@ -21,8 +21,8 @@ struct http_server {
     const char *variable;       /* see VAMP_PUSH_OPTIONS */
     const struct vamp_push_options *options;
     long success; /* the status that confirms a request */
-    /* Checks the body of a confirmation; `type` is its Content-Type or "". Returns 0, or -EBADMSG if
-     * it is not an answer of the protocol. NULL: any body is accepted. */
+    /* Checks the body of a confirmation; `type` is its Content-Type or "". Returns 0, or -EBADMSG
+     * if it is not an answer of the protocol. NULL: any body is accepted. */
     int (*read_answer)(void *context, const char *type, const unsigned char *bytes, size_t count);
     void *context;
 };

@@ -167,8 +167,8 @@ static int weight_of(const char *header, const char *word)
     return weight;
 }
 
-/* Returns the accepted format with the largest weight. Ties: protobuf, OpenMetrics, text. If none is
- * accepted: text. */
+/* Returns the accepted format with the largest weight. Ties: protobuf, OpenMetrics, text. If none
+ * is accepted: text. */
 static enum page_kind choose_kind(const char *accept)
 {
     static const char *const names[] = {[PAGE_TEXT] = "text/plain",
