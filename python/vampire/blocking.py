@@ -13,6 +13,7 @@ PARTS = ("for_offer", "for_start", "moving", "unknown", "held_back")
 UNKNOWN, HELD = 3, 4
 TINY = 1e-9      # s; smaller values are rounding errors
 SILENT = 30.0    # minimum time of pending demands, or without an operation, for a component to be stuck or stopped, s
+LONGER = 3.0     # and the minimum ratio to its longest earlier one
 PENDING = 0.005  # and of pending demands: minimum fraction of the observed time
 FULL = 0.95      # fraction of a window; a window with more has been waited through
 WINDOWS = 3600   # limit; with more buckets, a window spans several
@@ -145,6 +146,14 @@ class Blocked:  # pylint: disable=too-many-instance-attributes
             rows[-1][3][:] = HELD
         return [np.concatenate(columns) for columns in zip(*rows)]
 
+    def _longest_wait(self, place, first, end):
+        """The longest time without a pause, s, that a component was blocked between these windows; its first wait, before a run or a phase
+        begins, does not count."""
+        is_full = self.blocked[place, first:end] > FULL * (self.ends - self.starts)[first:end] * 1e-9
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], is_full, [False]]).astype(int)))
+        waits = [float(self.ends[first + end - 1] - self.starts[first + begin]) * 1e-9 for begin, end in edges.reshape(-1, 2) if begin]
+        return max(waits, default=0.0)
+
     def stuck(self):
         """{index of a component: first window} for components with demands that are still pending when they leave or when the files end."""
         found, width = {}, (self.ends - self.starts) * 1e-9
@@ -157,7 +166,8 @@ class Blocked:  # pylint: disable=too-many-instance-attributes
                 continue  # it went on; its leave is in the next window at the latest
             while first > 0 and self.unattributed[place, first - 1] > FULL * width[first - 1]:
                 first -= 1
-            if self.unattributed[place, first:].sum() > max(SILENT, PENDING * width.sum()):
+            usual = LONGER * self._longest_wait(place, used[0], first)
+            if self.unattributed[place, first:].sum() > max(SILENT, PENDING * width.sum(), usual):
                 found[place] = first
         return found
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from .account import number_of
-from .blocking import SILENT, Blocked, lacking
+from .blocking import LONGER, SILENT, Blocked, lacking
 from .causes import DEVIATES, MANAGER, NETWORK, SLOWER, WHOLE, Causes
 from .compute import history_of, merge, table
 from .dataset import dataset_of
@@ -24,7 +24,6 @@ from .pace import REGULAR, STALL, spread_of
 RATE_RANKS = 4    # minimum number of ranks of a model to compare their bytes
 ANOMALIES = 3     # minimum number of one kind by one component
 TRACED = 8        # maximum number of pairs or components in a trace
-LONGER = 3.0      # minimum ratio of the time without an operation to a component's longest earlier one, for it to have stopped
 NAMED = 3         # maximum number of components or models in a sentence
 COLUMNS = ("kind", "component", "waiting", "part", "begin", "end", "seconds", "more", "count", "confidence", "sentence",
            "evidence", "trace", "follows")
