@@ -92,7 +92,7 @@ def panel_of(metric, number, at, y):
 
 
 def screen(name):
-    """What one looks at first: it answers who waits for whom, how long, what moves, and what the numbers stand for. `name`: of
+    """What one looks at first: it answers who is blocked on whom, how long, what moves, and what the numbers stand for. `name`: of
     the page, by vampire's."""
     def heat(metric, who):
         return [(f"sum by (le) (increase({name[metric]}_bucket{who}{RATE}))", "{{le}}")]
@@ -103,9 +103,11 @@ def screen(name):
     moved, anomalies = MODEL % "source", MODEL % "component"
     component, events = MODEL % "component", " + ".join(map(total, ("vampire_received", "vampire_lost", "vampire_not_subscribed")))
     return [
-        ("demand_wait_part_ns", "Who waits for whom: seconds waited in each second", "short",
-         [(f"topk(10, sum by (component, producer) (rate({name['demand_wait_part_ns']}_sum{component}{RATE})))",
-           "{{component}} waits for {{producer}}")], "bargauge"),
+        ("blocked_on_ns", "Who is blocked on whom, fraction of the time", "percentunit",
+         [(f"topk(10, sum by (component, producer) (rate({name['blocked_on_ns']}{component}{RATE})))",
+           "{{component}} on {{producer}}"),
+          (f"topk(10, sum by (component, consumer) (rate({name['held_back_ns']}{component}{RATE})))",
+           "{{component}}, held back by {{consumer}}")], "bargauge"),
         ("demand_wait_ns", "How long waits on demand were", "s", heat("demand_wait_ns", component), "heatmap"),
         ("demand_oldest_ns", "Who waits now, and since when", "s",
          [(f"topk(10, max by (component) ({name['demand_oldest_ns']}{component}))", "{{component}}")]),
@@ -177,7 +179,8 @@ def rule(alert, expression, severity, summary, lasting="0s"):
 def rules(names):
     """`names`: of the page, by vampire's. What is not in the table is an error here."""
     lost, buckets, rejected = (names[name] for name in ("vampire_lost", "vampire_lost_buckets", "vampire_rejected"))
-    oldest, anomalies = names["demand_oldest_ns"], names["anomalies"]
+    oldest, anomalies, blocked = names["demand_oldest_ns"], names["anomalies"], names["blocked_on_ns"]
+    share = f"sum by (instance, workflow, component, producer) (rate({blocked}[5m]))"
     running = "on (instance, workflow) (vampire_run_ended == 0)"
     return {"groups": [{"name": "vampire", "rules": [
         rule("VampireLosesEvents", f"sum by (instance, workflow, reason) (increase({lost}[5m])) > 0", "critical",
@@ -197,6 +200,11 @@ def rules(names):
         rule("WorkflowWaitsForData", f"max by (instance, workflow, component) ({oldest}) > 30",
              "warning", "Component {{ $labels.component }} of workflow {{ $labels.workflow }} has waited "
              "{{ $value | humanizeDuration }} for data."),
+        # Being blocked is normal in many workflows; being blocked for longer than before is not.
+        rule("WorkflowBlockedLonger",
+             f"{share} - avg_over_time({share}[1h:1m] offset 5m) > 0.2",
+             "warning", "Component {{ $labels.component }} of workflow {{ $labels.workflow }} was blocked on {{ $labels.producer }} for "
+             "{{ $value | humanizePercentage }} more of the last five minutes than of the hour before.", "2m"),
         rule("WorkflowPoolManagerGone",
              f"{names['components_present']} == 0 and {running}"
              " and on (instance, workflow) (changes(vampire_page_buckets_total[1m]) == 0)",

@@ -214,15 +214,24 @@ FIRING = {
     # It waits and waits: no wait ends.
     "WorkflowWaitsForData": scenario({'vampire_demand_oldest_seconds{component="P 1"}': "_ _ 11+60x7"}, 3,
                                      {"component": "P 1"}),
+    # Blocked for 30 % of the time, then for 60 %.
+    "WorkflowBlockedLonger": scenario({'vampire_blocked_on_seconds_total{component="P 1",producer="IFS -- 7",part="for_offer"}':
+                                       "0+18x20 396+36x20"}, 30, {"component": "P 1", "producer": "IFS -- 7"}, until=40),
     "WorkflowPoolManagerGone": scenario({"vampire_components_present": "4 4 4 0x7",
                                          "vampire_page_buckets_total": "1 7 13 19x7"}, 4, {}),
     "VampireIsDown": scenario({"vampire_run_ended": "0 0 0 stale"}, 4, {}, until=2),
+}
+# Alert: the series of a run in which it does not fire, and a late minute.
+SILENT = {
+    "WorkflowBlockedLonger": scenario({'vampire_blocked_on_seconds_total{component="P 1",producer="IFS -- 7",part="for_offer"}':
+                                       "0+36x40"}, 30, {}, until=40),
 }
 
 
 @pytest.mark.plain
 def test_each_rule_fires(space):
-    """Not at the start of its scenario, but at its end, with the labels that name who it is about."""
+    """Not at the start of its scenario, but at its end, with the labels that name who it is about. In a run without what it is about,
+    it does not fire."""
     path = harness.ROOT / "packaging" / "exporters" / "vampire-alerts.yml"
     rules = {rule["alert"]: rule for rule in json.loads(path.read_text(encoding="utf-8"))["groups"][0]["rules"]}
     assert set(rules) == {name.split()[0] for name in FIRING}, "each rule has a scenario"
@@ -235,6 +244,10 @@ def test_each_rule_fires(space):
                       "input_series": [{"series": key, "values": values} for key, values in series.items()],
                       "alert_rule_test": [{"eval_time": "1m", "alertname": name, "exp_alerts": []},
                                           {"eval_time": f"{minutes}m", "alertname": name, "exp_alerts": [firing]}]})
+    for name, (series, minutes, _) in SILENT.items():
+        tests.append({"interval": "1m", "name": f"{name} does not fire",
+                      "input_series": [{"series": key, "values": values} for key, values in series.items()],
+                      "alert_rule_test": [{"eval_time": f"{minutes}m", "alertname": name, "exp_alerts": []}]})
     for rule in rules.values():
         rule["annotations"] = {}  # what is shown is not compared
     (space.path / "rules.yml").write_text(json.dumps({"groups": [{"name": "vampire", "rules": list(rules.values())}]}))
