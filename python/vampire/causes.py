@@ -25,6 +25,7 @@ COMPARED = 3    # minimum progress in the compared time
 CLOCK = 0.02    # maximum relative spread of steps of constant length
 CARRIED = 0.3   # fraction of the cost: a culprit that was itself blocked by more than this is an effect
 RANKS = 5       # minimum number of ranks of a model to compare them with each other
+LOADED = 1.5    # minimum ratio of raised transport times; less is normal variation of the load
 DEVIATES = 6.0  # minimum distance from the median, in robust standard deviations,
 TIMES = 3.0     # and minimum ratio to the median
 SLOWER = "slower"  # pattern: slower than its siblings during the whole run
@@ -218,8 +219,8 @@ class Causes:
             part = max(parts, key=lambda one: costs[one][1].sum())  # pylint: disable=cell-var-from-loop
             seconds, rise = costs[part]
             least = self.least * STALL_COST if span.pattern == STALL else self.least
-            if rise.max() >= least and paces.is_rare(members, pace, span):
-                needed = span.of(pace.values)
+            needed = span.of(pace.values)
+            if rise.max() >= least and paces.is_rare(members, pace, span) and (part not in WHOLE or needed.mean() > LOADED):
                 found.append(Cause(name=name, members=np.array(members), side=side, part=part, first=first, end=end, pattern=span.pattern,
                                    seconds=float(seconds.sum()), more=float(rise.sum()), worst=float(rise.max()), ratio=float(needed.mean()),
                                    own=float((needed - 1).sum() * pace.usual), units=(span.end - span.first) * pace.steps, by_steps=pace.by_steps,
@@ -300,8 +301,8 @@ class Causes:
 
     def _cost(self, rows, part, inside, beside):
         """(blocked time in this part, the time above the usual), each by component, in s. The usual time is that of the compared windows,
-        scaled to the same progress; of the time before and after, the smaller one. The time above the usual is limited to the increase of
-        the component's total blocked time, because a change of the producer that offers last costs nothing."""
+        scaled to the same progress; of the time before and after, the smaller one. Except for transports, the time above the usual is limited to
+        the increase of the component's total blocked time, because a change of the producer that offers last costs nothing."""
         blocked, names = self.blocked, self.shape[0]
         rows = rows[blocked.part[rows] == PARTS.index(part)]
         mine = np.bincount(blocked.component[rows], blocked.seconds[rows] * inside[blocked.window_of[rows]], names)
@@ -315,20 +316,23 @@ class Causes:
             for known, seconds in ((usual, before), (total, every)):
                 np.minimum(known, seconds * made / np.maximum(other, 1), out=known, where=other >= COMPARED)
         rise = np.zeros(names)
-        increase = np.minimum(mine[victims] - usual, self.sums[victims] @ inside.astype(float) - total)
+        increase = mine[victims] - usual
+        if part != "moving":
+            increase = np.minimum(increase, self.sums[victims] @ inside.astype(float) - total)
         rise[victims] = np.maximum(increase, 0)  # nothing if there is nothing to compare with
         return mine, rise
 
     @staticmethod
     def _named(found, same=False):
         """Of candidates that overlap in time and in members (`same`: in time only), the smallest group with at least ENOUGH of the largest
-        cost."""
+        cost. If only transports between two components are slow, this is the receiver."""
         kept, rest = [], sorted(found, key=lambda one: -one.more)
         while rest:
             top = rest[0]
             near = [one for one in rest if one is top or (same or np.isin(one.members, top.members).any()) and
                     min(one.end, top.end) - max(one.first, top.first) >= 0.5 * min(top.end - top.first, one.end - one.first)]
-            kept.append(min((one for one in near if one.more >= ENOUGH * top.more), key=lambda one: (len(one.members), -one.more)))
+            dear = (one for one in near if one.more >= ENOUGH * top.more)
+            kept.append(min(dear, key=lambda one: (len(one.members), one.side == "other", -one.more)))
             seen = set(map(id, near))
             rest = [one for one in rest if id(one) not in seen]
         return kept

@@ -20,6 +20,7 @@ from .history import History
 from .look import amount, duration, natural
 from .models import UNNAMED, model_of
 from .pace import REGULAR, STALL, spread_of
+from .sizes import Durations
 
 RATE_RANKS = 4    # minimum number of ranks of a model to compare their bytes
 ANOMALIES = 3     # minimum number of one kind by one component
@@ -204,8 +205,9 @@ class Diagnosis:
             begin, end = int(self.blocked.starts[cause.first]), int(self.blocked.ends[cause.end - 1])
             begin, end = max(begin, self.begin), min(end, self.finish)
             rows = self._rows_between(cause, begin, end)
-            if self.blocked.seconds[rows].sum() > 0:
-                found.append(self._cause_finding(cause, rows, begin, end))
+            transports = Durations(self.history, cause, self.blocked.names, begin, end) if cause.part == "moving" else None
+            if self.blocked.seconds[rows].sum() > 0 and (transports is None or transports.slower):
+                found.append(self._cause_finding(cause, rows, begin, end, transports.large if transports else ""))
         return found
 
     def _rows_between(self, cause, begin, end):
@@ -214,8 +216,9 @@ class Diagnosis:
         window = blocked.window_of[rows]
         return rows[(blocked.starts[window] < end) & (blocked.ends[window] > begin)]
 
-    def _cause_finding(self, cause, rows, begin, end):
-        """The Finding of a cause, limited to the time from `begin` to `end`, of which these are its rows."""
+    def _cause_finding(self, cause, rows, begin, end, large):  # pylint: disable=too-many-arguments
+        """The Finding of a cause, limited to the time from `begin` to `end`, of which these are its rows. `large`: the smallest size of
+        CDOs to which slow transports are limited; "" if they are not."""
         blocked = self.blocked
         seconds, sums = float(blocked.seconds[rows].sum()), np.bincount(blocked.component[rows], blocked.seconds[rows], len(blocked.names))
         more = cause.more * min(1.0, seconds / max(cause.seconds, 1e-9))
@@ -226,11 +229,13 @@ class Diagnosis:
         compared = "the median of its siblings" if cause.pattern == SLOWER else "usual"
         sentence = (f"{self.interval(begin, end)}: {waiting} {verb} {blocked_by} {seconds:,.1f} s{at_least} {self._whom(cause)}, "
                     f"{more:,.1f} s more than {compared}: {self._how(cause)}.")
+        if large:
+            sentence = f"{sentence[:-1]}, but only of CDOs of at least {large}."
         where = {"part": cause.part}
         if cause.name not in (MANAGER, NETWORK):
             where["other" if cause.side == "other" else "component"] = [blocked.names[place] for place in cause.members]
         evidence = f"vampire.blocked(run, where={where!r}{self.between(begin, end)}).seconds.sum()"
-        return Finding(KINDS[cause.part], cause.name, waiting, cause.part, np.datetime64(begin, "ns"),
+        return Finding(KINDS[cause.part], NETWORK if large else cause.name, waiting, cause.part, np.datetime64(begin, "ns"),
                        np.datetime64(end, "ns"), sentence, evidence, seconds, more, cause.units if cause.by_steps else 0, confidence,
                        self._cause_trace(rows))
 

@@ -102,9 +102,11 @@ class Pace:
         return result
 
     def windows(self, span, count):
-        """Which of `count` windows are of the units of a Span."""
+        """Which of `count` windows are of the units of a Span, at least one."""
         found = np.zeros(count, bool)
         inside = (self.unit >= span.first) & (self.unit < span.end) & ((self.unit - span.first) % span.every == 0)
+        if not inside.any():  # the units ended within the last window of the unit before
+            inside = self.unit == self.unit[max(np.searchsorted(self.unit, span.first, "right") - 1, 0)]
         found[self.first: self.end] = inside
         return found
 
@@ -135,9 +137,13 @@ class Pace:
         if regular is not None:
             found.append(regular)
         rest[: self._early()] = 0
-        highest = int(rest.argmax())
-        if rest[highest] > max(FAR * self.spread, SUDDEN):
-            found.append(Span(highest, highest + 1, STALL))
+        for length in (1, 2):  # a step at the limit of two units makes both longer
+            sums = np.convolve(rest, np.ones(length), "valid")
+            spread = self.spread if length == 1 else max(spread_of(sums), self.floor)
+            if sums.max(initial=0) > max(FAR * spread, SUDDEN):
+                first = int(sums.argmax())
+                found.append(Span(first, first + length, STALL))
+                break
         return found
 
     def _edges(self, first, end, middle):

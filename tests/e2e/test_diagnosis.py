@@ -205,6 +205,18 @@ def test_every_time_of_a_run_can_be_looked_at(slow):
         assert set(vampire.diagnose(str(slow[1]), between=edges).kind) <= {"slow", "rate"}
 
 
+@pytest.mark.parametrize("case, component, size", [("cause-38", "transports", "64MiB"), ("cause-50", "IFS -- 19", "")])
+def test_slow_transports_of_large_cdos_only(tmp_path, case, component, size):
+    """Of the second generator: all transports of large CDOs are slow; a single component receives slowly."""
+    subprocess.run([sys.executable, ROOT / "tests" / "oracle" / "workflows.py", tmp_path, "--only", case], check=True)
+    truth = json.loads((tmp_path / f"{case}.json").read_text())
+    (tmp_path / f"{case}.rec").rename(tmp_path / "hour.rec")
+    count_again(tmp_path, "-o", "outputs.0.type=hdf5", "-o", "outputs.0.queue=4096", "-o", f"statistics.bucket={truth['bucket']}")
+    first, *_ = findings_of(tmp_path)
+    assert (first["component"], first["part"]) == (component, "moving") and component in truth["component"]
+    assert first["sentence"].endswith(f"only of CDOs of at least {size}." if size else " steps.")
+
+
 def test_findings_are_ordered_by_cost_with_their_effects():
     """An effect of an effect follows as well, and nothing is dropped."""
     def finding(kind, component, more, count, second=100):
