@@ -74,6 +74,18 @@ def test_influxdb_has_the_totals_of_the_file(space):
     assert_influx_sums(server, exporters.Totals(space.hdf5()))
 
 
+@pytest.mark.plain
+def test_two_runs_of_one_workflow_do_not_overwrite_each_other(space):
+    """Same workflow, same times, same components: the database has the points of both."""
+    server = exporters.influxdb(space)
+    runs = [space.vampire(synthetic_config(server.url), ready=False) for _ in range(2)]
+    for run in runs:
+        run.expect_exit(0)
+    total = sum(exporters.Totals(space.hdf5_files()[0]).counters["pool_operations"].values())
+    (found,) = exporters.influx_query(server, "SELECT sum(delta) FROM pool_operations").values()
+    assert found == [2 * total]
+
+
 def assert_victoria_sums(server, totals):
     exporters.fetch(f"{server.url}/internal/force_flush")
     for name, series in totals.counters.items():
