@@ -9,6 +9,7 @@
 #include "vampire/stats/bucket/bucket.h"
 #include "vampire/stats/bucket/declared.h"
 #include "writers/format/file.h"
+#include "writers/format/push.h"
 #include "writers/format/secret.h"
 #include "writers/format/sent_alarms.h"
 #include "writers/output/resolution.h"
@@ -355,11 +356,43 @@ static const char *text_of(const struct vamp_config_output *output, const char *
     return config_opt_text(vamp_opt_find(output->ops->options, key), output->options);
 }
 
+/* Returns the address of a server that is reached by HTTP; NULL: the output has none. */
+static const char *url_of(const struct vamp_config_output *output, const char **ret_key)
+{
+    static const char *const keys[] = {"url", "endpoint"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const char *url = text_of(output, keys[i]);
+        if (url != NULL && strncmp(url, "http", 4) == 0) {
+            *ret_key = keys[i];
+            return url;
+        }
+    }
+    return NULL;
+}
+
+/* Warns that a proxy of the environment gets the data. */
+static void check_proxy(const struct config_loader *loader, unsigned index)
+{
+    const char *key = NULL, *variable = NULL;
+    const char *url = url_of(&loader->config->outputs[index], &key);
+    const char *proxy = url != NULL ? vamp_push_proxy(url, &variable) : NULL;
+    if (proxy != NULL) {
+        char path[CONFIG_PATH_BYTES], shown[VAMP_PUSH_PROXY_BYTES];
+        vamp_push_show_proxy(proxy, shown);
+        config_output_path(loader, index, key, path);
+        config_warning(loader, path,
+                       "the environment variable %s sends this through the proxy %s, unless "
+                       "no_proxy names the server",
+                       variable, shown);
+    }
+}
+
 /* Warns if other users can read the secret or if it is sent unencrypted. */
 static void check_secret(const struct config_loader *loader, unsigned index)
 {
     const struct vamp_config_output *output = &loader->config->outputs[index];
-    const char *file = text_of(output, "secret_file"), *url = text_of(output, "url");
+    const char *file = text_of(output, "secret_file");
+    const char *key = NULL, *url = url_of(output, &key);
     bool loose = false;
     struct vamp_err err = VAMP_ERR_NONE;
     char path[CONFIG_PATH_BYTES];
@@ -371,7 +404,7 @@ static void check_secret(const struct config_loader *loader, unsigned index)
                        file);
     }
     if (file != NULL && url != NULL && vamp_secret_is_shown(url)) {
-        config_output_path(loader, index, "url", path);
+        config_output_path(loader, index, key, path);
         config_warning(loader, path,
                        "the secret is sent over the network unencrypted: use https://");
     }
@@ -594,6 +627,7 @@ int config_check_outputs(struct config_loader *loader)
         check_rotation(loader, i);
         check_sent_alarms(loader, i);
         check_secret(loader, i);
+        check_proxy(loader, i);
         check_alarm_names(loader, i, &config->outputs[i].settings.when);
         check_output_metrics(loader, i);
         check_output_series(loader, i);

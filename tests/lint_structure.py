@@ -58,7 +58,7 @@ MAY_INCLUDE = {
     "writers": [BUCKET, "writers/writer.h", "writers/format/"],
     "config": [BUCKET, "vampire/stats/stats.h", "vampire/stats/metrics/statistic.h", "vampire/alarms/rule.h",
                "vampire/alarms/action.h", "vampire/source/", "filters/", "writers/writer.h", "writers/nats/server.h",
-               "writers/format/file.h", "writers/format/secret.h", "writers/format/sent_alarms.h", "writers/output/"],
+               "writers/format/file.h", "writers/format/push.h", "writers/format/secret.h", "writers/format/sent_alarms.h", "writers/output/"],
     "programs/run": [BUCKET, "vampire/stats/stats.h", "vampire/alarms/", "filters/", "config/", "writers/output/"],
     "programs/cli": [BUCKET, "vampire/source/", "programs/run/", "writers/writer.h", "config/"],
     "programs/vampire": [BUCKET, "vampire/stats/stats.h", "vampire/stats/sampled.h", "vampire/alarms/", "vampire/source/",

@@ -60,7 +60,7 @@ static void forget_all(void)
 
 /* Describes this process; the texts point into the caller's buffers. */
 static Mstro__Wire__Process describe_process(char host[static 256], char job[static 128],
-                                              char user[static VAMP_USER_BYTES])
+                                             char user[static VAMP_USER_BYTES])
 {
     Mstro__Wire__Process process = MSTRO__WIRE__PROCESS__INIT;
     const char *slurm = environment("SLURM_JOB_ID");
