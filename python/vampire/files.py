@@ -82,6 +82,8 @@ def opened(path):
         raise Damaged("it is not an HDF5 file")
     access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
     access.set_fclose_degree(h5py.h5f.CLOSE_STRONG)
+    if hasattr(access, "set_file_locking"):
+        access.set_file_locking(False, True)  # reading requires no lock, and some parallel file systems have none
     flags = h5py.h5f.ACC_RDONLY
     if begin[11:] != b"\0":
         flags |= h5py.h5f.ACC_SWMR_READ
