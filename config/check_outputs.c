@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Checks of outputs: names, metrics and series, and targets. */
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -510,6 +512,34 @@ static bool writes_to(const struct vamp_config_output *output, uint32_t kinds)
     return (vamp_output_holding(output->ops, output->options, &output->settings) & kinds) != 0;
 }
 
+/* Replaces the directory of a target by its real path if the path contains a symbolic link. Writers
+ * follow no links, so that one made during the run redirects nothing. */
+static void resolve_links(const struct vamp_config_output *output, const struct vamp_opt *opt,
+                          const char *directory, struct place *place)
+{
+    const int fd = vamp_target_directory(directory, O_PATH);
+    if (fd != -ELOOP && fd != -ENOTDIR) {
+        (void)close(fd);
+        return;
+    }
+    char *real = realpath(directory, NULL), *path = real;
+    if (real != NULL && place->file) {
+        if (asprintf(&path, "%s/%s", real, place->name) < 0) {
+            path = NULL;
+        }
+        free(real);
+    }
+    if (path == NULL) {
+        return; /* creating the file will report the link */
+    }
+    char **text = (char **)(void *)((char *)output->options + opt->offset);
+    free(*text);
+    *text = path;
+    if (place->file) {
+        place->name = strrchr(path, '/') + 1;
+    }
+}
+
 /* Determines the directory, and the name of the file in it if the option specifies a file. */
 static bool find_file(const struct config_loader *loader, unsigned index, struct place *place)
 {
@@ -547,6 +577,7 @@ static bool find_file(const struct config_loader *loader, unsigned index, struct
     }
     place->device = status.st_dev;
     place->directory = status.st_ino;
+    resolve_links(output, opt, directory, place);
     return true;
 }
 
