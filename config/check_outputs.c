@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "config/internal.h"
+#include "vampire/core/address.h"
 #include "vampire/stats/bucket/bucket.h"
 #include "vampire/stats/bucket/declared.h"
 #include "writers/format/file.h"
@@ -618,6 +619,32 @@ static bool same_place(const struct place *left, const struct place *right)
     return vamp_target_same_name(left->name, right->name) && strcmp(left->type, right->type) == 0;
 }
 
+static bool is_loopback(const struct vamp_address *address)
+{
+    if (address->any.sa_family == AF_INET6) {
+        return IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
+    }
+    return ntohl(address->v4.sin_addr.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
+}
+
+/* Warns if other hosts can read what the output offers. */
+static void check_reach(const struct config_loader *loader, unsigned index)
+{
+    const struct vamp_config_output *output = &loader->config->outputs[index];
+    const struct vamp_opt *opt = find_target(output);
+    const char *text = opt != NULL ? target_text(output, opt) : "";
+    struct vamp_address address;
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (strncmp(text, "tcp:", 4) == 0 && vamp_address_parse(text, "tcp", &address, &err) == 0 &&
+        !is_loopback(&address)) {
+        char path[CONFIG_PATH_BYTES];
+        config_output_path(loader, index, opt->key, path);
+        config_warning(loader, path,
+                       "every host that reaches this address can read the run: there is no "
+                       "password and no encryption");
+    }
+}
+
 static void check_targets(const struct config_loader *loader)
 {
     const struct vamp_config *config = loader->config;
@@ -631,6 +658,7 @@ static void check_targets(const struct config_loader *loader)
             config_output_error(loader, i, "type", "%s", err.text);
         }
         check_target(loader, i);
+        check_reach(loader, i);
         known[i] = find_place(loader, i, &places[i]);
         for (unsigned j = 0; j < i && known[i]; j++) {
             if (!known[j] || !same_place(&places[i], &places[j])) {

@@ -354,6 +354,16 @@ def test_vampire_top_reads_a_socket(tmp_path):
         vampire.communicate()
 
 
+@pytest.mark.parametrize("kind, key", [("prometheus", "listen"), ("jsonl", "path")])
+def test_an_address_of_other_hosts_has_a_warning(kind, key):
+    """Nothing keeps their users from reading; on this machine's loopback there is no warning."""
+    for address, warns in (("tcp:0", False), ("tcp:127.0.0.2:0", False), ("tcp:[::1]:0", False), ("tcp:0.0.0.0:0", True),
+                           ("tcp:192.0.2.7:9955", True), ("tcp:[::]:0", True)):
+        done = subprocess.run([program("vampire"), "--check-config", "-o", "source.type=synthetic", "-o", f"outputs.0.type={kind}",
+                               "-o", f"outputs.0.{key}={address}"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and ("every host that reaches" in done.stderr + done.stdout) == warns, (address, done)
+
+
 @pytest.mark.plain
 def test_a_directory_replaced_by_a_link_is_not_followed(space):
     """A link that exists at the start is resolved; one that replaces the directory later redirects neither files nor deletions."""
