@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Checks of outputs: names, metrics and series, and targets. */
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "config/internal.h"
+#include "vampire/core/address.h"
 #include "vampire/stats/bucket/bucket.h"
 #include "vampire/stats/bucket/declared.h"
 #include "writers/format/file.h"
+#include "writers/format/push.h"
 #include "writers/format/secret.h"
 #include "writers/format/sent_alarms.h"
 #include "writers/output/resolution.h"
@@ -355,11 +359,43 @@ static const char *text_of(const struct vamp_config_output *output, const char *
     return config_opt_text(vamp_opt_find(output->ops->options, key), output->options);
 }
 
+/* Returns the address of a server that is reached by HTTP; NULL: the output has none. */
+static const char *url_of(const struct vamp_config_output *output, const char **ret_key)
+{
+    static const char *const keys[] = {"url", "endpoint"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const char *url = text_of(output, keys[i]);
+        if (url != NULL && strncmp(url, "http", 4) == 0) {
+            *ret_key = keys[i];
+            return url;
+        }
+    }
+    return NULL;
+}
+
+/* Warns that a proxy of the environment gets the data. */
+static void check_proxy(const struct config_loader *loader, unsigned index)
+{
+    const char *key = NULL, *variable = NULL;
+    const char *url = url_of(&loader->config->outputs[index], &key);
+    const char *proxy = url != NULL ? vamp_push_proxy(url, &variable) : NULL;
+    if (proxy != NULL) {
+        char path[CONFIG_PATH_BYTES], shown[VAMP_PUSH_PROXY_BYTES];
+        vamp_push_show_proxy(proxy, shown);
+        config_output_path(loader, index, key, path);
+        config_warning(loader, path,
+                       "the environment variable %s sends this through the proxy %s, unless "
+                       "no_proxy names the server",
+                       variable, shown);
+    }
+}
+
 /* Warns if other users can read the secret or if it is sent unencrypted. */
 static void check_secret(const struct config_loader *loader, unsigned index)
 {
     const struct vamp_config_output *output = &loader->config->outputs[index];
-    const char *file = text_of(output, "secret_file"), *url = text_of(output, "url");
+    const char *file = text_of(output, "secret_file");
+    const char *key = NULL, *url = url_of(output, &key);
     bool loose = false;
     struct vamp_err err = VAMP_ERR_NONE;
     char path[CONFIG_PATH_BYTES];
@@ -371,7 +407,7 @@ static void check_secret(const struct config_loader *loader, unsigned index)
                        file);
     }
     if (file != NULL && url != NULL && vamp_secret_is_shown(url)) {
-        config_output_path(loader, index, "url", path);
+        config_output_path(loader, index, key, path);
         config_warning(loader, path,
                        "the secret is sent over the network unencrypted: use https://");
     }
@@ -477,6 +513,34 @@ static bool writes_to(const struct vamp_config_output *output, uint32_t kinds)
     return (vamp_output_holding(output->ops, output->options, &output->settings) & kinds) != 0;
 }
 
+/* Replaces the directory of a target by its real path if the path contains a symbolic link. Writers
+ * follow no links, so that one made during the run redirects nothing. */
+static void resolve_links(const struct vamp_config_output *output, const struct vamp_opt *opt,
+                          const char *directory, struct place *place)
+{
+    const int fd = vamp_target_directory(directory, O_PATH);
+    if (fd != -ELOOP && fd != -ENOTDIR) {
+        (void)close(fd);
+        return;
+    }
+    char *real = realpath(directory, NULL), *path = real;
+    if (real != NULL && place->file) {
+        if (asprintf(&path, "%s/%s", real, place->name) < 0) {
+            path = NULL;
+        }
+        free(real);
+    }
+    if (path == NULL) {
+        return; /* creating the file will report the link */
+    }
+    char **text = (char **)(void *)((char *)output->options + opt->offset);
+    free(*text);
+    *text = path;
+    if (place->file) {
+        place->name = strrchr(path, '/') + 1;
+    }
+}
+
 /* Determines the directory, and the name of the file in it if the option specifies a file. */
 static bool find_file(const struct config_loader *loader, unsigned index, struct place *place)
 {
@@ -514,6 +578,7 @@ static bool find_file(const struct config_loader *loader, unsigned index, struct
     }
     place->device = status.st_dev;
     place->directory = status.st_ino;
+    resolve_links(output, opt, directory, place);
     return true;
 }
 
@@ -554,6 +619,32 @@ static bool same_place(const struct place *left, const struct place *right)
     return vamp_target_same_name(left->name, right->name) && strcmp(left->type, right->type) == 0;
 }
 
+static bool is_loopback(const struct vamp_address *address)
+{
+    if (address->any.sa_family == AF_INET6) {
+        return IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
+    }
+    return ntohl(address->v4.sin_addr.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
+}
+
+/* Warns if other hosts can read what the output offers. */
+static void check_reach(const struct config_loader *loader, unsigned index)
+{
+    const struct vamp_config_output *output = &loader->config->outputs[index];
+    const struct vamp_opt *opt = find_target(output);
+    const char *text = opt != NULL ? target_text(output, opt) : "";
+    struct vamp_address address;
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (strncmp(text, "tcp:", 4) == 0 && vamp_address_parse(text, "tcp", &address, &err) == 0 &&
+        !is_loopback(&address)) {
+        char path[CONFIG_PATH_BYTES];
+        config_output_path(loader, index, opt->key, path);
+        config_warning(loader, path,
+                       "every host that reaches this address can read the run: there is no "
+                       "password and no encryption");
+    }
+}
+
 static void check_targets(const struct config_loader *loader)
 {
     const struct vamp_config *config = loader->config;
@@ -567,6 +658,7 @@ static void check_targets(const struct config_loader *loader)
             config_output_error(loader, i, "type", "%s", err.text);
         }
         check_target(loader, i);
+        check_reach(loader, i);
         known[i] = find_place(loader, i, &places[i]);
         for (unsigned j = 0; j < i && known[i]; j++) {
             if (!known[j] || !same_place(&places[i], &places[j])) {
@@ -594,6 +686,7 @@ int config_check_outputs(struct config_loader *loader)
         check_rotation(loader, i);
         check_sent_alarms(loader, i);
         check_secret(loader, i);
+        check_proxy(loader, i);
         check_alarm_names(loader, i, &config->outputs[i].settings.when);
         check_output_metrics(loader, i);
         check_output_series(loader, i);

@@ -293,7 +293,7 @@ ATTRIBUTES = {
     "component_name_of_vampire": "the name under which vampire joined it",
     "host": "where vampire ran",
     "pid": "number of its process there",
-    "user": "who ran it: LOGNAME or USER of the environment, else the number",
+    "user": "who ran it: the name of the effective user, or the number if there is no name",
     "batch_job": "id of the batch system's job (SLURM_JOB_ID, PBS_JOBID or LSB_JOBID); empty without one",
     "series_name_space": "UUID, the name space of the identifiers of series",
     "run_id": "UUID of the run, the same in all its files",

@@ -9,6 +9,7 @@
 #include "maestro/api/internal.h"
 #include "maestro/server/server.h"
 #include "maestro/wire/frame.h"
+#include "vampire/core/user.h"
 
 enum { JOIN_DEADLINE_MS = 30000, LEAVE_DEADLINE_MS = 5000 };
 
@@ -58,7 +59,8 @@ static void forget_all(void)
 }
 
 /* Describes this process; the texts point into the caller's buffers. */
-static Mstro__Wire__Process describe_process(char host[static 256], char job[static 128])
+static Mstro__Wire__Process describe_process(char host[static 256], char job[static 128],
+                                             char user[static VAMP_USER_BYTES])
 {
     Mstro__Wire__Process process = MSTRO__WIRE__PROCESS__INIT;
     const char *slurm = environment("SLURM_JOB_ID");
@@ -68,7 +70,8 @@ static Mstro__Wire__Process describe_process(char host[static 256], char job[sta
     if (gethostname(host, 255) == 0) {
         process.host = host;
     }
-    process.user = frame_text(vamp_text_or(environment("LOGNAME"), environment("USER")));
+    vamp_user_name(user);
+    process.user = user;
     (void)snprintf(job, 128, "%s", vamp_text_or(slurm, vamp_text_or(other, "")));
     if (slurm != NULL && step != NULL) {
         (void)snprintf(job, 128, "%s.%s", slurm, step);
@@ -102,8 +105,8 @@ static mstro_status start_library(const char *workflow, const char *component, u
                                        .arrived = cdo_arrived,
                                        .events = subscriptions_events,
                                        .gone = pool_gone};
-    char host[256] = "", job[128] = "";
-    Mstro__Wire__Process process = describe_process(host, job);
+    char host[256] = "", job[128] = "", user[VAMP_USER_BYTES];
+    Mstro__Wire__Process process = describe_process(host, job, user);
     const struct port_member member = {.workflow = library.workflow,
                                        .component = library.component,
                                        .index = index,

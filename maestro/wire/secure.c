@@ -16,6 +16,9 @@
 
 const struct secure_key secure_open_key = {.bytes = "anyone may join this workflow"};
 
+/* Allows ciphers of 128 bits; level 4 requires 192. */
+#define SECURITY_LEVEL_MAX 3
+
 struct secure_terms {
     SSL_CTX *context;
     BIO_METHOD *socket;
@@ -113,6 +116,29 @@ static long control(BIO *bio, int command, long number, void *pointer)
 
 /* ---- terms */
 
+/* Checks that the site's OpenSSL configuration (openssl.cnf, OPENSSL_CONF), which every new context
+ * inherits, does not exclude the only protocol and cipher that are used. Otherwise handshakes
+ * would fail as if the keys differed. */
+static int check_policy(const struct secure_terms *terms, struct vamp_err *err)
+{
+    const int highest = (int)SSL_CTX_get_max_proto_version(terms->context);
+    const int level = SSL_CTX_get_security_level(terms->context);
+    if (highest != 0 && highest < TLS1_3_VERSION) {
+        return vamp_err_set(err, -ENOSYS,
+                            "the OpenSSL configuration of this host (openssl.cnf, OPENSSL_CONF) "
+                            "excludes TLS 1.3 by MaxProtocol; processes of a workflow require it");
+    }
+    if (level > SECURITY_LEVEL_MAX) {
+        return vamp_err_set(
+            err, -ENOSYS,
+            "the OpenSSL configuration of this host (openssl.cnf, OPENSSL_CONF) has "
+            "SECLEVEL=%d; processes of a workflow use TLS_AES_128_GCM_SHA256, which "
+            "requires a SECLEVEL of at most %d",
+            level, SECURITY_LEVEL_MAX);
+    }
+    return 0;
+}
+
 int secure_terms_open(struct secure_terms **ret_terms, struct vamp_err *err)
 {
     struct secure_terms *terms = calloc(1, sizeof *terms);
@@ -131,6 +157,11 @@ int secure_terms_open(struct secure_terms **ret_terms, struct vamp_err *err)
         ERR_clear_error();
         secure_terms_close(terms);
         return vamp_err_set(err, -ENOSYS, "OpenSSL of this system cannot speak TLS 1.3");
+    }
+    const int code = check_policy(terms, err);
+    if (code != 0) {
+        secure_terms_close(terms);
+        return code;
     }
     (void)SSL_CTX_set_session_cache_mode(terms->context, SSL_SESS_CACHE_OFF);
     (void)SSL_CTX_set_mode(terms->context,

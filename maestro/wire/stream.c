@@ -28,6 +28,11 @@
 static_assert(STREAM_FRAME_BYTES + PREFIX_BYTES == RECORD_BYTES, "a frame is a record");
 /* Maximum number of bytes read from one stream before other streams are served. */
 #define READ_BYTES ((size_t)65536)
+/* Maximum number of frames of one stream handled before other streams are served. A request costs
+ * microseconds, and READ_BYTES contain thousands of small ones. */
+#define TURN_FRAMES 16
+/* An incomplete frame, an incomplete record that TLS has kept, and the bytes read. */
+#define PLAIN_BYTES (2 * RECORD_BYTES + READ_BYTES)
 /* Size up to which the memory of an empty queue is kept. */
 #define QUEUE_KEPT_BYTES ((size_t)65536)
 #define EVENTS 64
@@ -44,7 +49,7 @@ enum stream_state { STREAM_CONNECTS, STREAM_GREETS, STREAM_OPEN };
 struct stream {
     struct list_link
         of_hub; /* link in the list of unauthenticated peers, ordered by deadline, or of members */
-    struct list_link of_dirty;
+    struct list_link of_dirty, of_pending;
     struct stream_hub *hub;
     void *owner;
     const struct secure_key *key;
@@ -56,8 +61,11 @@ struct stream {
     bool accepted, watches_room, drains;
     int64_t deadline_ns; /* deadline of an unauthenticated peer */
     size_t greeted;      /* bytes read before the stream was open */
-    uint8_t *part;       /* the beginning of an incomplete frame */
-    size_t part_bytes;
+    /* Received bytes not handled yet, part_begin to part_end: frames left to the next turns (then
+     * the stream is in hub->pending), or the beginning of an incomplete frame. */
+    uint8_t *part;
+    size_t part_begin, part_end;
+    int read_end; /* 0, or why no more bytes can be read, -errno; reported after the last frame */
     uint8_t *queue;
     size_t begin, end, capacity;
     int64_t taken_ns; /* when TCP last accepted bytes from the queue, or the queue was empty */
@@ -69,7 +77,7 @@ struct stream_hub {
     const struct secure_key *key; /* key of connecting peers */
     int events, wake, listener;   /* file descriptors */
     atomic_bool wake_pending;
-    struct list unauthenticated, members, dirty;
+    struct list unauthenticated, members, dirty, pending;
     unsigned unauthenticated_count;
     uint64_t unauthenticated_closed, displaced;
     uint8_t address[STREAM_ADDRESS_BYTES];
@@ -80,7 +88,7 @@ struct stream_hub {
         ready[EVENTS]; /* events not served yet; data.ptr NULL: closed in the meantime */
     int ready_count;
     uint8_t raw[READ_BYTES];
-    uint8_t plain[2 * RECORD_BYTES];
+    uint8_t plain[PLAIN_BYTES];
 };
 
 static int64_t now_ns(void)
@@ -114,6 +122,7 @@ int stream_hub_open(const struct stream_handler *handler, struct stream_hub **re
     list_init(&hub->unauthenticated);
     list_init(&hub->members);
     list_init(&hub->dirty);
+    list_init(&hub->pending);
     hub->events = epoll_create1(EPOLL_CLOEXEC);
     hub->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     int result = -errno;
@@ -247,6 +256,7 @@ void stream_close(struct stream *stream)
     struct stream_hub *hub = stream->hub;
     list_remove(&stream->of_hub);
     list_remove(&stream->of_dirty);
+    list_remove(&stream->of_pending);
     if (stream->is_unauthenticated) {
         hub->unauthenticated_count--;
         if (stream->accepted) {
@@ -302,6 +312,7 @@ static struct stream *new_stream(struct stream_hub *hub, const struct secure_key
                               .state = accepted ? STREAM_GREETS : STREAM_CONNECTS,
                               .deadline_ns = now_ns() + STREAM_STRANGER_NS};
     list_link_init(&stream->of_dirty);
+    list_link_init(&stream->of_pending);
     list_append(&hub->unauthenticated, &stream->of_hub);
     hub->unauthenticated_count++;
     (void)setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -471,60 +482,120 @@ void stream_flush_all(struct stream_hub *hub)
 
 /* ---- receiving */
 
-/* Passes on the complete frames in hub->plain and keeps the beginning of an incomplete one. Returns
- * 0 or -errno; the stream may have been closed afterwards (hub->current). */
-static int take_frames(struct stream_hub *hub, struct stream *stream, size_t length)
+static size_t frame_bytes(const uint8_t *at)
 {
-    const uint8_t *at = hub->plain;
-    const uint8_t *const end = at + length;
-    while (hub->current == stream && (size_t)(end - at) >= PREFIX_BYTES) {
-        uint32_t prefix;
-        memcpy(&prefix, at, PREFIX_BYTES);
-        const size_t frame = le32toh(prefix);
-        if (frame == 0 || frame > STREAM_FRAME_BYTES) {
+    uint32_t prefix;
+    memcpy(&prefix, at, PREFIX_BYTES);
+    return le32toh(prefix);
+}
+
+/* Returns whether take_frames would process something: a complete frame or an invalid length. */
+static bool is_frame_pending(const uint8_t *at, const uint8_t *end)
+{
+    const size_t available = (size_t)(end - at);
+    if (available < PREFIX_BYTES) {
+        return false;
+    }
+    const size_t bytes = frame_bytes(at);
+    return bytes > STREAM_FRAME_BYTES || bytes <= available - PREFIX_BYTES;
+}
+
+/* Passes on complete frames, at most TURN_FRAMES, and advances `*at`. Returns 0 or -EBADMSG; the
+ * stream may have been closed afterwards (hub->current). */
+static int take_frames(struct stream_hub *hub, struct stream *stream, const uint8_t **at,
+                       const uint8_t *end)
+{
+    for (unsigned i = 0; i < TURN_FRAMES && hub->current == stream && is_frame_pending(*at, end);
+         i++) {
+        const size_t bytes = frame_bytes(*at);
+        if (bytes == 0 || bytes > STREAM_FRAME_BYTES) {
             return -EBADMSG;
         }
-        if ((size_t)(end - at) - PREFIX_BYTES < frame) {
-            break;
-        }
-        hub->handler->received(hub->handler->context, stream, at + PREFIX_BYTES, frame);
-        at += PREFIX_BYTES + frame;
-    }
-    if (hub->current == stream && at < end) {
-        stream->part = malloc((size_t)(end - at));
-        if (stream->part == NULL) {
-            return -ENOMEM;
-        }
-        stream->part_bytes = (size_t)(end - at);
-        memcpy(stream->part, at, stream->part_bytes);
+        hub->handler->received(hub->handler->context, stream, *at + PREFIX_BYTES, bytes);
+        *at += PREFIX_BYTES + bytes;
     }
     return 0;
 }
 
-/* Reads one record and handles its frames. Returns 0; -EAGAIN: none; or another -errno. */
-static int read_record(struct stream_hub *hub, struct stream *stream)
+/* Queues the stream for its next turn if frames are left. Returns 0, or why the stream ends. */
+static int finish_turn(struct stream_hub *hub, struct stream *stream)
 {
-    const size_t before = stream->part_bytes;
-    const ssize_t got = secure_read(stream->secure, hub->plain + before, RECORD_BYTES);
-    if (got < 0) {
-        return (int)got;
+    if (stream->part != NULL &&
+        is_frame_pending(stream->part + stream->part_begin, stream->part + stream->part_end)) {
+        list_append(&hub->pending, &stream->of_pending);
+        return 0;
     }
-    if (before > 0) {
-        memcpy(hub->plain, stream->part, before);
+    return stream->read_end;
+}
+
+/* Handles frames that were left in an earlier turn. Returns as `digest`. */
+static int resume(struct stream_hub *hub, struct stream *stream)
+{
+    uint8_t *part = stream->part; /* must survive the stream if the handler closes it */
+    const uint8_t *at = part + stream->part_begin;
+    const uint8_t *const end = part + stream->part_end;
+    stream->part = NULL;
+    const int result = take_frames(hub, stream, &at, end);
+    if (hub->current != stream || result != 0 || at == end) {
+        free(part);
+    } else {
+        stream->part = part;
+        stream->part_begin = (size_t)(at - part);
+    }
+    return hub->current == stream && result == 0 ? finish_turn(hub, stream) : result;
+}
+
+/* Decrypts all bytes fed to TLS into hub->plain, after the incomplete frame received earlier.
+ * Returns their number. */
+static size_t decrypt(struct stream_hub *hub, struct stream *stream)
+{
+    size_t length = 0;
+    if (stream->part != NULL) {
+        length = stream->part_end - stream->part_begin;
+        memcpy(hub->plain, stream->part + stream->part_begin, length);
         free(stream->part);
         stream->part = NULL;
-        stream->part_bytes = 0;
     }
-    return take_frames(hub, stream, before + (size_t)got);
+    ssize_t got = 0;
+    while (got >= 0) {
+        assert(length < sizeof hub->plain);
+        got = secure_read(stream->secure, hub->plain + length, sizeof hub->plain - length);
+        length += (size_t)VAMP_MAX(got, 0);
+    }
+    if (got != -EAGAIN) {
+        stream->read_end = (int)got;
+    }
+    return length;
+}
+
+/* Decrypts the bytes fed to TLS and handles the first frames. Returns 0 or -errno; the stream may
+ * have been closed afterwards. */
+static int read_frames(struct stream_hub *hub, struct stream *stream)
+{
+    const uint8_t *at = hub->plain;
+    const uint8_t *const end = at + decrypt(hub, stream);
+    const int result = take_frames(hub, stream, &at, end);
+    if (result != 0 || hub->current != stream) {
+        return result;
+    }
+    if (at < end) {
+        stream->part = malloc((size_t)(end - at));
+        if (stream->part == NULL) {
+            return -ENOMEM;
+        }
+        stream->part_begin = 0;
+        stream->part_end = (size_t)(end - at);
+        memcpy(stream->part, at, stream->part_end);
+    }
+    return finish_turn(hub, stream);
 }
 
 /* Processes the bytes fed to TLS. Returns 0 or -errno; the stream may have been closed afterwards.
  */
 static int digest(struct stream_hub *hub, struct stream *stream)
 {
-    int result = 0;
     if (stream->state == STREAM_GREETS) {
-        result = secure_handshake(stream->secure);
+        const int result = secure_handshake(stream->secure);
         if (result != 0) {
             return result == -EAGAIN ? 0 : result;
         }
@@ -534,10 +605,7 @@ static int digest(struct stream_hub *hub, struct stream *stream)
             stream_flush(stream);
         }
     }
-    while (result == 0 && hub->current == stream && stream->state == STREAM_OPEN) {
-        result = read_record(hub, stream);
-    }
-    return result == -EAGAIN ? 0 : result;
+    return hub->current == stream ? read_frames(hub, stream) : 0;
 }
 
 static int start_greeting(struct stream_hub *hub, struct stream *stream)
@@ -603,7 +671,9 @@ static void serve(struct stream_hub *hub, struct stream *stream, uint32_t what)
                 hub->handler->drained(hub->handler->context, stream);
             }
         }
-        if (hub->current == stream && (what & ~(uint32_t)EPOLLOUT) != 0) {
+        /* With frames left, the stream is served by serve_pending, and TCP slows down its peer. */
+        const bool is_pending = hub->current == stream && list_is_linked(&stream->of_pending);
+        if (hub->current == stream && !is_pending && (what & ~(uint32_t)EPOLLOUT) != 0) {
             result = read_stream(hub, stream);
         }
     }
@@ -611,6 +681,29 @@ static void serve(struct stream_hub *hub, struct stream *stream, uint32_t what)
         end(stream, result);
     }
     hub->current = NULL;
+}
+
+/* Gives each stream with frames left from earlier turns its turn. */
+static unsigned serve_pending(struct stream_hub *hub)
+{
+    unsigned served = 0;
+    struct list_link *link;
+    struct list turn;
+    list_init(&turn);
+    while ((link = list_take(&hub->pending)) != NULL) {
+        list_append(&turn, link);
+    }
+    while ((link = list_take(&turn)) != NULL) {
+        struct stream *stream = CONTAINER_OF(link, struct stream, of_pending);
+        hub->current = stream;
+        const int result = resume(hub, stream);
+        if (hub->current == stream && result != 0) {
+            end(stream, result);
+        }
+        hub->current = NULL;
+        served++;
+    }
+    return served;
 }
 
 /* ---- new connections */
@@ -679,7 +772,7 @@ static void end_late(struct stream_hub *hub)
 
 unsigned stream_poll(struct stream_hub *hub)
 {
-    unsigned happened = 0;
+    unsigned happened = serve_pending(hub);
     bool newcomers = false;
     if (hub->ready_count <= 0) { /* stream_wait found no events */
         hub->ready_count = epoll_wait(hub->events, hub->ready, EVENTS, 0);
@@ -724,6 +817,9 @@ int stream_descriptor(const struct stream_hub *hub, int64_t *timeout_ns)
         const int64_t left_ns = VAMP_MAX(oldest->deadline_ns - now_ns(), 0);
         *timeout_ns = VAMP_MIN(left_ns, *timeout_ns);
     }
+    if (!list_is_empty(&hub->pending)) {
+        *timeout_ns = 0;
+    }
     return hub->events;
 }
 
@@ -753,7 +849,7 @@ void stream_gather(struct stream_hub *hub)
 {
     struct pollfd descriptor = {.fd = hub->wake, .events = POLLIN};
     const struct timespec timeout = vamp_timespec(GATHER_NS);
-    if (!atomic_load(&hub->wake_pending)) {
+    if (!atomic_load(&hub->wake_pending) && list_is_empty(&hub->pending)) {
         (void)ppoll(&descriptor, 1, &timeout, NULL);
     }
 }

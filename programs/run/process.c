@@ -30,15 +30,11 @@ static void take_variable(const char *const *names, char text[static VAMP_PROCES
 void vamp_process_describe(struct vamp_process *process, const struct vamp_config *config,
                            const struct vamp_clock *clock, struct vamp_run *ret_run)
 {
-    static const char *const users[] = {"LOGNAME", "USER", NULL};
     static const char *const jobs[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", NULL};
     if (gethostname(process->host, sizeof process->host - 1) != 0) {
         process->host[0] = '\0';
     }
-    take_variable(users, process->user);
-    if (process->user[0] == '\0') {
-        (void)snprintf(process->user, sizeof process->user, "%lu", (unsigned long)geteuid());
-    }
+    vamp_user_name(process->user);
     take_variable(jobs, process->batch_job);
     *ret_run = (struct vamp_run){
         .host = process->host,

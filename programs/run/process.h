@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "vampire/core/clock.h"
 #include "vampire/core/err.h"
+#include "vampire/core/user.h"
 #include "vampire/stats/bucket/bucket.h"
 
 /* Exit codes, as documented by --help and vampire(1). */
@@ -28,14 +29,13 @@ enum vamp_exit_code {
 
 struct vamp_process {
     char host[VAMP_PROCESS_TEXT_BYTES];
-    char user[VAMP_PROCESS_TEXT_BYTES];
+    char user[VAMP_USER_BYTES];
     char batch_job[VAMP_PROCESS_TEXT_BYTES];
 };
 
 /* Starts the description of a run: a new id, start time, version, configuration, user and host; the
- * texts are stored in `process` and `config`. The user is that in the environment (LOGNAME, USER),
- * else the numeric id, because a directory service may be slow. The batch job is that of Slurm, PBS
- * or LSF. */
+ * texts are stored in `process` and `config`. The user is the effective one. The batch job is that of
+ * Slurm, PBS or LSF. */
 void vamp_process_describe(struct vamp_process *process, const struct vamp_config *config,
                            const struct vamp_clock *clock, struct vamp_run *ret_run);
 

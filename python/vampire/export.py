@@ -219,14 +219,15 @@ def _target_of(word):
 def export(paths, target, output=None, between=None, say=lambda text: None):
     """Writes the files' rows into `target`, whose name says as what: see the module. `say` gets what is being done."""
     history = History(paths, output, between)
-    into = _target_of(target)
-    try:
-        with history.kept_open():
-            Export(history, into, say).write()
-        into.end()
-    except BaseException:
-        into.give_up()
-        raise
+    with files.private(paths):
+        into = _target_of(target)
+        try:
+            with history.kept_open():
+                Export(history, into, say).write()
+            into.end()
+        except BaseException:
+            into.give_up()
+            raise
 
 
 def _progress(text):
@@ -240,7 +241,6 @@ def main(arguments):
     warnings.showwarning = lambda text, *_: print(f"vampire: warning: {text}", file=sys.stderr)
     shown = sys.stderr.isatty()
     try:
-        files.keep_private(paths)
         export(paths, target, say=_progress if shown else lambda text: None)
     except Error as error:
         print(f"{chr(10) if shown else ''}vampire: error: {error}", file=sys.stderr)

@@ -51,7 +51,8 @@ denied = 0  # permissions that files of this process must not have
 
 
 def keep_private(paths):
-    """Sets the umask so that new files are not readable or writable by users who cannot read or write all of these files."""
+    """Sets the umask so that new files are not readable or writable by users who cannot read or write all of these files.
+    Returns the previous umask."""
     global denied
     mode = 0o777
     for path in paths_of(paths):
@@ -61,6 +62,19 @@ def keep_private(paths):
     denied = 0o077 & ~mode
     old = os.umask(0o077)
     os.umask(old | denied)
+    return old
+
+
+@contextlib.contextmanager
+def private(paths):
+    """keep_private within a block. The umask is that of the whole process; other threads' files get no more permissions by it."""
+    global denied
+    denied_before, umask_before = denied, keep_private(paths)
+    try:
+        yield
+    finally:
+        denied = denied_before
+        os.umask(umask_before)
 
 
 def write_private(path, data):
@@ -82,6 +96,8 @@ def opened(path):
         raise Damaged("it is not an HDF5 file")
     access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
     access.set_fclose_degree(h5py.h5f.CLOSE_STRONG)
+    if hasattr(access, "set_file_locking"):
+        access.set_file_locking(False, True)  # reading requires no lock, and some parallel file systems have none
     flags = h5py.h5f.ACC_RDONLY
     if begin[11:] != b"\0":
         flags |= h5py.h5f.ACC_SWMR_READ

@@ -183,7 +183,7 @@ class Totals:
 def own_labels(metric, more=()):
     """What remains of a server's labels when those of scraping and of the run are taken away."""
     return frozenset((key, value) for key, value in metric.items()
-                     if key not in ("__name__", "job", "instance", "workflow", "le", *more))
+                     if key not in ("__name__", "job", "instance", "workflow", "run", "le", *more))
 
 
 def page_address(vampire):
@@ -249,7 +249,7 @@ def influx_query(server, query):
     status, _, text = fetch(f"{server.url}/query?" + urllib.parse.urlencode({"db": "vampire", "q": query}))
     assert status == 200, text
     (result,) = json.loads(text)["results"]
-    return {frozenset((key, value) for key, value in series.get("tags", {}).items() if value and key != "workflow"):
+    return {frozenset((key, value) for key, value in series.get("tags", {}).items() if value and key not in ("workflow", "run")):
             series["values"][0][1:] for series in result.get("series", ())}
 
 

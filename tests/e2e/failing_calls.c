@@ -4,7 +4,8 @@
  * directory FAIL_UNDER fails (FAIL_AT=n) with the error FAIL_ERRNO, or, with FAIL_SHORT=1, writes
  * only half; with FAIL_ONWARDS=1 all behind it fail as well. Counted are open, write, pwrite,
  * fsync, fdatasync, ftruncate, fallocate, close and unlink. With FAIL_AT=0 they are only counted;
- * at exit it says "calls N", and at each fdatasync "synced N". While the file FAIL_WAIT exists each
+ * Locks by flock fail with the error FAIL_FLOCK, as on file systems without locks.
+ * At exit it says "calls N", and at each fdatasync "synced N". While the file FAIL_WAIT exists each
  * of these calls waits, as on a device that stands still.
  */
 #define _GNU_SOURCE
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 static atomic_long calls;
@@ -80,6 +82,17 @@ static ssize_t write_half(bool fail, ssize_t (*real)(int, const void *, size_t),
 {
     return !fail ? real(fd, bytes, count)
                  : (number("FAIL_SHORT") != 0 && count > 1 ? real(fd, bytes, count / 2) : -1);
+}
+
+int flock(int fd, int operation)
+{
+    const int code = (int)number("FAIL_FLOCK");
+    REAL(int, flock, int, int)
+    if (code != 0 && operation != LOCK_UN) {
+        errno = code;
+        return -1;
+    }
+    return real(fd, operation);
 }
 
 ssize_t write(int fd, const void *bytes, size_t count)

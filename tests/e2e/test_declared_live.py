@@ -4,6 +4,8 @@ alarms, and arrive in InfluxDB and at a receiver of OTLP, labels and numbers inc
 
 import functools
 import itertools
+import os
+import pwd
 import signal
 import socket
 import subprocess
@@ -60,7 +62,7 @@ def test_declared_metrics_are_live(space, speaker):
     config |= {"samples": {"listen": [f"unix:{listen}"], "metrics": METRICS}, "alarms": RULES}
     config["outputs"] += [{"type": "jsonl", "name": "live", "path": f"unix:{lines}"}, {"type": "otlp", "endpoint": otlp.url},
                           {"type": "influx", "url": influx.url}]
-    space.environment.update({"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "2", "LOGNAME": "operator"})
+    space.environment.update({"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "2", "LOGNAME": "somebody-else"})
     space.pool_manager()
     vampire = space.vampire(config)
     speaker(listen)
@@ -101,7 +103,7 @@ def test_declared_metrics_are_live(space, speaker):
     assert query('SELECT sum(delta) FROM "ifs_steps" GROUP BY *') == {frozenset({("component", "IFS -- 0")}): [steps]}
     assert query('SELECT last(value) FROM "node_used_bytes" GROUP BY *') == {frozenset({("host", "n1")}): [3 << 30]}
     assert query('SELECT sum("count") FROM "io_ns" GROUP BY *') == {of_file: [reads]}
-    where = {"component": "IFS -- 0", "component_host": host, "component_pid": str(model.child.pid), "component_user": "operator",
+    where = {"component": "IFS -- 0", "component_host": host, "component_pid": str(model.child.pid), "component_user": pwd.getpwuid(os.geteuid()).pw_name,
              "component_batch_job": "4711.2"}
     for found in (otlp.store.last("vampire_component_info"), query("SELECT last(value) FROM component_info GROUP BY *")):
         assert [dict(labels) for labels in found if ("component", "IFS -- 0") in labels] == [where]

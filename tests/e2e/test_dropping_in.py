@@ -2,6 +2,7 @@
 """Programs written against another Maestro, as they are: the calls that multio, selFIe and scripts make, what
 they are told when something fails, and by whom. None of them calls mstro_last_error."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -243,6 +244,20 @@ def test_each_wrong_join_has_its_own_sentence(space):
     manager.stop()
     ended, seconds = wrong_join(info)
     assert "no pool manager answers at 127.0.0.1:" in ended and "is it still running" in ended and seconds >= 2
+
+
+@pytest.mark.parametrize("policy, words", [("MaxProtocol = TLSv1.2", "MaxProtocol"),
+                                           ("CipherString = DEFAULT@SECLEVEL=5", "SECLEVEL=5")])
+def test_a_policy_of_openssl_that_excludes_the_protocol(space, policy, words):
+    """It is no wrong key, neither for a component nor for the pool manager."""
+    path = space.path / "openssl.cnf"
+    path.write_text("openssl_conf = a\n[a]\nssl_conf = b\n[b]\nsystem_default = c\n[c]\n" + policy + "\n")
+    space.pool_manager()
+    said = wrong_join(space.info, OPENSSL_CONF=str(path))[0]
+    assert words in said and "OpenSSL configuration" in said and "key" not in said, said
+    manager = subprocess.run([harness.program("maestro-pool-manager"), "--workflow", "weather", "--info-file", str(space.path / "other")],
+                             capture_output=True, text=True, env=os.environ | {"OPENSSL_CONF": str(path)}, timeout=60, check=False)
+    assert manager.returncode != 0 and words in manager.stderr, manager.stderr
 
 
 def test_an_info_of_loopback_elsewhere_is_said_at_once(space):

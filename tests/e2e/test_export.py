@@ -220,7 +220,14 @@ def test_an_export_and_a_report_permit_no_more_than_their_sources(space, modes, 
     made = [space.path / name for name in ("run.sqlite", "page.html", "pictures.html")]
     made += [path for name in ("run.csv", "folder", "png") for path in (space.path / name).iterdir()]
     assert len(made) > 10 and {oct(path.stat().st_mode & 0o777) for path in made} == {oct(permitted)}
-    folders = {oct((space.path / name).stat().st_mode & 0o777) for name in ("run.csv", "folder", "png")}
+    before = os.umask(0o022)
+    try:
+        package.export.export(sources, space.path / "package.csv")
+        assert os.umask(0o022) == 0o022, "the process's own files are as before"
+    finally:
+        os.umask(before)
+    assert {oct(path.stat().st_mode & 0o777) for path in (space.path / "package.csv").iterdir()} == {oct(permitted)}
+    folders = {oct((space.path / name).stat().st_mode & 0o777) for name in ("run.csv", "folder", "png", "package.csv")}
     assert folders == {oct(permitted | (permitted & 0o444) >> 2 | 0o700)}
 
 

@@ -14,6 +14,7 @@ import os
 import random
 import re
 import shutil
+import socket
 import subprocess
 
 import pytest
@@ -265,6 +266,23 @@ def test_a_bucket_is_there_or_not(tmp_path, library):
             # On a loaded machine the first deadline may come before the call.
             assert (check_buckets(library, place, "hdf5", at, "onwards")
                     or check_buckets(library, place, "hdf5", at, "onwards", seconds=30))
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP, 524])
+def test_a_file_system_without_locks(tmp_path, library, code):
+    """524 is ENOTSUPP, which parallel file systems return. Files are written, read and repaired, and a stale socket is replaced."""
+    environment = harness.clean_environment({"LD_PRELOAD": str(library), "FAIL_FLOCK": str(code)})
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(str(tmp_path / "lines"))
+    vampire = program("vampire")
+    options = ["workflow=synthetic", "source.type=synthetic", "source.steps=3", "outputs.0.type=hdf5",
+               "outputs.1.type=jsonl", "outputs.1.path=unix:lines"]
+    made = execute([vampire, *(word for option in options for word in ("-o", option))], environment, tmp_path)
+    assert made.returncode == 0, made.stderr
+    (file,) = tmp_path.glob("*.h5")
+    for arguments in (["--summary", file], ["--recover", file], ["--export", tmp_path / "out.csv", file]):
+        done = execute([vampire, *arguments], environment, tmp_path)
+        assert done.returncode == 0, (arguments, done.stderr)
 
 
 def test_a_device_that_stands_still(space, library):

@@ -74,6 +74,18 @@ def test_influxdb_has_the_totals_of_the_file(space):
     assert_influx_sums(server, exporters.Totals(space.hdf5()))
 
 
+@pytest.mark.plain
+def test_two_runs_of_one_workflow_do_not_overwrite_each_other(space):
+    """Same workflow, same times, same components: the database has the points of both."""
+    server = exporters.influxdb(space)
+    runs = [space.vampire(synthetic_config(server.url), ready=False) for _ in range(2)]
+    for run in runs:
+        run.expect_exit(0)
+    total = sum(exporters.Totals(space.hdf5_files()[0]).counters["pool_operations"].values())
+    (found,) = exporters.influx_query(server, "SELECT sum(delta) FROM pool_operations").values()
+    assert found == [2 * total]
+
+
 def assert_victoria_sums(server, totals):
     exporters.fetch(f"{server.url}/internal/force_flush")
     for name, series in totals.counters.items():
@@ -157,6 +169,56 @@ def test_a_certificate_that_is_wrong(space, trusted, address, words):
     assert_all_lost(vampire)
     assert words in vampire.stderr, vampire.stderr
     assert exporters.influx_query(server, "SHOW MEASUREMENTS") == {}
+
+
+class Proxy(http.server.BaseHTTPRequestHandler):
+    """Answers as the server to which it should pass requests on."""
+
+    seen = []
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.seen.append(self.path)
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.plain
+def test_a_proxy_of_the_environment_is_named(space):
+    """A proxy gets the data of other hosts, with a warning that hides its password."""
+    Proxy.seen = []
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        where = f"127.0.0.1:{proxy.server_port}"
+        vampire = space.vampire(synthetic_config("http://influx.invalid:8086"), ready=False,
+                                extra={"http_proxy": f"http://me:hidden@{where}"})
+        vampire.expect_exit(0)
+        proxy.shutdown()
+    assert Proxy.seen and all(path.startswith("http://influx.invalid:8086/write") for path in Proxy.seen)
+    assert f"http_proxy sends this through the proxy http://{where}" in vampire.stderr, vampire.stderr
+    assert "hidden" not in vampire.stderr
+    vampire = space.vampire(synthetic_config("http://influx.invalid:8086"), ready=False, extra={"all_proxy": f"http://{where}"})
+    assert_all_lost(vampire)
+    assert f"http://influx.invalid:8086 (proxy http://{where} of all_proxy)" in vampire.stderr, vampire.stderr
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_no_proxy_gets_what_is_for_this_machine(space, host):
+    Proxy.seen = []
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        server = exporters.influxdb(space)
+        address = f"http://127.0.0.1:{proxy.server_port}"
+        vampire = space.vampire(synthetic_config(server.url.replace("127.0.0.1", host)), ready=False,
+                                extra={"http_proxy": address, "all_proxy": address})
+        vampire.expect_exit(0)
+        proxy.shutdown()
+    assert Proxy.seen == [] and "proxy" not in vampire.stderr, vampire.stderr
+    assert exporters.influx_query(server, "SHOW MEASUREMENTS")
 
 
 class Slow(http.server.BaseHTTPRequestHandler):

@@ -16,6 +16,7 @@ import tempfile
 
 import pytest
 
+import harness
 import jsonl
 from harness import PATIENCE, program, wait_until
 from made_up import FILL
@@ -351,3 +352,43 @@ def test_vampire_top_reads_a_socket(tmp_path):
     finally:
         vampire.kill()
         vampire.communicate()
+
+
+@pytest.mark.parametrize("kind, key", [("prometheus", "listen"), ("jsonl", "path")])
+def test_an_address_of_other_hosts_has_a_warning(kind, key):
+    """Nothing keeps their users from reading; on this machine's loopback there is no warning."""
+    for address, warns in (("tcp:0", False), ("tcp:127.0.0.2:0", False), ("tcp:[::1]:0", False), ("tcp:0.0.0.0:0", True),
+                           ("tcp:192.0.2.7:9955", True), ("tcp:[::]:0", True)):
+        done = subprocess.run([program("vampire"), "--check-config", "-o", "source.type=synthetic", "-o", f"outputs.0.type={kind}",
+                               "-o", f"outputs.0.{key}={address}"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and ("every host that reaches" in done.stderr + done.stdout) == warns, (address, done)
+
+
+@pytest.mark.plain
+def test_a_directory_replaced_by_a_link_is_not_followed(space):
+    """A link that exists at the start is resolved; one that replaces the directory later redirects neither files nor deletions."""
+    place, link, victim = space.path / "place", space.path / "link", space.path / "victim"
+    for folder in (place, victim):
+        folder.mkdir()
+    link.symlink_to(place)
+    config = harness.vampire_config(bucket="100ms", directory=str(link))
+    config["outputs"] = [{"type": kind, "directory": str(link), "rotate": {"interval": "1s"}, "keep": {"age": "1s"}}
+                         for kind in ("recording", "hdf5")]
+    config["outputs"] += [{"type": "jsonl", "path": str(link / "lines.jsonl"), "rotate": {"interval": "1s"}},
+                          {"type": "null"}]
+    config["source"] = {"type": "synthetic", "steps": 100000, "start": "now", "speed": 1}
+    config["workflow"] = "synthetic"
+    vampire = space.vampire(config, ready=False)
+    harness.wait_until(lambda: list(place.glob("*.rec")) and list(place.glob("*.h5")) and list(place.glob("*.jsonl")), "there are files")
+    before = {}
+    for name in ("vampire-synthetic-20200101T000000Z-00000000-recording-0001.rec", "vampire-synthetic-20200101T000000Z-00000000-hdf5-0001.h5"):
+        (victim / name).touch()
+        os.utime(victim / name, (0, 0))
+        before[name] = 0
+    place.rename(space.path / "moved")
+    place.symlink_to(victim)
+    vampire.until_stderr("a symbolic link has replaced its directory")
+    harness.wait_until(lambda: vampire.stderr.count("a symbolic link has replaced its directory") >= 3, "no output follows it")
+    vampire.signal(signal.SIGTERM)
+    vampire.wait()
+    assert {path.name: path.stat().st_size for path in victim.iterdir()} == before

@@ -2,6 +2,8 @@
 """Each output says which run it is of: workflow, run, host, process, user and batch job."""
 
 import json
+import os
+import pwd
 import re
 import signal
 import socket
@@ -19,6 +21,8 @@ import trace_file
 import vampire as package
 from otlp_receiver import Receiver
 
+# The effective user, whatever the environment claims.
+USER = pwd.getpwuid(os.geteuid()).pw_name
 LABELS = ["workflow", "run", "host", "pid", "user", "batch_job"]
 JOB = "4711.server"
 
@@ -86,7 +90,7 @@ def test_every_output_says_who_and_where(space):
     assert {kind["type"] for kind in kinds} == set(re.findall(r'\bOutput "type": "(\w+)"', page))
     made = {"workflow": "synthetic", "source": {"type": "synthetic", "steps": 3}, "statistics": {"bucket": "1min"},
             "outputs": kinds}
-    vampire = space.vampire(made, ready=False, extra={"LOGNAME": "operator", "SLURM_JOB_ID": JOB})
+    vampire = space.vampire(made, ready=False, extra={"LOGNAME": "somebody-else", "SLURM_JOB_ID": JOB})
     # Its page is the last that ends.
     harness.wait_until(lambda: "vampire_run_ended" in exporters.fetch(f"http://{address}/metrics")[2], "there is a page")
     harness.wait_until(lambda: exporters.influx_query(influx, "SHOW SERIES"), "InfluxDB has points")
@@ -105,7 +109,7 @@ def test_every_output_says_who_and_where(space):
              "chrome": trace_file.Trace(only("vampire-*.json")).notes["vampire"],
              "otf2": of_otf2(only("*.otf2") / "trace.otf2")}
     expected = {"workflow": "synthetic", "run": said["hdf5"]["run"], "host": socket.gethostname(),
-                "pid": str(vampire.child.pid), "user": "operator", "batch_job": JOB}
+                "pid": str(vampire.child.pid), "user": USER, "batch_job": JOB}
     for kind, found in said.items():
         assert {label: str(found.get(label)) for label in LABELS} == expected, kind
 
@@ -120,7 +124,7 @@ def test_every_reader_says_where_components_are(space):
     config["outputs"] += [{"type": "prometheus", "listen": f"tcp:{port}", "linger": "60s"},
                           {"type": "recording", "directory": str(space.path), "rotate": {"interval": "1s"}}]
     vampire = space.vampire(config)
-    space.environment.update({"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "2", "LOGNAME": "operator"})
+    space.environment.update({"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "2", "LOGNAME": "somebody-else"})
     names = ["IFS -- 0", "Products 1"]
     flow = harness.Workflow(space, model_options=["--steps", 10, "--levels", 2, "--params", 2, "--rate", 40])
     page = f"http://127.0.0.1:{port}/metrics"
@@ -136,7 +140,7 @@ def test_every_reader_says_where_components_are(space):
         harness.wait_until(lambda: "load{" in exporters.fetch(page)[2] or "vampire_load" in exporters.fetch(page)[2], "the load is there")
     vampire.signal(signal.SIGTERM)
     vampire.expect_exit(0)
-    where = (host, "operator", "4711.2")
+    where = (host, USER, "4711.2")
     said = {}
     for one in jsonl.records(space.path / "vampire.jsonl"):
         if one["type"] == "component":

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/core/unix_socket.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@
 #define LOCK_PAUSE_NS 10000000
 
 /* Locks the directory, since two processes that both replace a stale socket would remove each
- * other's. Returns the descriptor of the lock, or -errno. */
+ * other's. Continues without a lock on file systems that have none. Returns the descriptor of the
+ * lock, or -errno. */
 static int lock_directory(const char *path, struct vamp_err *err)
 {
     char copy[sizeof(struct sockaddr_un)];
@@ -25,6 +27,9 @@ static int lock_directory(const char *path, struct vamp_err *err)
         return vamp_err_set_errno(err, errno, "listen on unix:%s", path);
     }
     for (unsigned i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
+        if (errno != EWOULDBLOCK && errno != EINTR) {
+            break;
+        }
         if (i >= LOCK_TRIES) {
             (void)close(fd);
             return vamp_err_set(

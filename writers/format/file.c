@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -107,26 +109,73 @@ static int create_error(int code, const char *path, struct vamp_err *err)
     return vamp_err_set_errno(err, code, "create %s", path);
 }
 
+int vamp_target_directory(const char *path, int mode)
+{
+    struct open_how how = {.flags = (unsigned)mode | O_DIRECTORY | O_CLOEXEC,
+                           .resolve = RESOLVE_NO_SYMLINKS};
+    int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM)) { /* before Linux 5.6, or in a container */
+        fd = open(path, (int)how.flags | O_NOFOLLOW);
+    }
+    return fd >= 0 ? fd : -errno;
+}
+
+/* Returns the name of a file in its directory; it points into `path`. */
+static const char *name_in_directory(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* Opens the directory of a new file. Returns a descriptor, or -errno with text. */
+static int open_parent(const char *path, struct vamp_err *err)
+{
+    char *copy = strdup(path);
+    if (copy == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "create %s", path);
+    }
+    int fd = vamp_target_directory(dirname(copy), O_PATH);
+    free(copy);
+    if (fd == -ELOOP) {
+        fd = vamp_err_set(err, fd,
+                          "create %s: a symbolic link has replaced its directory since the start, "
+                          "and vampire does not follow it; restore the directory",
+                          path);
+    } else if (fd < 0) {
+        fd = create_error(-fd, path, err);
+    }
+    return fd;
+}
+
 int vamp_target_create(char **path, enum vamp_target_access access, int *ret_fd,
                        struct vamp_err *err)
 {
     struct stat status;
     char *name = NULL;
-    if (lstat(*path, &status) == 0) {
+    const char *base = name_in_directory(*path);
+    const int parent = open_parent(*path, err);
+    if (parent < 0) {
+        return parent;
+    }
+    if (fstatat(parent, base, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+        (void)close(parent);
         return create_error(EEXIST, *path, err);
     }
     if (asprintf(&name, "%s.%ld" VAMP_TARGET_UNPUBLISHED, *path, (long)getpid()) < 0) {
+        (void)close(parent);
         return vamp_err_set_errno(err, ENOMEM, "create %s", *path);
     }
     int code = 0;
-    const int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    base = name_in_directory(name);
+    const int fd = openat(parent, base, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
         code = create_error(errno, errno == EEXIST ? name : *path, err);
     } else if (fchmod(fd, file_modes[access]) != 0) { /* regardless of the umask */
         code = vamp_err_set_errno(err, errno, "set the permissions of %s", *path);
         (void)close(fd);
-        (void)unlink(name);
+        (void)unlinkat(parent, base, 0);
     }
+    (void)close(parent);
     if (code != 0) {
         free(name);
         return code;
@@ -141,24 +190,32 @@ int vamp_target_create(char **path, enum vamp_target_access access, int *ret_fd,
 
 int vamp_target_publish(char **path, struct vamp_err *err)
 {
+    const char *unpublished = name_in_directory(*path);
+    const int parent = open_parent(*path, err);
+    if (parent < 0) {
+        return parent;
+    }
     char *name = strdup(*path);
     if (name == NULL) {
+        (void)close(parent);
         return vamp_err_set_errno(err, ENOMEM, "give %s its name", *path);
     }
+    const char *base = name_in_directory(name);
     /* Remove the two extensions of PATH.PID.new. */
     *strrchr(name, '.') = '\0';
     *strrchr(name, '.') = '\0';
     int code = 0;
-    if (renameat2(AT_FDCWD, *path, AT_FDCWD, name, RENAME_NOREPLACE) != 0) {
+    if (renameat2(parent, unpublished, parent, base, RENAME_NOREPLACE) != 0) {
         code = errno;
     }
     /* Without support for this flag (NFS): a hard link does not replace a file either. */
     if (code == EINVAL || code == ENOSYS) {
-        code = link(*path, name) == 0 ? 0 : errno;
+        code = linkat(parent, unpublished, parent, base, 0) == 0 ? 0 : errno;
         if (code == 0) {
-            (void)unlink(*path);
+            (void)unlinkat(parent, unpublished, 0);
         }
     }
+    (void)close(parent);
     if (code != 0) {
         code = create_error(code, name, err);
         free(name);
@@ -182,8 +239,14 @@ int vamp_target_permit(const char *path, enum vamp_target_access access, bool is
 int vamp_target_create_directory(const char *path, enum vamp_target_access access,
                                  struct vamp_err *err)
 {
-    if (mkdir(path, 0700) != 0) {
-        return create_error(errno, path, err);
+    const int parent = open_parent(path, err);
+    if (parent < 0) {
+        return parent;
+    }
+    const int wrong = mkdirat(parent, name_in_directory(path), 0700) == 0 ? 0 : errno;
+    (void)close(parent);
+    if (wrong != 0) {
+        return create_error(wrong, path, err);
     }
     const int code = vamp_target_permit(path, access, true);
     if (code != 0) {

@@ -33,8 +33,14 @@ char *vamp_target_name(const char *directory, const struct vamp_writer_target *t
 /* Whether two output names yield the same file name. */
 bool vamp_target_same_name(const char *left, const char *right);
 
+/* Opens a directory in which no component of the path is a symbolic link, so that nobody can
+ * redirect files by replacing a directory with a link during a run. The configuration resolves
+ * links that exist at the start. `mode` is O_PATH, or O_RDONLY to list it. Returns a descriptor, or
+ * -errno: -ELOOP for a link. */
+int vamp_target_directory(const char *path, int mode);
+
 /* Creates a file with exactly the mode of `access`; fails if the path exists, and follows no
- * symbolic link in its last component. The file is open for writing, close-on-exec, and locked
+ * symbolic link. The file is open for writing, close-on-exec, and locked
  * while it is open, so that vampire --recover can distinguish it from a file without a writer.
  * Until it is published it has the name PATH.PID.new, which replaces `*path` (malloc'ed), so that a
  * killed run leaves no unreadable file at PATH. Returns 0, or -EEXIST, -ENOENT or another -errno

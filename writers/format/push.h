@@ -26,3 +26,12 @@ struct vamp_push_options {
  * with the error and the allowed forms, described by `expected`. */
 VAMP_MUST_CHECK int vamp_push_check(const char *url, bool other, const char *expected,
                                     struct vamp_err *err);
+/* Returns whether the host of an address is this machine: localhost, 127.0.0.0/8 or [::1]. */
+bool vamp_push_is_local(const char *url);
+/* Returns the value of the environment variable, `*ret_variable`, whose proxy libcurl uses for the
+ * address unless no_proxy names the host; NULL: none. Addresses of this machine never have a proxy,
+ * which would get the data and the password. */
+const char *vamp_push_proxy(const char *url, const char **ret_variable);
+/* Writes a proxy for messages, without a user and a password. */
+#define VAMP_PUSH_PROXY_BYTES 200
+void vamp_push_show_proxy(const char *proxy, char text[static VAMP_PUSH_PROXY_BYTES]);

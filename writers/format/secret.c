@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "vampire/core/values.h"
+#include "writers/format/push.h"
 
 int vamp_secret_check(const char *path, bool *ret_loose, struct vamp_err *err)
 {
@@ -24,16 +25,7 @@ int vamp_secret_check(const char *path, bool *ret_loose, struct vamp_err *err)
 
 bool vamp_secret_is_shown(const char *url)
 {
-    static const char *const local_hosts[] = {"127.", "localhost", "[::1]"};
-    if (strncmp(url, "http://", 7) != 0) {
-        return false;
-    }
-    for (size_t i = 0; i < sizeof local_hosts / sizeof local_hosts[0]; i++) {
-        if (strncmp(url + 7, local_hosts[i], strlen(local_hosts[i])) == 0) {
-            return false;
-        }
-    }
-    return true;
+    return strncmp(url, "http://", 7) == 0 && !vamp_push_is_local(url);
 }
 
 int vamp_secret_read(const char *path, const char *variable, char secret[static VAMP_SECRET_BYTES],

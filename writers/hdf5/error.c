@@ -87,3 +87,16 @@ void hdf5_quiet(void)
     (void)H5dont_atexit();
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }
+
+/* When vampire creates a file it has already created the name, and a reader that opens the file as
+ * soon as it appears would make the creation fail. Flags in the file show readers that it is being
+ * written. Some parallel file systems have no locks. */
+bool hdf5_without_locks(hid_t access)
+{
+#if H5_VERSION_GE(1, 12, 1) || (H5_VERSION_GE(1, 10, 7) && !H5_VERSION_GE(1, 12, 0))
+    return H5Pset_file_locking(access, false, true) >= 0;
+#else
+    (void)access;
+    return true;
+#endif
+}

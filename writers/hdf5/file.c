@@ -100,19 +100,6 @@ static void verify_same_file(struct hdf5_file *file)
  * half an object header would make its dataset unreadable. */
 #define PAGE_BYTES 4096
 
-/* HDF5's lock is of no use here: vampire has already created the name, and a reader that opens the
- * file as soon as it appears would make the creation fail. Flags in the file show readers that it
- * is being written. Some parallel file systems have no locks. */
-static bool without_locks(hid_t access)
-{
-#if H5_VERSION_GE(1, 12, 1) || (H5_VERSION_GE(1, 10, 7) && !H5_VERSION_GE(1, 12, 0))
-    return H5Pset_file_locking(access, false, true) >= 0;
-#else
-    (void)access;
-    return true;
-#endif
-}
-
 /* Sizes of HDF5's metadata cache. Almost no metadata of the layout is used again. While buckets are
  * written, all metadata that they change must fit into the cache, because HDF5 1.10 fails when it
  * evicts parts of a chunk index under SWMR; on the other hand, each flush scans the whole cache. */
@@ -156,7 +143,7 @@ static void create_hdf5(struct hdf5_file *file)
     hid_t create = H5Pcreate(H5P_FILE_CREATE);
     const unsigned order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
     H5AC_cache_config_t cache = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
-    if (access >= 0 && create >= 0 && without_locks(access) &&
+    if (access >= 0 && create >= 0 && hdf5_without_locks(access) &&
         H5Pget_mdc_config(access, &cache) >= 0 &&
         H5Pset_mdc_config(access, fixed_cache(&cache, LAYOUT_CACHE_BYTES)) >= 0 &&
         H5Pset_cache(access, 0, 13, 0, 1.0) >= 0 &&

@@ -188,7 +188,8 @@ static int read_newest(const char *path, unsigned how, uint64_t *ret_buckets, st
 {
     const unsigned attempts = (how & H5F_ACC_SWMR_READ) != 0 ? SWMR_ATTEMPTS : 1;
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
-    if (access >= 0 && H5Pset_metadata_read_attempts(access, attempts) >= 0) {
+    if (access >= 0 && hdf5_without_locks(access) &&
+        H5Pset_metadata_read_attempts(access, attempts) >= 0) {
         file = H5Fopen(path, how, access);
     }
     (void)H5Pclose(access);
@@ -212,7 +213,8 @@ static int clear(const char *path, struct vamp_err *err)
     const hbool_t yes = true;
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     hid_t file = -1;
-    if (access >= 0 && H5Pset(access, CLEAR_STATUS_FLAGS, &yes) >= 0 &&
+    if (access >= 0 && hdf5_without_locks(access) &&
+        H5Pset(access, CLEAR_STATUS_FLAGS, &yes) >= 0 &&
         H5Pset(access, SKIP_EOF_CHECK, &yes) >= 0) {
         file = H5Fopen(path, H5F_ACC_RDWR, access);
     }

@@ -27,7 +27,8 @@ struct http {
     CURL *easy;
     CURLM *multi;
     struct curl_slist *headers;
-    char *url;
+    char *url;         /* for messages, with the proxy */
+    const char *proxy; /* in the environment; NULL: none */
     char address[ADDRESS_BYTES];
     char reason[CURL_ERROR_SIZE];
     unsigned char answer[HTTP_ANSWER_BYTES];
@@ -124,9 +125,25 @@ static void set_options(struct http *http)
     (void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, keep_answer);
     (void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, http);
     (void)curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, http->reason);
+    /* Without this, libcurl would use the proxy of the environment for this machine, too. */
+    (void)curl_easy_setopt(easy, CURLOPT_PROXY, vamp_text_or(http->proxy, ""));
     if (http->options->ca_file != NULL) {
         (void)curl_easy_setopt(easy, CURLOPT_CAINFO, http->options->ca_file);
     }
+}
+
+/* Chooses the proxy. Returns the name of the server for messages; NULL: out of memory. */
+static char *name_server(struct http *http, const char *url)
+{
+    const char *variable = NULL;
+    char shown[VAMP_PUSH_PROXY_BYTES], *name = NULL;
+    http->proxy = vamp_push_proxy(url, &variable);
+    if (http->proxy == NULL) {
+        return strdup(url);
+    }
+    vamp_push_show_proxy(http->proxy, shown);
+    const int bytes = asprintf(&name, "%.150s (proxy %s of %s)", url, shown, variable);
+    return bytes >= 0 ? name : NULL;
 }
 
 int http_create(const struct http_server *server, struct http **ret_http, struct vamp_err *err)
@@ -141,7 +158,7 @@ int http_create(const struct http_server *server, struct http **ret_http, struct
     http->context = server->context;
     bool good = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
     if (good) {
-        http->url = strdup(server->url);
+        http->url = name_server(http, server->url);
         http->easy = curl_easy_init();
         http->multi = curl_multi_init();
         good = http->url != NULL && http->easy != NULL && http->multi != NULL &&

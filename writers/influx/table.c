@@ -17,8 +17,9 @@ static const struct vamp_opt influx_options[] = {
              "udp://HOST:PORT, where nothing confirms what arrives"},
     {"database", VAMP_OPT_STRING, OPTION(database), "vampire", .max = 256,
      .help = "the database, which has to exist; with udp:// the server's listener has its own"},
-    {"labels", VAMP_OPT_SET, OPTION(labels), "workflow", .choices = vamp_run_label_words,
-     .help = "facts about the run that every point has as tags"},
+    {"labels", VAMP_OPT_SET, OPTION(labels), "workflow run", .choices = vamp_run_label_words,
+     .help = "facts about the run that every point has as tags; without \"run\", runs of one "
+             "workflow that write at the same time overwrite each other's points"},
     VAMP_PUSH_OPTIONS(PUSH, INFLUX_SECRET_VARIABLE),
     {.key = NULL},
 };

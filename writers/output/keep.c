@@ -20,6 +20,7 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/values.h"
+#include "writers/format/file.h"
 #include "writers/output/internal.h"
 
 #define START_CHARACTERS 16 /* 20261121T034400Z */
@@ -345,7 +346,11 @@ void output_keep(struct vamp_output *output)
     }
     DIR *directory = NULL;
     if (known && own.file != NULL) {
-        directory = opendir(path);
+        const int folder = vamp_target_directory(path, O_RDONLY);
+        directory = folder >= 0 ? fdopendir(folder) : NULL;
+        if (folder >= 0 && directory == NULL) {
+            (void)close(folder);
+        }
     }
     if (directory != NULL) {
         delete_old_files(output, directory, &own);
