@@ -419,10 +419,11 @@ print-rooms:
 
 # What stands in files and comes from tables in the code.
 .PHONY: generated
-generated: all  ## renew the JSON Schema, the manuals' lists of options, events, metrics, variables, and the sizes in architecture.md
+generated: all  ## renew the JSON Schema, the manuals' lists of options, events, metrics, variables, the measured figures of README and pages, and the sizes in architecture.md
 	$(B)/bin/vampire --print-schema > config/ready/vampire.schema.json
 	$(B)/bin/vampire-collect --print-schema > config/ready/vampire-collect.schema.json
 	$(PYTHON) docs/manuals.py $(B)/bin
+	$(PYTHON) tests/bench/figures.py
 	$(PYTHON) tests/house.py --mode $(MODE) --renew docs/architecture.md
 	$(PYTHON) packaging/exporters/make.py $(B)/bin
 
