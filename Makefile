@@ -445,9 +445,9 @@ python_finds = $(if $(filter $(PYTHON_FOLDER),$(1)),:,$(if $(1),\
   realpath -m --relative-to=$(firstword $(1)) $(PYTHON_FOLDER) > $(DESTDIR)$(firstword $(1))/vampire.pth,\
   $(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,echo "for Python to find the package vampire:  export PYTHONPATH=$(PYTHON_FOLDER)")))
 # Where zsh looks: packages have a folder of their own.
-# The completion of both programs for a shell, where there is a Python: shell, where they go below share/, what ends their names.
-complete = $(if $(shell command -v python3),for name in vampire vampire-collect; do \
-  python3 packaging/completion.py $(B)/bin/$$name $(1) > $(TO)/share/$(2)$$name$(3) || exit 1; done,\
+# The completion of each program for a shell, where there is a Python: shell, where they go below share/, what ends their names.
+complete = $(if $(shell command -v python3),for program in $(B)/bin/vampire $(B)/bin/vampire-collect $(if $(MAESTRO_ROOMS),$(B)/bin/maestro-pool-manager) python/vampire-top python/vampire-report; do \
+  python3 packaging/completion.py $$program $(1) > $(TO)/share/$(2)$${program##*/}$(3) || exit 1; done,\
   @echo "no completion for $(1): it is made by python3, which is not here")
 ZSH_COMPLETIONS = zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
 # Texts that name the usual prefix name the real one once installed: FILES, FOLDER.
