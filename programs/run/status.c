@@ -192,13 +192,13 @@ void vamp_status_show(struct vamp_status *status, const struct vamp_totals *tota
     replay_text(status, now_ns, replay, sizeof replay);
     char line[LINE_BYTES];
     /* The least important part comes last, because a narrow terminal truncates the line. */
-    (void)snprintf(line, sizeof line, "%4lld s%s | %s ops/s | moved %s/s | pool %s CDOs %s | lost %s%s",
-                   (long long)((now_ns - status->started_ns) / VAMP_NS_PER_SECOND), replay,
-                   vamp_count_people((uint64_t)per_second, rate),
-                   vamp_bytes_people(bytes_per_second, speed),
-                   vamp_count_people(totals->pool_cdos, in_pool),
-                   vamp_bytes_people((double)totals->pool_bytes, size),
-                   vamp_count_people(vamp_totals_lost(totals), lost), transports);
+    (void)snprintf(
+        line, sizeof line, "%4lld s%s | %s ops/s | moved %s/s | pool %s CDOs %s | lost %s%s",
+        (long long)((now_ns - status->started_ns) / VAMP_NS_PER_SECOND), replay,
+        vamp_count_people((uint64_t)per_second, rate), vamp_bytes_people(bytes_per_second, speed),
+        vamp_count_people(totals->pool_cdos, in_pool),
+        vamp_bytes_people((double)totals->pool_bytes, size),
+        vamp_count_people(vamp_totals_lost(totals), lost), transports);
     (void)pthread_mutex_lock(&status->lock);
     (void)fprintf(status->stream, "\r%.*s\033[K", terminal_columns() - 1, line);
     (void)fflush(status->stream);

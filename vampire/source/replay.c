@@ -28,8 +28,9 @@ struct replay {
     glob_t files;
     const char **paths; /* those elements of `files` that are replayed */
     size_t path_count;
-    size_t file; /* index of the current file in `paths` */
-    uint64_t bytes, bytes_before; /* of all files; of those before the current file */
+    size_t file;           /* index of the current file in `paths` */
+    uint64_t bytes;        /* of all files */
+    uint64_t bytes_before; /* of the files before the current one */
     struct vamp_recording *recording;
     struct vamp_recording_header header; /* header of the current file */
     struct vamp_pace pace;
