@@ -49,7 +49,7 @@ say = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-6s %s\n'
 # Third-party headers are system headers to us, so that their warnings stay theirs.
 pkg = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(1) 2>/dev/null))
 # Debian's name, and everybody else's.
-HDF5 := $(shell pkg-config --exists hdf5-serial && echo hdf5-serial || echo hdf5)
+HDF5 := $(shell pkg-config --exists hdf5-serial 2>/dev/null && echo hdf5-serial || echo hdf5)
 # The programs take from HDF5's archives only what they use: Debian's shared library loads thirty others,
 # libcurl among them, 6 MiB at every start. What the archives need is in a text that HDF5 installs next
 # to them; without it, or with HDF5_LINK=shared, the programs load the shared library. Tests always do,
