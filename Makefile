@@ -49,7 +49,7 @@ say = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-6s %s\n'
 # Third-party headers are system headers to us, so that their warnings stay theirs.
 pkg = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(1) 2>/dev/null))
 # Debian's name, and everybody else's.
-HDF5 := $(shell pkg-config --exists hdf5-serial && echo hdf5-serial || echo hdf5)
+HDF5 := $(shell pkg-config --exists hdf5-serial 2>/dev/null && echo hdf5-serial || echo hdf5)
 # The programs take from HDF5's archives only what they use: Debian's shared library loads thirty others,
 # libcurl among them, 6 MiB at every start. What the archives need is in a text that HDF5 installs next
 # to them; without it, or with HDF5_LINK=shared, the programs load the shared library. Tests always do,
@@ -419,10 +419,11 @@ print-rooms:
 
 # What stands in files and comes from tables in the code.
 .PHONY: generated
-generated: all  ## renew the JSON Schema, the manuals' lists of options, events, metrics, variables, and the sizes in architecture.md
+generated: all  ## renew the JSON Schema, the manuals' lists of options, events, metrics, variables, the measured figures of README and pages, and the sizes in architecture.md
 	$(B)/bin/vampire --print-schema > config/ready/vampire.schema.json
 	$(B)/bin/vampire-collect --print-schema > config/ready/vampire-collect.schema.json
 	$(PYTHON) docs/manuals.py $(B)/bin
+	$(PYTHON) tests/bench/figures.py
 	$(PYTHON) tests/house.py --mode $(MODE) --renew docs/architecture.md
 	$(PYTHON) packaging/exporters/make.py $(B)/bin
 
@@ -444,9 +445,9 @@ python_finds = $(if $(filter $(PYTHON_FOLDER),$(1)),:,$(if $(1),\
   realpath -m --relative-to=$(firstword $(1)) $(PYTHON_FOLDER) > $(DESTDIR)$(firstword $(1))/vampire.pth,\
   $(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,echo "for Python to find the package vampire:  export PYTHONPATH=$(PYTHON_FOLDER)")))
 # Where zsh looks: packages have a folder of their own.
-# The completion of both programs for a shell, where there is a Python: shell, where they go below share/, what ends their names.
-complete = $(if $(shell command -v python3),for name in vampire vampire-collect; do \
-  python3 packaging/completion.py $(B)/bin/$$name $(1) > $(TO)/share/$(2)$$name$(3) || exit 1; done,\
+# The completion of each program for a shell, where there is a Python: shell, where they go below share/, what ends their names.
+complete = $(if $(shell command -v python3),for program in $(B)/bin/vampire $(B)/bin/vampire-collect $(if $(MAESTRO_ROOMS),$(B)/bin/maestro-pool-manager) python/vampire-top python/vampire-report; do \
+  python3 packaging/completion.py $$program $(1) > $(TO)/share/$(2)$${program##*/}$(3) || exit 1; done,\
   @echo "no completion for $(1): it is made by python3, which is not here")
 ZSH_COMPLETIONS = zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
 # Texts that name the usual prefix name the real one once installed: FILES, FOLDER.

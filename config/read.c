@@ -6,6 +6,7 @@
  * Stricter than JSON in three respects: at most CONFIG_DEPTH_MAX levels, at most CONFIG_VALUES_MAX
  * values, and no \u0000 in a text, since C strings cannot contain it.
  */
+#include <ctype.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "config/internal.h"
@@ -394,6 +396,19 @@ static int convert_number(const struct reader *reader, struct config_value *valu
     return refuse_token(reader->reading->fault, reader->text, value->offset, value->end, wrong, "");
 }
 
+/* The hint for what is no value of JSON. */
+static const char *value_hint(const char *at)
+{
+    static const char *const foreign[] = {"True", "False", "None", "yes", "no", "on", "off"};
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        if (strncasecmp(at, foreign[i], strlen(foreign[i])) == 0) {
+            return " (the words are true, false and null, in lower case)";
+        }
+    }
+    const bool is_text = isalpha((unsigned char)*at) || *at == '\'' || *at == '_';
+    return is_text ? " (texts are in double quotes, such as \"hdf5\")" : "";
+}
+
 static int read_scalar(struct reader *reader, const struct key *key)
 {
     static const struct {
@@ -420,7 +435,7 @@ static int read_scalar(struct reader *reader, const struct key *key)
         }
     }
     if (bytes == 0) {
-        return refuse_here(reader, "invalid token", "");
+        return refuse_here(reader, "invalid token", value_hint(at));
     }
     struct config_value *value = add_value(reader, key, type, bytes);
     if (value == NULL) {
@@ -482,12 +497,26 @@ static int read_value(struct reader *reader, const struct key *key)
     }
 }
 
+/* The hint for what stands in the place of the name of an option. */
+static const char *name_hint(char first)
+{
+    if (first == '}') {
+        return " (no comma is allowed after the last item)";
+    }
+    return first == '\0' ? "" : " (names are in double quotes, such as \"outputs\")";
+}
+
+/* The hint for what follows an item. */
+static const char *item_hint(char first)
+{
+    const bool is_item = first == '"' || first == '{' || first == '[';
+    return is_item ? " (items are separated by commas)" : "";
+}
+
 static int read_key(struct reader *reader, struct key *ret_key)
 {
     if (reader->text[reader->at] != '"') {
-        const bool comma = reader->text[reader->at] == '}';
-        return refuse_here(reader, "string or '}' expected",
-                           comma ? " (no comma is allowed after the last item)" : "");
+        return refuse_here(reader, "string or '}' expected", name_hint(reader->text[reader->at]));
     }
     ret_key->offset = reader->at;
     int code = read_literal(reader, reader->at, NULL, &ret_key->end);
@@ -518,7 +547,8 @@ static int read_next(struct reader *reader)
     }
     if (code == 0 && reader->open->count > 0) {
         if (reader->text[reader->at] != ',') {
-            return refuse_here(reader, object ? "'}' expected" : "']' expected", "");
+            return refuse_here(reader, object ? "'}' expected" : "']' expected",
+                               item_hint(reader->text[reader->at]));
         }
         reader->at++;
         code = skip_blanks(reader);

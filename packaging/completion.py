@@ -7,6 +7,7 @@
 The options come from --help=all, the keys and words that -o takes from --print-schema. Of outputs a key has
 their type, as -o also names them (outputs.hdf5.directory). `make install` calls this."""
 
+import ast
 import json
 import pathlib
 import re
@@ -14,6 +15,7 @@ import subprocess
 import sys
 
 OPTION = re.compile(r"^  (?:-(\w), |    )(--[\w-]+)(?:(\[=\w+\])| ([A-Z=]+))? +(.*)$")
+WITH_CONFIGURATION = ("vampire", "vampire-collect")
 
 BASH = """\
 # bash completion for @N, made by packaging/completion.py
@@ -44,10 +46,10 @@ _@W() {
         return ;;
     esac
     case $before in
-    -o | --set)
-        mapfile -t COMPREPLY < <(compgen -W "$_@W_keys" -S = -- "$word")
-        compopt -o nospace; return ;;
-@F    esac
+@S@F    esac
+    if [[ -n $word && $word != -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -f -- "$word"); return
+    fi
     mapfile -t COMPREPLY < <(compgen -W "$_@W_options" -- "$word")
 }
 complete -o filenames -F _@W @N
@@ -97,9 +99,18 @@ function __@W_set
         printf '%s=%s\\n' $key $word
     end
 end
+@S@I"""
+
+# Of programs with a configuration.
+BASH_SET = """\
+    -o | --set)
+        mapfile -t COMPREPLY < <(compgen -W "$_@W_keys" -S = -- "$word")
+        compopt -o nospace; return ;;
+"""
+FISH_SET = """\
 complete -c @N -f
 complete -c @N -n '__fish_contains_opt summary recover check-config dump-config' -F
-@I"""
+"""
 
 
 class Option:
@@ -108,7 +119,7 @@ class Option:
     def __init__(self, letter, name, optional, argument, text):
         self.letter, self.name, self.optional, self.text = letter, name, bool(optional), text
         self.argument = (optional or "").strip("[=]") or argument or ""
-        self.takes = ("" if not self.argument else "set" if name == "--set" else "file" if "FILE" in self.argument
+        self.takes = ("" if not self.argument else "set" if name == "--set" else "file" if re.search("FILE|DIR|RUN", self.argument)
                       else self.argument if optional else "free")
 
     @property
@@ -120,15 +131,30 @@ def said(program, *arguments):
     return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, check=True).stdout
 
 
+def argparse_options(source):
+    """Those that a Python program adds to its parser: to start it takes libraries that need not be here."""
+    found = [Option("h", "--help", None, None, "print the options, and exit")]
+    for call in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "add_argument" and call.args[0].value.startswith("-"):
+            names = [argument.value for argument in call.args]
+            given = {word.arg: word.value.value for word in call.keywords if isinstance(word.value, ast.Constant)}
+            letter = names[0][1] if len(names) > 1 else None
+            found.append(Option(letter, names[-1], None, given.get("metavar"), given["help"]))
+    return found
+
+
 def options_of(program):
     found = []
     inside = False
-    for line in said(program, "--help=all").split("\n"):
+    name = pathlib.Path(program).name
+    if name == "vampire-report":
+        return argparse_options(pathlib.Path(program).parent / "vampire" / "report" / "main.py")
+    for line in said(program, "--help=all" if name in WITH_CONFIGURATION else "--help").split("\n"):
         match = OPTION.match(line)
         if line and not line.startswith(" "):
             inside = line == "Options:"
         elif inside and match:
-            found.append([*match.groups()])
+            found.append([text or "" for text in match.groups()])
         elif inside and found:
             found[-1][-1] += " " + line.strip()
     return [Option(*parts[:4], parts[4].strip()) for parts in found]
@@ -187,7 +213,7 @@ def completion(program, shell):
     name = pathlib.Path(program).name
     word = name.replace("-", "_")
     options = options_of(program)
-    keys = dict(keys_of(json.loads(said(program, "--print-schema"))))
+    keys = dict(keys_of(json.loads(said(program, "--print-schema")))) if name in WITH_CONFIGURATION else {}
     closed = {key: words for key, words in keys.items() if words}
     files = [option for option in options if option.takes == "file"]
     free = [option for option in options if option.takes == "free"]
@@ -199,13 +225,15 @@ def completion(program, shell):
         "O": "".join(f"        {each}\n" for option in options for each in case([option]).split(" | ")),
         "A": "".join(f"    {option.name}) mapfile -t COMPREPLY < <(compgen -W '{option.words}' -- \"$word\"); return ;;\n"
                      for option in options if option.words),
-        "F": f"    {case(files)})\n        mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;\n"
+        "F": ("" if not files else f"    {case(files)})\n        mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;\n")
              + (f"    {case(free)}) return ;;\n" if free else ""),
         "Z": "".join(zsh_option(option, word) for option in options),
+        "S": re.sub("@([NW])", lambda match: {"N": name, "W": word}[match[1]], {"bash": BASH_SET, "fish": FISH_SET}.get(shell, ""))
+             if keys else "",
         "I": "".join(fish_option(option, name, word) for option in options),
     }
     script = {"bash": BASH, "zsh": ZSH, "fish": FISH}[shell]
-    return re.sub("@([NWKVOAFZI])", lambda match: parts[match[1]], script)
+    return re.sub("@([NWKVOAFZIS])", lambda match: parts[match[1]], script)
 
 
 if __name__ == "__main__":

@@ -183,17 +183,54 @@ static int list_metrics(const struct vamp_options *options, FILE *out, FILE *err
     return exit_code;
 }
 
+/* Printed by the handlers below, which may not format text. */
+static char recovering[PATH_MAX + 32];
+
+static void show_recovering(int number)
+{
+    (void)number;
+    (void)!write(STDERR_FILENO, recovering, strlen(recovering));
+}
+
+static void end_at_interrupt(int number)
+{
+    static const char line[] = "vampire: interrupted\n";
+    (void)!write(STDERR_FILENO, line, sizeof line - 1);
+    _exit(128 + number);
+}
+
+/* On a terminal, names the present file from one second on. */
+static void watch_recovery(void)
+{
+    struct sigaction action = {.sa_handler = end_at_interrupt};
+    if (signal(SIGINT, SIG_IGN) != SIG_IGN) {
+        (void)sigaction(SIGINT, &action, NULL);
+    }
+    action = (struct sigaction){.sa_handler = show_recovering, .sa_flags = SA_RESTART};
+    if (isatty(STDERR_FILENO) != 0) {
+        (void)sigaction(SIGALRM, &action, NULL);
+    }
+}
+
 /* Prints one line for each file, and continues after failures. */
 static int recover_recordings(const struct vamp_options *options, FILE *out, FILE *error)
 {
-    int exit_code = VAMP_EXIT_OK, missing = 0;
+    int exit_code = VAMP_EXIT_OK, failed = 0;
+    watch_recovery();
     for (int i = 0; i < options->file_count; i++) {
         const char *path = options->files[i];
         struct vamp_recovery recovery;
         struct vamp_err err = VAMP_ERR_NONE;
-        if (vamp_recover_file(path, options->dry_run, &recovery, &err) != 0) {
+        (void)snprintf(recovering, sizeof recovering, "vampire: reads %s (%d of %d)\n", path, i + 1,
+                       options->file_count);
+        if (isatty(STDERR_FILENO) != 0) {
+            (void)alarm(1);
+        }
+        const int code = vamp_recover_file(path, options->dry_run, &recovery, &err);
+        (void)alarm(0);
+        if (code != 0) {
             exit_code = fail(options, error, err.text);
-            missing += err.code == -ENOENT;
+            failed++;
         } else if (recovery.damaged) {
             (void)fprintf(out, "%s: %s %s: %" PRIu64 " whole %ss\n", path,
                           options->dry_run ? "would remove" : "removed", recovery.what,
@@ -203,7 +240,8 @@ static int recover_recordings(const struct vamp_options *options, FILE *out, FIL
                           recovery.record);
         }
     }
-    return missing == options->file_count ? VAMP_EXIT_USAGE : exit_code;
+    /* As of --summary: where no file could be recovered, nothing was changed. */
+    return failed == options->file_count ? VAMP_EXIT_USAGE : exit_code;
 }
 
 #define NO_PACKAGE 77 /* no exit code of the modules; as in python_program */

@@ -2,6 +2,7 @@
 #include "programs/run/status.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -154,6 +155,19 @@ static void transports_text(const struct vamp_totals *totals, const struct vamp_
                                           totals->accounting.resolution_ns, slow));
 }
 
+/* Writes how much of a replay was read, and how long the rest takes at the same speed; "" if it is
+ * not known. */
+static void replay_text(const struct vamp_status *status, int64_t now_ns, char *text, size_t bytes)
+{
+    text[0] = '\0';
+    if (status->fraction > 0) {
+        const double seconds = (double)(now_ns - status->started_ns) / VAMP_NS_PER_SECOND;
+        (void)snprintf(text, bytes, " | %.0f %% replayed, %.0f s left",
+                       floor(100 * status->fraction),
+                       ceil(seconds * (1 - status->fraction) / status->fraction));
+    }
+}
+
 void vamp_status_show(struct vamp_status *status, const struct vamp_totals *totals,
                       const struct vamp_bins *bins, int64_t now_ns)
 {
@@ -171,19 +185,20 @@ void vamp_status_show(struct vamp_status *status, const struct vamp_totals *tota
     status->previous_operations = operations;
     status->previous_bytes = totals->transport_bytes;
 
-    char transports[96];
+    char transports[96], replay[64];
     char rate[VAMP_UNIT_TEXT_BYTES], speed[VAMP_UNIT_TEXT_BYTES], in_pool[VAMP_UNIT_TEXT_BYTES];
     char size[VAMP_UNIT_TEXT_BYTES], lost[VAMP_UNIT_TEXT_BYTES];
     transports_text(totals, bins, transports, sizeof transports);
+    replay_text(status, now_ns, replay, sizeof replay);
     char line[LINE_BYTES];
     /* The least important part comes last, because a narrow terminal truncates the line. */
-    (void)snprintf(line, sizeof line, "%4lld s | %s ops/s | %s/s | pool %s CDOs %s | lost %s%s",
-                   (long long)((now_ns - status->started_ns) / VAMP_NS_PER_SECOND),
-                   vamp_count_people((uint64_t)per_second, rate),
-                   vamp_bytes_people(bytes_per_second, speed),
-                   vamp_count_people(totals->pool_cdos, in_pool),
-                   vamp_bytes_people((double)totals->pool_bytes, size),
-                   vamp_count_people(vamp_totals_lost(totals), lost), transports);
+    (void)snprintf(
+        line, sizeof line, "%4lld s%s | %s ops/s | moved %s/s | pool %s CDOs %s | lost %s%s",
+        (long long)((now_ns - status->started_ns) / VAMP_NS_PER_SECOND), replay,
+        vamp_count_people((uint64_t)per_second, rate), vamp_bytes_people(bytes_per_second, speed),
+        vamp_count_people(totals->pool_cdos, in_pool),
+        vamp_bytes_people((double)totals->pool_bytes, size),
+        vamp_count_people(vamp_totals_lost(totals), lost), transports);
     (void)pthread_mutex_lock(&status->lock);
     (void)fprintf(status->stream, "\r%.*s\033[K", terminal_columns() - 1, line);
     (void)fflush(status->stream);

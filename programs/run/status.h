@@ -89,6 +89,7 @@ struct vamp_status {
     bool shown;                      /* the terminal shows a status line */
     int64_t started_ns, previous_ns; /* monotonic */
     uint64_t previous_operations, previous_bytes;
+    double fraction; /* of a replay that was read; 0: not a replay, or not known */
     const struct vamp_clock *clock;
     pthread_mutex_t lock; /* protects the stream, `shown` and the following members */
     struct vamp_repeats repeats;

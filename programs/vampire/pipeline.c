@@ -74,6 +74,9 @@ static void show_status(struct pipeline *pipeline, int64_t now_ns)
 {
     struct vamp_totals totals;
     vamp_stats_totals(pipeline->stats, &totals);
+    if (pipeline->ops->fraction_read != NULL) {
+        pipeline->status.fraction = pipeline->ops->fraction_read(pipeline->source);
+    }
     vamp_status_show(&pipeline->status, &totals, &vamp_stats_schema(pipeline->stats)->bins, now_ns);
 }
 

@@ -21,6 +21,7 @@ import pandas as pd
 from . import compute, files
 from .errors import Error
 from .history import RUN, History
+from .progress import Progress
 
 BUCKETS = 64  # that are in memory at a time
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
@@ -230,28 +231,21 @@ def export(paths, target, output=None, between=None, say=lambda text: None):
             raise
 
 
-def _progress(text):
-    sys.stderr.write(f"\r\x1b[K{text}")
-    sys.stderr.flush()
-
-
 def main(arguments):
     """arguments: the target, then the files. The exit code."""
     target, *paths = arguments
-    warnings.showwarning = lambda text, *_: print(f"vampire: warning: {text}", file=sys.stderr)
-    shown = sys.stderr.isatty()
-    try:
-        export(paths, target, say=_progress if shown else lambda text: None)
-    except Error as error:
-        print(f"{chr(10) if shown else ''}vampire: error: {error}", file=sys.stderr)
-        return 2
-    except (OSError, sqlite3.Error) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        print(f"{chr(10) if shown else ''}vampire: error: {target} cannot be written: {reason}; nothing is left of it",
-              file=sys.stderr)
-        return 1
-    if shown:
-        _progress("")
+    with Progress("vampire") as progress:
+        warnings.showwarning = lambda text, *_: progress.say(f"vampire: warning: {text}")
+        try:
+            progress.step("reads the files")
+            export(paths, target, say=progress.step)
+        except Error as error:
+            progress.say(f"vampire: error: {error}")
+            return 2
+        except (OSError, sqlite3.Error) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            progress.say(f"vampire: error: {target} cannot be written: {reason}; nothing is left of it")
+            return 1
     try:
         print(pathlib.Path(target).resolve(), flush=True)
     except OSError as error:

@@ -9,6 +9,7 @@ import sys
 
 from . import files, run_hdf5, run_lines, words
 from .errors import Error, one_line
+from .progress import Progress
 from .run_files import LOSSES, OTHER, RunFile, missing_text, share, without
 
 COLUMNS = 22           # of the names at the begin of lines
@@ -287,17 +288,19 @@ def main(paths):
 
     def report(text):
         faults.append(text)
-        print(f"vampire: error: {one_line(text)}", file=sys.stderr)
+        progress.say(f"vampire: error: {one_line(text)}")
 
     groups = {}
-    for path in paths:
-        try:
-            file = _opened(path)
-            for text in file.damage:
-                report(f"{text}, and left out")
-            groups.setdefault((file.run, file.output), []).append(file)
-        except Error as error:
-            report(str(error))
+    with Progress("vampire") as progress:
+        for number, path in enumerate(paths, 1):
+            progress.step(f"reads file {number} of {len(paths)}")
+            try:
+                file = _opened(path)
+                for text in file.damage:
+                    report(f"{text}, and left out")
+                groups.setdefault((file.run, file.output), []).append(file)
+            except Error as error:
+                report(str(error))
     try:
         for files in groups.values():
             print("\n".join(Summary(_joined(files, report)).lines()), flush=True)

@@ -12,6 +12,8 @@ import pathlib
 import re
 import sys
 
+import figures
+
 MARK = "<!-- {}: made by tests/bench/table.py -->"
 
 
@@ -351,7 +353,7 @@ def main():
     page = fill(page, "comparison", comparison_table(results))
     page = fill(page, "release", release_table(results))
     options.page.write_text(page)
-    return 0
+    return figures.main()  # of README and the other pages
 
 
 if __name__ == "__main__":

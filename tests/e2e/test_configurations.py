@@ -4,6 +4,7 @@
 import json
 import os
 import pty
+import re
 import select
 import shutil
 import signal
@@ -103,14 +104,14 @@ def test_debugging_prints_the_lives_of_the_suspects(space):
 COMPLETION = harness.ROOT / "packaging" / "completion.py"
 
 
-def complete(*words):
+def complete(*words, program="vampire"):
     """What bash offers for the last of these words."""
     script = (
         'source <("$0" "$1" bash); shift; compopt() { :; }; COMP_WORDS=("$@"); '
-        'COMP_CWORD=$(($#-1)); _vampire; printf "%s\\n" "${COMPREPLY[@]}"'
+        'COMP_CWORD=$(($#-1)); _%s; printf "%%s\\n" "${COMPREPLY[@]}"' % program.replace("-", "_")
     )
     done = subprocess.run(
-        ["bash", "-c", script, COMPLETION, harness.program("vampire"), "vampire", *words],
+        ["bash", "-c", script, COMPLETION, PROGRAMS[program], program, *words],
         capture_output=True, text=True, timeout=30, check=True)
     assert not done.stderr
     return done.stdout.split()
@@ -126,10 +127,33 @@ def test_completion():
     assert complete("--list-metrics", "=", "") == ["json"]
 
 
-@pytest.mark.parametrize("name", ["vampire", "vampire-collect"])
+PROGRAMS = {name: harness.program(name) for name in ("vampire", "vampire-collect", "maestro-pool-manager")} | {
+    name: harness.ROOT / "python" / name for name in ("vampire-top", "vampire-report")}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_completion_is_a_script(name):
-    made = subprocess.run([COMPLETION, harness.program(name), "bash"], capture_output=True, timeout=30, check=True)
+    made = subprocess.run([COMPLETION, PROGRAMS[name], "bash"], capture_output=True, timeout=30, check=True)
     subprocess.run(["bash", "-n"], input=made.stdout, timeout=30, check=True)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_each_option_is_completed(name):
+    """Also those of programs whose help comes from a library."""
+    said = subprocess.run([PROGRAMS[name], "--help"], capture_output=True, text=True, timeout=60, check=True).stdout
+    options = set(re.findall(r"^ +(?:-\w[^-\n]*, )?(--[\w-]+)", said, re.MULTILINE))
+    assert len(options) > 5
+    assert options <= set(complete("--", program=name))
+
+
+def test_files_are_completed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.jsonl").touch()
+    assert complete("on", program="vampire-top") == ["one.jsonl"]
+    assert complete("--text", "on", program="vampire-report") == ["one.jsonl"]
+    assert complete("--summary", "on") == ["one.jsonl"]
+    assert complete("-o", "on", program="vampire-report") == ["one.jsonl"]
+    assert complete("-i", "on", program="maestro-pool-manager") == ["one.jsonl"]
 
 
 def fish_offers(line):

@@ -3,6 +3,7 @@
 would be against upstream's Maestro."""
 
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -254,3 +255,13 @@ def test_vampire_built_against_an_installed_maestro(installed):
     runs = {"hdf5": results.Hdf5Run(space.hdf5_files()), "json": results.JsonRun(space.json_lines())}
     assert not results.compare(reports, runs)
     assert manager.running()
+
+
+def test_make_on_a_bare_machine_says_nothing_of_pkg_config(tmp_path):
+    """Before `make demo` has installed it."""
+    for program in pathlib.Path("/usr/bin").iterdir():
+        if "pkg-config" not in program.name and "pkgconf" not in program.name:
+            (tmp_path / program.name).symlink_to(program)
+    done = subprocess.run(["make", "-n", "help"], cwd=harness.ROOT, env={**os.environ, "PATH": str(tmp_path)}, capture_output=True, text=True,
+                          check=False, timeout=60)
+    assert done.returncode == 0 and "not found" not in done.stderr, done.stderr

@@ -136,6 +136,20 @@ def test_declared_metrics_are_what_an_oracle_says(space, seed):
     assert_replayed_alike(space)
 
 
+@pytest.mark.parametrize("steps, grown, begins_again", [
+    ([548282, 548281, 548282, 548284], 2, False),  # as the kernel's iowait
+    ([7, 6, 9], 2, False),
+    ([10000, 9900, 9899, 10050], 50, False),
+    ([10000, 9800], 9800, True),
+    ([4294967000, 204, 500], 500, True),
+    ([1, 0, 1], 1, True),
+])
+def test_a_counter_that_steps_back_does_not_begin_again(space, steps, grown, begins_again):
+    process = run(space, [f"ifs,component=A step={step}i {START + (at + 1) * SECOND // 10}" for at, step in enumerate(steps)])
+    assert total(space, "ifs_steps") == grown
+    assert ("began again" in process.stderr) == begins_again
+
+
 def test_a_gauge_has_no_value_before_its_first_sample(space):
     run(space, [f"memory,host=n1 used=7 {START + 5 * SECOND // 2}", f"memory,host=n1 used=9 {LAST - 1}"])
     lines = values(space, "memory_used_bytes")

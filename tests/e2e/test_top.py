@@ -72,7 +72,7 @@ def test_mistakes_are_reported(space):
     junk = space.path / "junk.jsonl"
     junk.write_text("no JSON\n" * 3)
     for once in ("--once",), ():
-        assert "is it a JSON lines output of vampire, version 2?" in top(*once, junk, code=1).stderr
+        assert "is it a JSON lines output of vampire, version 2?" in top(*once, junk, code=2).stderr
 
 
 def test_damaged_streams(space):

@@ -4,12 +4,14 @@
 right: every component also counts for itself, and the two must agree."""
 
 import argparse
+import contextlib
 import json
 import pathlib
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
@@ -53,7 +55,12 @@ def parse_arguments():
     return parser.parse_args()
 
 
+SILENT_S = 2.5  # at most, without a line
+last_said = [time.monotonic()]
+
+
 def say(text):
+    last_said[0] = time.monotonic()
     print(f"demo: {text}", file=sys.stderr, flush=True)
 
 
@@ -64,6 +71,27 @@ def people(count):
             return f"{count:.1f} {unit}" if unit != "B" else f"{count} B"
         count /= 1024
     return None
+
+
+@contextlib.contextmanager
+def never_silent(what, otherwise_shown=False):
+    """Says what is done as often as nothing else was said for SILENT_S. `otherwise_shown`: something else shows it."""
+    began, ended = time.monotonic(), threading.Event()
+
+    def tell():
+        while not ended.wait(0.1):
+            if time.monotonic() - last_said[0] >= SILENT_S:
+                say(f"{what}, {time.monotonic() - began:.0f} s")
+
+    thread = threading.Thread(target=tell, daemon=True)
+    if not otherwise_shown:
+        thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        if not otherwise_shown:
+            thread.join()
 
 
 def with_prometheus(space, config):
@@ -165,8 +193,11 @@ def main():
     say(f"files in {directory}")
     with harness.Workspace(directory, provider=options.provider, terminal=True) as space:
         try:
-            reports = run_workflow(space, options)
-            differences = check(space, reports)
+            # vampire has a status line on a terminal.
+            with never_silent(f"the workflow runs (its models for {options.seconds:g} s)", sys.stderr.isatty()):
+                reports = run_workflow(space, options)
+            with never_silent("compares the numbers"):
+                differences = check(space, reports)
         except KeyboardInterrupt:
             say("interrupted")
             for process in space.processes:
@@ -183,7 +214,8 @@ def main():
     if options.remove:
         shutil.rmtree(directory)
         return 0
-    make_report(directory, files)
+    with never_silent("makes the report"):
+        make_report(directory, files)
     say("to look at it:")
     print(f"""  /usr/bin/python3 -c 'import xarray; print(xarray.open_dataset("{files[0]}", """
           """engine="h5netcdf"))'""", file=sys.stderr)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "vampire/core/recording/recording.h"
+#include "vampire/core/values.h"
 #include "vampire/source/pace.h"
 #include "vampire/source/source.h"
 
@@ -27,7 +28,9 @@ struct replay {
     glob_t files;
     const char **paths; /* those elements of `files` that are replayed */
     size_t path_count;
-    size_t file; /* index of the current file in `paths` */
+    size_t file;           /* index of the current file in `paths` */
+    uint64_t bytes;        /* of all files */
+    uint64_t bytes_before; /* of the files before the current one */
     struct vamp_recording *recording;
     struct vamp_recording_header header; /* header of the current file */
     struct vamp_pace pace;
@@ -63,7 +66,9 @@ static int replay_close(void *self, struct vamp_err *err)
     free(replay->paths);
     free(replay);
     return 0;
-} /* Sets the list of files: the named file, or the files that match the pattern, by name. */
+}
+
+/* Sets the list of files: the named file, or the files that match the pattern, by name. */
 static int find_files(struct replay *replay, struct vamp_err *err)
 {
     const char *const file = replay->options->file;
@@ -86,6 +91,15 @@ static const char *present_path(const struct replay *replay)
     return replay->paths[replay->file];
 }
 
+static uint64_t size_of(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
+        return 0;
+    }
+    return (uint64_t)status.st_size;
+}
+
 /* Returns whether the file has no data, because the first record could not be written, or the
  * recorder was killed before it was written. The other segments are complete without such a file.
  */
@@ -106,6 +120,7 @@ static int leave_out_empty(struct replay *replay, struct vamp_err *err)
         const char *path = replay->files.gl_pathv[i];
         const bool last = i + 1 == replay->files.gl_pathc;
         if (!is_empty(path) || (last && replay->path_count == 0)) {
+            replay->bytes += size_of(path);
             replay->paths[replay->path_count++] = path;
             continue;
         }
@@ -269,6 +284,7 @@ static __attribute__((noinline)) enum vamp_source_status go_on(struct replay *re
         }
         return end_replay(replay, err);
     }
+    replay->bytes_before += vamp_recording_bytes_read(replay->recording);
     const uint64_t seen = replay->header.events_before + vamp_recording_events(replay->recording);
     vamp_recording_close(replay->recording);
     replay->recording = NULL;
@@ -358,6 +374,16 @@ static enum vamp_source_status replay_next(void *self, struct vamp_event *ret_ev
     return status;
 }
 
+static double replay_fraction_read(const void *self)
+{
+    const struct replay *replay = self;
+    if (replay->recording == NULL || replay->bytes == 0) {
+        return 0;
+    }
+    const uint64_t read = replay->bytes_before + vamp_recording_bytes_read(replay->recording);
+    return VAMP_MIN((double)read / (double)replay->bytes, 1.0);
+}
+
 static void replay_wait(void *self, int64_t timeout_ns)
 {
     struct replay *replay = self;
@@ -379,5 +405,6 @@ const struct vamp_source_ops vamp_source_replay = {
     .unknown = replay_unknown,
     .next = replay_next,
     .wait = replay_wait,
+    .fraction_read = replay_fraction_read,
     .close = replay_close,
 };

@@ -141,6 +141,9 @@ struct vamp_source_ops {
     /* After `finish`: stores a LOST event. Its `count` is the number of events from before `finish`
      * that `next` has not returned; it may be 0 or VAMP_REST_UNKNOWN. */
     void (*rest)(void *self, struct vamp_event *ret_lost);
+    /* Returns the fraction of a file that was read; 0 if it is not known. On the thread that calls
+     * `next`. The member may be NULL. */
+    double (*fraction_read)(const void *self);
     /* Sets the state of the open source. Any thread. The member may be NULL. */
     void (*describe)(void *self, struct vamp_source_state *ret_state);
     /* Disconnects or closes the file, and frees the object. Returns 0 or -errno; the object is

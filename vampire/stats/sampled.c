@@ -235,10 +235,19 @@ static void set_gauge(struct vamp_sampled *sampled, struct vamp_slot *slot,
     gauge->min = gauge->max = gauge->net;
 }
 
+/* Returns whether a counter became less by so little that it did not begin again: by 1, or by up to
+ * 1 %. Some counters are sums that are read without a lock, such as the kernel's iowait. */
+static bool steps_back(const struct series *series, int64_t value)
+{
+    const bool is_counter = vamp_metrics[series->metric->id].kind == VAMP_COUNTER;
+    const bool is_less = series->has_last && value > 0 && value < series->last;
+    return is_counter && is_less && series->last - value <= 1 + series->last / 100;
+}
+
 static void add_counter(struct vamp_sampled *sampled, struct vamp_slot *slot,
                         const struct series *series, int64_t value)
 {
-    if (!series->has_last) {
+    if (!series->has_last || steps_back(series, value)) {
         return;
     }
     int64_t added = value - series->last;
@@ -339,7 +348,9 @@ void vamp_sampled_observe(struct vamp_sampled *sampled, struct vamp_slot *slot,
     }
     account->counted++;
     account->late += late;
+    if (!steps_back(series, value)) { /* else it counts from the greater value on */
+        series->last = value;
+    }
     series->has_last = true;
-    series->last = value;
     series->time_ns = event->time_ns;
 }

@@ -134,8 +134,14 @@ def _answers(answers, begin):
         "".join(f'<p class="soft">{html.escape(text)}</p>' for text in answers.rest) + "</section>"
 
 
-def page(report):
-    """The page as a text."""
+def _announced(pictures, step):
+    for number, picture in enumerate(pictures, 1):
+        step(f"draws picture {number} of {len(pictures)}")
+        yield picture
+
+
+def page(report, step=lambda text: None):
+    """The page as a text. `step` gets what is being drawn."""
     notice = f'<p class="soft">{html.escape(report.whole)}</p>' if not report.notes else \
         '<div class="bad" role="alert"><strong>Not everything is here.</strong>' \
         + "".join(f"<p>{html.escape(text)}</p>" for text in report.notes) + "</div>"
@@ -143,7 +149,7 @@ def page(report):
     facts = "".join(f"<div>{html.escape(what)}<b>{html.escape(number)}</b><small>{html.escape(note)}</small></div>"
                     for what, number, note in report.facts)
     figures = Figures(*report.times)
-    pictures = ["<h2>Pictures</h2>", '<div class="pictures">', *(_figure(one, figures) for one in report.pictures), "</div>"] \
+    pictures = ["<h2>Pictures</h2>", '<div class="pictures">', *(_figure(one, figures) for one in _announced(report.pictures, step)), "</div>"] \
         if report.pictures else []
     parts = [f"<h1>{html.escape(report.title)}</h1>", f'<p class="soft">{html.escape(report.subtitle)}</p>', remark, notice,
              _answers(report.answers, figures.begin) if report.answers else "", *map(_table, report.before), f'<div class="facts">{facts}</div>', *pictures, *map(_table, report.tables),

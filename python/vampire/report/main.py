@@ -11,6 +11,7 @@ import numpy as np
 from .. import errors
 from ..files import keep_private, write_private
 from ..history import History
+from ..progress import Progress
 from . import text
 from .compare import compare
 from .content import Content
@@ -74,7 +75,7 @@ def report_of(options):
         return Content(history, options.metrics, options.component, options.trace).report()
 
 
-def write(report, options):
+def write(report, options, progress):
     """In the form that the options ask for."""
     if options.text:
         sys.stdout.write(text.page(report))
@@ -90,14 +91,15 @@ def write(report, options):
     if options.png:
         options.png.mkdir(parents=True, exist_ok=True)
         for picture in report.pictures:
+            progress.step(f"draws {picture.name}")
             write_private(options.png / f"{picture.name}.png", html.draw(picture.draw, False, False, "png"))
-    write_private(options.output, html.page(report).encode("utf-8"))
+    write_private(options.output, html.page(report, progress.step).encode("utf-8"))
+    progress.end()
     print(options.output.resolve())
 
 
 def main(argv=None, version="unknown"):
     """The exit code."""
-    warnings.showwarning = lambda text, *_: print(f"vampire-report: warning: {text}", file=sys.stderr)
     if sys.stdout is None:
         print("vampire-report: the report cannot be written: standard output is closed", file=sys.stderr)
         return 1
@@ -106,18 +108,29 @@ def main(argv=None, version="unknown"):
     except OSError as error:  # of --help
         print(f"vampire-report: write the help: {error.strerror}", file=sys.stderr)
         return 1
+    with Progress("vampire-report") as progress:
+        warnings.showwarning = lambda text, *_: progress.say(f"vampire-report: warning: {text}")
+        return make(options, progress)
+
+
+def make(options, progress):
+    """Reads the files and writes the report; the exit code."""
     try:
+        progress.step("reads the files and makes the tables")
         keep_private([*(options.files or []), *(options.compare or []), *([options.trace] if options.trace else [])])
         report = report_of(options)
-        write(report, options)
+        progress.step("writes the report")
+        if options.text or options.csv:
+            progress.end()
+        write(report, options, progress)
     except errors.TooLarge as error:
-        print(f"vampire-report: {error.args[0]}; --from TIME --to TIME reads a part of the run", file=sys.stderr)
+        progress.say(f"vampire-report: {error.args[0]}; --from TIME --to TIME reads a part of the run")
         return 2
     except errors.Error as error:
-        print(f"vampire-report: {error}", file=sys.stderr)
+        progress.say(f"vampire-report: {error}")
         return 2
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""
-        print(f"vampire-report: the report cannot be written: {name}{error.strerror}", file=sys.stderr)
+        progress.say(f"vampire-report: the report cannot be written: {name}{error.strerror}")
         return 1
     return 0

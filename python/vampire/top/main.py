@@ -27,7 +27,7 @@ EXIT_CODES = """\
 Exit codes:
   0  the run was shown to its end, or until the user quit
   1  SOURCE cannot be read, or has no bucket; stderr has the reason
-  2  error in the command line, or SOURCE does not exist
+  2  error in the command line, or SOURCE does not exist or is not vampire's
 """
 
 
@@ -148,7 +148,7 @@ def main(arguments=None, version="unknown"):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     except source.SourceError as error:
         sys.stderr.write(f"vampire-top: {error}\n")
-        return USAGE if error.code == errno.ENOENT else UNREADABLE
+        return USAGE if error.code in (errno.ENOENT, errno.EISDIR, errno.EBADMSG) else UNREADABLE
     except OSError as error:
         sys.stderr.write(f"vampire-top: {error}\n")
         return UNREADABLE

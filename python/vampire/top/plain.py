@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """As text, for logs, pipes and simple terminals: a block for each bucket, or the newest state once."""
 
+import errno
 import sys
 
 from . import page, source
@@ -22,7 +23,7 @@ def _newest(read, model, show):
     snapshot = model.snapshot(show.totals, RANKS if show.ranks else model.default_level(), show.window_ns)
     if not snapshot.any:
         why = "; is it a JSON lines output of vampire, version 2?" if model.bad_lines else " yet"
-        raise source.SourceError(0, f"{read.name}: it has no bucket{why}")
+        raise source.SourceError(errno.EBADMSG if model.bad_lines else 0, f"{read.name}: it has no bucket{why}")
     _print(page.head(snapshot, read.name, COLUMNS_MAX))
     _print(page.attention(snapshot, page.ATTENTION_LINES, COLUMNS))
     for kind in TABLES:

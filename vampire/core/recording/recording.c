@@ -220,6 +220,12 @@ bool vamp_recording_begins(const uint8_t *begin, size_t bytes)
            memcmp(rest.at, mark, sizeof mark - 1) == 0;
 }
 
+uint64_t vamp_recording_bytes_read(const struct vamp_recording *recording)
+{
+    const off_t offset = lseek(recording->file, 0, SEEK_CUR);
+    return offset < 0 ? 0 : (uint64_t)offset - (recording->to - recording->from);
+}
+
 int vamp_recording_measure(int file, const char *path, uint64_t *ret_bytes, uint64_t *ret_messages,
                            struct vamp_err *err)
 {
@@ -238,8 +244,7 @@ int vamp_recording_measure(int file, const char *path, uint64_t *ret_bytes, uint
             *ret_messages += 1;
         }
     }
-    const off_t offset = lseek(file, 0, SEEK_CUR);
-    *ret_bytes = offset < 0 ? 0 : (uint64_t)offset - (recording->to - recording->from);
+    *ret_bytes = vamp_recording_bytes_read(recording);
     free(recording);
     if (found == FOUND_FAILURE) {
         return vamp_err_wrap(err, "%s", path);

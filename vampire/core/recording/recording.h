@@ -106,6 +106,8 @@ enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
 void vamp_recording_skip_repeated(struct vamp_recording *recording);
 /* Returns the number of events that were returned, rejected or reported as lost. */
 uint64_t vamp_recording_events(const struct vamp_recording *recording);
+/* Returns the number of bytes of the file that were read; 0 if the file has no positions. */
+uint64_t vamp_recording_bytes_read(const struct vamp_recording *recording);
 /* Counts the messages of an open file from its beginning. Returns 0 with the bytes and the number
  * of complete messages before the first incomplete one; -EBADMSG if it is not a recording; or
  * another -errno. */
