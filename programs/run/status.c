@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "programs/run/page.h"
 #include "vampire/core/clock.h"
 #include "vampire/core/hash.h"
 #include "vampire/core/units.h"
@@ -148,10 +149,10 @@ static void transports_text(const struct vamp_totals *totals, const struct vamp_
     char middle[VAMP_UNIT_TEXT_BYTES];
     char slow[VAMP_UNIT_TEXT_BYTES];
     (void)snprintf(text, bytes, " | transport p50 %s p99 %s",
-                   vamp_duration_measured(vamp_histogram_quantile(totals->transport_ns, bins, 0.5),
-                                          totals->accounting.resolution_ns, middle),
-                   vamp_duration_measured(vamp_histogram_quantile(totals->transport_ns, bins, 0.99),
-                                          totals->accounting.resolution_ns, slow));
+                   vamp_quantile_text(totals->transport_ns, bins, 0.5,
+                                      totals->accounting.resolution_ns, middle),
+                   vamp_quantile_text(totals->transport_ns, bins, 0.99,
+                                      totals->accounting.resolution_ns, slow));
 }
 
 void vamp_status_show(struct vamp_status *status, const struct vamp_totals *totals,

@@ -142,12 +142,10 @@ static void print_quantiles(const struct vamp_page *page, const char *what,
     if (count == 0 && aside > 0) {
         vamp_page_line(page, what, "none%s", note);
     } else if (count > 0) {
-        (void)vamp_duration_measured(vamp_histogram_quantile(histogram, bins, 0.5), resolution_ns,
-                                     p50);
-        (void)vamp_duration_measured(vamp_histogram_quantile(histogram, bins, 0.99), resolution_ns,
-                                     p99);
-        vamp_page_line(page, what, "p50 %s, p99 %s, max %s%s", p50, p99,
-                       vamp_duration_measured(histogram->max, resolution_ns, max), note);
+        vamp_page_line(page, what, "p50 %s, p99 %s, max %s%s",
+                       vamp_quantile_text(histogram, bins, 0.5, resolution_ns, p50),
+                       vamp_quantile_text(histogram, bins, 0.99, resolution_ns, p99),
+                       vamp_quantile_text(histogram, bins, 1, resolution_ns, max), note);
     }
 }
 
