@@ -28,7 +28,7 @@ START = 1_700_000_000_000_000_000
 TIME = 1  # bit of what no event says, vampire/core/event/knows.def
 
 
-def made_up():
+def made_up(**leave):
     """20 transports of 3 ms and one of 300 ms, read in lots that may have waited for 2 ms, and 9 s of silence."""
     items, now = [], START
 
@@ -44,8 +44,8 @@ def made_up():
             now += ms * MS
             event(kind, app, **name)
     now += 9000 * MS
-    event(2, 2, reason=1)
-    event(2, 1, reason=1)
+    event(2, 2, **leave)
+    event(2, 1, **leave)
     return items
 
 
@@ -53,7 +53,7 @@ def made_up():
 def replayed(tmp_path_factory):
     """A folder with what a replay wrote, and its summary."""
     folder = tmp_path_factory.mktemp("arrivals")
-    stream.write(folder / "in.rec", made_up(), unknown=TIME)
+    stream.write(folder / "in.rec", made_up(reason=1), unknown=TIME)
     config = {"source": {"type": "replay"}, "statistics": {"bucket": "1s", "sets": "all"}, "outputs": [
         {"type": "hdf5"}, {"type": "jsonl", "path": "out.jsonl"}, {"type": "recording"}]}
     (folder / "vampire.json").write_text(harness.config_text(config))
@@ -70,7 +70,7 @@ RULES = {"below": "< 1ms", "above": "> 100us", "surely": "< 1min", "slow": "> 1s
 def exports(tmp_path_factory):
     """What a page, OTLP, InfluxDB and JSON lines have, what the alarms and the run say."""
     with harness.Workspace() as space:
-        stream.write(space.path / "in.rec", made_up(), unknown=TIME)
+        stream.write(space.path / "in.rec", made_up(reason=1), unknown=TIME)
         page, otlp, influx = formats.Page(space), formats.Otlp(space), formats.Influx(space)
         rules = [{"name": name, "metric": "transport_ns", "quantile": 0.5, "when": when, "actions": ["log"]} for name, when in RULES.items()]
         config = {"source": {"type": "replay", "file": str(space.path / "in.rec")}, "statistics": {"bucket": "1min", "sets": "all"},
@@ -169,3 +169,20 @@ def test_numbers_are_those_of_the_page(run):
     values = [line for line in lines if line.get("metric") == "transport_ns"]
     assert sum(line["count"] for line in values) == 21 and sum(line["sum"] for line in values) == 300 * MS
     assert rule.waited(stream.time_of(items[1])) == 10 * MS  # there was no mark
+
+
+def test_what_cannot_be_seen_is_not_called_absent(tmp_path):
+    """A Maestro that reports neither losses, nor failed transports, nor why a component left."""
+    unknown = sum(1 << bit for bit in (0, 6, 9, 11))
+    stream.write(tmp_path / "in.rec", made_up(), unknown=unknown)
+    (tmp_path / "vampire.json").write_text(harness.config_text({
+        "source": {"type": "replay", "file": "in.rec"}, "statistics": {"bucket": "1s", "sets": "all"},
+        "outputs": [{"type": "hdf5"}, {"type": "jsonl", "path": "out.jsonl"}]}))
+    subprocess.run([harness.program("vampire"), "-q", "-c", "vampire.json"], cwd=tmp_path, check=True)
+    top = subprocess.run([harness.program("vampire-top"), "--plain", tmp_path / "out.jsonl"], capture_output=True, text=True, check=True)
+    assert "vanished" not in top.stdout and "Products 1 (left)" in top.stdout, top.stdout
+    report = subprocess.run([harness.ROOT / "python" / "vampire-report", "--text", tmp_path], capture_output=True, text=True, check=True)
+    found = " ".join(report.stdout.split())
+    not_found, could_not = (re.search(rf"{words}: (.*?)\. ", found)[1] for words in ("Looked for and not found", "Could not be looked for"))
+    for what in ("components that vanished", "lost events", "failed transports"):
+        assert what not in not_found and what in could_not, found

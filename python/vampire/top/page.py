@@ -247,7 +247,7 @@ def _component_name(row, wide):
     """"IFS -- 0", "... @n17", "... (finalized)", "... (x3, 1 vanished)", "... (idle 12.0 s)": the name is cut, the state is
     not; the host is there if it has room."""
     states = [f"x{row.members}"] if row.members > 1 else []
-    reason = row.reason or "left"
+    reason = "left" if row.reason in ("", "unknown") else row.reason  # unknown: Maestro does not say why
     if 0 < row.left < row.members:
         states.append(f"{row.left} {reason}")
     elif row.left > 0:

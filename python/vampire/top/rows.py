@@ -115,7 +115,7 @@ class Row:
     @property
     def vanished(self):
         """One of its members left, and not in order; a bad reason stays."""
-        return self.left > 0 and self.reason != "finalized"
+        return self.left > 0 and self.reason not in ("finalized", "unknown", "")
 
 
 class Table:
