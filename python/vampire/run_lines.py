@@ -107,6 +107,7 @@ class _Reader:
         found.run, found.workflow, found.output = (line.get(key, "") for key in ("run", "workflow", "output"))
         found.segment, found.started = _number(line, "segment"), time_of(line.get("time")) or 0
         self.bucket_ns = _number(line, "bucket_ns")
+        found.examined = line.get("examined", "")
         found.not_observed = {entry["what"]: entry["reason"] for entry in line.get("not_observed", ())}
         for metric in line.get("metrics", ()):
             if metric.get("name") in HISTOGRAMS:

@@ -194,7 +194,7 @@ class Summary:
                 ("late", account["late"], account["counted"], " " + words.LATE)):
             if events:
                 lines.append(_line(what, f"{events:,} events ({share(events, all_)}){note}"))
-        return lines
+        return lines + ([_line("examined", found.examined)] if words.OTHER in found.examined else [])
 
     def _bounds(self):
         totals = self._found.totals

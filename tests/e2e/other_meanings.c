@@ -4,7 +4,9 @@
  * mean them. MEANINGS has the words: `source`: the component of a transport is its source; `zero`:
  * events have no serial; `count`: each subscription counts its events by itself; `wait`:
  * an operation that is reported before it is handled waits for an acknowledgement; `drop`: one of
- * twenty events is missing, and its serial with it. DROPPED names the file for their number.
+ * twenty events is missing, and its serial with it. DROPPED names the file for their number. `kib`:
+ * sizes are in KiB; `usec`: times are in us; `swap`: pairs of neighbours are exchanged; `twice`:
+ * each event comes twice; `coarse`: times have a step of 10 ms; `jump`: the clock jumps.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,10 +62,69 @@ static void drop(mstro_pool_event list)
     }
 }
 
+static bool is_service(const struct mstro_pool_event_ *event)
+{
+    return ((unsigned)event->kind & (MSTRO_POOL_EVENT_LOST | MSTRO_POOL_EVENT_POOL_GONE)) != 0;
+}
+
+/* The first event stays the first. */
+static void swap(mstro_pool_event list)
+{
+    for (; list != NULL && list->next != NULL && list->next->next != NULL;
+         list = list->next->next) {
+        struct mstro_pool_event_ *first = list->next, *second = first->next;
+        if (!is_service(first) && !is_service(second)) {
+            first->next = second->next;
+            second->next = first;
+            list->next = second;
+        }
+    }
+}
+
+static void repeat(mstro_pool_event list)
+{
+    while (list != NULL) {
+        struct mstro_pool_event_ *next = list->next;
+        if (!is_service(list)) {
+            struct mstro_pool_event_ *copy = malloc(sizeof *copy);
+            if (copy == NULL) {
+                abort();
+            }
+            *copy = *list;
+            list->next = copy;
+        }
+        list = next;
+    }
+}
+
+static void change_values(struct mstro_pool_event_ *event)
+{
+    static unsigned events;
+    events++;
+    if (means("kib") && (event->present & MSTRO_POOL_EVENT_HAS_CDO_SIZE) != 0) {
+        event->cdo_size /= 1024;
+    }
+    if (means("usec")) {
+        event->time_ns /= 1000;
+    }
+    if (means("coarse")) {
+        event->time_ns -= event->time_ns % 10000000;
+    }
+    if (means("jump") && events / 40 % 2 != 0) {
+        event->time_ns -= INT64_C(7000000000);
+    }
+}
+
 static void change(mstro_subscription subscription, mstro_pool_event list)
 {
     if (means("drop")) {
         drop(list);
+    }
+    if (means("swap")) {
+        swap(list);
+    }
+    if (means("twice")) {
+        repeat(list);
     }
     for (struct mstro_pool_event_ *event = list; event != NULL; event = event->next) {
         const unsigned service = MSTRO_POOL_EVENT_LOST | MSTRO_POOL_EVENT_POOL_GONE;
@@ -80,13 +141,17 @@ static void change(mstro_subscription subscription, mstro_pool_event list)
             event->payload.transport_init.appid = event->peer_appid;
             event->peer_appid = sink;
         }
+        if (!is_service(event)) {
+            change_values(event);
+        }
     }
 }
 
-/* In a list of single events, any of them can be dropped. */
+/* In a list of single events, any of them can be changed. */
 void __wrap_mstro_receive_packed(void)
 {
-    if (!means("drop")) {
+    if (!means("drop") && !means("kib") && !means("usec") && !means("swap") && !means("twice") &&
+        !means("coarse") && !means("jump")) {
         __real_mstro_receive_packed();
     }
 }

@@ -10,6 +10,7 @@ import pytest
 
 import harness
 import jsonl
+import results
 from rows import text_of
 from test_ladder import ROOT, RUNGS, build, header_of
 from test_meanings import BETWEEN
@@ -172,3 +173,42 @@ def test_gaps_of_dense_serial_numbers_are_lost_events(program, lacking):
         assert "may be its effect and are no findings" in report.stdout, "components are not blamed"
         totals = [line["accounting"]["lost"]["pool_manager"] for line in jsonl.records(space.path / "vampire.jsonl") if line["type"] == "bucket"]
         assert totals[-1] == dropped and totals == sorted(totals)
+
+
+OBEYED = {  # what events mean, the verdict on it, what is unknown then
+    "sizes": ("kib", {"sizes": "other"}, "events carry no size"), "times": ("usec", {"times": "other"}, ""),
+    "order": ("swap", {"order": "other", "serials": "other"}, ""), "repetitions": ("twice", {"order": "other"}, "")}
+
+
+@pytest.mark.parametrize("case", OBEYED)
+def test_a_verdict_is_obeyed(program, case):
+    """What means something else is not published as known; order and repetitions are corrected by serial numbers."""
+    meanings, differs, unknown = OBEYED[case]
+    with harness.Workspace() as space:
+        verdict = space.path / "verdict.json"
+        verdict.write_text(json.dumps({"maestro": f"embedded Maestro {VERSION}", **EMBEDDED, **differs}))
+        space.pool_manager()
+        config = harness.vampire_config(directory=str(space.path))
+        config["statistics"] = {"bucket": "1s", "sets": "all"}
+        config["outputs"][1]["path"] = str(space.path / "vampire.jsonl")
+        config["source"] = {"examined": str(verdict)}
+        (space.path / "vampire.json").write_text(harness.config_text(config))
+        vampire = space.start([program(()), "-c", space.path / "vampire.json"], "vampire", {"MEANINGS": meanings})
+        harness.wait_until(lambda: "joined workflow" in vampire.stderr or not vampire.running(), "vampire has joined")
+        reports = harness.Workflow(space, model_options=["--steps", 3, "--levels", 2, "--params", 3, "--rate", 0]).finish()
+        vampire.expect_exit(0)
+        run = results.Hdf5Run(sorted(space.path.glob("*.h5")))
+        transports = run.counters["transports"]
+        assert sum(transports.values()) == sum(report["transports"] for report in reports), vampire.stderr
+        anomalies = {labels: count for labels, count in run.counters["anomalies"].items() if count and "unknown_component" not in labels}
+        assert not anomalies, anomalies
+        produced = sum(report["produced_bytes"] for report in reports)
+        assert case == "sizes" or sum(run.counters["produced_bytes"].values()) == produced
+        assert case != "sizes" or "produced_bytes" not in run.counters
+        header = json.loads((space.path / "vampire.jsonl").read_text().splitlines()[0])
+        assert (header["clock"] == "arrival") == (case == "times")
+        done = subprocess.run([harness.program("vampire"), "--summary", space.path / "vampire.jsonl"], capture_output=True, text=True, check=True)
+        for text in (vampire.stderr, done.stdout):
+            assert unknown in text and re.search(r"examined +.*: other", text), text
+        found = package.summary(package.History(sorted(space.path.glob("*.h5")))).not_observed
+        assert ": other" in found["examined"] and any(unknown in why for why in found.values())
