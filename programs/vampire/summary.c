@@ -391,7 +391,9 @@ void pipeline_print_summary(const struct pipeline *pipeline, const struct vamp_t
     print_movement(&page, totals, schema);
     print_components(&page, pipeline->components);
     print_losses(&page, totals, &pipeline->outputs, schema->coverage);
-    if (strstr(pipeline->examined, VAMP_WORDS_OTHER) != NULL) {
+    if (strstr(pipeline->examined, VAMP_WORDS_OTHER) != NULL ||
+        strstr(pipeline->examined, VAMP_WORDS_COARSE) != NULL ||
+        strstr(pipeline->examined, VAMP_WORDS_SHARED) != NULL) {
         vamp_page_line(&page, "examined", "%s", pipeline->examined);
     }
     pipeline_print_samples(pipeline, &page);

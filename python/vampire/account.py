@@ -237,7 +237,7 @@ def _buckets_missing(history):
 
 def _verdicts(history):
     """What vampire --examine found out about events that mean something else than they should."""
-    return {said for said in (str(file.attrs.get("examined", "")) for file in history.files) if words.OTHER in said}
+    return {said for said in (str(file.attrs.get("examined", "")) for file in history.files) if any(word in said for word in (words.OTHER, words.COARSE, words.SHARED))}
 
 
 def summary(history, output=None, between=None):

@@ -194,7 +194,7 @@ class Summary:
                 ("late", account["late"], account["counted"], " " + words.LATE)):
             if events:
                 lines.append(_line(what, f"{events:,} events ({share(events, all_)}){note}"))
-        return lines + ([_line("examined", found.examined)] if words.OTHER in found.examined else [])
+        return lines + ([_line("examined", found.examined)] if any(word in found.examined for word in (words.OTHER, words.COARSE, words.SHARED)) else [])
 
     def _bounds(self):
         totals = self._found.totals

@@ -20,7 +20,7 @@ import vampire as package
 pytestmark = [pytest.mark.plain, pytest.mark.together]  # their vampires are built once
 
 EMBEDDED = {"times": "event", "sizes": "bytes", "serials": "dense", "order": "kept", "transports": "sink",
-            "before": "harmless", "early": "no", "losses": "reported"}
+            "before": "harmless", "early": "no", "losses": "reported", "ids": "unique", "names": "all", "kinds": "known"}
 VERSION = subprocess.run([harness.program("vampire"), "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
 # What events mean, what the header lacks, and what differs from the embedded Maestro.
 CASES = {
@@ -29,8 +29,14 @@ CASES = {
     "zero": ("zero", (), {"serials": "none"}),
     "count": ("count", (), {"serials": "subscription"}),
     "wait": ("wait", (), {"before": "wait"}),
-    "public": ("", None, {"times": "none", "sizes": "none", "losses": "gaps"}),
-    "public and others": ("source,zero,wait", None, {"times": "none", "sizes": "none", "losses": "silent", "serials": "none",
+    "kib": ("kib", (), {"sizes": "other"}),
+    "usec": ("usec", (), {"times": "other"}),
+    "coarse": ("coarse", (), {"times": "coarse"}),
+    "shared": ("shared", (), {"ids": "shared"}),
+    "nameless": ("nameless", (), {"names": "none", "losses": "not examined"}),
+    "strange": ("strange", (), {"kinds": "others"}),
+    "public": ("", None, {"times": "none", "sizes": "none", "losses": "gaps", "ids": "none"}),
+    "public and others": ("source,zero,wait", None, {"times": "none", "sizes": "none", "losses": "silent", "serials": "none", "ids": "none",
                                                      "transports": "source", "before": "wait"}),
 }
 
@@ -63,7 +69,8 @@ def test_all_eight_are_told_right(program, case):
     with harness.Workspace() as space:
         code, found, process = examine(space, program(lacking), space.path / "verdict.json", meanings=meanings)
         assert found == expected, process.account()
-        less = {"times": "none", "sizes": "none", "serials": ("none", "subscription"), "losses": ("gaps", "silent")}
+        less = {"times": ("none", "other", "coarse"), "sizes": ("none", "other"), "serials": ("none", "subscription"),
+                "losses": ("gaps", "silent", "not examined"), "ids": ("none", "shared"), "names": "none", "kinds": "others"}
         assert code == any(found[key] in words for key, words in less.items()), process.account()
         for key, word in found.items():
             assert f" {word} " in process.stdout, key
@@ -177,6 +184,7 @@ def test_gaps_of_dense_serial_numbers_are_lost_events(program, lacking):
 
 OBEYED = {  # what events mean, the verdict on it, what is unknown then
     "sizes": ("kib", {"sizes": "other"}, "events carry no size"), "times": ("usec", {"times": "other"}, ""),
+    "ids": ("shared", {"ids": "shared"}, ""),
     "order": ("swap", {"order": "other", "serials": "other"}, ""), "repetitions": ("twice", {"order": "other"}, "")}
 
 
@@ -209,6 +217,6 @@ def test_a_verdict_is_obeyed(program, case):
         assert (header["clock"] == "arrival") == (case == "times")
         done = subprocess.run([harness.program("vampire"), "--summary", space.path / "vampire.jsonl"], capture_output=True, text=True, check=True)
         for text in (vampire.stderr, done.stdout):
-            assert unknown in text and re.search(r"examined +.*: other", text), text
+            assert unknown in text and re.search(r"examined +.*: (other|shared)", text), text
         found = package.summary(package.History(sorted(space.path.glob("*.h5")))).not_observed
-        assert ": other" in found["examined"] and any(unknown in why for why in found.values())
+        assert "examined" in found and any(unknown in why for why in found.values())

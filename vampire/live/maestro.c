@@ -64,9 +64,9 @@ struct maestro_source {
     int64_t came_ns;             /* monotonic time of the last event */
     struct vamp_examined examined;
     struct vamp_serial_gaps gaps;
-    bool counts_gaps;            /* missing serial numbers are lost events */
-    bool uses_times, uses_sizes; /* events have them, and were not found to mean something else */
-    struct vamp_event previous;  /* without its name; to recognise repetitions */
+    bool counts_gaps;                      /* missing serial numbers are lost events */
+    bool uses_times, uses_sizes, uses_ids; /* they were not found to mean something else */
+    struct vamp_event previous;            /* without its name; to recognise repetitions */
     bool repetitions_said;
     bool pool_ended; /* the pool manager announced its end, after it removed all components */
     bool finishing;  /* no further events were requested, with this result: */
@@ -97,15 +97,20 @@ static void obey_examination(struct maestro_source *source)
 {
     const struct vamp_examined *examined = &source->examined;
     source->session.harmless = vamp_examined_says(examined, VAMP_ASK_BEFORE, "harmless");
-    source->uses_times =
-        VAMP_MSTRO_HAS_TIME && !vamp_examined_says(examined, VAMP_ASK_TIMES, "other");
+    source->uses_times = VAMP_MSTRO_HAS_TIME &&
+                         !vamp_examined_says(examined, VAMP_ASK_TIMES, "other") &&
+                         !vamp_examined_says(examined, VAMP_ASK_TIMES, "coarse");
     source->uses_sizes = !vamp_examined_says(examined, VAMP_ASK_SIZES, "other");
+    source->uses_ids = !vamp_examined_says(examined, VAMP_ASK_IDS, "shared");
     /* Serial numbers that do not ascend are those of events that do not arrive in their order. */
     source->session.merge.sorts = vamp_examined_says(examined, VAMP_ASK_ORDER, "other") &&
                                   vamp_examined_says(examined, VAMP_ASK_SERIALS, "other");
     uint32_t unknown = 0;
     if (!source->uses_times) {
         unknown |= VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_TIME);
+    }
+    if (!source->uses_ids) {
+        unknown |= VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_CDO_ID);
     }
     if (!source->uses_sizes) {
         unknown |= VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_SIZE);
@@ -270,7 +275,7 @@ static void use_no_serials(struct maestro_source *source, struct vamp_event *eve
     }
 }
 
-/* Replaces the time of an event and removes its size if they mean something else. */
+/* Replaces the time of an event, and removes its size and id, if they mean something else. */
 static void use_fields(const struct maestro_source *source,
                        const struct vamp_merge_arrival *arrival, struct vamp_event *event)
 {
@@ -281,6 +286,10 @@ static void use_fields(const struct maestro_source *source,
     if (!source->uses_sizes) {
         event->size_bytes = 0;
         event->present &= (uint16_t)~VAMP_HAS_SIZE;
+    }
+    if (!source->uses_ids) {
+        event->cdo_id = (struct vamp_cdo_id){0};
+        event->present &= (uint16_t)~VAMP_HAS_CDO_ID;
     }
 }
 
